@@ -1,0 +1,53 @@
+// Who is calling. No Authorization header is an anonymous caller; a header that does not check out is refused and never
+// treated as anonymous, so that an expired session cannot quietly become a weaker one.
+
+import { DoorError } from './errors.ts';
+
+export interface TokenClaims {
+  readonly role: unknown;
+  readonly sub: unknown;
+}
+
+export interface AuthPorts {
+  /** Compares in constant time. */
+  isAdminKey(token: string): boolean;
+  /** Checks signature, algorithm and expiry; throws a DoorError where one of them is wrong. */
+  verifyToken(token: string): Promise<TokenClaims>;
+}
+
+export type Caller =
+  | { readonly role: 'anonymous' }
+  | { readonly role: 'user'; readonly userId: string }
+  /** Our own services (service_role) and the operator (admin key): both may act for anybody. */
+  | { readonly role: 'service' }
+  | { readonly role: 'operator' };
+
+export const MAX_USER_ID_CHARS = 200;
+
+const ANONYMOUS: Caller = { role: 'anonymous' };
+const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
+
+export async function identify(
+  ports: AuthPorts,
+  authorization: string | string[] | undefined,
+): Promise<Caller> {
+  if (authorization === undefined) return ANONYMOUS;
+  const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
+  if (token === undefined) throw new DoorError('auth_required');
+  if (ports.isAdminKey(token)) return { role: 'operator' };
+  return callerOf(await ports.verifyToken(token));
+}
+
+function callerOf({ role, sub }: TokenClaims): Caller {
+  if (role === 'service_role') return { role: 'service' };
+  if (role === 'anon') return ANONYMOUS;
+  if (
+    role === 'authenticated' &&
+    typeof sub === 'string' &&
+    sub.length > 0 &&
+    sub.length <= MAX_USER_ID_CHARS
+  ) {
+    return { role: 'user', userId: sub };
+  }
+  throw new DoorError('auth_required');
+}

@@ -1,0 +1,192 @@
+// The claim door: take a slot, look at a claim, give it back.
+
+import { type AuthPorts, type Caller, identify, MAX_USER_ID_CHARS } from './auth.ts';
+import { Coalescer, RETRY } from './coalescer.ts';
+import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson, refuse } from './door.ts';
+import { DoorError } from './errors.ts';
+import type { Schema } from './schema.ts';
+
+export interface ClaimRequest {
+  readonly poolId: string;
+  readonly userId: string;
+  readonly requestId: string | null;
+  /** True where a token vouches for the user; the pool may insist on it. */
+  readonly verified: boolean;
+}
+
+type Refusal = 'sold_out' | 'limit' | 'closed' | 'unknown_pool' | 'auth_required' | 'request_conflict';
+
+/** A row of public.claim_batch. The claim's columns are null where the outcome is a refusal. */
+export interface ClaimOutcome {
+  /** Which request it answers, counted from 1. */
+  readonly ordinal: number;
+  readonly outcome: 'claimed' | 'same' | 'busy' | Refusal;
+  readonly claim_id: string | null;
+  readonly resource_id: string | null;
+  readonly state: string | null;
+  readonly claimed_at: string | null;
+  readonly hold_until: string | null;
+}
+
+/** A row of public.get_claim and public.release_claim. */
+export interface ClaimRecord {
+  readonly claim_id: string;
+  readonly resource_id: string;
+  readonly pool_id: string;
+  readonly user_id: string;
+  readonly request_id: string | null;
+  readonly state: string;
+  readonly verified: boolean;
+  readonly claimed_at: string;
+  readonly hold_until: string | null;
+  readonly ended_at: string | null;
+  readonly end_reason: string | null;
+}
+
+export interface ClaimPorts extends AuthPorts {
+  /** One statement for all; one row per request, in any order. */
+  claimBatch(requests: readonly ClaimRequest[]): Promise<ClaimOutcome[]>;
+  getClaim(claimId: string): Promise<ClaimRecord | undefined>;
+  /** Releases as this user, or as the operator where the user is null. A second call returns the same record. */
+  releaseClaim(claimId: string, userId: string | null): Promise<ClaimRecord | undefined>;
+}
+
+export const MAX_REQUEST_ID_CHARS = 200;
+
+export const CLAIM_BODY = {
+  type: 'object',
+  properties: {
+    user_id: {
+      type: 'string',
+      minLength: 1,
+      maxLength: MAX_USER_ID_CHARS,
+      description: 'Who the slot is for. May be left out by a signed-in user.',
+    },
+    request_id: {
+      type: 'string',
+      minLength: 1,
+      maxLength: MAX_REQUEST_ID_CHARS,
+      description: 'Makes a retry safe: the same id in the same pool gives the same claim.',
+    },
+  },
+  additionalProperties: false,
+} as const satisfies Schema;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/;
+
+export class ClaimDoor {
+  readonly #ports: ClaimPorts;
+  readonly #coalescer: Coalescer<ClaimRequest, ClaimOutcome>;
+
+  constructor(ports: ClaimPorts, maxWaiting?: number) {
+    this.#ports = ports;
+    this.#coalescer = new Coalescer((requests) => this.#flush(requests), maxWaiting);
+  }
+
+  routes(): Route[] {
+    return [
+      {
+        method: 'POST',
+        path: '/v1/pools/:pool/claims',
+        handle: (request, pool) => this.#claim(request, pool),
+      },
+      { method: 'GET', path: '/v1/claims/:claim', handle: (request, id) => this.#show(request, id) },
+      { method: 'DELETE', path: '/v1/claims/:claim', handle: (request, id) => this.#release(request, id) },
+    ];
+  }
+
+  /** For shutdown: everything that was accepted gets its answer, nothing new is taken. */
+  drain(): Promise<void> {
+    return this.#coalescer.drain();
+  }
+
+  async #claim(request: DoorRequest, poolId: string): Promise<DoorResponse> {
+    const caller = await identify(this.#ports, request.headers.authorization);
+    const body = readJson(request, CLAIM_BODY);
+    const requestId = requestIdOf(body.request_id, request.headers['idempotency-key']);
+    const userId = userIdOf(caller, body.user_id);
+    const verified = caller.role !== 'anonymous';
+    const answer = await this.#coalescer.submit({ poolId, userId, requestId, verified });
+    const { outcome, claim_id, resource_id, state, claimed_at, hold_until } = answer;
+    if (outcome !== 'claimed' && outcome !== 'same') {
+      if (outcome === 'busy') throw new DoorError('busy');
+      return refuse(outcome, request.requestId);
+    }
+    return jsonResponse(outcome === 'claimed' ? 201 : 200, {
+      claim_id,
+      resource_id,
+      pool_id: poolId,
+      user_id: userId,
+      request_id: requestId,
+      status: state,
+      claimed_at,
+      hold_until,
+    });
+  }
+
+  async #flush(requests: ClaimRequest[]): Promise<(ClaimOutcome | typeof RETRY)[]> {
+    const rows = await this.#ports.claimBatch(requests);
+    if (rows.length !== requests.length)
+      throw new Error(`${requests.length} claims gave ${rows.length} rows`);
+    const answers: (ClaimOutcome | typeof RETRY)[] = new Array(rows.length);
+    for (const row of rows) answers[row.ordinal - 1] = row.outcome === 'busy' ? RETRY : row;
+    return answers;
+  }
+
+  async #show(request: DoorRequest, claimId: string): Promise<DoorResponse> {
+    const caller = await identify(this.#ports, request.headers.authorization);
+    return jsonResponse(200, presented(await this.#find(caller, claimId)));
+  }
+
+  async #release(request: DoorRequest, claimId: string): Promise<DoorResponse> {
+    const caller = await identify(this.#ports, request.headers.authorization);
+    const claim = await this.#find(caller, claimId);
+    const released = await this.#ports.releaseClaim(claimId, actsForAnybody(caller) ? null : claim.user_id);
+    if (released === undefined) throw new DoorError('unknown_claim');
+    return jsonResponse(200, presented(released));
+  }
+
+  /**
+   * The claim, if this caller may see it. An unverified claim belongs to whoever knows its id, which is random and was given
+   * to the buyer alone. A verified one belongs to its user; to anybody else it does not exist.
+   */
+  async #find(caller: Caller, claimId: string): Promise<ClaimRecord> {
+    if (!UUID.test(claimId)) throw new DoorError('invalid_input', 'A claim id is a uuid.');
+    const claim = await this.#ports.getClaim(claimId);
+    if (claim === undefined) throw new DoorError('unknown_claim');
+    const isOwner = caller.role === 'user' && caller.userId === claim.user_id;
+    if (claim.verified && !isOwner && !actsForAnybody(caller)) throw new DoorError('unknown_claim');
+    return claim;
+  }
+}
+
+function actsForAnybody(caller: Caller): boolean {
+  return caller.role === 'service' || caller.role === 'operator';
+}
+
+function requestIdOf(inBody: string | undefined, inHeader: string | string[] | undefined): string | null {
+  if (inHeader === undefined) return inBody ?? null;
+  if (typeof inHeader !== 'string' || !IDEMPOTENCY_KEY.test(inHeader)) {
+    throw new DoorError('invalid_input', 'Idempotency-Key must be 1 to 200 visible ASCII characters.');
+  }
+  if (inBody !== undefined && inBody !== inHeader) {
+    throw new DoorError('invalid_input', 'request_id and Idempotency-Key differ; send one of them.');
+  }
+  return inHeader;
+}
+
+function userIdOf(caller: Caller, inBody: string | undefined): string {
+  if (caller.role === 'user') {
+    if (inBody !== undefined && inBody !== caller.userId)
+      throw new DoorError('not_yours', 'user_id must be the token\'s "sub".');
+    return caller.userId;
+  }
+  if (inBody === undefined) throw new DoorError('invalid_input', 'user_id is missing.');
+  return inBody;
+}
+
+function presented(claim: ClaimRecord): Record<string, unknown> {
+  const { state, verified: _, ...rest } = claim;
+  return { ...rest, status: state };
+}

@@ -1,0 +1,190 @@
+// What all HTTP doors share: a path is matched exactly as it was sent, a body is read strictly, a refusal has one shape.
+// A runtime's adapter calls find(), reads at most maxBodyBytes, calls handle() and sends what comes back.
+
+import { DoorError, ERROR_KINDS, type ErrorCode, type ErrorKind, toDoorError } from './errors.ts';
+import { JsonError, parseJson } from './json.ts';
+import type { Log } from './ports.ts';
+import { check, type FromSchema, type Schema, SchemaError } from './schema.ts';
+
+export interface DoorRequest {
+  readonly method: string;
+  /** The raw path, without the query. */
+  readonly path: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Uint8Array;
+  readonly requestId: string;
+}
+
+export interface DoorResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface Route {
+  readonly method: string;
+  /** At most one segment starts with a colon: that one is the parameter. */
+  readonly path: string;
+  handle(request: DoorRequest, parameter: string): DoorResponse | Promise<DoorResponse>;
+}
+
+export type Match =
+  | { readonly route: Route; readonly parameter: string; readonly refusal?: undefined }
+  | { readonly refusal: DoorError; readonly allow?: string };
+
+/** The largest body a door of this group takes: a claim is about 80 bytes. */
+export const MAX_BODY_BYTES = 4096;
+/** The shortest wait HTTP can express; overload and restarts pass in less. */
+const RETRY_AFTER_SEC = 1;
+
+const JSON_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'application/json; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+};
+
+export function jsonResponse(status: number, value: unknown, headers = JSON_HEADERS): DoorResponse {
+  return { status, headers, body: JSON.stringify(value) };
+}
+
+/** Answers that a shared cache or a browser may keep for `maxAgeSec`. */
+export function cacheableHeaders(maxAgeSec: number): Readonly<Record<string, string>> {
+  return { ...JSON_HEADERS, 'cache-control': `public, max-age=${maxAgeSec}` };
+}
+
+interface PreparedRefusal {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly beforeId: string;
+}
+
+function prepare(kind: ErrorKind, hint: string): PreparedRefusal {
+  const headers: Record<string, string> = { ...JSON_HEADERS };
+  if (kind.retryable) headers['retry-after'] = String(RETRY_AFTER_SEC);
+  if (kind.http === 401) headers['www-authenticate'] = 'Bearer';
+  const body = JSON.stringify({ error: { code: kind.code, message: kind.message, hint, request_id: '' } });
+  return { headers, beforeId: body.slice(0, -3) };
+}
+
+// "Sold out" is the most asked question of a drop: its answer is put together once, only the request id is added.
+const PREPARED = Object.fromEntries(
+  Object.values(ERROR_KINDS).map((kind) => [kind.code, prepare(kind, kind.hint)]),
+) as Record<ErrorCode, PreparedRefusal>;
+
+function refusalOf(kind: ErrorKind, prepared: PreparedRefusal, requestId: string): DoorResponse {
+  // Request ids are made of letters, digits, dot, dash and underscore, so they need no escaping.
+  return { status: kind.http, headers: prepared.headers, body: `${prepared.beforeId}${requestId}"}}` };
+}
+
+/** A refusal that is an expected outcome; no error object, no stack trace. */
+export function refuse(code: ErrorCode, requestId: string): DoorResponse {
+  return refusalOf(ERROR_KINDS[code], PREPARED[code], requestId);
+}
+
+export function errorResponse(error: DoorError, requestId: string): DoorResponse {
+  return refusalOf(error.kind, prepare(error.kind, error.hint), requestId);
+}
+
+// The characters a path may hold unescaped. A percent sign is not one of them: there is one spelling per path.
+const PARAMETER = /^(?!\.{1,2}$)[A-Za-z0-9._~:@-]{1,200}$/;
+
+interface Place {
+  readonly segments: readonly string[];
+  readonly routes: Map<string, Route>;
+  readonly allow: string;
+}
+
+export class Door {
+  readonly #places: readonly Place[];
+  readonly #log: Log;
+
+  constructor(routes: readonly Route[], log: Log) {
+    const paths = [...new Set(routes.map((route) => route.path))];
+    this.#places = paths.map((path) => {
+      const here = routes.filter((route) => route.path === path);
+      return {
+        segments: path.split('/'),
+        routes: new Map(here.map((route) => [route.method, route])),
+        allow: here.map((route) => route.method).join(', '),
+      };
+    });
+    this.#log = log;
+  }
+
+  find(method: string, path: string): Match {
+    const segments = path.split('/');
+    for (const place of this.#places) {
+      const parameter = matchSegments(place.segments, segments);
+      if (parameter === undefined) continue;
+      const route = place.routes.get(method);
+      if (route !== undefined) return { route, parameter };
+      return { refusal: new DoorError('method_not_allowed'), allow: place.allow };
+    }
+    return { refusal: new DoorError('not_found') };
+  }
+
+  async handle(match: Match, request: DoorRequest): Promise<DoorResponse> {
+    try {
+      if (match.refusal === undefined) return await match.route.handle(request, match.parameter);
+      const response = errorResponse(match.refusal, request.requestId);
+      return match.allow === undefined
+        ? response
+        : { ...response, headers: { ...response.headers, allow: match.allow } };
+    } catch (thrown) {
+      const error = toDoorError(thrown);
+      this.#report(error, request);
+      return errorResponse(error, request.requestId);
+    }
+  }
+
+  #report(error: DoorError, request: DoorRequest): void {
+    const { code, http } = error.kind;
+    // Back-pressure has to stay cheaper than the work it refuses, so it is not logged one by one.
+    if (http < 500 || code === 'overloaded' || code === 'shutting_down') return;
+    const fields = {
+      request_id: request.requestId,
+      method: request.method,
+      path: request.path,
+      code,
+      cause: error.cause,
+    };
+    if (code === 'internal') this.#log.error('request failed', fields);
+    else this.#log.warn('request refused', fields);
+  }
+}
+
+/** The parameter (empty where the path has none), or undefined where the path does not match. */
+function matchSegments(pattern: readonly string[], segments: readonly string[]): string | undefined {
+  if (pattern.length !== segments.length) return undefined;
+  let parameter = '';
+  for (const [index, expected] of pattern.entries()) {
+    const segment = segments[index] as string;
+    if (!expected.startsWith(':')) {
+      if (segment !== expected) return undefined;
+    } else if (PARAMETER.test(segment)) {
+      parameter = segment;
+    } else {
+      return undefined;
+    }
+  }
+  return parameter;
+}
+
+const JSON_CONTENT_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
+
+/** The body as the schema's type. Refuses what is not plain JSON (415), not strict JSON (400) or not the schema (422). */
+export function readJson<S extends Schema>(request: DoorRequest, schema: S): FromSchema<S> {
+  const type = request.headers['content-type'];
+  if (typeof type !== 'string' || !JSON_CONTENT_TYPE.test(type))
+    throw new DoorError('unsupported_media_type');
+  // Never inflated: a small body could become a large one.
+  if (request.headers['content-encoding'] !== undefined) throw new DoorError('unsupported_media_type');
+  try {
+    return check(schema, parseJson(request.body));
+  } catch (error) {
+    if (error instanceof JsonError)
+      throw new DoorError('invalid_json', `The body was refused: ${error.message}.`);
+    if (error instanceof SchemaError) throw new DoorError('invalid_input', error.message);
+    throw error;
+  }
+}

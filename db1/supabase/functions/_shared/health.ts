@@ -1,0 +1,22 @@
+// Two questions of an orchestrator: is the process alive, and should it get traffic?
+
+import { type DoorRequest, type DoorResponse, jsonResponse, type Route, refuse } from './door.ts';
+
+export interface HealthPorts {
+  /** Throws while a database does not answer. */
+  checkDatabases(): Promise<void>;
+  isDraining(): boolean;
+}
+
+export function healthRoutes(ports: HealthPorts): Route[] {
+  return [
+    { method: 'GET', path: '/healthz', handle: () => jsonResponse(200, { status: 'ok' }) },
+    { method: 'GET', path: '/readyz', handle: (request) => ready(ports, request) },
+  ];
+}
+
+async function ready(ports: HealthPorts, request: DoorRequest): Promise<DoorResponse> {
+  if (ports.isDraining()) return refuse('shutting_down', request.requestId);
+  await ports.checkDatabases();
+  return jsonResponse(200, { status: 'ready' });
+}

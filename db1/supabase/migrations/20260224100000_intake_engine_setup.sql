@@ -1,0 +1,165 @@
+-- INTAKE, part 1: extensions, queues, types and tables.
+-- The claim row is the truth; inventory_slots is a cache of it that a crash empties and SQL rebuilds
+-- (20260224100003_inventory.sql).
+
+-- Only the global form closes new functions to PUBLIC: the per-schema form can add rights, never take
+-- away the built-in ones.
+alter default privileges revoke execute on functions from public;
+
+create extension if not exists pgmq;
+
+-- pg_cron and pg_net come as extensions where the server has them. Where it has not, `sluice migrate`
+-- has put stand-ins with the same names in place, and the Node scheduler does their work.
+do $$
+begin
+  if exists (select from pg_catalog.pg_available_extensions where name = 'pg_cron') then
+    create extension if not exists pg_cron;
+  end if;
+  if exists (select from pg_catalog.pg_available_extensions where name = 'pg_net') then
+    create extension if not exists pg_net;
+  end if;
+  if pg_catalog.to_regclass('cron.job') is null
+     or pg_catalog.to_regnamespace('net') is null then
+    raise exception 'this Postgres has neither pg_cron and pg_net nor their stand-ins'
+      using hint = 'run "sluice migrate", which puts the stand-ins in place';
+  end if;
+end
+$$;
+
+select pgmq.create('intake_queue');
+select pgmq.create('intake_dlq');
+
+-- A queue lives by its dead rows being swept away early: a long dead head is what every read walks over.
+alter table pgmq.q_intake_queue set (
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_cost_delay = 0
+);
+
+-- What is not part of the public contract lives here; PostgREST does not expose it.
+create schema intake;
+
+create type public.slot_status as enum ('AVAILABLE', 'RESERVED', 'CONSUMED');
+
+-- queued → validated → committed is the way of a claim; dead_letter waits for an operator; the other
+-- four have given their slot back.
+create type public.claim_state as enum (
+  'queued', 'validated', 'committed', 'dead_letter',
+  'released', 'expired', 'refused', 'discarded'
+);
+
+-- The order in which slots are sold. Its own sequence: one owned by an UNLOGGED table restarts at 1
+-- after a crash.
+create sequence intake.sale_order_seq cache 1;
+
+create unlogged table public.inventory_slots (
+  id uuid primary key default gen_random_uuid(),
+  pool_id text not null,
+  status public.slot_status not null default 'AVAILABLE',
+  locked_by text,
+  locked_at timestamptz,
+  sale_order bigint not null default nextval('intake.sale_order_seq'),
+  constraint inventory_pool_id_has_sane_length check (length(pool_id) between 1 and 200)
+) with (
+  fillfactor = 60,
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_cost_delay = 0
+);
+
+create index idx_available_slots
+  on public.inventory_slots (pool_id, sale_order)
+  where status = 'AVAILABLE';
+
+-- A row with only a pool_id is a working pool.
+create table public.engine_config (
+  pool_id text primary key,
+  batch_size int not null default 100,
+  visibility_timeout_sec int not null default 45,
+  max_retries int not null default 10,
+  is_active boolean not null default true,
+  validation_webhook_url text,
+  commit_rpc_name text not null default 'finalize_transaction',
+  commit_webhook_url text,
+  max_per_user int,
+  hold_sec int,
+  opens_at timestamptz,
+  closes_at timestamptz,
+  require_auth boolean not null default false,
+  constraint config_pool_id_has_sane_length check (length(pool_id) between 1 and 200),
+  constraint batch_size_in_range check (batch_size between 1 and 10000),
+  constraint visibility_timeout_in_range check (visibility_timeout_sec between 1 and 43200),
+  constraint max_retries_in_range check (max_retries between 1 and 1000),
+  constraint max_per_user_positive check (max_per_user > 0),
+  constraint hold_sec_positive check (hold_sec > 0),
+  constraint opens_before_it_closes check (opens_at < closes_at)
+);
+
+create table public.engine_metrics (
+  id bigint generated always as identity primary key,
+  captured_at timestamptz not null default now(),
+  pool_id text not null,
+  available_slots int not null,
+  reserved_slots int not null,
+  consumed_slots int not null,
+  queue_depth int not null,
+  dlq_depth int not null default 0
+);
+
+create index idx_metrics_pool_ts
+  on public.engine_metrics (pool_id, captured_at desc);
+
+-- One buyer's hold on one slot. freed_at is set when the slot went back on sale, so "live" needs no list
+-- of states, and the way queued → validated → committed touches no indexed column (HOT updates).
+create table public.claims (
+  claim_id uuid primary key,
+  pool_id text not null,
+  slot_id uuid not null,
+  user_id text not null,
+  request_id text,
+  state public.claim_state not null default 'queued',
+  verified boolean not null default false,
+  msg_id bigint,
+  claimed_at timestamptz not null default now(),
+  hold_until timestamptz,
+  freed_at timestamptz,
+  end_reason text,
+  constraint user_id_has_sane_length check (length(user_id) between 1 and 200),
+  constraint request_id_has_sane_length check (length(request_id) between 1 and 200),
+  constraint freed_means_the_claim_has_ended check (
+    (freed_at is not null) = (state in ('released', 'expired', 'refused', 'discarded'))
+  )
+) with (
+  fillfactor = 80,
+  autovacuum_vacuum_scale_factor = 0.05,
+  autovacuum_vacuum_cost_delay = 0
+);
+
+create unique index one_live_claim_per_slot on public.claims (slot_id) where freed_at is null;
+create unique index one_claim_per_request on public.claims (pool_id, request_id) where request_id is not null;
+create index claims_by_user on public.claims (user_id, pool_id);
+create index claims_on_hold on public.claims (hold_until) where hold_until is not null and freed_at is null;
+
+-- Every slot ever put on sale and not withdrawn: with claims it is all that the cache is rebuilt from.
+create table public.slot_manifest (
+  slot_id uuid primary key,
+  pool_id text not null,
+  sale_order bigint not null,
+  put_on_sale_at timestamptz not null default now()
+);
+
+create index slot_manifest_by_pool on public.slot_manifest (pool_id);
+
+-- How many slots of a pool are on the manifest: capacity without a count.
+create table intake.pool_totals (
+  pool_id text primary key,
+  slots bigint not null,
+  constraint slots_never_negative check (slots >= 0)
+);
+
+-- One row a pool, of the same persistence as the slots, and so also the sentinel: a pool with slots on the
+-- manifest and no row here has lost its cache. No free slot has a sale_order below low_order; sold_out says
+-- that none is free at all. Whoever frees or adds a slot takes the row's lock (intake.slot_became_available).
+create unlogged table intake.pool_marks (
+  pool_id text primary key,
+  low_order bigint not null,
+  sold_out boolean not null default false
+) with (fillfactor = 50);

@@ -1,0 +1,564 @@
+-- INTAKE, part 2: the claim, one buyer at a time; the queue's front; the metrics snapshot.
+-- (Many buyers in one statement: 20260224100004_claim_batch.sql.)
+-- What runs on every claim is plpgsql: before Postgres 18 an SQL-language function plans anew at every call.
+
+-- What a claim request got: claimed, same (this request_id again), sold_out, limit, closed, unknown_pool,
+-- auth_required, request_conflict (the request_id is another user's), busy (the last slots are being claimed
+-- by transactions that have not ended: ask again).
+create type intake.claim_answer as (
+  outcome text,
+  claim_id uuid,
+  resource_id uuid,
+  state text,
+  claimed_at timestamptz,
+  hold_until timestamptz
+);
+
+-- Promise: the rules and the mark of a pool in one look, and what stands in the way of every claim
+-- (closed, unknown_pool, sold_out) or null. A lost cache is rebuilt before anything is said about it.
+-- A pool is known when it has a config row or slots. Second call: the same. Locks: none, or those of a rebuild.
+create function intake.open_pool(
+  p_pool_id text,
+  out gate text,
+  out max_per_user int,
+  out hold_until timestamptz,
+  out require_auth boolean,
+  out low_order bigint
+)
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_known boolean;
+  v_sold_out boolean;
+begin
+  for v_look in 1 .. 2 loop
+    select
+      c.max_per_user,
+      now() + make_interval(secs => c.hold_sec),
+      coalesce(c.require_auth, false),
+      m.low_order,
+      m.sold_out,
+      c.pool_id is not null or m.pool_id is not null,
+      case
+        when not c.is_active or now() < c.opens_at or now() >= c.closes_at then 'closed'
+        when m.sold_out then 'sold_out'
+      end
+    into max_per_user, hold_until, require_auth, low_order, v_sold_out, v_known, gate
+    from (select p_pool_id as pool_id) p
+    left join public.engine_config c on c.pool_id = p.pool_id
+    left join intake.pool_marks m on m.pool_id = p.pool_id;
+    exit when low_order is not null or v_look = 2 or not intake.rebuild_inventory(p_pool_id);
+  end loop;
+  if not v_known then
+    gate := 'unknown_pool';
+  elsif low_order is null and gate is null then
+    gate := 'sold_out';
+  end if;
+end
+$$;
+
+-- Promise: the claim already made under this request_id, as same or request_conflict; no row when there is
+-- none. Second call: the same. Locks: none.
+create function intake.claim_of_request(
+  p_pool_id text,
+  p_user_id text,
+  p_request_id text
+)
+returns intake.claim_answer
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  v_claim public.claims;
+begin
+  select c.* into v_claim
+  from public.claims c
+  where c.pool_id = p_pool_id and c.request_id = p_request_id;
+  if not found then
+    return null;
+  elsif v_claim.user_id <> p_user_id then
+    return row('request_conflict', null, null, null, null, null)::intake.claim_answer;
+  end if;
+  return row(
+    'same', v_claim.claim_id, v_claim.slot_id, v_claim.state, v_claim.claimed_at, v_claim.hold_until
+  )::intake.claim_answer;
+end
+$$;
+
+-- Promise: moves the mark up to the first slot that may still be free, so that claims do not walk over what
+-- is sold. It reads without locks and so still sees a slot whose claimer has not committed: the mark never
+-- passes a slot that a rollback could free. Second call: changes nothing. Locks: the mark, if free; else nothing.
+create function intake.advance_mark(p_pool_id text)
+returns void
+language plpgsql
+set search_path = ''
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_low bigint;
+  v_next bigint;
+begin
+  select m.low_order into v_low
+  from intake.pool_marks m where m.pool_id = p_pool_id for update skip locked;
+  if not found then
+    return;
+  end if;
+  select s.sale_order into v_next
+  from public.inventory_slots s
+  where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= v_low
+  order by s.sale_order
+  limit 1;
+  update intake.pool_marks m set low_order = v_next where m.pool_id = p_pool_id and v_next > v_low;
+end
+$$;
+
+-- Promise: what to do when nothing free was found: a slot (locked), or null after the pool was declared sold
+-- out. Never "sold out" while another transaction may yet roll back or free a slot: p_wait waits for it;
+-- without it the answer is busy. Second call: the same question anew.
+-- Locks: the slot returned; the mark, when declaring. Holders of other slots pass p_wait = false: two that
+-- wait for each other's slots would deadlock.
+create function intake.last_slot(
+  p_pool_id text,
+  p_wait boolean,
+  out id uuid,
+  out tid tid,
+  out sale_order bigint,
+  out busy boolean
+)
+language plpgsql
+set search_path = ''
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  v_sold_out boolean;
+begin
+  busy := false;
+  loop
+    if p_wait then
+      select s.id, s.ctid, s.sale_order into id, tid, sale_order
+      from public.inventory_slots s
+      where s.pool_id = p_pool_id and s.status = 'AVAILABLE'
+      order by s.sale_order limit 1 for update;
+    else
+      select s.id, s.ctid, s.sale_order into id, tid, sale_order
+      from public.inventory_slots s
+      where s.pool_id = p_pool_id and s.status = 'AVAILABLE'
+      order by s.sale_order limit 1 for update skip locked;
+    end if;
+    exit when id is not null;
+    select m.sold_out into v_sold_out from intake.pool_marks m where m.pool_id = p_pool_id for update;
+    exit when v_sold_out;
+    if exists (
+      select from public.inventory_slots s where s.pool_id = p_pool_id and s.status = 'AVAILABLE'
+    ) then
+      busy := not p_wait;
+      exit when busy;
+    else
+      update intake.pool_marks m set sold_out = true where m.pool_id = p_pool_id;
+      exit;
+    end if;
+  end loop;
+end
+$$;
+
+-- Promise: the key of the advisory lock under which one user's claims in one pool are counted; the same for
+-- the same pair. Second call: same value. Locks: none.
+create function intake.user_lock_key(
+  p_pool_id text,
+  p_user_id text
+)
+returns bigint
+language sql
+immutable
+parallel safe
+set search_path = ''
+as $$
+  select pg_catalog.hashtextextended(p_user_id, pg_catalog.hashtextextended('sluice user ' || p_pool_id, 0));
+$$;
+
+-- Promise: makes the cache tell the truth about a slot that it offers although a claim holds it (somebody
+-- set its status by hand). Second call: changes nothing. Locks: the slot.
+create function intake.correct_slot(p_slot_id uuid)
+returns void
+language sql
+set search_path = ''
+as $$
+  update public.inventory_slots s
+  set status = case when c.state = 'committed' then 'CONSUMED' else 'RESERVED' end::public.slot_status,
+    locked_by = c.user_id,
+    locked_at = c.claimed_at
+  from public.claims c
+  where s.id = p_slot_id and c.slot_id = p_slot_id and c.freed_at is null and s.status = 'AVAILABLE';
+$$;
+
+-- Promise: why every claim of this pool by such a caller is refused, or null. Second call: the same.
+-- Locks: none.
+create function intake.refusal(
+  p_gate text,
+  p_auth_missing boolean
+)
+returns text
+language sql
+immutable
+parallel safe
+set search_path = ''
+as $$
+  select case
+    when p_gate = 'unknown_pool' then p_gate
+    when p_auth_missing then 'auth_required'
+    else p_gate
+  end;
+$$;
+
+-- Promise: how many slots of the pool the user holds, tickets included, counted up to p_at_most. Exact under
+-- user_lock_key's lock. Second call: the same. Locks: none.
+create function intake.live_claims(
+  p_pool_id text,
+  p_user_id text,
+  p_at_most int
+)
+returns bigint
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+begin
+  return (
+    select count(*)
+    from (
+      select from public.claims c
+      where c.user_id = p_user_id and c.pool_id = p_pool_id and c.freed_at is null
+      limit p_at_most
+    ) held
+  );
+end
+$$;
+
+-- Promise: turns a free slot that the caller has locked into a claim with its message. Returns no outcome
+-- when the slot turned out to be sold (and corrects it): the caller looks for another.
+-- Second call with the same request_id: same, and the slot stays free. Locks: claim → slot → message.
+create function intake.take_slot(
+  p_pool_id text,
+  p_user_id text,
+  p_request_id text,
+  p_verified boolean,
+  p_slot_id uuid,
+  p_slot_tid tid,
+  p_hold_until timestamptz
+)
+returns intake.claim_answer
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_answer intake.claim_answer;
+begin
+  with claim as (
+    insert into public.claims (
+      claim_id, pool_id, slot_id, user_id, request_id, verified, hold_until, msg_id
+    )
+    values (
+      gen_random_uuid(), p_pool_id, p_slot_id, p_user_id, p_request_id, p_verified, p_hold_until,
+      nextval('pgmq.q_intake_queue_msg_id_seq')
+    )
+    on conflict do nothing
+    returning claim_id, claimed_at, msg_id
+  ),
+  slot as (
+    update public.inventory_slots s
+    set status = 'RESERVED', locked_by = p_user_id, locked_at = now()
+    from claim
+    where s.ctid = p_slot_tid
+  ),
+  message as (
+    insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
+    select c.msg_id, clock_timestamp(), jsonb_build_object(
+      'claim_id', c.claim_id, 'pool_id', p_pool_id, 'resource_id', p_slot_id,
+      'user_id', p_user_id, 'state', 'queued'
+    )
+    from claim c
+  )
+  select 'claimed', c.claim_id, p_slot_id, 'queued', c.claimed_at, p_hold_until into v_answer from claim c;
+  if not found then
+    v_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id);
+    if v_answer.outcome is null then
+      perform intake.correct_slot(p_slot_id);
+    end if;
+  end if;
+  return v_answer;
+end
+$$;
+
+-- Promise: one slot for one buyer: claim, slot and message in this transaction, or the reason why not.
+-- Second call with the same request_id: the same claim (same), also when both run at once.
+-- Locks: pool and user (advisory, only where a limit is set) → slot → claim → message; sometimes the mark.
+create function intake.claim_one(
+  p_pool_id text,
+  p_user_id text,
+  p_request_id text,
+  p_verified boolean,
+  p_wait boolean
+)
+returns intake.claim_answer
+language plpgsql
+set search_path = ''
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+declare
+  -- Claimers start at a random place within this many sale orders above the mark, most of them near it, so
+  -- that they do not queue up at one row.
+  c_spread constant int := 1024;
+  v_pool record;
+  v_start bigint;
+  v_slot record;
+  v_answer intake.claim_answer;
+begin
+  v_pool := intake.open_pool(p_pool_id);
+  if v_pool.max_per_user is not null then
+    perform pg_catalog.pg_advisory_xact_lock(intake.user_lock_key(p_pool_id, p_user_id));
+  end if;
+  if p_request_id is not null then
+    v_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id);
+    if v_answer.outcome is not null then
+      return v_answer;
+    end if;
+  end if;
+  v_answer.outcome := intake.refusal(v_pool.gate, v_pool.require_auth and not p_verified);
+  if v_answer.outcome is null and v_pool.max_per_user is not null
+     and intake.live_claims(p_pool_id, p_user_id, v_pool.max_per_user) >= v_pool.max_per_user then
+    v_answer.outcome := 'limit';
+  end if;
+  while v_answer.outcome is null loop
+    v_start := v_pool.low_order + floor(c_spread * random() ^ 3);
+    select s.id, s.ctid as tid, s.sale_order, false as busy into v_slot
+    from public.inventory_slots s
+    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= v_start
+    order by s.sale_order limit 1 for update skip locked;
+    if not found then
+      v_slot := intake.last_slot(p_pool_id, p_wait);
+    end if;
+    if v_slot.id is null then
+      v_answer.outcome := case when v_slot.busy then 'busy' else 'sold_out' end;
+    else
+      v_answer := intake.take_slot(
+        p_pool_id, p_user_id, p_request_id, p_verified, v_slot.id, v_slot.tid, v_pool.hold_until);
+      if v_slot.sale_order - v_pool.low_order > 4 * c_spread then
+        perform intake.advance_mark(p_pool_id);
+      end if;
+    end if;
+  end loop;
+  return v_answer;
+end
+$$;
+
+-- Promise: whether the caller has proven to be p_user_id. Roles that are neither anon nor authenticated are
+-- servers and vouch for their users. A signed-in user may act only for itself: raises SL006.
+-- Second call: the same. Locks: none.
+-- The role setting, not current_user: inside a definer function current_user is the owner.
+create function intake.caller_is(p_user_id text)
+returns boolean
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  case current_setting('role')
+    when 'anon' then
+      return false;
+    when 'authenticated' then
+      if p_user_id is distinct from auth.jwt() ->> 'sub' then
+        raise exception 'a signed-in user may claim only for itself'
+          using errcode = 'SL006', hint = 'p_user_id must be the sub of the token';
+      end if;
+      return true;
+    else
+      return true;
+  end case;
+end
+$$;
+
+-- Promise: raises the error that belongs to an outcome. Second call: raises again. Locks: none.
+create function intake.raise_outcome(
+  p_outcome text,
+  p_pool_id text
+)
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  case p_outcome
+    when 'unknown_pool' then
+      raise exception 'no pool %', p_pool_id
+        using errcode = 'SL002', hint = 'a pool exists once it has a row in engine_config or slots';
+    when 'closed' then
+      raise exception 'pool % is closed', p_pool_id
+        using errcode = 'SL003', hint = 'see is_active, opens_at and closes_at of the pool';
+    when 'limit' then
+      raise exception 'this user holds as many slots of pool % as one user may', p_pool_id
+        using errcode = 'SL004', hint = 'release a claim first';
+    when 'auth_required' then
+      raise exception 'pool % takes claims of signed-in users only', p_pool_id using errcode = 'SL005';
+    when 'request_conflict' then
+      raise exception 'this request id belongs to a claim of another user'
+        using errcode = 'SL007', hint = 'make a fresh request id for each claim';
+    else
+      raise exception 'pool % is busy', p_pool_id using errcode = 'SL011', hint = 'ask again';
+  end case;
+end
+$$;
+
+-- Promise: a slot of the pool for this user, durable and on the queue when the transaction commits; null when
+-- the pool is sold out. Raises SL001 invalid, SL002 unknown pool, SL003 closed, SL004 limit, SL005 sign in
+-- first, SL006 not your user id, SL007 request id of another user.
+-- Second call with the same p_request_id: the same slot. Locks: those of intake.claim_one.
+-- Definer: anon and authenticated may claim, and may touch nothing else.
+create function public.claim_resource_and_queue(
+  p_pool_id text,
+  p_user_id text,
+  p_request_id text default null
+)
+returns uuid
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_answer intake.claim_answer;
+  v_verified boolean;
+begin
+  if p_pool_id is null or p_user_id is null or length(p_user_id) not between 1 and 200
+     or length(p_request_id) not between 1 and 200 then
+    raise exception 'p_pool_id and p_user_id are required, p_user_id and p_request_id have 1 to 200 characters'
+      using errcode = 'SL001';
+  end if;
+  v_verified := intake.caller_is(p_user_id);
+  v_answer := intake.claim_one(p_pool_id, p_user_id, p_request_id, v_verified, true);
+  if v_answer.outcome in ('claimed', 'same') then
+    return v_answer.resource_id;
+  elsif v_answer.outcome = 'sold_out' then
+    return null;
+  end if;
+  perform intake.raise_outcome(v_answer.outcome, p_pool_id);
+  return null;
+end
+$$;
+
+-- Promise: up to p_batch_size messages, hidden from other readers for p_visibility_timeout seconds.
+-- Second call: other messages, until the timeout has passed. Locks: the rows read, until commit.
+-- Definer, as are the three after it: pgmq's schema is closed to the API roles.
+create function public.intake_queue_read(
+  p_visibility_timeout int,
+  p_batch_size int
+)
+returns table (msg_id bigint, read_ct int, enqueued_at timestamptz, vt timestamptz, message jsonb)
+language sql
+security definer
+set search_path = ''
+as $$
+  select r.msg_id, r.read_ct, r.enqueued_at, r.vt, r.message
+  from pgmq.read('intake_queue', p_visibility_timeout, p_batch_size) r;
+$$;
+
+-- Promise: removes the messages and returns the ids that were there. It asks nobody who holds them; workers
+-- use the fenced form of the bridge. Second call: returns nothing. Locks: the rows deleted.
+create function public.intake_queue_delete(p_msg_ids bigint[])
+returns setof bigint
+language sql
+security definer
+set search_path = ''
+as $$
+  select pgmq.delete('intake_queue', p_msg_ids);
+$$;
+
+-- Promise: puts a message on the queue and returns its id. Second call: a second message. Locks: none.
+create function public.intake_queue_send(p_payload jsonb)
+returns bigint
+language sql
+security definer
+set search_path = ''
+as $$
+  select pgmq.send('intake_queue', p_payload);
+$$;
+
+-- Promise: a payload as an object: itself, or wrapped as {"payload": …} when it is none, so that reasons and
+-- ids can be added to it. Second call: unchanged. Locks: none.
+create function intake.object_of(p_payload jsonb)
+returns jsonb
+language sql
+immutable
+parallel safe
+set search_path = ''
+as $$
+  select case
+    when jsonb_typeof(p_payload) = 'object' then p_payload
+    else jsonb_build_object('payload', p_payload)
+  end;
+$$;
+
+-- Promise: the message leaves the queue and its payload, with original_msg_id, final_read_ct and
+-- routed_to_dlq_at, stands in the dead letters; its claim, if it has one, waits as dead_letter. Returns the
+-- dead letter's id. Second call for the same message: null, nothing changes.
+-- Locks: the message, then the claim.
+create function public.intake_route_to_dlq(
+  p_msg_id bigint,
+  p_payload jsonb,
+  p_read_ct int
+)
+returns bigint
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_dlq_id bigint;
+begin
+  if not pgmq.delete('intake_queue', p_msg_id) then
+    return null;
+  end if;
+  v_dlq_id := pgmq.send('intake_dlq', intake.object_of(p_payload) || jsonb_build_object(
+    'original_msg_id', p_msg_id, 'final_read_ct', p_read_ct, 'routed_to_dlq_at', now()
+  ));
+  update public.claims c
+  set state = 'dead_letter', msg_id = v_dlq_id
+  where c.claim_id::text = p_payload ->> 'claim_id' and c.msg_id = p_msg_id
+    and c.state in ('queued', 'validated');
+  return v_dlq_id;
+end
+$$;
+
+-- Promise: one engine_metrics row for each active pool, from a cache that was rebuilt if it was lost.
+-- Queue depths are those of the whole queue. Second call: another set of rows. Locks: those of a rebuild.
+-- Definer: cron and service_role need no rights to the cache.
+create function public.snapshot_engine_metrics()
+returns void
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform intake.ensure_inventory();
+  insert into public.engine_metrics (
+    pool_id, available_slots, reserved_slots, consumed_slots, queue_depth, dlq_depth
+  )
+  select
+    c.pool_id,
+    count(s.id) filter (where s.status = 'AVAILABLE'),
+    count(s.id) filter (where s.status = 'RESERVED'),
+    count(s.id) filter (where s.status = 'CONSUMED'),
+    (select count(*) from pgmq.q_intake_queue),
+    (select count(*) from pgmq.q_intake_dlq)
+  from public.engine_config c
+  left join public.inventory_slots s on s.pool_id = c.pool_id
+  where c.is_active
+  group by c.pool_id;
+end
+$$;

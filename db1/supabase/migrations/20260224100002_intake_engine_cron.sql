@@ -1,0 +1,99 @@
+-- INTAKE, part 3: the reaper and the cron jobs.
+
+-- Promise: a slot RESERVED for longer than the threshold that neither a live claim, a message nor a dead
+-- letter speaks for goes back on sale; all three are checked in the update itself. Returns how many.
+-- Second call: 0. Locks: the orphans (others' are skipped), then the marks.
+-- Definer: cron and service_role need no rights to the queue.
+create function public.reap_orphaned_slots(p_stale_threshold interval default '10 minutes')
+returns int
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_reaped int;
+begin
+  perform intake.ensure_inventory();
+  with orphan as materialized (
+    select s.id
+    from public.inventory_slots s
+    where s.status = 'RESERVED'
+      and s.locked_at < now() - p_stale_threshold
+      and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)
+      and s.id::text not in (
+        select m.message ->> 'resource_id'
+        from (
+          select q.message from pgmq.q_intake_queue q
+          union all
+          select d.message from pgmq.q_intake_dlq d
+        ) m
+        where m.message ->> 'resource_id' is not null
+      )
+    for update of s skip locked
+  )
+  update public.inventory_slots s
+  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = nextval('intake.sale_order_seq')
+  from orphan o
+  where s.id = o.id and s.status = 'RESERVED';
+  get diagnostics v_reaped = row_count;
+  return v_reaped;
+end
+$$;
+
+-- Promise: a setting by name: from Vault where that exists and holds it, else the database setting app.<name>,
+-- else null. Vault first: a database setting is readable by every role, and hosted Supabase refuses
+-- `alter database … set app.*`. Second call: the same. Locks: none.
+create function intake.setting(p_name text)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  v_value text;
+begin
+  if pg_catalog.to_regclass('vault.decrypted_secrets') is not null then
+    select s.decrypted_secret into v_value from vault.decrypted_secrets s where s.name = p_name;
+  end if;
+  return coalesce(v_value, nullif(current_setting('app.' || p_name, true), ''));
+end
+$$;
+
+-- Promise: asks the bridge worker by HTTP to drain the queue, if there is anything to drain and its address is
+-- set. Returns the request's id or null. Second call: a second request, which finds less to do. Locks: none.
+create function intake.trigger_drain()
+returns bigint
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_url text := intake.setting('bridge_worker_url');
+begin
+  if v_url is null or not exists (
+    select from pgmq.q_intake_queue q where q.vt <= clock_timestamp()
+  ) then
+    return null;
+  end if;
+  return net.http_post(
+    url => v_url,
+    body => '{}'::jsonb,
+    headers => jsonb_build_object(
+      'Content-Type', 'application/json',
+      'Authorization', 'Bearer ' || intake.setting('service_role_key')
+    )
+  );
+end
+$$;
+
+select cron.schedule('metrics_snapshot', '* * * * *', 'select public.snapshot_engine_metrics()');
+select cron.schedule('reap_orphaned_slots', '*/2 * * * *', 'select public.reap_orphaned_slots()');
+select cron.schedule('expire_holds', '* * * * *', 'select public.expire_holds()');
+select cron.schedule(
+  'drain_queue_trigger', '* * * * *',
+  'select intake.trigger_drain() /* net.http_post to the bridge-worker */'
+);
+-- cron.job_run_details grows for ever otherwise.
+select cron.schedule(
+  'purge_cron_history', '17 3 * * *',
+  'delete from cron.job_run_details where end_time < now() - interval ''7 days'''
+);

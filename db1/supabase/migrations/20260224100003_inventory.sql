@@ -1,0 +1,240 @@
+-- INTAKE, part 4: the slot cache. What keeps manifest, marks and slots in step, and what brings the slots
+-- back after a crash, a failover or a restore has emptied the UNLOGGED tables.
+-- Locks, in this order: claims → pool (advisory) → slots → mark. A rebuild only reads claims.
+
+-- Promise: the key of the advisory lock that guards a pool's cache; the same for the same pool.
+-- Second call: same value. Locks: none.
+create function intake.pool_lock_key(p_pool_id text)
+returns bigint
+language sql
+immutable
+parallel safe
+set search_path = ''
+as $$
+  select pg_catalog.hashtextextended('sluice pool ' || p_pool_id, 0);
+$$;
+
+-- Promise: after it, the pool's slots stand in the cache as manifest, claims and unclaimed messages say.
+-- True when this call did it. Second call: finds the mark and returns false, changes nothing.
+-- Locks: the pool's advisory lock until the end of the transaction; a concurrent caller waits for it.
+create function intake.rebuild_inventory(p_pool_id text)
+returns boolean
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform pg_catalog.pg_advisory_xact_lock(intake.pool_lock_key(p_pool_id));
+  insert into intake.pool_marks (pool_id, low_order)
+  select t.pool_id, 0 from intake.pool_totals t where t.pool_id = p_pool_id and t.slots > 0
+  on conflict (pool_id) do nothing;
+  if not found then
+    return false;
+  end if;
+  -- A message without a claim_id was put on the queue by hand; it holds its slot all the same.
+  with by_hand as materialized (
+    select distinct on (m.message ->> 'resource_id')
+      m.message ->> 'resource_id' as resource_id, m.message ->> 'user_id' as user_id, m.enqueued_at
+    from (
+      select q.message, q.enqueued_at from pgmq.q_intake_queue q
+      union all
+      select d.message, d.enqueued_at from pgmq.q_intake_dlq d
+    ) m
+    where m.message ->> 'pool_id' = p_pool_id and m.message ->> 'claim_id' is null
+  )
+  insert into public.inventory_slots (id, pool_id, status, locked_by, locked_at, sale_order)
+  select
+    m.slot_id,
+    m.pool_id,
+    case
+      when c.state = 'committed' then 'CONSUMED'
+      when c.state is not null or h.resource_id is not null then 'RESERVED'
+      else 'AVAILABLE'
+    end::public.slot_status,
+    coalesce(c.user_id, h.user_id),
+    coalesce(c.claimed_at, h.enqueued_at),
+    m.sale_order
+  from public.slot_manifest m
+  left join public.claims c on c.slot_id = m.slot_id and c.freed_at is null
+  left join by_hand h on h.resource_id = m.slot_id::text
+  where m.pool_id = p_pool_id
+  on conflict (id) do nothing;
+  return true;
+end
+$$;
+
+-- Promise: every pool with slots on the manifest has its cache. Returns how many were rebuilt.
+-- Second call: 0. Locks: those of rebuild_inventory, pool by pool in the order of their names.
+create function intake.ensure_inventory()
+returns int
+language sql
+set search_path = ''
+as $$
+  select count(*) filter (where intake.rebuild_inventory(lost.pool_id))::int
+  from (
+    select t.pool_id
+    from intake.pool_totals t
+    where t.slots > 0 and not exists (select from intake.pool_marks m where m.pool_id = t.pool_id)
+    order by t.pool_id
+  ) lost;
+$$;
+
+-- Promise: a slot that is for sale can be found: the mark is not above it and sold_out is off.
+-- Second call: changes nothing. Locks: the mark, so that nobody declares "sold out" from a snapshot that
+-- does not see the slot yet; that is why the lock is taken even when nothing has to change.
+create function intake.offer_slot(
+  p_pool_id text,
+  p_sale_order bigint
+)
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform from intake.pool_marks m where m.pool_id = p_pool_id for update;
+  update intake.pool_marks m
+  set low_order = least(m.low_order, p_sale_order), sold_out = false
+  where m.pool_id = p_pool_id and (m.sold_out or m.low_order > p_sale_order);
+end
+$$;
+
+-- Trigger. Promise: `insert into inventory_slots` is all that a person has to do to put slots on sale:
+-- manifest, capacity and mark follow in the same transaction. Second insert of a known id after a crash
+-- adds nothing to the manifest. Locks: pool_totals row, then mark.
+-- Definer: whoever may insert slots need not have rights to the manifest.
+create function intake.slots_added()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_pool record;
+begin
+  for v_pool in
+    with listed as (
+      insert into public.slot_manifest (slot_id, pool_id, sale_order)
+      select a.id, a.pool_id, a.sale_order from added a
+      on conflict (slot_id) do nothing
+      returning pool_id
+    )
+    select a.pool_id, min(a.sale_order) as low_order, count(*) as added,
+      (select count(*) from listed l where l.pool_id = a.pool_id) as listed
+    from added a
+    group by a.pool_id
+    order by a.pool_id
+  loop
+    if v_pool.listed < v_pool.added and exists (
+      select from added a join public.slot_manifest m on m.slot_id = a.id where m.pool_id <> a.pool_id
+    ) then
+      raise exception 'a slot of pool % is on the manifest of another pool', v_pool.pool_id
+        using errcode = 'SL001', hint = 'a slot id belongs to one pool for ever; use a new id';
+    end if;
+    -- A rebuild lists nothing new and must not wait here for an inserter that waits for the rebuild.
+    if v_pool.listed > 0 then
+      insert into intake.pool_totals as t (pool_id, slots) values (v_pool.pool_id, v_pool.listed)
+      on conflict (pool_id) do update set slots = t.slots + excluded.slots;
+    end if;
+    if exists (select from intake.pool_totals t where t.pool_id = v_pool.pool_id and t.slots > v_pool.listed) then
+      perform intake.rebuild_inventory(v_pool.pool_id);
+    else
+      insert into intake.pool_marks (pool_id, low_order) values (v_pool.pool_id, v_pool.low_order)
+      on conflict (pool_id) do nothing;
+    end if;
+    perform intake.offer_slot(v_pool.pool_id, v_pool.low_order);
+  end loop;
+  return null;
+end
+$$;
+
+-- Trigger. Promise: a slot deleted from the cache is withdrawn from sale, unless a claim holds it: then it
+-- stays on the manifest and a rebuild brings it back as sold. Second delete: finds nothing.
+-- Locks: manifest rows, pool_totals row. Definer: as slots_added.
+create function intake.slots_withdrawn()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  with gone as (
+    delete from public.slot_manifest m
+    using withdrawn w
+    where m.slot_id = w.id
+      and not exists (select from public.claims c where c.slot_id = w.id and c.freed_at is null)
+    returning m.pool_id
+  )
+  update intake.pool_totals t
+  set slots = t.slots - g.slots
+  from (select gone.pool_id, count(*) as slots from gone group by gone.pool_id) g
+  where t.pool_id = g.pool_id;
+  return null;
+end
+$$;
+
+-- Trigger. Promise: TRUNCATE of the cache is a crash by hand: the next look rebuilds it.
+-- Second call: nothing left to delete. Locks: none beyond TRUNCATE's own. Definer: as slots_added.
+create function intake.cache_emptied()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  delete from intake.pool_marks;
+  return null;
+end
+$$;
+
+-- Trigger. Promise: however a slot comes back on sale (release, expiry, reaper, a hand in psql), the next
+-- claim can find it. Second call: changes nothing. Locks: mark, after the slot. Definer: as slots_added.
+create function intake.slot_became_available()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  perform intake.offer_slot(new.pool_id, new.sale_order);
+  return null;
+end
+$$;
+
+-- Trigger. Promise: a slot keeps its id and its pool; changing either is refused. Second call: same refusal.
+-- Locks: none.
+create function intake.slot_identity_is_fixed()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if new.id <> old.id or new.pool_id <> old.pool_id then
+    raise exception 'a slot keeps its id and its pool'
+      using errcode = 'SL001', hint = 'delete the slot and insert a new one';
+  end if;
+  return new;
+end
+$$;
+
+create trigger slots_added
+  after insert on public.inventory_slots
+  referencing new table as added
+  for each statement execute function intake.slots_added();
+
+create trigger slots_withdrawn
+  after delete on public.inventory_slots
+  referencing old table as withdrawn
+  for each statement execute function intake.slots_withdrawn();
+
+create trigger cache_emptied
+  after truncate on public.inventory_slots
+  for each statement execute function intake.cache_emptied();
+
+-- The column lists keep both off the hot path: a claim sets status to RESERVED, never id or pool_id.
+create trigger slot_became_available
+  after update of status on public.inventory_slots
+  for each row when (new.status = 'AVAILABLE' and old.status <> 'AVAILABLE')
+  execute function intake.slot_became_available();
+
+create trigger slot_identity_is_fixed
+  before update of id, pool_id on public.inventory_slots
+  for each row execute function intake.slot_identity_is_fixed();

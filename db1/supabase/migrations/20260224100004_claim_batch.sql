@@ -1,0 +1,298 @@
+-- INTAKE, part 5: many buyers in one statement. The usual case is decided and written in sets; whatever is
+-- out of the ordinary (a request id twice in the batch, the last slots of a pool, a slot that lied) is handed
+-- to intake.claim_one, which knows it already.
+-- plpgsql throughout: before Postgres 18 an SQL-language function plans its statements anew at every call.
+
+create type intake.claim_request as (
+  ordinal int,
+  user_id text,
+  request_id text,
+  verified boolean
+);
+
+create type intake.numbered_answer as (
+  ordinal int,
+  outcome text,
+  claim_id uuid,
+  resource_id uuid,
+  state text,
+  claimed_at timestamptz,
+  hold_until timestamptz
+);
+
+-- Promise: takes the locks under which these users' claims are counted. Second call: has them already.
+-- Locks: one advisory lock a user, in the order of the keys, so that two batches never wait for each other.
+create function intake.lock_users(
+  p_pool_id text,
+  p_requests intake.claim_request[]
+)
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform pg_catalog.pg_advisory_xact_lock(k.key)
+  from (
+    select distinct intake.user_lock_key(p_pool_id, r.user_id) as key from unnest(p_requests) r order by 1
+  ) k;
+end
+$$;
+
+-- Promise: the requests that have no claim yet. Second call: the same, or fewer. Locks: none.
+create function intake.fresh_requests(
+  p_pool_id text,
+  p_requests intake.claim_request[]
+)
+returns intake.claim_request[]
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+begin
+  return array(
+    select r
+    from unnest(p_requests) r
+    left join public.claims c on c.pool_id = p_pool_id and c.request_id = r.request_id
+    where c.claim_id is null
+  );
+end
+$$;
+
+-- Promise: those requests whose user stays within the pool's limit, in their order: claims held plus earlier
+-- requests of the batch count. Exact under lock_users. Second call: the same. Locks: none.
+create function intake.requests_within_limit(
+  p_pool_id text,
+  p_requests intake.claim_request[],
+  p_max_per_user int
+)
+returns intake.claim_request[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return array(
+    select n.request
+    from (
+      select r as request, r.user_id, row_number() over (partition by r.user_id order by r.ordinal) as nth
+      from unnest(p_requests) r
+    ) n
+    where n.nth <= p_max_per_user
+      and n.nth + intake.live_claims(p_pool_id, n.user_id, p_max_per_user) <= p_max_per_user
+    order by (n.request).ordinal
+  );
+end
+$$;
+
+-- Promise: up to p_wanted free slots from the mark upwards, locked. Second call: other slots. Locks: the slots.
+create function intake.pick_slots(
+  p_pool_id text,
+  p_low_order bigint,
+  p_wanted int,
+  out slot_ids uuid[],
+  out tids tid[],
+  out last_order bigint
+)
+language plpgsql
+set search_path = ''
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+begin
+  with slot as materialized (
+    select s.id, s.ctid as tid, s.sale_order
+    from public.inventory_slots s
+    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
+    order by s.sale_order
+    limit p_wanted
+    for update skip locked
+  )
+  select array_agg(slot.id), array_agg(slot.tid), max(slot.sale_order)
+  into slot_ids, tids, last_order
+  from slot;
+end
+$$;
+
+-- Promise: claim, slot and message for each pair of request and slot (the arrays run side by side; both stop
+-- where the shorter one ends). An answer without outcome for a request whose request_id or slot turned out to
+-- be taken. Second call with the same request ids: answers without outcome, nothing changes.
+-- Locks: claims in the order of request ids, so that two batches with the same requests do not deadlock →
+-- slots → messages.
+create function intake.take_slots(
+  p_pool_id text,
+  p_requests intake.claim_request[],
+  p_slot_ids uuid[],
+  p_tids tid[],
+  p_hold_until timestamptz
+)
+returns setof intake.numbered_answer
+language plpgsql
+set search_path = ''
+set enable_seqscan = off
+as $$
+begin
+  return query
+  with request as materialized (
+    select t.*, gen_random_uuid() as claim_id, nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id
+    from unnest(p_requests, p_slot_ids, p_tids)
+      as t (ordinal, user_id, request_id, verified, slot_id, tid)
+    where t.slot_id is not null and t.ordinal is not null
+  ),
+  claim as (
+    insert into public.claims (
+      claim_id, pool_id, slot_id, user_id, request_id, verified, hold_until, msg_id
+    )
+    select r.claim_id, p_pool_id, r.slot_id, r.user_id, r.request_id, r.verified, p_hold_until, r.msg_id
+    from request r
+    order by r.request_id
+    on conflict do nothing
+    returning claim_id
+  ),
+  won as materialized (
+    select r.* from request r join claim c on c.claim_id = r.claim_id
+  ),
+  slot as (
+    update public.inventory_slots s
+    set status = 'RESERVED', locked_by = w.user_id, locked_at = now()
+    from won w
+    where s.ctid = w.tid
+  ),
+  message as (
+    insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
+    select w.msg_id, clock_timestamp(), jsonb_build_object(
+      'claim_id', w.claim_id, 'pool_id', p_pool_id, 'resource_id', w.slot_id,
+      'user_id', w.user_id, 'state', 'queued'
+    )
+    from won w
+  )
+  select r.ordinal, case when w.claim_id is not null then 'claimed' end, w.claim_id, w.slot_id,
+    'queued', now(), p_hold_until
+  from request r
+  left join won w on w.claim_id = r.claim_id;
+end
+$$;
+
+-- Promise: an answer to each request, as the set-based twin of intake.claim_one for one pool.
+-- Second call: as claim_one, request by request.
+-- Locks: users (advisory, sorted) → slots → claims → messages; sometimes the mark.
+create function intake.claim_pool(
+  p_pool_id text,
+  p_requests intake.claim_request[]
+)
+returns setof intake.numbered_answer
+language plpgsql
+set search_path = ''
+as $$
+declare
+  -- How far above the mark a batch may have to reach before it moves the mark.
+  c_reach constant int := 1000;
+  v_pool record;
+  v_able intake.claim_request[];
+  v_within intake.claim_request[];
+  v_slots record;
+  v_taken intake.numbered_answer[] := '{}';
+begin
+  v_pool := intake.open_pool(p_pool_id);
+  if v_pool.max_per_user is not null then
+    perform intake.lock_users(p_pool_id, p_requests);
+  end if;
+  v_able := intake.fresh_requests(p_pool_id, p_requests);
+  if cardinality(v_able) < cardinality(p_requests) then
+    return query
+    select r.ordinal, k.*
+    from unnest(p_requests) r
+    cross join lateral intake.claim_of_request(p_pool_id, r.user_id, r.request_id) k
+    where k.outcome is not null;
+  end if;
+  if v_pool.gate is not null or v_pool.require_auth then
+    return query
+    select r.ordinal, x.outcome, null::uuid, null::uuid, null::text, null::timestamptz, null::timestamptz
+    from unnest(v_able) r
+    cross join lateral intake.refusal(v_pool.gate, v_pool.require_auth and not r.verified) x (outcome)
+    where x.outcome is not null;
+    v_able := array(
+      select r from unnest(v_able) r
+      where intake.refusal(v_pool.gate, v_pool.require_auth and not r.verified) is null
+    );
+  end if;
+  v_within := v_able;
+  if v_pool.max_per_user is not null then
+    v_within := intake.requests_within_limit(p_pool_id, v_able, v_pool.max_per_user);
+  end if;
+  if cardinality(v_within) > 0 then
+    v_slots := intake.pick_slots(p_pool_id, v_pool.low_order, cardinality(v_within));
+    v_taken := array(
+      select t
+      from intake.take_slots(p_pool_id, v_within, v_slots.slot_ids, v_slots.tids, v_pool.hold_until) t
+      where t.outcome is not null
+    );
+    return query select * from unnest(v_taken);
+    if v_slots.last_order - v_pool.low_order >= c_reach then
+      perform intake.advance_mark(p_pool_id);
+    end if;
+  end if;
+  if cardinality(v_taken) < cardinality(v_able) then
+    return query
+    select r.ordinal, a.*
+    from unnest(v_able) r
+    cross join lateral intake.claim_one(p_pool_id, r.user_id, r.request_id, r.verified, false) a
+    where r.ordinal <> all (array(select t.ordinal from unnest(v_taken) t));
+  end if;
+end
+$$;
+
+-- Promise: an answer to each request, in any order; ordinal counts the requests from 1. Pools may be mixed.
+-- outcome: claimed, same, sold_out, limit, closed, unknown_pool, auth_required, request_conflict, busy (the last
+-- slots are in the hands of transactions that have not ended: ask again). p_verified says which user ids are
+-- proven; none given means none is. Second call with the same request ids: the same claims.
+-- Locks: those of intake.claim_pool, pool by pool in the order of their names.
+-- Definer: service_role needs no rights to the queue.
+create function public.claim_batch(
+  p_pool_ids text[],
+  p_user_ids text[],
+  p_request_ids text[],
+  p_verified boolean[] default null
+)
+returns table (
+  ordinal int, outcome text, claim_id uuid, resource_id uuid, state text,
+  claimed_at timestamptz, hold_until timestamptz
+)
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  c_max_requests constant int := 10000;
+  v_pool record;
+begin
+  if cardinality(p_pool_ids) is distinct from cardinality(p_user_ids)
+     or cardinality(p_pool_ids) is distinct from cardinality(p_request_ids)
+     or cardinality(p_pool_ids) <> cardinality(p_verified)
+     or cardinality(p_pool_ids) > c_max_requests then
+    raise exception 'the arrays must have the same length, at most %', c_max_requests using errcode = 'SL001';
+  end if;
+  if exists (
+    select from unnest(p_pool_ids, p_user_ids, p_request_ids) t (pool_id, user_id, request_id)
+    where t.pool_id is null or t.user_id is null or length(t.user_id) not between 1 and 200
+      or length(t.request_id) not between 1 and 200
+  ) then
+    raise exception 'each request needs a pool and a user id; user and request ids have 1 to 200 characters'
+      using errcode = 'SL001';
+  end if;
+  for v_pool in
+    select t.pool_id, array_agg(
+      (t.ordinal, t.user_id, t.request_id, coalesce(t.verified, false))::intake.claim_request order by t.ordinal
+    ) as requests
+    from unnest(p_pool_ids, p_user_ids, p_request_ids, p_verified)
+      with ordinality as t (pool_id, user_id, request_id, verified, ordinal)
+    group by t.pool_id
+    order by t.pool_id
+  loop
+    return query select * from intake.claim_pool(v_pool.pool_id, v_pool.requests);
+  end loop;
+end
+$$;

@@ -1,0 +1,189 @@
+-- INTAKE, part 6: what can happen to a claim that is not yet on its way: look, release, expire.
+
+create type intake.claim_view as (
+  claim_id uuid,
+  resource_id uuid,
+  pool_id text,
+  user_id text,
+  request_id text,
+  state text,
+  verified boolean,
+  claimed_at timestamptz,
+  hold_until timestamptz,
+  ended_at timestamptz,
+  end_reason text
+);
+
+-- Promise: the claim, or no row. Second call: the same. Locks: none. Definer: the row is all a caller needs.
+create function public.get_claim(p_claim_id uuid)
+returns setof intake.claim_view
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select c.claim_id, c.slot_id, c.pool_id, c.user_id, c.request_id, c.state::text, c.verified,
+    c.claimed_at, c.hold_until, c.freed_at, c.end_reason
+  from public.claims c
+  where c.claim_id = p_claim_id;
+$$;
+
+-- Promise: ends claims whose messages the caller has just withdrawn, and puts their slots back on sale.
+-- Returns how many. Second call: 0. Locks: the claims, which the caller holds already → pools (advisory, shared:
+-- a rebuild in progress would not see the change) → slots → marks.
+create function intake.free_claims(
+  p_claim_ids uuid[],
+  p_state public.claim_state,
+  p_reason text
+)
+returns int
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_slot_ids uuid[];
+begin
+  with ended as (
+    update public.claims c
+    set state = p_state, freed_at = now(), end_reason = p_reason, msg_id = null
+    where c.claim_id = any (p_claim_ids) and c.freed_at is null
+    returning c.slot_id
+  )
+  select coalesce(array_agg(e.slot_id), '{}') into v_slot_ids from ended e;
+  perform pg_catalog.pg_advisory_xact_lock_shared(k.key)
+  from (
+    select distinct intake.pool_lock_key(c.pool_id) as key
+    from public.claims c where c.claim_id = any (p_claim_ids) order by 1
+  ) k;
+  -- A fresh place in the line: the mark may have passed the old one.
+  update public.inventory_slots s
+  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = nextval('intake.sale_order_seq')
+  where s.id = any (v_slot_ids) and s.status = 'RESERVED';
+  return cardinality(v_slot_ids);
+end
+$$;
+
+-- Promise: the claim is released and its slot back on sale; p_user_id must be its owner, null is an operator.
+-- Only while the bridge has never taken its message: after that the ledger may have it already.
+-- Raises SL006 not yours, SL008 no such claim, SL009 with the bridge, SL010 committed.
+-- Second call: the released claim again. Locks: claim → message → those of free_claims.
+-- Definer: owners have no rights to the tables.
+create function public.release_claim(
+  p_claim_id uuid,
+  p_user_id text default null,
+  p_reason text default null
+)
+returns setof intake.claim_view
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_claim public.claims;
+begin
+  perform intake.caller_is(p_user_id);
+  select c.* into v_claim from public.claims c where c.claim_id = p_claim_id for update;
+  if not found then
+    raise exception 'no claim %', p_claim_id using errcode = 'SL008';
+  elsif v_claim.user_id <> p_user_id then
+    raise exception 'claim % is not of this user', p_claim_id using errcode = 'SL006';
+  elsif v_claim.state = 'committed' then
+    raise exception 'claim % is a ticket already', p_claim_id using errcode = 'SL010';
+  elsif v_claim.freed_at is null then
+    delete from pgmq.q_intake_queue q
+    where q.msg_id = v_claim.msg_id and q.read_ct = 0 and v_claim.state = 'queued';
+    if not found then
+      raise exception 'claim % is with the bridge', p_claim_id
+        using errcode = 'SL009', hint = 'look again in a moment: it becomes a ticket, or ends with a reason';
+    end if;
+    perform intake.free_claims(array[p_claim_id], 'released', coalesce(p_reason, 'released'));
+  end if;
+  return query select * from public.get_claim(p_claim_id);
+end
+$$;
+
+-- Promise: claims whose hold has run out before anybody validated them end as expired, their messages are
+-- withdrawn and their slots go back on sale, in one statement each. A claim whose message was ever taken is
+-- left alone where commits need no validation: the ledger may have it. Returns how many.
+-- Second call: the next p_limit. Locks: as release_claim; claims that somebody else works on are skipped.
+-- Definer: cron and service_role need no rights to the queue.
+create function public.expire_holds(p_limit int default 1000)
+returns int
+language plpgsql
+security definer
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  v_claim_ids uuid[];
+begin
+  perform intake.ensure_inventory();
+  with due as materialized (
+    select c.claim_id, c.msg_id, g.validation_webhook_url is not null as validated_first
+    from public.claims c
+    left join public.engine_config g on g.pool_id = c.pool_id
+    where c.hold_until < now() and c.hold_until is not null and c.freed_at is null and c.state = 'queued'
+    order by c.hold_until
+    limit p_limit
+    for update of c skip locked
+  ),
+  withdrawn as (
+    delete from pgmq.q_intake_queue q
+    using due d
+    where q.msg_id = d.msg_id
+      and (q.read_ct = 0 or (d.validated_first and q.vt <= clock_timestamp()))
+    returning d.claim_id
+  )
+  select coalesce(array_agg(w.claim_id), '{}') into v_claim_ids from withdrawn w;
+  return intake.free_claims(v_claim_ids, 'expired', 'hold expired');
+end
+$$;
+
+-- Promise: what a buyer may know of a pool, or no row where there is none: open, not_open, closed or sold_out,
+-- and how many slots are left. Second call: the same. Locks: none, or those of a rebuild.
+-- Definer: as get_claim. It counts the free slots in their index: ask once a second, not once a request.
+create function public.pool_status(p_pool_id text)
+returns table (
+  pool_id text, status text, capacity bigint, available bigint, opens_at timestamptz, closes_at timestamptz,
+  max_per_user int, hold_sec int, require_auth boolean
+)
+language plpgsql
+security definer
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  v_gate text;
+begin
+  select p.gate into v_gate from intake.open_pool(p_pool_id) p;
+  if v_gate = 'unknown_pool' then
+    return;
+  end if;
+  return query
+  select
+    p_pool_id,
+    case
+      when now() < c.opens_at and c.is_active then 'not_open'
+      when v_gate is null and free.slots = 0 then 'sold_out'
+      else coalesce(v_gate, 'open')
+    end,
+    coalesce(t.slots, 0), free.slots, c.opens_at, c.closes_at, c.max_per_user, c.hold_sec,
+    coalesce(c.require_auth, false)
+  from (
+    select count(*) as slots from public.inventory_slots s
+    where s.pool_id = p_pool_id and s.status = 'AVAILABLE'
+  ) free
+  left join intake.pool_totals t on t.pool_id = p_pool_id
+  left join public.engine_config c on c.pool_id = p_pool_id;
+end
+$$;
+
+-- Promise: true when this database has the intake's functions. Second call: the same. Locks: none.
+create function public.sluice_ready()
+returns boolean
+language sql
+stable
+set search_path = ''
+as $$
+  select true;
+$$;

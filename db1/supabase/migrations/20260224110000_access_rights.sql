@@ -1,0 +1,35 @@
+-- INTAKE, last part: who may do what. Everything is closed, then opened by name; the golden list is
+-- db1/supabase/tests/access/. Correct whatever default privileges the project came with.
+
+revoke all on all tables in schema public, intake from public, anon, authenticated, service_role;
+revoke all on all sequences in schema public, intake from public, anon, authenticated, service_role;
+revoke all on all functions in schema public, intake from public, anon, authenticated, service_role;
+revoke all on schema intake from public, anon, authenticated, service_role;
+
+-- No policies: service_role passes by, nobody else has a grant to begin with.
+alter table public.inventory_slots enable row level security;
+alter table public.engine_config enable row level security;
+alter table public.engine_metrics enable row level security;
+alter table public.claims enable row level security;
+alter table public.slot_manifest enable row level security;
+
+grant execute on function public.claim_resource_and_queue(text, text, text) to anon, authenticated, service_role;
+grant execute on function public.release_claim(uuid, text, text) to authenticated, service_role;
+
+grant execute on function public.claim_batch(text[], text[], text[], boolean[]) to service_role;
+grant execute on function public.get_claim(uuid) to service_role;
+grant execute on function public.pool_status(text) to service_role;
+grant execute on function public.expire_holds(int) to service_role;
+grant execute on function public.intake_queue_read(int, int) to service_role;
+grant execute on function public.intake_queue_delete(bigint[]) to service_role;
+grant execute on function public.intake_queue_send(jsonb) to service_role;
+grant execute on function public.intake_route_to_dlq(bigint, jsonb, int) to service_role;
+grant execute on function public.snapshot_engine_metrics() to service_role;
+grant execute on function public.reap_orphaned_slots(interval) to service_role;
+grant execute on function public.sluice_ready() to service_role;
+
+grant select, insert, update, delete on public.engine_config to service_role;
+grant select, insert, update, delete on public.inventory_slots to service_role;
+grant select on public.engine_metrics, public.claims, public.slot_manifest to service_role;
+-- The default of inventory_slots.sale_order is evaluated with the rights of whoever inserts.
+grant usage on sequence intake.sale_order_seq to service_role;

@@ -1,0 +1,98 @@
+-- LEDGER, part 1: tickets. DB2 never faces the internet; its API is these functions.
+
+-- Only the global form closes new functions to PUBLIC.
+alter default privileges revoke execute on functions from public;
+
+-- A committed claim. One row a slot for ever; claim_id says whose. A ticket that came without a claim_id
+-- has its slot's id there.
+create table public.confirmed_tickets (
+  resource_id uuid primary key,
+  pool_id text not null,
+  user_id text not null,
+  confirmed_at timestamptz not null default now(),
+  claim_id uuid not null,
+  constraint one_ticket_per_claim unique (claim_id)
+);
+
+create index tickets_by_user on public.confirmed_tickets (user_id);
+
+-- Promise: a ticket for each payload {resource_id, pool_id, user_id, claim_id?} of the array, or what stands in
+-- its way: committed, already (this claim has its ticket), conflict (the slot or the claim has another ticket).
+-- ordinal counts the payloads from 1. A payload that is no ticket (a field missing, no uuid) raises the table's
+-- own error and nothing is written. Without a claim_id the same user counts as already, another as conflict.
+-- Second call: already. Locks: tickets in the order of their slots, so that two batches do not deadlock.
+create function public.finalize_batch(p_payloads jsonb)
+returns table (ordinal int, resource_id uuid, claim_id uuid, outcome text)
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_committed uuid[];
+begin
+  with incoming as (
+    select p.resource_id, p.pool_id, p.user_id, coalesce(p.claim_id, p.resource_id) as claim_id
+    from jsonb_to_recordset(p_payloads) as p (resource_id uuid, pool_id text, user_id text, claim_id uuid)
+  ),
+  inserted as (
+    insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id)
+    select i.resource_id, i.pool_id, i.user_id, i.claim_id from incoming i order by i.resource_id
+    on conflict do nothing
+    returning t.resource_id
+  )
+  select array_agg(i.resource_id) into v_committed from inserted i;
+  -- A second statement: it sees the tickets that others committed while the first one waited for them.
+  return query
+  select p.ordinal::int, p.resource_id, p.claim_id,
+    case
+      when t.claim_id = coalesce(p.claim_id, p.resource_id) and c.resource_id is not null then 'committed'
+      when t.claim_id = p.claim_id or (p.claim_id is null and t.user_id = p.user_id) then 'already'
+      else 'conflict'
+    end
+  from rows from (
+    jsonb_to_recordset(p_payloads) as (resource_id uuid, user_id text, claim_id uuid)
+  ) with ordinality as p (resource_id, user_id, claim_id, ordinal)
+  left join unnest(v_committed) as c (resource_id) on c.resource_id = p.resource_id
+  left join public.confirmed_tickets t on t.resource_id = p.resource_id;
+end
+$$;
+
+-- Promise: the claim in the payload has its ticket. Raises SL020 when the slot or the claim has another one:
+-- never a silent "nothing to do" for somebody else's seat. Second call: no error, no second row.
+-- Locks: the ticket.
+create function public.finalize_transaction(p_payload jsonb)
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if (select b.outcome from public.finalize_batch(jsonb_build_array(p_payload)) b) = 'conflict' then
+    raise exception 'slot % has a ticket of another claim', p_payload ->> 'resource_id'
+      using errcode = 'SL020', hint = 'compare both databases with "sluice reconcile"';
+  end if;
+end
+$$;
+
+-- Promise: true when this database has the ledger's functions. Second call: the same. Locks: none.
+create function public.sluice_ready()
+returns boolean
+language sql
+stable
+set search_path = ''
+as $$
+  select true;
+$$;
+
+-- A buyer sees its own tickets, live where Supabase Realtime is; only service_role writes.
+alter table public.confirmed_tickets enable row level security;
+
+create policy own_tickets on public.confirmed_tickets
+  for select to authenticated
+  using ((select auth.uid())::text = user_id);
+
+do $$
+begin
+  if exists (select from pg_catalog.pg_publication where pubname = 'supabase_realtime') then
+    alter publication supabase_realtime add table public.confirmed_tickets;
+  end if;
+end
+$$;

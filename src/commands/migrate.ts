@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { StackError } from '../stack/failure.ts';
+import { migrate as applyMigrations } from '../stack/migrate.ts';
+import { applyPlatform } from '../stack/platform/platform.ts';
+import { PROJECT_ROOT } from '../stack/settings.ts';
+import { sqlFile, withClient } from '../stack/sql.ts';
+import type { Command } from './command.ts';
+
+const usage = `sluice migrate [--seed]
+
+Prepares two Postgres databases of your own (15 or newer) for Sluice: the roles and schemas that Supabase
+would have, then the migrations of db1/ and db2/. Applies what is missing, so it can be run again.
+
+Options:
+  --seed    also load the demo pool of db1/supabase/seed.sql
+
+Environment:
+  DB1_URL   the intake database, as a role that may create roles and extensions
+  DB2_URL   the ledger database, likewise
+
+Example:
+  DB1_URL=postgres://me@localhost/intake DB2_URL=postgres://me@localhost/ledger sluice migrate
+`;
+
+const OLDEST_SERVER_VERSION = 150_000;
+
+async function run(args: string[]): Promise<number> {
+  const { values } = parseArgs({ args, options: { seed: { type: 'boolean', default: false } } });
+  const { DB1_URL: db1, DB2_URL: db2 } = process.env;
+  if (!db1 || !db2) {
+    throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice migrate --help`');
+  }
+  if (db1 === db2) {
+    throw new StackError(
+      'DB1_URL and DB2_URL are the same database',
+      'give the intake and the ledger one each',
+    );
+  }
+  await prepare('db1', db1, values.seed);
+  await prepare('db2', db2, values.seed);
+  return 0;
+}
+
+async function prepare(name: 'db1' | 'db2', url: string, seed: boolean): Promise<void> {
+  await withClient(url, async (client) => {
+    const { rows } = await client.query(sqlFile('./sql/server_version.sql'));
+    if (rows[0].version < OLDEST_SERVER_VERSION) {
+      throw new StackError(`${name} is an older Postgres than 15`, 'upgrade it: views and grants need 15');
+    }
+    await applyPlatform(client);
+    const { applied, seeded } = await applyMigrations(client, join(PROJECT_ROOT, name), { seed });
+    for (const file of applied) console.log(`${name}: applied ${file}`);
+    if (applied.length === 0) console.log(`${name}: up to date`);
+    if (seeded) console.log(`${name}: seeded`);
+  });
+}
+
+export const migrate: Command = { summary: 'prepare two databases of your own', usage, run };

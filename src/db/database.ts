@@ -1,0 +1,125 @@
+// A pool of connections that can do one thing: call a SQL function by named arguments.
+
+import pg from 'pg';
+import type { Log } from '#core/ports.ts';
+import { statementFor } from './statement.ts';
+
+export interface Database {
+  /** Calls `schema.function`; returns its rows. Timestamps come as ISO 8601 text in UTC, bigints as numbers. */
+  call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]>;
+  end(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  url: string;
+  /** The largest number of connections. */
+  max: number;
+  /** How the connections show in pg_stat_activity. */
+  applicationName: string;
+  log: Log;
+}
+
+/** Also the longest wait for a free connection. */
+const CONNECT_TIMEOUT_MS = 3_000;
+/** No call of a door takes longer than this on purpose; the server gives up first, and says so with a SQLSTATE. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+/** For a server that went silent: the client gives up a little later. */
+const QUERY_TIMEOUT_MS = 12_000;
+/** Calls that wait for a connection; beyond it the database counts as unreachable instead of memory growing. */
+const MAX_WAITING_CALLS = 1_000;
+
+const TIMESTAMPTZ_OID = 1184;
+const BIGINT_OID = 20;
+
+/** A lost connection, as a SQLSTATE; the driver has a message for it but no code. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost';
+  readonly code: string;
+
+  constructor(message: string, code = '08006', cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+// The driver's own errors carry no code, the server's and the system's always do.
+function withCode(error: unknown): unknown {
+  if (!(error instanceof Error) || 'code' in error || error instanceof AggregateError) return error;
+  return /connect|terminated|timeout|not queryable/i.test(error.message)
+    ? new ConnectionLost(error.message, '08006', error)
+    : error;
+}
+
+/** "2026-02-24 10:00:00.5+00" → "2026-02-24T10:00:00.5Z"; a Date would cost more and drop the microseconds. */
+function isoTimestamp(text: string): string {
+  if (text.endsWith('+00')) return `${text.slice(0, 10)}T${text.slice(11, -3)}Z`;
+  const date = new Date(text);
+  // 'infinity' is a timestamp too, and stays what it is.
+  return Number.isNaN(date.getTime()) ? text : date.toISOString();
+}
+
+/** Counts and message ids stay far below 2^53; one that does not is an error, not a rounded number. */
+function safeInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError('a bigint from the database is beyond 2^53');
+  return value;
+}
+
+const PARSERS = new Map<number, (text: string) => unknown>([
+  [TIMESTAMPTZ_OID, isoTimestamp],
+  [BIGINT_OID, safeInteger],
+]);
+
+/** Pool.query would throw away the connection after any error; a refusal of our own functions leaves it as good as new. */
+async function run(pool: pg.Pool, query: pg.QueryConfig): Promise<unknown[]> {
+  const client = await pool.connect();
+  let isBroken = true;
+  try {
+    const { rows } = await client.query(query);
+    isBroken = false;
+    return rows;
+  } catch (error) {
+    isBroken = !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR';
+    throw error;
+  } finally {
+    client.release(isBroken);
+  }
+}
+
+export function createDatabase({ url, max, applicationName, log }: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    application_name: applicationName,
+    options: '-c timezone=UTC',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    // Few connections, kept for ever: an idle one costs less than a connect in the middle of a burst.
+    idleTimeoutMillis: 0,
+    keepAlive: true,
+    types: {
+      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+        PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text'),
+    },
+  });
+  // An idle connection that breaks is replaced by the next call; without a listener it would end the process.
+  pool.on('error', (error) =>
+    log.warn('idle database connection lost', { application_name: applicationName, cause: error }),
+  );
+
+  return {
+    async call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]> {
+      if (pool.waitingCount >= MAX_WAITING_CALLS)
+        throw new ConnectionLost('too many calls are waiting', '53300');
+      const names = Object.keys(args);
+      const { name, text } = statementFor(functionName, names);
+      try {
+        return (await run(pool, { name, text, values: names.map((key) => args[key]) })) as Row[];
+      } catch (error) {
+        throw withCode(error);
+      }
+    },
+    end: () => pool.end(),
+  };
+}

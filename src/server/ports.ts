@@ -1,0 +1,33 @@
+// The doors' ports on top of Postgres: which SQL function each one calls.
+
+import type { ClaimOutcome, ClaimPorts, ClaimRecord } from '#core/claim.ts';
+import type { PoolPorts, PoolStatus } from '#core/pool.ts';
+import type { Database } from '../db/database.ts';
+
+export type DatabasePorts = Pick<ClaimPorts, 'claimBatch' | 'getClaim' | 'releaseClaim'> &
+  Pick<PoolPorts, 'poolStatus'>;
+
+/** `lane` is the one connection that claims; `rest` serves everything that must not wait behind a batch. */
+export function createDatabasePorts(lane: Database, rest: Database): DatabasePorts {
+  return {
+    claimBatch: (requests) =>
+      lane.call<ClaimOutcome>('public.claim_batch', {
+        p_pool_ids: requests.map((request) => request.poolId),
+        p_user_ids: requests.map((request) => request.userId),
+        p_request_ids: requests.map((request) => request.requestId),
+        p_verified: requests.map((request) => request.verified),
+      }),
+    getClaim: async (claimId) =>
+      (await rest.call<ClaimRecord>('public.get_claim', { p_claim_id: claimId }))[0],
+    releaseClaim: async (claimId, userId) =>
+      (
+        await rest.call<ClaimRecord>('public.release_claim', {
+          p_claim_id: claimId,
+          p_user_id: userId,
+          p_reason: userId === null ? 'released by an operator' : 'released by the buyer',
+        })
+      )[0],
+    poolStatus: async (poolId) =>
+      (await rest.call<PoolStatus>('public.pool_status', { p_pool_id: poolId }))[0],
+  };
+}

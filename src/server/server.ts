@@ -1,0 +1,90 @@
+// The Node server: databases, doors and HTTP put together, and taken apart again in an order that answers everybody.
+
+import { ClaimDoor } from '#core/claim.ts';
+import { Door } from '#core/door.ts';
+import { healthRoutes } from '#core/health.ts';
+import { PoolDoor } from '#core/pool.ts';
+import { createDatabase } from '../db/database.ts';
+import { createLog } from '../log.ts';
+import { HttpServer } from './http.ts';
+import { createDatabasePorts } from './ports.ts';
+import { createTokenPorts } from './tokens.ts';
+
+export interface ServerOptions {
+  /** 0 takes a free one. */
+  port: number;
+  db1Url: string;
+  db2Url: string;
+  adminKey: string;
+  jwtSecret: string;
+  jwksUrl?: string;
+}
+
+export interface RunningServer {
+  url: string;
+  port: number;
+  stop(): Promise<void>;
+}
+
+/** A second claiming connection gained nothing on two cores: the batches only get smaller. */
+const LANE_CONNECTIONS = 1;
+const DB1_CONNECTIONS = 4;
+const DB2_CONNECTIONS = 2;
+
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const log = createLog();
+  const tokens = createTokenPorts(options);
+  const lane = createDatabase({
+    url: options.db1Url,
+    max: LANE_CONNECTIONS,
+    applicationName: 'sluice-claims',
+    log,
+  });
+  const db1 = createDatabase({
+    url: options.db1Url,
+    max: DB1_CONNECTIONS,
+    applicationName: 'sluice-server',
+    log,
+  });
+  const db2 = createDatabase({
+    url: options.db2Url,
+    max: DB2_CONNECTIONS,
+    applicationName: 'sluice-server',
+    log,
+  });
+  const endDatabases = (): Promise<unknown> => Promise.all([lane.end(), db1.end(), db2.end()]);
+
+  const ports = createDatabasePorts(lane, db1);
+  const claims = new ClaimDoor({ ...ports, ...tokens });
+  const pools = new PoolDoor({ ...ports, now: Date.now });
+  const health = healthRoutes({
+    checkDatabases: async () => {
+      await Promise.all([db1.call('public.sluice_ready', {}), db2.call('public.sluice_ready', {})]);
+    },
+    isDraining: () => http.isDraining,
+  });
+  const http = new HttpServer(new Door([...claims.routes(), ...pools.routes(), ...health], log), log);
+
+  let port: number;
+  try {
+    port = await http.listen(options.port);
+  } catch (error) {
+    await endDatabases();
+    throw error;
+  }
+  const url = `http://127.0.0.1:${port}`;
+  log.info('server listens', { url });
+
+  return {
+    url,
+    port,
+    async stop() {
+      // New connections are refused and open ones told to close, while what was accepted is answered.
+      const closed = http.close();
+      await claims.drain();
+      await closed;
+      await endDatabases();
+      log.info('server stopped', { url });
+    },
+  };
+}

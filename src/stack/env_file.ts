@@ -1,0 +1,32 @@
+import type { Side, Stack } from './stack.ts';
+
+/** `.sluice/env`: everything a person or a script needs to talk to the running stack, as a dotenv file. */
+export function envFile(stack: Stack, sluiceUrl: string): string {
+  const { secrets } = stack;
+  const values: Record<string, string> = {
+    SLUICE_URL: sluiceUrl,
+    SLUICE_ADMIN_KEY: secrets.adminKey,
+    DB1_URL: stack.db1.cluster.url,
+    DB2_URL: stack.db2.cluster.url,
+    ...supabaseValues('DB1', stack.db1),
+    ...supabaseValues('DB2', stack.db2),
+    STRIPE_WEBHOOK_SECRET: secrets.stripeWebhookSecret,
+    TWILIO_AUTH_TOKEN: secrets.twilioAuthToken,
+    WHATSAPP_APP_SECRET: secrets.whatsappAppSecret,
+    WHATSAPP_VERIFY_TOKEN: secrets.whatsappVerifyToken,
+    DAILY_WEBHOOK_SECRET: secrets.dailyWebhookSecret,
+    OPS_SITE_ID: secrets.opsSiteId,
+    OPS_SITE_SECRET: secrets.opsSiteSecret,
+  };
+  return Object.entries(values)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+}
+
+function supabaseValues(prefix: string, side: Side): Record<string, string> {
+  return {
+    [`${prefix}_SUPABASE_URL`]: side.gateway.url,
+    [`${prefix}_SUPABASE_ANON_KEY`]: side.keys.anon,
+    [`${prefix}_SUPABASE_SERVICE_ROLE_KEY`]: side.keys.serviceRole,
+  };
+}

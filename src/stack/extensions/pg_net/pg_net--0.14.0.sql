@@ -1,0 +1,143 @@
+-- A stand-in for pg_net where the real one cannot be had: tables and functions with pg_net's own names and
+-- signatures, so that the same migration runs on both. It sends nothing itself; the scheduler takes what is
+-- queued, sends it and stores the answer. Unlike the real one it gives PUBLIC nothing.
+
+create schema net;
+revoke all on schema net from public;
+
+create domain net.http_method as text
+  check (value in ('GET', 'POST', 'DELETE'));
+
+create sequence net.http_request_queue_id_seq;
+
+-- Unlogged as in pg_net: a request lost in a crash is sent again by whoever asks next.
+create unlogged table net.http_request_queue (
+  id bigint not null default nextval('net.http_request_queue_id_seq'),
+  method net.http_method not null,
+  url text not null,
+  headers jsonb,
+  body bytea,
+  timeout_milliseconds integer not null
+);
+
+create unlogged table net._http_response (
+  id bigint,
+  status_code integer,
+  content_type text,
+  headers jsonb,
+  content text,
+  timed_out boolean,
+  error_msg text,
+  created timestamptz not null default now()
+);
+create index _http_response_created_idx on net._http_response (created);
+
+-- Percent-encodes a text for use in a query string. Second call: encodes the percent signs again. No locks.
+create function net._urlencode_string(string text)
+returns text
+language sql
+immutable
+set search_path = ''
+as $$
+  select coalesce(string_agg(
+    case
+      when v_byte between 48 and 57 or v_byte between 65 and 90 or v_byte between 97 and 122
+        or v_byte in (45, 46, 95, 126) then chr(v_byte)
+      else '%' || upper(lpad(to_hex(v_byte), 2, '0'))
+    end, '' order by v_at), '')
+  from (
+    select v_at, get_byte(convert_to(string, 'UTF8'), v_at) as v_byte
+    from generate_series(0, octet_length(convert_to(string, 'UTF8')) - 1) as v_at
+  ) as bytes;
+$$;
+
+-- The url with the members of `params` added to its query. Second call: adds them again. No locks.
+create function net._url_with_params(url text, params jsonb)
+returns text
+language sql
+immutable
+set search_path = ''
+as $$
+  select url || coalesce(
+    case when position('?' in url) > 0 then '&' else '?' end
+    || string_agg(net._urlencode_string(key) || '=' || net._urlencode_string(coalesce(value, '')), '&' order by key),
+    '')
+  from jsonb_each_text(params);
+$$;
+
+-- Queues a request and returns its id. A second call queues a second request. Takes no locks but its own row's.
+create function net._queue_request(
+  method text,
+  url text,
+  params jsonb,
+  headers jsonb,
+  body jsonb,
+  timeout_milliseconds integer
+)
+returns bigint
+language sql
+set search_path = ''
+as $$
+  insert into net.http_request_queue (method, url, headers, body, timeout_milliseconds)
+  values (method, net._url_with_params(url, params), headers, convert_to(body::text, 'UTF8'), timeout_milliseconds)
+  returning id;
+$$;
+
+-- Queues a GET and returns the request's id. A second call queues a second request.
+create function net.http_get(
+  url text,
+  params jsonb default '{}',
+  headers jsonb default '{}',
+  timeout_milliseconds integer default 5000
+)
+returns bigint
+language sql
+set search_path = ''
+as $$
+  select net._queue_request('GET', url, params, headers, null, timeout_milliseconds);
+$$;
+
+-- Queues a POST with a JSON body and returns the request's id. A second call queues a second request.
+create function net.http_post(
+  url text,
+  body jsonb default '{}',
+  params jsonb default '{}',
+  headers jsonb default '{"Content-Type": "application/json"}',
+  timeout_milliseconds integer default 5000
+)
+returns bigint
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_content_type text := (
+    select h.value from jsonb_each_text(headers) as h where lower(h.key) = 'content-type' limit 1
+  );
+begin
+  if v_content_type is null then
+    headers := coalesce(headers, '{}') || '{"Content-Type": "application/json"}';
+  elsif v_content_type !~* '^application/json' then
+    raise exception 'Content-Type header must be "application/json"' using errcode = 'invalid_parameter_value';
+  end if;
+  return net._queue_request('POST', url, params, headers, body, timeout_milliseconds);
+end;
+$$;
+
+-- Queues a DELETE and returns the request's id. A second call queues a second request.
+create function net.http_delete(
+  url text,
+  params jsonb default '{}',
+  headers jsonb default '{}',
+  timeout_milliseconds integer default 5000,
+  body jsonb default null
+)
+returns bigint
+language sql
+set search_path = ''
+as $$
+  select net._queue_request('DELETE', url, params, headers, body, timeout_milliseconds);
+$$;
+
+revoke all on all tables in schema net from public;
+revoke all on all sequences in schema net from public;
+revoke all on all functions in schema net from public;

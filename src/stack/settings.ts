@@ -1,0 +1,41 @@
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { StackError } from './failure.ts';
+
+/** The checkout this file belongs to, wherever the command was called from. */
+export const PROJECT_ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+export type Settings = { dir: string; sluicePort: number; db1ApiPort: number; db2ApiPort: number };
+
+const DEFAULTS = { SLUICE_PORT: 4000, DB1_API_PORT: 54321, DB2_API_PORT: 54421 };
+const HIGHEST_PORT = 65_535;
+
+export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  return {
+    dir: resolve(env.SLUICE_DIR || '.sluice'),
+    sluicePort: readPort(env, 'SLUICE_PORT'),
+    db1ApiPort: readPort(env, 'DB1_API_PORT'),
+    db2ApiPort: readPort(env, 'DB2_API_PORT'),
+  };
+}
+
+function readPort(env: NodeJS.ProcessEnv, name: keyof typeof DEFAULTS): number {
+  const text = env[name];
+  if (!text) return DEFAULTS[name];
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= HIGHEST_PORT) return port;
+  throw new StackError(
+    `${name}=${text} is not a port`,
+    `use a number from 1 to ${HIGHEST_PORT}, or 0 for any free one`,
+  );
+}
+
+/** What lies where in the folder of a stack. */
+export function layout(dir: string) {
+  return {
+    env: join(dir, 'env'),
+    secrets: join(dir, 'secrets.json'),
+    run: join(dir, 'run'),
+    postgres: join(dir, 'postgres'),
+  };
+}

@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+
+/** SQL of the stack lives in .sql files beside this one, never in strings. */
+export function sqlFile(path: string): string {
+  return readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8');
+}
+
+/** Runs `work` on a connection of its own. */
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, application_name: 'sluice stack' });
+  // A connection that breaks while idle reports here; the statement that follows then fails with the reason.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

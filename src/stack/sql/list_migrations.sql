@@ -1,0 +1,3 @@
+select version, array_to_string(statements, '') as statements
+from supabase_migrations.schema_migrations
+order by version;

@@ -1,0 +1,1 @@
+select set_config('sluice.authenticator_password', $1, false);

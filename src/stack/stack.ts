@@ -1,0 +1,209 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { copyExtensionFiles } from './extensions/extensions.ts';
+import { type Gateway, startGateway } from './gateway.ts';
+import { type ApiKeys, apiKeys, loadSecrets, type Secrets } from './keys.ts';
+import { migrate } from './migrate.ts';
+import { applyPlatform } from './platform/platform.ts';
+import { freePort, portIsFree } from './ports.ts';
+import { type Cluster, startCluster } from './postgres.ts';
+import { findPostgrest, type Postgrest, startPostgrest } from './postgrest.ts';
+import { claimRunDir, type RunFiles } from './run_files.ts';
+import { makeServerDir, reachableDir } from './server_user.ts';
+import { layout } from './settings.ts';
+import { withClient } from './sql.ts';
+
+export type SideName = 'db1' | 'db2';
+
+/** One database with everything in front of it. */
+export type Side = {
+  name: SideName;
+  cluster: Cluster;
+  gateway: Gateway;
+  keys: ApiKeys;
+  postgrest?: Postgrest;
+};
+
+export type Stack = {
+  db1: Side;
+  db2: Side;
+  secrets: Secrets;
+  /** Settles with the name of the first part that ended although nobody asked it to. */
+  failed: Promise<string>;
+  /** Ends everything in order. A second call, `immediate`, does not wait for Postgres to tidy up. */
+  stop(mode?: StopMode): Promise<void>;
+};
+
+export type StackOptions = {
+  dir: string;
+  /** The folder that holds db1/ and db2/. */
+  projectRoot: string;
+  db1ApiPort: number;
+  db2ApiPort: number;
+  /** Told, a line at a time, what happens. */
+  say(line: string): void;
+  /** Ends a start that is under way at its next step. */
+  signal?: AbortSignal;
+};
+
+// Where the Supabase CLI puts them; nothing depends on it, so a taken one is simply stepped over.
+const USUAL_POSTGRES_PORT: Record<SideName, number> = { db1: 54322, db2: 54422 };
+
+const TITLE: Record<SideName, string> = { db1: 'DB1 (intake)', db2: 'DB2 (ledger)' };
+
+type StopMode = 'fast' | 'immediate';
+
+type Parts = { gateways: Gateway[]; postgrests: Postgrest[]; clusters: Cluster[] };
+
+/** What the steps of a start share. */
+type Start = {
+  options: StackOptions;
+  secrets: Secrets;
+  home: string;
+  runFiles: RunFiles;
+  parts: Parts;
+  isStopping(): boolean;
+  fail(what: string): void;
+};
+
+/** Starts both databases with platform, migrations and seed, PostgREST and the gateways. All or nothing. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const paths = layout(options.dir);
+  mkdirSync(options.dir, { recursive: true });
+  const runFiles = claimRunDir(paths.run);
+  const parts: Parts = { gateways: [], postgrests: [], clusters: [] };
+  let stopping = false;
+  let fail: (what: string) => void = () => undefined;
+  const failed = new Promise<string>((resolve) => {
+    fail = resolve;
+  });
+  const stop = async (mode: StopMode = 'fast') => {
+    stopping = true;
+    await stopParts(parts, mode);
+    for (const name of ['db1-postgrest', 'db2-postgrest', 'db1-postgres', 'db2-postgres'])
+      runFiles.forget(name);
+    runFiles.release();
+  };
+  try {
+    // The ports come first: a taken one is the likeliest trouble, and holding them keeps a rival start out.
+    const gateways = {
+      db1: await openGateway('db1', options.db1ApiPort, 'DB1_API_PORT', parts),
+      db2: await openGateway('db2', options.db2ApiPort, 'DB2_API_PORT', parts),
+    };
+    for (const name of await runFiles.stopLeftovers())
+      options.say(`stopped ${name}, left over from a killed run`);
+    const secrets = loadSecrets(paths.secrets);
+    const home = reachableDir(paths.postgres);
+    makeServerDir(join(home, 'extensions'));
+    copyExtensionFiles(join(home, 'extensions', 'extension'));
+    const start: Start = { options, secrets, home, runFiles, parts, isStopping: () => stopping, fail };
+    const [db1, db2] = await bothOrError([
+      startSide('db1', gateways.db1, start),
+      startSide('db2', gateways.db2, start),
+    ]);
+    options.signal?.throwIfAborted();
+    return { db1, db2, secrets, failed, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Waits for both even when one fails: what is still starting could not be stopped. */
+async function bothOrError(sides: [Promise<Side>, Promise<Side>]): Promise<[Side, Side]> {
+  await Promise.allSettled(sides);
+  return Promise.all(sides);
+}
+
+async function stopParts(parts: Parts, mode: StopMode): Promise<void> {
+  if (mode === 'fast') {
+    await Promise.all(parts.gateways.map((gateway) => gateway.stop()));
+    await Promise.all(parts.postgrests.map((postgrest) => postgrest.stop()));
+  }
+  await Promise.all(parts.clusters.map((cluster) => cluster.stop(mode)));
+  if (mode === 'immediate') {
+    await Promise.all([...parts.postgrests, ...parts.gateways].map((part) => part.stop()));
+  }
+}
+
+async function openGateway(name: SideName, port: number, variable: string, parts: Parts): Promise<Gateway> {
+  const gateway = await startGateway({ port, name: `the API of ${TITLE[name]}`, variable });
+  parts.gateways.push(gateway);
+  return gateway;
+}
+
+async function startSide(name: SideName, gateway: Gateway, start: Start): Promise<Side> {
+  const { options, secrets } = start;
+  const cluster = await startPostgres(name, start);
+  options.signal?.throwIfAborted();
+  await withClient(cluster.url, async (client) => {
+    await applyPlatform(client, { authenticatorPassword: secrets.authenticatorPassword });
+    const { applied, seeded } = await migrate(client, join(options.projectRoot, name), { seed: true });
+    const news = [applied.length > 0 && `${applied.length} migrations applied`, seeded && 'seeded'].filter(
+      Boolean,
+    );
+    options.say(`${TITLE[name]}: ${news.join(', ') || 'schema is up to date'}`);
+  });
+  options.signal?.throwIfAborted();
+  const jwtSecret = name === 'db1' ? secrets.db1JwtSecret : secrets.db2JwtSecret;
+  const postgrest = await startRest(name, cluster, jwtSecret, gateway, start);
+  const keys = await apiKeys(`sluice-${name}`, jwtSecret, secrets.createdAt);
+  return { name, cluster, gateway, keys, ...(postgrest && { postgrest }) };
+}
+
+async function startPostgres(name: SideName, start: Start): Promise<Cluster> {
+  const { options, secrets, home, runFiles, parts } = start;
+  const usual = USUAL_POSTGRES_PORT[name];
+  const port = (await portIsFree(usual)) ? usual : await freePort();
+  const cluster = await startCluster({
+    dir: join(home, name),
+    password: secrets.postgresPassword,
+    port,
+    extensionDir: join(home, 'extensions'),
+  });
+  parts.clusters.push(cluster);
+  runFiles.note(`${name}-postgres`, cluster.pid);
+  options.say(`${TITLE[name]}: Postgres on port ${port}${port === usual ? '' : ` (${usual} is taken)`}`);
+  void cluster.exited.then(() => {
+    if (!start.isStopping()) start.fail(`Postgres of ${TITLE[name]} ended; its log is ${cluster.logFile}`);
+  });
+  return cluster;
+}
+
+/** PostgREST is real or not there at all: without it everything but the REST paths works. */
+async function startRest(
+  name: SideName,
+  cluster: Cluster,
+  jwtSecret: string,
+  gateway: Gateway,
+  start: Start,
+): Promise<Postgrest | undefined> {
+  const { options, secrets, runFiles, parts } = start;
+  const binary = findPostgrest();
+  if (binary === undefined) {
+    options.say(
+      `${TITLE[name]}: no PostgREST for this platform, so /rest/v1 answers 503 (POSTGREST_BIN names one)`,
+    );
+    return undefined;
+  }
+  const logFile = join(layout(options.dir).run, `${name}-postgrest.log`);
+  const databaseUrl = cluster.url.replace(/\/\/[^@]*@/, `//authenticator:${secrets.authenticatorPassword}@`);
+  const postgrest = await startPostgrest({
+    binary,
+    databaseUrl,
+    jwtSecret,
+    logFile,
+    onSpawn: (pid) => runFiles.note(`${name}-postgrest`, pid),
+  });
+  parts.postgrests.push(postgrest);
+  gateway.upstreams.restPort = postgrest.port;
+  options.say(`${TITLE[name]}: REST on ${gateway.url}/rest/v1`);
+  void postgrest.exited.then(() => {
+    if (start.isStopping()) return;
+    delete gateway.upstreams.restPort;
+    options.say(
+      `${TITLE[name]}: PostgREST ended; /rest/v1 answers 503 until the next start. Its log is ${logFile}`,
+    );
+  });
+  return postgrest;
+}

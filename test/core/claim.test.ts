@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ClaimOutcome } from '#core/claim.ts';
+import { ADMIN_KEY, CLAIM_ID, CLAIMED_AT, claimDoor, record, SLOT_ID } from './support.ts';
+
+const as = (token: string) => ({ authorization: `Bearer ${token}` });
+
+describe('a claim', () => {
+  it('is answered with 201 and everything the buyer needs', async () => {
+    const { claim } = claimDoor();
+    const { status, json } = await claim({ user_id: 'ann', request_id: 'r1' });
+    assert.equal(status, 201);
+    assert.deepEqual(json, {
+      claim_id: CLAIM_ID,
+      resource_id: SLOT_ID,
+      pool_id: 'p',
+      user_id: 'ann',
+      request_id: 'r1',
+      status: 'queued',
+      claimed_at: CLAIMED_AT,
+      hold_until: null,
+    });
+  });
+
+  const outcomes: [ClaimOutcome['outcome'], number][] = [
+    ['same', 200],
+    ['sold_out', 409],
+    ['limit', 409],
+    ['closed', 409],
+    ['request_conflict', 409],
+    ['unknown_pool', 404],
+    ['auth_required', 401],
+    ['busy', 503],
+  ];
+  for (const [result, expected] of outcomes) {
+    it(`that comes out as ${result} is answered with ${expected}`, async () => {
+      const { claim, memory } = claimDoor();
+      memory.result = result;
+      const { status, json } = await claim({ user_id: 'ann' });
+      assert.equal(status, expected);
+      if (expected > 299) assert.deepEqual([json.error.code, json.error.request_id], [result, 'request-1']);
+    });
+  }
+
+  it('takes the Idempotency-Key where the body has no request_id', async () => {
+    const { claim, memory } = claimDoor();
+    await claim({ user_id: 'ann' }, { 'idempotency-key': 'key-1' });
+    await claim({ user_id: 'ann', request_id: 'key-2' }, { 'idempotency-key': 'key-2' });
+    await claim({ user_id: 'ann' });
+    assert.deepEqual(
+      memory.seen.map((request) => request.requestId),
+      ['key-1', 'key-2', null],
+    );
+  });
+
+  it('is refused with two different ids, or an id nobody can print', async () => {
+    const { claim, memory } = claimDoor();
+    assert.equal((await claim({ user_id: 'ann', request_id: 'a' }, { 'idempotency-key': 'b' })).status, 422);
+    for (const key of ['', 'a b', 'é', 'x'.repeat(201)]) {
+      assert.equal((await claim({ user_id: 'ann' }, { 'idempotency-key': key })).status, 422, key);
+    }
+    assert.deepEqual(memory.seen, []);
+  });
+
+  it('is one statement for all who ask at once, and each gets its own answer', async () => {
+    const { claim, memory } = claimDoor();
+    const users = ['ann', 'bob', 'cat'];
+    const answers = await Promise.all(users.map((user_id) => claim({ user_id })));
+    assert.deepEqual(
+      answers.map((answer) => answer.json.user_id),
+      users,
+    );
+    assert.equal(memory.batches, 1);
+  });
+});
+
+describe('who may claim for whom', () => {
+  const allowed: [string, Record<string, string>, unknown, string, boolean][] = [
+    ['nobody in particular, unverified', {}, { user_id: 'ann' }, 'ann', false],
+    ['the anon key, unverified', as('anon-token'), { user_id: 'ann' }, 'ann', false],
+    ['a signed-in user, for itself', as('ann-token'), { user_id: 'ann' }, 'ann', true],
+    ['a signed-in user, without naming itself', as('ann-token'), {}, 'ann', true],
+    ['the service, for anybody', as('service-token'), { user_id: 'bob' }, 'bob', true],
+    ['the operator, for anybody', as(ADMIN_KEY), { user_id: 'bob' }, 'bob', true],
+  ];
+  for (const [name, headers, body, userId, verified] of allowed) {
+    it(`allows ${name}`, async () => {
+      const { claim, memory } = claimDoor();
+      assert.equal((await claim(body, headers)).status, 201);
+      assert.deepEqual(memory.seen, [{ poolId: 'p', userId, requestId: null, verified }]);
+    });
+  }
+
+  const refused: [string, Record<string, string>, unknown, number][] = [
+    ['a signed-in user for another', as('ann-token'), { user_id: 'bob' }, 403],
+    ['nobody without a user_id', {}, {}, 422],
+    ['the service without a user_id', as('service-token'), {}, 422],
+    ['a token nobody issued', as('forged'), { user_id: 'ann' }, 401],
+    ['a user token without a subject', as('nameless-token'), { user_id: 'ann' }, 401],
+    ['a token without a role', as('roleless-token'), { user_id: 'ann' }, 401],
+    ['Bearer undefined', as('undefined'), { user_id: 'ann' }, 401],
+    ['an empty header', { authorization: '' }, { user_id: 'ann' }, 401],
+    ['a bare Bearer', { authorization: 'Bearer ' }, { user_id: 'ann' }, 401],
+    ['another scheme', { authorization: 'Basic YTpi' }, { user_id: 'ann' }, 401],
+    ['two tokens', as('ann-token, bob-token'), { user_id: 'ann' }, 401],
+  ];
+  for (const [name, headers, body, expected] of refused) {
+    it(`refuses ${name} with ${expected}`, async () => {
+      const { claim, memory } = claimDoor();
+      const { status, headers: sent } = await claim(body, headers);
+      assert.equal(status, expected);
+      if (expected === 401) assert.equal(sent['www-authenticate'], 'Bearer');
+      assert.deepEqual(memory.seen, []);
+    });
+  }
+
+  it('looks at the token before it reads the body', async () => {
+    const { claim } = claimDoor();
+    assert.equal((await claim('{broken', as('forged'))).status, 401);
+  });
+});
+
+describe('who may see and release a claim', () => {
+  const path = `/v1/claims/${CLAIM_ID}`;
+  const mine = record({ verified: true });
+  const anybodys = record({ verified: false });
+
+  const cases: [string, typeof mine, Record<string, string>, number, string | null][] = [
+    ['an unverified claim, whoever knows its id', anybodys, {}, 200, 'ann'],
+    ['an unverified claim, a user who knows its id', anybodys, as('bob-token'), 200, 'ann'],
+    ['a verified claim, its owner', mine, as('ann-token'), 200, 'ann'],
+    ['a verified claim, the service', mine, as('service-token'), 200, null],
+    ['a verified claim, the operator', mine, as(ADMIN_KEY), 200, null],
+    ['a verified claim, another user', mine, as('bob-token'), 404, null],
+    ['a verified claim, nobody in particular', mine, {}, 404, null],
+    ['a verified claim, the anon key', mine, as('anon-token'), 404, null],
+    ['a claim, a forged token', anybodys, as('forged'), 401, null],
+  ];
+  for (const [name, claim, headers, expected, releasedAs] of cases) {
+    it(`${name}: ${expected}`, async () => {
+      const { ask, memory } = claimDoor();
+      memory.claim = claim;
+      assert.equal((await ask({ path, headers })).status, expected);
+      assert.equal((await ask({ method: 'DELETE', path, headers })).status, expected);
+      assert.deepEqual(memory.released, expected === 200 ? [[CLAIM_ID, releasedAs]] : []);
+    });
+  }
+
+  it('shows the claim with its status, and not how it was proven', async () => {
+    const { ask, memory } = claimDoor();
+    memory.claim = anybodys;
+    const { json } = await ask({ path });
+    assert.deepEqual(
+      [json.status, json.user_id, 'verified' in json, 'state' in json],
+      ['queued', 'ann', false, false],
+    );
+    assert.equal((await ask({ method: 'DELETE', path })).json.status, 'released');
+  });
+
+  it('does not know a claim that is not there, and refuses an id that is no uuid', async () => {
+    const { ask } = claimDoor();
+    assert.equal((await ask({ path })).json.error.code, 'unknown_claim');
+    assert.equal((await ask({ path: '/v1/claims/42' })).status, 422);
+  });
+});

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Coalescer, MAX_PER_FLUSH, MAX_RETRIES, RETRY } from '#core/coalescer.ts';
+import { DoorError } from '#core/errors.ts';
+
+const refusedAs = (code: string) => (error: unknown) =>
+  error instanceof DoorError && error.kind.code === code;
+
+interface Flight {
+  readonly requests: number[];
+  land(answers?: (string | typeof RETRY)[]): Promise<void>;
+  crash(error: Error): Promise<void>;
+}
+
+/** Lets everything that is ready run; nothing here waits for a clock. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await undefined;
+}
+
+/** A flush that the test lands by hand. */
+function setUp(maxWaiting?: number) {
+  const flights: Flight[] = [];
+  const coalescer = new Coalescer<number, string>((requests) => {
+    return new Promise((resolve, reject) => {
+      flights.push({
+        requests,
+        land: (answers = requests.map((request) => `answer ${request}`)) => {
+          resolve(answers);
+          return settle();
+        },
+        crash: (error) => {
+          reject(error);
+          return settle();
+        },
+      });
+    });
+  }, maxWaiting);
+  const flight = (index: number): Flight => {
+    const found = flights[index];
+    assert.ok(found, `there is no flight ${index}`);
+    return found;
+  };
+  return { coalescer, flights, flight };
+}
+
+describe('the coalescer', () => {
+  it('sends a lone request at once', async () => {
+    const { coalescer, flight } = setUp();
+    const answer = coalescer.submit(1);
+    await settle();
+    assert.deepEqual(flight(0).requests, [1]);
+    await flight(0).land();
+    assert.equal(await answer, 'answer 1');
+  });
+
+  it('keeps whoever arrives during a flush for the next one, all together', async () => {
+    const { coalescer, flights, flight } = setUp();
+    const answers = [coalescer.submit(1)];
+    await settle();
+    answers.push(coalescer.submit(2), coalescer.submit(3));
+    await settle();
+    assert.equal(flights.length, 1);
+    await flight(0).land();
+    assert.deepEqual(flight(1).requests, [2, 3]);
+    await flight(1).land();
+    assert.deepEqual(await Promise.all(answers), ['answer 1', 'answer 2', 'answer 3']);
+  });
+
+  it(`never sends more than ${MAX_PER_FLUSH} at once, in the order of arrival`, async () => {
+    const { coalescer, flight } = setUp();
+    const answers = Array.from({ length: MAX_PER_FLUSH + 1 }, (_, index) => coalescer.submit(index));
+    await settle();
+    assert.equal(flight(0).requests.length, MAX_PER_FLUSH);
+    assert.equal(flight(0).requests[0], 0);
+    await flight(0).land();
+    assert.deepEqual(flight(1).requests, [MAX_PER_FLUSH]);
+    await flight(1).land();
+    assert.equal((await Promise.all(answers)).length, MAX_PER_FLUSH + 1);
+  });
+
+  it('refuses what would wait in too long a line, and takes requests again once the line is shorter', async () => {
+    const { coalescer, flight } = setUp(2);
+    const first = coalescer.submit(1);
+    await settle();
+    const waiting = [coalescer.submit(2), coalescer.submit(3)];
+    await assert.rejects(coalescer.submit(4), refusedAs('overloaded'));
+    await flight(0).land();
+    const later = coalescer.submit(5);
+    await flight(1).land();
+    await flight(2).land();
+    assert.deepEqual(await Promise.all([first, ...waiting, later]), [
+      'answer 1',
+      'answer 2',
+      'answer 3',
+      'answer 5',
+    ]);
+  });
+
+  it('rejects just the requests of a flush that failed, and goes on', async () => {
+    const { coalescer, flight } = setUp();
+    const lost = coalescer.submit(1);
+    await settle();
+    const next = coalescer.submit(2);
+    const expectation = assert.rejects(lost, /connection lost/);
+    await flight(0).crash(new Error('connection lost'));
+    await expectation;
+    await flight(1).land();
+    assert.equal(await next, 'answer 2');
+  });
+
+  it('survives a flush that throws before it returns a promise', async () => {
+    let calls = 0;
+    const coalescer = new Coalescer<number, string>(() => {
+      calls++;
+      throw new Error('at once');
+    });
+    await assert.rejects(coalescer.submit(1), /at once/);
+    await assert.rejects(coalescer.submit(2), /at once/);
+    assert.equal(calls, 2);
+  });
+
+  it('rejects a flush that answers too few', async () => {
+    const { coalescer, flight } = setUp();
+    const both = [coalescer.submit(1), coalescer.submit(2)].map((answer) =>
+      assert.rejects(answer, /gave 1 answers/),
+    );
+    await settle();
+    await flight(0).land(['answer 1']);
+    await Promise.all(both);
+  });
+
+  it('puts a request that is to be retried first into the next flush', async () => {
+    const { coalescer, flight } = setUp();
+    const answers = [coalescer.submit(1), coalescer.submit(2)];
+    await settle();
+    answers.push(coalescer.submit(3));
+    await flight(0).land([RETRY, 'answer 2']);
+    assert.deepEqual(flight(1).requests, [1, 3]);
+    await flight(1).land();
+    assert.deepEqual(await Promise.all(answers), ['answer 1', 'answer 2', 'answer 3']);
+  });
+
+  it(`says busy after ${MAX_RETRIES} retries`, async () => {
+    const { coalescer, flights, flight } = setUp();
+    const expectation = assert.rejects(coalescer.submit(1), refusedAs('busy'));
+    await settle();
+    for (let attempt = 0; attempt <= MAX_RETRIES; attempt++) await flight(attempt).land([RETRY]);
+    await expectation;
+    assert.equal(flights.length, MAX_RETRIES + 1);
+  });
+
+  it('answers everything it accepted before it is drained, and takes nothing new', async () => {
+    const { coalescer, flight } = setUp();
+    const answers = [coalescer.submit(1)];
+    await settle();
+    answers.push(coalescer.submit(2));
+    let drained = false;
+    const drain = coalescer.drain().then(() => {
+      drained = true;
+    });
+    await assert.rejects(coalescer.submit(3), refusedAs('shutting_down'));
+    await flight(0).land();
+    assert.equal(drained, false);
+    await flight(1).land();
+    await drain;
+    assert.deepEqual(await Promise.all(answers), ['answer 1', 'answer 2']);
+  });
+
+  it('is drained at once where nothing waits', async () => {
+    await setUp().coalescer.drain();
+  });
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { DoorError, ERROR_KINDS, toDoorError } from '#core/errors.ts';
+
+function coded(code: string): Error {
+  return Object.assign(new Error('select secret from hidden'), { code });
+}
+
+const CODES: [string, string, number, boolean][] = [
+  ['SL001', 'invalid_input', 422, false],
+  ['SL002', 'unknown_pool', 404, false],
+  ['SL003', 'closed', 409, false],
+  ['SL004', 'limit', 409, false],
+  ['SL005', 'auth_required', 401, false],
+  ['SL006', 'not_yours', 403, false],
+  ['SL007', 'request_conflict', 409, false],
+  ['SL008', 'unknown_claim', 404, false],
+  ['SL009', 'in_flight', 409, true],
+  ['SL010', 'already_committed', 409, false],
+  ['SL011', 'busy', 503, true],
+  ['SL020', 'ticket_conflict', 409, false],
+  ['08006', 'database_unavailable', 503, true],
+  ['57P01', 'database_unavailable', 503, true],
+  ['57P03', 'database_unavailable', 503, true],
+  ['53300', 'database_unavailable', 503, true],
+  ['ECONNREFUSED', 'database_unavailable', 503, true],
+  ['ECONNRESET', 'database_unavailable', 503, true],
+  ['57014', 'busy', 503, true],
+  ['40P01', 'busy', 503, true],
+  ['42P01', 'internal', 500, false],
+  ['SL999', 'internal', 500, false],
+];
+
+describe('the error table', () => {
+  for (const [from, code, http, retryable] of CODES) {
+    it(`turns ${from} into ${code}, ${http}${retryable ? ', worth a retry' : ''}`, () => {
+      const { kind } = toDoorError(coded(from));
+      assert.deepEqual([kind.code, kind.http, kind.retryable], [code, http, retryable]);
+    });
+  }
+
+  it('looks into a connection refused on several addresses', () => {
+    const error = toDoorError(new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')]));
+    assert.equal(error.kind.code, 'database_unavailable');
+  });
+
+  it('takes anything that can be thrown, and shows none of its text', () => {
+    for (const thrown of [coded('42601'), new TypeError('secret'), 'secret', null, undefined, { code: 7 }]) {
+      const error = toDoorError(thrown);
+      assert.equal(error.kind.code, 'internal');
+      assert.doesNotMatch(`${error.message} ${error.hint}`, /secret/);
+    }
+  });
+
+  it('leaves a refusal of our own as it is', () => {
+    const own = new DoorError('limit', 'a hint');
+    assert.equal(toDoorError(own), own);
+  });
+
+  it('answers 5xx only where a retry can help, but for what is broken here', () => {
+    for (const kind of Object.values(ERROR_KINDS)) {
+      if (kind.http >= 500 && kind.code !== 'internal') assert.ok(kind.retryable, kind.code);
+      assert.ok(kind.message.length > 0 && kind.hint.length > 0, kind.code);
+    }
+  });
+});

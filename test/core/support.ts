@@ -1,0 +1,142 @@
+// A door with ports that live in memory: what the core does with them, without a runtime around it.
+
+import {
+  ClaimDoor,
+  type ClaimOutcome,
+  type ClaimPorts,
+  type ClaimRecord,
+  type ClaimRequest,
+} from '#core/claim.ts';
+import { Door, type DoorResponse, type Route } from '#core/door.ts';
+import { DoorError } from '#core/errors.ts';
+import type { Log } from '#core/ports.ts';
+
+export interface LogLine {
+  level: string;
+  message: string;
+  fields: Record<string, unknown> | undefined;
+}
+
+export function memoryLog(): Log & { lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const at = (level: string) => (message: string, fields?: Record<string, unknown>) => {
+    lines.push({ level, message, fields });
+  };
+  return {
+    lines,
+    debugEnabled: true,
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  };
+}
+
+export const CLAIM_ID = '11111111-1111-4111-8111-111111111111';
+export const SLOT_ID = '22222222-2222-4222-8222-222222222222';
+export const CLAIMED_AT = '2026-02-24T10:00:00Z';
+
+export function outcome(ordinal: number, result: ClaimOutcome['outcome']): ClaimOutcome {
+  const has = result === 'claimed' || result === 'same';
+  return {
+    ordinal,
+    outcome: result,
+    claim_id: has ? CLAIM_ID : null,
+    resource_id: has ? SLOT_ID : null,
+    state: has ? 'queued' : null,
+    claimed_at: has ? CLAIMED_AT : null,
+    hold_until: null,
+  };
+}
+
+export function record(change: Partial<ClaimRecord> = {}): ClaimRecord {
+  return {
+    claim_id: CLAIM_ID,
+    resource_id: SLOT_ID,
+    pool_id: 'p',
+    user_id: 'ann',
+    request_id: null,
+    state: 'queued',
+    verified: false,
+    claimed_at: CLAIMED_AT,
+    hold_until: null,
+    ended_at: null,
+    end_reason: null,
+    ...change,
+  };
+}
+
+const TOKENS: Record<string, { role: unknown; sub: unknown }> = {
+  'ann-token': { role: 'authenticated', sub: 'ann' },
+  'bob-token': { role: 'authenticated', sub: 'bob' },
+  'nameless-token': { role: 'authenticated', sub: undefined },
+  'roleless-token': { role: undefined, sub: 'ann' },
+  'anon-token': { role: 'anon', sub: undefined },
+  'service-token': { role: 'service_role', sub: undefined },
+};
+export const ADMIN_KEY = 'admin-key';
+
+export interface Memory {
+  /** How often claimBatch was called. */
+  batches: number;
+  readonly seen: ClaimRequest[];
+  readonly released: [string, string | null][];
+  result: ClaimOutcome['outcome'];
+  claim: ClaimRecord | undefined;
+}
+
+/** Ports that answer from `memory`, which a test sets and reads. */
+export function memoryPorts(): ClaimPorts & { memory: Memory } {
+  const memory: Memory = { batches: 0, seen: [], released: [], result: 'claimed', claim: undefined };
+  return {
+    memory,
+    isAdminKey: (token) => token === ADMIN_KEY,
+    verifyToken: async (token) => {
+      const claims = TOKENS[token];
+      if (claims === undefined) throw new DoorError('auth_required');
+      return claims;
+    },
+    claimBatch: async (requests) => {
+      memory.batches++;
+      memory.seen.push(...requests);
+      return requests.map((_, index) => outcome(index + 1, memory.result)).reverse();
+    },
+    getClaim: async () => memory.claim,
+    releaseClaim: async (claimId, userId) => {
+      memory.released.push([claimId, userId]);
+      return memory.claim && { ...memory.claim, state: 'released' };
+    },
+  };
+}
+
+export interface Ask {
+  method?: string;
+  path?: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+export function askDoor(routes: Route[], log: Log = memoryLog()) {
+  const door = new Door(routes, log);
+  return async ({ method = 'GET', path = '/', headers = {}, body }: Ask) => {
+    const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+    const response: DoorResponse = await door.handle(door.find(method, path), {
+      method,
+      path,
+      headers: { ...json, ...headers },
+      body: new TextEncoder().encode(
+        typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body),
+      ),
+      requestId: 'request-1',
+    });
+    return { ...response, json: JSON.parse(response.body) };
+  };
+}
+
+export function claimDoor() {
+  const ports = memoryPorts();
+  const ask = askDoor(new ClaimDoor(ports).routes());
+  const claim = (body: unknown, headers: Record<string, string> = {}) =>
+    ask({ method: 'POST', path: '/v1/pools/p/claims', headers, body });
+  return { ask, claim, memory: ports.memory };
+}

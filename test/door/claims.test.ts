@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type pg from 'pg';
+import type { RunningServer } from '../../src/server/server.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import {
+  ADMIN_KEY,
+  ask,
+  assertRefusal,
+  bearer,
+  claim,
+  openClient,
+  putOnSale,
+  startTestServer,
+  token,
+} from './support.ts';
+
+const UNKNOWN_CLAIM = '99999999-9999-4999-8999-999999999999';
+
+describe('the claim door on real databases', () => {
+  let databases: TestDatabases;
+  let client: pg.Client;
+  let server: RunningServer;
+  let url = '';
+  let ann = {};
+  let bob = {};
+
+  before(async () => {
+    databases = await startDatabases();
+    client = await openClient(databases.db1.url);
+    server = await startTestServer(databases);
+    url = server.url;
+    ann = bearer(await token({ role: 'authenticated', sub: 'ann' }));
+    bob = bearer(await token({ role: 'authenticated', sub: 'bob' }));
+  });
+  after(async () => {
+    await server?.stop();
+    await client?.end();
+    await databases?.stop();
+  });
+
+  const rows = async (text: string, values: unknown[]) => (await client.query(text, values)).rows;
+
+  it('sells a slot, and what it says is in the database and on the queue', async () => {
+    await putOnSale(client, 'plain', 1, { hold_sec: 60 });
+    const { status, json } = await claim(url, 'plain', { user_id: 'ann', request_id: 'r1' });
+    assert.equal(status, 201);
+    assert.deepEqual(Object.keys(json), [
+      'claim_id',
+      'resource_id',
+      'pool_id',
+      'user_id',
+      'request_id',
+      'status',
+      'claimed_at',
+      'hold_until',
+    ]);
+    assert.equal(Date.parse(json.hold_until) - Date.parse(json.claimed_at), 60_000);
+    const [row] = await rows('select c.*, c.state::text from public.claims c where claim_id = $1', [
+      json.claim_id,
+    ]);
+    assert.deepEqual(
+      [row.slot_id, row.pool_id, row.user_id, row.request_id, row.state, row.verified],
+      [json.resource_id, 'plain', 'ann', 'r1', json.status, false],
+    );
+    const messages = await rows(`select 1 from pgmq.q_intake_queue where message ->> 'claim_id' = $1`, [
+      json.claim_id,
+    ]);
+    assert.equal(messages.length, 1);
+  });
+
+  it('gives the same claim to the same request, and none to another user with that id', async () => {
+    await putOnSale(client, 'same', 3);
+    const first = await claim(url, 'same', { user_id: 'ann', request_id: 'r1' });
+    const again = await claim(url, 'same', { user_id: 'ann', request_id: 'r1' });
+    const byHeader = await claim(url, 'same', { user_id: 'ann' }, { 'idempotency-key': 'r1' });
+    assert.deepEqual([first.status, again.status, byHeader.status], [201, 200, 200]);
+    assert.deepEqual(again.json, first.json);
+    assert.deepEqual(byHeader.json, first.json);
+    assertRefusal(await claim(url, 'same', { user_id: 'bob', request_id: 'r1' }), 409, 'request_conflict');
+  });
+
+  it('refuses what the pool does not have or does not allow', async () => {
+    await putOnSale(client, 'one', 1, { max_per_user: 1 });
+    await putOnSale(client, 'two', 2, { max_per_user: 1 });
+    await putOnSale(client, 'later', 1, { opens_at: '2999-01-01' });
+    await putOnSale(client, 'over', 1, { closes_at: '2001-01-01' });
+    await putOnSale(client, 'members', 1, { require_auth: true });
+    await claim(url, 'one', { user_id: 'ann' });
+    await claim(url, 'two', { user_id: 'ann' });
+    assertRefusal(await claim(url, 'one', { user_id: 'bob' }), 409, 'sold_out');
+    assertRefusal(await claim(url, 'two', { user_id: 'ann' }), 409, 'limit');
+    assertRefusal(await claim(url, 'later', { user_id: 'ann' }), 409, 'closed');
+    assertRefusal(await claim(url, 'over', { user_id: 'ann' }), 409, 'closed');
+    assertRefusal(await claim(url, 'nowhere', { user_id: 'ann' }), 404, 'unknown_pool');
+    assertRefusal(await claim(url, 'members', { user_id: 'ann' }), 401, 'auth_required');
+    assert.equal((await claim(url, 'members', { user_id: 'ann' }, ann)).status, 201);
+  });
+
+  it('lets a signed-in user claim for itself alone', async () => {
+    await putOnSale(client, 'signed', 2);
+    assertRefusal(await claim(url, 'signed', { user_id: 'bob' }, ann), 403, 'not_yours');
+    const { status, json } = await claim(url, 'signed', {}, ann);
+    assert.deepEqual([status, json.user_id], [201, 'ann']);
+    const [row] = await rows('select verified from public.claims where claim_id = $1', [json.claim_id]);
+    assert.equal(row.verified, true);
+  });
+
+  it('shows and releases a claim to whoever may, once, and sells the slot again', async () => {
+    await putOnSale(client, 'back', 1);
+    const made = await claim(url, 'back', {}, ann);
+    const path = `${url}/v1/claims/${made.json.claim_id}`;
+    assert.equal((await ask(path, { headers: ann })).json.status, made.json.status);
+    for (const headers of [{}, bob]) {
+      assertRefusal(await ask(path, { headers }), 404, 'unknown_claim');
+      assertRefusal(await ask(path, { method: 'DELETE', headers }), 404, 'unknown_claim');
+    }
+    const released = await ask(path, { method: 'DELETE', headers: ann });
+    assert.deepEqual([released.status, released.json.status], [200, 'released']);
+    const again = await ask(path, { method: 'DELETE', headers: ann });
+    assert.deepEqual(again.json, released.json);
+    const next = await claim(url, 'back', { user_id: 'bob' });
+    assert.deepEqual([next.status, next.json.resource_id], [201, made.json.resource_id]);
+    assert.notEqual(next.json.claim_id, made.json.claim_id);
+  });
+
+  it('lets the operator release any claim, and says why it ended', async () => {
+    await putOnSale(client, 'ops', 1);
+    const made = await claim(url, 'ops', {}, ann);
+    const path = `${url}/v1/claims/${made.json.claim_id}`;
+    const released = await ask(path, { method: 'DELETE', headers: bearer(ADMIN_KEY) });
+    assert.deepEqual([released.status, released.json.end_reason], [200, 'released by an operator']);
+  });
+
+  it('does not release what is with the bridge or a ticket already', async () => {
+    await putOnSale(client, 'late', 2);
+    const taken = await claim(url, 'late', { user_id: 'ann' });
+    await rows(`update pgmq.q_intake_queue set read_ct = 1 where message ->> 'claim_id' = $1`, [
+      taken.json.claim_id,
+    ]);
+    const inFlight = await ask(`${url}/v1/claims/${taken.json.claim_id}`, { method: 'DELETE' });
+    assertRefusal(inFlight, 409, 'in_flight');
+    assert.equal(inFlight.headers['retry-after'], '1');
+    await rows(`update public.claims set state = 'committed' where claim_id = $1`, [taken.json.claim_id]);
+    const committed = await ask(`${url}/v1/claims/${taken.json.claim_id}`, { method: 'DELETE' });
+    assertRefusal(committed, 409, 'already_committed');
+  });
+
+  it('does not know a claim nobody made', async () => {
+    assertRefusal(await ask(`${url}/v1/claims/${UNKNOWN_CLAIM}`), 404, 'unknown_claim');
+    assertRefusal(await ask(`${url}/v1/claims/${UNKNOWN_CLAIM}`, { method: 'DELETE' }), 404, 'unknown_claim');
+  });
+
+  it('shows a pool, in numbers', async () => {
+    await putOnSale(client, 'shown', 5, { max_per_user: 2 });
+    await claim(url, 'shown', { user_id: 'ann' });
+    const { status, json } = await ask(`${url}/v1/pools/shown`);
+    assert.equal(status, 200);
+    assert.deepEqual(
+      [json.pool_id, json.status, json.capacity, json.available, json.max_per_user, json.require_auth],
+      ['shown', 'open', 5, 4, 2, false],
+    );
+    assertRefusal(await ask(`${url}/v1/pools/nowhere`), 404, 'unknown_pool');
+  });
+
+  it('is alive and ready', async () => {
+    assert.deepEqual((await ask(`${url}/healthz`)).json, { status: 'ok' });
+    assert.deepEqual((await ask(`${url}/readyz`)).json, { status: 'ready' });
+  });
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { type AddressInfo, createServer } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { ADMIN_KEY, ask, JWT_SECRET } from './support.ts';
+
+const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
+
+function serve(env: Record<string, string>, args: string[] = []) {
+  const child: ChildProcess = spawn(process.execPath, [SLUICE, 'serve', ...args], {
+    env: { PATH: process.env.PATH ?? '', SLUICE_LOG: 'warn', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  let announce = (_: string) => {};
+  const listening = new Promise<string>((resolve) => {
+    announce = resolve;
+  });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      output += chunk;
+      const url = /listens on (http:\S+)/.exec(output)?.[1];
+      if (url !== undefined) announce(url);
+    });
+  }
+  const exited = new Promise<{ code: number | null; output: string }>((resolve) => {
+    child.on('close', (code) => resolve({ code, output }));
+  });
+  return { child, listening, exited };
+}
+
+describe('sluice serve', () => {
+  let databases: TestDatabases;
+  let env: Record<string, string> = {};
+
+  before(async () => {
+    databases = await startDatabases();
+    env = {
+      DB1_URL: databases.db1.url,
+      DB2_URL: databases.db2.url,
+      SLUICE_ADMIN_KEY: ADMIN_KEY,
+      SLUICE_JWT_SECRET: JWT_SECRET,
+      SLUICE_PORT: '0',
+    };
+  });
+  after(() => databases?.stop());
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`serves until ${signal} and then ends with 0`, async () => {
+      const { child, listening, exited } = serve(env);
+      const url = await Promise.race([listening, exited.then(({ output }) => assert.fail(output))]);
+      assert.equal((await ask(`${url}/readyz`)).status, 200);
+      child.kill(signal);
+      assert.equal((await exited).code, 0);
+    });
+  }
+
+  it('says what is not set', async () => {
+    const { DB1_URL: _, ...rest } = env;
+    const { code, output } = await serve({ ...rest, SLUICE_ADMIN_KEY: '' }).exited;
+    assert.equal(code, 1);
+    assert.match(output, /Set DB1_URL, SLUICE_ADMIN_KEY/);
+  });
+
+  it('says which port is taken and how to choose another', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, resolve));
+    const { port } = other.address() as AddressInfo;
+    const { code, output } = await serve({ ...env, SLUICE_PORT: String(port) }).exited;
+    other.close();
+    assert.equal(code, 1);
+    assert.match(output, new RegExp(`Port ${port} is taken.*SLUICE_PORT`));
+    assert.doesNotMatch(output, /at .*\.ts/);
+  });
+
+  it('refuses a port that is no number', async () => {
+    for (const port of ['x', '70000', '-1', '1.5']) {
+      const { code, output } = await serve({ ...env, SLUICE_PORT: port }).exited;
+      assert.equal(code, 1);
+      assert.match(output, /SLUICE_PORT is/);
+    }
+  });
+});

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { copyExtensionFiles } from '../../src/stack/extensions/extensions.ts';
+import { startCluster } from '../../src/stack/postgres.ts';
+import { giveToServer } from '../../src/stack/server_user.ts';
+import { withClient } from '../../src/stack/sql.ts';
+import { PROJECT } from '../support/dev.ts';
+
+const sluice = (args: string[], env: Record<string, string> = {}) => {
+  const { DB1_URL, DB2_URL, ...rest } = process.env;
+  return spawnSync(process.execPath, [join(PROJECT, 'bin', 'sluice.js'), ...args], {
+    cwd: '/',
+    env: { ...rest, ...env },
+    encoding: 'utf8',
+  });
+};
+
+describe('the command line', () => {
+  test('--help names every command, and each has a page with an example', () => {
+    const help = sluice(['--help']);
+    assert.equal(help.status, 0);
+    for (const command of ['dev', 'serve', 'migrate', 'reset']) {
+      assert.match(help.stdout, new RegExp(`^ {2}${command} `, 'm'));
+      const page = sluice([command, '--help']);
+      assert.equal(page.status, 0);
+      assert.match(page.stdout, new RegExp(`^sluice ${command}[^]*Examples?:`));
+    }
+  });
+
+  test('--version is the version of the package', () => {
+    assert.match(sluice(['--version']).stdout, /^\d+\.\d+\.\d+\n$/);
+  });
+
+  test('an unknown command and an unknown option end with exit code 2 and a hint', () => {
+    for (const args of [['frobnicate'], ['constructor'], ['reset', '--hard'], ['migrate', 'db1']]) {
+      const wrong = sluice(args);
+      assert.equal(wrong.status, 2, args.join(' '));
+      assert.match(wrong.stderr, /hint: /);
+    }
+  });
+
+  test('a port that is no port is refused by name', () => {
+    const wrong = sluice(['dev'], { DB1_API_PORT: '5432l' });
+    assert.equal(wrong.status, 1);
+    assert.match(wrong.stderr, /DB1_API_PORT=5432l is not a port/);
+  });
+
+  test('migrate without both databases, or with one twice, says so', () => {
+    assert.match(sluice(['migrate']).stderr, /DB1_URL and DB2_URL must both be set/);
+    const same = { DB1_URL: 'postgres://localhost/a', DB2_URL: 'postgres://localhost/a' };
+    assert.match(sluice(['migrate'], same).stderr, /same database/);
+  });
+
+  test('migrate prepares a Postgres without pg_cron and pg_net, and a second run changes nothing', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'sluice-cli-'));
+    giveToServer(dir);
+    copyExtensionFiles(join(dir, 'extensions', 'extension'), ['pgmq']);
+    const cluster = await startCluster({ dir, password: 'test', extensionDir: join(dir, 'extensions') });
+    try {
+      const db2 = cluster.url.replace(/\/postgres$/, '/ledger');
+      await withClient(cluster.url, (client) => client.query('create database ledger'));
+      const env = { DB1_URL: cluster.url, DB2_URL: db2 };
+      const first = sluice(['migrate'], env);
+      assert.equal(first.status, 0, first.stderr);
+      const files = ['db1', 'db2'].flatMap((name) =>
+        readdirSync(join(PROJECT, name, 'supabase', 'migrations'))
+          .sort()
+          .map((file) => `${name}: applied ${file}\n`),
+      );
+      assert.equal(first.stdout, files.join(''));
+      assert.equal(sluice(['migrate'], env).stdout, 'db1: up to date\ndb2: up to date\n');
+      const seeded = sluice(['migrate', '--seed'], env);
+      assert.match(seeded.stdout, /db1: seeded/);
+    } finally {
+      await cluster.stop('immediate');
+      rmSync(dir, { recursive: true });
+    }
+  });
+});

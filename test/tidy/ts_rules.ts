@@ -1,0 +1,88 @@
+import { posix } from 'node:path';
+import { type Finding, findMatches, lineAt, type Project, type SourceFile } from './project.ts';
+import { scanTypeScript, withoutComments } from './ts_scan.ts';
+
+const FILE_LINES_MAX = 400;
+export const CORE = 'db1/supabase/functions/_shared/';
+const SPECIFIER = /(?:\bfrom|\bimport)\s*\(?\s*(['"])([^'"\n]+)\1/g;
+
+const OBJECT =
+  '(or replace|unlogged|temp|temporary|unique|table|index|function|procedure|schema|extension|role|user|type|view|' +
+  'materialized|publication|trigger|policy|database|sequence|default privileges|system)';
+const SQL_START = new RegExp(
+  `^['"\`]\\s*(select\\s|insert\\s+into\\s|update\\s+\\S+\\s+set\\s|delete\\s+from\\s|with\\s+(recursive\\s+)?\\w+\\s+as\\s|` +
+    `(create|alter|drop)\\s+${OBJECT}\\b|truncate\\s|(grant|revoke)\\s.*\\s(to|from)\\s|call\\s+[\\w.]+\\(|do\\s+\\$)`,
+  'i',
+);
+/** src/db/ is where calls are built; what is not deployed may talk to its own databases as it likes. */
+const SQL_ALLOWED = /^(src\/db|test|bench)\//;
+
+const isTypeScript = (file: SourceFile): boolean => file.path.endsWith('.ts');
+
+export function fileLength(project: Project): Finding[] {
+  return project.files.filter(isTypeScript).flatMap((file) => {
+    const lines = file.text.trimEnd().split('\n').length;
+    if (lines <= FILE_LINES_MAX) return [];
+    const message = `${lines} lines, more than ${FILE_LINES_MAX}: split it by what its parts are about`;
+    return [{ file: file.path, line: FILE_LINES_MAX + 1, rule: 'file-length', message }];
+  });
+}
+
+/** The SQL function is the API; a statement in TypeScript would be a second one. */
+export function noSqlInTypeScript(project: Project): Finding[] {
+  return project.files
+    .filter((file) => isTypeScript(file) && !SQL_ALLOWED.test(file.path))
+    .flatMap((file) =>
+      scanTypeScript(file.text)
+        .filter((piece) => piece.kind === 'string')
+        .filter((piece) => SQL_START.test(file.text.slice(piece.start, piece.end)))
+        .map((piece) => ({
+          file: file.path,
+          line: lineAt(file.text, piece.start),
+          rule: 'sql-in-typescript',
+          message: 'a SQL statement in a string: make it a SQL function and call it through src/db/',
+        })),
+    );
+}
+
+/** The core runs on Node and Deno alike because it imports nothing but itself. */
+export function coreImportsOnlyItself(project: Project): Finding[] {
+  return project.files
+    .filter((file) => isTypeScript(file) && file.path.startsWith(CORE))
+    .flatMap((file) =>
+      importsOf(file)
+        .filter(({ specifier }) => {
+          const target = posix.join(posix.dirname(file.path), specifier);
+          return !/^\.\.?\/.*\.ts$/.test(specifier) || !target.startsWith(CORE);
+        })
+        .map(({ specifier, line }) => ({
+          file: file.path,
+          line,
+          rule: 'core-import',
+          message: `the core imports only its own files by relative .ts paths, not '${specifier}'`,
+        })),
+    );
+}
+
+/** A test that is switched off, or that switches the others off. */
+export function noSwitchedOffTests(project: Project): Finding[] {
+  return project.files
+    .filter((file) => isTypeScript(file) && !file.path.startsWith('test/tidy/'))
+    .flatMap((file) =>
+      findMatches(
+        file.path,
+        withoutComments(file.text),
+        /\b(test|it|describe|suite)\.(only|skip|todo)\b/g,
+        'switched-off',
+        (match) => `${match[0]} must not stay`,
+      ),
+    );
+}
+
+export function importsOf(file: SourceFile): { specifier: string; line: number }[] {
+  const code = withoutComments(file.text);
+  return [...code.matchAll(SPECIFIER)].map((match) => ({
+    specifier: match[2] ?? '',
+    line: lineAt(code, match.index),
+  }));
+}
