@@ -32,9 +32,9 @@ begin
     for update of s skip locked
   )
   update public.inventory_slots s
-  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = nextval('intake.sale_order_seq')
-  from orphan o
-  where s.id = o.id and s.status = 'RESERVED';
+  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
+  from orphan o, intake.pool_marks m
+  where s.id = o.id and s.status = 'RESERVED' and m.pool_id = s.pool_id;
   get diagnostics v_reaped = row_count;
   return v_reaped;
 end

@@ -78,12 +78,12 @@ as $$
   ) lost;
 $$;
 
--- Promise: a slot that is for sale can be found: the mark is not above it and sold_out is off.
+-- Promise: slots that are for sale can be found: the mark is not above them and sold_out is off.
 -- Second call: changes nothing. Locks: the mark, so that nobody declares "sold out" from a snapshot that
 -- does not see the slot yet; that is why the lock is taken even when nothing has to change.
-create function intake.offer_slot(
+create function intake.offer_slots(
   p_pool_id text,
-  p_sale_order bigint
+  p_low_order bigint
 )
 returns void
 language plpgsql
@@ -92,8 +92,8 @@ as $$
 begin
   perform from intake.pool_marks m where m.pool_id = p_pool_id for update;
   update intake.pool_marks m
-  set low_order = least(m.low_order, p_sale_order), sold_out = false
-  where m.pool_id = p_pool_id and (m.sold_out or m.low_order > p_sale_order);
+  set low_order = least(m.low_order, p_low_order), sold_out = false
+  where m.pool_id = p_pool_id and (m.sold_out or m.low_order > p_low_order);
 end
 $$;
 
@@ -140,7 +140,7 @@ begin
       insert into intake.pool_marks (pool_id, low_order) values (v_pool.pool_id, v_pool.low_order)
       on conflict (pool_id) do nothing;
     end if;
-    perform intake.offer_slot(v_pool.pool_id, v_pool.low_order);
+    perform intake.offer_slots(v_pool.pool_id, v_pool.low_order);
   end loop;
   return null;
 end
@@ -194,7 +194,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform intake.offer_slot(new.pool_id, new.sale_order);
+  perform intake.offer_slots(new.pool_id, new.sale_order);
   return null;
 end
 $$;

@@ -38,25 +38,29 @@ begin
 end
 $$;
 
--- Promise: the requests that have no claim yet. Second call: the same, or fewer. Locks: none.
-create function intake.fresh_requests(
+-- Promise: the request ids that need a closer look: those with a claim already and those twice in the batch.
+-- Second call: the same, or more. Locks: none.
+-- An array and not a join: the plan is the same index scan whatever the statistics say.
+create function intake.odd_requests(
   p_pool_id text,
   p_requests intake.claim_request[]
 )
-returns intake.claim_request[]
+returns text[]
 language plpgsql
 stable
 set search_path = ''
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 as $$
+declare
+  v_request_ids text[] := array(select r.request_id from unnest(p_requests) r where r.request_id is not null);
 begin
+  if cardinality(v_request_ids) = 0 then
+    return '{}';
+  end if;
   return array(
-    select r
-    from unnest(p_requests) r
-    left join public.claims c on c.pool_id = p_pool_id and c.request_id = r.request_id
-    where c.claim_id is null
+    select c.request_id from public.claims c
+    where c.pool_id = p_pool_id and c.request_id is not null and c.request_id = any (v_request_ids)
+    union all
+    select i.request_id from unnest(v_request_ids) i (request_id) group by i.request_id having count(*) > 1
   );
 end
 $$;
@@ -98,9 +102,6 @@ create function intake.pick_slots(
 )
 language plpgsql
 set search_path = ''
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_sort = off
 as $$
 begin
   with slot as materialized (
@@ -111,17 +112,17 @@ begin
     limit p_wanted
     for update skip locked
   )
-  select array_agg(slot.id), array_agg(slot.tid), max(slot.sale_order)
+  select coalesce(array_agg(slot.id), '{}'), coalesce(array_agg(slot.tid), '{}'), max(slot.sale_order)
   into slot_ids, tids, last_order
   from slot;
 end
 $$;
 
--- Promise: claim, slot and message for each pair of request and slot (the arrays run side by side; both stop
--- where the shorter one ends). An answer without outcome for a request whose request_id or slot turned out to
--- be taken. Second call with the same request ids: answers without outcome, nothing changes.
--- Locks: claims in the order of request ids, so that two batches with the same requests do not deadlock →
--- slots → messages.
+-- Promise: claim, slot and message for each pair of request and slot (the arrays run side by side; what is left
+-- over of the longer one is left alone). When the database refuses one of them (its request_id or its slot is
+-- taken) nothing is written and no row comes back: the caller then asks one by one.
+-- Second call with the same request ids: no row. Locks: claims in the order of request ids, so that two batches
+-- with the same requests do not deadlock → slots → messages.
 create function intake.take_slots(
   p_pool_id text,
   p_requests intake.claim_request[],
@@ -132,47 +133,59 @@ create function intake.take_slots(
 returns setof intake.numbered_answer
 language plpgsql
 set search_path = ''
-set enable_seqscan = off
+as $$
+declare
+  v_requests intake.claim_request[] := p_requests[1 : cardinality(p_slot_ids)];
+  v_claim_ids uuid[];
+  v_msg_ids bigint[];
+begin
+  select array_agg(gen_random_uuid()), array_agg(nextval('pgmq.q_intake_queue_msg_id_seq'))
+  into v_claim_ids, v_msg_ids
+  from generate_series(1, cardinality(p_slot_ids));
+  insert into public.claims (claim_id, pool_id, slot_id, user_id, request_id, verified, hold_until, msg_id)
+  select t.claim_id, p_pool_id, t.slot_id, t.user_id, t.request_id, t.verified, p_hold_until, t.msg_id
+  from unnest(v_claim_ids, p_slot_ids, v_msg_ids, v_requests)
+    as t (claim_id, slot_id, msg_id, ordinal, user_id, request_id, verified)
+  order by t.request_id;
+  update public.inventory_slots s
+  set status = 'RESERVED', locked_by = t.user_id, locked_at = now()
+  from unnest(p_tids, v_requests) as t (tid, ordinal, user_id, request_id, verified)
+  where s.ctid = t.tid;
+  insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
+  select t.msg_id, clock_timestamp(), jsonb_build_object(
+    'claim_id', t.claim_id, 'pool_id', p_pool_id, 'resource_id', t.slot_id,
+    'user_id', t.user_id, 'state', 'queued'
+  )
+  from unnest(v_claim_ids, p_slot_ids, v_msg_ids, v_requests)
+    as t (claim_id, slot_id, msg_id, ordinal, user_id, request_id, verified);
+  return query
+  select t.ordinal, 'claimed', t.claim_id, t.slot_id, 'queued', now(), p_hold_until
+  from unnest(v_claim_ids, p_slot_ids, v_requests)
+    as t (claim_id, slot_id, ordinal, user_id, request_id, verified);
+exception
+  when unique_violation then
+    return;
+end
+$$;
+
+-- Promise: the answers that all requests of a closed, unknown or sold-out pool get. Second call: the same.
+-- Locks: none.
+create function intake.refuse_all(
+  p_pool intake.pool_gates,
+  p_requests intake.claim_request[]
+)
+returns setof intake.numbered_answer
+language plpgsql
+stable
+set search_path = ''
 as $$
 begin
   return query
-  with request as materialized (
-    select t.*, gen_random_uuid() as claim_id, nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id
-    from unnest(p_requests, p_slot_ids, p_tids)
-      as t (ordinal, user_id, request_id, verified, slot_id, tid)
-    where t.slot_id is not null and t.ordinal is not null
-  ),
-  claim as (
-    insert into public.claims (
-      claim_id, pool_id, slot_id, user_id, request_id, verified, hold_until, msg_id
-    )
-    select r.claim_id, p_pool_id, r.slot_id, r.user_id, r.request_id, r.verified, p_hold_until, r.msg_id
-    from request r
-    order by r.request_id
-    on conflict do nothing
-    returning claim_id
-  ),
-  won as materialized (
-    select r.* from request r join claim c on c.claim_id = r.claim_id
-  ),
-  slot as (
-    update public.inventory_slots s
-    set status = 'RESERVED', locked_by = w.user_id, locked_at = now()
-    from won w
-    where s.ctid = w.tid
-  ),
-  message as (
-    insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
-    select w.msg_id, clock_timestamp(), jsonb_build_object(
-      'claim_id', w.claim_id, 'pool_id', p_pool_id, 'resource_id', w.slot_id,
-      'user_id', w.user_id, 'state', 'queued'
-    )
-    from won w
-  )
-  select r.ordinal, case when w.claim_id is not null then 'claimed' end, w.claim_id, w.slot_id,
-    'queued', now(), p_hold_until
-  from request r
-  left join won w on w.claim_id = r.claim_id;
+  select
+    r.ordinal,
+    case when p_pool.require_auth and not r.verified then 'auth_required' else p_pool.gate end,
+    null::uuid, null::uuid, null::text, null::timestamptz, null::timestamptz
+  from unnest(p_requests) r;
 end
 $$;
 
@@ -190,57 +203,43 @@ as $$
 declare
   -- How far above the mark a batch may have to reach before it moves the mark.
   c_reach constant int := 1000;
-  v_pool record;
-  v_able intake.claim_request[];
-  v_within intake.claim_request[];
+  v_pool intake.pool_gates := intake.open_pool(p_pool_id);
+  v_usual intake.claim_request[] := p_requests;
+  v_odd text[];
   v_slots record;
-  v_taken intake.numbered_answer[] := '{}';
+  v_answers intake.numbered_answer[] := '{}';
 begin
-  v_pool := intake.open_pool(p_pool_id);
   if v_pool.max_per_user is not null then
     perform intake.lock_users(p_pool_id, p_requests);
   end if;
-  v_able := intake.fresh_requests(p_pool_id, p_requests);
-  if cardinality(v_able) < cardinality(p_requests) then
-    return query
-    select r.ordinal, k.*
-    from unnest(p_requests) r
-    cross join lateral intake.claim_of_request(p_pool_id, r.user_id, r.request_id) k
-    where k.outcome is not null;
+  v_odd := intake.odd_requests(p_pool_id, p_requests);
+  if cardinality(v_odd) > 0 then
+    v_usual := array(select r from unnest(p_requests) r where (r.request_id = any (v_odd)) is not true);
   end if;
-  if v_pool.gate is not null or v_pool.require_auth then
-    return query
-    select r.ordinal, x.outcome, null::uuid, null::uuid, null::text, null::timestamptz, null::timestamptz
-    from unnest(v_able) r
-    cross join lateral intake.refusal(v_pool.gate, v_pool.require_auth and not r.verified) x (outcome)
-    where x.outcome is not null;
-    v_able := array(
-      select r from unnest(v_able) r
-      where intake.refusal(v_pool.gate, v_pool.require_auth and not r.verified) is null
+  if v_pool.gate is not null then
+    v_answers := array(select r from intake.refuse_all(v_pool, v_usual) r);
+  else
+    if v_pool.require_auth then
+      v_usual := array(select r from unnest(v_usual) r where r.verified);
+    end if;
+    if v_pool.max_per_user is not null then
+      v_usual := intake.requests_within_limit(p_pool_id, v_usual, v_pool.max_per_user);
+    end if;
+    v_slots := intake.pick_slots(p_pool_id, v_pool.low_order, cardinality(v_usual));
+    v_answers := array(
+      select t from intake.take_slots(p_pool_id, v_usual, v_slots.slot_ids, v_slots.tids, v_pool.hold_until) t
     );
-  end if;
-  v_within := v_able;
-  if v_pool.max_per_user is not null then
-    v_within := intake.requests_within_limit(p_pool_id, v_able, v_pool.max_per_user);
-  end if;
-  if cardinality(v_within) > 0 then
-    v_slots := intake.pick_slots(p_pool_id, v_pool.low_order, cardinality(v_within));
-    v_taken := array(
-      select t
-      from intake.take_slots(p_pool_id, v_within, v_slots.slot_ids, v_slots.tids, v_pool.hold_until) t
-      where t.outcome is not null
-    );
-    return query select * from unnest(v_taken);
     if v_slots.last_order - v_pool.low_order >= c_reach then
       perform intake.advance_mark(p_pool_id);
     end if;
   end if;
-  if cardinality(v_taken) < cardinality(v_able) then
+  return query select * from unnest(v_answers);
+  if cardinality(v_answers) < cardinality(p_requests) then
     return query
     select r.ordinal, a.*
-    from unnest(v_able) r
+    from unnest(p_requests) r
     cross join lateral intake.claim_one(p_pool_id, r.user_id, r.request_id, r.verified, false) a
-    where r.ordinal <> all (array(select t.ordinal from unnest(v_taken) t));
+    where r.ordinal not in (select d.ordinal from unnest(v_answers) d);
   end if;
 end
 $$;
@@ -264,6 +263,9 @@ returns table (
 language plpgsql
 security definer
 set search_path = ''
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
 as $$
 declare
   c_max_requests constant int := 10000;

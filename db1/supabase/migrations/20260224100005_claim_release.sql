@@ -55,10 +55,12 @@ begin
     select distinct intake.pool_lock_key(c.pool_id) as key
     from public.claims c where c.claim_id = any (p_claim_ids) order by 1
   ) k;
-  -- A fresh place in the line: the mark may have passed the old one.
+  -- Back to the head of the line: the mark has passed the old place, and going back to it would make every
+  -- batch walk over what was sold since.
   update public.inventory_slots s
-  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = nextval('intake.sale_order_seq')
-  where s.id = any (v_slot_ids) and s.status = 'RESERVED';
+  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
+  from intake.pool_marks m
+  where s.id = any (v_slot_ids) and s.status = 'RESERVED' and m.pool_id = s.pool_id;
   return cardinality(v_slot_ids);
 end
 $$;
