@@ -6,22 +6,18 @@
 -- away the built-in ones.
 alter default privileges revoke execute on functions from public;
 
-create extension if not exists pgmq;
-
--- pg_cron and pg_net come as extensions where the server has them. Where it has not, `sluice migrate`
--- has put stand-ins with the same names in place, and the Node scheduler does their work.
+-- Where the server lets nobody add extensions, `sluice migrate` has put pgmq itself and stand-ins for the other
+-- two in place as plain SQL, and the Node scheduler does the work of pg_cron and pg_net.
 do $$
 begin
-  if exists (select from pg_catalog.pg_available_extensions where name = 'pg_cron') then
-    create extension if not exists pg_cron;
+  if pg_catalog.to_regnamespace('pgmq') is null then
+    create extension pgmq;
   end if;
-  if exists (select from pg_catalog.pg_available_extensions where name = 'pg_net') then
-    create extension if not exists pg_net;
+  if pg_catalog.to_regnamespace('cron') is null then
+    create extension pg_cron;
   end if;
-  if pg_catalog.to_regclass('cron.job') is null
-     or pg_catalog.to_regnamespace('net') is null then
-    raise exception 'this Postgres has neither pg_cron and pg_net nor their stand-ins'
-      using hint = 'run "sluice migrate", which puts the stand-ins in place';
+  if pg_catalog.to_regnamespace('net') is null then
+    create extension pg_net;
   end if;
 end
 $$;

@@ -328,7 +328,9 @@ begin
     if not found then
       v_slot := intake.any_slot(p_pool_id, v_pool.low_order, p_wait);
       if v_slot.id is null then
-        v_answer.outcome := case when v_slot.busy then 'busy' else 'sold_out' end;
+        -- The last slot may have gone to this very request, while this call waited for it.
+        v_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id);
+        v_answer.outcome := coalesce(v_answer.outcome, case when v_slot.busy then 'busy' else 'sold_out' end);
         exit;
       end if;
     end if;

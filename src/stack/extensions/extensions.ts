@@ -51,10 +51,13 @@ export function copyExtensionFiles(targetDir: string, names: ExtensionName[] = A
   }
 }
 
-/** The install script of a stand-in as plain SQL, for servers that let nobody add extension files. */
-export function extensionScript(name: 'pg_cron' | 'pg_net'): string {
-  const { folder, script } = describe(name, standInFolder(name));
-  return readFileSync(join(folder, script), 'utf8');
+/** The install script as plain SQL, for servers that let nobody add extension files. */
+export function extensionScript(name: ExtensionName): string {
+  let text = '';
+  withExtensionFiles(name, ({ folder, script }) => {
+    text = readFileSync(join(folder, script), 'utf8');
+  });
+  return text;
 }
 
 function standInFolder(name: ExtensionName): string {

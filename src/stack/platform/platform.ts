@@ -12,9 +12,9 @@ export type PlatformOptions = {
 
 const PLATFORM_FILES = ['./platform/roles.sql', './platform/auth.sql', './platform/schemas.sql'];
 
-// Our stand-ins are pure SQL, so a server can have them without extension files. The schema tells whether one
-// is already there.
-const SCHEMA_OF_STAND_IN = { pg_cron: 'cron', pg_net: 'net' } as const;
+// pgmq and our stand-ins are pure SQL, so a server can have them without extension files. The schema tells
+// whether one is already there.
+const SCHEMA_OF_EXTENSION = { pgmq: 'pgmq', pg_cron: 'cron', pg_net: 'net' } as const;
 
 /** Gives a plain Postgres what a Supabase project has and our migrations build on. Safe to repeat. */
 export async function applyPlatform(client: pg.Client, options: PlatformOptions = {}): Promise<void> {
@@ -22,16 +22,16 @@ export async function applyPlatform(client: pg.Client, options: PlatformOptions 
   await takingTurns(client, async () => {
     for (const file of PLATFORM_FILES) await client.query(sqlFile(file));
     if (options.defaults === 'old') await client.query(sqlFile('./platform/old_default_privileges.sql'));
-    await installStandIns(client);
+    await installMissing(client);
   });
 }
 
-/** Where the server has no such extension to create, the stand-in's own SQL is run as it is. */
-async function installStandIns(client: pg.Client): Promise<void> {
-  for (const name of ['pg_cron', 'pg_net'] as const) {
+/** Where the server has no such extension to create, its SQL is run as it is. */
+async function installMissing(client: pg.Client): Promise<void> {
+  for (const name of ['pgmq', 'pg_cron', 'pg_net'] as const) {
     const { rows } = await client.query(sqlFile('./sql/extension_is_missing.sql'), [
       name,
-      SCHEMA_OF_STAND_IN[name],
+      SCHEMA_OF_EXTENSION[name],
     ]);
     if (rows[0]?.missing) await client.query(extensionScript(name));
   }
