@@ -73,6 +73,8 @@ async function serveUntilStopped(stack: Stack, settings: Settings, stopSignal: A
   try {
     const server = await startServer({
       port: settings.sluicePort,
+      // What runs here has a demo's keys: it is for this machine alone.
+      host: '127.0.0.1',
       db1Url: stack.db1.cluster.url,
       db2Url: stack.db2.cluster.url,
       adminKey: stack.secrets.adminKey,

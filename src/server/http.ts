@@ -69,11 +69,11 @@ export class HttpServer {
     return this.#draining;
   }
 
-  /** Port 0 takes a free one. Resolves with the port. */
-  listen(port: number): Promise<number> {
+  /** Port 0 takes a free one; no host means all interfaces. Resolves with the port. */
+  listen(port: number, host?: string): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen({ port, backlog: BACKLOG_CONNECTIONS }, () => {
+      this.#server.listen({ port, host, backlog: BACKLOG_CONNECTIONS }, () => {
         this.#server.off('error', reject);
         resolve((this.#server.address() as AddressInfo).port);
       });

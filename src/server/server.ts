@@ -13,6 +13,8 @@ import { createTokenPorts } from './tokens.ts';
 export interface ServerOptions {
   /** 0 takes a free one. */
   port: number;
+  /** All interfaces where left out. */
+  host?: string;
   db1Url: string;
   db2Url: string;
   adminKey: string;
@@ -67,7 +69,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   let port: number;
   try {
-    port = await http.listen(options.port);
+    port = await http.listen(options.port, options.host);
   } catch (error) {
     await endDatabases();
     throw error;

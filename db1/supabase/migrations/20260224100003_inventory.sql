@@ -17,10 +17,14 @@ $$;
 -- Promise: after it, the pool's slots stand in the cache as manifest, claims and unclaimed messages say.
 -- True when this call did it. Second call: finds the mark and returns false, changes nothing.
 -- Locks: the pool's advisory lock until the end of the transaction; a concurrent caller waits for it.
+-- It reads whole tables, so it undoes the settings that keep the claim path off sequential scans.
 create function intake.rebuild_inventory(p_pool_id text)
 returns boolean
 language plpgsql
 set search_path = ''
+set plan_cache_mode = force_custom_plan
+set enable_seqscan = on
+set enable_bitmapscan = on
 as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock(intake.pool_lock_key(p_pool_id));
@@ -30,6 +34,8 @@ begin
   if not found then
     return false;
   end if;
+  -- They are on the manifest already: without this the trigger would look each of them up.
+  perform set_config('intake.rebuilding', 'on', true);
   -- A message without a claim_id was put on the queue by hand; it holds its slot all the same.
   with by_hand as materialized (
     select distinct on (m.message ->> 'resource_id')
@@ -57,7 +63,9 @@ begin
   left join public.claims c on c.slot_id = m.slot_id and c.freed_at is null
   left join by_hand h on h.resource_id = m.slot_id::text
   where m.pool_id = p_pool_id
-  on conflict (id) do nothing;
+    and not exists (select from public.inventory_slots s where s.id = m.slot_id)
+  order by m.sale_order;
+  perform set_config('intake.rebuilding', 'off', true);
   return true;
 end
 $$;
@@ -129,7 +137,6 @@ begin
       raise exception 'a slot of pool % is on the manifest of another pool', v_pool.pool_id
         using errcode = 'SL001', hint = 'a slot id belongs to one pool for ever; use a new id';
     end if;
-    -- A rebuild lists nothing new and must not wait here for an inserter that waits for the rebuild.
     if v_pool.listed > 0 then
       insert into intake.pool_totals as t (pool_id, slots) values (v_pool.pool_id, v_pool.listed)
       on conflict (pool_id) do update set slots = t.slots + excluded.slots;
@@ -218,7 +225,8 @@ $$;
 create trigger slots_added
   after insert on public.inventory_slots
   referencing new table as added
-  for each statement execute function intake.slots_added();
+  for each statement when (current_setting('intake.rebuilding', true) is distinct from 'on')
+  execute function intake.slots_added();
 
 create trigger slots_withdrawn
   after delete on public.inventory_slots
