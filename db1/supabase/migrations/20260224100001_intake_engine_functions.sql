@@ -49,11 +49,11 @@ begin
   perform intake.rebuild_inventory(p_pool_id);
   select g.* into v_pool from intake.pool_gates g where g.pool_id = p_pool_id;
   if not found then
-    v_pool.gate := case
-      when exists (select from public.engine_config c where c.pool_id = p_pool_id and c.is_active) then 'sold_out'
-      when exists (select from public.engine_config c where c.pool_id = p_pool_id) then 'closed'
-      else 'unknown_pool'
-    end;
+    select c.pool_id,
+      case when not c.is_active or now() < c.opens_at or now() >= c.closes_at then 'closed' else 'sold_out' end
+    into v_pool.pool_id, v_pool.gate
+    from public.engine_config c where c.pool_id = p_pool_id;
+    v_pool.gate := coalesce(v_pool.gate, 'unknown_pool');
   end if;
   return v_pool;
 end
@@ -376,7 +376,7 @@ begin
     when 'anon' then
       return false;
     when 'authenticated' then
-      if p_user_id is distinct from auth.jwt() ->> 'sub' then
+      if (p_user_id = auth.jwt() ->> 'sub') is not true then
         raise exception 'a signed-in user may claim only for itself'
           using errcode = 'SL006', hint = 'p_user_id must be the sub of the token';
       end if;
@@ -420,7 +420,7 @@ $$;
 
 -- Promise: a slot of the pool for this user, durable and on the queue when the transaction commits; null when
 -- the pool is sold out. Raises SL001 invalid, SL002 unknown pool, SL003 closed, SL004 limit, SL005 sign in
--- first, SL006 not your user id, SL007 request id of another user.
+-- first, SL006 not your user id, SL007 request id of another user, SL012 the claim of this request id has ended.
 -- Second call with the same p_request_id: the same slot. Locks: those of intake.claim_one.
 -- Definer: anon and authenticated may claim, and may touch nothing else.
 create function public.claim_resource_and_queue(
@@ -442,7 +442,10 @@ begin
       using errcode = 'SL001';
   end if;
   v_answer := intake.claim_one(p_pool_id, p_user_id, p_request_id, intake.caller_is(p_user_id), true);
-  if v_answer.outcome in ('claimed', 'same') then
+  if v_answer.state in ('released', 'expired', 'refused', 'discarded') then
+    raise exception 'the claim of this request id has ended: %', v_answer.state
+      using errcode = 'SL012', hint = 'its slot may be another user''s now; make a fresh request id';
+  elsif v_answer.outcome in ('claimed', 'same') then
     return v_answer.resource_id;
   elsif v_answer.outcome = 'sold_out' then
     return null;
@@ -468,15 +471,31 @@ as $$
   from pgmq.read('intake_queue', p_visibility_timeout, p_batch_size) r;
 $$;
 
--- Promise: removes the messages and returns the ids that were there. It asks nobody who holds them; workers
--- use the fenced form of the bridge. Second call: returns nothing. Locks: the rows deleted.
+-- Promise: removes the messages and returns the ids that were there. It asks nobody who holds them; workers use the
+-- fenced form of the bridge. Whoever still works the old way has set the slot CONSUMED before: then the claim is
+-- committed. Second call: returns nothing. Locks: the rows deleted, then their claims.
 create function public.intake_queue_delete(p_msg_ids bigint[])
 returns setof bigint
-language sql
+language plpgsql
 security definer
 set search_path = ''
 as $$
-  select pgmq.delete('intake_queue', p_msg_ids);
+begin
+  return query
+  with deleted as (
+    delete from pgmq.q_intake_queue q where q.msg_id = any (p_msg_ids) returning q.msg_id, q.message
+  ),
+  carried as (
+    update public.claims c
+    set state = 'committed', msg_id = null, hold_until = null
+    from deleted d
+    join public.inventory_slots s
+      on s.id = intake.uuid_or_null(d.message ->> 'resource_id') and s.status = 'CONSUMED'
+    where c.claim_id = intake.uuid_or_null(d.message ->> 'claim_id') and c.slot_id = s.id
+      and c.state in ('queued', 'validated')
+  )
+  select d.msg_id from deleted d;
+end
 $$;
 
 -- Promise: puts a message on the queue and returns its id. Second call: a second message. Locks: none.
@@ -487,6 +506,20 @@ security definer
 set search_path = ''
 as $$
   select pgmq.send('intake_queue', p_payload);
+$$;
+
+-- Promise: the text as a uuid, or null where it is none: a message is anybody's JSON. Second call: the same.
+-- Locks: none.
+create function intake.uuid_or_null(p_text text)
+returns uuid
+language sql
+immutable
+parallel safe
+set search_path = ''
+as $$
+  select case
+    when p_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then p_text::uuid
+  end;
 $$;
 
 -- Promise: a payload as an object: itself, or wrapped as {"payload": …} when it is none, so that reasons and
@@ -519,9 +552,11 @@ security definer
 set search_path = ''
 as $$
 declare
+  v_message jsonb;
   v_dlq_id bigint;
 begin
-  if not pgmq.delete('intake_queue', p_msg_id) then
+  delete from pgmq.q_intake_queue q where q.msg_id = p_msg_id returning q.message into v_message;
+  if not found then
     return null;
   end if;
   v_dlq_id := pgmq.send('intake_dlq', intake.object_of(p_payload) || jsonb_build_object(
@@ -529,8 +564,7 @@ begin
   ));
   update public.claims c
   set state = 'dead_letter', msg_id = v_dlq_id
-  where c.claim_id::text = p_payload ->> 'claim_id' and c.msg_id = p_msg_id
-    and c.state in ('queued', 'validated');
+  where c.claim_id = intake.uuid_or_null(v_message ->> 'claim_id') and c.state in ('queued', 'validated');
   return v_dlq_id;
 end
 $$;

@@ -20,14 +20,14 @@ begin
     where s.status = 'RESERVED'
       and s.locked_at < now() - p_stale_threshold
       and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)
-      and s.id::text not in (
-        select m.message ->> 'resource_id'
+      and s.id not in (
+        select intake.uuid_or_null(m.message ->> 'resource_id')
         from (
           select q.message from pgmq.q_intake_queue q
           union all
           select d.message from pgmq.q_intake_dlq d
         ) m
-        where m.message ->> 'resource_id' is not null
+        where intake.uuid_or_null(m.message ->> 'resource_id') is not null
       )
     for update of s skip locked
   )

@@ -38,8 +38,8 @@ begin
   perform set_config('intake.rebuilding', 'on', true);
   -- A message without a claim_id was put on the queue by hand; it holds its slot all the same.
   with by_hand as materialized (
-    select distinct on (m.message ->> 'resource_id')
-      m.message ->> 'resource_id' as resource_id, m.message ->> 'user_id' as user_id, m.enqueued_at
+    select distinct on (intake.uuid_or_null(m.message ->> 'resource_id'))
+      intake.uuid_or_null(m.message ->> 'resource_id') as resource_id, m.message ->> 'user_id' as user_id, m.enqueued_at
     from (
       select q.message, q.enqueued_at from pgmq.q_intake_queue q
       union all
@@ -61,7 +61,7 @@ begin
     m.sale_order
   from public.slot_manifest m
   left join public.claims c on c.slot_id = m.slot_id and c.freed_at is null
-  left join by_hand h on h.resource_id = m.slot_id::text
+  left join by_hand h on h.resource_id = m.slot_id
   where m.pool_id = p_pool_id
     and not exists (select from public.inventory_slots s where s.id = m.slot_id)
   order by m.sale_order;

@@ -273,7 +273,7 @@ declare
 begin
   if cardinality(p_pool_ids) is distinct from cardinality(p_user_ids)
      or cardinality(p_pool_ids) is distinct from cardinality(p_request_ids)
-     or cardinality(p_pool_ids) <> cardinality(p_verified)
+     or coalesce(cardinality(p_pool_ids), 0) <> cardinality(p_verified)
      or cardinality(p_pool_ids) > c_max_requests then
     raise exception 'the arrays must have the same length, at most %', c_max_requests using errcode = 'SL001';
   end if;

@@ -61,6 +61,18 @@ begin
   set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
   from intake.pool_marks m
   where s.id = any (v_slot_ids) and s.status = 'RESERVED' and m.pool_id = s.pool_id;
+  -- A slot that was deleted while the claim held it is withdrawn now.
+  with gone as (
+    delete from public.slot_manifest f
+    using intake.pool_marks m
+    where f.slot_id = any (v_slot_ids) and m.pool_id = f.pool_id
+      and not exists (select from public.inventory_slots s where s.id = f.slot_id)
+    returning f.pool_id
+  )
+  update intake.pool_totals t
+  set slots = t.slots - g.slots
+  from (select gone.pool_id, count(*) as slots from gone group by gone.pool_id) g
+  where t.pool_id = g.pool_id;
   return cardinality(v_slot_ids);
 end
 $$;

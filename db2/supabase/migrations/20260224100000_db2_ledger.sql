@@ -44,7 +44,8 @@ begin
   return query
   select p.ordinal::int, p.resource_id, p.claim_id,
     case
-      when t.claim_id = coalesce(p.claim_id, p.resource_id) and c.resource_id is not null then 'committed'
+      when t.claim_id = coalesce(p.claim_id, p.resource_id) and t.user_id = p.user_id
+        and c.resource_id is not null then 'committed'
       when t.claim_id = p.claim_id or (p.claim_id is null and t.user_id = p.user_id) then 'already'
       else 'conflict'
     end

@@ -82,6 +82,15 @@ const KINDS = [
       retryable: true,
     },
   ),
+  kind(
+    'claim_ended',
+    409,
+    'The claim of this request_id has ended.',
+    'Its slot may be sold again; use a new request_id.',
+    {
+      sqlstate: 'SL012',
+    },
+  ),
   kind('ticket_conflict', 409, 'The slot has a ticket of another claim.', 'An operator has to look at it.', {
     sqlstate: 'SL020',
   }),

@@ -1,0 +1,96 @@
+// The ratios this design has to reach, each from rows of the same run.
+
+import type { Demand, Row } from '../suite.ts';
+import { TENTHS_CLIENTS } from './plan.ts';
+
+const LAST_TENTH_AT_LEAST = 0.8;
+const LARGE_POOL_AT_LEAST = 0.8;
+const SOLD_OUT_AT_LEAST = 100;
+
+type Pick = { name: string; clients?: number; batch?: number };
+
+export function demands(rows: readonly Row[]): Demand[] {
+  const rate = ({ name, clients, batch = 1 }: Pick): number | undefined => {
+    const row = rows.find(
+      (one) => one.name === name && one.batch === batch && (clients === undefined || one.clients === clients),
+    );
+    return row?.rate;
+  };
+  const best = (name: string): number | undefined => {
+    const rates = rows.filter((one) => one.name === name).map((one) => one.rate);
+    return rates.length === 0 ? undefined : Math.max(...rates);
+  };
+  const against = (what: string, atLeast: number, ours?: number, plain?: number, indexed?: number): Demand =>
+    withValues(what, atLeast, quotient(ours, plain), quotient(ours, indexed));
+  const baseline = (clients: number) => rate({ name: 'baseline', clients });
+  const indexed = (clients: number) => rate({ name: 'baseline-indexed', clients });
+  const single = (clients: number) => rate({ name: 'single', clients });
+  const batch = (size: number, clients: number) => rate({ name: 'batch', clients, batch: size });
+  const door = (name: string, clients: number) => rate({ name, clients });
+
+  return [
+    against('batch 100 on 1 connection / baseline on 1', 12, batch(100, 1), baseline(1), indexed(1)),
+    against(
+      'batch 1000 on 2 connections / baseline at its best',
+      8,
+      batch(1000, 2),
+      best('baseline'),
+      best('baseline-indexed'),
+    ),
+    against('single / baseline at 128 clients', 2, single(128), baseline(128), indexed(128)),
+    against('single / baseline at 1 client', 1, single(1), baseline(1), indexed(1)),
+    ...[
+      { clients: 64, atLeast: 4 },
+      { clients: 256, atLeast: 6 },
+    ].map(({ clients, atLeast }) =>
+      against(
+        `http-coalesced / http at ${clients} connections`,
+        atLeast,
+        door('http-coalesced', clients),
+        door('http', clients),
+        door('http-indexed', clients),
+      ),
+    ),
+    lastTenth(rows, { name: 'batch', clients: 1, batch: 100 }),
+    lastTenth(rows, { name: 'single', clients: TENTHS_CLIENTS, batch: 1 }),
+    ...[100, 1000].map((size) =>
+      against(
+        `batch ${size}, large pool / small pool`,
+        LARGE_POOL_AT_LEAST,
+        rate({ name: 'batch-large-pool', batch: size }),
+        rate({ name: 'batch-small-pool', batch: size }),
+      ),
+    ),
+    against(
+      'sold-out answers / baseline',
+      SOLD_OUT_AT_LEAST,
+      rate({ name: 'sold-out' }),
+      rate({ name: 'sold-out-baseline' }),
+      rate({ name: 'sold-out-baseline-indexed' }),
+    ),
+  ];
+}
+
+function lastTenth(rows: readonly Row[], { name, clients, batch }: Required<Pick>): Demand {
+  const row = rows.find((one) => one.name === name && one.clients === clients && one.batch === batch);
+  const what = `${name} ${batch === 1 ? '' : `${batch} `}on ${clients}: last tenth of the pool / first`;
+  const value = quotient(asNumber(row?.last_tenth_rate), asNumber(row?.first_tenth_rate));
+  return withValues(what, LAST_TENTH_AT_LEAST, value);
+}
+
+function asNumber(value: number | string | undefined): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
+
+function quotient(one?: number, other?: number): number | undefined {
+  return one === undefined || other === undefined ? undefined : one / other;
+}
+
+function withValues(what: string, atLeast: number, value?: number, friendlier?: number): Demand {
+  return {
+    what,
+    atLeast,
+    ...(value !== undefined && { value }),
+    ...(friendlier !== undefined && { friendlier }),
+  };
+}

@@ -1,0 +1,188 @@
+// What is measured, in which order, and for how long. Ways that are compared with each other stand in one group: its
+// repetitions go round all of them (A B C, A B C, …), so that a slow minute of the machine hits all alike.
+
+export type Way =
+  | 'baseline'
+  | 'baseline-indexed'
+  | 'single'
+  | 'single-request-id'
+  | 'batch'
+  | 'batch-request-id'
+  | 'batch-small-pool'
+  | 'batch-large-pool'
+  | 'http'
+  | 'http-indexed'
+  | 'http-coalesced'
+  | 'floor'
+  | 'sold-out-baseline'
+  | 'sold-out-baseline-indexed'
+  | 'sold-out';
+
+export type Cell = {
+  name: Way;
+  clients: number;
+  batch: number;
+  /** In the pool when the run starts; 0 where nothing is sold. */
+  slots: number;
+  /** The run ends when the pool is sold out, and after this long at the latest. */
+  maxSec: number;
+  /** The run ends earlier when this many are sold. */
+  sell?: number;
+  /** True: goes on with what the cell before it left. */
+  keep?: boolean;
+};
+
+export type Group = { title: string; prepare?: 'sell-out'; cells: Cell[] };
+
+export type Plan = { repetitions: number; soldOutSlots: number; groups: Group[] };
+
+type Sizes = {
+  repetitions: number;
+  clients: number[];
+  lanes: number[];
+  batches: number[];
+  /** For ways that sell one slot a transaction. */
+  slots: number;
+  /** Long enough to sell the whole pool, or most of it: the plain design gets slower on the way. */
+  drainSec: number;
+  /** For one client whose rate is the same all the way: a part of the pool shows it. */
+  steadySec: number;
+  /** For batches of at least 100; smaller ones sell from `slots`. */
+  batchSlots: number;
+  batchSec: number;
+  floorSec: number;
+  http: number[];
+  httpSlots: number;
+  httpSec: number;
+  soldOutSlots: number;
+  soldOutSec: number;
+  smallPool: number;
+  largePool: number;
+  poolSec: number;
+};
+
+const FULL: Sizes = {
+  repetitions: 3,
+  clients: [1, 8, 32, 128],
+  lanes: [1, 2, 4],
+  batches: [10, 100, 1000],
+  slots: 30_000,
+  drainSec: 20,
+  steadySec: 8,
+  batchSlots: 150_000,
+  batchSec: 10,
+  floorSec: 2,
+  http: [64, 256],
+  httpSlots: 200_000,
+  httpSec: 3,
+  soldOutSlots: 500_000,
+  soldOutSec: 3,
+  smallPool: 10_000,
+  largePool: 1_000_000,
+  poolSec: 5,
+};
+
+const QUICK: Sizes = {
+  ...FULL,
+  repetitions: 1,
+  clients: [1, 8],
+  lanes: [1, 2],
+  batches: [100, 1000],
+  slots: 2_000,
+  drainSec: 2,
+  steadySec: 1,
+  batchSlots: 20_000,
+  batchSec: 1,
+  floorSec: 1,
+  http: [64],
+  httpSlots: 30_000,
+  httpSec: 1,
+  soldOutSlots: 20_000,
+  soldOutSec: 1,
+  smallPool: 5_000,
+  largePool: 20_000,
+  poolSec: 1,
+};
+
+/** Where the first and the last tenth of a pool are compared for single claims. */
+export const TENTHS_CLIENTS = 8;
+const SOLD_OUT_CLIENTS = 8;
+const SMALL_BATCH = 10;
+const PRICE_BATCH = 100;
+/** The plain door is far from selling this many in its time. */
+const PLAIN_HTTP_SLOTS = 40_000;
+
+export function makePlan(quick: boolean): Plan {
+  const s = quick ? QUICK : FULL;
+  const groups = [
+    ...s.clients.map((clients) => ({ title: `${clients} clients`, cells: perClients(s, clients) })),
+    ...s.lanes.slice(1).map((lanes) => ({ title: `${lanes} connections`, cells: batches(s, lanes) })),
+    ...s.http.map((clients) => ({ title: `HTTP, ${clients} connections`, cells: doors(s, clients) })),
+    { title: 'sold out', prepare: 'sell-out' as const, cells: soldOut(s) },
+    { title: 'small and large pools', cells: poolSizes(s) },
+  ];
+  return { repetitions: s.repetitions, soldOutSlots: s.soldOutSlots, groups };
+}
+
+function perClients(s: Sizes, clients: number): Cell[] {
+  const drain = { clients, batch: 1, slots: s.slots, maxSec: s.drainSec };
+  const steady = clients === 1 ? { ...drain, maxSec: s.steadySec } : drain;
+  return [
+    { ...drain, name: 'baseline' },
+    { ...steady, name: 'baseline-indexed' },
+    { ...steady, name: 'single' },
+    ...(clients === TENTHS_CLIENTS ? [{ ...steady, name: 'single-request-id' as const }] : []),
+    { ...drain, name: 'floor', slots: 0, maxSec: s.floorSec },
+    ...(clients === 1 ? batches(s, 1) : []),
+  ];
+}
+
+function batches(s: Sizes, clients: number): Cell[] {
+  const cells: Cell[] = s.batches.map((batch) => ({
+    name: 'batch',
+    clients,
+    batch,
+    slots: batch <= SMALL_BATCH ? s.slots : s.batchSlots,
+    maxSec: s.batchSec,
+  }));
+  if (clients > 1) return cells;
+  const price = { clients, batch: PRICE_BATCH, slots: s.batchSlots, maxSec: s.batchSec };
+  return [...cells, { ...price, name: 'batch-request-id' }];
+}
+
+function doors(s: Sizes, clients: number): Cell[] {
+  const one = { clients, batch: 1, maxSec: s.httpSec };
+  return [
+    { ...one, name: 'http', slots: PLAIN_HTTP_SLOTS },
+    { ...one, name: 'http-indexed', slots: PLAIN_HTTP_SLOTS },
+    { ...one, name: 'http-coalesced', slots: s.httpSlots },
+  ];
+}
+
+function soldOut(s: Sizes): Cell[] {
+  const one = {
+    clients: SOLD_OUT_CLIENTS,
+    batch: 1,
+    slots: s.soldOutSlots,
+    maxSec: s.soldOutSec,
+    keep: true,
+  };
+  return [
+    { ...one, name: 'sold-out-baseline' },
+    { ...one, name: 'sold-out-baseline-indexed' },
+    { ...one, name: 'sold-out' },
+  ];
+}
+
+/** The large pool is filled once for all sizes of batch: each goes on where the one before it stopped. */
+function poolSizes(s: Sizes): Cell[] {
+  const batches = s.batches.filter((batch) => batch > SMALL_BATCH);
+  const one = { clients: 1, maxSec: s.poolSec };
+  const small = { ...one, name: 'batch-small-pool' as const, slots: s.smallPool, sell: s.smallPool };
+  const share = s.largePool / batches.length;
+  const large = { ...one, name: 'batch-large-pool' as const, slots: s.largePool, sell: share };
+  return [
+    ...batches.map((batch) => ({ ...small, batch })),
+    ...batches.map((batch, at) => ({ ...large, batch, keep: at > 0 })),
+  ];
+}

@@ -1,0 +1,70 @@
+-- The golden list of functions: who may execute what, in full.
+begin;
+select plan(4);
+
+select bag_eq(
+  $$ select a.grantee::regrole::text, p.oid::regprocedure::text
+     from pg_proc p
+     join pg_namespace n on n.oid = p.pronamespace
+     cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+     where n.nspname in ('public', 'intake')
+       and (a.grantee = 0 or a.grantee::regrole::text in ('anon', 'authenticated', 'service_role')) $$,
+  $$ values
+    ('anon', 'claim_resource_and_queue(text,text,text)'),
+    ('authenticated', 'claim_resource_and_queue(text,text,text)'),
+    ('authenticated', 'release_claim(uuid,text,text)'),
+    ('service_role', 'claim_resource_and_queue(text,text,text)'),
+    ('service_role', 'release_claim(uuid,text,text)'),
+    ('service_role', 'claim_batch(text[],text[],text[],boolean[])'),
+    ('service_role', 'get_claim(uuid)'),
+    ('service_role', 'pool_status(text)'),
+    ('service_role', 'expire_holds(integer)'),
+    ('service_role', 'intake_queue_read(integer,integer)'),
+    ('service_role', 'intake_queue_delete(bigint[])'),
+    ('service_role', 'intake_queue_send(jsonb)'),
+    ('service_role', 'intake_route_to_dlq(bigint,jsonb,integer)'),
+    ('service_role', 'snapshot_engine_metrics()'),
+    ('service_role', 'reap_orphaned_slots(interval)'),
+    ('service_role', 'sluice_ready()') $$,
+  'these rights to execute are granted, and no others; PUBLIC has none'
+);
+
+select is_empty(
+  $$ select p.oid::regprocedure from pg_proc p
+     where p.pronamespace in ('public'::regnamespace, 'intake'::regnamespace)
+       and not exists (select from unnest(p.proconfig) c where c = 'search_path=""') $$,
+  'every function has an empty search path of its own'
+);
+select bag_eq(
+  $$ select p.oid::regprocedure::text from pg_proc p
+     where p.pronamespace in ('public'::regnamespace, 'intake'::regnamespace) and p.prosecdef $$,
+  $$ values
+    ('claim_resource_and_queue(text,text,text)'),
+    ('release_claim(uuid,text,text)'),
+    ('claim_batch(text[],text[],text[],boolean[])'),
+    ('get_claim(uuid)'),
+    ('pool_status(text)'),
+    ('expire_holds(integer)'),
+    ('intake_queue_read(integer,integer)'),
+    ('intake_queue_delete(bigint[])'),
+    ('intake_queue_send(jsonb)'),
+    ('intake_route_to_dlq(bigint,jsonb,integer)'),
+    ('snapshot_engine_metrics()'),
+    ('reap_orphaned_slots(interval)'),
+    ('intake.slots_added()'),
+    ('intake.slots_withdrawn()'),
+    ('intake.cache_emptied()'),
+    ('intake.slot_became_available()') $$,
+  'these functions run with the rights of their owner, and no others'
+);
+create function public.made_later() returns int language sql as 'select 1';
+select is(
+  has_function_privilege('anon', 'public.made_later()', 'execute')
+    and not exists (
+      select from pg_default_acl d where d.defaclnamespace = 'public'::regnamespace and d.defaclobjtype = 'f'
+    ),
+  false, 'a function made later is closed to anon, unless the project itself opens schema public'
+);
+
+select * from finish();
+rollback;

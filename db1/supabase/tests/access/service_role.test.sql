@@ -1,0 +1,64 @@
+-- service_role can do its work with the rights it has.
+begin;
+select plan(25);
+
+-- Runs a query as the API does for a caller with this role and this user id in its token.
+create function pg_temp.as_caller(p_role text, p_sub text, p_sql text)
+returns text
+language plpgsql
+as $$
+declare
+  v_answer text;
+begin
+  perform set_config('request.jwt.claims', jsonb_build_object('role', p_role, 'sub', p_sub)::text, true);
+  perform set_config('role', p_role, true);
+  execute p_sql into v_answer;
+  perform set_config('role', 'none', true);
+  return v_answer;
+end
+$$;
+
+select lives_ok(
+  $$ select pg_temp.as_caller('service_role', null, s.statement) $$
+    || format('from (values (%L)) s (statement)', t.statement),
+  format('service_role may: %s', t.statement)
+)
+from (values
+  ('insert into public.engine_config (pool_id, max_per_user) values (''srv'', 5) returning pool_id'),
+  ('insert into public.inventory_slots (pool_id) select ''srv'' from generate_series(1, 4) returning id'),
+  ('insert into public.inventory_slots values (''00000000-0000-4000-8000-00000000000d'', ''srv'') returning id'),
+  ('update public.inventory_slots set status = ''RESERVED'' where pool_id = ''srv'' returning id'),
+  ('update public.inventory_slots set status = ''AVAILABLE'' where pool_id = ''srv'' returning id'),
+  ('delete from public.inventory_slots where id = ''00000000-0000-4000-8000-00000000000d'' returning id'),
+  ('select public.claim_resource_and_queue(''srv'', ''ann'', ''r1'')'),
+  ('select outcome from public.claim_batch(array[''srv''], array[''bob''], array[''r2''])'),
+  ('select state from public.get_claim((select claim_id from public.claims where pool_id = ''srv'' limit 1))'),
+  ('select state from public.release_claim((select claim_id from public.claims where pool_id = ''srv'' limit 1))'),
+  ('select status from public.pool_status(''srv'')'),
+  ('select public.intake_queue_send(''{}'')'),
+  ('select msg_id from public.intake_queue_read(30, 1)'),
+  ('select public.intake_queue_delete(''{0}'')'),
+  ('select public.intake_route_to_dlq(0, ''{}'', 1)'),
+  ('select public.snapshot_engine_metrics()'),
+  ('select public.reap_orphaned_slots()'),
+  ('select public.expire_holds()'),
+  ('select public.sluice_ready()'),
+  ('select pool_id from public.engine_metrics')
+) t (statement);
+
+select is(
+  (select count(*)::int from public.slot_manifest where pool_id = 'srv'), 4, 'the manifest followed what it did'
+);
+select throws_ok(
+  $$ select pg_temp.as_caller('service_role', null, 'update public.claims set user_id = ''eve'' returning claim_id') $$,
+  '42501', null, 'service_role may not change a claim behind the functions'
+);
+select throws_ok(
+  $$ select pg_temp.as_caller('service_role', null, 'delete from public.slot_manifest returning slot_id') $$,
+  '42501', null, 'service_role may not change the manifest'
+);
+select is_empty($$ select from public.claims where user_id = 'eve' $$, 'the refused change has left nothing');
+select is((select count(*)::int from public.slot_manifest where pool_id = 'srv'), 4, 'the manifest is as it was');
+
+select * from finish();
+rollback;

@@ -1,0 +1,77 @@
+-- Request ids inside a batch: the same again, twice in one batch, of two users.
+begin;
+select plan(9);
+
+-- All that a claim can change, as one value.
+create function pg_temp.state()
+returns text
+language sql
+as $$
+  select md5(concat(
+    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
+    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
+    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
+    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
+  ));
+$$;
+
+create function pg_temp.refuses(p_sql text, p_code text, p_name text)
+returns setof text
+language plpgsql
+as $$
+declare
+  v_before text := pg_temp.state();
+begin
+  return next throws_ok(p_sql, p_code, null::text, p_name);
+  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
+end
+$$;
+
+insert into public.inventory_slots (pool_id) select 'twice' from generate_series(1, 10);
+
+create temp table answer as
+select * from public.claim_batch(
+  array['twice', 'twice', 'twice', 'twice', 'twice'],
+  array['ann', 'ann', 'bob', 'bob', 'bob'],
+  array['r1', 'r1', 'r1', null, null]
+);
+select results_eq(
+  $$ select ordinal, outcome from answer order by ordinal $$,
+  $$ values (1, 'claimed'), (2, 'same'), (3, 'request_conflict'), (4, 'claimed'), (5, 'claimed') $$,
+  'a request id twice in one batch is one claim, and the other user is refused'
+);
+select is(
+  (select claim_id from answer where ordinal = 2), (select claim_id from answer where ordinal = 1),
+  'both answers name the same claim'
+);
+select is((select count(*)::int from public.claims where pool_id = 'twice'), 3, 'the batch made three claims');
+select is(
+  (select count(*)::int from pgmq.q_intake_queue where message ->> 'pool_id' = 'twice'), 3,
+  'the batch sent three messages'
+);
+select is(
+  (select count(*)::int from public.inventory_slots where pool_id = 'twice' and status = 'RESERVED'), 3,
+  'the batch took three slots'
+);
+
+create temp table before as select pg_temp.state() as state;
+select results_eq(
+  $$ select outcome, claim_id, resource_id from public.claim_batch(array['twice'], array['ann'], array['r1']) $$,
+  $$ select 'same', claim_id, resource_id from answer where ordinal = 1 $$,
+  'the same batch again returns the same claim'
+);
+select is(pg_temp.state(), (select state from before), 'a retried batch changes nothing');
+select is(
+  public.claim_resource_and_queue('twice', 'ann', 'r1'), (select resource_id from answer where ordinal = 1),
+  'a single retry of a request made in a batch returns the same slot'
+);
+select results_eq(
+  $$ select outcome from public.claim_batch(
+       array['twice', 'twice', 'twice'], array['ann', 'cid', 'cid'], array['r1', 'r2', 'r3']
+     ) order by ordinal $$,
+  array['same', 'claimed', 'claimed'],
+  'a retry among new requests holds none of them up'
+);
+
+select * from finish();
+rollback;

@@ -1,0 +1,69 @@
+-- Which user ids are proven is said request by request; nothing said means not proven.
+begin;
+select plan(6);
+
+-- All that a claim can change, as one value.
+create function pg_temp.state()
+returns text
+language sql
+as $$
+  select md5(concat(
+    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
+    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
+    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
+    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
+  ));
+$$;
+
+create function pg_temp.refuses(p_sql text, p_code text, p_name text)
+returns setof text
+language plpgsql
+as $$
+declare
+  v_before text := pg_temp.state();
+begin
+  return next throws_ok(p_sql, p_code, null::text, p_name);
+  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
+end
+$$;
+
+insert into public.engine_config (pool_id, require_auth) values ('b_signed', true), ('b_free', false);
+insert into public.inventory_slots (pool_id)
+select pool from (values ('b_signed'), ('b_free')) p (pool), generate_series(1, 5);
+create temp table before as select pg_temp.state() as state;
+
+select results_eq(
+  $$ select outcome from public.claim_batch(array['b_signed'], array['ann'], array['r1']) $$, array['auth_required'],
+  'without verdicts no user is proven'
+);
+select results_eq(
+  $$ select outcome from public.claim_batch(
+       array['b_signed', 'b_signed'], array['ann', 'bob'], array['r1', null], array[null, false]) $$,
+  array['auth_required', 'auth_required'],
+  'a verdict of null or false proves nothing'
+);
+select is(pg_temp.state(), (select state from before), 'refusing unproven users changes nothing');
+
+select results_eq(
+  $$ select outcome from public.claim_batch(
+       array['b_signed', 'b_signed', 'b_free'], array['ann', 'bob', 'bob'], array['r1', 'r2', 'r3'],
+       array[true, false, false]) order by ordinal $$,
+  array['claimed', 'auth_required', 'claimed'],
+  'each request is judged by its own verdict'
+);
+select results_eq(
+  $$ select pool_id, user_id::text, verified from public.claims
+     where pool_id in ('b_signed', 'b_free') order by 1 desc $$,
+  $$ values ('b_signed', 'ann', true), ('b_free', 'bob', false) $$,
+  'the claim keeps the verdict'
+);
+update public.engine_config set is_active = false where pool_id = 'b_signed';
+select results_eq(
+  $$ select outcome from public.claim_batch(
+       array['b_signed', 'b_signed'], array['cid', 'cid'], array['r4', 'r5'], array[true, false]) order by ordinal $$,
+  array['closed', 'auth_required'],
+  'a closed pool asks unproven users to sign in first'
+);
+
+select * from finish();
+rollback;

@@ -1,0 +1,34 @@
+-- The drain trigger asks the bridge worker when there is something to drain, and only then.
+begin;
+select plan(8);
+
+delete from pgmq.q_intake_queue;
+set local app.bridge_worker_url = 'http://127.0.0.1:9/bridge-worker';
+set local app.service_role_key = 'a-key';
+select is(intake.trigger_drain(), null, 'an empty queue asks nobody');
+
+select public.intake_queue_send('{"n": 1}');
+create temp table asked as select intake.trigger_drain() as id;
+select isnt((select id from asked), null, 'a message to drain makes a request');
+select is(
+  (select to_jsonb(r) ->> 'method' || ' ' || r.url from net.http_request_queue r join asked a on a.id = r.id),
+  'POST http://127.0.0.1:9/bridge-worker', 'the request goes to the bridge worker'
+);
+select is(
+  (select r.headers ->> 'Authorization' from net.http_request_queue r join asked a on a.id = r.id), 'Bearer a-key',
+  'the request carries the service key'
+);
+select count(*) from public.intake_queue_read(30, 10);
+select is(intake.trigger_drain(), null, 'messages that a worker holds ask nobody');
+
+select public.intake_queue_send('{"n": 2}');
+set local app.bridge_worker_url = '';
+create temp table before as select count(*) as requests from net.http_request_queue;
+select is(intake.trigger_drain(), null, 'without an address nobody is asked');
+select is(
+  (select count(*) from net.http_request_queue), (select requests from before), 'and no request is queued'
+);
+select is(intake.setting('no_such_setting'), null, 'a setting that nobody made is null');
+
+select * from finish();
+rollback;

@@ -1,0 +1,44 @@
+-- What a buyer may know of a pool.
+begin;
+select plan(9);
+
+insert into public.engine_config (pool_id, is_active, opens_at, closes_at, max_per_user, hold_sec, require_auth) values
+  ('p_open', true, now(), now() + interval '1 day', 2, 60, true),
+  ('p_soon', true, now() + interval '1 day', null, null, null, false),
+  ('p_over', true, null, now(), null, null, false),
+  ('p_off', false, now() + interval '1 day', null, null, null, false),
+  ('p_bare', true, null, null, null, null, false),
+  ('p_gone', true, null, null, null, null, false);
+insert into public.inventory_slots (pool_id)
+select pool from (values ('p_open'), ('p_soon'), ('p_over'), ('p_off'), ('p_gone'), ('p_plain')) p (pool),
+  generate_series(1, 2);
+select public.claim_resource_and_queue('p_open', 'ann');
+select count(*) from public.claim_batch(array['p_gone', 'p_gone'], array['a', 'b'], array['a', 'b']);
+
+select results_eq(
+  $$ select p.* from public.pool_status('p_open') p $$,
+  $$ select 'p_open', 'open', 2::bigint, 1::bigint, now(), now() + interval '1 day', 2, 60, true $$,
+  'an open pool shows capacity, what is left, and its rules'
+);
+select is((select status from public.pool_status('p_soon')), 'not_open', 'a pool before its opening time is not open');
+select is((select status from public.pool_status('p_over')), 'closed', 'a pool after its closing time is closed');
+select is((select status from public.pool_status('p_off')), 'closed', 'an inactive pool is closed, whatever its times');
+select results_eq(
+  $$ select status, capacity::int, available::int from public.pool_status('p_bare') $$, $$ values ('sold_out', 0, 0) $$,
+  'a pool without slots is sold out'
+);
+select results_eq(
+  $$ select status, capacity::int, available::int from public.pool_status('p_gone') $$, $$ values ('sold_out', 2, 0) $$,
+  'a pool whose slots are all claimed is sold out, before anybody was refused'
+);
+select results_eq(
+  $$ select status, capacity::int, available::int, max_per_user, hold_sec, require_auth
+     from public.pool_status('p_plain') $$,
+  $$ values ('open', 2, 2, null::int, null::int, false) $$,
+  'a pool without a config row is open and has no rules'
+);
+select is_empty($$ select public.pool_status('p_nowhere') $$, 'a pool that is not there is no row');
+select is_empty($$ select public.pool_status(null) $$, 'no pool is no row');
+
+select * from finish();
+rollback;

@@ -1,0 +1,31 @@
+-- A worker that knows only the plain functions (read, set CONSUMED, delete, route) leaves claims in the right state.
+begin;
+select plan(5);
+
+insert into public.inventory_slots (pool_id) select 'plain' from generate_series(1, 3);
+select public.claim_resource_and_queue('plain', 'ann');
+select public.claim_resource_and_queue('plain', 'bob');
+select public.claim_resource_and_queue('plain', 'cid');
+
+update public.inventory_slots set status = 'CONSUMED' where locked_by = 'ann' and pool_id = 'plain';
+select isnt_empty(
+  $$ select public.intake_queue_delete(array(select msg_id from public.claims where user_id in ('ann', 'bob'))) $$,
+  'both messages are deleted'
+);
+select is(
+  (select state::text from public.claims where user_id = 'ann'), 'committed', 'a claim whose slot is CONSUMED is committed'
+);
+select is(
+  (select state::text from public.claims where user_id = 'bob'), 'queued',
+  'a claim whose slot is not CONSUMED is not, because nobody said that the ledger has it'
+);
+select isnt(
+  (select public.intake_route_to_dlq(msg_id, null, 11) from public.claims where user_id = 'cid'), null,
+  'a message is routed with whatever payload the worker has'
+);
+select is(
+  (select state::text from public.claims where user_id = 'cid'), 'dead_letter', 'and its claim waits as dead_letter'
+);
+
+select * from finish();
+rollback;

@@ -1,0 +1,89 @@
+-- A buyer sees its own tickets; only service_role writes.
+begin;
+select plan(29);
+
+-- All tickets as one value.
+create function pg_temp.state()
+returns text
+language sql
+as $$
+  select md5(string_agg(t::text, ',' order by t.resource_id)) from public.confirmed_tickets t;
+$$;
+
+create function pg_temp.refuses(p_sql text, p_code text, p_name text)
+returns setof text
+language plpgsql
+as $$
+declare
+  v_before text := pg_temp.state();
+begin
+  return next throws_ok(p_sql, p_code, null::text, p_name);
+  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
+end
+$$;
+
+-- Runs a query as the API does for a caller with this role and this user id in its token.
+create function pg_temp.as_caller(p_role text, p_sub text, p_sql text)
+returns text
+language plpgsql
+as $$
+declare
+  v_answer text;
+begin
+  perform set_config('request.jwt.claims', jsonb_build_object('role', p_role, 'sub', p_sub)::text, true);
+  perform set_config('role', p_role, true);
+  execute p_sql into v_answer;
+  perform set_config('role', 'none', true);
+  return v_answer;
+end
+$$;
+
+insert into public.confirmed_tickets (resource_id, pool_id, user_id, claim_id)
+select ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'own', u, gen_random_uuid()
+from (values
+  (1, 'a0000000-0000-4000-8000-000000000000'), (2, 'a0000000-0000-4000-8000-000000000000'),
+  (3, 'b0000000-0000-4000-8000-000000000000'), (4, 'test_user_1')
+) v (n, u);
+
+create function pg_temp.seen(p_role text, p_sub text) returns text language sql as $$
+  select pg_temp.as_caller(p_role, p_sub,
+    'select string_agg(right(resource_id::text, 1), '','' order by resource_id)
+     from public.confirmed_tickets where pool_id = ''own''');
+$$;
+select is(pg_temp.seen('authenticated', 'a0000000-0000-4000-8000-000000000000'), '1,2', 'a user sees its own tickets');
+select is(pg_temp.seen('authenticated', 'b0000000-0000-4000-8000-000000000000'), '3', 'and not those of another');
+select is(
+  pg_temp.seen('authenticated', 'c0000000-0000-4000-8000-000000000000'), null, 'a user without tickets sees none'
+);
+select is(pg_temp.seen('authenticated', null), null, 'a token without a user id sees none');
+select is(pg_temp.seen('service_role', null), '1,2,3,4', 'service_role sees all');
+
+select pg_temp.refuses(
+  format($$ select pg_temp.as_caller(%L, 'a0000000-0000-4000-8000-000000000000', %L) $$, t.role, t.statement), '42501',
+  format('%s may not: %s', t.role, t.statement)
+)
+from (values
+  ('anon', 'select resource_id from public.confirmed_tickets'),
+  ('anon', 'select public.finalize_transaction(''{}'')'),
+  ('anon', 'select outcome from public.finalize_batch(''[]'')'),
+  ('anon', 'select public.sluice_ready()'),
+  ('authenticated', 'select public.finalize_transaction(''{}'')'),
+  ('authenticated', 'select outcome from public.finalize_batch(''[]'')'),
+  ('authenticated', 'insert into public.confirmed_tickets (pool_id, user_id) values (''own'', ''eve'') returning 1'),
+  ('authenticated', 'update public.confirmed_tickets set user_id = ''eve'' returning 1'),
+  ('authenticated', 'delete from public.confirmed_tickets returning 1'),
+  ('service_role', 'update public.confirmed_tickets set user_id = ''eve'' returning 1'),
+  ('service_role', 'delete from public.confirmed_tickets returning 1')
+) t (role, statement);
+
+select lives_ok(
+  $$ select pg_temp.as_caller('service_role', null, 'select public.finalize_transaction(
+       ''{"resource_id": "00000000-0000-4000-8000-000000000005", "pool_id": "own", "user_id": "ann"}'')') $$,
+  'service_role writes tickets'
+);
+select is(
+  pg_temp.seen('service_role', null), '1,2,3,4,5', 'and sees what it wrote'
+);
+
+select * from finish();
+rollback;
