@@ -106,11 +106,13 @@ create table public.engine_config (
   opens_at timestamptz,
   closes_at timestamptz,
   require_auth boolean not null default false,
+  commit_rate_per_sec int,
   constraint batch_size_in_range check (batch_size between 1 and 10000),
   constraint visibility_timeout_in_range check (visibility_timeout_sec between 1 and 43200),
   constraint max_retries_in_range check (max_retries between 1 and 1000),
   constraint max_per_user_positive check (max_per_user > 0),
   constraint hold_sec_positive check (hold_sec > 0),
+  constraint commit_rate_positive check (commit_rate_per_sec > 0),
   constraint opens_before_it_closes check (opens_at < closes_at)
 );
 

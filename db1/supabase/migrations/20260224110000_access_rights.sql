@@ -26,6 +26,11 @@ grant execute on function public.intake_queue_send(jsonb) to service_role;
 grant execute on function public.intake_route_to_dlq(bigint, jsonb, int) to service_role;
 grant execute on function public.snapshot_engine_metrics() to service_role;
 grant execute on function public.reap_orphaned_slots(interval) to service_role;
+grant execute on function public.bridge_allow(text, int) to service_role;
+grant execute on function public.bridge_config(text[]) to service_role;
+grant execute on function public.bridge_take(int, int, text[]) to service_role;
+grant execute on function public.bridge_extend(bigint[], int[], int) to service_role;
+grant execute on function public.bridge_finish(bigint[], int[], text[], text[], int[]) to service_role;
 grant execute on function public.sluice_ready() to service_role;
 
 grant select, insert, update, delete on public.engine_config to service_role;

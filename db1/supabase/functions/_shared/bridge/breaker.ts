@@ -1,0 +1,52 @@
+// A circuit breaker for one target: the ledger, or one webhook. While it is open nobody calls the target and the pools
+// that need it are paused, so an outage uses up nobody's attempts.
+
+import type { Clock } from '../ports.ts';
+
+/** The first pause; it doubles with each probe that fails. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 15_000;
+/** Plain failures of this many different messages in a row, without a success between, count as an outage. */
+const FAILURES_IN_A_ROW = 3;
+
+export class Breaker {
+  readonly #now: Clock;
+  #openUntilMs = 0;
+  #pauseMs = 0;
+  #failures = 0;
+
+  constructor(now: Clock) {
+    this.#now = now;
+  }
+
+  /** Until when the target is left alone; 0 when it may be called. An open breaker lets a probe through by itself. */
+  get openUntilMs(): number {
+    return this.#openUntilMs > this.#now() ? this.#openUntilMs : 0;
+  }
+
+  /** True from the first outage to the first success: what fails meanwhile fails because of the target. */
+  get isSuspect(): boolean {
+    return this.#pauseMs > 0;
+  }
+
+  succeeded(): void {
+    this.#openUntilMs = 0;
+    this.#pauseMs = 0;
+    this.#failures = 0;
+  }
+
+  /** The target could not be reached, or said that it cannot serve now. */
+  outage(): void {
+    if (this.openUntilMs > 0) return;
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, this.#pauseMs * 2));
+    this.#openUntilMs = this.#now() + this.#pauseMs;
+  }
+
+  /** The target answered with a failure. Returns true when that makes it an outage. */
+  failed(): boolean {
+    this.#failures++;
+    if (!this.isSuspect && this.#failures < FAILURES_IN_A_ROW) return false;
+    this.outage();
+    return true;
+  }
+}

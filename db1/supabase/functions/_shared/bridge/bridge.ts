@@ -1,0 +1,150 @@
+// The bridge: one step takes a batch under a lease, decides per message, commits to the ledger in sets and finishes the
+// batch in one fenced statement. Whatever happens between take and finish, the lease runs out and the message comes back;
+// every effect on the way is idempotent by the claim's id.
+
+import { Breaker } from './breaker.ts';
+import { commitToLedger } from './commit.ts';
+import { Delivery, groupBy } from './delivery.ts';
+import type { BridgePorts, PoolConfig } from './ports.ts';
+import { commitByWebhook, validate } from './webhooks.ts';
+
+export interface BridgeOptions {
+  readonly batchSize: number;
+  /** The lease is this long or the pool's visibility_timeout_sec, and is extended while a step works. */
+  readonly leaseSec: number;
+}
+
+export interface StepReport {
+  /** Messages taken. */
+  readonly total: number;
+  /** Deliveries by what became of them: a verdict or lost_lease. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** When the first paused target may be tried again; 0 when none is paused. */
+  readonly pausedUntilMs: number;
+}
+
+/** A third of the lease: two heartbeats may fail before it runs out. */
+const HEARTBEATS_PER_LEASE = 3;
+
+export class Bridge {
+  readonly #ports: BridgePorts;
+  readonly #options: BridgeOptions;
+  readonly #breakers = new Map<string, Breaker>();
+  /** Which targets a pool needs, as last seen. */
+  readonly #targets = new Map<string, string[]>();
+
+  constructor(ports: BridgePorts, options: BridgeOptions) {
+    this.#ports = ports;
+    this.#options = options;
+  }
+
+  /** Aborting the signal makes a step finish what is decided and hand back the rest. */
+  async step(signal: AbortSignal): Promise<StepReport> {
+    const { intake } = this.#ports;
+    const { batchSize, leaseSec } = this.#options;
+    const messages = await intake.take(batchSize, leaseSec, this.#pausedPools());
+    if (messages.length === 0) return { total: 0, outcomes: {}, pausedUntilMs: this.#pausedUntilMs() };
+    const deliveries = messages.map((message) => new Delivery(message));
+    const heartbeat = this.#startHeartbeat(deliveries);
+    try {
+      await this.#decide(deliveries, signal);
+    } finally {
+      clearInterval(heartbeat);
+    }
+    const outcomes = await this.#finish(deliveries);
+    return { total: messages.length, outcomes, pausedUntilMs: this.#pausedUntilMs() };
+  }
+
+  async #decide(deliveries: Delivery[], signal: AbortSignal): Promise<void> {
+    await this.#configure(deliveries);
+    const able = deliveries.filter((delivery) => delivery.isOpen);
+    const context = { ...this.#ports, signal, breakerOf: (target: string) => this.#breakerOf(target) };
+    await validate(able, context);
+    await this.#meter(able);
+    await commitByWebhook(able, context);
+    await commitToLedger(able, context);
+    // Whoever is left was not reached before the signal.
+    for (const delivery of able) if (delivery.isOpen) delivery.end('outage', 'handed back');
+  }
+
+  /** Gives each delivery its pool's configuration, and ends those that have no business here. */
+  async #configure(deliveries: Delivery[]): Promise<void> {
+    const poolIds = new Set<string>();
+    for (const delivery of deliveries) if (delivery.isOpen) poolIds.add(delivery.payload.pool_id);
+    const configs = new Map<string, PoolConfig>();
+    if (poolIds.size > 0) {
+      for (const config of await this.#ports.intake.config([...poolIds])) {
+        configs.set(config.pool_id, config);
+        this.#targets.set(config.pool_id, targetsOf(config));
+      }
+    }
+    for (const delivery of deliveries)
+      if (delivery.isOpen) delivery.enter(configs.get(delivery.payload.pool_id));
+  }
+
+  /** A pool with a ceiling commits what it allows now; the rest comes back when it may. */
+  async #meter(deliveries: Delivery[]): Promise<void> {
+    const metered = groupBy(
+      deliveries.filter((delivery) => delivery.isOpen && delivery.config.commit_rate_per_sec !== null),
+      (delivery) => delivery.payload.pool_id,
+    );
+    for (const [poolId, waiting] of metered) {
+      const allowed = await this.#ports.intake.allow(poolId, waiting.length);
+      for (const [place, delivery] of waiting.slice(allowed).entries()) {
+        const rate = delivery.config.commit_rate_per_sec ?? 1;
+        delivery.end('outage', 'metered', Math.ceil(((place + 1) / rate) * 1000));
+      }
+    }
+  }
+
+  async #finish(deliveries: Delivery[]): Promise<Record<string, number>> {
+    const finishes = deliveries.map((delivery) => delivery.toFinish(this.#ports.random));
+    const became = await this.#ports.intake.finish(finishes);
+    const outcomes: Record<string, number> = {};
+    for (const delivery of deliveries) {
+      const outcome = became.get(delivery.msgId) ?? 'lost_lease';
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+      delivery.report(this.#ports.log, outcome);
+    }
+    return outcomes;
+  }
+
+  #startHeartbeat(deliveries: Delivery[]): ReturnType<typeof setInterval> {
+    const { intake, log } = this.#ports;
+    const { leaseSec } = this.#options;
+    return setInterval(
+      () => {
+        const open = deliveries.map(({ msgId, readCt }) => ({ msg_id: msgId, read_ct: readCt }));
+        intake
+          .extend(open, leaseSec)
+          .catch((error: unknown) => log.warn('heartbeat failed', { cause: error }));
+      },
+      (leaseSec * 1000) / HEARTBEATS_PER_LEASE,
+    );
+  }
+
+  #breakerOf(target: string): Breaker {
+    let breaker = this.#breakers.get(target);
+    if (breaker === undefined) {
+      breaker = new Breaker(this.#ports.now);
+      this.#breakers.set(target, breaker);
+    }
+    return breaker;
+  }
+
+  #pausedPools(): string[] {
+    const isOpen = (target: string) => (this.#breakers.get(target)?.openUntilMs ?? 0) > 0;
+    return [...this.#targets].filter(([, targets]) => targets.some(isOpen)).map(([poolId]) => poolId);
+  }
+
+  #pausedUntilMs(): number {
+    const ends = [...this.#breakers.values()].map((breaker) => breaker.openUntilMs).filter((end) => end > 0);
+    return ends.length === 0 ? 0 : Math.min(...ends);
+  }
+}
+
+/** The ledger is one target, each webhook is one. */
+function targetsOf(config: PoolConfig): string[] {
+  const commit = config.commit_webhook_url ?? 'ledger';
+  return config.validation_webhook_url === null ? [commit] : [config.validation_webhook_url, commit];
+}

@@ -1,0 +1,87 @@
+// Commit to the ledger: in one call for all that use the default function, one by one for the others. A failing batch is
+// halved until the message that spoils it stands alone.
+
+import { toDoorError } from '../errors.ts';
+import type { Breaker } from './breaker.ts';
+import type { Delivery } from './delivery.ts';
+import type { BridgePorts, Ledger } from './ports.ts';
+
+export interface CommitContext extends BridgePorts {
+  readonly signal: AbortSignal;
+  breakerOf(target: string): Breaker;
+}
+
+const DEFAULT_FUNCTION = 'finalize_transaction';
+export const LEDGER = 'ledger';
+
+export async function commitToLedger(deliveries: readonly Delivery[], context: CommitContext): Promise<void> {
+  const waiting = deliveries.filter(
+    (delivery) => delivery.isOpen && delivery.config.commit_webhook_url === null,
+  );
+  if (waiting.length === 0 || context.signal.aborted) return;
+  const ledger = context.ledger();
+  const inSets = waiting.filter((delivery) => delivery.config.commit_rpc_name === DEFAULT_FUNCTION);
+  if (inSets.length > 0) await commitSet(inSets, ledger, context);
+  for (const delivery of waiting) {
+    if (context.signal.aborted) return;
+    if (delivery.isOpen) await commitOne(delivery, ledger, context);
+  }
+}
+
+async function commitSet(deliveries: Delivery[], ledger: Ledger, context: CommitContext): Promise<void> {
+  const breaker = context.breakerOf(LEDGER);
+  try {
+    const outcomes = await ledger.finalizeBatch(deliveries.map((delivery) => delivery.payload));
+    breaker.succeeded();
+    for (const [index, delivery] of deliveries.entries()) {
+      if (outcomes[index] === 'conflict') delivery.end('dead_letter', 'ticket_conflict');
+      else delivery.end('committed');
+    }
+  } catch (error) {
+    if (isOutage(error)) {
+      breaker.outage();
+      context.log.warn('the ledger is unavailable', { messages: deliveries.length, cause: error });
+      for (const delivery of deliveries) delivery.end('outage', 'ledger unavailable');
+    } else if (deliveries.length === 1) {
+      for (const delivery of deliveries) endFailed(delivery, error);
+    } else {
+      const half = deliveries.length >> 1;
+      await commitSet(deliveries.slice(0, half), ledger, context);
+      await commitSet(deliveries.slice(half), ledger, context);
+    }
+  }
+}
+
+async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitContext): Promise<void> {
+  const breaker = context.breakerOf(LEDGER);
+  if (breaker.openUntilMs > 0) {
+    delivery.end('outage', 'ledger unavailable');
+    return;
+  }
+  try {
+    await ledger.call(delivery.config.commit_rpc_name, delivery.payload);
+    breaker.succeeded();
+    delivery.end('committed');
+  } catch (error) {
+    if (isOutage(error)) {
+      breaker.outage();
+      context.log.warn('the ledger is unavailable', { msg_id: delivery.msgId, cause: error });
+      delivery.end('outage', 'ledger unavailable');
+    } else {
+      endFailed(delivery, error);
+    }
+  }
+}
+
+function isOutage(error: unknown): boolean {
+  const { code } = toDoorError(error).kind;
+  return code === 'database_unavailable';
+}
+
+/** Data the ledger refuses is refused for ever (classes 22, 23 and our own); anything else may be mended and is retried. */
+function endFailed(delivery: Delivery, error: unknown): void {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const reason = `${String(code ?? 'error')}: ${String(message ?? error)}`.slice(0, 500);
+  const isPermanent = typeof code === 'string' && /^(22|23|SL)/.test(code);
+  delivery.end(isPermanent ? 'dead_letter' : 'retry', reason);
+}

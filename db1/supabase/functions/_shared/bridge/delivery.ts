@@ -1,0 +1,132 @@
+// One message in the hands of one worker, from take to finish.
+
+import type { Log } from '../ports.ts';
+import { identityOf, readPayload } from './payload.ts';
+import type { Finish, Payload, PoolConfig, TakenMessage, Verdict } from './ports.ts';
+
+/** The wait after the first failure; it doubles with each, up to the longest. */
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 60_000;
+/** How long a message stays hidden when its target is down; the breaker decides when anybody looks again. */
+const OUTAGE_RETRY_MS = 500;
+
+const ENDED_STATES: ReadonlySet<string> = new Set([
+  'released',
+  'expired',
+  'refused',
+  'discarded',
+  'committed',
+]);
+
+export class Delivery {
+  readonly #taken: TakenMessage;
+  readonly #payload: Payload | undefined;
+  #config: PoolConfig | undefined;
+  #verdict: Verdict | undefined;
+  #reason: string | null = null;
+  #delayMs: number | undefined;
+
+  constructor(taken: TakenMessage) {
+    this.#taken = taken;
+    const payload = readPayload(taken.message);
+    if (typeof payload === 'string') this.end('dead_letter', payload);
+    else this.#payload = payload;
+  }
+
+  get msgId(): number {
+    return this.#taken.msg_id;
+  }
+
+  get readCt(): number {
+    return this.#taken.read_ct;
+  }
+
+  get isOpen(): boolean {
+    return this.#verdict === undefined;
+  }
+
+  get payload(): Payload {
+    if (this.#payload === undefined) throw new Error('a malformed message has no payload');
+    return this.#payload;
+  }
+
+  get config(): PoolConfig {
+    if (this.#config === undefined) throw new Error('a delivery without a pool has no configuration');
+    return this.#config;
+  }
+
+  get idempotencyKey(): string {
+    return identityOf(this.payload);
+  }
+
+  /** True when a step before this one, or a worker before this one, has had it validated. */
+  get isValidated(): boolean {
+    return this.payload.state === 'validated' || this.#taken.claim_state === 'validated';
+  }
+
+  /** Enters the pool's rules; ends a delivery that has no pool, no attempts left, or no claim that still waits. */
+  enter(config: PoolConfig | undefined): void {
+    this.#config = config;
+    const { attempts, claim_state } = this.#taken;
+    if (config === undefined) this.end('dead_letter', 'unknown_pool');
+    else if (claim_state !== null && ENDED_STATES.has(claim_state))
+      this.end('gone', `the claim is ${claim_state}`);
+    else if (attempts >= config.max_retries) this.end('dead_letter', this.#lastError() ?? 'max_retries');
+  }
+
+  #lastError(): string | undefined {
+    const { last_error } = this.payload;
+    return typeof last_error === 'string' ? `max_retries: ${last_error}` : undefined;
+  }
+
+  end(verdict: Exclude<Verdict, 'validated'>, reason: string | null = null, delayMs?: number): void {
+    this.#verdict = verdict;
+    this.#reason = reason;
+    this.#delayMs = delayMs;
+  }
+
+  toFinish(random: () => number): Finish {
+    return {
+      msg_id: this.msgId,
+      read_ct: this.readCt,
+      verdict: this.#verdict ?? 'outage',
+      reason: this.#reason,
+      delay_ms: this.#delayMs ?? this.#backoffMs(random),
+    };
+  }
+
+  #backoffMs(random: () => number): number {
+    if (this.#verdict !== 'retry') return OUTAGE_RETRY_MS;
+    const full = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, this.#taken.attempts - 1));
+    // Between half and whole: spread, and never at once.
+    return Math.round(full * (0.5 + random() / 2));
+  }
+
+  /** One line a message: the routine ones at debug level, what somebody may look for at night above it. */
+  report(log: Log, outcome: string): void {
+    const routine = outcome === 'committed' || outcome === 'gone';
+    if (routine && !log.debugEnabled) return;
+    const fields = {
+      msg_id: this.msgId,
+      read_ct: this.readCt,
+      pool_id: this.#payload?.pool_id ?? null,
+      claim_id: this.#payload?.claim_id ?? null,
+      outcome,
+      reason: this.#reason,
+    };
+    if (routine) log.debug('delivery', fields);
+    else if (outcome === 'dead_letter' || outcome === 'lost_lease') log.warn('delivery', fields);
+    else log.info('delivery', fields);
+  }
+}
+
+export function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}

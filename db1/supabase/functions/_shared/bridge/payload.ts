@@ -1,0 +1,33 @@
+// Which messages can become tickets at all. A message is anybody's JSON: what is not fit is a dead letter with a reason,
+// and never stops its neighbours.
+
+import type { Payload } from './ports.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const MAX_ID_CHARS = 200;
+/** Ours are below 400 bytes; this leaves room for what people add by hand. */
+const MAX_PAYLOAD_CHARS = 64 * 1024;
+
+/** The payload, or why the message cannot be carried. */
+export function readPayload(message: unknown): Payload | string {
+  if (typeof message !== 'object' || message === null || Array.isArray(message)) {
+    return 'malformed: not an object';
+  }
+  const { pool_id, resource_id, user_id, claim_id } = message as Record<string, unknown>;
+  if (!isId(pool_id)) return 'malformed: pool_id';
+  if (typeof resource_id !== 'string' || !UUID.test(resource_id)) return 'malformed: resource_id';
+  if (!isId(user_id)) return 'malformed: user_id';
+  if (claim_id != null && (typeof claim_id !== 'string' || !UUID.test(claim_id)))
+    return 'malformed: claim_id';
+  if (JSON.stringify(message).length > MAX_PAYLOAD_CHARS) return 'malformed: too large';
+  return message as Payload;
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value.length >= 1 && value.length <= MAX_ID_CHARS;
+}
+
+/** The identity of what is carried: the claim, or the slot for a message that was put on the queue by hand. */
+export function identityOf(payload: Payload): string {
+  return payload.claim_id ?? payload.resource_id;
+}

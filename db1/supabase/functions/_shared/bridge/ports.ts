@@ -1,0 +1,79 @@
+// What the bridge needs from the world. Node gives it Postgres, the Edge Function gives it supabase-js.
+
+import type { Clock, Log } from '../ports.ts';
+
+/** A row of public.bridge_take. */
+export interface TakenMessage {
+  readonly msg_id: number;
+  readonly read_ct: number;
+  /** Deliveries that count against the message, this one included. */
+  readonly attempts: number;
+  readonly message: unknown;
+  /** Null for a message that was put on the queue by hand. */
+  readonly claim_state: string | null;
+}
+
+/** A row of public.bridge_config. */
+export interface PoolConfig {
+  readonly pool_id: string;
+  readonly max_retries: number;
+  readonly visibility_timeout_sec: number;
+  readonly validation_webhook_url: string | null;
+  readonly commit_rpc_name: string;
+  readonly commit_webhook_url: string | null;
+  readonly commit_rate_per_sec: number | null;
+}
+
+export type Verdict = 'committed' | 'refused' | 'gone' | 'retry' | 'outage' | 'dead_letter' | 'validated';
+
+export interface Finish {
+  readonly msg_id: number;
+  readonly read_ct: number;
+  readonly verdict: Verdict;
+  readonly reason: string | null;
+  readonly delay_ms: number;
+}
+
+/** DB1, the intake. */
+export interface Intake {
+  take(batchSize: number, leaseSec: number, paused: string[]): Promise<TakenMessage[]>;
+  config(poolIds: string[]): Promise<PoolConfig[]>;
+  /** How many of the wanted commits the pool's ceiling allows now; they count as spent. */
+  allow(poolId: string, wanted: number): Promise<number>;
+  /** The ids whose lease was still held and now lasts longer. */
+  extend(messages: readonly { msg_id: number; read_ct: number }[], leaseSec: number): Promise<number[]>;
+  /** What became of each, by msg_id: its verdict, or lost_lease. */
+  finish(finishes: readonly Finish[]): Promise<Map<number, string>>;
+}
+
+/** What is carried: the payload of a message that is fit to become a ticket. */
+export interface Payload extends Record<string, unknown> {
+  readonly pool_id: string;
+  readonly resource_id: string;
+  readonly user_id: string;
+  readonly claim_id?: string;
+}
+
+/** DB2, the ledger. */
+export interface Ledger {
+  /** public.finalize_batch: an outcome for each payload, in their order. */
+  finalizeBatch(payloads: readonly Payload[]): Promise<('committed' | 'already' | 'conflict')[]>;
+  /** Any other function with one argument p_payload. */
+  call(functionName: string, payload: Payload): Promise<void>;
+}
+
+export interface Webhook {
+  /** POSTs the payload as JSON with X-Idempotency-Key. Resolves with the status; rejects when there was no answer. */
+  post(url: string, payload: Payload, idempotencyKey: string, signal: AbortSignal): Promise<number>;
+}
+
+export interface BridgePorts {
+  readonly intake: Intake;
+  /** Asked for only when a pool needs it, so that a bridge of webhooks alone needs no DB2. */
+  readonly ledger: () => Ledger;
+  readonly webhook: Webhook;
+  readonly log: Log;
+  readonly now: Clock;
+  /** From 0 to 1, for jitter. */
+  readonly random: () => number;
+}

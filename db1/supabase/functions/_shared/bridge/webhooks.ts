@@ -1,0 +1,101 @@
+// Validation and commit by webhook: some calls at a time, each with the claim's id as idempotency key.
+
+import type { CommitContext } from './commit.ts';
+import type { Delivery } from './delivery.ts';
+
+/** Calls to one step's webhooks that run at the same time. */
+const CALLS_AT_ONCE = 16;
+
+// Neither says anything about the message: the target asks for patience.
+const PATIENCE_STATUS: ReadonlySet<number> = new Set([408, 425]);
+const OUTAGE_STATUS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+type Answer = 'accepted' | 'refused' | 'outage' | { failure: string };
+
+/** Asks the pool's validation webhook about each delivery that nobody validated yet; remembers each yes at once. */
+export async function validate(deliveries: readonly Delivery[], context: CommitContext): Promise<void> {
+  await each(
+    deliveries.filter(
+      (delivery) =>
+        delivery.isOpen && delivery.config.validation_webhook_url !== null && !delivery.isValidated,
+    ),
+    context.signal,
+    async (delivery) => {
+      const answer = await ask(delivery, delivery.config.validation_webhook_url ?? '', context);
+      if (answer === 'accepted') await rememberValidated(delivery, context);
+      else if (answer === 'refused') delivery.end('refused', 'refused by validation');
+      else endUnanswered(delivery, answer);
+    },
+  );
+}
+
+export async function commitByWebhook(
+  deliveries: readonly Delivery[],
+  context: CommitContext,
+): Promise<void> {
+  await each(
+    deliveries.filter((delivery) => delivery.isOpen && delivery.config.commit_webhook_url !== null),
+    context.signal,
+    async (delivery) => {
+      const answer = await ask(delivery, delivery.config.commit_webhook_url ?? '', context);
+      if (answer === 'accepted') delivery.end('committed');
+      // A commit target has no right to refuse: the claim was validated, so somebody has to look.
+      else
+        endUnanswered(delivery, answer === 'refused' ? { failure: 'refused by the commit webhook' } : answer);
+    },
+  );
+}
+
+/** Persisted before the commit: after a crash the webhook is not asked again. A lost lease ends our part. */
+async function rememberValidated(delivery: Delivery, { intake }: CommitContext): Promise<void> {
+  const became = await intake.finish([
+    { msg_id: delivery.msgId, read_ct: delivery.readCt, verdict: 'validated', reason: null, delay_ms: 0 },
+  ]);
+  if (became.get(delivery.msgId) !== 'validated') delivery.end('gone', 'lost_lease');
+}
+
+async function ask(delivery: Delivery, url: string, context: CommitContext): Promise<Answer> {
+  const breaker = context.breakerOf(url);
+  if (breaker.openUntilMs > 0) return 'outage';
+  try {
+    const status = await context.webhook.post(url, delivery.payload, delivery.idempotencyKey, context.signal);
+    if (status >= 200 && status < 300) {
+      breaker.succeeded();
+      return 'accepted';
+    }
+    if (OUTAGE_STATUS.has(status)) {
+      breaker.outage();
+      return 'outage';
+    }
+    if (status >= 400 && status < 500) {
+      breaker.succeeded();
+      return PATIENCE_STATUS.has(status) ? { failure: `status ${status}` } : 'refused';
+    }
+    return breaker.failed() ? 'outage' : { failure: `status ${status}` };
+  } catch (error) {
+    if (context.signal.aborted) return 'outage';
+    breaker.outage();
+    context.log.warn('a webhook is unavailable', { msg_id: delivery.msgId, url, cause: error });
+    return 'outage';
+  }
+}
+
+function endUnanswered(delivery: Delivery, answer: Exclude<Answer, 'accepted' | 'refused'>): void {
+  if (answer === 'outage') delivery.end('outage', 'webhook unavailable');
+  else delivery.end('retry', answer.failure);
+}
+
+async function each(
+  deliveries: Delivery[],
+  signal: AbortSignal,
+  work: (delivery: Delivery) => Promise<void>,
+): Promise<void> {
+  const waiting = deliveries.values();
+  const lane = async (): Promise<void> => {
+    for (const delivery of waiting) {
+      if (signal.aborted) return;
+      await work(delivery);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(CALLS_AT_ONCE, deliveries.length) }, lane));
+}

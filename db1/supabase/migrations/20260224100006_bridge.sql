@@ -1,0 +1,160 @@
+-- BRIDGE: how messages leave the queue. A worker takes a batch under a lease, decides, and finishes it in one call.
+-- Every finish names (msg_id, read_ct): a worker whose lease was taken over touches nothing. read_ct is never lowered;
+-- attempts = read_ct - forgiven, where an outage forgives the delivery that met it.
+
+-- Promise: the text as a uuid, or null where it is none: a message is anybody's JSON. Second call: the same.
+-- Locks: none.
+create function intake.uuid_or_null(p_text text)
+returns uuid
+language sql
+immutable
+parallel safe
+set search_path = ''
+as $$
+  select case
+    when p_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then p_text::uuid
+  end;
+$$;
+
+-- Promise: the deliveries of a message that an outage has forgiven. Second call: the same. Locks: none.
+create function intake.forgiven(p_message jsonb)
+returns int
+language sql
+immutable
+parallel safe
+set search_path = ''
+as $$
+  select case
+    when jsonb_typeof(p_message -> 'forgiven') = 'number' then (p_message ->> 'forgiven')::int
+    else 0
+  end;
+$$;
+
+-- How many commits a pool with a ceiling may make now: a bucket that fills with time. Lost in a crash, and then
+-- full again: a second's worth too many once.
+create unlogged table intake.pool_allowances (
+  pool_id text primary key,
+  tokens double precision not null,
+  filled_at timestamptz not null
+);
+
+-- Promise: how many of p_wanted commits the pool's commit_rate_per_sec allows now, for all workers together; a pool
+-- without one allows all. What is allowed is spent. Second call: what has come in since. Locks: the pool's bucket.
+-- Definer, as all that follow: service_role needs no rights to queue and tables.
+create function public.bridge_allow(
+  p_pool_id text,
+  p_wanted int
+)
+returns int
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_rate int;
+  v_tokens double precision;
+  v_allowed int;
+begin
+  select c.commit_rate_per_sec into v_rate from public.engine_config c where c.pool_id = p_pool_id;
+  if v_rate is null then
+    return p_wanted;
+  end if;
+  insert into intake.pool_allowances as a (pool_id, tokens, filled_at)
+  values (p_pool_id, v_rate, clock_timestamp())
+  on conflict (pool_id) do update set
+    tokens = least(v_rate, a.tokens + v_rate * greatest(0, extract(epoch from clock_timestamp() - a.filled_at))),
+    filled_at = clock_timestamp()
+  returning a.tokens into v_tokens;
+  v_allowed := least(p_wanted, floor(v_tokens));
+  update intake.pool_allowances a set tokens = a.tokens - v_allowed where a.pool_id = p_pool_id;
+  return v_allowed;
+end
+$$;
+
+-- Promise: the configuration of those of the pools that exist; a pool with slots and no row has the defaults.
+-- Second call: the same. Locks: none.
+create function public.bridge_config(p_pool_ids text[])
+returns table (
+  pool_id text, max_retries int, visibility_timeout_sec int, validation_webhook_url text, commit_rpc_name text,
+  commit_webhook_url text, commit_rate_per_sec int
+)
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select p.pool_id, coalesce(c.max_retries, 10), coalesce(c.visibility_timeout_sec, 45), c.validation_webhook_url,
+    coalesce(c.commit_rpc_name, 'finalize_transaction'), c.commit_webhook_url, c.commit_rate_per_sec
+  from (select distinct unnest(p_pool_ids) as pool_id) p
+  left join public.engine_config c on c.pool_id = p.pool_id
+  where c.pool_id is not null or exists (select from intake.pool_totals t where t.pool_id = p.pool_id);
+$$;
+
+-- Promise: up to p_batch_size messages that nobody holds, oldest first, none of a paused pool, under a lease of
+-- p_lease_sec seconds or the pool's visibility_timeout_sec, whichever is longer. attempts counts this delivery;
+-- claim_state is null for a message put there by hand. Second call: other messages, until the lease has run out.
+-- Locks: the messages, until commit; what others have locked is skipped.
+create function public.bridge_take(
+  p_batch_size int,
+  p_lease_sec int,
+  p_paused text[] default '{}'
+)
+returns table (
+  msg_id bigint, read_ct int, attempts int, enqueued_at timestamptz, lease_until timestamptz, message jsonb,
+  claim_state text
+)
+language plpgsql
+security definer
+set search_path = ''
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_msg_ids bigint[] := array(
+    select q.msg_id
+    from pgmq.q_intake_queue q
+    where q.vt <= clock_timestamp()
+      and (p_paused = '{}' or q.message ->> 'pool_id' is null or q.message ->> 'pool_id' <> all (p_paused))
+    order by q.msg_id
+    limit p_batch_size
+    for update skip locked
+  );
+begin
+  return query
+  with taken as (
+    update pgmq.q_intake_queue q
+    set read_ct = q.read_ct + 1,
+      vt = clock_timestamp() + make_interval(secs => greatest(p_lease_sec, (
+        select c.visibility_timeout_sec from public.engine_config c where c.pool_id = q.message ->> 'pool_id'
+      )))
+    where q.msg_id = any (v_msg_ids)
+    returning q.msg_id, q.read_ct, q.enqueued_at, q.vt, q.message
+  )
+  select t.msg_id, t.read_ct, t.read_ct - intake.forgiven(t.message), t.enqueued_at, t.vt, t.message, (
+    select c.state::text from public.claims c where c.claim_id = intake.uuid_or_null(t.message ->> 'claim_id')
+  )
+  from taken t
+  order by t.msg_id;
+end
+$$;
+
+-- Promise: pushes the end of the leases that are still held p_lease_sec into the future, for long calls. Returns the
+-- ids of those; the others are lost. Second call: pushes again. Locks: the messages.
+create function public.bridge_extend(
+  p_msg_ids bigint[],
+  p_read_cts int[],
+  p_lease_sec int
+)
+returns setof bigint
+language sql
+security definer
+set search_path = ''
+as $$
+  update pgmq.q_intake_queue q
+  set vt = clock_timestamp() + make_interval(secs => p_lease_sec)
+  from unnest(p_msg_ids, p_read_cts) as t (msg_id, read_ct)
+  where q.msg_id = t.msg_id and q.read_ct = t.read_ct
+  returning q.msg_id;
+$$;

@@ -1,0 +1,194 @@
+-- BRIDGE, part 2: how a delivery ends. One call finishes a whole batch, each message by its own verdict:
+--   committed    the ledger has it: claim committed, slot CONSUMED, message gone
+--   refused      validation said no: claim ended with the reason, slot back on sale, message gone
+--   gone         the claim had ended before: message gone
+--   retry        it failed: hidden for delay_ms, counted as an attempt
+--   outage       something else was down, or the worker hands it back: hidden for delay_ms, not counted
+--   dead_letter  it will not succeed by retrying: moved to the dead letters with the reason, the claim keeps its slot
+--   validated    not an end: remembered, the lease goes on
+
+create type intake.delivery as (
+  msg_id bigint,
+  read_ct int,
+  verdict text,
+  reason text,
+  delay_ms int,
+  message jsonb,
+  claim_id uuid,
+  slot_id uuid
+);
+
+-- Promise: those of the deliveries whose lease is still held, with what their messages say. claim_id is the slot's id
+-- for a message put on the queue by hand. Second call: the same. Locks: the messages, in the order of their ids.
+create function intake.held_deliveries(
+  p_msg_ids bigint[],
+  p_read_cts int[],
+  p_verdicts text[],
+  p_reasons text[],
+  p_delays_ms int[]
+)
+returns intake.delivery[]
+language plpgsql
+set search_path = ''
+as $$
+begin
+  -- The lock first, by an array of ids: the plan is the same index scan whatever the statistics say.
+  perform from pgmq.q_intake_queue q where q.msg_id = any (p_msg_ids) order by q.msg_id for update;
+  return array(
+    select (
+      q.msg_id, q.read_ct, t.verdict, t.reason, t.delay_ms, q.message,
+      coalesce(intake.uuid_or_null(q.message ->> 'claim_id'), intake.uuid_or_null(q.message ->> 'resource_id')),
+      intake.uuid_or_null(q.message ->> 'resource_id')
+    )::intake.delivery
+    from pgmq.q_intake_queue q
+    join unnest(p_msg_ids, p_read_cts, p_verdicts, p_reasons, p_delays_ms)
+      as t (msg_id, read_ct, verdict, reason, delay_ms)
+      on t.msg_id = q.msg_id and t.read_ct = q.read_ct
+    where q.msg_id = any (p_msg_ids)
+  );
+end
+$$;
+
+-- Promise: these deliveries are tickets: claims committed, slots CONSUMED. A message put there by hand gets its claim
+-- row now, so that a rebuild knows the slot is sold. Second call: changes nothing. Locks: claims → slots.
+create function intake.finish_committed(p_deliveries intake.delivery[])
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  insert into public.claims (claim_id, pool_id, slot_id, user_id, state, verified)
+  select d.claim_id, d.message ->> 'pool_id', d.slot_id, d.message ->> 'user_id', 'committed', true
+  from unnest(p_deliveries) d
+  where intake.uuid_or_null(d.message ->> 'claim_id') is null
+  on conflict do nothing;
+  update public.claims c
+  set state = 'committed', msg_id = null, hold_until = null
+  where c.claim_id = any (array(select d.claim_id from unnest(p_deliveries) d)) and c.freed_at is null;
+  update public.inventory_slots s
+  set status = 'CONSUMED'
+  where s.id = any (array(select d.slot_id from unnest(p_deliveries) d)) and s.status = 'RESERVED';
+end
+$$;
+
+-- Promise: these deliveries were refused: claims ended with their reasons, slots back on sale. Second call: changes
+-- nothing. Locks: claims → pools (advisory, shared) → slots → marks.
+create function intake.finish_refused(p_deliveries intake.delivery[])
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform intake.free_claims(r.claim_ids, 'refused', r.reason)
+  from (
+    select d.reason, array_agg(d.claim_id) as claim_ids from unnest(p_deliveries) d group by d.reason order by d.reason
+  ) r;
+  -- A slot reserved by hand has no claim that could be ended.
+  update public.inventory_slots s
+  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
+  from intake.pool_marks m
+  where s.id = any (array(select d.slot_id from unnest(p_deliveries) d)) and s.status = 'RESERVED'
+    and m.pool_id = s.pool_id
+    and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null);
+end
+$$;
+
+-- Promise: these deliveries stand in the dead letters with original_msg_id, final_read_ct, routed_to_dlq_at and
+-- reason; their claims wait as dead_letter and keep their slots. Second call: would add them again; the caller
+-- deletes the messages in the same transaction. Locks: claims.
+create function intake.finish_dead_letters(p_deliveries intake.delivery[])
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  with letter as materialized (
+    select nextval('pgmq.q_intake_dlq_msg_id_seq') as dlq_id, d.* from unnest(p_deliveries) d
+  ),
+  sent as (
+    insert into pgmq.q_intake_dlq (msg_id, vt, message) overriding system value
+    select l.dlq_id, clock_timestamp(), intake.object_of(l.message) || jsonb_build_object(
+      'original_msg_id', l.msg_id, 'final_read_ct', l.read_ct, 'routed_to_dlq_at', now(), 'reason', l.reason
+    )
+    from letter l
+  )
+  update public.claims c
+  set state = 'dead_letter', msg_id = l.dlq_id
+  from letter l
+  where c.claim_id = l.claim_id and c.state in ('queued', 'validated');
+end
+$$;
+
+-- Promise: these deliveries stay on the queue: retry and outage hidden for delay_ms (an outage forgiven), validated
+-- remembered under the running lease. Second call: hides them anew. Locks: messages (held by the caller), claims.
+create function intake.finish_later(p_deliveries intake.delivery[])
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  update pgmq.q_intake_queue q
+  set vt = case
+      when d.verdict = 'validated' then q.vt
+      else clock_timestamp() + make_interval(secs => d.delay_ms / 1000.0)
+    end,
+    message = case
+      when d.verdict = 'validated' then jsonb_set(q.message, '{state}', '"validated"')
+      when jsonb_typeof(q.message) is distinct from 'object' then q.message
+      when d.verdict = 'outage' then q.message || jsonb_build_object('forgiven', intake.forgiven(q.message) + 1)
+      else q.message || jsonb_build_object('last_error', d.reason)
+    end
+  from unnest(p_deliveries) d
+  where q.msg_id = d.msg_id and q.msg_id = any (array(select e.msg_id from unnest(p_deliveries) e));
+  update public.claims c
+  set state = 'validated', hold_until = null
+  where c.state = 'queued'
+    and c.claim_id = any (array(select d.claim_id from unnest(p_deliveries) d where d.verdict = 'validated'));
+end
+$$;
+
+-- Promise: each delivery ends as its verdict says, or changes nothing and answers lost_lease when the message is no
+-- longer this worker's: taken over, withdrawn or finished before. All in one transaction.
+-- Second call: lost_lease for all that left the queue. Locks: messages, in the order of their ids → those of the ends.
+create function public.bridge_finish(
+  p_msg_ids bigint[],
+  p_read_cts int[],
+  p_verdicts text[],
+  p_reasons text[],
+  p_delays_ms int[]
+)
+returns table (msg_id bigint, outcome text)
+language plpgsql
+security definer
+set search_path = ''
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  c_later constant text[] := '{retry,outage,validated}';
+  v_held intake.delivery[];
+begin
+  if exists (
+    select from unnest(p_verdicts) v
+    where v is null
+      or v not in ('committed', 'refused', 'gone', 'retry', 'outage', 'dead_letter', 'validated')
+  ) then
+    raise exception 'unknown verdict' using errcode = 'SL001';
+  end if;
+  v_held := intake.held_deliveries(p_msg_ids, p_read_cts, p_verdicts, p_reasons, p_delays_ms);
+  perform intake.finish_committed(array(select d from unnest(v_held) d where d.verdict = 'committed'));
+  if exists (select from unnest(v_held) d where d.verdict <> 'committed') then
+    perform intake.finish_refused(array(select d from unnest(v_held) d where d.verdict = 'refused'));
+    perform intake.finish_dead_letters(array(select d from unnest(v_held) d where d.verdict = 'dead_letter'));
+    perform intake.finish_later(array(select d from unnest(v_held) d where d.verdict = any (c_later)));
+  end if;
+  delete from pgmq.q_intake_queue q
+  where q.msg_id = any (array(select d.msg_id from unnest(v_held) d where d.verdict <> all (c_later)));
+  return query
+  select t.msg_id, coalesce(d.verdict, 'lost_lease')
+  from unnest(p_msg_ids) t (msg_id)
+  left join unnest(v_held) d on d.msg_id = t.msg_id;
+end
+$$;
