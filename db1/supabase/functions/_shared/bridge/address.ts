@@ -1,0 +1,108 @@
+// Which addresses a webhook may not have: everything that is not a public unicast address. Checked when a URL is stored
+// and again, after DNS, when it is called.
+
+type Block = readonly [address: string, prefixBits: number];
+
+// The special-purpose registries of IANA (RFC 6890 and its successors), cloud metadata among them.
+const REFUSED_IPV4: readonly Block[] = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+];
+
+function ipv4Bits(text: string): number | undefined {
+  const parts = text.split('.');
+  if (parts.length !== 4) return undefined;
+  let bits = 0;
+  for (const part of parts) {
+    if (!/^(0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255) return undefined;
+    bits = bits * 256 + Number(part);
+  }
+  return bits;
+}
+
+function isRefusedIpv4(bits: number): boolean {
+  return REFUSED_IPV4.some(([address, prefixBits]) => {
+    const size = 2 ** (32 - prefixBits);
+    return Math.floor(bits / size) === Math.floor((ipv4Bits(address) ?? 0) / size);
+  });
+}
+
+/** The eight groups of an IPv6 address, or undefined where it is none. */
+function ipv6Groups(text: string): number[] | undefined {
+  let plain = text.replace(/%.*$/, '');
+  const dotted = /:([\d.]+)$/.exec(plain)?.[1];
+  if (dotted?.includes('.')) {
+    const bits = ipv4Bits(dotted);
+    if (bits === undefined) return undefined;
+    const tail = `${Math.floor(bits / 65_536).toString(16)}:${(bits % 65_536).toString(16)}`;
+    plain = plain.slice(0, -dotted.length) + tail;
+  }
+  const halves = plain.split('::');
+  if (halves.length > 2) return undefined;
+  const [head = [], tail = []] = halves.map((half) => (half === '' ? [] : half.split(':')));
+  const missing = 8 - head.length - tail.length;
+  if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
+  const groups = [...head, ...Array<string>(halves.length === 1 ? 0 : missing).fill('0'), ...tail];
+  if (!groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return undefined;
+  return groups.map((group) => Number.parseInt(group, 16));
+}
+
+function isRefusedIpv6(groups: readonly number[]): boolean {
+  const [g0 = 0, g1 = 0, , , , g5 = 0, g6 = 0, g7 = 0] = groups;
+  const embedded = g6 * 65_536 + g7;
+  const startsWithZeros = groups.slice(0, 5).every((group) => group === 0);
+  // ::, ::1, IPv4-compatible and IPv4-mapped addresses are judged by the IPv4 address inside.
+  if (startsWithZeros && (g5 === 0 || g5 === 0xffff)) return g5 === 0 || isRefusedIpv4(embedded);
+  // NAT64 and 6to4 carry an IPv4 address too.
+  if (g0 === 0x64 && g1 === 0xff9b) return true;
+  if (g0 === 0x2002) return isRefusedIpv4(g1 * 65_536 + (groups[2] ?? 0));
+  // Only 2000::/3 is global unicast; of it, documentation and Teredo are not for us.
+  if (g0 >> 13 !== 1) return true;
+  return (g0 === 0x2001 && (g1 === 0x0db8 || g1 < 0x0200)) || g0 === 0x3fff;
+}
+
+/** True for every address that a webhook may not have. Text that is no address counts as refused. */
+export function isRefusedAddress(address: string): boolean {
+  const bits = ipv4Bits(address);
+  if (bits !== undefined) return isRefusedIpv4(bits);
+  const groups = ipv6Groups(address);
+  return groups === undefined || isRefusedIpv6(groups);
+}
+
+/** Why a URL cannot be a webhook, or undefined. Hosts on the operator's list are allowed whatever their address. */
+export function refusalOfUrl(text: string, allowedHosts: ReadonlySet<string>): string | undefined {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    return 'not a URL';
+  }
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'not http or https';
+  if (url.username !== '' || url.password !== '') return 'has credentials in it';
+  if (allowedHosts.has(url.host) || allowedHosts.has(url.hostname)) return undefined;
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const looksLikeAddress = host.includes(':') || /^[\d.]+$/.test(host);
+  if (looksLikeAddress && isRefusedAddress(host)) return 'a private or special address';
+  if (
+    host === 'localhost' ||
+    host.endsWith('.localhost') ||
+    host.endsWith('.internal') ||
+    host.endsWith('.local')
+  ) {
+    return 'a local name';
+  }
+  return undefined;
+}

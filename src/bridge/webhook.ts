@@ -1,0 +1,64 @@
+// Calls to the webhooks of pools. The address is checked where the connection is made, so a name that changes its answer
+// between check and call gains nothing; redirects are not followed.
+
+import { lookup as resolve } from 'node:dns';
+import { type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
+import type { Webhook } from '#core/bridge/ports.ts';
+
+/** A webhook that takes longer is down, as far as a queue is concerned. */
+const TIMEOUT_MS = 10_000;
+
+export function createWebhook(allowedHosts: ReadonlySet<string>): Webhook {
+  return {
+    post(target, payload, idempotencyKey, signal) {
+      const refusal = refusalOfUrl(target, allowedHosts);
+      if (refusal !== undefined) return Promise.reject(new Error(`the webhook's URL is ${refusal}`));
+      const url = new URL(target);
+      const body = JSON.stringify(payload);
+      const isAllowed = allowedHosts.has(url.host) || allowedHosts.has(url.hostname);
+      return send(url, body, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+          'x-idempotency-key': idempotencyKey,
+        },
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+        ...(!isAllowed && { lookup: publicAddressOnly }),
+      });
+    },
+  };
+}
+
+function send(url: URL, body: string, options: RequestOptions): Promise<number> {
+  return new Promise((answer, reject) => {
+    const request: ClientRequest = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options);
+    request.on('response', (response) => {
+      // The status is all we need; the rest is read and dropped so that the connection can be used again.
+      response.on('error', () => undefined);
+      response.resume();
+      answer(response.statusCode ?? 0);
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+const publicAddressOnly: LookupFunction = (hostname, options, callback) => {
+  resolve(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error) {
+      callback(error, []);
+      return;
+    }
+    if (addresses.some(({ address }) => isRefusedAddress(address))) {
+      callback(new Error(`${hostname} is at a private or special address`), []);
+      return;
+    }
+    const [first] = addresses;
+    if (options.all) callback(null, addresses);
+    else callback(null, first?.address ?? '', first?.family);
+  });
+};

@@ -1,0 +1,53 @@
+// Runs the bridge for as long as nobody says stop.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bridge, StepReport } from '#core/bridge/bridge.ts';
+import { toDoorError } from '#core/errors.ts';
+import type { Log } from '#core/ports.ts';
+
+/** How long an idle worker rests when nobody wakes it. */
+const IDLE_MS = 250;
+/** After a failure of DB1 itself: nothing can be read, so there is no hurry. */
+const FAILURE_MS = 1_000;
+
+export interface Worker {
+  /** There is something to do: cuts an idle rest short. */
+  wake(): void;
+  /** Finishes or hands back what it holds. */
+  stop(): Promise<void>;
+}
+
+export function startWorker(
+  bridge: Bridge,
+  log: Log,
+  onStep: (report: StepReport) => void = () => undefined,
+): Worker {
+  const stopping = new AbortController();
+  let rest = new AbortController();
+  const restFor = (ms: number): Promise<void> => {
+    rest = new AbortController();
+    const signal = AbortSignal.any([rest.signal, stopping.signal]);
+    return sleep(ms, undefined, { signal }).catch(() => undefined);
+  };
+  const run = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      try {
+        const report = await bridge.step(stopping.signal);
+        onStep(report);
+        if (report.total === 0) await restFor(IDLE_MS);
+      } catch (error) {
+        // DB1 could not be read or finished: the leases run out and the messages come back.
+        log.error('bridge step failed', { code: toDoorError(error).kind.code, cause: error });
+        await restFor(FAILURE_MS);
+      }
+    }
+  };
+  const running = run();
+  return {
+    wake: () => rest.abort(),
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
