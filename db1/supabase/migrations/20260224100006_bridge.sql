@@ -2,20 +2,6 @@
 -- Every finish names (msg_id, read_ct): a worker whose lease was taken over touches nothing. read_ct is never lowered;
 -- attempts = read_ct - forgiven, where an outage forgives the delivery that met it.
 
--- Promise: the text as a uuid, or null where it is none: a message is anybody's JSON. Second call: the same.
--- Locks: none.
-create function intake.uuid_or_null(p_text text)
-returns uuid
-language sql
-immutable
-parallel safe
-set search_path = ''
-as $$
-  select case
-    when p_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then p_text::uuid
-  end;
-$$;
-
 -- Promise: the deliveries of a message that an outage has forgiven. Second call: the same. Locks: none.
 create function intake.forgiven(p_message jsonb)
 returns int

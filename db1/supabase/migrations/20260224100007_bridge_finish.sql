@@ -71,6 +71,22 @@ begin
 end
 $$;
 
+-- Promise: slots that were reserved by hand, and so have no claim that could be ended, go back on sale. Second call:
+-- changes nothing. Locks: slots → marks.
+create function intake.free_by_hand(p_slot_ids uuid[])
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  update public.inventory_slots s
+  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
+  from intake.pool_marks m
+  where s.id = any (p_slot_ids) and s.status = 'RESERVED' and m.pool_id = s.pool_id
+    and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null);
+end
+$$;
+
 -- Promise: these deliveries were refused: claims ended with their reasons, slots back on sale. Second call: changes
 -- nothing. Locks: claims → pools (advisory, shared) → slots → marks.
 create function intake.finish_refused(p_deliveries intake.delivery[])
@@ -83,13 +99,7 @@ begin
   from (
     select d.reason, array_agg(d.claim_id) as claim_ids from unnest(p_deliveries) d group by d.reason order by d.reason
   ) r;
-  -- A slot reserved by hand has no claim that could be ended.
-  update public.inventory_slots s
-  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
-  from intake.pool_marks m
-  where s.id = any (array(select d.slot_id from unnest(p_deliveries) d)) and s.status = 'RESERVED'
-    and m.pool_id = s.pool_id
-    and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null);
+  perform intake.free_by_hand(array(select d.slot_id from unnest(p_deliveries) d));
 end
 $$;
 

@@ -51,6 +51,25 @@ as $$
   limit p_limit;
 $$;
 
+-- Promise: one row in the audit log about a dead letter. Second call: a second row. Locks: none.
+create function intake.write_audit(
+  p_actor text,
+  p_action text,
+  p_msg_id bigint,
+  p_reason text,
+  p_letter jsonb,
+  p_outcome text
+)
+returns void
+language sql
+set search_path = ''
+as $$
+  insert into audit.audit_logs (actor, action, subject, reason, details)
+  values (p_actor, p_action, 'dead letter ' || p_msg_id, p_reason, jsonb_build_object(
+    'outcome', p_outcome, 'claim_id', p_letter -> 'claim_id', 'pool_id', p_letter -> 'pool_id', 'letter', p_letter
+  ));
+$$;
+
 -- Promise: what the message was before it died: without what the dead letters added. One that was no object is itself
 -- again. Second call: the same. Locks: none.
 create function intake.original_of(p_letter jsonb)
@@ -66,9 +85,10 @@ as $$
   end;
 $$;
 
--- Promise: the dead letter goes round again, and what happened is the answer: replayed (the same claim), claimed (its
--- slot was gone meanwhile: a new claim for the same user), or sold_out, closed, limit, busy … (no slot: the letter
--- stays). Second call: not_found, the letter is gone. Locks: letter (held by the caller) → claim → those of a claim.
+-- Promise: the dead letter goes round again, and what happened is the answer: replayed (the same claim goes back on
+-- the queue), claimed (its slot was gone meanwhile: a new claim for the same user), or why the letter stays:
+-- sold_out, closed, limit, unknown_pool, busy, claim_is_…. Second call: the caller finds the letter gone.
+-- Locks: letter (held by the caller) → claim → those of a claim.
 create function intake.replay_one(
   p_msg_id bigint,
   p_letter jsonb
@@ -79,28 +99,116 @@ set search_path = ''
 as $$
 declare
   v_original jsonb := intake.original_of(p_letter);
+  v_slot_id uuid := intake.uuid_or_null(v_original ->> 'resource_id');
   v_claim public.claims;
   v_answer intake.claim_answer;
-  v_new_id bigint;
 begin
-  if intake.uuid_or_null(v_original ->> 'claim_id') is null and not (v_original ->> 'resource_id' is not null and exists (
-    select from public.claims c where c.slot_id = intake.uuid_or_null(v_original ->> 'resource_id') and c.freed_at is null
-  )) then
-    -- Put there by hand, and nobody else has its slot: it goes round as it is.
-    perform pgmq.send('intake_queue', v_original || jsonb_build_object('replayed_from', p_msg_id));
-    return 'replayed';
-  end if;
   select c.* into v_claim from public.claims c
-  where c.claim_id = intake.uuid_or_null(v_original ->> 'claim_id') for update;
+  where c.claim_id = coalesce(intake.uuid_or_null(v_original ->> 'claim_id'), v_slot_id)
+  for update;
   if v_claim.state = 'dead_letter' then
-    v_new_id := pgmq.send('intake_queue', jsonb_set(v_original, '{state}', '"queued"')
-      || jsonb_build_object('replayed_from', p_msg_id));
-    update public.claims c set state = 'queued', msg_id = v_new_id where c.claim_id = v_claim.claim_id;
+    update public.claims c
+    set state = 'queued', msg_id = pgmq.send('intake_queue', v_original
+      || jsonb_build_object('state', 'queued', 'replayed_from', p_msg_id))
+    where c.claim_id = v_claim.claim_id;
     return 'replayed';
-  elsif v_claim.freed_at is null and v_claim.claim_id is not null then
+  elsif v_claim.claim_id is not null and v_claim.freed_at is null then
     return 'claim_is_' || v_claim.state;
+  elsif v_claim.claim_id is null and (v_slot_id is null or not exists (
+    select from public.claims c where c.slot_id = v_slot_id and c.freed_at is null
+  )) then
+    -- Put there by hand, and nobody else has its slot: it goes round as it was, to be judged anew.
+    perform pgmq.send('intake_queue', case
+      when jsonb_typeof(v_original) = 'object' then v_original || jsonb_build_object('replayed_from', p_msg_id)
+      else v_original
+    end);
+    update public.inventory_slots s
+    set status = 'RESERVED', locked_by = v_original ->> 'user_id', locked_at = now()
+    where s.id = v_slot_id and s.status = 'AVAILABLE';
+    return 'replayed';
   end if;
   v_answer := intake.claim_one(v_original ->> 'pool_id', v_original ->> 'user_id', null, true, false);
   return v_answer.outcome;
+end
+$$;
+
+-- Promise: each of the dead letters goes round again as intake.replay_one says; one that found its way leaves the dead
+-- letters, its last form kept in their archive. All in one transaction, with one audit row a letter.
+-- p_dry_run changes nothing and answers would_replay or not_found. Second call: not_found.
+-- Locks: the letters, in the order of their ids → those of replay_one.
+create function public.dlq_replay(
+  p_msg_ids bigint[],
+  p_actor text,
+  p_reason text default null,
+  p_dry_run boolean default false
+)
+returns table (msg_id bigint, outcome text)
+language plpgsql
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_id bigint;
+  v_letter jsonb;
+begin
+  foreach v_id in array array(select distinct i from unnest(p_msg_ids) i where i is not null order by i) loop
+    msg_id := v_id;
+    select d.message into v_letter from pgmq.q_intake_dlq d where d.msg_id = v_id for update;
+    if not found then
+      outcome := 'not_found';
+    elsif p_dry_run then
+      outcome := 'would_replay';
+    else
+      outcome := intake.replay_one(v_id, v_letter);
+      if outcome in ('replayed', 'claimed') then
+        perform pgmq.archive('intake_dlq', v_id);
+      end if;
+      perform intake.write_audit(p_actor, 'dlq_replay', v_id, p_reason, v_letter, outcome);
+    end if;
+    return next;
+  end loop;
+end
+$$;
+
+-- Promise: each of the dead letters is gone for good, its last form kept in their archive; its claim ends as discarded
+-- and its slot goes back on sale. All in one transaction, with one audit row a letter. p_dry_run changes nothing and
+-- answers would_discard or not_found. Second call: not_found.
+-- Locks: the letters, in the order of their ids → those of intake.finish_refused.
+create function public.dlq_discard(
+  p_msg_ids bigint[],
+  p_actor text,
+  p_reason text default null,
+  p_dry_run boolean default false
+)
+returns table (msg_id bigint, outcome text)
+language plpgsql
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_id bigint;
+  v_letter jsonb;
+  v_claim_id uuid;
+begin
+  foreach v_id in array array(select distinct i from unnest(p_msg_ids) i where i is not null order by i) loop
+    msg_id := v_id;
+    select d.message into v_letter from pgmq.q_intake_dlq d where d.msg_id = v_id for update;
+    if not found then
+      outcome := 'not_found';
+    elsif p_dry_run then
+      outcome := 'would_discard';
+    else
+      outcome := 'discarded';
+      select c.claim_id into v_claim_id from public.claims c
+      where c.claim_id = intake.uuid_or_null(v_letter ->> 'claim_id') and c.state = 'dead_letter' for update;
+      perform intake.free_claims(array[v_claim_id], 'discarded', coalesce(p_reason, 'discarded'));
+      perform intake.free_by_hand(array[intake.uuid_or_null(v_letter ->> 'resource_id')]);
+      perform pgmq.archive('intake_dlq', v_id);
+      perform intake.write_audit(p_actor, 'dlq_discard', v_id, p_reason, v_letter, outcome);
+    end if;
+    return next;
+  end loop;
 end
 $$;

@@ -1,10 +1,10 @@
 -- INTAKE, last part: who may do what. Everything is closed, then opened by name; the golden list is
 -- db1/supabase/tests/access/. Correct whatever default privileges the project came with.
 
-revoke all on all tables in schema public, intake from public, anon, authenticated, service_role;
-revoke all on all sequences in schema public, intake from public, anon, authenticated, service_role;
-revoke all on all functions in schema public, intake from public, anon, authenticated, service_role;
-revoke all on schema intake from public, anon, authenticated, service_role;
+revoke all on all tables in schema public, intake, audit from public, anon, authenticated, service_role;
+revoke all on all sequences in schema public, intake, audit from public, anon, authenticated, service_role;
+revoke all on all functions in schema public, intake, audit from public, anon, authenticated, service_role;
+revoke all on schema intake, audit from public, anon, authenticated, service_role;
 
 -- No policies: service_role passes by, nobody else has a grant to begin with.
 alter table public.inventory_slots enable row level security;
@@ -30,6 +30,9 @@ grant execute on function public.bridge_allow(text, int) to service_role;
 grant execute on function public.bridge_config(text[]) to service_role;
 grant execute on function public.bridge_take(int, int, text[]) to service_role;
 grant execute on function public.bridge_extend(bigint[], int[], int) to service_role;
+grant execute on function public.dlq_list(text, text, interval, bigint[], bigint, int) to service_role;
+grant execute on function public.dlq_replay(bigint[], text, text, boolean) to service_role;
+grant execute on function public.dlq_discard(bigint[], text, text, boolean) to service_role;
 grant execute on function public.bridge_finish(bigint[], int[], text[], text[], int[]) to service_role;
 grant execute on function public.sluice_ready() to service_role;
 
