@@ -102,15 +102,15 @@ declare
   v_slot_id uuid := intake.uuid_or_null(v_original ->> 'resource_id');
   v_claim public.claims;
   v_answer intake.claim_answer;
+  v_msg_id bigint;
 begin
   select c.* into v_claim from public.claims c
   where c.claim_id = coalesce(intake.uuid_or_null(v_original ->> 'claim_id'), v_slot_id)
   for update;
   if v_claim.state = 'dead_letter' then
-    update public.claims c
-    set state = 'queued', msg_id = pgmq.send('intake_queue', v_original
-      || jsonb_build_object('state', 'queued', 'replayed_from', p_msg_id))
-    where c.claim_id = v_claim.claim_id;
+    v_msg_id := pgmq.send('intake_queue', v_original
+      || jsonb_build_object('state', 'queued', 'replayed_from', p_msg_id));
+    update public.claims c set state = 'queued', msg_id = v_msg_id where c.claim_id = v_claim.claim_id;
     return 'replayed';
   elsif v_claim.claim_id is not null and v_claim.freed_at is null then
     return 'claim_is_' || v_claim.state;
