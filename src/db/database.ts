@@ -73,6 +73,12 @@ const PARSERS = new Map<number, (text: string) => unknown>([
   [BIGINT_OID, safeInteger],
 ]);
 
+/** A list of objects is one JSON document; the driver would make a Postgres array of it. Lists of scalars are arrays. */
+function parameter(value: unknown): unknown {
+  const isJson = Array.isArray(value) && value.some((item) => typeof item === 'object' && item !== null);
+  return isJson ? JSON.stringify(value) : value;
+}
+
 /** Pool.query would throw away the connection after any error; a refusal of our own functions leaves it as good as new. */
 async function run(pool: pg.Pool, query: pg.QueryConfig): Promise<unknown[]> {
   const client = await pool.connect();
@@ -118,7 +124,7 @@ export function createDatabase({ url, max, applicationName, log }: DatabaseOptio
       const names = Object.keys(args);
       const { name, text } = statementFor(functionName, names);
       try {
-        return (await run(pool, { name, text, values: names.map((key) => args[key]) })) as Row[];
+        return (await run(pool, { name, text, values: names.map((key) => parameter(args[key])) })) as Row[];
       } catch (error) {
         throw withCode(error);
       }

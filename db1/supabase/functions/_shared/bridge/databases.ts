@@ -1,0 +1,65 @@
+// Both databases as the bridge sees them, on top of one thing that every runtime has: a way to call a SQL function by
+// named arguments. Node does it over a connection, the Edge Function over PostgREST.
+
+import type { Finish, Intake, Ledger, PoolConfig, TakenMessage } from './ports.ts';
+
+/** Calls a function of schema public; a scalar comes back as rows with one column of the function's name. */
+export type CallFunction = <Row>(functionName: string, args: Record<string, unknown>) => Promise<Row[]>;
+
+export function createIntake(call: CallFunction): Intake {
+  return {
+    take: (batchSize, leaseSec, paused) =>
+      call<TakenMessage>('bridge_take', { p_batch_size: batchSize, p_lease_sec: leaseSec, p_paused: paused }),
+    config: (poolIds) => call<PoolConfig>('bridge_config', { p_pool_ids: poolIds }),
+    async allow(poolId, wanted) {
+      const rows = await call<{ bridge_allow: number }>('bridge_allow', {
+        p_pool_id: poolId,
+        p_wanted: wanted,
+      });
+      return rows[0]?.bridge_allow ?? 0;
+    },
+    async extend(messages, leaseSec) {
+      const rows = await call<{ bridge_extend: number }>('bridge_extend', {
+        p_msg_ids: messages.map((message) => message.msg_id),
+        p_read_cts: messages.map((message) => message.read_ct),
+        p_lease_sec: leaseSec,
+      });
+      return rows.map((row) => row.bridge_extend);
+    },
+    async finish(finishes) {
+      const rows = await call<{ msg_id: number; outcome: string }>('bridge_finish', columns(finishes));
+      return new Map(rows.map((row) => [row.msg_id, row.outcome]));
+    },
+  };
+}
+
+function columns(finishes: readonly Finish[]): Record<string, unknown> {
+  return {
+    p_msg_ids: finishes.map((finish) => finish.msg_id),
+    p_read_cts: finishes.map((finish) => finish.read_ct),
+    p_verdicts: finishes.map((finish) => finish.verdict),
+    p_reasons: finishes.map((finish) => finish.reason),
+    p_delays_ms: finishes.map((finish) => finish.delay_ms),
+  };
+}
+
+type Outcome = 'committed' | 'already' | 'conflict';
+
+export function createLedger(call: CallFunction): Ledger {
+  return {
+    async finalizeBatch(payloads) {
+      const rows = await call<{ ordinal: number; outcome: Outcome }>('finalize_batch', {
+        p_payloads: payloads,
+      });
+      if (rows.length !== payloads.length) {
+        throw new Error(`${payloads.length} payloads gave ${rows.length} rows`);
+      }
+      const outcomes = new Array<Outcome>(rows.length);
+      for (const row of rows) outcomes[row.ordinal - 1] = row.outcome;
+      return outcomes;
+    },
+    async call(functionName, payload) {
+      await call(functionName, { p_payload: payload });
+    },
+  };
+}
