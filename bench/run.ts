@@ -5,11 +5,12 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { StackError } from '../src/stack/failure.ts';
+import { bridge } from './bridge.ts';
 import { claims } from './claims.ts';
 import { commit, machine } from './machine.ts';
 import type { Demand, Suite } from './suite.ts';
 
-const SUITES: Record<string, Suite> = { claims };
+const SUITES: Record<string, Suite> = { claims, bridge };
 const RESULTS = fileURLToPath(new URL('./results/', import.meta.url));
 
 const EXIT_FAILED = 1;

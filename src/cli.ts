@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from './commands/command.ts';
 import { dev } from './commands/dev.ts';
+import { dlq } from './commands/dlq.ts';
 import { migrate } from './commands/migrate.ts';
+import { reconcile } from './commands/reconcile.ts';
 import { reset } from './commands/reset.ts';
 import { serve } from './commands/serve.ts';
+import { UsageError } from './commands/usage_error.ts';
+import { work } from './commands/work.ts';
 import { StackError } from './stack/failure.ts';
 
-const COMMANDS: Record<string, Command> = { dev, serve, migrate, reset };
+const COMMANDS: Record<string, Command> = { dev, serve, work, dlq, reconcile, migrate, reset };
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -55,6 +59,10 @@ function report(name: string, error: unknown): number {
   if (error instanceof StackError) {
     console.error(`error: ${error.message}\nhint: ${error.hint}`);
     return EXIT_FAILED;
+  }
+  if (error instanceof UsageError) {
+    console.error(`${error.message}\nhint: see \`sluice ${name} --help\``);
+    return EXIT_USAGE;
   }
   if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
     console.error(`${error.message}\nhint: see \`sluice ${name} --help\``);

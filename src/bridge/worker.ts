@@ -24,13 +24,17 @@ export function startWorker(
 ): Worker {
   const stopping = new AbortController();
   let rest = new AbortController();
-  const restFor = (ms: number): Promise<void> => {
+  // A wake that comes while a step looks at the queue is about work that step may not have seen.
+  let isAwake = false;
+  const restFor = async (ms: number): Promise<void> => {
+    if (isAwake) return;
     rest = new AbortController();
     const signal = AbortSignal.any([rest.signal, stopping.signal]);
-    return sleep(ms, undefined, { signal }).catch(() => undefined);
+    await sleep(ms, undefined, { signal }).catch(() => undefined);
   };
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
+      isAwake = false;
       try {
         const report = await bridge.step(stopping.signal);
         onStep(report);
@@ -38,13 +42,17 @@ export function startWorker(
       } catch (error) {
         // DB1 could not be read or finished: the leases run out and the messages come back.
         log.error('bridge step failed', { code: toDoorError(error).kind.code, cause: error });
+        isAwake = false;
         await restFor(FAILURE_MS);
       }
     }
   };
   const running = run();
   return {
-    wake: () => rest.abort(),
+    wake() {
+      isAwake = true;
+      rest.abort();
+    },
     async stop() {
       stopping.abort();
       await running;

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { Worker } from '../bridge/worker.ts';
 import { startServer } from '../server/server.ts';
 import { envFile } from '../stack/env_file.ts';
 import { StackError } from '../stack/failure.ts';
@@ -12,11 +13,13 @@ import { layout, PROJECT_ROOT, readSettings, type Settings } from '../stack/sett
 import { type Stack, startStack } from '../stack/stack.ts';
 import type { Command } from './command.ts';
 import { summarize } from './dev_summary.ts';
+import { startDevWorkers } from './dev_workers.ts';
 
 const usage = `sluice dev
 
 Starts everything on this machine: two Postgres databases with Sluice's schema, PostgREST and a gateway in
-front of each, and the Sluice server. Keeps its data in .sluice/ and stops on Ctrl-C.
+front of each, the Edge Functions, the Sluice server, and the workers that carry claims from DB1 to DB2. Keeps
+its data in .sluice/ and stops on Ctrl-C.
 
 Environment:
   SLUICE_PORT    port of the server (default 4000)
@@ -24,6 +27,9 @@ Environment:
   DB2_API_PORT   port of DB2's API (default 54421)
   SLUICE_DIR     where data, secrets and the env file live (default .sluice)
   POSTGREST_BIN  another PostgREST than the one npm installed
+  DENO_BIN       another Deno than the one npm installed, for the functions
+  SLUICE_WEBHOOK_ALLOWED_HOSTS
+                 hosts, with commas between, that webhooks may have although they are private
   SLUICE_LOG     debug, info, warn (default here), error or silent
 
 Examples:
@@ -57,7 +63,13 @@ async function run(args: string[]): Promise<number> {
       throw portTaken(settings.sluicePort, 'the Sluice server', 'SLUICE_PORT');
     }
     console.log('Starting Sluice');
-    stack = await startStack({ ...settings, projectRoot: PROJECT_ROOT, say, signal: stopping.signal });
+    stack = await startStack({
+      ...settings,
+      projectRoot: PROJECT_ROOT,
+      functionEnv: functionEnv(process.env),
+      say,
+      signal: stopping.signal,
+    });
     return await serveUntilStopped(stack, settings, stopping.signal);
   } catch (error) {
     // A start that was called off has cleaned up after itself and ended as it was asked to.
@@ -68,33 +80,53 @@ async function run(args: string[]): Promise<number> {
   }
 }
 
+/** What of our own settings the functions go by too. */
+function functionEnv({ SLUICE_LOG = 'warn', SLUICE_WEBHOOK_ALLOWED_HOSTS = '' }: NodeJS.ProcessEnv) {
+  return { SLUICE_LOG, SLUICE_WEBHOOK_ALLOWED_HOSTS };
+}
+
 async function serveUntilStopped(stack: Stack, settings: Settings, stopSignal: AbortSignal): Promise<number> {
-  const envPath = layout(settings.dir).env;
   try {
-    const server = await startServer({
-      port: settings.sluicePort,
-      // What runs here has a demo's keys: it is for this machine alone.
-      host: '127.0.0.1',
-      db1Url: stack.db1.cluster.url,
-      db2Url: stack.db2.cluster.url,
-      adminKey: stack.secrets.adminKey,
-      jwtSecret: stack.secrets.db1JwtSecret,
-    });
+    const workers = startDevWorkers(stack);
     try {
-      writePrivateFile(envPath, envFile(stack, server.url));
-      console.log(summarize(stack, server.url, asSeenFromHere(envPath)));
-      const failure = await Promise.race([stack.failed, aborted(stopSignal)]);
-      if (failure !== undefined) {
-        throw new StackError(failure, '`npm start` recovers what was committed; the log says why it ended');
-      }
-      return 0;
+      return await serve(stack, settings, workers, stopSignal);
     } finally {
-      rmSync(envPath, { force: true });
-      await server.stop();
+      await workers.stop();
     }
   } finally {
     await stack.stop();
     console.log('Stopped.');
+  }
+}
+
+async function serve(
+  stack: Stack,
+  settings: Settings,
+  workers: Worker,
+  stopSignal: AbortSignal,
+): Promise<number> {
+  const envPath = layout(settings.dir).env;
+  const server = await startServer({
+    port: settings.sluicePort,
+    // What runs here has a demo's keys: it is for this machine alone.
+    host: '127.0.0.1',
+    db1Url: stack.db1.cluster.url,
+    db2Url: stack.db2.cluster.url,
+    adminKey: stack.secrets.adminKey,
+    jwtSecret: stack.secrets.db1JwtSecret,
+    onClaimed: workers.wake,
+  });
+  try {
+    writePrivateFile(envPath, envFile(stack, server.url));
+    console.log(summarize(stack, server.url, asSeenFromHere(envPath)));
+    const failure = await Promise.race([stack.failed, aborted(stopSignal)]);
+    if (failure !== undefined) {
+      throw new StackError(failure, '`npm start` recovers what was committed; the log says why it ended');
+    }
+    return 0;
+  } finally {
+    rmSync(envPath, { force: true });
+    await server.stop();
   }
 }
 

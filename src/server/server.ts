@@ -6,9 +6,11 @@ import { healthRoutes } from '#core/health.ts';
 import { PoolDoor } from '#core/pool.ts';
 import { createDatabase } from '../db/database.ts';
 import { createLog } from '../log.ts';
+import { adminRoutes } from './admin.ts';
 import { HttpServer } from './http.ts';
 import { createDatabasePorts } from './ports.ts';
 import { createTokenPorts } from './tokens.ts';
+import { createWake } from './wake.ts';
 
 export interface ServerOptions {
   /** 0 takes a free one. */
@@ -20,6 +22,8 @@ export interface ServerOptions {
   adminKey: string;
   jwtSecret: string;
   jwksUrl?: string;
+  /** Workers in this process: told of new claims directly, where others are told by Postgres. */
+  onClaimed?: () => void;
 }
 
 export interface RunningServer {
@@ -57,7 +61,22 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const endDatabases = (): Promise<unknown> => Promise.all([lane.end(), db1.end(), db2.end()]);
 
   const ports = createDatabasePorts(lane, db1);
-  const claims = new ClaimDoor({ ...ports, ...tokens });
+  const wake = createWake(async () => {
+    options.onClaimed?.();
+    // Without the word they look by themselves a moment later.
+    await db1
+      .call('public.bridge_wake', {})
+      .catch((error: unknown) => log.debug('workers not woken', { cause: error }));
+  });
+  const claims = new ClaimDoor({
+    ...ports,
+    ...tokens,
+    claimBatch: async (requests) => {
+      const outcomes = await ports.claimBatch(requests);
+      if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();
+      return outcomes;
+    },
+  });
   const pools = new PoolDoor({ ...ports, now: Date.now });
   const health = healthRoutes({
     checkDatabases: async () => {
@@ -65,7 +84,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     isDraining: () => http.isDraining,
   });
-  const http = new HttpServer(new Door([...claims.routes(), ...pools.routes(), ...health], log), log);
+  const admin = adminRoutes(tokens, (name, args) => db1.call(`public.${name}`, args));
+  const http = new HttpServer(
+    new Door([...claims.routes(), ...pools.routes(), ...admin, ...health], log),
+    log,
+  );
 
   let port: number;
   try {
@@ -85,6 +108,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const closed = http.close();
       await claims.drain();
       await closed;
+      await wake.stop();
       await endDatabases();
       log.info('server stopped', { url });
     },

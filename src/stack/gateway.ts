@@ -12,7 +12,11 @@ import { StackError } from './failure.ts';
 import { LOOPBACK } from './ports.ts';
 
 /** Where the gateway sends what. A part that is not (yet) there is answered with 503. */
-export type Upstreams = { restPort?: number; functionsPort?: number };
+export type Upstreams = {
+  restPort?: number;
+  /** The functions by name; one that has ended stays on the list without a port. */
+  functionPorts?: ReadonlyMap<string, number | undefined>;
+};
 
 export type Gateway = {
   port: number;
@@ -53,7 +57,11 @@ type Target = { port: number; path: string };
 const REFUSALS = {
   no_api_key: [401, 'No API key found in the request', 'Send an `apikey` header; .sluice/env has the keys'],
   not_found: [404, 'There is nothing at this path', `Use ${REST_PREFIX}/… or ${FUNCTIONS_PREFIX}/…`],
-  functions_not_running: [503, 'No functions are running here', 'This stack has none yet'],
+  functions_not_running: [
+    503,
+    'This function is not running here',
+    'It is starting, it has ended, or there is no Deno: the start says which',
+  ],
   rest_not_running: [
     503,
     'PostgREST is not running here',
@@ -108,18 +116,24 @@ function route(req: IncomingMessage, res: ServerResponse, upstreams: Upstreams, 
   else forward(req, res, target, agent);
 }
 
-function findTarget(req: IncomingMessage, { restPort, functionsPort }: Upstreams): Target | Refusal {
+function findTarget(req: IncomingMessage, { restPort, functionPorts }: Upstreams): Target | Refusal {
   const { url = '/', headers } = req;
-  if (isUnder(url, FUNCTIONS_PREFIX)) {
-    if (functionsPort === undefined) return 'functions_not_running';
-    return { port: functionsPort, path: url.slice(FUNCTIONS_PREFIX.length) };
-  }
+  if (isUnder(url, FUNCTIONS_PREFIX)) return findFunction(url.slice(FUNCTIONS_PREFIX.length), functionPorts);
   if (!isUnder(url, REST_PREFIX)) return 'not_found';
   // A browser asks for permission (OPTIONS) before it sends any key; PostgREST answers that itself.
   if (req.method !== 'OPTIONS' && !headers.authorization && !headers.apikey) return 'no_api_key';
   if (restPort === undefined) return 'rest_not_running';
   if (!headers.authorization && headers.apikey) headers.authorization = `Bearer ${headers.apikey}`;
   return { port: restPort, path: url.slice(REST_PREFIX.length) };
+}
+
+/** The path goes on as the platform hands it to a function: with the function's name in front. */
+function findFunction(path: string, ports: Upstreams['functionPorts']): Target | Refusal {
+  if (ports === undefined) return 'functions_not_running';
+  const name = /^\/([^/?]*)/.exec(path)?.[1] ?? '';
+  if (!ports.has(name)) return 'not_found';
+  const port = ports.get(name);
+  return port === undefined ? 'functions_not_running' : { port, path };
 }
 
 function isUnder(url: string, prefix: string): boolean {

@@ -1,6 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { copyExtensionFiles } from './extensions/extensions.ts';
+import {
+  type EdgeFunction,
+  FUNCTION_NAMES,
+  type FunctionName,
+  findDeno,
+  startFunction,
+} from './functions.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { type ApiKeys, apiKeys, loadSecrets, type Secrets } from './keys.ts';
 import { migrate } from './migrate.ts';
@@ -40,6 +47,8 @@ export type StackOptions = {
   projectRoot: string;
   db1ApiPort: number;
   db2ApiPort: number;
+  /** Settings for the functions beside the addresses and keys of the databases. */
+  functionEnv?: Record<string, string>;
   /** Told, a line at a time, what happens. */
   say(line: string): void;
   /** Ends a start that is under way at its next step. */
@@ -53,7 +62,7 @@ const TITLE: Record<SideName, string> = { db1: 'DB1 (intake)', db2: 'DB2 (ledger
 
 type StopMode = 'fast' | 'immediate';
 
-type Parts = { gateways: Gateway[]; postgrests: Postgrest[]; clusters: Cluster[] };
+type Parts = { gateways: Gateway[]; functions: EdgeFunction[]; postgrests: Postgrest[]; clusters: Cluster[] };
 
 /** What the steps of a start share. */
 type Start = {
@@ -66,12 +75,12 @@ type Start = {
   fail(what: string): void;
 };
 
-/** Starts both databases with platform, migrations and seed, PostgREST and the gateways. All or nothing. */
+/** Starts both databases with platform, migrations and seed, PostgREST, the functions and the gateways. All or nothing. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const paths = layout(options.dir);
   mkdirSync(options.dir, { recursive: true });
   const runFiles = claimRunDir(paths.run);
-  const parts: Parts = { gateways: [], postgrests: [], clusters: [] };
+  const parts: Parts = { gateways: [], functions: [], postgrests: [], clusters: [] };
   let stopping = false;
   let fail: (what: string) => void = () => undefined;
   const failed = new Promise<string>((resolve) => {
@@ -80,7 +89,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const stop = async (mode: StopMode = 'fast') => {
     stopping = true;
     await stopParts(parts, mode);
-    for (const name of ['db1-postgrest', 'db2-postgrest', 'db1-postgres', 'db2-postgres'])
+    for (const name of ['db1-postgrest', 'db2-postgrest', 'db1-postgres', 'db2-postgres', ...FUNCTION_NAMES])
       runFiles.forget(name);
     runFiles.release();
   };
@@ -97,9 +106,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     makeServerDir(join(home, 'extensions'));
     copyExtensionFiles(join(home, 'extensions', 'extension'));
     const start: Start = { options, secrets, home, runFiles, parts, isStopping: () => stopping, fail };
-    const [db1, db2] = await bothOrError([
+    const [db1, db2] = await allOrError([
       startSide('db1', gateways.db1, start),
       startSide('db2', gateways.db2, start),
+      startFunctions(gateways.db1, gateways.db2, start),
     ]);
     options.signal?.throwIfAborted();
     return { db1, db2, secrets, failed, stop };
@@ -109,20 +119,25 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** Waits for both even when one fails: what is still starting could not be stopped. */
-async function bothOrError(sides: [Promise<Side>, Promise<Side>]): Promise<[Side, Side]> {
-  await Promise.allSettled(sides);
-  return Promise.all(sides);
+/** Waits for all even when one fails: what is still starting could not be stopped. */
+async function allOrError<Parts extends Promise<unknown>[]>(
+  parts: [...Parts],
+): Promise<{ [At in keyof Parts]: Awaited<Parts[At]> }> {
+  await Promise.allSettled(parts);
+  return Promise.all(parts);
 }
 
 async function stopParts(parts: Parts, mode: StopMode): Promise<void> {
   if (mode === 'fast') {
     await Promise.all(parts.gateways.map((gateway) => gateway.stop()));
+    await Promise.all(parts.functions.map((edgeFunction) => edgeFunction.stop()));
     await Promise.all(parts.postgrests.map((postgrest) => postgrest.stop()));
   }
   await Promise.all(parts.clusters.map((cluster) => cluster.stop(mode)));
   if (mode === 'immediate') {
-    await Promise.all([...parts.postgrests, ...parts.gateways].map((part) => part.stop()));
+    await Promise.all(
+      [...parts.functions, ...parts.postgrests, ...parts.gateways].map((part) => part.stop()),
+    );
   }
 }
 
@@ -145,9 +160,8 @@ async function startSide(name: SideName, gateway: Gateway, start: Start): Promis
     options.say(`${TITLE[name]}: ${news.join(', ') || 'schema is up to date'}`);
   });
   options.signal?.throwIfAborted();
-  const jwtSecret = name === 'db1' ? secrets.db1JwtSecret : secrets.db2JwtSecret;
-  const postgrest = await startRest(name, cluster, jwtSecret, gateway, start);
-  const keys = await apiKeys(`sluice-${name}`, jwtSecret, secrets.createdAt);
+  const postgrest = await startRest(name, cluster, jwtSecretOf(name, secrets), gateway, start);
+  const keys = await sideKeys(name, secrets);
   return { name, cluster, gateway, keys, ...(postgrest && { postgrest }) };
 }
 
@@ -206,4 +220,80 @@ async function startRest(
     );
   });
   return postgrest;
+}
+
+/** The functions are there or not: without Deno, and when one ends, everything but its path works. */
+async function startFunctions(db1: Gateway, db2: Gateway, start: Start): Promise<void> {
+  const { options, secrets } = start;
+  const binary = findDeno();
+  if (binary === undefined) {
+    options.say('Functions: no Deno for this platform, so /functions/v1 answers 503 (DENO_BIN names one)');
+    return;
+  }
+  const env = {
+    ...options.functionEnv,
+    ...(await databaseEnv('db1', db1, secrets)),
+    ...(await databaseEnv('db2', db2, secrets)),
+  };
+  const ports = new Map<string, number | undefined>(FUNCTION_NAMES.map((name) => [name, undefined]));
+  db1.upstreams.functionPorts = ports;
+  await Promise.all(
+    FUNCTION_NAMES.map((name) =>
+      startOneFunction(name, binary, env, ports, start).then(
+        () => options.say(`Functions: ${db1.url}/functions/v1/${name}`),
+        (error: Error) => options.say(`Functions: ${name} answers 503: ${error.message}`),
+      ),
+    ),
+  );
+}
+
+async function startOneFunction(
+  name: FunctionName,
+  binary: string,
+  env: Record<string, string>,
+  ports: Map<string, number | undefined>,
+  start: Start,
+): Promise<void> {
+  const { options, runFiles, parts } = start;
+  const runDir = layout(options.dir).run;
+  const logFile = join(runDir, `${name}.log`);
+  const edgeFunction = await startFunction({
+    name,
+    binary,
+    projectRoot: options.projectRoot,
+    cacheDir: join(runDir, 'deno'),
+    logFile,
+    env,
+    onSpawn: (pid) => runFiles.note(name, pid),
+  });
+  parts.functions.push(edgeFunction);
+  ports.set(name, edgeFunction.port);
+  void edgeFunction.exited.then(() => {
+    if (start.isStopping()) return;
+    ports.set(name, undefined);
+    options.say(`Functions: ${name} ended and answers 503 until the next start. Its log is ${logFile}`);
+  });
+}
+
+/** The three names under which a function knows a database. */
+async function databaseEnv(
+  name: SideName,
+  gateway: Gateway,
+  secrets: Secrets,
+): Promise<Record<string, string>> {
+  const keys = await sideKeys(name, secrets);
+  const prefix = `${name.toUpperCase()}_SUPABASE`;
+  return {
+    [`${prefix}_URL`]: gateway.url,
+    [`${prefix}_ANON_KEY`]: keys.anon,
+    [`${prefix}_SERVICE_ROLE_KEY`]: keys.serviceRole,
+  };
+}
+
+function jwtSecretOf(name: SideName, secrets: Secrets): string {
+  return name === 'db1' ? secrets.db1JwtSecret : secrets.db2JwtSecret;
+}
+
+function sideKeys(name: SideName, secrets: Secrets): Promise<ApiKeys> {
+  return apiKeys(`sluice-${name}`, jwtSecretOf(name, secrets), secrets.createdAt);
 }

@@ -2,7 +2,8 @@
 -- Every finish names (msg_id, read_ct): a worker whose lease was taken over touches nothing. read_ct is never lowered;
 -- attempts = read_ct - forgiven, where an outage forgives the delivery that met it.
 
--- Promise: the deliveries of a message that an outage has forgiven. Second call: the same. Locks: none.
+-- Promise: the deliveries of a message that an outage has forgiven. Clamped, because a message is anybody's JSON, and a
+-- number that is no int would stop every take. Second call: the same. Locks: none.
 create function intake.forgiven(p_message jsonb)
 returns int
 language sql
@@ -11,7 +12,8 @@ parallel safe
 set search_path = ''
 as $$
   select case
-    when jsonb_typeof(p_message -> 'forgiven') = 'number' then (p_message ->> 'forgiven')::int
+    when jsonb_typeof(p_message -> 'forgiven') = 'number'
+      then least(greatest((p_message ->> 'forgiven')::numeric, 0), 1000000000)::int
     else 0
   end;
 $$;

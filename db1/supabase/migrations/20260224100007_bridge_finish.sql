@@ -87,17 +87,29 @@ begin
 end
 $$;
 
--- Promise: these deliveries were refused: claims ended with their reasons, slots back on sale. Second call: changes
--- nothing. Locks: claims → pools (advisory, shared) → slots → marks.
+-- Promise: these deliveries were refused: claims ended with their reasons, slots back on sale. A claim that is a ticket
+-- already, by way of another message, stays one. Second call: changes nothing.
+-- Locks: claims → pools (advisory, shared) → slots → marks.
 create function intake.finish_refused(p_deliveries intake.delivery[])
 returns void
 language plpgsql
 set search_path = ''
 as $$
+declare
+  v_waiting uuid[] := array(
+    select c.claim_id from public.claims c
+    where c.claim_id = any (array(select d.claim_id from unnest(p_deliveries) d)) and c.state in ('queued', 'validated')
+    order by c.claim_id
+    for update
+  );
 begin
   perform intake.free_claims(r.claim_ids, 'refused', r.reason)
   from (
-    select d.reason, array_agg(d.claim_id) as claim_ids from unnest(p_deliveries) d group by d.reason order by d.reason
+    select d.reason, array_agg(d.claim_id) as claim_ids
+    from unnest(p_deliveries) d
+    where d.claim_id = any (v_waiting)
+    group by d.reason
+    order by d.reason
   ) r;
   perform intake.free_by_hand(array(select d.slot_id from unnest(p_deliveries) d));
 end
@@ -143,8 +155,8 @@ begin
       else clock_timestamp() + make_interval(secs => d.delay_ms / 1000.0)
     end,
     message = case
-      when d.verdict = 'validated' then jsonb_set(q.message, '{state}', '"validated"')
       when jsonb_typeof(q.message) is distinct from 'object' then q.message
+      when d.verdict = 'validated' then jsonb_set(q.message, '{state}', '"validated"')
       when d.verdict = 'outage' then q.message || jsonb_build_object('forgiven', intake.forgiven(q.message) + 1)
       else q.message || jsonb_build_object('last_error', d.reason)
     end

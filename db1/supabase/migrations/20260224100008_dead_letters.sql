@@ -42,7 +42,7 @@ as $$
     d.message ->> 'original_msg_id', d.enqueued_at, c.state::text, d.message
   from pgmq.q_intake_dlq d
   left join public.claims c on c.claim_id = intake.uuid_or_null(d.message ->> 'claim_id')
-  where d.msg_id > p_after
+  where d.msg_id > coalesce(p_after, 0)
     and (p_msg_ids is null or d.msg_id = any (p_msg_ids))
     and (p_pool_id is null or d.message ->> 'pool_id' = p_pool_id)
     and (p_reason is null or starts_with(coalesce(d.message ->> 'reason', 'max_retries'), p_reason))
@@ -80,6 +80,7 @@ parallel safe
 set search_path = ''
 as $$
   select case
+    when jsonb_typeof(p_letter) <> 'object' then p_letter
     when p_letter ? 'payload' and not p_letter ? 'pool_id' then p_letter -> 'payload'
     else p_letter - array['original_msg_id', 'final_read_ct', 'routed_to_dlq_at', 'reason', 'last_error', 'forgiven']
   end;
@@ -87,7 +88,8 @@ $$;
 
 -- Promise: the dead letter goes round again, and what happened is the answer: replayed (the same claim goes back on
 -- the queue), claimed (its slot was gone meanwhile: a new claim for the same user), or why the letter stays:
--- sold_out, closed, limit, unknown_pool, busy, claim_is_…. Second call: the caller finds the letter gone.
+-- sold_out, closed, limit, unknown_pool, busy, malformed, claim_is_…. The claim's hold, if it had one, is over: an
+-- operator has decided for it. Second call: the caller finds the letter gone.
 -- Locks: letter (held by the caller) → claim → those of a claim.
 create function intake.replay_one(
   p_msg_id bigint,
@@ -102,6 +104,7 @@ declare
   v_slot_id uuid := intake.uuid_or_null(v_original ->> 'resource_id');
   v_claim public.claims;
   v_answer intake.claim_answer;
+  v_user_id text;
   v_msg_id bigint;
 begin
   select c.* into v_claim from public.claims c
@@ -110,7 +113,9 @@ begin
   if v_claim.state = 'dead_letter' then
     v_msg_id := pgmq.send('intake_queue', v_original
       || jsonb_build_object('state', 'queued', 'replayed_from', p_msg_id));
-    update public.claims c set state = 'queued', msg_id = v_msg_id where c.claim_id = v_claim.claim_id;
+    update public.claims c
+    set state = 'queued', msg_id = v_msg_id, hold_until = null
+    where c.claim_id = v_claim.claim_id;
     return 'replayed';
   elsif v_claim.claim_id is not null and v_claim.freed_at is null then
     return 'claim_is_' || v_claim.state;
@@ -127,7 +132,11 @@ begin
     where s.id = v_slot_id and s.status = 'AVAILABLE';
     return 'replayed';
   end if;
-  v_answer := intake.claim_one(v_original ->> 'pool_id', v_original ->> 'user_id', null, true, false);
+  v_user_id := coalesce(v_claim.user_id, v_original ->> 'user_id');
+  if (length(v_user_id) between 1 and 200) is not true then
+    return 'malformed';
+  end if;
+  v_answer := intake.claim_one(coalesce(v_claim.pool_id, v_original ->> 'pool_id'), v_user_id, null, true, false);
   return v_answer.outcome;
 end
 $$;

@@ -34,6 +34,15 @@ grant execute on function public.dlq_list(text, text, interval, bigint[], bigint
 grant execute on function public.dlq_replay(bigint[], text, text, boolean) to service_role;
 grant execute on function public.dlq_discard(bigint[], text, text, boolean) to service_role;
 grant execute on function public.bridge_finish(bigint[], int[], text[], text[], int[]) to service_role;
+grant execute on function public.bridge_wake() to service_role;
+grant execute on function public.reconcile_total() to service_role;
+grant execute on function public.reconcile_claims(uuid, int, uuid[]) to service_role;
+grant execute on function public.reconcile_messages(bigint, int) to service_role;
+grant execute on function public.reconcile_fix(uuid, text, text, jsonb) to service_role;
+grant execute on function public.scheduler_duties() to service_role;
+grant execute on function public.allow_webhook_host(text, text, text) to service_role;
+grant execute on function public.disallow_webhook_host(text, text, text) to service_role;
+grant execute on function public.webhook_allowed_hosts() to service_role;
 grant execute on function public.sluice_ready() to service_role;
 
 grant select, insert, update, delete on public.engine_config to service_role;

@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(72);
+select plan(124);
 
 -- All that a claim can change, as one value.
 create function pg_temp.state()
@@ -68,7 +68,20 @@ cross join (values
   ('select outcome from public.claim_batch(array[''doors''], array[''ann''], array[''r''])'),
   ('select public.intake_queue_send(''{}'')'),
   ('select public.reap_orphaned_slots()'),
-  ('select public.expire_holds()')
+  ('select public.expire_holds()'),
+  ('select id from audit.audit_logs'),
+  ('select host from intake.webhook_allowed_hosts'),
+  ('select msg_id from public.bridge_take(1, 30)'),
+  ('select public.bridge_extend(''{1}'', ''{1}'', 30)'),
+  ('select outcome from public.bridge_finish(''{1}'', ''{1}'', ''{gone}'', ''{null}'', ''{0}'')'),
+  ('select public.bridge_allow(''doors'', 1)'),
+  ('select pool_id from public.bridge_config(''{doors}'')'),
+  ('select msg_id from public.dlq_list()'),
+  ('select outcome from public.dlq_replay(''{1}'', ''eve'')'),
+  ('select outcome from public.dlq_discard(''{1}'', ''eve'')'),
+  ('select public.allow_webhook_host(''127.0.0.1'', ''eve'')'),
+  ('select public.disallow_webhook_host(''127.0.0.1'', ''eve'')'),
+  ('select public.webhook_allowed_hosts()')
 ) t (statement);
 
 select * from finish();

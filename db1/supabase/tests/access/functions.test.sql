@@ -7,7 +7,7 @@ select bag_eq(
      from pg_proc p
      join pg_namespace n on n.oid = p.pronamespace
      cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
-     where n.nspname in ('public', 'intake')
+     where n.nspname in ('public', 'intake', 'audit')
        and (a.grantee = 0 or a.grantee::regrole::text in ('anon', 'authenticated', 'service_role')) $$,
   $$ values
     ('anon', 'claim_resource_and_queue(text,text,text)'),
@@ -25,6 +25,23 @@ select bag_eq(
     ('service_role', 'intake_route_to_dlq(bigint,jsonb,integer)'),
     ('service_role', 'snapshot_engine_metrics()'),
     ('service_role', 'reap_orphaned_slots(interval)'),
+    ('service_role', 'bridge_allow(text,integer)'),
+    ('service_role', 'bridge_config(text[])'),
+    ('service_role', 'bridge_take(integer,integer,text[])'),
+    ('service_role', 'bridge_extend(bigint[],integer[],integer)'),
+    ('service_role', 'bridge_finish(bigint[],integer[],text[],text[],integer[])'),
+    ('service_role', 'dlq_list(text,text,interval,bigint[],bigint,integer)'),
+    ('service_role', 'dlq_replay(bigint[],text,text,boolean)'),
+    ('service_role', 'dlq_discard(bigint[],text,text,boolean)'),
+    ('service_role', 'allow_webhook_host(text,text,text)'),
+    ('service_role', 'disallow_webhook_host(text,text,text)'),
+    ('service_role', 'webhook_allowed_hosts()'),
+    ('service_role', 'reconcile_total()'),
+    ('service_role', 'reconcile_claims(uuid,integer,uuid[])'),
+    ('service_role', 'reconcile_messages(bigint,integer)'),
+    ('service_role', 'reconcile_fix(uuid,text,text,jsonb)'),
+    ('service_role', 'bridge_wake()'),
+    ('service_role', 'scheduler_duties()'),
     ('service_role', 'sluice_ready()') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
@@ -51,6 +68,22 @@ select bag_eq(
     ('intake_route_to_dlq(bigint,jsonb,integer)'),
     ('snapshot_engine_metrics()'),
     ('reap_orphaned_slots(interval)'),
+    ('bridge_allow(text,integer)'),
+    ('bridge_config(text[])'),
+    ('bridge_take(integer,integer,text[])'),
+    ('bridge_extend(bigint[],integer[],integer)'),
+    ('bridge_finish(bigint[],integer[],text[],text[],integer[])'),
+    ('dlq_list(text,text,interval,bigint[],bigint,integer)'),
+    ('dlq_replay(bigint[],text,text,boolean)'),
+    ('dlq_discard(bigint[],text,text,boolean)'),
+    ('allow_webhook_host(text,text,text)'),
+    ('disallow_webhook_host(text,text,text)'),
+    ('webhook_allowed_hosts()'),
+    ('reconcile_total()'),
+    ('reconcile_claims(uuid,integer,uuid[])'),
+    ('reconcile_messages(bigint,integer)'),
+    ('reconcile_fix(uuid,text,text,jsonb)'),
+    ('intake.webhook_urls_are_public()'),
     ('intake.slots_added()'),
     ('intake.slots_withdrawn()'),
     ('intake.cache_emptied()'),

@@ -1,6 +1,6 @@
 -- service_role can do its work with the rights it has.
 begin;
-select plan(25);
+select plan(37);
 
 -- Runs a query as the API does for a caller with this role and this user id in its token.
 create function pg_temp.as_caller(p_role text, p_sub text, p_sql text)
@@ -42,6 +42,18 @@ from (values
   ('select public.snapshot_engine_metrics()'),
   ('select public.reap_orphaned_slots()'),
   ('select public.expire_holds()'),
+  ('select public.allow_webhook_host(''127.0.0.1'', ''olga'')'),
+  ('select public.webhook_allowed_hosts()'),
+  ('update public.engine_config set commit_webhook_url = ''http://127.0.0.1/'' where pool_id = ''srv'' returning 1'),
+  ('select public.disallow_webhook_host(''127.0.0.1'', ''olga'')'),
+  ('select pool_id from public.bridge_config(''{srv}'')'),
+  ('select msg_id from public.bridge_take(10, 30)'),
+  ('select public.bridge_extend(''{0}'', ''{1}'', 30)'),
+  ('select outcome from public.bridge_finish(''{0}'', ''{1}'', ''{gone}'', ''{null}'', ''{0}'')'),
+  ('select public.bridge_allow(''srv'', 1)'),
+  ('select msg_id from public.dlq_list()'),
+  ('select outcome from public.dlq_replay(''{0}'', ''olga'')'),
+  ('select outcome from public.dlq_discard(''{0}'', ''olga'')'),
   ('select public.sluice_ready()'),
   ('select pool_id from public.engine_metrics')
 ) t (statement);

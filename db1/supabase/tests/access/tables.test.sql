@@ -9,7 +9,7 @@ select bag_eq(
      cross join lateral aclexplode(coalesce(
        c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner)
      )) a
-     where n.nspname in ('public', 'intake') and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+     where n.nspname in ('public', 'intake', 'audit') and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
        and (a.grantee = 0 or a.grantee::regrole::text in ('anon', 'authenticated', 'service_role')) $$,
   $$ values
     ('service_role', 'public.engine_config', 'SELECT'),
@@ -43,9 +43,9 @@ select is_empty(
 );
 select is_empty(
   $$ select r.role, s.name from unnest(array['anon', 'authenticated', 'service_role']) r (role)
-     cross join unnest(array['intake', 'pgmq', 'cron']) s (name)
+     cross join unnest(array['intake', 'audit', 'pgmq', 'cron']) s (name)
      where has_schema_privilege(r.role, s.name, 'usage') or has_schema_privilege(r.role, s.name, 'create') $$,
-  'no role of the API may use the schemas intake, pgmq and cron'
+  'no role of the API may use the schemas intake, audit, pgmq and cron'
 );
 select case
   when to_regrole('supabase_admin') is not null then skip('Supabase itself opens schema net to the roles of the API', 1)

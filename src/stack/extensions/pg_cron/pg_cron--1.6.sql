@@ -1,5 +1,6 @@
 -- A stand-in for pg_cron where the real one cannot be had: tables and functions with pg_cron's own names and
--- signatures, so that the same migration runs on both. It runs no job itself; the scheduler reads cron.job.
+-- signatures, so that the same migration runs on both. It runs no job itself; the Node scheduler asks which are due
+-- and has them run. A command runs inside a function, so one that needs no transaction around it (vacuum) fails.
 -- Unlike the real one it gives PUBLIC nothing.
 
 create schema cron;
@@ -32,6 +33,12 @@ create table cron.job_run_details (
   return_message text,
   start_time timestamptz,
   end_time timestamptz
+);
+
+-- The last moment each job was started for: what keeps two schedulers from running it twice. Ours, not pg_cron's.
+create table cron.job_starts (
+  jobid bigint primary key references cron.job on delete cascade,
+  due_at timestamptz not null
 );
 
 alter table cron.job enable row level security;
@@ -245,6 +252,192 @@ begin
   if not found then
     raise exception 'Job % does not exist or you don''t own it', alter_job.job_id using errcode = 'undefined_object';
   end if;
+end;
+$$;
+
+-- True when a value is in a field of a schedule that cron._check_schedule has let through. A step after a single
+-- number means nothing, as in pg_cron. Second call: the same answer. Takes no locks.
+create function cron._schedule_field_matches(
+  p_field text,
+  p_value integer,
+  p_min integer,
+  p_names text[] default '{}',
+  p_offset integer default 0
+)
+returns boolean
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  v_item text;
+  v_parts text[];
+  v_low integer;
+  v_high integer;
+  v_step integer;
+begin
+  foreach v_item in array string_to_array(p_field, ',') loop
+    v_parts := regexp_match(v_item, '^(\*|[[:alnum:]]+)(?:-([[:alnum:]]+))?(?:/([0-9]{1,4}))?$');
+    v_step := coalesce(v_parts[3]::integer, 1);
+    if v_parts[1] = '*' then
+      v_low := p_min;
+      v_high := p_value;
+    else
+      v_low := cron._schedule_number(v_parts[1], p_names, p_offset);
+      v_high := coalesce(cron._schedule_number(v_parts[2], p_names, p_offset), v_low);
+    end if;
+    if p_value between v_low and v_high and (p_value - v_low) % v_step = 0 then
+      return true;
+    end if;
+  end loop;
+  return false;
+end;
+$$;
+
+-- True when a schedule of five fields names this minute, read in UTC as pg_cron does. Where both days are given, one
+-- of them is enough; a day field that begins with * asks for nothing. Second call: the same. Takes no locks.
+create function cron._schedule_matches(p_fields text[], p_minute timestamptz)
+returns boolean
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  v_at timestamp := p_minute at time zone 'UTC';
+  v_dow integer := extract(dow from v_at);
+  v_months constant text[] := '{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}';
+  v_days constant text[] := '{sun,mon,tue,wed,thu,fri,sat}';
+  v_dom_matches boolean;
+  v_dow_matches boolean;
+begin
+  if not cron._schedule_field_matches(p_fields[1], extract(minute from v_at)::integer, 0)
+    or not cron._schedule_field_matches(p_fields[2], extract(hour from v_at)::integer, 0)
+    or not cron._schedule_field_matches(p_fields[4], extract(month from v_at)::integer, 1, v_months, 1) then
+    return false;
+  end if;
+  v_dom_matches := case
+    when p_fields[3] = '$' then extract(day from v_at + interval '1 day') = 1
+    else cron._schedule_field_matches(p_fields[3], extract(day from v_at)::integer, 1)
+  end;
+  -- Sunday is 0 and 7.
+  v_dow_matches := cron._schedule_field_matches(p_fields[5], v_dow, 0, v_days, 0)
+    or (v_dow = 0 and p_fields[5] !~ '^\*' and cron._schedule_field_matches(p_fields[5], 7, 0, v_days, 0));
+  if p_fields[3] ~ '^\*' or p_fields[5] ~ '^\*' then
+    return v_dom_matches and v_dow_matches;
+  end if;
+  return v_dom_matches or v_dow_matches;
+end;
+$$;
+
+-- The last moment after p_since, up to p_at, that the schedule names; null when there is none. However many moments
+-- passed meanwhile, it is one: what a stall missed is run once. Second call: the same. Takes no locks.
+create function cron._last_due(p_schedule text, p_at timestamptz, p_since timestamptz)
+returns timestamptz
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  v_schedule text := lower(btrim(p_schedule));
+  v_seconds integer := (regexp_match(v_schedule, '^([0-9]+)\s+seconds?$'))[1];
+  v_fields text[];
+begin
+  if v_seconds is not null then
+    return to_timestamp(floor(extract(epoch from p_at) / v_seconds) * v_seconds);
+  elsif v_schedule = '@reboot' then
+    return pg_catalog.pg_postmaster_start_time();
+  end if;
+  v_fields := regexp_split_to_array(case v_schedule
+    when '@yearly' then '0 0 1 1 *'
+    when '@annually' then '0 0 1 1 *'
+    when '@monthly' then '0 0 1 * *'
+    when '@weekly' then '0 0 * * 0'
+    when '@daily' then '0 0 * * *'
+    when '@midnight' then '0 0 * * *'
+    when '@hourly' then '0 * * * *'
+    else v_schedule
+  end, '\s+');
+  return (
+    select m
+    from generate_series(
+      date_trunc('minute', p_at), date_trunc('minute', p_since) + interval '1 minute', interval '-1 minute'
+    ) as m
+    where cron._schedule_matches(v_fields, m)
+    limit 1
+  );
+end;
+$$;
+
+-- The active jobs of this database that have not been started for their last moment in (p_since, p_at], and that
+-- moment. Without p_since only the minute of p_at counts; what lies more than a day back is left. Second call: the
+-- same, until somebody runs them. Takes no locks.
+create function cron.due_jobs(p_at timestamptz, p_since timestamptz default null)
+returns table (jobid bigint, due_at timestamptz)
+language sql
+stable
+set search_path = ''
+as $$
+  select j.jobid, d.due_at
+  from cron.job j
+  cross join lateral (
+    select cron._last_due(
+      j.schedule, p_at, greatest(coalesce(p_since, p_at - interval '1 minute'), p_at - interval '1 day')
+    ) as due_at
+  ) d
+  left join cron.job_starts s on s.jobid = j.jobid
+  where j.active and j.database = current_database() and d.due_at > coalesce(s.due_at, '-infinity')
+  order by j.jobid;
+$$;
+
+-- Runs the job's command as its user, with that user's search path, and writes down how it went; a failure undoes the
+-- command and nothing else. Answers succeeded or failed; null when it ran for this moment already or is running now.
+-- Second call for the same moment: null. Locks the job (advisory), and whatever the command locks.
+create function cron.run_job(p_jobid bigint, p_due_at timestamptz)
+returns text
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_job cron.job;
+  v_started_at timestamptz := clock_timestamp();
+  v_status text := 'succeeded';
+  v_message text;
+  v_rows bigint;
+begin
+  if not pg_catalog.pg_try_advisory_xact_lock(pg_catalog.hashtextextended('sluice cron job', p_jobid)) then
+    return null;
+  end if;
+  select j.* into v_job from cron.job j where j.jobid = p_jobid and j.active;
+  if not found then
+    return null;
+  end if;
+  insert into cron.job_starts as s (jobid, due_at) values (p_jobid, p_due_at)
+  on conflict (jobid) do update set due_at = excluded.due_at where s.due_at < excluded.due_at;
+  if not found then
+    return null;
+  end if;
+  begin
+    perform set_config('search_path', (select s.reset_val from pg_catalog.pg_settings s where s.name = 'search_path'), true);
+    perform set_config('role', v_job.username, true);
+    execute v_job.command;
+    get diagnostics v_rows = row_count;
+    v_message := v_rows || case when v_rows = 1 then ' row' else ' rows' end;
+    perform set_config('role', 'none', true);
+    perform set_config('search_path', '', true);
+  exception
+    -- A statement timeout is query_canceled, which "others" leaves out.
+    when query_canceled or others then
+      v_status := 'failed';
+      v_message := 'ERROR: ' || sqlerrm;
+  end;
+  insert into cron.job_run_details (
+    jobid, job_pid, database, username, command, status, return_message, start_time, end_time
+  )
+  values (
+    p_jobid, pg_backend_pid(), v_job.database, v_job.username, v_job.command, v_status, v_message, v_started_at,
+    clock_timestamp()
+  );
+  return v_status;
 end;
 $$;
 

@@ -1,5 +1,5 @@
 -- A stand-in for pg_net where the real one cannot be had: tables and functions with pg_net's own names and
--- signatures, so that the same migration runs on both. It sends nothing itself; the scheduler takes what is
+-- signatures, so that the same migration runs on both. It sends nothing itself; the Node scheduler takes what is
 -- queued, sends it and stores the answer. Unlike the real one it gives PUBLIC nothing.
 
 create schema net;
@@ -136,6 +136,55 @@ language sql
 set search_path = ''
 as $$
   select net._queue_request('DELETE', url, params, headers, body, timeout_milliseconds);
+$$;
+
+-- Takes up to p_limit requests off the queue, to be sent now. Second call: the next ones. One that is taken and not
+-- sent, because the sender died, is lost, as in pg_net. Locks the requests; what others are taking is skipped.
+create function net.take_requests(p_limit integer)
+returns table (id bigint, method text, url text, headers jsonb, body bytea, timeout_milliseconds integer)
+language sql
+set search_path = ''
+as $$
+  with taken as materialized (
+    select q.ctid from net.http_request_queue q order by q.id limit p_limit for update skip locked
+  )
+  delete from net.http_request_queue q
+  using taken t
+  where q.ctid = t.ctid
+  returning q.id, q.method::text, q.url, q.headers, q.body, q.timeout_milliseconds;
+$$;
+
+-- Keeps the answer to a request, or why there was none. A second call keeps a second one. Takes no locks.
+create function net.store_response(
+  p_id bigint,
+  p_status_code integer,
+  p_content_type text,
+  p_headers jsonb,
+  p_content text,
+  p_timed_out boolean,
+  p_error_msg text
+)
+returns void
+language sql
+set search_path = ''
+as $$
+  insert into net._http_response (id, status_code, content_type, headers, content, timed_out, error_msg)
+  values (p_id, p_status_code, p_content_type, p_headers, p_content, p_timed_out, p_error_msg);
+$$;
+
+-- Drops answers that are older than pg_net would keep them, and says how many. Second call: 0. Locks the rows.
+create function net.purge_responses(p_older_than interval default '6 hours')
+returns integer
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_purged integer;
+begin
+  delete from net._http_response r where r.created < now() - p_older_than;
+  get diagnostics v_purged = row_count;
+  return v_purged;
+end;
 $$;
 
 revoke all on all tables in schema net from public;

@@ -9,6 +9,8 @@ const REFUSED_IPV4: readonly Block[] = [
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
+  // Public on paper, the host's own agent on Azure.
+  ['168.63.129.16', 32],
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
@@ -93,16 +95,11 @@ export function refusalOfUrl(text: string, allowedHosts: ReadonlySet<string>): s
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'not http or https';
   if (url.username !== '' || url.password !== '') return 'has credentials in it';
   if (allowedHosts.has(url.host) || allowedHosts.has(url.hostname)) return undefined;
-  const host = url.hostname.replace(/^\[|\]$/g, '');
+  // A dot at the end makes a name absolute, and changes nothing else about it.
+  const host = url.hostname.replace(/^\[|\]$|\.$/g, '');
   const looksLikeAddress = host.includes(':') || /^[\d.]+$/.test(host);
   if (looksLikeAddress && isRefusedAddress(host)) return 'a private or special address';
-  if (
-    host === 'localhost' ||
-    host.endsWith('.localhost') ||
-    host.endsWith('.internal') ||
-    host.endsWith('.local')
-  ) {
-    return 'a local name';
-  }
-  return undefined;
+  // A name of one label is found in the searching machine's own domain, if anywhere.
+  const isLocal = !looksLikeAddress && (!host.includes('.') || /\.(localhost|local|internal)$/.test(host));
+  return isLocal ? 'a local name' : undefined;
 }

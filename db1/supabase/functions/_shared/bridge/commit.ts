@@ -30,6 +30,10 @@ export async function commitToLedger(deliveries: readonly Delivery[], context: C
 
 async function commitSet(deliveries: Delivery[], ledger: Ledger, context: CommitContext): Promise<void> {
   const breaker = context.breakerOf(LEDGER);
+  if (breaker.openUntilMs > 0) {
+    for (const delivery of deliveries) delivery.end('outage', 'ledger unavailable');
+    return;
+  }
   try {
     const outcomes = await ledger.finalizeBatch(deliveries.map((delivery) => delivery.payload));
     breaker.succeeded();
@@ -43,7 +47,7 @@ async function commitSet(deliveries: Delivery[], ledger: Ledger, context: Commit
       context.log.warn('the ledger is unavailable', { messages: deliveries.length, cause: error });
       for (const delivery of deliveries) delivery.end('outage', 'ledger unavailable');
     } else if (deliveries.length === 1) {
-      for (const delivery of deliveries) endFailed(delivery, error);
+      for (const delivery of deliveries) endFailed(delivery, error, breaker);
     } else {
       const half = deliveries.length >> 1;
       await commitSet(deliveries.slice(0, half), ledger, context);
@@ -65,10 +69,10 @@ async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitCont
   } catch (error) {
     if (isOutage(error)) {
       breaker.outage();
-      context.log.warn('the ledger is unavailable', { msg_id: delivery.msgId, cause: error });
+      context.log.warn('the ledger is unavailable', { ...delivery.names, cause: error });
       delivery.end('outage', 'ledger unavailable');
     } else {
-      endFailed(delivery, error);
+      endFailed(delivery, error, breaker);
     }
   }
 }
@@ -78,8 +82,15 @@ function isOutage(error: unknown): boolean {
   return code === 'database_unavailable';
 }
 
-/** Data the ledger refuses is refused for ever (classes 22, 23 and our own); anything else may be mended and is retried. */
-function endFailed(delivery: Delivery, error: unknown): void {
+/**
+ * Data the ledger refuses is refused for ever (classes 22, 23 and our own); anything else may be mended and is retried.
+ * A lock or a timeout can be the message's doing; where it meets one message after another, it is the ledger's.
+ */
+function endFailed(delivery: Delivery, error: unknown, breaker: Breaker): void {
+  if (toDoorError(error).kind.code === 'busy' && breaker.failed()) {
+    delivery.end('outage', 'ledger busy');
+    return;
+  }
   const { code, message } = error as { code?: unknown; message?: unknown };
   const reason = `${String(code ?? 'error')}: ${String(message ?? error)}`.slice(0, 500);
   const isPermanent = typeof code === 'string' && /^(22|23|SL)/.test(code);

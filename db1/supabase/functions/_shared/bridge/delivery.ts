@@ -55,6 +55,15 @@ export class Delivery {
     return this.#config;
   }
 
+  /** What every line about it says, so that one claim can be followed through the log. */
+  get names(): { msg_id: number; pool_id: string | null; claim_id: string | null } {
+    return {
+      msg_id: this.msgId,
+      pool_id: this.#payload?.pool_id ?? null,
+      claim_id: this.#payload?.claim_id ?? null,
+    };
+  }
+
   get idempotencyKey(): string {
     return identityOf(this.payload);
   }
@@ -106,14 +115,7 @@ export class Delivery {
   report(log: Log, outcome: string): void {
     const routine = outcome === 'committed' || outcome === 'gone';
     if (routine && !log.debugEnabled) return;
-    const fields = {
-      msg_id: this.msgId,
-      read_ct: this.readCt,
-      pool_id: this.#payload?.pool_id ?? null,
-      claim_id: this.#payload?.claim_id ?? null,
-      outcome,
-      reason: this.#reason,
-    };
+    const fields = { ...this.names, read_ct: this.readCt, outcome, reason: this.#reason };
     if (routine) log.debug('delivery', fields);
     else if (outcome === 'dead_letter' || outcome === 'lost_lease') log.warn('delivery', fields);
     else log.info('delivery', fields);

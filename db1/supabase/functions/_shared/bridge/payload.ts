@@ -19,12 +19,26 @@ export function readPayload(message: unknown): Payload | string {
   if (!isId(user_id)) return 'malformed: user_id';
   if (claim_id != null && (typeof claim_id !== 'string' || !UUID.test(claim_id)))
     return 'malformed: claim_id';
-  if (JSON.stringify(message).length > MAX_PAYLOAD_CHARS) return 'malformed: too large';
+  const size = sizeOf(message);
+  if (size === undefined) return 'malformed: nested too deeply';
+  if (size > MAX_PAYLOAD_CHARS) return 'malformed: too large';
   return message as Payload;
 }
 
+/** Undefined where the message cannot be written as JSON again: it can be read at depths that overflow the writer's stack. */
+function sizeOf(message: object): number | undefined {
+  try {
+    return JSON.stringify(message).length;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** Characters as the database counts them: one outside the basic plane is one, not two. */
 function isId(value: unknown): value is string {
-  return typeof value === 'string' && value.length >= 1 && value.length <= MAX_ID_CHARS;
+  if (typeof value !== 'string' || value === '' || value.length > 2 * MAX_ID_CHARS) return false;
+  return value.length <= MAX_ID_CHARS || [...value].length <= MAX_ID_CHARS;
 }
 
 /** The identity of what is carried: the claim, or the slot for a message that was put on the queue by hand. */

@@ -75,7 +75,7 @@ async function ask(delivery: Delivery, url: string, context: CommitContext): Pro
   } catch (error) {
     if (context.signal.aborted) return 'outage';
     breaker.outage();
-    context.log.warn('a webhook is unavailable', { msg_id: delivery.msgId, url, cause: error });
+    context.log.warn('a webhook is unavailable', { ...delivery.names, url, cause: error });
     return 'outage';
   }
 }
@@ -91,11 +91,14 @@ async function each(
   work: (delivery: Delivery) => Promise<void>,
 ): Promise<void> {
   const waiting = deliveries.values();
+  const failures: unknown[] = [];
   const lane = async (): Promise<void> => {
     for (const delivery of waiting) {
-      if (signal.aborted) return;
-      await work(delivery);
+      if (signal.aborted || failures.length > 0) return;
+      await work(delivery).catch((error: unknown) => failures.push(error));
     }
   };
+  // Every lane has come to its end when this throws: none goes on calling webhooks for a step that has failed.
   await Promise.all(Array.from({ length: Math.min(CALLS_AT_ONCE, deliveries.length) }, lane));
+  if (failures.length > 0) throw failures[0];
 }

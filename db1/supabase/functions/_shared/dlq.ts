@@ -1,0 +1,228 @@
+// The dead letters' door: list, show, replay, discard. The Edge Function admin-dlq and Node's admin API are these routes
+// behind their own authentication. Every answer about ids is one result per id, never a count.
+
+import type { CallFunction } from './bridge/databases.ts';
+import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson } from './door.ts';
+import { DoorError } from './errors.ts';
+import { check, type FromSchema, type Schema, SchemaError } from './schema.ts';
+
+/** A row of public.dlq_list. */
+export interface DeadLetter {
+  readonly msg_id: number;
+  readonly pool_id: string | null;
+  readonly claim_id: string | null;
+  readonly resource_id: string | null;
+  readonly user_id: string | null;
+  readonly reason: string;
+  readonly final_read_ct: string | null;
+  readonly original_msg_id: string | null;
+  readonly dead_since: string;
+  readonly claim_state: string | null;
+  readonly message: unknown;
+}
+
+/** A row of public.dlq_replay and public.dlq_discard. */
+export interface DlqResult {
+  readonly msg_id: number;
+  readonly outcome: string;
+}
+
+/** What is left out does not filter. */
+export interface DlqFilter {
+  readonly pool_id?: string;
+  /** The beginning of the reason. */
+  readonly reason?: string;
+  readonly older_than_sec?: number;
+  readonly msg_ids?: readonly number[];
+  /** The last msg_id of the page before. */
+  readonly after?: number;
+  readonly limit?: number;
+}
+
+export interface DlqAction {
+  readonly msgIds: readonly number[];
+  readonly actor: string;
+  readonly reason: string | null;
+  readonly dryRun: boolean;
+}
+
+export interface DlqStore {
+  list(filter: DlqFilter): Promise<DeadLetter[]>;
+  replay(action: DlqAction): Promise<DlqResult[]>;
+  discard(action: DlqAction): Promise<DlqResult[]>;
+}
+
+export interface DlqPorts extends DlqStore {
+  /** Throws a DoorError where the caller may not do this; else the name for the audit log of a caller who gives none. */
+  authorize(request: DoorRequest): string | Promise<string>;
+}
+
+/** A request whose adapter also hands on the raw query, without its question mark. */
+export interface DlqRequest extends DoorRequest {
+  readonly query?: string;
+}
+
+/** A route whose bodies may be larger than those of the public doors: the adapter reads at most this much. */
+export interface DlqRoute extends Route {
+  readonly maxBodyBytes: number;
+  handle(request: DlqRequest, parameter: string): Promise<DoorResponse>;
+}
+
+export const DLQ_MAX_BODY_BYTES = 64 * 1024;
+/** One action is one transaction that holds the lock of each letter: bounded, so that it stays short. */
+export const DLQ_MAX_MSG_IDS = 1_000;
+export const DLQ_DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+const MAX_TEXT_CHARS = 500;
+
+const MSG_ID = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER } as const satisfies Schema;
+
+export const DLQ_BODY = {
+  type: 'object',
+  properties: {
+    msg_ids: { type: 'array', items: MSG_ID, minItems: 1, maxItems: DLQ_MAX_MSG_IDS },
+    reason: {
+      type: 'string',
+      minLength: 1,
+      maxLength: MAX_TEXT_CHARS,
+      description: 'Why, for the audit log.',
+    },
+    dry_run: { type: 'boolean', description: 'Says what would be done and changes nothing.' },
+  },
+  required: ['msg_ids'],
+  additionalProperties: false,
+} as const satisfies Schema;
+
+export const DLQ_QUERY = {
+  type: 'object',
+  properties: {
+    pool_id: { type: 'string', minLength: 1, maxLength: 200 },
+    reason: { type: 'string', minLength: 1, maxLength: MAX_TEXT_CHARS },
+    // A century: far beyond any letter, and well within an interval.
+    older_than_sec: { type: 'integer', minimum: 0, maximum: 3_155_760_000 },
+    after: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+    limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
+  },
+  additionalProperties: false,
+} as const satisfies Schema;
+
+/** The store on top of the SQL functions, for any runtime that can call one. */
+export function createDlqStore(call: CallFunction): DlqStore {
+  const act = (functionName: string) => (action: DlqAction) =>
+    call<DlqResult>(functionName, {
+      p_msg_ids: action.msgIds,
+      p_actor: action.actor,
+      p_reason: action.reason,
+      p_dry_run: action.dryRun,
+    });
+  return {
+    list: (filter) =>
+      call<DeadLetter>('dlq_list', {
+        p_pool_id: filter.pool_id ?? null,
+        p_reason: filter.reason ?? null,
+        p_older_than: filter.older_than_sec === undefined ? null : `${filter.older_than_sec} seconds`,
+        p_msg_ids: filter.msg_ids ?? null,
+        p_after: filter.after ?? 0,
+        p_limit: filter.limit ?? DLQ_DEFAULT_LIMIT,
+      }),
+    replay: act('dlq_replay'),
+    discard: act('dlq_discard'),
+  };
+}
+
+export class DlqDoor {
+  readonly #ports: DlqPorts;
+
+  constructor(ports: DlqPorts) {
+    this.#ports = ports;
+  }
+
+  /** The order matters: "replay" and "discard" are no message ids. */
+  routes(prefix: string): DlqRoute[] {
+    const route = (method: string, path: string, handle: DlqRoute['handle']): DlqRoute => ({
+      method,
+      path,
+      maxBodyBytes: DLQ_MAX_BODY_BYTES,
+      handle,
+    });
+    return [
+      route('GET', prefix, (request) => this.#list(request)),
+      route('POST', `${prefix}/replay`, (request) =>
+        this.#act(request, (action) => this.#ports.replay(action)),
+      ),
+      route('POST', `${prefix}/discard`, (request) =>
+        this.#act(request, (action) => this.#ports.discard(action)),
+      ),
+      route('GET', `${prefix}/:msg_id`, (request, id) => this.#show(request, id)),
+    ];
+  }
+
+  async #list(request: DlqRequest): Promise<DoorResponse> {
+    await this.#ports.authorize(request);
+    return jsonResponse(200, { messages: await this.#ports.list(filterOf(request.query ?? '')) });
+  }
+
+  async #show(request: DlqRequest, id: string): Promise<DoorResponse> {
+    await this.#ports.authorize(request);
+    const msgId = checked(MSG_ID, number(id), 'msg_id');
+    const [letter] = await this.#ports.list({ msg_ids: [msgId], limit: 1 });
+    if (letter === undefined) throw new DoorError('not_found', 'There is no dead letter with this id.');
+    return jsonResponse(200, letter);
+  }
+
+  async #act(request: DlqRequest, action: DlqStore['replay']): Promise<DoorResponse> {
+    const caller = await this.#ports.authorize(request);
+    const actor = actorOf(request) ?? caller;
+    const body = readJson(request, DLQ_BODY);
+    const results = await action({
+      msgIds: body.msg_ids,
+      actor,
+      reason: body.reason ?? null,
+      dryRun: body.dry_run ?? false,
+    });
+    return jsonResponse(200, { results });
+  }
+}
+
+const OPERATOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?$/;
+
+/** Who the caller says to be. It is a note for the audit log, not a right: the key has opened the door already. */
+function actorOf(request: DoorRequest): string | undefined {
+  const name = request.headers['x-operator'];
+  if (name === undefined) return undefined;
+  if (typeof name === 'string' && OPERATOR.test(name)) return name;
+  throw new DoorError('invalid_input', 'X-Operator must be 1 to 200 printable ASCII characters.');
+}
+
+const NUMBERS: ReadonlySet<string> = new Set(['older_than_sec', 'after', 'limit']);
+
+/** Digits as the number they spell; anything else stays text, which the schema refuses. */
+function number(text: string): number | string {
+  return /^[0-9]{1,16}$/.test(text) ? Number(text) : text;
+}
+
+function filterOf(query: string): DlqFilter {
+  // Without a prototype, so that __proto__ is one more unknown name.
+  const values: Record<string, string | number> = Object.create(null);
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (Object.hasOwn(values, name)) throw new DoorError('invalid_input', 'A filter is given twice.');
+    // Postgres has no NUL in text.
+    if (value.includes('\0')) throw new DoorError('invalid_input', 'A filter holds a NUL character.');
+    // A filter left empty, as in "?pool_id=&limit=10", does not filter.
+    if (value !== '') values[name] = NUMBERS.has(name) ? number(value) : value;
+  }
+  return checked(DLQ_QUERY, values, 'the query');
+}
+
+function checked<S extends Schema>(
+  schema: S,
+  value: Parameters<typeof check>[1],
+  name: string,
+): FromSchema<S> {
+  try {
+    return check(schema, value, name);
+  } catch (error) {
+    if (error instanceof SchemaError) throw new DoorError('invalid_input', error.message);
+    throw error;
+  }
+}

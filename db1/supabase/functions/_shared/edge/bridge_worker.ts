@@ -1,0 +1,61 @@
+// The bridge as a door: one call carries what waits on the queue, for as long as one call may take.
+
+import { Bridge } from '../bridge/bridge.ts';
+import type { BridgePorts } from '../bridge/ports.ts';
+import { type DoorRequest, jsonResponse } from '../door.ts';
+import type { EdgeRoute } from './handler.ts';
+
+/** The smallest limit of the platforms is 150 s; the guard leaves room to finish what is held. */
+const GUARD_MS = 50_000;
+/** Longer than the guard and three calls of 10 s after it, so that no second worker takes what this one still holds. */
+const LEASE_SEC = 90;
+const BATCH_SIZE = 100;
+/** Nothing is read from it; the cron job sends `{}`. */
+const MAX_BODY_BYTES = 64 * 1024;
+
+export interface BridgeWorkerPorts extends BridgePorts {
+  /** Throws a DoorError where the caller may not do this. */
+  authorize(request: DoorRequest): string | Promise<string>;
+}
+
+export interface Drained {
+  /** "idle" where there was nothing to take. */
+  readonly status: 'idle' | 'ok';
+  /** Committed. */
+  readonly processed: number;
+  /** Sent to the dead letters. */
+  readonly dlq: number;
+  /** Taken. What is neither of the two is retried, or was handed back. */
+  readonly total: number;
+}
+
+export function bridgeWorkerRoute(path: string, ports: BridgeWorkerPorts): EdgeRoute {
+  return {
+    method: 'POST',
+    path,
+    maxBodyBytes: MAX_BODY_BYTES,
+    async handle(request) {
+      await ports.authorize(request);
+      // A new bridge each time: what an earlier call learnt about an outage must not make this one sit still.
+      const bridge = new Bridge(ports, { batchSize: BATCH_SIZE, leaseSec: LEASE_SEC });
+      const drained = await drain(bridge, AbortSignal.timeout(GUARD_MS));
+      ports.log.info('drained', { request_id: request.requestId, ...drained });
+      return jsonResponse(200, drained);
+    },
+  };
+}
+
+/** Steps until there is nothing to take. After the signal a step hands back what it has not decided. */
+export async function drain(bridge: Pick<Bridge, 'step'>, signal: AbortSignal): Promise<Drained> {
+  let processed = 0;
+  let dlq = 0;
+  let total = 0;
+  while (!signal.aborted) {
+    const report = await bridge.step(signal);
+    if (report.total === 0) break;
+    processed += report.outcomes.committed ?? 0;
+    dlq += report.outcomes.dead_letter ?? 0;
+    total += report.total;
+  }
+  return { status: total === 0 ? 'idle' : 'ok', processed, dlq, total };
+}

@@ -1,0 +1,86 @@
+// A Door behind a Web `Request`: what src/server/http.ts is for Node.
+
+import { Door, type DoorResponse, MAX_BODY_BYTES, type Match, type Route, refuse } from '../door.ts';
+import type { Log } from '../ports.ts';
+
+/** A route may take larger bodies than the public doors do. */
+export type EdgeRoute = Route & { readonly maxBodyBytes?: number };
+
+const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+const NO_BODY = new Uint8Array(0);
+
+export function createHandler(
+  routes: readonly EdgeRoute[],
+  log: Log,
+): (request: Request) => Promise<Response> {
+  const door = new Door(routes, log);
+  return async (request) => {
+    const given = request.headers.get('x-request-id') ?? '';
+    const requestId = SANE_REQUEST_ID.test(given) ? given : crypto.randomUUID();
+    return toResponse(await answer(door, request, requestId, log), requestId);
+  };
+}
+
+async function answer(door: Door, request: Request, requestId: string, log: Log): Promise<DoorResponse> {
+  const { method } = request;
+  const { path, query } = splitUrl(request.url);
+  const match = door.find(method, path);
+  let body: Uint8Array | undefined;
+  try {
+    body = await readBody(request, bodyLimit(match));
+  } catch (error) {
+    log.info('the body broke off', { request_id: requestId, method, path, cause: error });
+    return refuse('bad_request', requestId);
+  }
+  if (body === undefined) return refuse('too_large', requestId);
+  const headers = Object.fromEntries(request.headers);
+  const asked = { method, path, query, headers, body, requestId };
+  return door.handle(match, asked);
+}
+
+/** As it was sent: `new URL` would resolve dots and their escapes, and make one path of several spellings. */
+function splitUrl(url: string): { path: string; query: string } {
+  const [address = ''] = url.split('#', 1);
+  const start = address.indexOf('/', address.indexOf('://') + 3);
+  const question = address.indexOf('?');
+  const end = question < 0 ? address.length : question;
+  return { path: start < 0 ? '/' : address.slice(start, end), query: address.slice(end + 1) };
+}
+
+/** A request that is refused anyway has no body worth reading. */
+function bodyLimit(match: Match): number {
+  if (match.refusal !== undefined) return Number.POSITIVE_INFINITY;
+  const { maxBodyBytes }: EdgeRoute = match.route;
+  return maxBodyBytes ?? MAX_BODY_BYTES;
+}
+
+/** Undefined where there is more than the limit; counted while it streams in, whatever its length was said to be. */
+async function readBody(request: Request, maxBytes: number): Promise<Uint8Array | undefined> {
+  if (request.body === null) return NO_BODY;
+  const reader = request.body.getReader();
+  if (maxBytes === Number.POSITIVE_INFINITY) {
+    await reader.cancel();
+    return NO_BODY;
+  }
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    length += next.value.length;
+    if (length > maxBytes) {
+      await reader.cancel();
+      return undefined;
+    }
+    chunks.push(next.value);
+  }
+  const body = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, at);
+    at += chunk.length;
+  }
+  return body;
+}
+
+function toResponse({ status, headers, body }: DoorResponse, requestId: string): Response {
+  return new Response(body, { status, headers: { ...headers, 'x-request-id': requestId } });
+}

@@ -1,0 +1,79 @@
+// SQL functions over PostgREST. supabase-js never throws: a refusal, an outage and an answer all come back as values, and
+// one that is not looked at is a sold slot sold again.
+
+import type { CallFunction } from '../bridge/databases.ts';
+
+/** What we use of a supabase-js client. */
+export interface RpcClient {
+  rpc(functionName: string, args: Record<string, unknown>): PromiseLike<RpcAnswer>;
+}
+
+interface RpcAnswer {
+  readonly data: unknown;
+  readonly error: { readonly message: string; readonly code?: string } | null;
+  /** 0 where nobody answered. */
+  readonly status: number;
+}
+
+/** One call may take this long; a step makes about three of them after its signal, and its lease outlasts them. */
+const CALL_TIMEOUT_MS = 10_000;
+
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+const CONNECTION_FAILURE = '08006';
+const CONNECTION_REJECTED = '08004';
+const NO_CONNECTION = '08001';
+
+export class RpcError extends Error {
+  override readonly name = 'RpcError';
+  /** The SQLSTATE, or PostgREST's own code where it refused before the database was asked. */
+  readonly code: string;
+
+  constructor(message: string, code: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+/** An answer without a SQLSTATE comes from what stands before the database: then its HTTP status says what is wrong. */
+function codeOf(code: string, status: number): string {
+  if (SQLSTATE.test(code)) return code;
+  if (status === 0 || status === 429 || status >= 502) return CONNECTION_FAILURE;
+  // A key that is not taken says nothing about the messages: they wait until it is put right.
+  if (status === 401) return CONNECTION_REJECTED;
+  return code;
+}
+
+/** The client is made at the first call, and kept. */
+export function callOver(createClient: () => RpcClient): CallFunction {
+  let client: RpcClient | undefined;
+  return async <Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]> => {
+    client ??= make(createClient);
+    const { data, error, status } = await client.rpc(functionName, args);
+    if (error === null) return toRows(functionName, data) as Row[];
+    throw new RpcError(
+      `${functionName}: ${error.message} (status ${status})`,
+      codeOf(error.code ?? '', status),
+    );
+  };
+}
+
+/** A database whose address or key is not set is one that cannot be reached: nothing is wrong with the messages. */
+function make(createClient: () => RpcClient): RpcClient {
+  try {
+    return createClient();
+  } catch (error) {
+    throw new RpcError('no client for this database: is its address set?', NO_CONNECTION, error);
+  }
+}
+
+/** PostgREST answers rows as objects, scalars bare; what is not a row becomes one with a column of the function's name. */
+function toRows(functionName: string, data: unknown): unknown[] {
+  if (!Array.isArray(data)) return [{ [functionName]: data }];
+  return data.map((item) => (typeof item === 'object' && item !== null ? item : { [functionName]: item }));
+}
+
+/** A `fetch` that gives up: without it a database that went silent would hold a worker for ever. */
+export function timedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
+  return fetch(input, { ...init, signal: init.signal ? AbortSignal.any([init.signal, timeout]) : timeout });
+}

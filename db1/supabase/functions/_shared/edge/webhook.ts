@@ -1,0 +1,74 @@
+// Calls to the webhooks of pools with `fetch`. The name is resolved and judged just before the call. Unlike on Node, the
+// connection resolves it once more: a name that changes its answer in between is not caught here.
+
+import { isRefusedAddress, refusalOfUrl } from '../bridge/address.ts';
+import type { Webhook } from '../bridge/ports.ts';
+
+/** Resolves to the addresses of a name; rejects as Deno.resolveDns does. */
+export type ResolveDns = (name: string, type: 'A' | 'AAAA') => Promise<string[]>;
+
+/** A webhook that takes longer is down, as far as a queue is concerned. */
+const TIMEOUT_MS = 10_000;
+
+const NOT_PERMITTED: ReadonlySet<string> = new Set(['NotCapable', 'PermissionDenied', 'NotSupported']);
+
+/** The operator's list: hosts with commas between. */
+export function readAllowedHosts(list: string | undefined): ReadonlySet<string> {
+  const hosts = (list ?? '').split(',').map((host) => host.trim().toLowerCase());
+  return new Set(hosts.filter((host) => host !== ''));
+}
+
+export function createEdgeWebhook(
+  allowedHosts: ReadonlySet<string>,
+  resolveDns: ResolveDns | undefined,
+): Webhook {
+  return {
+    async post(target, payload, idempotencyKey, signal) {
+      const refusal = refusalOfUrl(target, allowedHosts);
+      if (refusal !== undefined) throw new Error(`the webhook's URL is ${refusal}`);
+      const url = new URL(target);
+      const isAllowed = allowedHosts.has(url.host) || allowedHosts.has(url.hostname);
+      if (!isAllowed && resolveDns !== undefined) await refusePrivateName(url.hostname, resolveDns);
+      const response = await fetch(url, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { 'content-type': 'application/json', 'x-idempotency-key': idempotencyKey },
+        body: JSON.stringify(payload),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      });
+      // The status is all we need.
+      await response.body?.cancel();
+      return response.status;
+    },
+  };
+}
+
+async function refusePrivateName(hostname: string, resolveDns: ResolveDns): Promise<void> {
+  // An address needs no resolving, and has been judged with the URL.
+  if (hostname.startsWith('[') || /^[\d.]+$/.test(hostname)) return;
+  const answers = await Promise.all([
+    addressesOf(hostname, 'A', resolveDns),
+    addressesOf(hostname, 'AAAA', resolveDns),
+  ]);
+  // Where the platform does not let us ask, its own network rules are what is left.
+  if (answers.includes(undefined)) return;
+  const addresses = answers.flatMap((some) => some ?? []);
+  if (addresses.length === 0) throw new Error(`${hostname} has no address`);
+  if (addresses.some(isRefusedAddress)) throw new Error(`${hostname} is at a private or special address`);
+}
+
+/** Undefined where we may not ask. */
+async function addressesOf(
+  name: string,
+  type: 'A' | 'AAAA',
+  resolveDns: ResolveDns,
+): Promise<string[] | undefined> {
+  try {
+    return await resolveDns(name, type);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    if (error.name === 'NotFound') return [];
+    if (NOT_PERMITTED.has(error.name)) return undefined;
+    throw error;
+  }
+}

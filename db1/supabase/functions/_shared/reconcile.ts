@@ -1,0 +1,197 @@
+// Compares the intake with the ledger, slot by slot. Both move while they are read, so what looks wrong is looked at again,
+// and only what is still wrong in the same way is a difference.
+
+/** A row of public.reconcile_claims. */
+export interface SlotRow {
+  readonly slot_id: string;
+  readonly pool_id: string;
+  /** Null for a slot that was taken out of the inventory while a claim held it. */
+  readonly slot_status: string | null;
+  readonly claim_id: string | null;
+  readonly user_id: string | null;
+  readonly claim_state: string | null;
+  /** On the queue or in the dead letters, as the claim's state says. */
+  readonly has_message: boolean;
+  /** False for pools that commit elsewhere. */
+  readonly expects_ticket: boolean;
+  readonly held_by_hand: boolean;
+}
+
+/** A row of public.tickets_page. */
+export interface TicketRow {
+  readonly slot_id: string;
+  readonly pool_id: string;
+  readonly user_id: string;
+  readonly claim_id: string;
+}
+
+/** A row of public.reconcile_messages. */
+export interface EndedMessageRow {
+  readonly msg_id: number;
+  readonly slot_id: string;
+  readonly pool_id: string;
+  readonly claim_id: string;
+  readonly claim_state: string;
+}
+
+export type DifferenceKind =
+  | 'ticket_without_claim'
+  | 'ticket_of_another_claim'
+  | 'ticket_on_sale'
+  | 'claim_without_ticket'
+  | 'claim_without_message'
+  | 'message_of_ended_claim'
+  | 'slot_status';
+
+export interface Difference {
+  readonly kind: DifferenceKind;
+  readonly slot_id: string;
+  readonly pool_id: string;
+  readonly detail: string;
+  readonly ticket: { readonly claim_id: string; readonly user_id: string } | null;
+}
+
+export interface ReconcilePorts {
+  slots(after: string | null, limit: number): Promise<SlotRow[]>;
+  tickets(after: string | null, limit: number): Promise<TicketRow[]>;
+  slotsById(slotIds: string[]): Promise<SlotRow[]>;
+  ticketsById(slotIds: string[]): Promise<TicketRow[]>;
+  endedMessages(after: number, limit: number): Promise<EndedMessageRow[]>;
+  /** How many slots have been compared so far. */
+  onProgress(compared: number): void;
+}
+
+export const PAGE_ROWS = 1_000;
+
+/** What is wrong with one slot, given what both sides say about it. Pure. */
+export function compareSlot(slot: SlotRow | undefined, ticket: TicketRow | undefined): Difference[] {
+  if (slot === undefined) {
+    return ticket === undefined
+      ? []
+      : [difference('ticket_without_claim', ticket, ticket, 'the intake has no such slot')];
+  }
+  const ofTicket = ticket === undefined ? undefined : compareTicket(slot, ticket);
+  // The repair of the claim puts the slot right, too.
+  if (ofTicket !== undefined) return [ofTicket];
+  const found: Difference[] = [];
+  const { claim_state, slot_status } = slot;
+  if (claim_state === 'committed' && ticket === undefined && slot.expects_ticket)
+    found.push(difference('claim_without_ticket', slot, ticket, `claim ${slot.claim_id} is committed`));
+  if (claim_state !== null && claim_state !== 'committed' && !slot.has_message && ticket === undefined)
+    found.push(difference('claim_without_message', slot, ticket, `claim ${slot.claim_id} is ${claim_state}`));
+  const expected = statusOf(slot);
+  if (slot_status !== null && slot_status !== expected)
+    found.push(difference('slot_status', slot, ticket, `${slot_status} instead of ${expected}`));
+  return found;
+}
+
+function compareTicket(slot: SlotRow, ticket: TicketRow): Difference | undefined {
+  const { claim_id, user_id, claim_state, slot_status } = slot;
+  if (claim_id === null) {
+    return slot_status === 'AVAILABLE'
+      ? difference('ticket_on_sale', slot, ticket, 'sold in the ledger, on sale in the intake')
+      : difference('ticket_without_claim', slot, ticket, `no live claim, and the slot is ${slot_status}`);
+  }
+  if (claim_id !== ticket.claim_id || user_id !== ticket.user_id) {
+    const detail = `ticket of claim ${ticket.claim_id}, live claim ${claim_id}`;
+    return difference('ticket_of_another_claim', slot, ticket, detail);
+  }
+  // Committed there and not yet here, with its message still on the queue, is a claim on its way.
+  const isOnItsWay = slot.has_message && claim_state !== 'dead_letter';
+  if (claim_state === 'committed' || isOnItsWay) return undefined;
+  return difference('ticket_without_claim', slot, ticket, `claim ${claim_id} is ${claim_state}`);
+}
+
+function statusOf({ claim_state, held_by_hand }: SlotRow): string {
+  if (claim_state === 'committed') return 'CONSUMED';
+  return claim_state !== null || held_by_hand ? 'RESERVED' : 'AVAILABLE';
+}
+
+function difference(
+  kind: DifferenceKind,
+  { slot_id, pool_id }: { slot_id: string; pool_id: string },
+  ticket: TicketRow | undefined,
+  detail: string,
+): Difference {
+  return {
+    kind,
+    slot_id,
+    pool_id,
+    detail,
+    ticket: ticket === undefined ? null : { claim_id: ticket.claim_id, user_id: ticket.user_id },
+  };
+}
+
+/** Every difference that two looks agree on. */
+export async function findDifferences(ports: ReconcilePorts): Promise<Difference[]> {
+  const confirmed: Difference[] = [];
+  let suspects: Difference[] = [];
+  const tickets = pages((after: TicketRow | undefined) => ports.tickets(after?.slot_id ?? null, PAGE_ROWS));
+  const slots = pages((after: SlotRow | undefined) => ports.slots(after?.slot_id ?? null, PAGE_ROWS));
+  let ticket = (await tickets.next()).value;
+  let compared = 0;
+  for await (const slot of slots) {
+    // Both come in the order of their ids, which for lower-case hexadecimal is the order of the text.
+    for (; ticket && ticket.slot_id < slot.slot_id; ticket = (await tickets.next()).value)
+      suspects.push(...compareSlot(undefined, ticket));
+    const own = ticket?.slot_id === slot.slot_id ? ticket : undefined;
+    suspects.push(...compareSlot(slot, own || undefined));
+    if (own) ticket = (await tickets.next()).value;
+    if (++compared % PAGE_ROWS === 0) ports.onProgress(compared);
+    if (suspects.length >= PAGE_ROWS) {
+      confirmed.push(...(await lookAgain(suspects, ports)));
+      suspects = [];
+    }
+  }
+  for (; ticket; ticket = (await tickets.next()).value) suspects.push(...compareSlot(undefined, ticket));
+  ports.onProgress(compared);
+  confirmed.push(...(await lookAgain(suspects, ports)), ...(await endedMessages(ports)));
+  return confirmed;
+}
+
+async function lookAgain(suspects: Difference[], ports: ReconcilePorts): Promise<Difference[]> {
+  const again: Difference[] = [];
+  for (let at = 0; at < suspects.length; at += PAGE_ROWS) {
+    const some = suspects.slice(at, at + PAGE_ROWS);
+    const ids = [...new Set(some.map((suspect) => suspect.slot_id))];
+    // The intake first: a claim that is committed by then has its ticket by the time the ledger is asked.
+    const slots = new Map((await ports.slotsById(ids)).map((slot) => [slot.slot_id, slot]));
+    const tickets = new Map((await ports.ticketsById(ids)).map((ticket) => [ticket.slot_id, ticket]));
+    const now = ids.flatMap((id) => compareSlot(slots.get(id), tickets.get(id)));
+    again.push(...now.filter((found) => some.some((suspect) => isSame(suspect, found))));
+  }
+  return again;
+}
+
+function isSame(one: Difference, other: Difference): boolean {
+  return one.kind === other.kind && one.slot_id === other.slot_id && one.detail === other.detail;
+}
+
+async function endedMessages(ports: ReconcilePorts): Promise<Difference[]> {
+  const found: Difference[] = [];
+  for await (const row of pages((after: EndedMessageRow | undefined) =>
+    ports.endedMessages(after?.msg_id ?? 0, PAGE_ROWS),
+  )) {
+    const [again] = await ports.endedMessages(row.msg_id - 1, 1);
+    if (again?.msg_id === row.msg_id)
+      found.push(
+        difference(
+          'message_of_ended_claim',
+          row,
+          undefined,
+          `message ${row.msg_id}, claim ${row.claim_state}`,
+        ),
+      );
+  }
+  return found;
+}
+
+async function* pages<Row>(read: (after: Row | undefined) => Promise<Row[]>): AsyncGenerator<Row, undefined> {
+  let after: Row | undefined;
+  for (;;) {
+    const page = await read(after);
+    yield* page;
+    if (page.length < PAGE_ROWS) return undefined;
+    after = page.at(-1);
+  }
+}

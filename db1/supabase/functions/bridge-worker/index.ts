@@ -1,0 +1,34 @@
+// Carries what waits on DB1's queue to DB2 or to the dead letters. POST, with the service role key as bearer.
+
+import { createClient } from 'jsr:@supabase/supabase-js@2';
+import { createIntake, createLedger } from '../_shared/bridge/databases.ts';
+import { requireKey } from '../_shared/edge/auth.ts';
+import { bridgeWorkerRoute } from '../_shared/edge/bridge_worker.ts';
+import { createHandler } from '../_shared/edge/handler.ts';
+import { createEdgeLog } from '../_shared/edge/log.ts';
+import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
+import { createEdgeWebhook, readAllowedHosts } from '../_shared/edge/webhook.ts';
+
+const env = (name: string): string | undefined => Deno.env.get(name);
+const log = createEdgeLog(env('SLUICE_LOG'), console.error);
+
+/** Made when first needed and never torn down; a bridge of webhooks alone needs no DB2. */
+const clientFor = (side: 'DB1' | 'DB2') => (): RpcClient =>
+  createClient(env(`${side}_SUPABASE_URL`) ?? '', env(`${side}_SUPABASE_SERVICE_ROLE_KEY`) ?? '', {
+    auth: { persistSession: false, autoRefreshToken: false },
+    global: { fetch: timedFetch },
+  });
+
+const ledger = createLedger(callOver(clientFor('DB2')));
+
+const route = bridgeWorkerRoute('/bridge-worker', {
+  authorize: requireKey(env('DB1_SUPABASE_SERVICE_ROLE_KEY')),
+  intake: createIntake(callOver(clientFor('DB1'))),
+  ledger: () => ledger,
+  webhook: createEdgeWebhook(readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')), Deno.resolveDns),
+  log,
+  now: Date.now,
+  random: Math.random,
+});
+
+Deno.serve(createHandler([route], log));

@@ -1,0 +1,268 @@
+-- RECONCILE: what the intake believes about each slot, a page at a time, to be compared with the ledger's tickets; and the
+-- repairs an operator may have made. Nothing here touches a ticket: what the ledger has is what was sold.
+
+-- Promise: how many slots there are to compare. Second call: the same. Locks: none.
+-- Definer, as all that follow: service_role needs no rights to queue and tables.
+create function public.reconcile_total()
+returns bigint
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select count(*) from public.slot_manifest;
+$$;
+
+-- Promise: the slots that a message or a dead letter names. Second call: the same. Locks: none.
+create function intake.slots_in_messages()
+returns setof uuid
+language sql
+stable
+set search_path = ''
+as $$
+  select intake.uuid_or_null(m.message ->> 'resource_id')
+  from (
+    select q.message from pgmq.q_intake_queue q
+    union all
+    select d.message from pgmq.q_intake_dlq d
+  ) m
+  where intake.uuid_or_null(m.message ->> 'resource_id') is not null;
+$$;
+
+-- Promise: p_limit slots after p_after in the order of their ids, or those of p_slot_ids: what the cache says, the live
+-- claim, whether that has its message or dead letter, whether it should have a ticket, and whether a message that was put
+-- there by hand holds a slot without a claim. A lost cache is rebuilt first. Second call: the same. Locks: those of a rebuild.
+create function public.reconcile_claims(
+  p_after uuid default null,
+  p_limit int default 1000,
+  p_slot_ids uuid[] default null
+)
+returns table (
+  slot_id uuid, pool_id text, slot_status text, claim_id uuid, user_id text, claim_state text, has_message boolean,
+  expects_ticket boolean, held_by_hand boolean
+)
+language plpgsql
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  perform intake.ensure_inventory();
+  return query
+  with page as materialized (
+    select m.slot_id, m.pool_id
+    from public.slot_manifest m
+    where (p_after is null or m.slot_id > p_after) and (p_slot_ids is null or m.slot_id = any (p_slot_ids))
+    order by m.slot_id
+    limit p_limit
+  )
+  select p.slot_id, p.pool_id, s.status::text, c.claim_id, c.user_id::text, c.state::text,
+    exists (select from pgmq.q_intake_queue q where q.msg_id = c.msg_id and c.state in ('queued', 'validated'))
+      or exists (select from pgmq.q_intake_dlq d where d.msg_id = c.msg_id and c.state = 'dead_letter'),
+    g.commit_webhook_url is null and coalesce(g.commit_rpc_name, 'finalize_transaction') = 'finalize_transaction',
+    c.claim_id is null and s.status = 'RESERVED' and p.slot_id in (select intake.slots_in_messages())
+  from page p
+  left join public.inventory_slots s on s.id = p.slot_id
+  left join public.claims c on c.slot_id = p.slot_id and c.freed_at is null
+  left join public.engine_config g on g.pool_id = p.pool_id
+  order by p.slot_id;
+end
+$$;
+
+-- Promise: the messages on the queue whose claim has ended, p_limit after p_after. The bridge drops them when it meets
+-- them; one that stays means that no bridge runs. Second call: the same. Locks: none.
+create function public.reconcile_messages(
+  p_after bigint default 0,
+  p_limit int default 1000
+)
+returns table (msg_id bigint, slot_id uuid, pool_id text, claim_id uuid, claim_state text)
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select q.msg_id, c.slot_id, c.pool_id, c.claim_id, c.state::text
+  from pgmq.q_intake_queue q
+  join public.claims c on c.claim_id = intake.uuid_or_null(q.message ->> 'claim_id')
+  where q.msg_id > p_after and (c.freed_at is not null or c.state = 'committed')
+  order by q.msg_id
+  limit p_limit;
+$$;
+
+-- Promise: the slot's cache says what its live claim says: CONSUMED for a ticket, RESERVED for a claim on its way. A slot
+-- without a claim goes back on sale if it is RESERVED and no message names it. True when something changed.
+-- Second call: false. Locks: the slot, then the mark.
+create function intake.fix_slot_status(p_slot_id uuid)
+returns boolean
+language plpgsql
+set search_path = ''
+as $$
+begin
+  update public.inventory_slots s
+  set status = w.status, locked_by = c.user_id, locked_at = c.claimed_at
+  from public.claims c
+  cross join lateral (
+    select case when c.state = 'committed' then 'CONSUMED' else 'RESERVED' end::public.slot_status as status
+  ) w
+  where s.id = p_slot_id and c.slot_id = p_slot_id and c.freed_at is null and s.status <> w.status;
+  if found then
+    return true;
+  elsif p_slot_id in (select intake.slots_in_messages()) then
+    return false;
+  end if;
+  update public.inventory_slots s
+  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
+  from intake.pool_marks m
+  where s.id = p_slot_id and s.status = 'RESERVED' and m.pool_id = s.pool_id
+    and not exists (select from public.claims c where c.slot_id = p_slot_id and c.freed_at is null);
+  return found;
+end
+$$;
+
+-- Promise: the claim of the ledger's ticket is committed and its slot CONSUMED; a claim that had ended, or that nobody
+-- knows, lives again, because the ledger sold it. False when another live claim has the slot, or the claim is another
+-- slot's or user's: that is for a person; null when the ticket says too little. Second call: false.
+-- Locks: the claim, then the slot without waiting: whoever claims holds the slot and waits for claims.
+create function intake.fix_from_ticket(
+  p_slot_id uuid,
+  p_claim_id uuid,
+  p_user_id text
+)
+returns boolean
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_pool_id text;
+  v_claim public.claims;
+begin
+  if p_claim_id is null or p_user_id is null then
+    return null;
+  end if;
+  select m.pool_id into v_pool_id from public.slot_manifest m where m.slot_id = p_slot_id;
+  select c.* into v_claim from public.claims c where c.claim_id = p_claim_id for update;
+  if v_pool_id is null or v_claim.slot_id <> p_slot_id or v_claim.user_id <> p_user_id
+     or exists (
+       select from public.claims c where c.slot_id = p_slot_id and c.freed_at is null and c.claim_id <> p_claim_id
+     ) then
+    return false;
+  end if;
+  perform from public.inventory_slots s where s.id = p_slot_id for update skip locked;
+  if not found and exists (select from public.inventory_slots s where s.id = p_slot_id) then
+    return false;
+  end if;
+  insert into public.claims as c (claim_id, pool_id, slot_id, user_id, state, verified)
+  values (p_claim_id, v_pool_id, p_slot_id, p_user_id, 'committed', true)
+  on conflict (claim_id) do update
+  set state = 'committed', freed_at = null, end_reason = null, msg_id = null, hold_until = null
+  where c.state <> 'committed';
+  if not found then
+    return false;
+  end if;
+  update public.inventory_slots s
+  set status = 'CONSUMED', locked_by = p_user_id, locked_at = coalesce(s.locked_at, now())
+  where s.id = p_slot_id;
+  return true;
+end
+$$;
+
+-- Promise: the slot's live claim, if it is in one of these states, has a message on the queue again, so that the bridge
+-- carries it: one that lost its message, or one that is committed here and has no ticket there. A message that it has
+-- already is found again, not doubled. False when there is no such claim. Second call: false.
+-- Locks: the claim, then the slot.
+create function intake.fix_requeue(
+  p_slot_id uuid,
+  p_states public.claim_state[]
+)
+returns boolean
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_claim public.claims;
+  v_state public.claim_state;
+  v_msg_id bigint;
+begin
+  select c.* into v_claim from public.claims c
+  where c.slot_id = p_slot_id and c.freed_at is null and c.state = any (p_states) for update;
+  if not found
+     or exists (select from pgmq.q_intake_queue q where q.msg_id = v_claim.msg_id and v_claim.state <> 'dead_letter')
+     or exists (select from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id and v_claim.state = 'dead_letter') then
+    return false;
+  end if;
+  -- What was validated is not validated again.
+  v_state := case when v_claim.state = 'validated' then 'validated' else 'queued' end;
+  select q.msg_id into v_msg_id from pgmq.q_intake_queue q
+  where intake.uuid_or_null(q.message ->> 'claim_id') = v_claim.claim_id order by q.msg_id limit 1;
+  if v_msg_id is null then
+    v_msg_id := pgmq.send('intake_queue', jsonb_build_object(
+      'claim_id', v_claim.claim_id, 'pool_id', v_claim.pool_id, 'resource_id', v_claim.slot_id,
+      'user_id', v_claim.user_id, 'state', v_state
+    ));
+  end if;
+  update public.claims c set state = v_state, hold_until = null, msg_id = v_msg_id where c.claim_id = v_claim.claim_id;
+  update public.inventory_slots s set status = 'RESERVED' where s.id = p_slot_id and s.status = 'CONSUMED';
+  return true;
+end
+$$;
+
+-- Promise: messages of the slot's ended claims that nobody holds leave the queue for its archive. True when there was one.
+-- Second call: false. Locks: the messages; what others hold is skipped.
+create function intake.fix_ended_messages(p_slot_id uuid)
+returns boolean
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_msg_ids bigint[] := array(
+    select q.msg_id
+    from pgmq.q_intake_queue q
+    join public.claims c on c.claim_id = intake.uuid_or_null(q.message ->> 'claim_id')
+    where c.slot_id = p_slot_id and (c.freed_at is not null or c.state = 'committed') and q.vt <= clock_timestamp()
+    for update of q skip locked
+  );
+begin
+  perform pgmq.archive('intake_queue', v_msg_ids);
+  return v_msg_ids <> '{}';
+end
+$$;
+
+-- Promise: repairs one difference of one slot, judged anew under locks, with one audit row: fixed; or why not: unchanged
+-- (it is gone, or nothing that may be done would mend it). p_ticket is the ledger's {claim_id, user_id} where the kind
+-- needs it. Raises SL001 for a kind that has no repair. Second call: unchanged, and no audit row. Locks: those of the repair.
+create function public.reconcile_fix(
+  p_slot_id uuid,
+  p_kind text,
+  p_actor text,
+  p_ticket jsonb default null
+)
+returns text
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_fixed boolean;
+begin
+  v_fixed := case p_kind
+    when 'ticket_without_claim' then intake.fix_from_ticket(
+      p_slot_id, intake.uuid_or_null(p_ticket ->> 'claim_id'), p_ticket ->> 'user_id'
+    )
+    when 'ticket_on_sale' then intake.fix_from_ticket(
+      p_slot_id, intake.uuid_or_null(p_ticket ->> 'claim_id'), p_ticket ->> 'user_id'
+    )
+    when 'claim_without_ticket' then intake.fix_requeue(p_slot_id, '{committed}')
+    when 'claim_without_message' then intake.fix_requeue(p_slot_id, '{queued,validated,dead_letter}')
+    when 'message_of_ended_claim' then intake.fix_ended_messages(p_slot_id)
+    when 'slot_status' then intake.fix_slot_status(p_slot_id)
+  end;
+  if v_fixed is null then
+    raise exception 'there is no repair for %', p_kind using errcode = 'SL001';
+  elsif not v_fixed then
+    return 'unchanged';
+  end if;
+  insert into audit.audit_logs (actor, action, subject, reason, details)
+  values (p_actor, 'reconcile_fix', 'slot ' || p_slot_id, p_kind, jsonb_build_object('ticket', p_ticket));
+  return 'fixed';
+end
+$$;

@@ -1,0 +1,174 @@
+-- WEBHOOK URLS: a pool's webhooks must stand on the public internet. Checked here when a URL is stored, and by the caller
+-- again, after DNS, when it is called. An operator can allow a host by name, for what runs in the same network.
+
+-- Hosts that may have any address, as in a URL: lower case, with the port where only that port is meant.
+create table intake.webhook_allowed_hosts (
+  host text primary key,
+  constraint host_as_in_a_url check (host ~ '^([a-z0-9.-]{1,253}|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$')
+);
+
+-- Promise: whether an address is no public unicast address: IANA's special-purpose registries and the addresses of cloud
+-- metadata services. Of IPv6 only 2000::/3 is public, less what carries an IPv4 address or is documentation.
+-- Second call: the same. Locks: none.
+create function intake.is_special_address(p_address inet)
+returns boolean
+language sql
+immutable
+parallel safe
+set search_path = ''
+as $$
+  select case family(p_address)
+    when 4 then p_address <<= any (array[
+      '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '168.63.129.16/32', '169.254.0.0/16', '172.16.0.0/12',
+      '192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24',
+      '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'
+    ]::inet[])
+    else not p_address <<= '2000::/3'::inet
+      or p_address <<= any (array['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/16']::inet[])
+  end;
+$$;
+
+-- Promise: why a host of a URL is not on the public internet, as far as one can tell without DNS, or null. A name whose
+-- last label is a number is an address to every URL parser, in one of a dozen spellings: only the plain one passes.
+-- Second call: the same. Locks: none.
+create function intake.host_refusal(p_host text)
+returns text
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  v_host text := rtrim(lower(p_host), '.');
+begin
+  if v_host ~ '^\[.*\]$' or v_host ~ '(^|\.)([0-9]+|0x[0-9a-f]*)$' then
+    if v_host !~ '^\[' and v_host !~ '^(0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2})){3}$' then
+      return 'an address in an unusual spelling';
+    elsif intake.is_special_address(btrim(v_host, '[]')::inet) then
+      return 'a private or special address';
+    end if;
+  elsif v_host !~ '\.' or v_host ~ '\.(localhost|local|internal)$' then
+    return 'a local name';
+  end if;
+  return null;
+exception
+  when invalid_text_representation then
+    return 'no address';
+end
+$$;
+
+-- Promise: why a URL cannot be a webhook, or null. Only plain spellings pass: what two parsers could read in two ways
+-- (credentials, backslashes, spaces, percent signs in the host) is refused. Second call: the same. Locks: none.
+create function intake.webhook_url_refusal(p_url text)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  v_parts text[] := regexp_match(
+    p_url, '^https?://((?:[a-z0-9.-]{1,253}|\[[0-9a-f:.]+\]))(:[0-9]{1,5})?(?:[/?#][^[:space:][:cntrl:]\\]*)?$', 'i'
+  );
+  v_host text := lower(v_parts[1]);
+begin
+  if p_url ~* '^https?://[^/?#]*@' then
+    return 'has credentials in it';
+  elsif v_parts is null then
+    return 'not a plain http or https URL';
+  elsif exists (
+    select from intake.webhook_allowed_hosts a where a.host in (v_host, v_host || v_parts[2])
+  ) then
+    return null;
+  end if;
+  return intake.host_refusal(v_host);
+end
+$$;
+
+-- Trigger. Promise: engine_config holds no webhook URL that intake.webhook_url_refusal refuses: raises SL001. Second
+-- call: the same. Locks: none. Definer: whoever may configure a pool need not have rights to the list of hosts.
+create function intake.webhook_urls_are_public()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_url text;
+  v_refusal text;
+begin
+  foreach v_url in array array[new.validation_webhook_url, new.commit_webhook_url] loop
+    v_refusal := case when v_url is not null then intake.webhook_url_refusal(v_url) end;
+    if v_refusal is not null then
+      raise exception 'the webhook URL of pool % is refused: %', new.pool_id, v_refusal
+        using errcode = 'SL001',
+        hint = 'use a public http or https address, or allow the host with public.allow_webhook_host';
+    end if;
+  end loop;
+  return new;
+end
+$$;
+
+create trigger webhook_urls_are_public
+  before insert or update of validation_webhook_url, commit_webhook_url on public.engine_config
+  for each row execute function intake.webhook_urls_are_public();
+
+-- Promise: webhooks may be on this host (or host:port) whatever its address, with one audit row. True when it is new on
+-- the list. Second call: false, and no audit row. Locks: the host's row.
+-- Definer, as the two that follow: service_role has no rights to the list.
+create function public.allow_webhook_host(
+  p_host text,
+  p_actor text,
+  p_reason text default null
+)
+returns boolean
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  insert into intake.webhook_allowed_hosts (host) values (lower(p_host)) on conflict do nothing;
+  if not found then
+    return false;
+  end if;
+  insert into audit.audit_logs (actor, action, subject, reason)
+  values (p_actor, 'allow_webhook_host', 'webhook host ' || lower(p_host), p_reason);
+  return true;
+exception
+  when check_violation or not_null_violation then
+    raise exception 'p_host must be a host as in a URL, with or without a port, and p_actor a name'
+      using errcode = 'SL001', hint = 'for example hooks.example.com or 127.0.0.1:8080';
+end
+$$;
+
+-- Promise: the host is no longer on the list, with one audit row; pools that use it keep their URLs, and their calls are
+-- refused from now on. True when it was on the list. Second call: false, and no audit row. Locks: the host's row.
+create function public.disallow_webhook_host(
+  p_host text,
+  p_actor text,
+  p_reason text default null
+)
+returns boolean
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  delete from intake.webhook_allowed_hosts a where a.host = lower(p_host);
+  if not found then
+    return false;
+  end if;
+  insert into audit.audit_logs (actor, action, subject, reason)
+  values (p_actor, 'disallow_webhook_host', 'webhook host ' || lower(p_host), p_reason);
+  return true;
+end
+$$;
+
+-- Promise: the hosts that operators have allowed. Second call: the same. Locks: none.
+create function public.webhook_allowed_hosts()
+returns setof text
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select a.host from intake.webhook_allowed_hosts a order by a.host;
+$$;

@@ -1,0 +1,49 @@
+-- What a worker asks about a pool: its rules, and how many commits it may make now.
+begin;
+select plan(15);
+
+insert into public.engine_config (
+  pool_id, max_retries, visibility_timeout_sec, validation_webhook_url, commit_rpc_name, commit_webhook_url, commit_rate_per_sec
+) values ('ruled', 3, 7, 'https://example.com/v', 'mine', 'https://example.com/c', 5);
+insert into public.engine_config (pool_id) values ('bare');
+insert into public.inventory_slots (pool_id) values ('slots_only');
+
+select results_eq(
+  $$ select * from public.bridge_config(array['ruled']) $$,
+  $$ values ('ruled', 3, 7, 'https://example.com/v', 'mine', 'https://example.com/c', 5) $$,
+  'a pool''s rules are its own'
+);
+select results_eq(
+  $$ select * from public.bridge_config(array['bare', 'slots_only']) order by 1 $$,
+  $$ values ('bare', 10, 45, null::text, 'finalize_transaction', null::text, null::int),
+    ('slots_only', 10, 45, null, 'finalize_transaction', null, null) $$,
+  'a pool without rules, or with slots only, has the defaults'
+);
+select is_empty(
+  $$ select * from public.bridge_config(array['unknown', '', null]) $$, 'an unknown pool has no rules, least of all another pool''s'
+);
+select is_empty($$ select * from public.bridge_config('{}') $$, 'no pools, no rules');
+select is_empty($$ select * from public.bridge_config(null) $$, 'nor when none are named');
+select results_eq(
+  $$ select pool_id from public.bridge_config(array['bare', 'ruled', 'bare', 'unknown']) order by 1 $$,
+  array['bare', 'ruled'], 'each pool is answered once'
+);
+update public.engine_config set is_active = false where pool_id = 'bare';
+select results_eq(
+  $$ select pool_id from public.bridge_config(array['bare']) $$, array['bare'], 'a closed pool still carries what it has sold'
+);
+
+select is(public.bridge_allow('bare', 100000), 100000, 'a pool without a ceiling allows all');
+select is(public.bridge_allow('slots_only', 7), 7, 'as does a pool without rules');
+select is(public.bridge_allow('ruled', 3), 3, 'a full bucket allows what is wanted');
+select is(public.bridge_allow('ruled', 100), 2, 'what is left of a second''s worth, and no more');
+select is(public.bridge_allow('ruled', 100), 0, 'an empty bucket allows nothing');
+update intake.pool_allowances set filled_at = filled_at - interval '0.4 s' where pool_id = 'ruled';
+select is(public.bridge_allow('ruled', 100), 2, 'it fills with time');
+update intake.pool_allowances set filled_at = filled_at - interval '1 hour' where pool_id = 'ruled';
+select is(public.bridge_allow('ruled', 100), 5, 'but never beyond a second''s worth');
+update intake.pool_allowances set filled_at = filled_at + interval '1 hour' where pool_id = 'ruled';
+select is(public.bridge_allow('ruled', 1), 0, 'a clock that goes back takes nothing away and gives nothing');
+
+select * from finish();
+rollback;

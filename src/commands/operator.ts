@@ -1,0 +1,67 @@
+// What commands that talk to a running server need: where it is, the key, and who is asking.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
+import { StackError } from '../stack/failure.ts';
+import { layout, readSettings } from '../stack/settings.ts';
+
+const MAX_NAME_CHARS = 200;
+
+export interface Connection {
+  url: string;
+  adminKey: string;
+  operator?: string;
+}
+
+/** From the environment, else from what `npm start` left in .sluice/env. */
+export function readConnection(env: NodeJS.ProcessEnv): Connection {
+  const { SLUICE_URL: url, SLUICE_ADMIN_KEY: adminKey } = withStack(env, ['SLUICE_URL', 'SLUICE_ADMIN_KEY']);
+  if (!url || !adminKey) {
+    throw new StackError(
+      'SLUICE_URL and SLUICE_ADMIN_KEY are not set, and no stack runs here',
+      'set both, or start one with `npm start`',
+    );
+  }
+  const operator = readOperator(env);
+  return { url, adminKey, ...(operator && { operator }) };
+}
+
+/** As readConnection. */
+export function readDatabaseUrls(env: NodeJS.ProcessEnv): { db1Url?: string; db2Url?: string } {
+  const { DB1_URL: db1Url, DB2_URL: db2Url } = withStack(env, ['DB1_URL', 'DB2_URL']);
+  return { ...(db1Url && { db1Url }), ...(db2Url && { db2Url }) };
+}
+
+/** Who is asking, for the audit log, as a header can hold it: plain ASCII. */
+export function readOperator(env: NodeJS.ProcessEnv): string | undefined {
+  const name = (env.SLUICE_OPERATOR || env.USER || '').replace(/[^\x20-\x7e]/g, '?').trim();
+  return name.slice(0, MAX_NAME_CHARS).trim() || undefined;
+}
+
+/** They belong together: all are taken from the environment, or all from the stack. */
+function withStack(env: NodeJS.ProcessEnv, names: string[]): NodeJS.ProcessEnv {
+  return names.some((name) => env[name]) ? env : readEnvFile(layout(readSettings(env).dir).env);
+}
+
+/** `NAME=value` lines; nothing where the file is not. */
+function readEnvFile(path: string): Record<string, string> {
+  if (!existsSync(path)) return {};
+  const lines = readFileSync(path, 'utf8').split('\n');
+  return Object.fromEntries(
+    lines.flatMap((line) => {
+      const at = line.indexOf('=');
+      return at > 0 ? [[line.slice(0, at), line.slice(at + 1)]] : [];
+    }),
+  );
+}
+
+/** Asks a person at a terminal; where there is none, nobody is asked and the answer is yes. */
+export async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return true;
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
+  }
+}

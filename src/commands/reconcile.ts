@@ -1,0 +1,131 @@
+// `sluice reconcile`: do the intake and the ledger tell the same story, and if not, what may be done about it.
+
+import { parseArgs } from 'node:util';
+import {
+  type Difference,
+  type EndedMessageRow,
+  findDifferences,
+  type ReconcilePorts,
+  type SlotRow,
+  type TicketRow,
+} from '#core/reconcile.ts';
+import { createDatabase, type Database } from '../db/database.ts';
+import { createLog } from '../log.ts';
+import { StackError } from '../stack/failure.ts';
+import type { Command } from './command.ts';
+import { readDatabaseUrls, readOperator } from './operator.ts';
+import { formatTable } from './table.ts';
+
+const usage = `sluice reconcile [--fix] [--json]
+
+Compares DB1 with DB2, slot by slot, while both run, and reports every difference:
+
+  ticket_without_claim     a ticket whose claim the intake does not call committed    --fix: it is
+  ticket_on_sale           a ticket whose slot is on sale                             --fix: it is sold
+  ticket_of_another_claim  a ticket of another claim or user than the intake's        for a person
+  claim_without_ticket     a committed claim without a ticket                         --fix: carried again
+  claim_without_message    a claim on its way, with neither message nor dead letter   --fix: queued again
+  message_of_ended_claim   a message of a claim that has ended                        --fix: archived
+  slot_status              a slot that is not what its claim says                     --fix: it is
+
+Options:
+  --fix    repair what may be repaired, each with an audit row; a ticket is never touched
+  --json   for machines
+
+Environment:
+  DB1_URL, DB2_URL   Postgres addresses of the intake and the ledger (default: those of the stack in .sluice)
+  SLUICE_OPERATOR    who you are, for the audit log (default: $USER)
+
+Exit code: 0 when nothing differs or all was repaired, 1 when differences are left, 2 when the call was not understood.
+
+Examples:
+  sluice reconcile
+  sluice reconcile --fix --json
+`;
+
+const CONNECTIONS = 1;
+const BAR_WIDTH = 30;
+const FOR_A_PERSON = 'for a person';
+
+type Handled = Difference & { outcome: string };
+
+async function run(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: { fix: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
+  });
+  const { db1Url, db2Url } = readDatabaseUrls(process.env);
+  if (!db1Url || !db2Url)
+    throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice reconcile --help`');
+  const log = createLog();
+  const open = (url: string) =>
+    createDatabase({ url, max: CONNECTIONS, applicationName: 'sluice-reconcile', log });
+  const db1 = open(db1Url);
+  const db2 = open(db2Url);
+  try {
+    const found = await findDifferences(await createPorts(db1, db2));
+    const handled: Handled[] = [];
+    for (const difference of found)
+      handled.push({ ...difference, outcome: values.fix ? await fix(db1, difference) : 'found' });
+    report(handled, values.json);
+    return handled.every(({ outcome }) => outcome === 'fixed') ? 0 : 1;
+  } finally {
+    await Promise.all([db1.end(), db2.end()]);
+  }
+}
+
+async function createPorts(db1: Database, db2: Database): Promise<ReconcilePorts> {
+  const [row] = await db1.call<{ reconcile_total: number }>('public.reconcile_total', {});
+  return {
+    slots: (after, limit) => db1.call<SlotRow>('public.reconcile_claims', { p_after: after, p_limit: limit }),
+    slotsById: (ids) =>
+      db1.call<SlotRow>('public.reconcile_claims', { p_limit: ids.length, p_slot_ids: ids }),
+    tickets: (after, limit) => db2.call<TicketRow>('public.tickets_page', { p_after: after, p_limit: limit }),
+    ticketsById: (ids) =>
+      db2.call<TicketRow>('public.tickets_page', { p_limit: ids.length, p_resource_ids: ids }),
+    endedMessages: (after, limit) =>
+      db1.call<EndedMessageRow>('public.reconcile_messages', { p_after: after, p_limit: limit }),
+    onProgress: (compared) => showProgress(compared, row?.reconcile_total ?? 0),
+  };
+}
+
+async function fix(db1: Database, { kind, slot_id, ticket }: Difference): Promise<string> {
+  if (kind === 'ticket_of_another_claim') return FOR_A_PERSON;
+  const [row] = await db1.call<{ reconcile_fix: string }>('public.reconcile_fix', {
+    p_slot_id: slot_id,
+    p_kind: kind,
+    p_actor: readOperator(process.env) ?? 'operator',
+    p_ticket: ticket,
+  });
+  return row?.reconcile_fix === 'fixed' ? 'fixed' : FOR_A_PERSON;
+}
+
+function report(handled: Handled[], asJson: boolean): void {
+  if (asJson) {
+    console.log(JSON.stringify({ differences: handled }));
+    return;
+  }
+  if (handled.length === 0) {
+    console.log('No differences: both databases tell the same story.');
+    return;
+  }
+  const rows = handled.map(({ kind, slot_id, pool_id, detail, outcome }) => [
+    kind,
+    slot_id,
+    pool_id,
+    detail,
+    outcome,
+  ]);
+  console.log(formatTable(['DIFFERENCE', 'SLOT', 'POOL', 'DETAIL', 'OUTCOME'], rows));
+}
+
+/** Only for eyes: a pipe gets the report and nothing else. */
+function showProgress(compared: number, total: number): void {
+  if (!process.stderr.isTTY || total === 0) return;
+  const share = Math.min(1, compared / total);
+  const bar = '#'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '.');
+  const end = share === 1 ? '\n' : '';
+  process.stderr.write(`\r[${bar}] ${compared} of ${total} slots${end}`);
+}
+
+export const reconcile: Command = { summary: 'compare the intake with the ledger', usage, run };

@@ -1,0 +1,113 @@
+// `sluice work`: carries claims from the intake's queue to the ledger, until told to stop.
+
+import { parseArgs } from 'node:util';
+import type { Log } from '#core/ports.ts';
+import {
+  type CrewOptions,
+  DEFAULT_BATCH_SIZE,
+  DEFAULT_WORKERS,
+  drainOnce,
+  readAllowedHosts,
+  startCrew,
+} from '../bridge/crew.ts';
+import { createLog } from '../log.ts';
+import { startScheduler } from '../scheduler/scheduler.ts';
+import { StackError } from '../stack/failure.ts';
+import type { Command } from './command.ts';
+import { UsageError } from './usage_error.ts';
+
+const usage = `sluice work [--workers N] [--batch N] [--once [--json]]
+
+Carries every claim from DB1's queue to DB2, or to the dead letters, once. Runs until SIGTERM or Ctrl-C: then it finishes
+or hands back what it holds; a second signal leaves at once, and what it held comes back when its leases run out.
+Where pg_cron is absent it also runs the cron jobs of DB1; any number of them may run at the same time.
+
+Options:
+  --workers N   workers side by side (default ${DEFAULT_WORKERS})
+  --batch N     messages a worker takes at a time (default ${DEFAULT_BATCH_SIZE})
+  --once        work until nothing is ready, say what was done, and end: 0 when drained, 1 when a target was down
+  --json        with --once: say it as JSON
+
+Environment:
+  DB1_URL, DB2_URL               Postgres addresses of the intake and the ledger
+  SLUICE_WEBHOOK_ALLOWED_HOSTS   hosts, with commas between, that webhooks may have although they are private
+  SLUICE_LOG                     debug, info (default), warn, error or silent
+
+Examples:
+  DB1_URL=postgres://… DB2_URL=postgres://… sluice work --workers 4
+  sluice work --once --json
+`;
+
+const MAX_WORKERS = 64;
+const MAX_BATCH_SIZE = 10_000;
+const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
+
+async function run(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      workers: { type: 'string', default: String(DEFAULT_WORKERS) },
+      batch: { type: 'string', default: String(DEFAULT_BATCH_SIZE) },
+      once: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const { DB1_URL: db1Url, DB2_URL: db2Url, SLUICE_WEBHOOK_ALLOWED_HOSTS: allowedHosts } = process.env;
+  const workers = readCount('--workers', values.workers, MAX_WORKERS);
+  const batchSize = readCount('--batch', values.batch, MAX_BATCH_SIZE);
+  if (!db1Url || !db2Url) {
+    throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice work --help`');
+  }
+  const log = createLog();
+  const crew = { db1Url, db2Url, workers, batchSize, allowedHosts: readAllowedHosts(allowedHosts), log };
+  return values.once ? workOnce(crew, values.json) : workUntilStopped(crew);
+}
+
+async function workUntilStopped(options: CrewOptions): Promise<number> {
+  const stopped = firstSignal(options.log);
+  const crew = startCrew(options);
+  const scheduler = startScheduler({ db1Url: options.db1Url, log: options.log });
+  options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
+  options.log.info('workers stopping', { signal: await stopped });
+  await Promise.all([crew.stop(), scheduler.stop()]);
+  options.log.info('workers stopped');
+  return 0;
+}
+
+async function workOnce(options: CrewOptions, asJson: boolean): Promise<number> {
+  const stopping = new AbortController();
+  void firstSignal(options.log).then(() => stopping.abort());
+  const { totals, isPaused } = await drainOnce(options, stopping.signal);
+  const total = Object.values(totals).reduce((sum, count) => sum + count, 0);
+  const status = isPaused ? 'paused' : stopping.signal.aborted ? 'stopped' : 'drained';
+  if (asJson) console.log(JSON.stringify({ status, total, ...totals }));
+  else {
+    const parts = Object.entries(totals).map(([outcome, count]) => `${count} ${outcome}`);
+    console.log(`${status}: ${total} deliveries${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`);
+  }
+  return isPaused ? 1 : 0;
+}
+
+/** The second one ends the process: the leases are the safety net, and the messages come back by themselves. */
+function firstSignal(log: Log): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let isStopping = false;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      if (isStopping) {
+        log.warn('left in a hurry; what was held comes back when its leases run out', { signal });
+        process.exit(1);
+      }
+      isStopping = true;
+      resolve(signal);
+    };
+    for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  });
+}
+
+function readCount(name: string, text: string, max: number): number {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count >= 1 && count <= max) return count;
+  throw new UsageError(`${name} is "${text}"; it must be a number from 1 to ${max}`);
+}
+
+export const work: Command = { summary: 'carry claims from the queue to the ledger', usage, run };

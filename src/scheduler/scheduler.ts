@@ -1,0 +1,61 @@
+// Stands in for pg_cron and pg_net on DB1, where they are not.
+
+import type { Clock, Log } from '#core/ports.ts';
+import { createDatabase } from '../db/database.ts';
+import { Cron } from './cron.ts';
+import { type Loop, startLoop } from './loop.ts';
+import { sendQueued } from './outbox.ts';
+
+export interface SchedulerOptions {
+  db1Url: string;
+  log: Log;
+  now?: Clock;
+}
+
+export interface Scheduler {
+  stop(): Promise<void>;
+}
+
+/** pg_cron's smallest step is a second. */
+const TICK_MS = 1_000;
+const PURGE_MS = 10 * 60 * 1_000;
+/** Two jobs at a time, one to look what is due, one for the requests. */
+const CONNECTIONS = 4;
+
+interface Duties {
+  readonly run_jobs: boolean;
+  readonly send_requests: boolean;
+}
+
+export function startScheduler({ db1Url, log, now = Date.now }: SchedulerOptions): Scheduler {
+  const db = createDatabase({ url: db1Url, max: CONNECTIONS, applicationName: 'sluice-scheduler', log });
+  const cron = new Cron(db, log, now);
+  let duties: Duties | undefined;
+  // Asked for until the database answers: it may be down when we start.
+  const duty = async (): Promise<Duties> => {
+    if (duties === undefined) {
+      const [row] = await db.call<Duties>('public.scheduler_duties', {});
+      duties = row ?? { run_jobs: false, send_requests: false };
+      log.info('scheduler started', { ...duties });
+    }
+    return duties;
+  };
+  const loops: Loop[] = [
+    startLoop('the scheduler', TICK_MS, log, async () => {
+      if ((await duty()).run_jobs) await cron.tick();
+    }),
+    startLoop('sending queued requests', TICK_MS, log, async (signal) => {
+      if (duties?.send_requests) await sendQueued(db, log, signal);
+    }),
+    startLoop('purging old responses', PURGE_MS, log, async () => {
+      if (duties?.send_requests) await db.call('net.purge_responses', {});
+    }),
+  ];
+  return {
+    async stop() {
+      await Promise.all(loops.map((loop) => loop.stop()));
+      await cron.settled();
+      await db.end();
+    },
+  };
+}

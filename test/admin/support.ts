@@ -1,0 +1,34 @@
+import type pg from 'pg';
+
+/** Claims slots of a pool and buries the messages, as a bridge that gave up would. Returns the letters' ids. */
+export async function bury(
+  db1: pg.Client,
+  pool: string,
+  count: number,
+  reason = 'max_retries',
+): Promise<number[]> {
+  await db1.query(
+    `select public.claim_resource_and_queue($1, 'user ' || i) from generate_series(1, $2::int) i`,
+    [pool, count],
+  );
+  const { rows } = await db1.query('select * from public.bridge_take($1, 60)', [count]);
+  await db1.query('select * from public.bridge_finish($1, $2, $3, $4, $5)', [
+    rows.map((row) => row.msg_id),
+    rows.map((row) => row.read_ct),
+    rows.map(() => 'dead_letter'),
+    rows.map(() => reason),
+    rows.map(() => 0),
+  ]);
+  const letters = await db1.query(
+    `select msg_id from pgmq.q_intake_dlq where message ->> 'pool_id' = $1 order by msg_id desc limit $2`,
+    [pool, count],
+  );
+  return letters.rows.map((row) => Number(row.msg_id)).reverse();
+}
+
+export async function auditCount(db1: pg.Client, action: string): Promise<number> {
+  const { rows } = await db1.query('select count(*)::int as n from audit.audit_logs where action = $1', [
+    action,
+  ]);
+  return rows[0].n;
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { demands } from '../../bench/bridge/must_show.ts';
+import { Stopwatch } from '../../bench/bridge/way.ts';
+import type { Row } from '../../bench/suite.ts';
+import { PROJECT } from '../support/dev.ts';
+
+const ROW_NAMES = [
+  ...['baseline', 'bridge', 'graphile-worker', 'graphile-worker-batch'],
+  ...['pg-boss', 'pg-boss-batch', 'pg-boss-batch-claims'],
+];
+
+function rowOf(name: string, rate: number): Row {
+  return { name, rate, clients: 1, batch: 1, p50_ms: 1, p99_ms: 1, wal_bytes_per_op: 1 };
+}
+
+test('a quick bridge run writes every row with positive numbers, and durability was on', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-bench-test-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const file = join(dir, 'bridge.json');
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--import', 'tsx', 'bench/run.ts', 'bridge', '--quick', '--json', file],
+    { cwd: PROJECT, encoding: 'utf8' },
+  );
+  assert.equal(status, 0, stderr);
+
+  const result = JSON.parse(readFileSync(file, 'utf8'));
+  assert.equal(result.suite, 'bridge');
+  for (const key of ['commit', 'command', 'machine', 'settings']) assert.ok(result[key], key);
+  for (const name of ['fsync', 'synchronous_commit', 'full_page_writes'])
+    assert.equal(result.settings[name], 'on', name);
+
+  const rows: Row[] = result.rows;
+  assert.deepEqual([...new Set(rows.map((row) => row.name))].sort(), [...ROW_NAMES].sort());
+  for (const row of rows) {
+    for (const key of [
+      'clients',
+      'batch',
+      'rate',
+      'p50_ms',
+      'p99_ms',
+      'wal_bytes_per_op',
+      'dead_tuples_per_op',
+    ])
+      assert.ok(Number(row[key]) > 0, `${row.name} ${key}`);
+    assert.ok(row.settings, row.name);
+  }
+  const messages = rows.filter((row) => row.name !== 'baseline').map((row) => row.messages);
+  assert.equal(new Set(messages).size, 1, 'all but the baseline carry the same number of messages');
+  for (const name of ROW_NAMES) assert.match(stdout, new RegExp(`^${name} `, 'm'));
+  assert.match(stdout, /^must show/m);
+});
+
+test('the bridge at its best is held against each of the others at its best', () => {
+  const rows = [
+    ...[rowOf('baseline', 10), rowOf('bridge', 100), rowOf('bridge', 300)],
+    ...[rowOf('graphile-worker', 100), rowOf('graphile-worker', 150), rowOf('pg-boss', 600)],
+  ];
+  assert.deepEqual(
+    demands(rows).map(({ atLeast, value }) => ({ atLeast, value })),
+    [
+      { atLeast: 25, value: 30 },
+      { atLeast: 1, value: 2 },
+      { atLeast: 1, value: 0.5 },
+    ],
+  );
+});
+
+test('a look at an empty queue counts neither as a batch nor as time', async () => {
+  const watch = new Stopwatch();
+  await watch.time(async () => 7);
+  const { seconds } = watch.read();
+  await watch.time(async () => 0);
+  assert.equal(watch.carried, 7);
+  assert.deepEqual(watch.read(), { seconds, tookMs: watch.read().tookMs });
+  assert.equal(watch.read().tookMs.length, 1);
+});

@@ -1,0 +1,132 @@
+// A worker is killed before and after every call it makes to the world; a fresh one takes over; every claim ends once.
+
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { DEAD, FaultWorld, REFUSED, SOLD_ELSEWHERE, TICKET, type Wrap } from './fault_support.ts';
+import { type Moment, Mortal } from './mortal.ts';
+
+const REFUSED_USER = 'refused';
+const POISON_USER = 'poison';
+/** More calls than any scenario makes: a run that does not end before it is a bug of the test. */
+const MOST_CALLS = 100;
+const HASTY_ANSWER = [{ ordinal: 1, outcome: 'committed' }];
+
+let world: FaultWorld;
+let hook: Server;
+let hookUrl: string;
+/** How often the webhook saw each idempotency key, by path. */
+const seen = new Map<string, number>();
+
+before(async () => {
+  world = await FaultWorld.start();
+  await world.db2.query(
+    `alter table public.confirmed_tickets add constraint no_poison check (user_id <> '${POISON_USER}')`,
+  );
+  await world.db2.query(
+    `create function public.my_commit(p_payload jsonb) returns void language sql
+     as $$ select public.finalize_transaction(p_payload) $$`,
+  );
+  hook = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const key = `${request.url} ${request.headers['x-idempotency-key']}`;
+      seen.set(key, (seen.get(key) ?? 0) + 1);
+      const { user_id } = JSON.parse(Buffer.concat(chunks).toString());
+      response.writeHead(request.url === '/validate' && user_id === REFUSED_USER ? 422 : 200).end();
+    });
+  });
+  await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve));
+  hookUrl = `http://127.0.0.1:${(hook.address() as AddressInfo).port}`;
+});
+
+after(async () => {
+  hook.closeAllConnections();
+  hook.close();
+  await world.stop();
+});
+
+interface Scenario {
+  name: string;
+  rules: () => Record<string, unknown>;
+  /** How the claim of each user must end. */
+  ends: Record<string, string>;
+}
+
+const SCENARIOS: Scenario[] = [
+  { name: 'plain', rules: () => ({}), ends: { ann: TICKET, bob: TICKET, cyd: TICKET } },
+  { name: 'poison', rules: () => ({}), ends: { ann: TICKET, bob: TICKET, [POISON_USER]: DEAD } },
+  {
+    name: 'validated',
+    rules: () => ({ validation_webhook_url: `${hookUrl}/validate` }),
+    ends: { ann: TICKET, bob: TICKET, [REFUSED_USER]: REFUSED },
+  },
+  {
+    name: 'hooks only',
+    rules: () => ({ validation_webhook_url: `${hookUrl}/validate`, commit_webhook_url: `${hookUrl}/commit` }),
+    ends: { ann: SOLD_ELSEWHERE, bob: SOLD_ELSEWHERE },
+  },
+  {
+    name: 'own function, metered',
+    rules: () => ({ commit_rpc_name: 'my_commit', commit_rate_per_sec: 1_000 }),
+    ends: { ann: TICKET, bob: TICKET },
+  },
+];
+
+/** One run: sell, let a worker die at this call, let another finish. False when the worker got through alive. */
+async function run(scenario: Scenario, pool: string, dieAt: number, moment: Moment): Promise<boolean> {
+  await world.sell(pool, Object.keys(scenario.ends), scenario.rules());
+  await world.db1.query('delete from pgmq.q_intake_dlq');
+  seen.clear();
+  const mortal = new Mortal(dieAt, moment);
+  const step = world.bridge({ wrap: mortal.wrap }).step(new AbortController().signal);
+  await Promise.race([step, mortal.died]);
+  const remembered = await world.db1.query(
+    `select claim_id from public.claims where pool_id = $1 and state = 'validated'`,
+    [pool],
+  );
+  await world.drain();
+  await mortal.bury(step);
+  const where = `${scenario.name}, killed ${mortal.diedAt}`;
+  assert.deepEqual(await world.ends(pool), scenario.ends, where);
+  const letters = Object.values(scenario.ends).filter((end) => end === DEAD).length;
+  assert.equal(await world.count1('select count(*) from pgmq.q_intake_dlq'), letters, where);
+  for (const { claim_id } of remembered.rows)
+    assert.equal(
+      seen.get(`/validate ${claim_id}`),
+      1,
+      `${where}: validated again although it was remembered`,
+    );
+  for (const [key, times] of seen) assert.ok(times <= 2, `${where}: ${key} was sent ${times} times`);
+  if (scenario.ends.ann === SOLD_ELSEWHERE) {
+    const sold = [...seen.keys()].filter((key) => key.startsWith('/commit '));
+    assert.equal(
+      sold.length,
+      Object.keys(scenario.ends).length,
+      `${where}: each claim was committed under one key`,
+    );
+  }
+  return mortal.isDead;
+}
+
+for (const scenario of SCENARIOS) {
+  for (const moment of ['before', 'after'] as const) {
+    test(`${scenario.name}: a worker killed ${moment} any of its calls leaves every claim to end exactly once`, async () => {
+      let dieAt = 1;
+      while (await run(scenario, `${scenario.name} ${moment} ${dieAt}`, dieAt, moment)) {
+        assert.ok(++dieAt < MOST_CALLS);
+      }
+      assert.ok(dieAt > 4, `only ${dieAt - 1} calls were seen: take, config, commit and finish are four`);
+    });
+  }
+}
+
+test('negative control: the checks see a worker that acknowledges what the ledger never got', async () => {
+  await world.sell('hasty', ['ann'], {});
+  const wrap: Wrap = (name, call) =>
+    name === 'db2 finalize_batch' ? async () => HASTY_ANSWER as never : call;
+  await world.bridge({ wrap }).step(new AbortController().signal);
+  assert.notDeepEqual(await world.ends('hasty'), { ann: TICKET });
+});

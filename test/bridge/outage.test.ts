@@ -1,0 +1,201 @@
+// What happens when something is down, when the ledger is metered, and when somebody says stop.
+
+import assert from 'node:assert/strict';
+import { mock, test } from 'node:test';
+import { databaseError, LEASE_SEC, neverAborted, payload, poolConfig, uuid, World } from './support.ts';
+
+const ALL_GOOD = (payloads: readonly unknown[]) => payloads.map(() => 'committed' as const);
+
+test('an outage of the ledger uses up nobody’s attempts, however long it lasts', async () => {
+  const world = new World();
+  world.pools.set('pool', poolConfig('pool', { max_retries: 2 }));
+  for (let n = 1; n <= 5; n++) world.send(payload(n));
+  world.finalizeBatch = () => {
+    throw databaseError('ECONNREFUSED');
+  };
+  for (let minute = 0; minute < 60; minute++) {
+    await world.step();
+    world.nowMs += 60_000;
+  }
+  assert.ok(world.queue.every((message) => message.attempts === 0 && message.read_ct === 60));
+  world.finalizeBatch = ALL_GOOD;
+  assert.deepEqual((await world.step()).outcomes, { committed: 5 });
+});
+
+for (const code of ['08006', '53300', '57P01', '57P03', '25006', 'ECONNRESET', 'ETIMEDOUT']) {
+  test(`${code} from the ledger is an outage and not bisected`, async () => {
+    const world = new World();
+    for (let n = 1; n <= 8; n++) world.send(payload(n));
+    world.finalizeBatch = () => {
+      throw databaseError(code);
+    };
+    assert.deepEqual((await world.step()).outcomes, { outage: 8 });
+    assert.equal(world.ledgerCalls.length, 1);
+  });
+}
+
+for (const code of ['57014', '55P03', '40P01', '40001']) {
+  test(`a ledger that answers ${code} to one message after another is down, and kills none`, async () => {
+    const world = new World();
+    world.pools.set('pool', poolConfig('pool', { max_retries: 4 }));
+    for (let n = 1; n <= 100; n++) world.send(payload(n));
+    world.finalizeBatch = () => {
+      throw databaseError(code);
+    };
+    await world.step();
+    // Down to single messages once, three of those, and then nobody calls until the pause is over.
+    assert.ok(world.ledgerCalls.length <= 12, `${world.ledgerCalls.length} calls`);
+    for (let minute = 0; minute < 30; minute++) {
+      world.nowMs += 60_000;
+      await world.step();
+    }
+    assert.equal(world.queue.length, 100);
+    world.nowMs += 60_000;
+    world.finalizeBatch = ALL_GOOD;
+    assert.deepEqual((await world.step()).outcomes, { committed: 100 });
+  });
+}
+
+test('one message that makes the ledger busy is its own failure', async () => {
+  const world = new World();
+  const slow = world.send(payload(1));
+  for (let n = 2; n <= 9; n++) world.send(payload(n));
+  world.finalizeBatch = (payloads) => {
+    if (payloads.some((one) => one.claim_id === uuid(1))) throw databaseError('57014');
+    return ALL_GOOD(payloads);
+  };
+  assert.deepEqual((await world.step()).outcomes, { retry: 1, committed: 8 });
+  assert.equal(world.endOf(slow)?.reason, '57014: planted');
+});
+
+test('the pause doubles with each probe that fails, up to 15 s, and ends with the first success', async () => {
+  const world = new World();
+  world.send(payload(1));
+  world.finalizeBatch = () => {
+    throw databaseError('08006');
+  };
+  const pauses: number[] = [];
+  for (let probe = 0; probe < 8; probe++) {
+    const { total, pausedUntilMs } = await world.step();
+    assert.equal(total, 1, 'the breaker lets a probe through by itself');
+    pauses.push(pausedUntilMs - world.nowMs);
+    world.nowMs = pausedUntilMs - 1;
+    assert.equal((await world.step()).total, 0, 'while it is open nothing is taken');
+    assert.deepEqual(world.takes.at(-1), ['pool']);
+    world.nowMs = pausedUntilMs;
+  }
+  assert.deepEqual(pauses, [500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000]);
+  world.finalizeBatch = ALL_GOOD;
+  assert.deepEqual(await world.step(), { total: 1, outcomes: { committed: 1 }, pausedUntilMs: 0 });
+});
+
+test('a pool that does not need what is down goes on', async () => {
+  const world = new World();
+  world.pools.set('hook', poolConfig('hook', { commit_webhook_url: 'https://hook.example/c' }));
+  world.send(payload(1));
+  world.send(payload(2, { pool_id: 'hook' }));
+  world.finalizeBatch = () => {
+    throw databaseError('08006');
+  };
+  assert.deepEqual((await world.step()).outcomes, { outage: 1, committed: 1 });
+  world.send(payload(3, { pool_id: 'hook' }));
+  assert.deepEqual((await world.step()).outcomes, { committed: 1 });
+});
+
+test('while the ledger is left alone a pool never seen before does not call it either', async () => {
+  const world = new World();
+  world.pools.set('late', poolConfig('late'));
+  world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));
+  world.send(payload(1));
+  world.finalizeBatch = () => {
+    throw databaseError('08006');
+  };
+  await world.step();
+  world.send(payload(2, { pool_id: 'late' }));
+  world.send(payload(3, { pool_id: 'own' }));
+  assert.deepEqual((await world.step()).outcomes, { outage: 2 });
+  assert.equal(world.ledgerCalls.length, 1);
+  assert.equal(world.customCalls.length, 0);
+});
+
+test('three plain failures in a row without a success between are an outage of the webhook', async () => {
+  const world = new World();
+  world.pools.set(
+    'pool',
+    poolConfig('pool', { validation_webhook_url: 'https://hook.example/v', max_retries: 2 }),
+  );
+  for (let n = 1; n <= 6; n++) world.send(payload(n));
+  const answers = [500, 500, 200, 500, 500, 500];
+  world.answer = async (_, one) => answers[Number(String(one.user_id).slice(5)) - 1] ?? 0;
+  assert.deepEqual((await world.step()).outcomes, { retry: 4, committed: 1, outage: 1 });
+});
+
+test('a metered pool commits what it may now, and the rest comes back when it may, unharmed', async () => {
+  const world = new World();
+  world.pools.set('pool', poolConfig('pool', { commit_rate_per_sec: 4, max_retries: 2 }));
+  const ids = Array.from({ length: 10 }, (_, n) => world.send(payload(n + 1)));
+  world.allow = () => 3;
+  assert.deepEqual((await world.step()).outcomes, { committed: 3, outage: 7 });
+  assert.deepEqual(world.allowances, [{ poolId: 'pool', wanted: 10 }]);
+  assert.deepEqual(
+    ids.slice(3).map((id) => world.endOf(id)?.delay_ms),
+    [250, 500, 750, 1_000, 1_250, 1_500, 1_750],
+  );
+  assert.equal(world.ledgerCalls[0]?.length, 3);
+  assert.ok(world.queue.every((message) => message.attempts === 0));
+  assert.equal((await world.step()).pausedUntilMs, 0, 'a ceiling is no outage');
+});
+
+test('a pool without a ceiling does not ask for one', async () => {
+  const world = new World();
+  world.send(payload(1));
+  await world.step();
+  assert.deepEqual(world.allowances, []);
+});
+
+test('who is told to stop before the commit hands everything back', async () => {
+  const world = new World();
+  for (let n = 1; n <= 3; n++) world.send(payload(n));
+  assert.deepEqual((await world.step(AbortSignal.abort())).outcomes, { outage: 3 });
+  assert.deepEqual(world.ledgerCalls, []);
+  assert.equal(world.endOf(1)?.reason, 'handed back');
+  assert.equal(world.queue[0]?.attempts, 0);
+});
+
+test('who is told to stop during the webhook calls keeps what is decided and hands back the rest', async () => {
+  const world = new World();
+  world.pools.set('pool', poolConfig('pool', { commit_webhook_url: 'https://hook.example/c' }));
+  for (let n = 1; n <= 40; n++) world.send(payload(n));
+  const stopping = new AbortController();
+  world.answer = async (_, one, signal) => {
+    if (one.user_id === 'user 3') stopping.abort();
+    if (signal.aborted) throw signal.reason;
+    return 200;
+  };
+  const { outcomes } = await world.step(stopping.signal);
+  assert.deepEqual(outcomes, { committed: 2, outage: 38 });
+  assert.equal(world.posts.length, 3);
+  assert.equal(
+    world.log.filter(({ level }) => level === 'warn').length,
+    0,
+    'a stop is no outage of the webhook',
+  );
+});
+
+test('the lease is extended three times a lease while a step works, and no longer', async () => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  try {
+    const world = new World();
+    const id = world.send(payload(1));
+    world.finalizeBatch = (payloads) => {
+      mock.timers.tick(LEASE_SEC * 1_000);
+      return ALL_GOOD(payloads);
+    };
+    await world.step(neverAborted);
+    assert.deepEqual(world.extended, Array(3).fill([{ msg_id: id, read_ct: 1 }]));
+    mock.timers.tick(LEASE_SEC * 10_000);
+    assert.equal(world.extended.length, 3);
+  } finally {
+    mock.timers.reset();
+  }
+});

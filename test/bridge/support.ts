@@ -1,0 +1,187 @@
+// A bridge on ports that live in memory: the queue, both databases and the webhooks as a test wants them.
+
+import { Bridge } from '#core/bridge/bridge.ts';
+import type { BridgePorts, Finish, Payload, PoolConfig, TakenMessage } from '#core/bridge/ports.ts';
+
+type QueuedMessage = TakenMessage & { visibleAtMs: number };
+export type LogLine = Record<string, unknown> & { level: string; message: string };
+export type FinalizeBatch = (payloads: readonly Payload[]) => ('committed' | 'already' | 'conflict')[];
+
+export const LEASE_SEC = 30;
+export const neverAborted = new AbortController().signal;
+
+/** An error as a database driver throws it. */
+export function databaseError(code: string, message = 'planted'): Error {
+  return Object.assign(new Error(message), { code });
+}
+
+export function poolConfig(poolId: string, rules: Partial<PoolConfig> = {}): PoolConfig {
+  return {
+    pool_id: poolId,
+    max_retries: 10,
+    visibility_timeout_sec: 45,
+    validation_webhook_url: null,
+    commit_rpc_name: 'finalize_transaction',
+    commit_webhook_url: null,
+    commit_rate_per_sec: null,
+    ...rules,
+  };
+}
+
+/** A uuid that shows its number. */
+export const uuid = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
+export const payload = (n: number, more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  claim_id: uuid(n),
+  pool_id: 'pool',
+  resource_id: uuid(n + 1_000_000),
+  user_id: `user ${n}`,
+  state: 'queued',
+  ...more,
+});
+
+export class World {
+  nowMs = 1_000_000;
+  readonly queue: QueuedMessage[] = [];
+  readonly pools = new Map([['pool', poolConfig('pool')]]);
+  /** Every finish by message, the remembered validations among them. */
+  readonly finishes = new Map<number, Finish[]>();
+  readonly takes: string[][] = [];
+  readonly extended: { msg_id: number; read_ct: number }[][] = [];
+  readonly ledgerCalls: Payload[][] = [];
+  readonly customCalls: { functionName: string; payload: Payload }[] = [];
+  readonly posts: { url: string; key: string; payload: Payload }[] = [];
+  readonly allowances: { poolId: string; wanted: number }[] = [];
+  readonly log: LogLine[] = [];
+  ledgersMade = 0;
+  #lastId = 0;
+
+  finalizeBatch: (
+    payloads: readonly Payload[],
+  ) => ReturnType<FinalizeBatch> | Promise<ReturnType<FinalizeBatch>> = (payloads) =>
+    payloads.map(() => 'committed');
+  callCustom: (functionName: string, payload: Payload) => void = () => undefined;
+  answer: (url: string, payload: Payload, signal: AbortSignal) => number | Promise<number> = () => 200;
+  allow: (poolId: string, wanted: number) => number = (_, wanted) => wanted;
+  /** Lets a test spoil an answer of finish. */
+  onFinish: (finishes: readonly Finish[]) => void = () => undefined;
+
+  readonly bridge: Bridge;
+
+  constructor(batchSize = 1_000, leaseSec = LEASE_SEC) {
+    this.bridge = new Bridge(this.#ports(), { batchSize, leaseSec });
+  }
+
+  send(message: unknown, more: Partial<TakenMessage> = {}): number {
+    const msgId = ++this.#lastId;
+    this.queue.push({
+      msg_id: msgId,
+      read_ct: 0,
+      attempts: 0,
+      message,
+      claim_state: 'queued',
+      ...more,
+      visibleAtMs: 0,
+    });
+    return msgId;
+  }
+
+  step(signal: AbortSignal = neverAborted) {
+    return this.bridge.step(signal);
+  }
+
+  /** How the last delivery of a message ended. */
+  endOf(msgId: number): Finish | undefined {
+    return this.finishes.get(msgId)?.at(-1);
+  }
+
+  #ports(): BridgePorts {
+    const write =
+      (level: string) =>
+      (message: string, fields: Record<string, unknown> = {}): void => {
+        this.log.push({ level, message, ...fields });
+      };
+    return {
+      intake: {
+        take: async (batchSize, leaseSec, paused) => this.#take(batchSize, leaseSec, paused),
+        config: async (poolIds) => poolIds.flatMap((poolId) => this.pools.get(poolId) ?? []),
+        allow: async (poolId, wanted) => {
+          this.allowances.push({ poolId, wanted });
+          return this.allow(poolId, wanted);
+        },
+        extend: async (messages) => {
+          this.extended.push([...messages]);
+          return messages.map((message) => message.msg_id);
+        },
+        finish: async (finishes) => this.#finish(finishes),
+      },
+      ledger: () => {
+        this.ledgersMade++;
+        return {
+          finalizeBatch: async (payloads) => {
+            this.ledgerCalls.push([...payloads]);
+            return this.finalizeBatch(payloads);
+          },
+          call: async (functionName, one) => {
+            this.customCalls.push({ functionName, payload: one });
+            this.callCustom(functionName, one);
+          },
+        };
+      },
+      webhook: {
+        post: async (url, one, key, signal) => {
+          this.posts.push({ url, key, payload: one });
+          return this.answer(url, one, signal);
+        },
+      },
+      log: {
+        debugEnabled: true,
+        debug: write('debug'),
+        info: write('info'),
+        warn: write('warn'),
+        error: write('error'),
+      },
+      now: () => this.nowMs,
+      random: () => 1,
+    };
+  }
+
+  #take(batchSize: number, leaseSec: number, paused: string[]): TakenMessage[] {
+    this.takes.push(paused);
+    const isPaused = ({ message }: QueuedMessage) =>
+      paused.includes((message as { pool_id?: string } | null)?.pool_id ?? '');
+    const free = this.queue.filter((message) => message.visibleAtMs <= this.nowMs && !isPaused(message));
+    return free.slice(0, batchSize).map((message) => {
+      const taken = { ...message, read_ct: message.read_ct + 1, attempts: message.attempts + 1 };
+      taken.visibleAtMs = this.nowMs + leaseSec * 1_000;
+      this.queue[this.queue.indexOf(message)] = taken;
+      return taken;
+    });
+  }
+
+  #finish(finishes: readonly Finish[]): Map<number, string> {
+    this.onFinish(finishes);
+    const outcomes = new Map<number, string>();
+    for (const finish of finishes) {
+      const place = this.queue.findIndex(
+        ({ msg_id, read_ct }) => msg_id === finish.msg_id && read_ct === finish.read_ct,
+      );
+      const message = this.queue[place];
+      if (message === undefined) {
+        outcomes.set(finish.msg_id, 'lost_lease');
+        continue;
+      }
+      this.finishes.set(finish.msg_id, [...(this.finishes.get(finish.msg_id) ?? []), finish]);
+      outcomes.set(finish.msg_id, finish.verdict);
+      if (finish.verdict === 'validated') {
+        this.queue[place] = { ...message, claim_state: 'validated' };
+      } else if (finish.verdict === 'retry' || finish.verdict === 'outage') {
+        const attempts = message.attempts - (finish.verdict === 'outage' ? 1 : 0);
+        this.queue[place] = { ...message, attempts, visibleAtMs: this.nowMs + finish.delay_ms };
+      } else {
+        this.queue.splice(place, 1);
+      }
+    }
+    return outcomes;
+  }
+}

@@ -1,0 +1,172 @@
+// Webhooks of a pool: who is asked, how often, and what each answer does.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { payload, poolConfig, uuid, World } from './support.ts';
+
+const VALIDATE = 'https://hook.example/validate';
+const COMMIT = 'https://hook.example/commit';
+
+function validating(rules = {}): World {
+  const world = new World();
+  world.pools.set('pool', poolConfig('pool', { validation_webhook_url: VALIDATE, ...rules }));
+  return world;
+}
+
+const verdicts = (world: World, msgId: number) => world.finishes.get(msgId)?.map((finish) => finish.verdict);
+
+test('a yes is remembered before the commit, and the key is the claim', async () => {
+  const world = validating();
+  const id = world.send(payload(1));
+  assert.deepEqual((await world.step()).outcomes, { committed: 1 });
+  assert.deepEqual(verdicts(world, id), ['validated', 'committed']);
+  assert.deepEqual(world.posts, [{ url: VALIDATE, key: uuid(1), payload: payload(1) }]);
+});
+
+test('a claim that was validated is not validated again, whoever remembers it', async () => {
+  const world = validating();
+  world.send(payload(1), { claim_state: 'validated' });
+  world.send(payload(2, { state: 'validated', claim_id: undefined }), { claim_state: null });
+  assert.deepEqual((await world.step()).outcomes, { committed: 2 });
+  assert.deepEqual(world.posts, []);
+});
+
+test('a commit that fails after a yes is retried without asking again', async () => {
+  const world = validating();
+  world.send(payload(1));
+  let calls = 0;
+  world.finalizeBatch = (payloads) => {
+    if (calls++ === 0) throw new Error('not yet');
+    return payloads.map(() => 'committed');
+  };
+  assert.deepEqual((await world.step()).outcomes, { retry: 1 });
+  world.nowMs += 60_000;
+  assert.deepEqual((await world.step()).outcomes, { committed: 1 });
+  assert.equal(world.posts.length, 1);
+});
+
+for (const status of [400, 401, 403, 404, 409, 410, 422]) {
+  test(`a ${status} of the validation ends the claim with a reason and does not commit it`, async () => {
+    const world = validating();
+    const id = world.send(payload(1));
+    world.answer = () => status;
+    assert.deepEqual((await world.step()).outcomes, { refused: 1 });
+    assert.deepEqual(world.endOf(id)?.reason, 'refused by validation');
+    assert.deepEqual(world.ledgerCalls, []);
+  });
+}
+
+for (const status of [301, 302, 307, 408, 425, 500, 501]) {
+  test(`a ${status} of the validation is a failure of this message, to be retried`, async () => {
+    const world = validating();
+    const id = world.send(payload(1));
+    world.answer = () => status;
+    assert.deepEqual((await world.step()).outcomes, { retry: 1 });
+    assert.equal(world.endOf(id)?.reason, `status ${status}`);
+    assert.deepEqual(world.ledgerCalls, []);
+  });
+}
+
+for (const status of [429, 502, 503, 504]) {
+  test(`a ${status} of the validation is an outage: nobody's attempt, and the pool is left alone`, async () => {
+    const world = validating();
+    world.send(payload(1));
+    world.answer = () => status;
+    const report = await world.step();
+    assert.deepEqual(report.outcomes, { outage: 1 });
+    assert.equal(report.pausedUntilMs, world.nowMs + 500);
+    await world.step();
+    assert.deepEqual(world.takes.at(-1), ['pool']);
+  });
+}
+
+test('no answer from the validation is an outage, and its line names message, pool and claim', async () => {
+  const world = validating();
+  const id = world.send(payload(1));
+  world.answer = () => {
+    throw new Error('connect ECONNREFUSED');
+  };
+  assert.deepEqual((await world.step()).outcomes, { outage: 1 });
+  const line = world.log.find(({ message }) => message === 'a webhook is unavailable');
+  assert.deepEqual([line?.msg_id, line?.pool_id, line?.claim_id, line?.url], [id, 'pool', uuid(1), VALIDATE]);
+});
+
+test('a validation that lost its lease goes no further', async () => {
+  const world = validating();
+  world.send(payload(1));
+  world.answer = () => {
+    const [first] = world.queue;
+    if (first) world.queue[0] = { ...first, read_ct: first.read_ct + 1 };
+    return 200;
+  };
+  assert.deepEqual((await world.step()).outcomes, { lost_lease: 1 });
+  assert.deepEqual(world.ledgerCalls, []);
+});
+
+test('a pool with a commit webhook is committed by it, under the same key each time', async () => {
+  const world = new World();
+  world.pools.set('pool', poolConfig('pool', { commit_webhook_url: COMMIT }));
+  const id = world.send(payload(1));
+  world.answer = () => 500;
+  assert.deepEqual((await world.step()).outcomes, { retry: 1 });
+  world.nowMs += 60_000;
+  world.answer = () => 204;
+  assert.deepEqual((await world.step()).outcomes, { committed: 1 });
+  assert.deepEqual(
+    world.posts.map((post) => [post.url, post.key]),
+    [
+      [COMMIT, uuid(1)],
+      [COMMIT, uuid(1)],
+    ],
+  );
+  assert.deepEqual(verdicts(world, id), ['retry', 'committed']);
+  assert.equal(world.ledgersMade, 0);
+});
+
+test('a commit webhook that refuses does not end the claim: it is retried, then somebody has to look', async () => {
+  const world = validating({ commit_webhook_url: COMMIT, max_retries: 3 });
+  const id = world.send(payload(1));
+  world.answer = (url) => (url === COMMIT ? 422 : 200);
+  for (const expected of ['retry', 'retry', 'dead_letter']) {
+    await world.step();
+    assert.equal(world.endOf(id)?.verdict, expected);
+    world.nowMs += 60_000;
+  }
+  assert.equal(world.posts.filter((post) => post.url === VALIDATE).length, 1);
+});
+
+test('sixteen calls run at once, and no more', async () => {
+  const world = validating();
+  for (let n = 1; n <= 50; n++) world.send(payload(n));
+  let running = 0;
+  let most = 0;
+  world.answer = async () => {
+    most = Math.max(most, ++running);
+    await new Promise(setImmediate);
+    running--;
+    return 200;
+  };
+  assert.deepEqual((await world.step()).outcomes, { committed: 50 });
+  assert.equal(most, 16);
+});
+
+test('when DB1 fails during validation the step fails, and no call is made after that', async () => {
+  const world = validating();
+  for (let n = 1; n <= 50; n++) world.send(payload(n));
+  world.onFinish = () => {
+    throw new Error('DB1 is gone');
+  };
+  let running = 0;
+  world.answer = async () => {
+    running++;
+    await new Promise(setImmediate);
+    running--;
+    return 200;
+  };
+  await assert.rejects(world.step(), /DB1 is gone/);
+  assert.equal(running, 0);
+  const { length } = world.posts;
+  assert.equal(length, 16);
+  await new Promise(setImmediate);
+  assert.equal(world.posts.length, length);
+});

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { FUNCTION_NAMES } from '../../src/stack/functions.ts';
+import { PROJECT_ROOT } from '../../src/stack/settings.ts';
+import { withClient } from '../../src/stack/sql.ts';
+import { addressesOf, deno, run, startWorld, type World } from './world.ts';
+
+const FUNCTIONS = 'db1/supabase/functions';
+const POOL = 'demo_concert_2026';
+
+describe('the Edge Functions on a running stack', () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld();
+  });
+  after(() => world.stop());
+
+  const cacheDir = () => join(world.dir, 'run', 'deno');
+  const drain = async (): Promise<{ status: string; processed: number; total: number }> => {
+    const { db1 } = world.stack;
+    const answer = await fetch(`${db1.gateway.url}/functions/v1/bridge-worker`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${db1.keys.serviceRole}` },
+    });
+    assert.equal(answer.status, 200);
+    return (await answer.json()) as { status: string; processed: number; total: number };
+  };
+  const countIn = (url: string, from: string): Promise<number> =>
+    withClient(
+      url,
+      async (client) => (await client.query(`select count(*)::int as n from ${from}`)).rows[0].n,
+    );
+
+  test('every function has a place in the stack, and every entry stays under 60 lines', () => {
+    const folders = readdirSync(join(PROJECT_ROOT, FUNCTIONS), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('_'))
+      .map((entry) => entry.name);
+    assert.deepEqual(folders.sort(), [...FUNCTION_NAMES].sort());
+    for (const name of folders) {
+      const lines = readFileSync(join(PROJECT_ROOT, FUNCTIONS, name, 'index.ts'), 'utf8').split('\n').length;
+      assert.ok(lines < 60, `${name} has ${lines}`);
+    }
+  });
+
+  test('deno check finds nothing wrong with the functions, the core and their tests', async () => {
+    const files = FUNCTION_NAMES.flatMap((name) => [
+      `${FUNCTIONS}/${name}/index.ts`,
+      `${FUNCTIONS}/${name}/index.test.ts`,
+    ]);
+    const { code, output } = await deno('check', files, {}, cacheDir());
+    assert.equal(code, 0, output);
+  });
+
+  test('deno test passes against the stack', async () => {
+    const args = ['--cached-only', '--no-check', '--allow-net', '--allow-env', `${FUNCTIONS}/`];
+    const { code, output } = await deno('test', args, addressesOf(world.stack), cacheDir());
+    assert.equal(code, 0, output);
+    assert.match(output, /ok \| 9 passed \| 0 failed/);
+  });
+
+  test("the PRD's four curl lines sell a ticket", async () => {
+    const { db1, db2 } = world.stack;
+    const curl = async (line: string) => {
+      const ours = line
+        .replaceAll('http://127.0.0.1:54321', db1.gateway.url)
+        .replaceAll('http://127.0.0.1:54421', db2.gateway.url)
+        .replaceAll('<db1_anon_key>', db1.keys.anon)
+        .replaceAll('<db1_service_role_key>', db1.keys.serviceRole)
+        .replaceAll('<db2_service_role_key>', db2.keys.serviceRole);
+      return JSON.parse((await run('sh', ['-c', `${ours} -sS`])).output);
+    };
+    const slotId = await curl(`curl -X POST 'http://127.0.0.1:54321/rest/v1/rpc/claim_resource_and_queue' \\
+      -H 'apikey: <db1_anon_key>' -H 'Content-Type: application/json' \\
+      -d '{"p_pool_id":"demo_concert_2026","p_user_id":"user_42"}'`);
+    const drained = await curl(`curl -X POST 'http://127.0.0.1:54321/functions/v1/bridge-worker' \\
+      -H 'Authorization: Bearer <db1_service_role_key>'`);
+    assert.deepEqual(drained, { status: 'ok', processed: 1, dlq: 0, total: 1 });
+    const tickets: { resource_id: string; user_id: string }[] =
+      await curl(`curl 'http://127.0.0.1:54421/rest/v1/confirmed_tickets?select=*' \\
+      -H 'apikey: <db2_service_role_key>'`);
+    assert.equal(tickets.find((ticket) => ticket.resource_id === slotId)?.user_id, 'user_42');
+    const consumed: { id: string }[] =
+      await curl(`curl 'http://127.0.0.1:54321/rest/v1/inventory_slots?select=id,status&status=eq.CONSUMED' \\
+      -H 'apikey: <db1_service_role_key>'`);
+    assert.ok(consumed.some((slot) => slot.id === slotId));
+  });
+
+  test('an X-Operator is who the audit log names, else service_role', async () => {
+    const { db1 } = world.stack;
+    await withClient(db1.cluster.url, (client) =>
+      client.query(`select pgmq.send('intake_dlq', '{"pool_id":"p"}', 0)`),
+    );
+    const call = (path: string, init: RequestInit = {}) =>
+      fetch(`${db1.gateway.url}/functions/v1/admin-dlq${path}`, {
+        ...init,
+        headers: {
+          authorization: `Bearer ${db1.keys.serviceRole}`,
+          'content-type': 'application/json',
+          ...init.headers,
+        },
+      });
+    const { messages } = (await (await call('?pool_id=p')).json()) as { messages: { msg_id: number }[] };
+    const body = JSON.stringify({ msg_ids: [messages[0]?.msg_id] });
+    const answer = await call('/discard', { method: 'POST', headers: { 'x-operator': 'Grace H.' }, body });
+    assert.equal(answer.status, 200);
+    assert.equal(await countIn(db1.cluster.url, `audit.audit_logs where actor = 'Grace H.'`), 1);
+  });
+
+  test('while DB2 is down messages stay on the queue, and afterwards they drain without a dead letter', async () => {
+    const { db1, db2 } = world.stack;
+    const before = await countIn(db2.cluster.url, 'public.confirmed_tickets');
+    const dead = await countIn(db1.cluster.url, 'pgmq.q_intake_dlq');
+    await withClient(db1.cluster.url, (client) =>
+      client.query(
+        `select public.claim_resource_and_queue('${POOL}', 'outage_' || i) from generate_series(1, 150) i`,
+      ),
+    );
+    await db2.cluster.stop('fast');
+    const drained = await drain();
+    assert.equal(drained.processed, 0);
+    assert.ok(drained.total > 0);
+    assert.equal(await countIn(db1.cluster.url, 'pgmq.q_intake_queue'), 150);
+    await world.restartDb2();
+    while ((await countIn(db1.cluster.url, 'pgmq.q_intake_queue')) > 0) await drain();
+    assert.equal(await countIn(db2.cluster.url, 'public.confirmed_tickets'), before + 150);
+    assert.equal(await countIn(db1.cluster.url, 'pgmq.q_intake_dlq'), dead);
+  });
+
+  test('while DB1 does not answer both functions say 503 with Retry-After', async () => {
+    const { gateway, keys } = world.stack.db1;
+    const { restPort } = gateway.upstreams;
+    delete gateway.upstreams.restPort;
+    try {
+      for (const [path, method] of [
+        ['bridge-worker', 'POST'],
+        ['admin-dlq', 'GET'],
+      ]) {
+        const headers = { authorization: `Bearer ${keys.serviceRole}` };
+        const answer = await fetch(`${gateway.url}/functions/v1/${path}`, { method: method ?? '', headers });
+        assert.equal(answer.status, 503);
+        assert.equal(answer.headers.get('retry-after'), '1');
+        const { error } = (await answer.json()) as { error: { code: string } };
+        assert.equal(error.code, 'database_unavailable');
+      }
+    } finally {
+      if (restPort !== undefined) gateway.upstreams.restPort = restPort;
+    }
+  });
+});

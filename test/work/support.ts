@@ -1,0 +1,80 @@
+// `sluice …` as a person would start it, and what both databases say about the claims.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type pg from 'pg';
+import { PROJECT } from '../support/dev.ts';
+
+export interface Sluice {
+  child: ChildProcess;
+  /** Resolves when a line of its output matches. */
+  said(pattern: RegExp): Promise<void>;
+  ended: Promise<{ code: number | string; stdout: string; stderr: string }>;
+}
+
+export function sluice(args: string[], env: Record<string, string>, input?: string): Sluice {
+  const child = spawn(process.execPath, [join(PROJECT, 'bin', 'sluice.js'), ...args], {
+    cwd: '/',
+    env: { PATH: process.env.PATH ?? '', SLUICE_LOG: 'info', ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  child.stdin?.end(input);
+  let stdout = '';
+  let stderr = '';
+  const waiting: { pattern: RegExp; resolve(): void }[] = [];
+  const look = () => {
+    for (const { pattern, resolve } of waiting) if (pattern.test(stdout + stderr)) resolve();
+  };
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    look();
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+    look();
+  });
+  const ended = new Promise<{ code: number | string; stdout: string; stderr: string }>((resolve) => {
+    child.once('close', (code, signal) => resolve({ code: code ?? signal ?? 'unknown', stdout, stderr }));
+  });
+  return {
+    child,
+    ended,
+    said: (pattern) =>
+      Promise.race([
+        new Promise<void>((resolve) => {
+          waiting.push({ pattern, resolve });
+          look();
+        }),
+        ended.then(({ code }) => {
+          throw new Error(`ended with ${code} before it said ${pattern}:\n${stdout}${stderr}`);
+        }),
+      ]),
+  };
+}
+
+/** Claims `count` slots for as many users. */
+export async function claimMany(db1: pg.Client, pool: string, count: number): Promise<void> {
+  await db1.query(
+    `select public.claim_batch(
+       array_agg($1::text), array_agg('user ' || i), array_agg(null::text), array_agg(true)
+     ) from generate_series(1, $2::int) i`,
+    [pool, count],
+  );
+}
+
+/** Where the claims of a pool stand, on both sides. */
+export async function standing(db1: pg.Client, db2: pg.Client, pool: string) {
+  const one = await db1.query(
+    `select
+       (select count(*)::int from public.claims c where c.pool_id = $1 and c.state = 'committed') as committed,
+       (select count(*)::int from public.inventory_slots s where s.pool_id = $1 and s.status = 'CONSUMED') as consumed,
+       (select count(*)::int from pgmq.q_intake_queue q where q.message ->> 'pool_id' = $1) as queued,
+       (select count(*)::int from pgmq.q_intake_dlq q where q.message ->> 'pool_id' = $1) as dead`,
+    [pool],
+  );
+  const two = await db2.query(
+    'select count(*)::int as tickets from public.confirmed_tickets where pool_id = $1',
+    [pool],
+  );
+  return { ...one.rows[0], ...two.rows[0] };
+}
