@@ -153,6 +153,7 @@ language plpgsql
 set search_path = ''
 as $$
 declare
+  v_first uuid;
   v_mark intake.pool_marks;
 begin
   loop
@@ -160,13 +161,28 @@ begin
     from public.inventory_slots s
     where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
     order by s.sale_order limit 1 for update skip locked;
-    exit when found or not intake.maybe_free(p_pool_id, p_low_order);
+    exit when found;
+    select s.id into v_first
+    from public.inventory_slots s
+    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
+    order by s.sale_order limit 1;
+    exit when not found;
     busy := not p_wait;
     exit when busy;
-    -- Wait for the first claimer to end, and look again.
-    perform from public.inventory_slots s
-    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
-    order by s.sale_order limit 1 for update;
+    -- Wait for its claimer to end, and look again. A row that is waited for stays locked even when it is no longer
+    -- free; the block gives it back, because whoever waits for a slot must hold none.
+    begin
+      select s.id, s.ctid, s.sale_order into id, tid, sale_order
+      from public.inventory_slots s
+      where s.id = v_first and s.status = 'AVAILABLE' for update;
+      if found then
+        return;
+      end if;
+      raise exception using errcode = 'SL099';
+    exception
+      when sqlstate 'SL099' then
+        null;
+    end;
   end loop;
   if id is null and busy is not true then
     select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update;

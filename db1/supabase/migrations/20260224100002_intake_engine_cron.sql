@@ -1,8 +1,8 @@
 -- INTAKE, part 3: the reaper and the cron jobs.
 
 -- Promise: a slot RESERVED for longer than the threshold that neither a live claim, a message nor a dead
--- letter speaks for goes back on sale; all three are checked in the update itself. Returns how many.
--- Second call: 0. Locks: the orphans (others' are skipped), then the marks.
+-- letter speaks for goes back on sale; all three are checked in the statement that locks it. Returns how many.
+-- Second call: 0. Locks: the orphans (others' are skipped), then the marks, in the order of the pools.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.reap_orphaned_slots(p_stale_threshold interval default '10 minutes')
 returns int
@@ -11,10 +11,11 @@ security definer
 set search_path = ''
 as $$
 declare
+  v_orphans uuid[];
   v_reaped int;
 begin
   perform intake.ensure_inventory();
-  with orphan as materialized (
+  v_orphans := array(
     select s.id
     from public.inventory_slots s
     where s.status = 'RESERVED'
@@ -30,11 +31,12 @@ begin
         where intake.uuid_or_null(m.message ->> 'resource_id') is not null
       )
     for update of s skip locked
-  )
+  );
+  perform intake.lock_marks(v_orphans);
   update public.inventory_slots s
   set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
-  from orphan o, intake.pool_marks m
-  where s.id = o.id and s.status = 'RESERVED' and m.pool_id = s.pool_id;
+  from intake.pool_marks m
+  where s.id = any (v_orphans) and m.pool_id = s.pool_id;
   get diagnostics v_reaped = row_count;
   return v_reaped;
 end

@@ -105,6 +105,22 @@ begin
 end
 $$;
 
+-- Promise: the marks of the slots' pools are locked, in the order of the pools, by whoever is going to free slots of
+-- several pools: two that take them in another order would deadlock. Second call: has them already.
+-- Locks: the marks.
+create function intake.lock_marks(p_slot_ids uuid[])
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform from intake.pool_marks m
+  where m.pool_id in (select f.pool_id from public.slot_manifest f where f.slot_id = any (p_slot_ids))
+  order by m.pool_id
+  for update;
+end
+$$;
+
 -- Trigger. Promise: `insert into inventory_slots` is all that a person has to do to put slots on sale:
 -- manifest, capacity and mark follow in the same transaction. Second insert of a known id after a crash
 -- adds nothing to the manifest. Locks: pool_totals row, then mark.

@@ -38,10 +38,9 @@ begin
 end
 $$;
 
--- Promise: the request ids that need a closer look: those with a claim already and those twice in the batch.
--- Second call: the same, or more. Locks: none.
+-- Promise: which of the requests have a claim already. Second call: the same, or more. Locks: none.
 -- An array and not a join: the plan is the same index scan whatever the statistics say.
-create function intake.odd_requests(
+create function intake.known_requests(
   p_pool_id text,
   p_requests intake.claim_request[]
 )
@@ -59,8 +58,39 @@ begin
   return array(
     select c.request_id from public.claims c
     where c.pool_id = p_pool_id and c.request_id is not null and c.request_id = any (v_request_ids)
-    union all
-    select i.request_id from unnest(v_request_ids) i (request_id) group by i.request_id having count(*) > 1
+  );
+end
+$$;
+
+-- Promise: the requests that can be decided by set: no claim yet, and of equal request ids only the first. The rest
+-- is decided one by one, after all that is inserted went in one sorted statement. Second call: the same.
+-- Locks: none.
+create function intake.usual_requests(
+  p_pool_id text,
+  p_requests intake.claim_request[]
+)
+returns intake.claim_request[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  v_known text[] := intake.known_requests(p_pool_id, p_requests);
+begin
+  if v_known = '{}' and not exists (
+    select from unnest(p_requests) r where r.request_id is not null group by r.request_id having count(*) > 1
+  ) then
+    return p_requests;
+  end if;
+  return array(
+    select n.request
+    from (
+      select r as request, r.ordinal, r.request_id,
+        row_number() over (partition by r.request_id order by r.ordinal) as nth
+      from unnest(p_requests) r
+    ) n
+    where n.request_id is null or (n.nth = 1 and n.request_id <> all (v_known))
+    order by n.ordinal
   );
 end
 $$;
@@ -204,18 +234,14 @@ declare
   -- How far above the mark a batch may have to reach before it moves the mark.
   c_reach constant int := 1000;
   v_pool intake.pool_gates := intake.open_pool(p_pool_id);
-  v_usual intake.claim_request[] := p_requests;
-  v_odd text[];
+  v_usual intake.claim_request[];
   v_slots record;
   v_answers intake.numbered_answer[] := '{}';
 begin
   if v_pool.max_per_user is not null then
     perform intake.lock_users(p_pool_id, p_requests);
   end if;
-  v_odd := intake.odd_requests(p_pool_id, p_requests);
-  if cardinality(v_odd) > 0 then
-    v_usual := array(select r from unnest(p_requests) r where (r.request_id = any (v_odd)) is not true);
-  end if;
+  v_usual := intake.usual_requests(p_pool_id, p_requests);
   if v_pool.gate is not null then
     v_answers := array(select r from intake.refuse_all(v_pool, v_usual) r);
   else
@@ -237,7 +263,7 @@ begin
   if cardinality(v_answers) < cardinality(p_requests) then
     return query
     select r.ordinal, a.*
-    from unnest(p_requests) r
+    from (select u.* from unnest(p_requests) u order by u.request_id, u.ordinal) r
     cross join lateral intake.claim_one(p_pool_id, r.user_id, r.request_id, r.verified, false) a
     where r.ordinal not in (select d.ordinal from unnest(v_answers) d);
   end if;
