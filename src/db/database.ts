@@ -73,10 +73,14 @@ const PARSERS = new Map<number, (text: string) => unknown>([
   [BIGINT_OID, safeInteger],
 ]);
 
+function ignore(): void {}
+
 /** Pool.query would throw away the connection after any error; a refusal of our own functions leaves it as good as new. */
 async function run(pool: pg.Pool, query: pg.QueryConfig): Promise<unknown[]> {
   const client = await pool.connect();
   let isBroken = true;
+  // A connection that breaks tells its query and its listeners; without one, the second telling would end the process.
+  client.on('error', ignore);
   try {
     const { rows } = await client.query(query);
     isBroken = false;
@@ -85,6 +89,7 @@ async function run(pool: pg.Pool, query: pg.QueryConfig): Promise<unknown[]> {
     isBroken = !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR';
     throw error;
   } finally {
+    client.off('error', ignore);
     client.release(isBroken);
   }
 }
