@@ -26,6 +26,7 @@ const CONNECT_TIMEOUT_MS = 3_000;
  * The server gives up first, and says so with a SQLSTATE.
  */
 const STATEMENT_TIMEOUT_MS = 30_000;
+const LOCK_TIMEOUT_MS = 2_000;
 /** For a server that went silent: the client gives up a little later. */
 const QUERY_TIMEOUT_MS = 32_000;
 /** Calls that wait for a connection; beyond it the database counts as unreachable instead of memory growing. */
@@ -99,7 +100,8 @@ export function createDatabase({ url, max, applicationName, log }: DatabaseOptio
     connectionString: url,
     max,
     application_name: applicationName,
-    options: '-c timezone=UTC',
+    // Nobody waits long for a lock behind which a crowd queues up; the caller is told to try again.
+    options: `-c timezone=UTC -c lock_timeout=${LOCK_TIMEOUT_MS}`,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
@@ -116,6 +118,12 @@ export function createDatabase({ url, max, applicationName, log }: DatabaseOptio
     log.warn('idle database connection lost', { application_name: applicationName, cause: error }),
   );
 
+  const open = new Set<pg.PoolClient>();
+  pool.on('connect', (client) => {
+    open.add(client);
+    client.once('end', () => open.delete(client));
+  });
+
   return {
     async call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]> {
       if (pool.waitingCount >= MAX_WAITING_CALLS)
@@ -128,6 +136,13 @@ export function createDatabase({ url, max, applicationName, log }: DatabaseOptio
         throw withCode(error);
       }
     },
-    end: () => pool.end(),
+    async end() {
+      // The pool forgets its clients before their sockets are closed; whoever ends it may count on their being gone.
+      const closed = [...open].map(
+        (client) => new Promise<void>((resolve) => client.once('end', () => resolve())),
+      );
+      await pool.end();
+      await Promise.all(closed);
+    },
   };
 }

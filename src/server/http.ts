@@ -4,14 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import {
-  type Door,
-  type DoorResponse,
-  errorResponse,
-  MAX_BODY_BYTES,
-  type Match,
-  refuse,
-} from '#core/door.ts';
+import { type Door, type DoorResponse, MAX_BODY_BYTES, type Match, refusalOf, refuse } from '#core/door.ts';
 import { toDoorError } from '#core/errors.ts';
 import type { Log } from '#core/ports.ts';
 
@@ -197,7 +190,7 @@ export class HttpServer {
   ): void {
     const method = request.method ?? '';
     const refusal =
-      match.refusal === undefined ? refuse('too_large', requestId) : errorResponse(match.refusal, requestId);
+      match.refusal === undefined ? refuse('too_large', requestId) : refusalOf(match, requestId);
     if (this.#log.debugEnabled)
       this.#log.debug('request', { request_id: requestId, method, path, status: refusal.status });
     response.shouldKeepAlive = false;

@@ -41,14 +41,14 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'pool_status',
       'reap_orphaned_slots',
       RELEASE,
-      'sluice_ready',
+      'intake_ready',
       'snapshot_engine_metrics',
     ],
   },
   db2: {
     anon: [],
     authenticated: [],
-    service_role: ['finalize_batch', 'finalize_transaction', 'sluice_ready'],
+    service_role: ['finalize_batch', 'finalize_transaction', 'ledger_ready'],
   },
 };
 

@@ -125,7 +125,7 @@ describe('the plans of the hot statements', () => {
       );
     const target = Math.round(SLOTS * (1 - share));
     for (let free = await left(); free > target; free = await left())
-      await session.batch(batchOf(pool, Math.min(5_000, free - target)));
+      await session.batch(batchOf(pool, Math.min(1_000, free - target)));
   };
 
   for (const [statistics, analyse] of [

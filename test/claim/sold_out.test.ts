@@ -127,10 +127,36 @@ describe('sold out', () => {
       return pool;
     };
 
-    for (const kind of ['single', 'batch'] as const) {
-      const look = (pool: string) => ASKING[kind](looker, pool, 'looker');
+    for (const end of ['commit', 'rollback'] as const) {
+      test(`is not what a batch answers over ${what} in flight: that is busy, and after its ${end} the truth`, async () => {
+        const pool = await soldPool();
+        const look = () => ASKING.batch(looker, pool, 'looker');
+        await changer.client.query('begin');
+        await change.run(pool);
+        assert.equal((await look()).outcome, 'busy');
+        await changer.client.query(end);
+        assert.equal((await look()).outcome, end === 'commit' ? 'claimed' : 'sold_out');
+        // Later tests look at the whole database for holds and orphans.
+        if (end === 'rollback') await change.run(pool);
+      });
+    }
 
-      test(`is not declared over ${what} that is about to commit (${kind})`, async () => {
+    test(`is taken back by ${what} that came while a batch was declaring it`, async () => {
+      const pool = await soldPool();
+      const look = () => ASKING.batch(looker, pool, 'looker');
+      const { first } = await interleave(
+        observer,
+        { session: looker, run: look, end: 'commit' },
+        { session: changer, run: () => change.run(pool) },
+      );
+      assert.equal(first.outcome, 'sold_out');
+      assert.equal((await askUntilAnswered(look)).outcome, 'claimed');
+    });
+
+    {
+      const look = (pool: string) => ASKING.single(looker, pool, 'looker');
+
+      test(`is not declared over ${what} that is about to commit`, async () => {
         const pool = await soldPool();
         const { second } = await interleave(
           observer,
@@ -144,7 +170,7 @@ describe('sold out', () => {
         );
       });
 
-      test(`is true when ${what} was rolled back (${kind})`, async () => {
+      test(`is true when ${what} was rolled back`, async () => {
         const pool = await soldPool();
         const { second } = await interleave(
           observer,
@@ -156,7 +182,7 @@ describe('sold out', () => {
         await change.run(pool);
       });
 
-      test(`is taken back by ${what} that came while it was being declared (${kind})`, async () => {
+      test(`is taken back by ${what} that came while it was being declared`, async () => {
         const pool = await soldPool();
         const { first } = await interleave(
           observer,
@@ -169,7 +195,7 @@ describe('sold out', () => {
 
       // A third session holds the mark, so that both stand in line for it: the change is then made and not yet told.
       for (const order of ['the change', 'the declaration'] as const) {
-        test(`meets ${what} at the mark, ${order} first (${kind})`, async () => {
+        test(`meets ${what} at the mark, ${order} first`, async () => {
           const pool = await soldPool();
           await third.client.query('begin');
           await third.client.query('select from intake.pool_marks where pool_id = $1 for update', [pool]);

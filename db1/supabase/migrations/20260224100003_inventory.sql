@@ -208,8 +208,8 @@ begin
 end
 $$;
 
--- Trigger. Promise: however a slot comes back on sale (release, expiry, reaper, a hand in psql), the next
--- claim can find it. Second call: changes nothing. Locks: mark, after the slot. Definer: as slots_added.
+-- Trigger. Promise: however a slot comes back on sale or moves up the line (release, expiry, reaper, a hand in
+-- psql), the next claim can find it. Second call: changes nothing. Locks: mark, after the slot. Definer: as slots_added.
 create function intake.slot_became_available()
 returns trigger
 language plpgsql
@@ -255,8 +255,10 @@ create trigger cache_emptied
 
 -- The column lists keep both off the hot path: a claim sets status to RESERVED, never id or pool_id.
 create trigger slot_became_available
-  after update of status on public.inventory_slots
-  for each row when (new.status = 'AVAILABLE' and old.status <> 'AVAILABLE')
+  after update of status, sale_order on public.inventory_slots
+  for each row when (
+    new.status = 'AVAILABLE' and (old.status <> 'AVAILABLE' or new.sale_order < old.sale_order)
+  )
   execute function intake.slot_became_available();
 
 create trigger slot_identity_is_fixed

@@ -26,7 +26,7 @@ grant execute on function public.intake_queue_send(jsonb) to service_role;
 grant execute on function public.intake_route_to_dlq(bigint, jsonb, int) to service_role;
 grant execute on function public.snapshot_engine_metrics() to service_role;
 grant execute on function public.reap_orphaned_slots(interval) to service_role;
-grant execute on function public.sluice_ready() to service_role;
+grant execute on function public.intake_ready() to service_role;
 
 grant select, insert, update, delete on public.engine_config to service_role;
 grant select, insert, update, delete on public.inventory_slots to service_role;

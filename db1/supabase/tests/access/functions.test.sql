@@ -25,7 +25,7 @@ select bag_eq(
     ('service_role', 'intake_route_to_dlq(bigint,jsonb,integer)'),
     ('service_role', 'snapshot_engine_metrics()'),
     ('service_role', 'reap_orphaned_slots(interval)'),
-    ('service_role', 'sluice_ready()') $$,
+    ('service_role', 'intake_ready()') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
 

@@ -42,7 +42,7 @@ from (values
   ('select public.snapshot_engine_metrics()'),
   ('select public.reap_orphaned_slots()'),
   ('select public.expire_holds()'),
-  ('select public.sluice_ready()'),
+  ('select public.intake_ready()'),
   ('select pool_id from public.engine_metrics')
 ) t (statement);
 

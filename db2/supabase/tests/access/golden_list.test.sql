@@ -11,7 +11,7 @@ select bag_eq(
   $$ values
     ('service_role', 'finalize_transaction(jsonb)'),
     ('service_role', 'finalize_batch(jsonb)'),
-    ('service_role', 'sluice_ready()') $$,
+    ('service_role', 'ledger_ready()') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
 select bag_eq(
