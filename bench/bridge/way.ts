@@ -37,7 +37,7 @@ const LOAD_BATCH = 5_000;
 export async function connect(url: string, connections: number): Promise<Database> {
   const log = createLog('warn');
   const database = createDatabase({ url, max: connections, applicationName: 'sluice bench drain', log });
-  await Promise.all(Array.from({ length: connections }, () => database.call('public.sluice_ready', {})));
+  await Promise.all(Array.from({ length: connections }, () => database.call('pg_catalog.now', {})));
   return database;
 }
 

@@ -45,7 +45,7 @@ type Sizes = {
   slots: number;
   /** Long enough to sell the whole pool, or most of it: the plain design gets slower on the way. */
   drainSec: number;
-  /** For one client whose rate is the same all the way: a part of the pool shows it. */
+  /** For ways whose rate is the same all the way: a part of the pool shows it. */
   steadySec: number;
   /** For batches of at least 100; smaller ones sell from `slots`. */
   batchSlots: number;
@@ -66,9 +66,9 @@ const FULL: Sizes = {
   clients: [1, 8, 32, 128],
   lanes: [1, 2, 4],
   batches: [10, 100, 1000],
-  slots: 30_000,
-  drainSec: 20,
-  steadySec: 8,
+  slots: 60_000,
+  drainSec: 30,
+  steadySec: 10,
   batchSlots: 150_000,
   batchSec: 10,
   floorSec: 2,
@@ -126,12 +126,14 @@ export function makePlan(quick: boolean): Plan {
 
 function perClients(s: Sizes, clients: number): Cell[] {
   const drain = { clients, batch: 1, slots: s.slots, maxSec: s.drainSec };
-  const steady = clients === 1 ? { ...drain, maxSec: s.steadySec } : drain;
+  const steady = clients === TENTHS_CLIENTS ? drain : { ...drain, maxSec: s.steadySec };
   return [
     { ...drain, name: 'baseline' },
     { ...steady, name: 'baseline-indexed' },
     { ...steady, name: 'single' },
-    ...(clients === TENTHS_CLIENTS ? [{ ...steady, name: 'single-request-id' as const }] : []),
+    ...(clients === TENTHS_CLIENTS
+      ? [{ ...drain, name: 'single-request-id' as const, maxSec: s.steadySec }]
+      : []),
     { ...drain, name: 'floor', slots: 0, maxSec: s.floorSec },
     ...(clients === 1 ? batches(s, 1) : []),
   ];

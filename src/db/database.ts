@@ -26,6 +26,7 @@ const CONNECT_TIMEOUT_MS = 3_000;
  * The server gives up first, and says so with a SQLSTATE.
  */
 const STATEMENT_TIMEOUT_MS = 30_000;
+const LOCK_TIMEOUT_MS = 2_000;
 /** For a server that went silent: the client gives up a little later. */
 const QUERY_TIMEOUT_MS = 32_000;
 /** Calls that wait for a connection; beyond it the database counts as unreachable instead of memory growing. */
@@ -79,10 +80,14 @@ function parameter(value: unknown): unknown {
   return isJson ? JSON.stringify(value) : value;
 }
 
+function ignore(): void {}
+
 /** Pool.query would throw away the connection after any error; a refusal of our own functions leaves it as good as new. */
 async function run(pool: pg.Pool, query: pg.QueryConfig): Promise<unknown[]> {
   const client = await pool.connect();
   let isBroken = true;
+  // A connection that breaks tells its query and its listeners; without one, the second telling would end the process.
+  client.on('error', ignore);
   try {
     const { rows } = await client.query(query);
     isBroken = false;
@@ -91,6 +96,7 @@ async function run(pool: pg.Pool, query: pg.QueryConfig): Promise<unknown[]> {
     isBroken = !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR';
     throw error;
   } finally {
+    client.off('error', ignore);
     client.release(isBroken);
   }
 }
@@ -100,7 +106,8 @@ export function createDatabase({ url, max, applicationName, log }: DatabaseOptio
     connectionString: url,
     max,
     application_name: applicationName,
-    options: '-c timezone=UTC',
+    // Nobody waits long for a lock behind which a crowd queues up; the caller is told to try again.
+    options: `-c timezone=UTC -c lock_timeout=${LOCK_TIMEOUT_MS}`,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
@@ -117,6 +124,12 @@ export function createDatabase({ url, max, applicationName, log }: DatabaseOptio
     log.warn('idle database connection lost', { application_name: applicationName, cause: error }),
   );
 
+  const open = new Set<pg.PoolClient>();
+  pool.on('connect', (client) => {
+    open.add(client);
+    client.once('end', () => open.delete(client));
+  });
+
   return {
     async call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]> {
       if (pool.waitingCount >= MAX_WAITING_CALLS)
@@ -129,6 +142,13 @@ export function createDatabase({ url, max, applicationName, log }: DatabaseOptio
         throw withCode(error);
       }
     },
-    end: () => pool.end(),
+    async end() {
+      // The pool forgets its clients before their sockets are closed; whoever ends it may count on their being gone.
+      const closed = [...open].map(
+        (client) => new Promise<void>((resolve) => client.once('end', () => resolve())),
+      );
+      await pool.end();
+      await Promise.all(closed);
+    },
   };
 }

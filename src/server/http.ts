@@ -7,10 +7,10 @@ import type { AddressInfo, Socket } from 'node:net';
 import {
   type Door,
   type DoorResponse,
-  errorResponse,
   MAX_BODY_BYTES,
   type Match,
   type Route,
+  refusalOf,
   refuse,
 } from '#core/door.ts';
 import { toDoorError } from '#core/errors.ts';
@@ -200,7 +200,7 @@ export class HttpServer {
   ): void {
     const method = request.method ?? '';
     const refusal =
-      match.refusal === undefined ? refuse('too_large', requestId) : errorResponse(match.refusal, requestId);
+      match.refusal === undefined ? refuse('too_large', requestId) : refusalOf(match, requestId);
     if (this.#log.debugEnabled)
       this.#log.debug('request', { request_id: requestId, method, path, status: refusal.status });
     response.shouldKeepAlive = false;

@@ -80,7 +80,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const pools = new PoolDoor({ ...ports, now: Date.now });
   const health = healthRoutes({
     checkDatabases: async () => {
-      await Promise.all([db1.call('public.sluice_ready', {}), db2.call('public.sluice_ready', {})]);
+      await Promise.all([db1.call('public.intake_ready', {}), db2.call('public.ledger_ready', {})]);
     },
     isDraining: () => http.isDraining,
   });

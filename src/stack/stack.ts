@@ -168,13 +168,21 @@ async function startSide(name: SideName, gateway: Gateway, start: Start): Promis
 async function startPostgres(name: SideName, start: Start): Promise<Cluster> {
   const { options, secrets, home, runFiles, parts } = start;
   const usual = USUAL_POSTGRES_PORT[name];
-  const port = (await portIsFree(usual)) ? usual : await freePort();
-  const cluster = await startCluster({
-    dir: join(home, name),
-    password: secrets.postgresPassword,
-    port,
-    extensionDir: join(home, 'extensions'),
-  });
+  const startOn = (wanted: number): Promise<Cluster> =>
+    startCluster({
+      dir: join(home, name),
+      password: secrets.postgresPassword,
+      port: wanted,
+      extensionDir: join(home, 'extensions'),
+    });
+  // Another stack may take the usual port between the look and the start.
+  const cluster = (await portIsFree(usual))
+    ? await startOn(usual).catch(async (error: unknown) => {
+        if (await portIsFree(usual)) throw error;
+        return startOn(await freePort());
+      })
+    : await startOn(await freePort());
+  const { port } = cluster;
   parts.clusters.push(cluster);
   runFiles.note(`${name}-postgres`, cluster.pid);
   options.say(`${TITLE[name]}: Postgres on port ${port}${port === usual ? '' : ` (${usual} is taken)`}`);

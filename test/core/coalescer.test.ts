@@ -20,21 +20,27 @@ async function settle(): Promise<void> {
 /** A flush that the test lands by hand. */
 function setUp(maxWaiting?: number) {
   const flights: Flight[] = [];
-  const coalescer = new Coalescer<number, string>((requests) => {
-    return new Promise((resolve, reject) => {
-      flights.push({
-        requests,
-        land: (answers = requests.map((request) => `answer ${request}`)) => {
-          resolve(answers);
-          return settle();
-        },
-        crash: (error) => {
-          reject(error);
-          return settle();
-        },
+  const coalescer = new Coalescer<number, string>(
+    (requests) => {
+      return new Promise((resolve, reject) => {
+        flights.push({
+          requests,
+          land: (answers = requests.map((request) => `answer ${request}`)) => {
+            resolve(answers);
+            return settle();
+          },
+          crash: (error) => {
+            reject(error);
+            return settle();
+          },
+        });
       });
-    });
-  }, maxWaiting);
+    },
+    {
+      ...(maxWaiting !== undefined && { maxWaiting }),
+      isSpoiled: (error) => (error as Error).message === 'spoiled',
+    },
+  );
   const flight = (index: number): Flight => {
     const found = flights[index];
     assert.ok(found, `there is no flight ${index}`);
@@ -108,6 +114,25 @@ describe('the coalescer', () => {
     assert.equal(await next, 'answer 2');
   });
 
+  it('halves a spoiled batch until the request that spoils it stands alone', async () => {
+    const spoiler = 3;
+    const batches: number[][] = [];
+    const coalescer = new Coalescer<number, string>(
+      async (requests) => {
+        batches.push(requests);
+        if (requests.includes(spoiler)) throw new Error('spoiled');
+        return requests.map((request) => `answer ${request}`);
+      },
+      { isSpoiled: (error) => (error as Error).message === 'spoiled' },
+    );
+    const answers = await Promise.allSettled([1, 2, 3, 4].map((request) => coalescer.submit(request)));
+    assert.deepEqual(
+      answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : answer.reason.message)),
+      ['answer 1', 'answer 2', 'spoiled', 'answer 4'],
+    );
+    assert.deepEqual(batches, [[1, 2, 3, 4], [1, 2], [3, 4], [3], [4]]);
+  });
+
   it('survives a flush that throws before it returns a promise', async () => {
     let calls = 0;
     const coalescer = new Coalescer<number, string>(() => {
@@ -144,7 +169,10 @@ describe('the coalescer', () => {
     const { coalescer, flights, flight } = setUp();
     const expectation = assert.rejects(coalescer.submit(1), refusedAs('busy'));
     await settle();
-    for (let attempt = 0; attempt <= MAX_RETRIES; attempt++) await flight(attempt).land([RETRY]);
+    for (let attempt = 0; attempt <= MAX_RETRIES; attempt++) {
+      while (flights[attempt] === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+      await flight(attempt).land([RETRY]);
+    }
     await expectation;
     assert.equal(flights.length, MAX_RETRIES + 1);
   });

@@ -65,6 +65,41 @@ describe('an outage', () => {
     await client.end();
   });
 
+  it('by kill -9 of the claiming backend under load leaves the server alive, and selling goes on by itself', async () => {
+    const client = await openClient(databases.db1.url);
+    await putOnSale(client, 'killed', 2_000);
+    const server = await startTestServer(databases);
+    const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+    const buy = (buyer: number) =>
+      claim(server.url, 'killed', { user_id: `u${buyer}`, request_id: `r${buyer}` }, {}, agent);
+    client.on('error', () => undefined);
+    for (let round = 0; round < 3; round++) {
+      const watcher = await openClient(databases.db1.url);
+      watcher.on('error', () => undefined);
+      assert.equal((await buy(round * 1_000)).status === 503, false);
+      const { rows } = await watcher.query(
+        `select pid from pg_stat_activity where application_name = 'sluice-claims'`,
+      );
+      const crowd = Promise.all(Array.from({ length: 200 }, (_, index) => buy(round * 1_000 + index)));
+      process.kill(rows[0].pid, 'SIGKILL');
+      for (const answer of await crowd) {
+        if (answer.status !== 201 && answer.status !== 200)
+          assertRefusal(answer, 503, 'database_unavailable');
+      }
+      await watcher.end().catch(() => undefined);
+      while ((await buy(round * 1_000 + 500)).status === 503);
+    }
+    const again = await openClient(databases.db1.url);
+    const { rows } = await again.query(
+      `select count(*)::int as slots, count(distinct slot_id)::int as distinct_slots from public.claims where pool_id = 'killed'`,
+    );
+    assert.equal(rows[0].slots, rows[0].distinct_slots);
+    assert.equal((await ask(`${server.url}/readyz`)).status, 200);
+    agent.destroy();
+    await server.stop();
+    await again.end();
+  });
+
   it('on purpose answers every claim that was accepted, and leaves no connection behind', async () => {
     const client = await openClient(databases.db1.url);
     await putOnSale(client, 'stop', 500);

@@ -56,7 +56,7 @@ create type public.claim_state as enum (
 
 -- Ids that people and providers choose. A domain and not a CHECK of the table: Postgres parses a table's CHECKs
 -- anew for every statement, which took 7 % of a single claim.
-create domain intake.given_id as text
+create domain public.given_id as text
   constraint has_1_to_200_characters check (length(value) between 1 and 200);
 
 -- The order in which slots are sold. Its own sequence: one owned by an UNLOGGED table restarts at 1
@@ -70,7 +70,7 @@ create unlogged table public.inventory_slots (
     lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
     || '-7' || substr(gen_random_uuid()::text, 16)
   )::uuid,
-  pool_id intake.given_id not null,
+  pool_id public.given_id not null,
   status public.slot_status not null default 'AVAILABLE',
   locked_by text,
   locked_at timestamptz,
@@ -93,7 +93,7 @@ create index idx_available_stripes
 
 -- A row with only a pool_id is a working pool.
 create table public.engine_config (
-  pool_id intake.given_id primary key,
+  pool_id public.given_id primary key,
   batch_size int not null default 100,
   visibility_timeout_sec int not null default 45,
   max_retries int not null default 10,
@@ -136,8 +136,8 @@ create table public.claims (
   claim_id uuid primary key,
   pool_id text not null,
   slot_id uuid not null,
-  user_id intake.given_id not null,
-  request_id intake.given_id,
+  user_id public.given_id not null,
+  request_id public.given_id,
   state public.claim_state not null default 'queued',
   verified boolean not null default false,
   msg_id bigint,

@@ -60,11 +60,13 @@ end
 $$;
 
 -- Promise: the claim already made under this request_id, as same or request_conflict; no row when there is
--- none. Second call: the same. Locks: none.
+-- none. A claim of a proven user is only for a proven user and the other way round: otherwise whoever guesses a
+-- request_id would see, or plant, somebody else's claim. Second call: the same. Locks: none.
 create function intake.claim_of_request(
   p_pool_id text,
   p_user_id text,
-  p_request_id text
+  p_request_id text,
+  p_verified boolean
 )
 returns intake.claim_answer
 language plpgsql
@@ -80,7 +82,7 @@ begin
   where c.pool_id = p_pool_id and c.request_id = p_request_id;
   if not found then
     return null;
-  elsif v_claim.user_id <> p_user_id then
+  elsif v_claim.user_id <> p_user_id or v_claim.verified <> p_verified then
     return row('request_conflict', null, null, null, null, null)::intake.claim_answer;
   end if;
   return row(
@@ -153,6 +155,7 @@ language plpgsql
 set search_path = ''
 as $$
 declare
+  v_first uuid;
   v_mark intake.pool_marks;
 begin
   loop
@@ -160,16 +163,36 @@ begin
     from public.inventory_slots s
     where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
     order by s.sale_order limit 1 for update skip locked;
-    exit when found or not intake.maybe_free(p_pool_id, p_low_order);
+    exit when found;
+    select s.id into v_first
+    from public.inventory_slots s
+    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
+    order by s.sale_order limit 1;
+    exit when not found;
     busy := not p_wait;
     exit when busy;
-    -- Wait for the first claimer to end, and look again.
-    perform from public.inventory_slots s
-    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
-    order by s.sale_order limit 1 for update;
+    -- Wait for its claimer to end, and look again. A row that is waited for stays locked even when it is no longer
+    -- free; the block gives it back, because whoever waits for a slot must hold none.
+    begin
+      select s.id, s.ctid, s.sale_order into id, tid, sale_order
+      from public.inventory_slots s
+      where s.id = v_first and s.status = 'AVAILABLE' for update;
+      if found then
+        return;
+      end if;
+      raise exception using errcode = 'SL099';
+    exception
+      when sqlstate 'SL099' then
+        null;
+    end;
   end loop;
   if id is null and busy is not true then
-    select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update;
+    if p_wait then
+      select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update;
+    else
+      -- A batch waits for nobody: the others in it have slots to sell.
+      select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update skip locked;
+    end if;
     if v_mark.sold_out is not true then
       -- No mark: the cache was emptied a moment ago. A slot: it was freed a moment ago.
       busy := v_mark.pool_id is null or intake.maybe_free(p_pool_id, v_mark.low_order);
@@ -201,6 +224,7 @@ create function intake.lost_race(
   p_pool_id text,
   p_user_id text,
   p_request_id text,
+  p_verified boolean,
   p_slot_id uuid
 )
 returns intake.claim_answer
@@ -208,7 +232,7 @@ language plpgsql
 set search_path = ''
 as $$
 declare
-  v_answer intake.claim_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id);
+  v_answer intake.claim_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id, p_verified);
 begin
   if v_answer.outcome is null then
     update public.inventory_slots s
@@ -267,7 +291,7 @@ begin
     perform pg_catalog.pg_advisory_xact_lock(intake.user_lock_key(p_pool_id, p_user_id));
   end if;
   if p_request_id is not null then
-    v_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id);
+    v_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id, p_verified);
     if v_answer.outcome is not null then
       return v_answer;
     end if;
@@ -329,7 +353,7 @@ begin
       v_slot := intake.any_slot(p_pool_id, v_pool.low_order, p_wait);
       if v_slot.id is null then
         -- The last slot may have gone to this very request, while this call waited for it.
-        v_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id);
+        v_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id, p_verified);
         v_answer.outcome := coalesce(v_answer.outcome, case when v_slot.busy then 'busy' else 'sold_out' end);
         exit;
       end if;
@@ -340,7 +364,7 @@ begin
     values (v_answer.claim_id, p_pool_id, v_slot.id, p_user_id, p_request_id, p_verified, v_pool.hold_until, v_msg_id)
     on conflict do nothing;
     if not found then
-      v_answer := intake.lost_race(p_pool_id, p_user_id, p_request_id, v_slot.id);
+      v_answer := intake.lost_race(p_pool_id, p_user_id, p_request_id, p_verified, v_slot.id);
       continue;
     end if;
     update public.inventory_slots s
@@ -473,7 +497,7 @@ $$;
 
 -- Promise: removes the messages and returns the ids that were there. It asks nobody who holds them; workers use the
 -- fenced form of the bridge. Whoever still works the old way has set the slot CONSUMED before: then the claim is
--- committed. Second call: returns nothing. Locks: the rows deleted, then their claims.
+-- committed, and a message put there by hand gets a committed claim, so that a rebuild knows the slot is sold. Second call: returns nothing. Locks: the rows deleted, then their claims.
 create function public.intake_queue_delete(p_msg_ids bigint[])
 returns setof bigint
 language plpgsql
@@ -493,6 +517,15 @@ begin
       on s.id = intake.uuid_or_null(d.message ->> 'resource_id') and s.status = 'CONSUMED'
     where c.claim_id = intake.uuid_or_null(d.message ->> 'claim_id') and c.slot_id = s.id
       and c.state in ('queued', 'validated')
+  ),
+  by_hand as (
+    insert into public.claims (claim_id, pool_id, slot_id, user_id, state, verified)
+    select s.id, s.pool_id, s.id, d.message ->> 'user_id', 'committed', true
+    from deleted d
+    join public.inventory_slots s
+      on s.id = intake.uuid_or_null(d.message ->> 'resource_id') and s.status = 'CONSUMED'
+    where d.message ->> 'claim_id' is null and length(d.message ->> 'user_id') between 1 and 200
+    on conflict do nothing
   )
   select d.msg_id from deleted d;
 end

@@ -1,8 +1,8 @@
 -- INTAKE, part 3: the reaper and the cron jobs.
 
 -- Promise: a slot RESERVED for longer than the threshold that neither a live claim, a message nor a dead
--- letter speaks for goes back on sale; all three are checked in the update itself. Returns how many.
--- Second call: 0. Locks: the orphans (others' are skipped), then the marks.
+-- letter speaks for goes back on sale; it is locked before queue and dead letters are asked. Returns how many.
+-- Second call: 0. Locks: the orphans (others' are skipped), then the marks, in the order of the pools.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.reap_orphaned_slots(p_stale_threshold interval default '10 minutes')
 returns int
@@ -11,30 +11,37 @@ security definer
 set search_path = ''
 as $$
 declare
+  v_orphans uuid[];
+  v_spoken_for uuid[];
   v_reaped int;
 begin
   perform intake.ensure_inventory();
-  with orphan as materialized (
+  v_orphans := array(
     select s.id
     from public.inventory_slots s
     where s.status = 'RESERVED'
       and s.locked_at < now() - p_stale_threshold
       and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)
-      and s.id not in (
-        select intake.uuid_or_null(m.message ->> 'resource_id')
-        from (
-          select q.message from pgmq.q_intake_queue q
-          union all
-          select d.message from pgmq.q_intake_dlq d
-        ) m
-        where intake.uuid_or_null(m.message ->> 'resource_id') is not null
-      )
     for update of s skip locked
-  )
+  );
+  -- Usually there is none, and then nobody reads the queue.
+  if cardinality(v_orphans) > 0 then
+    v_spoken_for := array(
+      select intake.uuid_or_null(m.message ->> 'resource_id')
+      from (
+        select q.message from pgmq.q_intake_queue q
+        union all
+        select d.message from pgmq.q_intake_dlq d
+      ) m
+      where m.message ->> 'claim_id' is null
+    );
+    v_orphans := array(select o from unnest(v_orphans) o except select f from unnest(v_spoken_for) f);
+  end if;
+  perform intake.lock_marks(v_orphans);
   update public.inventory_slots s
   set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
-  from orphan o, intake.pool_marks m
-  where s.id = o.id and s.status = 'RESERVED' and m.pool_id = s.pool_id;
+  from intake.pool_marks m
+  where s.id = any (v_orphans) and m.pool_id = s.pool_id;
   get diagnostics v_reaped = row_count;
   return v_reaped;
 end
@@ -87,7 +94,7 @@ $$;
 
 select cron.schedule('metrics_snapshot', '* * * * *', 'select public.snapshot_engine_metrics()');
 select cron.schedule('reap_orphaned_slots', '*/2 * * * *', 'select public.reap_orphaned_slots()');
-select cron.schedule('expire_holds', '* * * * *', 'select public.expire_holds()');
+select cron.schedule('expire_holds', '* * * * *', 'select public.expire_holds(100000)');
 select cron.schedule(
   'drain_queue_trigger', '* * * * *',
   'select intake.trigger_drain() /* net.http_post to the bridge-worker */'

@@ -105,6 +105,22 @@ begin
 end
 $$;
 
+-- Promise: the marks of the slots' pools are locked, in the order of the pools, by whoever is going to free slots of
+-- several pools: two that take them in another order would deadlock. Second call: has them already.
+-- Locks: the marks.
+create function intake.lock_marks(p_slot_ids uuid[])
+returns void
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform from intake.pool_marks m
+  where m.pool_id in (select f.pool_id from public.slot_manifest f where f.slot_id = any (p_slot_ids))
+  order by m.pool_id
+  for update;
+end
+$$;
+
 -- Trigger. Promise: `insert into inventory_slots` is all that a person has to do to put slots on sale:
 -- manifest, capacity and mark follow in the same transaction. Second insert of a known id after a crash
 -- adds nothing to the manifest. Locks: pool_totals row, then mark.
@@ -192,8 +208,8 @@ begin
 end
 $$;
 
--- Trigger. Promise: however a slot comes back on sale (release, expiry, reaper, a hand in psql), the next
--- claim can find it. Second call: changes nothing. Locks: mark, after the slot. Definer: as slots_added.
+-- Trigger. Promise: however a slot comes back on sale or moves up the line (release, expiry, reaper, a hand in
+-- psql), the next claim can find it. Second call: changes nothing. Locks: mark, after the slot. Definer: as slots_added.
 create function intake.slot_became_available()
 returns trigger
 language plpgsql
@@ -239,8 +255,10 @@ create trigger cache_emptied
 
 -- The column lists keep both off the hot path: a claim sets status to RESERVED, never id or pool_id.
 create trigger slot_became_available
-  after update of status on public.inventory_slots
-  for each row when (new.status = 'AVAILABLE' and old.status <> 'AVAILABLE')
+  after update of status, sale_order on public.inventory_slots
+  for each row when (
+    new.status = 'AVAILABLE' and (old.status <> 'AVAILABLE' or new.sale_order < old.sale_order)
+  )
   execute function intake.slot_became_available();
 
 create trigger slot_identity_is_fixed

@@ -20,28 +20,28 @@ create type intake.numbered_answer as (
   hold_until timestamptz
 );
 
--- Promise: takes the locks under which these users' claims are counted. Second call: has them already.
--- Locks: one advisory lock a user, in the order of the keys, so that two batches never wait for each other.
+-- Promise: takes the locks under which these users' claims are counted, and returns the users that somebody else is
+-- counting right now: a batch waits for nobody. Second call: has them already. Locks: one advisory lock a user.
 create function intake.lock_users(
   p_pool_id text,
   p_requests intake.claim_request[]
 )
-returns void
+returns text[]
 language plpgsql
 set search_path = ''
 as $$
 begin
-  perform pg_catalog.pg_advisory_xact_lock(k.key)
-  from (
-    select distinct intake.user_lock_key(p_pool_id, r.user_id) as key from unnest(p_requests) r order by 1
-  ) k;
+  return array(
+    select u.user_id
+    from (select distinct r.user_id from unnest(p_requests) r) u
+    where not pg_catalog.pg_try_advisory_xact_lock(intake.user_lock_key(p_pool_id, u.user_id))
+  );
 end
 $$;
 
--- Promise: the request ids that need a closer look: those with a claim already and those twice in the batch.
--- Second call: the same, or more. Locks: none.
+-- Promise: which of the requests have a claim already. Second call: the same, or more. Locks: none.
 -- An array and not a join: the plan is the same index scan whatever the statistics say.
-create function intake.odd_requests(
+create function intake.known_requests(
   p_pool_id text,
   p_requests intake.claim_request[]
 )
@@ -59,8 +59,39 @@ begin
   return array(
     select c.request_id from public.claims c
     where c.pool_id = p_pool_id and c.request_id is not null and c.request_id = any (v_request_ids)
-    union all
-    select i.request_id from unnest(v_request_ids) i (request_id) group by i.request_id having count(*) > 1
+  );
+end
+$$;
+
+-- Promise: the requests that can be decided by set: no claim yet, and of equal request ids only the first. The rest
+-- is decided one by one, after all that is inserted went in one sorted statement. Second call: the same.
+-- Locks: none.
+create function intake.usual_requests(
+  p_pool_id text,
+  p_requests intake.claim_request[]
+)
+returns intake.claim_request[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  v_known text[] := intake.known_requests(p_pool_id, p_requests);
+begin
+  if v_known = '{}' and not exists (
+    select from unnest(p_requests) r where r.request_id is not null group by r.request_id having count(*) > 1
+  ) then
+    return p_requests;
+  end if;
+  return array(
+    select n.request
+    from (
+      select r as request, r.ordinal, r.request_id,
+        row_number() over (partition by r.request_id order by r.ordinal) as nth
+      from unnest(p_requests) r
+    ) n
+    where n.request_id is null or (n.nth = 1 and n.request_id <> all (v_known))
+    order by n.ordinal
   );
 end
 $$;
@@ -191,7 +222,7 @@ $$;
 
 -- Promise: an answer to each request, as the set-based twin of intake.claim_one for one pool.
 -- Second call: as claim_one, request by request.
--- Locks: users (advisory, sorted) → slots → claims → messages; sometimes the mark.
+-- Locks: users (advisory, none waited for) → slots → claims → messages; sometimes the mark.
 create function intake.claim_pool(
   p_pool_id text,
   p_requests intake.claim_request[]
@@ -204,18 +235,21 @@ declare
   -- How far above the mark a batch may have to reach before it moves the mark.
   c_reach constant int := 1000;
   v_pool intake.pool_gates := intake.open_pool(p_pool_id);
-  v_usual intake.claim_request[] := p_requests;
-  v_odd text[];
+  v_busy text[];
+  v_usual intake.claim_request[];
   v_slots record;
   v_answers intake.numbered_answer[] := '{}';
 begin
   if v_pool.max_per_user is not null then
-    perform intake.lock_users(p_pool_id, p_requests);
+    v_busy := intake.lock_users(p_pool_id, p_requests);
+    if v_busy <> '{}' then
+      return query
+      select r.ordinal, 'busy', null::uuid, null::uuid, null::text, null::timestamptz, null::timestamptz
+      from unnest(p_requests) r where r.user_id = any (v_busy);
+      p_requests := array(select r from unnest(p_requests) r where r.user_id <> all (v_busy));
+    end if;
   end if;
-  v_odd := intake.odd_requests(p_pool_id, p_requests);
-  if cardinality(v_odd) > 0 then
-    v_usual := array(select r from unnest(p_requests) r where (r.request_id = any (v_odd)) is not true);
-  end if;
+  v_usual := intake.usual_requests(p_pool_id, p_requests);
   if v_pool.gate is not null then
     v_answers := array(select r from intake.refuse_all(v_pool, v_usual) r);
   else
@@ -237,7 +271,7 @@ begin
   if cardinality(v_answers) < cardinality(p_requests) then
     return query
     select r.ordinal, a.*
-    from unnest(p_requests) r
+    from (select u.* from unnest(p_requests) u order by u.request_id, u.ordinal) r
     cross join lateral intake.claim_one(p_pool_id, r.user_id, r.request_id, r.verified, false) a
     where r.ordinal not in (select d.ordinal from unnest(v_answers) d);
   end if;
@@ -246,8 +280,8 @@ $$;
 
 -- Promise: an answer to each request, in any order; ordinal counts the requests from 1. Pools may be mixed.
 -- outcome: claimed, same, sold_out, limit, closed, unknown_pool, auth_required, request_conflict, busy (the last
--- slots are in the hands of transactions that have not ended: ask again). p_verified says which user ids are
--- proven; none given means none is. Second call with the same request ids: the same claims.
+-- slots, or this user's count, are in the hands of transactions that have not ended: ask again). p_verified says which
+-- user ids are proven; left out, the caller vouches for all, as it does in claim_resource_and_queue. Second call with the same request ids: the same claims.
 -- Locks: those of intake.claim_pool, pool by pool in the order of their names.
 -- Definer: service_role needs no rights to the queue.
 create function public.claim_batch(
@@ -268,7 +302,8 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  c_max_requests constant int := 10000;
+  -- Each user of a pool with a limit takes a place in the server's lock table.
+  c_max_requests constant int := 1000;
   v_pool record;
 begin
   if cardinality(p_pool_ids) is distinct from cardinality(p_user_ids)
@@ -287,7 +322,7 @@ begin
   end if;
   for v_pool in
     select t.pool_id, array_agg(
-      (t.ordinal, t.user_id, t.request_id, coalesce(t.verified, false))::intake.claim_request order by t.ordinal
+      (t.ordinal, t.user_id, t.request_id, coalesce(t.verified, p_verified is null))::intake.claim_request order by t.ordinal
     ) as requests
     from unnest(p_pool_ids, p_user_ids, p_request_ids, p_verified)
       with ordinality as t (pool_id, user_id, request_id, verified, ordinal)

@@ -30,7 +30,7 @@ $$;
 
 -- Promise: ends claims whose messages the caller has just withdrawn, and puts their slots back on sale.
 -- Returns how many. Second call: 0. Locks: the claims, which the caller holds already → pools (advisory, shared:
--- a rebuild in progress would not see the change) → slots → marks.
+-- a rebuild in progress would not see the change) → marks, in the order of the pools → slots.
 create function intake.free_claims(
   p_claim_ids uuid[],
   p_state public.claim_state,
@@ -55,6 +55,7 @@ begin
     select distinct intake.pool_lock_key(c.pool_id) as key
     from public.claims c where c.claim_id = any (p_claim_ids) order by 1
   ) k;
+  perform intake.lock_marks(v_slot_ids);
   -- Back to the head of the line: the mark has passed the old place, and going back to it would make every
   -- batch walk over what was sold since.
   update public.inventory_slots s
@@ -79,7 +80,7 @@ $$;
 
 -- Promise: the claim is released and its slot back on sale; p_user_id must be its owner, null is an operator.
 -- Only while the bridge has never taken its message: after that the ledger may have it already.
--- Raises SL006 not yours, SL008 no such claim, SL009 with the bridge, SL010 committed.
+-- Raises SL006 not yours, SL008 no such claim, SL009 with the bridge, SL010 committed, SL013 dead letter.
 -- Second call: the released claim again. Locks: claim → message → those of free_claims.
 -- Definer: owners have no rights to the tables.
 create function public.release_claim(
@@ -103,6 +104,9 @@ begin
     raise exception 'claim % is not of this user', p_claim_id using errcode = 'SL006';
   elsif v_claim.state = 'committed' then
     raise exception 'claim % is a ticket already', p_claim_id using errcode = 'SL010';
+  elsif v_claim.state = 'dead_letter' then
+    raise exception 'claim % waits in the dead letters', p_claim_id
+      using errcode = 'SL013', hint = 'an operator replays or discards it';
   elsif v_claim.freed_at is null then
     delete from pgmq.q_intake_queue q
     where q.msg_id = v_claim.msg_id and q.read_ct = 0 and v_claim.state = 'queued';
@@ -133,20 +137,18 @@ declare
 begin
   perform intake.ensure_inventory();
   with due as materialized (
-    select c.claim_id, c.msg_id, g.validation_webhook_url is not null as validated_first
+    select c.claim_id, q.msg_id
     from public.claims c
+    join pgmq.q_intake_queue q on q.msg_id = c.msg_id
     left join public.engine_config g on g.pool_id = c.pool_id
     where c.hold_until < now() and c.hold_until is not null and c.freed_at is null and c.state = 'queued'
+      and (q.read_ct = 0 or (g.validation_webhook_url is not null and q.vt <= clock_timestamp()))
     order by c.hold_until
     limit p_limit
-    for update of c skip locked
+    for update of c, q skip locked
   ),
   withdrawn as (
-    delete from pgmq.q_intake_queue q
-    using due d
-    where q.msg_id = d.msg_id
-      and (q.read_ct = 0 or (d.validated_first and q.vt <= clock_timestamp()))
-    returning d.claim_id
+    delete from pgmq.q_intake_queue q using due d where q.msg_id = d.msg_id returning d.claim_id
   )
   select coalesce(array_agg(w.claim_id), '{}') into v_claim_ids from withdrawn w;
   return intake.free_claims(v_claim_ids, 'expired', 'hold expired');
@@ -193,7 +195,7 @@ end
 $$;
 
 -- Promise: true when this database has the intake's functions. Second call: the same. Locks: none.
-create function public.sluice_ready()
+create function public.intake_ready()
 returns boolean
 language sql
 stable

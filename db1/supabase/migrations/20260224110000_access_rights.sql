@@ -43,7 +43,7 @@ grant execute on function public.scheduler_duties() to service_role;
 grant execute on function public.allow_webhook_host(text, text, text) to service_role;
 grant execute on function public.disallow_webhook_host(text, text, text) to service_role;
 grant execute on function public.webhook_allowed_hosts() to service_role;
-grant execute on function public.sluice_ready() to service_role;
+grant execute on function public.intake_ready() to service_role;
 
 grant select, insert, update, delete on public.engine_config to service_role;
 grant select, insert, update, delete on public.inventory_slots to service_role;

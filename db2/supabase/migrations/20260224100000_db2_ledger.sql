@@ -11,7 +11,9 @@ create table public.confirmed_tickets (
   user_id text not null,
   confirmed_at timestamptz not null default now(),
   claim_id uuid not null,
-  constraint one_ticket_per_claim unique (claim_id)
+  constraint one_ticket_per_claim unique (claim_id),
+  constraint ticket_names_its_pool check (length(pool_id) between 1 and 200),
+  constraint ticket_names_its_user check (length(user_id) between 1 and 200)
 );
 
 create index tickets_by_user on public.confirmed_tickets (user_id);
@@ -44,16 +46,20 @@ begin
   return query
   select p.ordinal::int, p.resource_id, p.claim_id,
     case
-      when t.claim_id = coalesce(p.claim_id, p.resource_id) and t.user_id = p.user_id
-        and c.resource_id is not null then 'committed'
-      when t.claim_id = p.claim_id or (p.claim_id is null and t.user_id = p.user_id) then 'already'
-      else 'conflict'
+      when t.user_id <> p.user_id or t.pool_id <> p.pool_id
+        or t.claim_id <> coalesce(p.claim_id, t.claim_id) or t.claim_id is null then 'conflict'
+      when c.resource_id is not null
+        and row_number() over (partition by p.resource_id, p.claim_id, p.user_id order by p.ordinal) = 1 then 'committed'
+      else 'already'
     end
   from rows from (
-    jsonb_to_recordset(p_payloads) as (resource_id uuid, user_id text, claim_id uuid)
-  ) with ordinality as p (resource_id, user_id, claim_id, ordinal)
+    jsonb_to_recordset(p_payloads) as (resource_id uuid, pool_id text, user_id text, claim_id uuid)
+  ) with ordinality as p (resource_id, pool_id, user_id, claim_id, ordinal)
   left join unnest(v_committed) as c (resource_id) on c.resource_id = p.resource_id
-  left join public.confirmed_tickets t on t.resource_id = p.resource_id;
+  -- One look a ticket by its key, however large the ledger has grown since the plan was made.
+  left join lateral (
+    select k.* from public.confirmed_tickets k where k.resource_id = p.resource_id limit 1
+  ) t on true;
 end
 $$;
 
@@ -74,7 +80,7 @@ end
 $$;
 
 -- Promise: true when this database has the ledger's functions. Second call: the same. Locks: none.
-create function public.sluice_ready()
+create function public.ledger_ready()
 returns boolean
 language sql
 stable

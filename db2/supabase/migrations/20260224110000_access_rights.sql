@@ -8,7 +8,7 @@ revoke all on all functions in schema public from public, anon, authenticated, s
 grant execute on function public.finalize_transaction(jsonb) to service_role;
 grant execute on function public.finalize_batch(jsonb) to service_role;
 grant execute on function public.tickets_page(uuid, int, uuid[]) to service_role;
-grant execute on function public.sluice_ready() to service_role;
+grant execute on function public.ledger_ready() to service_role;
 
 -- The row policy narrows this to a user's own tickets.
 grant select on public.confirmed_tickets to authenticated;

@@ -3,7 +3,7 @@
 import { type AuthPorts, type Caller, identify, MAX_USER_ID_CHARS } from './auth.ts';
 import { Coalescer, RETRY } from './coalescer.ts';
 import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson, refuse } from './door.ts';
-import { DoorError } from './errors.ts';
+import { DoorError, toDoorError } from './errors.ts';
 import type { Schema } from './schema.ts';
 
 export interface ClaimRequest {
@@ -72,6 +72,9 @@ export const CLAIM_BODY = {
   additionalProperties: false,
 } as const satisfies Schema;
 
+/** The states of public.claim_state in which the slot has gone back on sale. */
+const ENDED_STATES: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded']);
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/;
 
@@ -81,7 +84,11 @@ export class ClaimDoor {
 
   constructor(ports: ClaimPorts, maxWaiting?: number) {
     this.#ports = ports;
-    this.#coalescer = new Coalescer((requests) => this.#flush(requests), maxWaiting);
+    this.#coalescer = new Coalescer((requests) => this.#flush(requests), {
+      ...(maxWaiting !== undefined && { maxWaiting }),
+      // Not the database's state but something in the batch: its neighbours are not to suffer for it.
+      isSpoiled: (error) => toDoorError(error).kind.code === 'internal',
+    });
   }
 
   routes(): Route[] {
@@ -109,6 +116,8 @@ export class ClaimDoor {
     const verified = caller.role !== 'anonymous';
     const answer = await this.#coalescer.submit({ poolId, userId, requestId, verified });
     const { outcome, claim_id, resource_id, state, claimed_at, hold_until } = answer;
+    // Its slot may be somebody else's by now.
+    if (outcome === 'same' && ENDED_STATES.has(state ?? '')) return refuse('claim_ended', request.requestId);
     if (outcome !== 'claimed' && outcome !== 'same') {
       if (outcome === 'busy') throw new DoorError('busy');
       return refuse(outcome, request.requestId);

@@ -11,8 +11,16 @@ export const RETRY: unique symbol = Symbol('retry');
 export const MAX_PER_FLUSH = 256;
 /** About half a second of work at 20k/s. Beyond it, waiting longer helps nobody and costs memory. */
 export const MAX_WAITING = 10_000;
-/** A request that met an obstacle this often in a row is told to come back later. */
+/** A request that met an obstacle this often in a row is told to come back later: after about a second. */
 export const MAX_RETRIES = 20;
+/** Between two flushes of nothing but obstacles: whoever is in the way needs a moment. */
+const RETRY_PAUSE_MS = 50;
+
+export interface CoalescerOptions {
+  maxWaiting?: number;
+  /** True for an error that one request of the batch may have caused: the batch is then halved until it stands alone. */
+  isSpoiled?: (error: unknown) => boolean;
+}
 
 export type Flush<Request, Answer> = (requests: Request[]) => Promise<(Answer | typeof RETRY)[]>;
 
@@ -26,14 +34,16 @@ interface Entry<Request, Answer> {
 export class Coalescer<Request, Answer> {
   readonly #flush: Flush<Request, Answer>;
   readonly #maxWaiting: number;
+  readonly #isSpoiled: (error: unknown) => boolean;
   #waiting: Entry<Request, Answer>[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
 
   /** `flush` answers in the order of the requests, one answer each. */
-  constructor(flush: Flush<Request, Answer>, maxWaiting = MAX_WAITING) {
+  constructor(flush: Flush<Request, Answer>, options: CoalescerOptions = {}) {
     this.#flush = flush;
-    this.#maxWaiting = maxWaiting;
+    this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
+    this.#isSpoiled = options.isSpoiled ?? (() => false);
   }
 
   submit(request: Request): Promise<Answer> {
@@ -56,19 +66,33 @@ export class Coalescer<Request, Answer> {
     await undefined;
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, MAX_PER_FLUSH);
-      try {
-        this.#settle(batch, await this.#flush(batch.map((entry) => entry.request)));
-      } catch (error) {
-        for (const entry of batch) entry.reject(error);
-      }
+      const answered = await this.#send(batch);
+      if (answered === 0) await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE_MS));
     }
     this.#running = undefined;
   }
 
-  #settle(batch: Entry<Request, Answer>[], answers: (Answer | typeof RETRY)[]): void {
-    if (answers.length !== batch.length) {
-      throw new Error(`a flush of ${batch.length} requests gave ${answers.length} answers`);
+  /** Flushes a batch, by halves where it is spoiled. Returns how many have their answer. */
+  async #send(batch: Entry<Request, Answer>[]): Promise<number> {
+    let answers: (Answer | typeof RETRY)[];
+    try {
+      answers = await this.#flush(batch.map((entry) => entry.request));
+      if (answers.length !== batch.length) {
+        throw new Error(`a flush of ${batch.length} requests gave ${answers.length} answers`);
+      }
+    } catch (error) {
+      if (batch.length > 1 && this.#isSpoiled(error)) {
+        const half = batch.length >> 1;
+        const first = await this.#send(batch.slice(0, half));
+        return first + (await this.#send(batch.slice(half)));
+      }
+      for (const entry of batch) entry.reject(error);
+      return batch.length;
     }
+    return this.#settle(batch, answers);
+  }
+
+  #settle(batch: Entry<Request, Answer>[], answers: (Answer | typeof RETRY)[]): number {
     const again: Entry<Request, Answer>[] = [];
     for (const [index, entry] of batch.entries()) {
       const answer = answers[index] as Answer | typeof RETRY;
@@ -78,5 +102,6 @@ export class Coalescer<Request, Answer> {
     }
     // They came first, so they go first.
     if (again.length > 0) this.#waiting = again.concat(this.#waiting);
+    return batch.length - again.length;
   }
 }

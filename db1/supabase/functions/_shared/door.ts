@@ -71,18 +71,26 @@ const PREPARED = Object.fromEntries(
   Object.values(ERROR_KINDS).map((kind) => [kind.code, prepare(kind, kind.hint)]),
 ) as Record<ErrorCode, PreparedRefusal>;
 
-function refusalOf(kind: ErrorKind, prepared: PreparedRefusal, requestId: string): DoorResponse {
+function refusalFrom(kind: ErrorKind, prepared: PreparedRefusal, requestId: string): DoorResponse {
   // Request ids are made of letters, digits, dot, dash and underscore, so they need no escaping.
   return { status: kind.http, headers: prepared.headers, body: `${prepared.beforeId}${requestId}"}}` };
 }
 
 /** A refusal that is an expected outcome; no error object, no stack trace. */
 export function refuse(code: ErrorCode, requestId: string): DoorResponse {
-  return refusalOf(ERROR_KINDS[code], PREPARED[code], requestId);
+  return refusalFrom(ERROR_KINDS[code], PREPARED[code], requestId);
 }
 
 export function errorResponse(error: DoorError, requestId: string): DoorResponse {
-  return refusalOf(error.kind, prepare(error.kind, error.hint), requestId);
+  return refusalFrom(error.kind, prepare(error.kind, error.hint), requestId);
+}
+
+/** The answer to a request that no route takes. */
+export function refusalOf(match: Extract<Match, { refusal: DoorError }>, requestId: string): DoorResponse {
+  const response = errorResponse(match.refusal, requestId);
+  return match.allow === undefined
+    ? response
+    : { ...response, headers: { ...response.headers, allow: match.allow } };
 }
 
 // The characters a path may hold unescaped. A percent sign is not one of them: there is one spelling per path.
@@ -125,11 +133,8 @@ export class Door {
 
   async handle(match: Match, request: DoorRequest): Promise<DoorResponse> {
     try {
-      if (match.refusal === undefined) return await match.route.handle(request, match.parameter);
-      const response = errorResponse(match.refusal, request.requestId);
-      return match.allow === undefined
-        ? response
-        : { ...response, headers: { ...response.headers, allow: match.allow } };
+      if (match.refusal !== undefined) return refusalOf(match, request.requestId);
+      return await match.route.handle(request, match.parameter);
     } catch (thrown) {
       const error = toDoorError(thrown);
       this.#report(error, request);

@@ -91,6 +91,9 @@ const KINDS = [
       sqlstate: 'SL012',
     },
   ),
+  kind('dead_letter', 409, 'The claim waits in the dead letters.', 'An operator replays or discards it.', {
+    sqlstate: 'SL013',
+  }),
   kind('ticket_conflict', 409, 'The slot has a ticket of another claim.', 'An operator has to look at it.', {
     sqlstate: 'SL020',
   }),

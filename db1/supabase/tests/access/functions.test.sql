@@ -42,7 +42,7 @@ select bag_eq(
     ('service_role', 'reconcile_fix(uuid,text,text,jsonb)'),
     ('service_role', 'bridge_wake()'),
     ('service_role', 'scheduler_duties()'),
-    ('service_role', 'sluice_ready()') $$,
+    ('service_role', 'intake_ready()') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
 

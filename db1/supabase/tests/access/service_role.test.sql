@@ -54,7 +54,7 @@ from (values
   ('select msg_id from public.dlq_list()'),
   ('select outcome from public.dlq_replay(''{0}'', ''olga'')'),
   ('select outcome from public.dlq_discard(''{0}'', ''olga'')'),
-  ('select public.sluice_ready()'),
+  ('select public.intake_ready()'),
   ('select pool_id from public.engine_metrics')
 ) t (statement);
 

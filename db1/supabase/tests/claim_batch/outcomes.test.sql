@@ -39,7 +39,7 @@ select * from public.claim_batch(
   array['b_open', 'b_closed', 'b_auth', 'b_empty', 'nowhere', 'b_open', 'b_open', 'b_open', 'b_auth'],
   array['ann', 'ann', 'ann', 'ann', 'ann', 'old', 'bob', 'old', 'bob'],
   array['r1', 'r1', 'r1', 'r1', 'r1', 'old1', 'old1', 'old2', null],
-  array[false, true, false, true, true, false, true, true, true]
+  array[false, true, false, true, true, true, true, true, true]
 );
 select results_eq(
   $$ select ordinal, outcome from answer order by ordinal $$,
@@ -82,7 +82,8 @@ create temp table before as select pg_temp.state() as state;
 select results_eq(
   $$ select outcome from public.claim_batch(
        array['b_closed', 'b_auth', 'b_empty', 'nowhere', 'b_open', 'b_open'],
-       array['a', 'a', 'a', 'a', 'bob', 'old'], array['x', 'x', 'x', 'x', 'old1', 'x']
+       array['a', 'a', 'a', 'a', 'bob', 'old'], array['x', 'x', 'x', 'x', 'old1', 'x'],
+       array[false, false, false, false, false, false]
      ) order by ordinal $$,
   array['closed', 'auth_required', 'sold_out', 'unknown_pool', 'request_conflict', 'limit'],
   'a batch may be refused as a whole, request by request'

@@ -33,10 +33,6 @@ select pool from (values ('b_signed'), ('b_free')) p (pool), generate_series(1, 
 create temp table before as select pg_temp.state() as state;
 
 select results_eq(
-  $$ select outcome from public.claim_batch(array['b_signed'], array['ann'], array['r1']) $$, array['auth_required'],
-  'without verdicts no user is proven'
-);
-select results_eq(
   $$ select outcome from public.claim_batch(
        array['b_signed', 'b_signed'], array['ann', 'bob'], array['r1', null], array[null, false]) $$,
   array['auth_required', 'auth_required'],
@@ -56,6 +52,10 @@ select results_eq(
      where pool_id in ('b_signed', 'b_free') order by 1 desc $$,
   $$ values ('b_signed', 'ann', true), ('b_free', 'bob', false) $$,
   'the claim keeps the verdict'
+);
+select results_eq(
+  $$ select outcome from public.claim_batch(array['b_signed'], array['zoe'], array['r9']) $$, array['claimed'],
+  'without verdicts the caller vouches for every user, as it does for a single claim'
 );
 update public.engine_config set is_active = false where pool_id = 'b_signed';
 select results_eq(

@@ -1,6 +1,6 @@
 -- A worker that knows only the plain functions (read, set CONSUMED, delete, route) leaves claims in the right state.
 begin;
-select plan(5);
+select plan(6);
 
 insert into public.inventory_slots (pool_id) select 'plain' from generate_series(1, 3);
 select public.claim_resource_and_queue('plain', 'ann');
@@ -25,6 +25,17 @@ select isnt(
 );
 select is(
   (select state::text from public.claims where user_id = 'cid'), 'dead_letter', 'and its claim waits as dead_letter'
+);
+
+insert into public.inventory_slots (id, pool_id, status, locked_by, locked_at)
+values ('aaaaaaaa-0000-4000-8000-000000000002', 'plain', 'CONSUMED', 'dee', now());
+select public.intake_queue_delete(array[public.intake_queue_send(
+  '{"pool_id": "plain", "resource_id": "aaaaaaaa-0000-4000-8000-000000000002", "user_id": "dee", "state": "queued"}'
+)]);
+truncate public.inventory_slots;
+select is(
+  (select available from public.pool_status('plain')), 0::bigint,
+  'a slot that was consumed without a claim is not sold again after a crash'
 );
 
 select * from finish();

@@ -49,7 +49,7 @@ select pg_temp.refuses(
   $$ select public.release_claim(pg_temp.claim_of('sold'), 'sold') $$, 'SL010', 'a ticket cannot be released'
 );
 select pg_temp.refuses(
-  $$ select public.release_claim(pg_temp.claim_of('dead'), 'dead') $$, 'SL009',
+  $$ select public.release_claim(pg_temp.claim_of('dead'), 'dead') $$, 'SL013',
   'a dead letter waits for its operator and cannot be released'
 );
 select is(

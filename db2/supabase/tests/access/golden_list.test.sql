@@ -12,7 +12,7 @@ select bag_eq(
     ('service_role', 'finalize_transaction(jsonb)'),
     ('service_role', 'finalize_batch(jsonb)'),
     ('service_role', 'tickets_page(uuid,integer,uuid[])'),
-    ('service_role', 'sluice_ready()') $$,
+    ('service_role', 'ledger_ready()') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
 select bag_eq(

@@ -42,8 +42,8 @@ as $$
 $$;
 
 select is(
-  pg_temp.outcomes(pg_temp.ticket(1, 'ann', 1), pg_temp.ticket(1, 'ann', 1)), 'committed committed',
-  'the same claim twice is committed'
+  pg_temp.outcomes(pg_temp.ticket(1, 'ann', 1), pg_temp.ticket(1, 'ann', 1)), 'committed already',
+  'the same claim twice is committed once'
 );
 select is(
   (select string_agg(o, ' ' order by o) from unnest(string_to_array(
@@ -56,8 +56,8 @@ select is(
   'committed conflict', 'one claim for two slots: one is committed, the other a conflict'
 );
 select is(
-  pg_temp.outcomes(pg_temp.ticket(6, 'ann'), pg_temp.ticket(6, 'ann')), 'committed committed',
-  'the same user twice without a claim_id is committed'
+  pg_temp.outcomes(pg_temp.ticket(6, 'ann'), pg_temp.ticket(6, 'ann')), 'committed already',
+  'the same user twice without a claim_id is committed once'
 );
 select is(
   (select string_agg(o, ' ' order by o) from unnest(string_to_array(

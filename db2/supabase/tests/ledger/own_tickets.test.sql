@@ -66,7 +66,7 @@ from (values
   ('anon', 'select resource_id from public.confirmed_tickets'),
   ('anon', 'select public.finalize_transaction(''{}'')'),
   ('anon', 'select outcome from public.finalize_batch(''[]'')'),
-  ('anon', 'select public.sluice_ready()'),
+  ('anon', 'select public.ledger_ready()'),
   ('authenticated', 'select public.finalize_transaction(''{}'')'),
   ('authenticated', 'select outcome from public.finalize_batch(''[]'')'),
   ('authenticated', 'insert into public.confirmed_tickets (pool_id, user_id) values (''own'', ''eve'') returning 1'),
