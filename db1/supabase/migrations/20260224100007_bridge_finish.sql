@@ -56,15 +56,19 @@ returns void
 language plpgsql
 set search_path = ''
 as $$
+declare
+  v_claims int;
 begin
-  insert into public.claims (claim_id, pool_id, slot_id, user_id, state, verified)
-  select d.claim_id, d.message ->> 'pool_id', d.slot_id, d.message ->> 'user_id', 'committed', true
-  from unnest(p_deliveries) d
-  where intake.uuid_or_null(d.message ->> 'claim_id') is null
-  on conflict do nothing;
   update public.claims c
   set state = 'committed', msg_id = null, hold_until = null
   where c.claim_id = any (array(select d.claim_id from unnest(p_deliveries) d)) and c.freed_at is null;
+  get diagnostics v_claims = row_count;
+  if v_claims < cardinality(p_deliveries) then
+    insert into public.claims (claim_id, pool_id, slot_id, user_id, state, verified)
+    select d.claim_id, d.message ->> 'pool_id', d.slot_id, d.message ->> 'user_id', 'committed', true
+    from unnest(p_deliveries) d
+    on conflict do nothing;
+  end if;
   update public.inventory_slots s
   set status = 'CONSUMED'
   where s.id = any (array(select d.slot_id from unnest(p_deliveries) d)) and s.status = 'RESERVED';
