@@ -45,6 +45,8 @@ type Sizes = {
   slots: number;
   /** Long enough to sell the whole pool, or most of it: the plain design gets slower on the way. */
   drainSec: number;
+  /** The same for fewer clients, who sell less of it in the time. */
+  crowdlessSec: number;
   /** For ways whose rate is the same all the way: a part of the pool shows it. */
   steadySec: number;
   /** For batches of at least 100; smaller ones sell from `slots`. */
@@ -62,13 +64,14 @@ type Sizes = {
 };
 
 const FULL: Sizes = {
-  repetitions: 3,
+  repetitions: 2,
   clients: [1, 8, 32, 128],
   lanes: [1, 2, 4],
   batches: [10, 100, 1000],
   slots: 60_000,
   drainSec: 30,
-  steadySec: 10,
+  crowdlessSec: 15,
+  steadySec: 6,
   batchSlots: 150_000,
   batchSec: 10,
   floorSec: 2,
@@ -90,6 +93,7 @@ const QUICK: Sizes = {
   batches: [100, 1000],
   slots: 2_000,
   drainSec: 2,
+  crowdlessSec: 2,
   steadySec: 1,
   batchSlots: 20_000,
   batchSec: 1,
@@ -125,11 +129,12 @@ export function makePlan(quick: boolean): Plan {
 }
 
 function perClients(s: Sizes, clients: number): Cell[] {
-  const drain = { clients, batch: 1, slots: s.slots, maxSec: s.drainSec };
+  const isCrowd = clients === Math.max(...s.clients);
+  const drain = { clients, batch: 1, slots: s.slots, maxSec: isCrowd ? s.drainSec : s.crowdlessSec };
   const steady = clients === TENTHS_CLIENTS ? drain : { ...drain, maxSec: s.steadySec };
   return [
     { ...drain, name: 'baseline' },
-    { ...steady, name: 'baseline-indexed' },
+    { ...drain, name: 'baseline-indexed', maxSec: s.steadySec },
     { ...steady, name: 'single' },
     ...(clients === TENTHS_CLIENTS
       ? [{ ...drain, name: 'single-request-id' as const, maxSec: s.steadySec }]

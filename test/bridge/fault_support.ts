@@ -11,6 +11,9 @@ import { createLog } from '../../src/log.ts';
 import { openClient, putOnSale } from '../door/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
+/** What claim_batch takes at once. */
+const MAX_BATCH = 1_000;
+
 export type Wrap = <Args extends unknown[], Result>(
   name: string,
   call: (...args: Args) => Promise<Result>,
@@ -89,10 +92,12 @@ export class FaultWorld {
   /** A pool in which each of these users has a claim on the queue. */
   async sell(pool: string, users: readonly string[], rules: Record<string, unknown> = {}): Promise<void> {
     await putOnSale(this.db1, pool, users.length, rules);
-    await this.db1.query(
-      `select * from public.claim_batch(array_fill($1::text, array[cardinality($2::text[])]), $2, $2)`,
-      [pool, users],
-    );
+    for (let at = 0; at < users.length; at += MAX_BATCH) {
+      await this.db1.query(
+        `select * from public.claim_batch(array_fill($1::text, array[cardinality($2::text[])]), $2, $2)`,
+        [pool, users.slice(at, at + MAX_BATCH)],
+      );
+    }
   }
 
   /** All leases and delays run out now. */

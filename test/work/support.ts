@@ -54,10 +54,15 @@ export function sluice(args: string[], env: Record<string, string>, input?: stri
 
 /** Claims `count` slots for as many users. */
 export async function claimMany(db1: pg.Client, pool: string, count: number): Promise<void> {
+  // In batches of what claim_batch takes at once.
   await db1.query(
-    `select public.claim_batch(
-       array_agg($1::text), array_agg('user ' || i), array_agg(null::text), array_agg(true)
-     ) from generate_series(1, $2::int) i`,
+    `select count(*)
+     from (
+       select array_agg($1::text) as pools, array_agg('user ' || i) as users, array_agg(null::text) as requests,
+         array_agg(true) as verified
+       from generate_series(0, $2::int - 1) i group by i / 1000
+     ) b
+     cross join lateral public.claim_batch(b.pools, b.users, b.requests, b.verified) c`,
     [pool, count],
   );
 }

@@ -13,7 +13,6 @@ as $$
 declare
   v_orphans uuid[];
   v_spoken_for uuid[];
-  v_reaped int;
 begin
   perform intake.ensure_inventory();
   v_orphans := array(
@@ -37,13 +36,7 @@ begin
     );
     v_orphans := array(select o from unnest(v_orphans) o except select f from unnest(v_spoken_for) f);
   end if;
-  perform intake.lock_marks(v_orphans);
-  update public.inventory_slots s
-  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
-  from intake.pool_marks m
-  where s.id = any (v_orphans) and m.pool_id = s.pool_id;
-  get diagnostics v_reaped = row_count;
-  return v_reaped;
+  return intake.return_slots(v_orphans);
 end
 $$;
 

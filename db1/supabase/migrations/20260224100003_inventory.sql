@@ -105,19 +105,30 @@ begin
 end
 $$;
 
--- Promise: the marks of the slots' pools are locked, in the order of the pools, by whoever is going to free slots of
--- several pools: two that take them in another order would deadlock. Second call: has them already.
--- Locks: the marks.
-create function intake.lock_marks(p_slot_ids uuid[])
-returns void
+-- Promise: those of the slots that are RESERVED go back on sale, at the head of the line: the mark has passed their
+-- old place, and going back to it would make every batch walk over what was sold since. Returns how many.
+-- Second call: 0. Locks: slots, then mark, pool by pool in the order of their names.
+create function intake.return_slots(p_slot_ids uuid[])
+returns int
 language plpgsql
 set search_path = ''
 as $$
+declare
+  v_pool_id text;
+  v_pool_returned int;
+  v_returned int := 0;
 begin
-  perform from intake.pool_marks m
-  where m.pool_id in (select f.pool_id from public.slot_manifest f where f.slot_id = any (p_slot_ids))
-  order by m.pool_id
-  for update;
+  for v_pool_id in
+    select distinct f.pool_id from public.slot_manifest f where f.slot_id = any (p_slot_ids) order by f.pool_id
+  loop
+    update public.inventory_slots s
+    set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
+    from intake.pool_marks m
+    where s.id = any (p_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED' and m.pool_id = v_pool_id;
+    get diagnostics v_pool_returned = row_count;
+    v_returned := v_returned + v_pool_returned;
+  end loop;
+  return v_returned;
 end
 $$;
 

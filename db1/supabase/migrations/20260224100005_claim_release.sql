@@ -30,7 +30,7 @@ $$;
 
 -- Promise: ends claims whose messages the caller has just withdrawn, and puts their slots back on sale.
 -- Returns how many. Second call: 0. Locks: the claims, which the caller holds already → pools (advisory, shared:
--- a rebuild in progress would not see the change) → marks, in the order of the pools → slots.
+-- a rebuild in progress would not see the change) → slots → marks.
 create function intake.free_claims(
   p_claim_ids uuid[],
   p_state public.claim_state,
@@ -55,13 +55,7 @@ begin
     select distinct intake.pool_lock_key(c.pool_id) as key
     from public.claims c where c.claim_id = any (p_claim_ids) order by 1
   ) k;
-  perform intake.lock_marks(v_slot_ids);
-  -- Back to the head of the line: the mark has passed the old place, and going back to it would make every
-  -- batch walk over what was sold since.
-  update public.inventory_slots s
-  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
-  from intake.pool_marks m
-  where s.id = any (v_slot_ids) and s.status = 'RESERVED' and m.pool_id = s.pool_id;
+  perform intake.return_slots(v_slot_ids);
   -- A slot that was deleted while the claim held it is withdrawn now.
   with gone as (
     delete from public.slot_manifest f

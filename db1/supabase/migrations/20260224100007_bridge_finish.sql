@@ -83,11 +83,10 @@ language plpgsql
 set search_path = ''
 as $$
 begin
-  update public.inventory_slots s
-  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
-  from intake.pool_marks m
-  where s.id = any (p_slot_ids) and s.status = 'RESERVED' and m.pool_id = s.pool_id
-    and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null);
+  perform intake.return_slots(array(
+    select s.id from unnest(p_slot_ids) s (id)
+    where not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)
+  ));
 end
 $$;
 
