@@ -57,7 +57,6 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'reconcile_total',
       RELEASE,
       'intake_ready',
-      'scheduler_duties',
       'snapshot_engine_metrics',
       'webhook_allowed_hosts',
     ],

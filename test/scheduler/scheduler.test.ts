@@ -156,7 +156,7 @@ describe('the scheduler', () => {
       const meanwhile = await runs();
       proxy.setDown(false);
       await until(async () => ((await runs()) > meanwhile ? true : undefined));
-      assert.ok(lines.includes('the scheduler goes on'));
+      await until(async () => (lines.includes('the scheduler goes on') ? true : undefined));
     } finally {
       await scheduler.stop();
       proxy.stop();

@@ -39,7 +39,6 @@ grant execute on function public.reconcile_total() to service_role;
 grant execute on function public.reconcile_claims(uuid, int, uuid[]) to service_role;
 grant execute on function public.reconcile_messages(bigint, int) to service_role;
 grant execute on function public.reconcile_fix(uuid, text, text, jsonb) to service_role;
-grant execute on function public.scheduler_duties() to service_role;
 grant execute on function public.allow_webhook_host(text, text, text) to service_role;
 grant execute on function public.disallow_webhook_host(text, text, text) to service_role;
 grant execute on function public.webhook_allowed_hosts() to service_role;

@@ -41,7 +41,6 @@ select bag_eq(
     ('service_role', 'reconcile_messages(bigint,integer)'),
     ('service_role', 'reconcile_fix(uuid,text,text,jsonb)'),
     ('service_role', 'bridge_wake()'),
-    ('service_role', 'scheduler_duties()'),
     ('service_role', 'intake_ready()') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
