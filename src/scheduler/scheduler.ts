@@ -34,7 +34,7 @@ export function startScheduler({ db1Url, log, now = Date.now }: SchedulerOptions
   // Asked for until the database answers: it may be down when we start.
   const duty = async (): Promise<Duties> => {
     if (duties === undefined) {
-      const [row] = await db.call<Duties>('public.scheduler_duties', {});
+      const [row] = await db.call<Duties>('intake.scheduler_duties', {});
       duties = row ?? { run_jobs: false, send_requests: false };
       log.info('scheduler started', { ...duties });
     }

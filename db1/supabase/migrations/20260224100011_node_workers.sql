@@ -14,7 +14,7 @@ $$;
 -- Promise: whether somebody has to run the cron jobs and send the queued requests, because what is installed are the
 -- stand-ins: only those have these functions. Second call: the same. Locks: none. For the owner of the database alone:
 -- it is also who may run what cron.job says.
-create function public.scheduler_duties()
+create function intake.scheduler_duties()
 returns table (run_jobs boolean, send_requests boolean)
 language sql
 stable
