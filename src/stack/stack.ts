@@ -175,12 +175,9 @@ async function startPostgres(name: SideName, start: Start): Promise<Cluster> {
       port: wanted,
       extensionDir: join(home, 'extensions'),
     });
-  // Another stack may take the usual port between the look and the start.
+  // Another stack may take the usual port between the look and the start. Whatever else is wrong, is so on any port.
   const cluster = (await portIsFree(usual))
-    ? await startOn(usual).catch(async (error: unknown) => {
-        if (await portIsFree(usual)) throw error;
-        return startOn(await freePort());
-      })
+    ? await startOn(usual).catch(async () => startOn(await freePort()))
     : await startOn(await freePort());
   const { port } = cluster;
   parts.clusters.push(cluster);
