@@ -64,7 +64,7 @@ create domain public.given_id as text
 create sequence intake.sale_order_seq cache 1;
 
 -- The id begins with the time (UUID version 7): slots are sold in about the order they were made, so neighbours
--- in time are neighbours in every index on slot ids. A third more claims a second than with random ids.
+-- in time are neighbours in every index on slot ids (docs/decisions/0008).
 create unlogged table public.inventory_slots (
   id uuid primary key default (
     lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
