@@ -27,6 +27,7 @@ select pgmq.create('intake_dlq');
 
 -- A queue lives by its dead rows being swept away early: a long dead head is what every read walks over.
 alter table pgmq.q_intake_queue set (
+  fillfactor = 45,
   autovacuum_vacuum_scale_factor = 0.02,
   autovacuum_vacuum_cost_delay = 0
 );
@@ -149,7 +150,7 @@ create table public.claims (
     (freed_at is not null) = (state in ('released', 'expired', 'refused', 'discarded'))
   )
 ) with (
-  fillfactor = 80,
+  fillfactor = 45,
   autovacuum_vacuum_scale_factor = 0.05,
   autovacuum_vacuum_cost_delay = 0
 );

