@@ -31,11 +31,6 @@ const DB2_CONNECTIONS = 1;
 /** What public.bridge_wake notifies. */
 const WAKE_CHANNEL = 'sluice_intake';
 
-/** "a.example, b.example:8080" → both. */
-export function readAllowedHosts(text: string | undefined): ReadonlySet<string> {
-  return new Set((text ?? '').split(',').flatMap((host) => host.trim() || []));
-}
-
 /** Runs until stopped. A queue that gets work wakes it; without a word it looks four times a second. */
 export function startCrew(options: CrewOptions, onStep?: (report: StepReport) => void): Worker {
   const members = Array.from({ length: options.workers }, () => {

@@ -13,12 +13,13 @@ const TIMEOUT_MS = 10_000;
 
 export function createWebhook(allowedHosts: ReadonlySet<string>): Webhook {
   return {
-    post(target, payload, idempotencyKey, signal) {
-      const refusal = refusalOfUrl(target, allowedHosts);
+    post({ url: target, payload, idempotencyKey, allowedHosts: more, signal }) {
+      const allowed = new Set([...allowedHosts, ...more]);
+      const refusal = refusalOfUrl(target, allowed);
       if (refusal !== undefined) return Promise.reject(new Error(`the webhook's URL is ${refusal}`));
       const url = new URL(target);
       const body = JSON.stringify(payload);
-      const isAllowed = allowedHosts.has(url.host) || allowedHosts.has(url.hostname);
+      const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
       return send(url, body, {
         method: 'POST',
         headers: {

@@ -1,4 +1,5 @@
-import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS, readAllowedHosts, startCrew } from '../bridge/crew.ts';
+import { readAllowedHosts } from '#core/bridge/address.ts';
+import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS, startCrew } from '../bridge/crew.ts';
 import type { Worker } from '../bridge/worker.ts';
 import { createLog } from '../log.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';

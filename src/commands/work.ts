@@ -1,13 +1,13 @@
 // `sluice work`: carries claims from the intake's queue to the ledger, until told to stop.
 
 import { parseArgs } from 'node:util';
+import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Log } from '#core/ports.ts';
 import {
   type CrewOptions,
   DEFAULT_BATCH_SIZE,
   DEFAULT_WORKERS,
   drainOnce,
-  readAllowedHosts,
   startCrew,
 } from '../bridge/crew.ts';
 import { createLog } from '../log.ts';

@@ -24,6 +24,7 @@ export function poolConfig(poolId: string, rules: Partial<PoolConfig> = {}): Poo
     commit_rpc_name: 'finalize_transaction',
     commit_webhook_url: null,
     commit_rate_per_sec: null,
+    allowed_hosts: [],
     ...rules,
   };
 }
@@ -129,7 +130,7 @@ export class World {
         };
       },
       webhook: {
-        post: async (url, one, key, signal) => {
+        post: async ({ url, payload: one, idempotencyKey: key, signal }) => {
           this.posts.push({ url, key, payload: one });
           return this.answer(url, one, signal);
         },

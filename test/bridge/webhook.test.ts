@@ -7,7 +7,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { after, before, mock, test } from 'node:test';
 import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
-import type { Payload } from '#core/bridge/ports.ts';
+import type { Payload, WebhookCall } from '#core/bridge/ports.ts';
 import { createWebhook } from '../../src/bridge/webhook.ts';
 import { neverAborted, payload } from './support.ts';
 
@@ -176,6 +176,14 @@ let port: number;
 let redirectTo = '';
 const one = payload(1) as Payload;
 
+const callTo = (url: string, idempotencyKey = 'k', signal = neverAborted): WebhookCall => ({
+  url,
+  payload: one,
+  idempotencyKey,
+  allowedHosts: [],
+  signal,
+});
+
 before(async () => {
   server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -235,10 +243,7 @@ async function withDns(answers: Record<string, string[]>, work: () => Promise<vo
 test('a call carries the payload as JSON and the key, and resolves with the status', async () => {
   const webhook = createWebhook(new Set([`127.0.0.1:${port}`]));
   for (const status of [200, 204, 404, 500, 503])
-    assert.equal(
-      await webhook.post(`http://127.0.0.1:${port}/${status}`, one, 'the key', neverAborted),
-      status,
-    );
+    assert.equal(await webhook.post(callTo(`http://127.0.0.1:${port}/${status}`, 'the key')), status);
   const last = seen.at(-1);
   assert.equal(last?.method, 'POST');
   assert.deepEqual(JSON.parse(last?.body ?? ''), one);
@@ -248,7 +253,7 @@ test('a call carries the payload as JSON and the key, and resolves with the stat
 
 test('a redirect is an answer and is not followed', async () => {
   const webhook = createWebhook(new Set([`127.0.0.1:${port}`]));
-  assert.equal(await webhook.post(`http://127.0.0.1:${port}/redirect`, one, 'k', neverAborted), 307);
+  assert.equal(await webhook.post(callTo(`http://127.0.0.1:${port}/redirect`)), 307);
   assert.equal(
     seen.some((request) => request.url === '/landed'),
     false,
@@ -258,11 +263,8 @@ test('a redirect is an answer and is not followed', async () => {
 test('a host that is not on the list is not called', async () => {
   const { length } = seen;
   const webhook = createWebhook(new Set(['127.0.0.1:1', 'elsewhere']));
-  await assert.rejects(
-    webhook.post(`http://127.0.0.1:${port}/`, one, 'k', neverAborted),
-    /private or special/,
-  );
-  await assert.rejects(webhook.post(`http://localhost:${port}/`, one, 'k', neverAborted), /local name/);
+  await assert.rejects(webhook.post(callTo(`http://127.0.0.1:${port}/`)), /private or special/);
+  await assert.rejects(webhook.post(callTo(`http://localhost:${port}/`)), /local name/);
   assert.equal(seen.length, length);
 });
 
@@ -276,13 +278,10 @@ test('a public name with a private address is not called, whichever of its addre
   };
   await withDns(answers, async () => {
     for (const name of Object.keys(answers)) {
-      const call = createWebhook(NONE).post(`http://${name}:${port}/`, one, 'k', neverAborted);
+      const call = createWebhook(NONE).post(callTo(`http://${name}:${port}/`));
       await assert.rejects(call, new RegExp(`${name} is at a private or special address`));
     }
-    await assert.rejects(
-      createWebhook(NONE).post('http://none.example/', one, 'k', neverAborted),
-      /no none.example/,
-    );
+    await assert.rejects(createWebhook(NONE).post(callTo('http://none.example/')), /no none.example/);
   });
   assert.equal(seen.length, length);
 });
@@ -297,7 +296,7 @@ test('a name is looked up once, where the connection is made: what was checked i
   };
   await withDns(changing, async () => {
     await assert.rejects(
-      createWebhook(NONE).post(`http://rebind.example:${port}/`, one, 'k', neverAborted),
+      createWebhook(NONE).post(callTo(`http://rebind.example:${port}/`)),
       /private or special/,
     );
   });
@@ -308,16 +307,22 @@ test('a name is looked up once, where the connection is made: what was checked i
 test('an allowed name may be at any address', async () => {
   await withDns({ 'hooks.test.example': ['127.0.0.1'] }, async () => {
     const webhook = createWebhook(new Set(['hooks.test.example']));
-    assert.equal(await webhook.post(`http://hooks.test.example:${port}/201`, one, 'k', neverAborted), 201);
+    assert.equal(await webhook.post(callTo(`http://hooks.test.example:${port}/201`)), 201);
   });
+});
+
+test('a host that the pool’s database allows may be called by a worker that knows no such host', async () => {
+  const call = callTo(`http://127.0.0.1:${port}/201`);
+  await assert.rejects(createWebhook(NONE).post(call), /private or special/);
+  assert.equal(await createWebhook(NONE).post({ ...call, allowedHosts: [`127.0.0.1:${port}`] }), 201);
 });
 
 test('no answer is a rejection: a cut connection, nobody there, or a stop', async () => {
   const webhook = createWebhook(new Set(['127.0.0.1']));
-  await assert.rejects(webhook.post(`http://127.0.0.1:${port}/cut`, one, 'k', neverAborted));
-  await assert.rejects(webhook.post('http://127.0.0.1:1/', one, 'k', neverAborted), { code: 'ECONNREFUSED' });
+  await assert.rejects(webhook.post(callTo(`http://127.0.0.1:${port}/cut`)));
+  await assert.rejects(webhook.post(callTo('http://127.0.0.1:1/')), { code: 'ECONNREFUSED' });
   const stopping = new AbortController();
-  const silent = webhook.post(`http://127.0.0.1:${port}/silent`, one, 'k', stopping.signal);
+  const silent = webhook.post(callTo(`http://127.0.0.1:${port}/silent`, 'k', stopping.signal));
   stopping.abort();
   await assert.rejects(silent, { name: 'AbortError' });
 });

@@ -59,23 +59,32 @@ begin
 end
 $$;
 
--- Promise: the configuration of those of the pools that exist; a pool with slots and no row has the defaults.
--- Second call: the same. Locks: none.
+-- Promise: the configuration of those of the pools that exist; a pool with slots and no row has the defaults. A pool with
+-- webhooks gets the hosts that operators allow now. Second call: the same. Locks: none.
 create function public.bridge_config(p_pool_ids text[])
 returns table (
   pool_id text, max_retries int, visibility_timeout_sec int, validation_webhook_url text, commit_rpc_name text,
-  commit_webhook_url text, commit_rate_per_sec int
+  commit_webhook_url text, commit_rate_per_sec int, allowed_hosts text[]
 )
-language sql
+language plpgsql
 stable
 security definer
 set search_path = ''
 as $$
+#variable_conflict use_column
+begin
+  return query
   select p.pool_id, coalesce(c.max_retries, 10), coalesce(c.visibility_timeout_sec, 45), c.validation_webhook_url,
-    coalesce(c.commit_rpc_name, 'finalize_transaction'), c.commit_webhook_url, c.commit_rate_per_sec
+    coalesce(c.commit_rpc_name, 'finalize_transaction'), c.commit_webhook_url, c.commit_rate_per_sec,
+    case
+      when c.validation_webhook_url is not null or c.commit_webhook_url is not null
+        then array(select a.host from intake.webhook_allowed_hosts a)
+      else '{}'
+    end
   from (select distinct unnest(p_pool_ids) as pool_id) p
   left join public.engine_config c on c.pool_id = p.pool_id
   where c.pool_id is not null or exists (select from intake.pool_totals t where t.pool_id = p.pool_id);
+end
 $$;
 
 -- Promise: up to p_batch_size messages that nobody holds, oldest first, none of a paused pool, under a lease of

@@ -1,13 +1,14 @@
 // Carries what waits on DB1's queue to DB2 or to the dead letters. POST, with the service role key as bearer.
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
+import { readAllowedHosts } from '../_shared/bridge/address.ts';
 import { createIntake, createLedger } from '../_shared/bridge/databases.ts';
 import { requireKey } from '../_shared/edge/auth.ts';
 import { bridgeWorkerRoute } from '../_shared/edge/bridge_worker.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
 import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
-import { createEdgeWebhook, readAllowedHosts } from '../_shared/edge/webhook.ts';
+import { createEdgeWebhook } from '../_shared/edge/webhook.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);

@@ -103,3 +103,9 @@ export function refusalOfUrl(text: string, allowedHosts: ReadonlySet<string>): s
   const isLocal = !looksLikeAddress && (!host.includes('.') || /\.(localhost|local|internal)$/.test(host));
   return isLocal ? 'a local name' : undefined;
 }
+
+/** The operator's list: hosts with commas between. */
+export function readAllowedHosts(list: string | undefined): ReadonlySet<string> {
+  const hosts = (list ?? '').split(',').map((host) => host.trim().toLowerCase());
+  return new Set(hosts.filter((host) => host !== ''));
+}

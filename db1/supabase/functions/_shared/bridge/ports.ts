@@ -22,6 +22,8 @@ export interface PoolConfig {
   readonly commit_rpc_name: string;
   readonly commit_webhook_url: string | null;
   readonly commit_rate_per_sec: number | null;
+  /** Hosts that its webhooks may have although they are private. */
+  readonly allowed_hosts: readonly string[];
 }
 
 export type Verdict = 'committed' | 'refused' | 'gone' | 'retry' | 'outage' | 'dead_letter' | 'validated';
@@ -62,9 +64,18 @@ export interface Ledger {
   call(functionName: string, payload: Payload): Promise<void>;
 }
 
+export interface WebhookCall {
+  readonly url: string;
+  readonly payload: Payload;
+  readonly idempotencyKey: string;
+  /** Besides those the worker was started with. */
+  readonly allowedHosts: readonly string[];
+  readonly signal: AbortSignal;
+}
+
 export interface Webhook {
   /** POSTs the payload as JSON with X-Idempotency-Key. Resolves with the status; rejects when there was no answer. */
-  post(url: string, payload: Payload, idempotencyKey: string, signal: AbortSignal): Promise<number>;
+  post(call: WebhookCall): Promise<number>;
 }
 
 export interface BridgePorts {

@@ -58,7 +58,13 @@ async function ask(delivery: Delivery, url: string, context: CommitContext): Pro
   const breaker = context.breakerOf(url);
   if (breaker.openUntilMs > 0) return 'outage';
   try {
-    const status = await context.webhook.post(url, delivery.payload, delivery.idempotencyKey, context.signal);
+    const status = await context.webhook.post({
+      url,
+      payload: delivery.payload,
+      idempotencyKey: delivery.idempotencyKey,
+      allowedHosts: delivery.config.allowed_hosts,
+      signal: context.signal,
+    });
     if (status >= 200 && status < 300) {
       breaker.succeeded();
       return 'accepted';

@@ -12,22 +12,17 @@ const TIMEOUT_MS = 10_000;
 
 const NOT_PERMITTED: ReadonlySet<string> = new Set(['NotCapable', 'PermissionDenied', 'NotSupported']);
 
-/** The operator's list: hosts with commas between. */
-export function readAllowedHosts(list: string | undefined): ReadonlySet<string> {
-  const hosts = (list ?? '').split(',').map((host) => host.trim().toLowerCase());
-  return new Set(hosts.filter((host) => host !== ''));
-}
-
 export function createEdgeWebhook(
   allowedHosts: ReadonlySet<string>,
   resolveDns: ResolveDns | undefined,
 ): Webhook {
   return {
-    async post(target, payload, idempotencyKey, signal) {
-      const refusal = refusalOfUrl(target, allowedHosts);
+    async post({ url: target, payload, idempotencyKey, allowedHosts: more, signal }) {
+      const allowed = new Set([...allowedHosts, ...more]);
+      const refusal = refusalOfUrl(target, allowed);
       if (refusal !== undefined) throw new Error(`the webhook's URL is ${refusal}`);
       const url = new URL(target);
-      const isAllowed = allowedHosts.has(url.host) || allowedHosts.has(url.hostname);
+      const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
       if (!isAllowed && resolveDns !== undefined) await refusePrivateName(url.hostname, resolveDns);
       const response = await fetch(url, {
         method: 'POST',
