@@ -34,6 +34,7 @@ declare
   v_user_ids text[];
   v_claim_ids uuid[];
   v_committed uuid[];
+  v_committed_claims uuid[];
 begin
   select array_agg(p.resource_id order by p.ordinal), array_agg(p.pool_id order by p.ordinal),
     array_agg(p.user_id order by p.ordinal), array_agg(p.claim_id order by p.ordinal)
@@ -60,27 +61,47 @@ begin
     from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids) as i (resource_id, pool_id, user_id, claim_id)
     order by i.resource_id
     on conflict do nothing
-    returning t.resource_id
+    returning t.resource_id, t.claim_id
   )
-  select array_agg(i.resource_id) into v_committed from inserted i;
+  select array_agg(i.resource_id), array_agg(i.claim_id) into v_committed, v_committed_claims from inserted i;
   -- A statement of its own: it sees the tickets that others committed while the insert waited for them.
   return query
   select p.ordinal::int, p.resource_id, p.claim_id,
     case
       when t.user_id <> p.user_id or t.pool_id <> p.pool_id
         or t.claim_id <> coalesce(p.claim_id, t.claim_id) or t.claim_id is null then 'conflict'
-      when c.resource_id is not null
-        and row_number() over (partition by p.resource_id, p.claim_id, p.user_id order by p.ordinal) = 1 then 'committed'
+      when c.resource_id is not null and row_number() over (
+        partition by p.resource_id, coalesce(p.claim_id, p.resource_id), p.user_id, p.pool_id order by p.ordinal
+      ) = 1 then 'committed'
       else 'already'
     end
   from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids)
     with ordinality as p (resource_id, pool_id, user_id, claim_id, ordinal)
-  left join unnest(v_committed) as c (resource_id) on c.resource_id = p.resource_id
+  left join unnest(v_committed, v_committed_claims) as c (resource_id, claim_id)
+    on c.resource_id = p.resource_id and c.claim_id = coalesce(p.claim_id, p.resource_id)
   -- One look a ticket by its key, however large the ledger has grown since the plan was made.
   left join lateral (
     select k.* from public.confirmed_tickets k where k.resource_id = p.resource_id limit 1
   ) t on true;
 end
+$$;
+
+-- Promise: which of the payloads have a ticket already (already) or another's in their way (conflict), as finalize_batch
+-- would say, without writing one; the others have no row. Second call: the same. Locks: none.
+create function public.tickets_of(p_payloads jsonb)
+returns table (ordinal int, outcome text)
+language sql
+stable
+set search_path = ''
+as $$
+  select p.ordinal::int, case
+      when t.user_id = p.user_id and t.pool_id = p.pool_id and t.claim_id = coalesce(p.claim_id, t.claim_id) then 'already'
+      else 'conflict'
+    end
+  from rows from (
+    jsonb_to_recordset(p_payloads) as (resource_id uuid, pool_id text, user_id text, claim_id uuid)
+  ) with ordinality as p (resource_id, pool_id, user_id, claim_id, ordinal)
+  join public.confirmed_tickets t on t.resource_id = p.resource_id;
 $$;
 
 -- Promise: the claim in the payload has its ticket. Raises SL020 when the slot or the claim has another one:

@@ -7,6 +7,7 @@ revoke all on all functions in schema public from public, anon, authenticated, s
 
 grant execute on function public.finalize_transaction(jsonb) to service_role;
 grant execute on function public.finalize_batch(jsonb) to service_role;
+grant execute on function public.tickets_of(jsonb) to service_role;
 grant execute on function public.tickets_page(uuid, int, uuid[]) to service_role;
 grant execute on function public.ledger_ready() to service_role;
 

@@ -11,6 +11,7 @@ select bag_eq(
   $$ values
     ('service_role', 'finalize_transaction(jsonb)'),
     ('service_role', 'finalize_batch(jsonb)'),
+    ('service_role', 'tickets_of(jsonb)'),
     ('service_role', 'tickets_page(uuid,integer,uuid[])'),
     ('service_role', 'ledger_ready()') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'

@@ -1,6 +1,6 @@
 -- The same slot or claim twice in one batch makes one ticket, and only its owner is told so.
 begin;
-select plan(8);
+select plan(11);
 
 -- All tickets as one value.
 create function pg_temp.state()
@@ -66,6 +66,20 @@ select is(
 );
 select is(
   (select count(*)::int from public.confirmed_tickets where pool_id = 'p'), 5, 'five slots have one ticket each'
+);
+select is(
+  pg_temp.outcomes(pg_temp.ticket(8, 'ann', 8), pg_temp.ticket(8, 'ann'), pg_temp.ticket(8, 'ann', 8)),
+  'committed already already', 'a claim, and its slot without a claim_id, are one ticket: only one is told that it was committed'
+);
+select is(
+  (select string_agg(o, ' ' order by o) from unnest(string_to_array(
+    pg_temp.outcomes(pg_temp.ticket(9, 'ann'), pg_temp.ticket(9, 'ann', 9)), ' ')) o) in ('already committed', 'committed conflict'),
+  true, 'in whatever order'
+);
+select is(
+  (select string_agg(o, ' ' order by o) from unnest(string_to_array(
+    pg_temp.outcomes(pg_temp.ticket(10, 'ann', 10), pg_temp.ticket(10, 'ann', 10) || '{"pool_id": "other"}'), ' ')) o),
+  'committed conflict', 'one claim in two pools: one is committed, the other a conflict'
 );
 create temp table before as select pg_temp.state() as state;
 select is(

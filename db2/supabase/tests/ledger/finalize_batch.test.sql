@@ -1,6 +1,6 @@
 -- finalize_batch says for each claim: committed, already or conflict.
 begin;
-select plan(13);
+select plan(15);
 
 -- All tickets as one value.
 create function pg_temp.state()
@@ -66,6 +66,12 @@ select is(pg_temp.outcomes(pg_temp.ticket(1, 'ann')), 'already', 'without a clai
 select is(pg_temp.outcomes(pg_temp.ticket(1, 'eve')), 'conflict', 'without a claim_id another user is a conflict');
 select is(
   pg_temp.outcomes(pg_temp.ticket(3, 'eve')), 'conflict', 'a ticket without a claim_id is not taken over either'
+);
+select is(
+  pg_temp.outcomes(pg_temp.ticket(1, 'ann', 1) || '{"pool_id": "other"}'), 'conflict', 'a ticket of another pool is a conflict'
+);
+select is(
+  pg_temp.outcomes(pg_temp.ticket(3, 'cid') || '{"pool_id": "other"}'), 'conflict', 'also without a claim_id'
 );
 select is(pg_temp.state(), (select state from before), 'neither already nor conflict changes anything');
 
