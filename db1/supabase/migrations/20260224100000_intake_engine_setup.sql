@@ -117,6 +117,11 @@ create table public.engine_config (
   constraint opens_before_it_closes check (opens_at < closes_at)
 );
 
+comment on column public.engine_config.batch_size is
+  'For workers that read one pool by themselves. The bridge takes one batch for all pools and is told its size where it is started.';
+comment on column public.engine_config.max_retries is
+  'A message whose attempts have reached this goes to the dead letters instead of being tried: N means N - 1 tries, 1 means none.';
+
 create table public.engine_metrics (
   id bigint generated always as identity primary key,
   captured_at timestamptz not null default now(),

@@ -572,8 +572,8 @@ $$;
 
 -- Promise: the message leaves the queue and its payload, with original_msg_id, final_read_ct and
 -- routed_to_dlq_at, stands in the dead letters; its claim, if it has one, waits as dead_letter. Returns the
--- dead letter's id. Second call for the same message: null, nothing changes.
--- Locks: the message, then the claim.
+-- dead letter's id. Null, and nothing changes, where somebody else has read the message since p_read_ct. Second call for
+-- the same message: null, nothing changes. Locks: the message, then the claim.
 create function public.intake_route_to_dlq(
   p_msg_id bigint,
   p_payload jsonb,
@@ -588,7 +588,9 @@ declare
   v_message jsonb;
   v_dlq_id bigint;
 begin
-  delete from pgmq.q_intake_queue q where q.msg_id = p_msg_id returning q.message into v_message;
+  delete from pgmq.q_intake_queue q
+  where q.msg_id = p_msg_id and (q.read_ct > p_read_ct) is not true
+  returning q.message into v_message;
   if not found then
     return null;
   end if;
@@ -597,7 +599,8 @@ begin
   ));
   update public.claims c
   set state = 'dead_letter', msg_id = v_dlq_id
-  where c.claim_id = intake.uuid_or_null(v_message ->> 'claim_id') and c.state in ('queued', 'validated');
+  where c.claim_id = intake.uuid_or_null(v_message ->> 'claim_id') and coalesce(c.msg_id, p_msg_id) = p_msg_id
+    and c.state in ('queued', 'validated');
   return v_dlq_id;
 end
 $$;

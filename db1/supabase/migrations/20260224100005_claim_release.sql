@@ -43,10 +43,11 @@ as $$
 declare
   v_slot_ids uuid[];
 begin
+  -- Not "freed_at is null": planned while there were few claims, that reads the whole of one_live_claim_per_slot.
   with ended as (
     update public.claims c
     set state = p_state, freed_at = now(), end_reason = p_reason, msg_id = null
-    where c.claim_id = any (p_claim_ids) and c.freed_at is null
+    where c.claim_id = any (p_claim_ids) and coalesce(c.freed_at, 'infinity') = 'infinity'
     returning c.slot_id
   )
   select coalesce(array_agg(e.slot_id), '{}') into v_slot_ids from ended e;

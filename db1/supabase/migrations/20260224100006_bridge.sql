@@ -88,9 +88,10 @@ end
 $$;
 
 -- Promise: up to p_batch_size messages that nobody holds, oldest first, none of a paused pool, under a lease of
--- p_lease_sec seconds or the pool's visibility_timeout_sec, whichever is longer. attempts counts this delivery;
--- claim_state is null for a message put there by hand. Second call: other messages, until the lease has run out.
--- Locks: the messages, until commit; what others have locked is skipped.
+-- p_lease_sec seconds or the pool's visibility_timeout_sec, whichever is longer. attempts counts this delivery, and
+-- whatever a message says, only earlier ones can have been forgiven; claim_state is null for a message put there by hand,
+-- and mismatch where the claim is of another slot, pool or user than the message tells. Second call: other messages, until
+-- the lease has run out. Locks: the messages, until commit; what others have locked is skipped.
 create function public.bridge_take(
   p_batch_size int,
   p_lease_sec int,
@@ -129,9 +130,14 @@ begin
   -- Calls cost more than the rest of the row: forgiven is asked only where there is something to ask, and the test of
   -- a uuid is written out (intake.uuid_or_null takes 6.6 µs, this 1.3 µs).
   select t.msg_id, t.read_ct,
-    t.read_ct - case when t.message ? 'forgiven' then intake.forgiven(t.message) else 0 end,
+    t.read_ct - case when t.message ? 'forgiven' then least(intake.forgiven(t.message), t.read_ct - 1) else 0 end,
     t.message, (
-      select c.state::text from public.claims c
+      select case
+        when c.slot_id::text = lower(t.message ->> 'resource_id') and c.pool_id = t.message ->> 'pool_id'
+          and c.user_id = t.message ->> 'user_id' then c.state::text
+        else 'mismatch'
+      end
+      from public.claims c
       where c.claim_id = case
         when t.message ->> 'claim_id' like '________-____-____-____-____________'
           and length(replace(t.message ->> 'claim_id', '-', '')) = 32
@@ -143,8 +149,9 @@ begin
 end
 $$;
 
--- Promise: pushes the end of the leases that are still held p_lease_sec into the future, for long calls. Returns the
--- ids of those; the others are lost. Second call: pushes again. Locks: the messages.
+-- Promise: the leases that are still held last p_lease_sec from now, or longer where they did before. Returns the
+-- ids of those; the others are lost. A message that its own worker has handed back counts as held until somebody else
+-- takes it: workers stop extending before they finish. Second call: pushes again. Locks: the messages.
 create function public.bridge_extend(
   p_msg_ids bigint[],
   p_read_cts int[],
@@ -156,7 +163,7 @@ security definer
 set search_path = ''
 as $$
   update pgmq.q_intake_queue q
-  set vt = clock_timestamp() + make_interval(secs => p_lease_sec)
+  set vt = greatest(q.vt, clock_timestamp() + make_interval(secs => p_lease_sec))
   from unnest(p_msg_ids, p_read_cts) as t (msg_id, read_ct)
   where q.msg_id = t.msg_id and q.read_ct = t.read_ct
   returning q.msg_id;

@@ -110,7 +110,7 @@ begin
   select c.* into v_claim from public.claims c
   where c.claim_id = coalesce(intake.uuid_or_null(v_original ->> 'claim_id'), v_slot_id)
   for update;
-  if v_claim.state = 'dead_letter' then
+  if v_claim.state = 'dead_letter' and coalesce(v_claim.msg_id, p_msg_id) = p_msg_id then
     v_msg_id := pgmq.send('intake_queue', v_original
       || jsonb_build_object('state', 'queued', 'replayed_from', p_msg_id));
     update public.claims c
@@ -180,9 +180,27 @@ begin
 end
 $$;
 
+-- Promise: whether the ledger has said that the letter's slot has another's ticket, and no claim here holds the slot for
+-- that ticket: freed, it would be sold again and again. Second call: the same. Locks: none.
+create function intake.is_sold_elsewhere(p_letter jsonb)
+returns boolean
+language sql
+stable
+set search_path = ''
+as $$
+  select coalesce(starts_with(p_letter ->> 'reason', 'ticket_conflict') or starts_with(p_letter ->> 'reason', 'SL020'), false)
+    and exists (select from public.slot_manifest m where m.slot_id = intake.uuid_or_null(p_letter ->> 'resource_id'))
+    and not exists (
+      select from public.claims c
+      where c.slot_id = intake.uuid_or_null(p_letter ->> 'resource_id') and c.freed_at is null
+        and (c.state = 'committed' or c.claim_id is distinct from intake.uuid_or_null(p_letter ->> 'claim_id'))
+    );
+$$;
+
 -- Promise: each of the dead letters is gone for good, its last form kept in their archive; its claim ends as discarded
--- and its slot goes back on sale. All in one transaction, with one audit row a letter. p_dry_run changes nothing and
--- answers would_discard or not_found. Second call: not_found.
+-- and its slot goes back on sale. One whose slot is sold elsewhere stays and answers ticket_conflict: "sluice reconcile
+-- --fix" gives the slot to the ticket's claim first. All in one transaction, with one audit row a letter. p_dry_run changes
+-- nothing and answers would_discard, ticket_conflict or not_found. Second call: not_found.
 -- Locks: the letters, in the order of their ids → those of intake.finish_refused.
 create function public.dlq_discard(
   p_msg_ids bigint[],
@@ -206,15 +224,21 @@ begin
     select d.message into v_letter from pgmq.q_intake_dlq d where d.msg_id = v_id for update;
     if not found then
       outcome := 'not_found';
+    elsif intake.is_sold_elsewhere(v_letter) then
+      outcome := 'ticket_conflict';
     elsif p_dry_run then
       outcome := 'would_discard';
     else
       outcome := 'discarded';
       select c.claim_id into v_claim_id from public.claims c
-      where c.claim_id = intake.uuid_or_null(v_letter ->> 'claim_id') and c.state = 'dead_letter' for update;
+      where c.claim_id = intake.uuid_or_null(v_letter ->> 'claim_id') and c.state = 'dead_letter'
+        and coalesce(c.msg_id, v_id) = v_id
+      for update;
       perform intake.free_claims(array[v_claim_id], 'discarded', coalesce(p_reason, 'discarded'));
-      perform intake.free_by_hand(array[intake.uuid_or_null(v_letter ->> 'resource_id')]);
       perform pgmq.archive('intake_dlq', v_id);
+      perform intake.free_by_hand(array[intake.uuid_or_null(v_letter ->> 'resource_id')]);
+    end if;
+    if outcome <> 'not_found' and not p_dry_run then
       perform intake.write_audit(p_actor, 'dlq_discard', v_id, p_reason, v_letter, outcome);
     end if;
     return next;

@@ -13,22 +13,6 @@ as $$
   select count(*) from public.slot_manifest;
 $$;
 
--- Promise: the slots that a message or a dead letter names. Second call: the same. Locks: none.
-create function intake.slots_in_messages()
-returns setof uuid
-language sql
-stable
-set search_path = ''
-as $$
-  select intake.uuid_or_null(m.message ->> 'resource_id')
-  from (
-    select q.message from pgmq.q_intake_queue q
-    union all
-    select d.message from pgmq.q_intake_dlq d
-  ) m
-  where intake.uuid_or_null(m.message ->> 'resource_id') is not null;
-$$;
-
 -- Promise: p_limit slots after p_after in the order of their ids, or those of p_slot_ids: what the cache says, the live
 -- claim, whether that has its message or dead letter, whether it should have a ticket, and whether a message that was put
 -- there by hand holds a slot without a claim. A lost cache is rebuilt first. Second call: the same. Locks: those of a rebuild.
@@ -166,6 +150,35 @@ begin
 end
 $$;
 
+-- Promise: a claim that waits in the dead letters for a slot of which the ledger has another claim's ticket ends as
+-- discarded, and the ticket's claim has the slot, which is never on sale between. Its letter can be discarded afterwards,
+-- or replayed for another slot. False, and nothing changes, where the live claim does not wait there, or
+-- intake.fix_from_ticket has a reason. Second call: false. Locks: the claims, then the slot without waiting.
+create function intake.fix_owner(
+  p_slot_id uuid,
+  p_claim_id uuid,
+  p_user_id text
+)
+returns boolean
+language plpgsql
+set search_path = ''
+as $$
+begin
+  update public.claims c
+  set state = 'discarded', freed_at = now(), end_reason = 'the ledger has a ticket of another claim', msg_id = null
+  where c.slot_id = p_slot_id and c.freed_at is null and c.state = 'dead_letter' and c.claim_id <> p_claim_id;
+  if not found then
+    return false;
+  elsif intake.fix_from_ticket(p_slot_id, p_claim_id, p_user_id) is not true then
+    raise exception using errcode = 'SL099';
+  end if;
+  return true;
+exception
+  when sqlstate 'SL099' then
+    return false;
+end
+$$;
+
 -- Promise: the slot's live claim, if it is in one of these states, has a message on the queue again, so that the bridge
 -- carries it: one that lost its message, or one that is committed here and has no ticket there. A message that it has
 -- already is found again, not doubled. False when there is no such claim. Second call: false.
@@ -249,6 +262,9 @@ begin
       p_slot_id, intake.uuid_or_null(p_ticket ->> 'claim_id'), p_ticket ->> 'user_id'
     )
     when 'ticket_on_sale' then intake.fix_from_ticket(
+      p_slot_id, intake.uuid_or_null(p_ticket ->> 'claim_id'), p_ticket ->> 'user_id'
+    )
+    when 'ticket_of_another_claim' then intake.fix_owner(
       p_slot_id, intake.uuid_or_null(p_ticket ->> 'claim_id'), p_ticket ->> 'user_id'
     )
     when 'claim_without_ticket' then intake.fix_requeue(p_slot_id, '{committed}')

@@ -111,6 +111,45 @@ create trigger webhook_urls_are_public
   before insert or update of validation_webhook_url, commit_webhook_url on public.engine_config
   for each row execute function intake.webhook_urls_are_public();
 
+-- Trigger. Promise: a pool that begins to validate does not ask about claims whose messages somebody has taken before:
+-- the ledger may have them, and neither a refusal nor a hold that runs out may free their slots. They count as validated.
+-- Second call: the same. Locks: the pool's messages that were taken, in the order of their ids, then their claims.
+-- Definer: as webhook_urls_are_public.
+create function intake.validation_begins()
+returns trigger
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_msg_ids bigint[] := array(
+    select q.msg_id from pgmq.q_intake_queue q
+    where q.message ->> 'pool_id' = new.pool_id and q.read_ct > 0
+    order by q.msg_id
+    for update
+  );
+begin
+  update pgmq.q_intake_queue q
+  set message = q.message || '{"state": "validated"}'
+  where q.msg_id = any (v_msg_ids);
+  update public.claims c
+  set state = 'validated', hold_until = null
+  where c.msg_id = any (v_msg_ids) and c.pool_id = new.pool_id and c.state = 'queued';
+  return null;
+end
+$$;
+
+create trigger validation_begins_with_new_claims
+  after update of validation_webhook_url on public.engine_config
+  for each row when (old.validation_webhook_url is null and new.validation_webhook_url is not null)
+  execute function intake.validation_begins();
+
+-- A pool without a row has the defaults, and so it did not validate.
+create trigger validation_begins_with_new_rules
+  after insert on public.engine_config
+  for each row when (new.validation_webhook_url is not null)
+  execute function intake.validation_begins();
+
 -- Promise: webhooks may be on this host (or host:port) whatever its address, with one audit row. True when it is new on
 -- the list. Second call: false, and no audit row. Locks: the host's row.
 -- Definer, as the two that follow: service_role has no rights to the list.

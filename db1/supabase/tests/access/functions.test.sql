@@ -83,6 +83,7 @@ select bag_eq(
     ('reconcile_messages(bigint,integer)'),
     ('reconcile_fix(uuid,text,text,jsonb)'),
     ('intake.webhook_urls_are_public()'),
+    ('intake.validation_begins()'),
     ('intake.slots_added()'),
     ('intake.slots_withdrawn()'),
     ('intake.cache_emptied()'),

@@ -1,6 +1,6 @@
 -- What a worker asks about a pool: its rules, and how many commits it may make now.
 begin;
-select plan(15);
+select plan(17);
 
 insert into public.engine_config (
   pool_id, max_retries, visibility_timeout_sec, validation_webhook_url, commit_rpc_name, commit_webhook_url, commit_rate_per_sec
@@ -10,14 +10,29 @@ insert into public.inventory_slots (pool_id) values ('slots_only');
 
 select results_eq(
   $$ select * from public.bridge_config(array['ruled']) $$,
-  $$ values ('ruled', 3, 7, 'https://example.com/v', 'mine', 'https://example.com/c', 5) $$,
+  $$ values ('ruled', 3, 7, 'https://example.com/v', 'mine', 'https://example.com/c', 5, '{}'::text[]) $$,
   'a pool''s rules are its own'
 );
 select results_eq(
   $$ select * from public.bridge_config(array['bare', 'slots_only']) order by 1 $$,
-  $$ values ('bare', 10, 45, null::text, 'finalize_transaction', null::text, null::int),
-    ('slots_only', 10, 45, null, 'finalize_transaction', null, null) $$,
+  $$ values ('bare', 10, 45, null::text, 'finalize_transaction', null::text, null::int, '{}'::text[]),
+    ('slots_only', 10, 45, null, 'finalize_transaction', null, null, '{}') $$,
   'a pool without rules, or with slots only, has the defaults'
+);
+select public.allow_webhook_host(h, 'olga') from unnest(array['127.0.0.1:9', 'hooks.internal']) h;
+insert into public.engine_config (pool_id, validation_webhook_url) values ('asks', 'https://example.com/v');
+insert into public.engine_config (pool_id, commit_webhook_url) values ('tells', 'https://example.com/c');
+select results_eq(
+  $$ select pool_id, array(select h from unnest(allowed_hosts) h order by h)
+     from public.bridge_config(array['ruled', 'asks', 'tells', 'bare', 'slots_only']) order by 1 $$,
+  $$ values ('asks', '{127.0.0.1:9,hooks.internal}'::text[]), ('bare', '{}'), ('ruled', '{127.0.0.1:9,hooks.internal}'),
+    ('slots_only', '{}'), ('tells', '{127.0.0.1:9,hooks.internal}') $$,
+  'a pool with either webhook learns which hosts are allowed now, and no other pool does'
+);
+select public.disallow_webhook_host('hooks.internal', 'olga');
+select is(
+  (select allowed_hosts from public.bridge_config(array['asks'])), array['127.0.0.1:9'],
+  'a host that is no longer allowed is not among them'
 );
 select is_empty(
   $$ select * from public.bridge_config(array['unknown', '', null]) $$, 'an unknown pool has no rules, least of all another pool''s'

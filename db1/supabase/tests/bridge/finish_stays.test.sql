@@ -1,6 +1,6 @@
 -- A delivery that stays: retry, outage and validated; and one that goes to the dead letters.
 begin;
-select plan(31);
+select plan(37);
 
 -- All that a finish can change, as one value.
 create function pg_temp.state()
@@ -70,6 +70,21 @@ select results_eq(
 select is(pg_temp.finish('down', 2, 'outage', null, 0), 'outage', 'a second outage');
 select results_eq(
   $$ select read_ct, attempts from public.bridge_take(1, 30) $$, $$ values (3, 1) $$, 'is forgiven as well'
+);
+
+
+-- What a hand wrote there cannot make a message immortal.
+update pgmq.q_intake_queue set message = message || '{"forgiven": 1e12}' where message ->> 'user_id' = 'down';
+select is(pg_temp.finish('down', 3, 'retry', 'failed', 0), 'retry', 'a message with more forgiven deliveries than it had fails');
+select is(pg_temp.message_of('down') ->> 'forgiven', '2', 'then only those before this one are forgiven');
+select results_eq(
+  $$ select read_ct, attempts from public.bridge_take(1, 30) $$, $$ values (4, 2) $$, 'so that its failure counts'
+);
+update pgmq.q_intake_queue set message = message || '{"forgiven": 1e12}' where message ->> 'user_id' = 'down';
+select is(pg_temp.finish('down', 4, 'outage', null, 0), 'outage', 'the same with an outage');
+select is(pg_temp.message_of('down') ->> 'forgiven', '4', 'forgives all deliveries there were, and no more');
+select results_eq(
+  $$ select read_ct, attempts from public.bridge_take(1, 30) $$, $$ values (5, 1) $$, 'and the next is a first attempt'
 );
 
 select is(pg_temp.finish('valid', 1, 'validated'), 'validated', 'a validation is remembered');

@@ -1,6 +1,6 @@
 -- A worker takes messages under a lease, oldest first, and learns what counts against them.
 begin;
-select plan(19);
+select plan(25);
 
 delete from pgmq.q_intake_queue;
 insert into public.engine_config (pool_id, visibility_timeout_sec) values ('short', 1), ('long', 600);
@@ -60,7 +60,7 @@ update pgmq.q_intake_queue q set read_ct = 4, message = q.message || jsonb_build
 from queued o, (values (1, '1.4'::jsonb), (2, '1e300'), (3, '-5'), (4, '"7"')) v (place, value)
 where o.msg_id = q.msg_id and v.place = o.place;
 select results_eq(
-  'select attempts from public.bridge_take(10, 30)', $$ values (4), (-999999995), (5), (5) $$,
+  'select attempts from public.bridge_take(10, 30)', $$ values (4), (1), (5), (5) $$,
   'a number of forgiven deliveries that is none counts as the nearest that is one'
 );
 
@@ -96,12 +96,53 @@ select results_eq(
 );
 update pgmq.q_intake_queue q set read_ct = q.read_ct + 1 from (select min(msg_id) as msg_id from held) h where q.msg_id = h.msg_id;
 select set_eq(
-  $$ select public.bridge_extend(array_agg(msg_id), array_agg(read_ct), 5) from held $$,
+  $$ select public.bridge_extend(array_agg(msg_id), array_agg(read_ct), 1200) from held $$,
   'select max(msg_id) from held', 'a lease that was taken over is not extended'
 );
 select results_eq(
-  $$ select count(*) from pgmq.q_intake_queue where vt > clock_timestamp() + interval '590 s' $$, array[1::bigint],
+  $$ select count(*) from pgmq.q_intake_queue where vt > clock_timestamp() + interval '1190 s' $$, array[1::bigint],
   'and stays as it was'
+);
+select is(
+  (select count(*)::int from held h cross join lateral public.bridge_extend(array[h.msg_id], array[h.read_ct], 5)), 1,
+  'a lease may be extended by less than is left of it'
+);
+select results_eq(
+  $$ select count(*) from pgmq.q_intake_queue where vt > clock_timestamp() + interval '1190 s' $$, array[1::bigint],
+  'and is not shortened by that'
+);
+
+-- Who a message says it is has to be who its claim is.
+delete from pgmq.q_intake_queue;
+create temp table ann as select * from public.claims where user_id = 'ann';
+create function pg_temp.state_of(p_changes jsonb) returns text language plpgsql as $$
+declare
+  v_msg_id bigint := (
+    select public.intake_queue_send(jsonb_build_object(
+      'claim_id', claim_id, 'resource_id', slot_id, 'pool_id', pool_id, 'user_id', user_id) || p_changes) from ann
+  );
+begin
+  return (select coalesce(claim_state, 'none') from public.bridge_take(10, 30) where msg_id = v_msg_id);
+end
+$$;
+select is(pg_temp.state_of('{"note": 1}'), 'queued', 'a message that tells what its claim says has its state');
+select is(
+  pg_temp.state_of((select jsonb_build_object('claim_id', upper(claim_id::text), 'resource_id', upper(slot_id::text)) from ann)),
+  'queued', 'in whatever case its ids are written'
+);
+select is(
+  (select string_agg(pg_temp.state_of(c), ' ' order by c) from unnest(array[
+    '{"user_id": "eve"}', '{"user_id": null}', '{"pool_id": "long"}', '{"resource_id": "seat 7"}',
+    '{"resource_id": "00000000-0000-4000-8000-000000000009"}'
+  ]::jsonb[]) c),
+  'mismatch mismatch mismatch mismatch mismatch', 'a message of another slot, pool or user than its claim''s is a mismatch'
+);
+select is(
+  (select string_agg(pg_temp.state_of(jsonb_build_object('claim_id', id)), ' ') from unnest(array[
+    'zzzzzzzz-0000-4000-8000-000000000001', '0000000_-0000-4000-8000-000000000001', '00000000-0000-4000-8000-00000000000 ',
+    '00000000-0000-4000-8000-00000000000' || chr(10), '00000000-0000-4000-8000-00000000000é', '00000000000040008000000000000001----'
+  ]) id),
+  'none none none none none none', 'what only looks like a uuid is none, and stops nobody'
 );
 
 select * from finish();

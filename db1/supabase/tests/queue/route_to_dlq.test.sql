@@ -1,6 +1,6 @@
 -- A message goes to the dead letters once, with what is known about it.
 begin;
-select plan(12);
+select plan(17);
 
 -- All that a claim can change, as one value.
 create function pg_temp.state()
@@ -60,6 +60,25 @@ select is(
 );
 select is(public.intake_route_to_dlq(-1, '{}', 1), null, 'routing a message that is not there returns null');
 select is(pg_temp.state(), (select state from before), 'and neither changes anything');
+
+-- Somebody else has taken the message since.
+select public.claim_resource_and_queue('dlq', 'bob');
+create temp table bob as select * from public.claims where user_id = 'bob';
+select count(*) from public.intake_queue_read(0, 10000);
+select count(*) from public.intake_queue_read(0, 10000);
+update before set state = pg_temp.state();
+select is(
+  (select public.intake_route_to_dlq(b.msg_id, '{}', 1) from bob b), null, 'whose read was taken over routes nothing'
+);
+select is(pg_temp.state(), (select state from before), 'and nothing changes');
+-- A second message of the same claim, which is not the one the claim waits for.
+create temp table double as
+select public.intake_queue_send(q.message) as msg_id from pgmq.q_intake_queue q join bob b on b.msg_id = q.msg_id;
+select isnt((select public.intake_route_to_dlq(d.msg_id, '{}', 1) from double d), null, 'a copy of a message can be routed');
+select is((select c.state::text from public.claims c join bob using (claim_id)), 'queued', 'its claim goes on by its own message');
+select isnt(
+  (select public.intake_route_to_dlq(b.msg_id, '{}', 2) from bob b), null, 'who holds the message routes it'
+);
 
 create function pg_temp.route(p_payload jsonb) returns jsonb language plpgsql as $$
 declare
