@@ -5,6 +5,7 @@ import { createIntake, createLedger } from '#core/bridge/databases.ts';
 import type { Log } from '#core/ports.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
+import { quoteName } from '../db/statement.ts';
 import { createWebhook } from './webhook.ts';
 import { startWorker, type Worker } from './worker.ts';
 
@@ -97,7 +98,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
       ledger: () => {
         db2 ??= createDatabase({ url: db2Url, max: DB2_CONNECTIONS, applicationName, log });
         const ledger = db2;
-        return createLedger((name, args) => ledger.call(`public.${name}`, args));
+        return createLedger((name, args) => ledger.call(`public.${quoteName(name)}`, args));
       },
       webhook: createWebhook(options.allowedHosts),
       log,

@@ -7,6 +7,7 @@ import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
 import type { Webhook } from '#core/bridge/ports.ts';
+import { Unreachable } from '#core/bridge/unreachable.ts';
 
 /** A webhook that takes longer is down, as far as a queue is concerned. */
 const TIMEOUT_MS = 10_000;
@@ -16,7 +17,7 @@ export function createWebhook(allowedHosts: ReadonlySet<string>): Webhook {
     post({ url: target, payload, idempotencyKey, allowedHosts: more, signal }) {
       const allowed = new Set([...allowedHosts, ...more]);
       const refusal = refusalOfUrl(target, allowed);
-      if (refusal !== undefined) return Promise.reject(new Error(`the webhook's URL is ${refusal}`));
+      if (refusal !== undefined) return Promise.reject(new Unreachable(`the webhook's URL is ${refusal}`));
       const url = new URL(target);
       const body = JSON.stringify(payload);
       const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
@@ -36,14 +37,26 @@ export function createWebhook(allowedHosts: ReadonlySet<string>): Webhook {
 
 function send(url: URL, body: string, options: RequestOptions): Promise<number> {
   return new Promise((answer, reject) => {
-    const request: ClientRequest = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options);
+    const isSecure = url.protocol === 'https:';
+    const request: ClientRequest = (isSecure ? httpsRequest : httpRequest)(url, options);
+    let isConnected = false;
+    request.on('socket', (socket) => {
+      // A connection that is used again does not say so again.
+      isConnected = !socket.connecting;
+      if (isConnected) return;
+      socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+        isConnected = true;
+      });
+    });
     request.on('response', (response) => {
       // The status is all we need; the rest is read and dropped so that the connection can be used again.
       response.on('error', () => undefined);
       response.resume();
       answer(response.statusCode ?? 0);
     });
-    request.on('error', reject);
+    request.on('error', (error) =>
+      reject(isConnected ? error : new Unreachable(error.message, { cause: error })),
+    );
     request.end(body);
   });
 }

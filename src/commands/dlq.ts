@@ -16,6 +16,9 @@ const usage = `sluice dlq list|show|replay|discard [ids] [options]
   replay <id> …        send them round again: each claim gets a new decision
   discard <id> …       throw them away: their claims end, their slots go back on sale
 
+A letter that answers ticket_conflict stays: the ledger has sold its slot to somebody else, and "sluice reconcile --fix"
+has to put the slot right before it can be thrown away.
+
 Without ids, replay and discard take what the filters find; at least one filter is needed then.
 
 Filters:

@@ -22,7 +22,7 @@ Compares DB1 with DB2, slot by slot, while both run, and reports every differenc
 
   ticket_without_claim     a ticket whose claim the intake does not call committed    --fix: it is
   ticket_on_sale           a ticket whose slot is on sale                             --fix: it is sold
-  ticket_of_another_claim  a ticket of another claim or user than the intake's        for a person
+  ticket_of_another_claim  a ticket of another claim or user than the intake's        --fix: a dead letter gives way
   claim_without_ticket     a committed claim without a ticket                         --fix: carried again
   claim_without_message    a claim on its way, with neither message nor dead letter   --fix: queued again
   message_of_ended_claim   a message of a claim that has ended                        --fix: archived
@@ -90,7 +90,6 @@ async function createPorts(db1: Database, db2: Database): Promise<ReconcilePorts
 }
 
 async function fix(db1: Database, { kind, slot_id, ticket }: Difference): Promise<string> {
-  if (kind === 'ticket_of_another_claim') return FOR_A_PERSON;
   const [row] = await db1.call<{ reconcile_fix: string }>('public.reconcile_fix', {
     p_slot_id: slot_id,
     p_kind: kind,

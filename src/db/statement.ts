@@ -6,10 +6,15 @@ export interface Statement {
   readonly text: string;
 }
 
-const FUNCTION = /^[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*$/;
+const FUNCTION = /^[a-z_][a-z0-9_]*\.(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")$/;
 const ARGUMENT = /^[a-z_][a-z0-9_]*$/;
 
-// As many entries as the code has call sites: names come from our own code, never from outside.
+/** A name that people chose, as SQL reads it: `myCommit` is another function than `mycommit`. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+// As many entries as the code has call sites, and one for each function that a pool commits by.
 const statements = new Map<string, Statement>();
 
 export function statementFor(functionName: string, argumentNames: readonly string[]): Statement {

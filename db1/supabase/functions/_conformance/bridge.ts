@@ -3,7 +3,7 @@
 
 import { Bridge } from '../_shared/bridge/bridge.ts';
 import { type CallFunction, createIntake, createLedger } from '../_shared/bridge/databases.ts';
-import type { TakenMessage, Webhook } from '../_shared/bridge/ports.ts';
+import type { Payload, TakenMessage, Webhook } from '../_shared/bridge/ports.ts';
 
 export interface Asked {
   readonly path: string;
@@ -159,12 +159,11 @@ export const cases: readonly Case[] = [
   {
     name: 'a worker that comes late finishes nothing',
     async run(world) {
-      const poolId = await world.makePool(1);
+      const poolId = await world.makePool(1, { visibility_timeout_sec: 1 });
       const slotId = await claim(world, poolId, 'ann');
       const intake = createIntake(world.db1);
       const [late] = (await intake.take(100, 1, [])) as [TakenMessage];
-      await intake.extend([late], 0);
-      equal(await step(world), { committed: 1 });
+      equal(await stepsUntil(1, world), { committed: 1 });
       const verdict = { verdict: 'dead_letter', reason: 'too late', delay_ms: 0 } as const;
       const became = await intake.finish([{ msg_id: late.msg_id, read_ct: late.read_ct, ...verdict }]);
       equal([...became.values()], ['lost_lease']);
@@ -180,6 +179,18 @@ export const cases: readonly Case[] = [
       equal(await stepsUntil(6, world, unreachable), { outage: 6 });
       equal(await stepsUntil(2, world), { committed: 2 });
       equal(await reasonsOf(world, poolId), []);
+    },
+  },
+  {
+    name: 'a worker that died behind the ledger leaves a ticket, also when there is no attempt left',
+    async run(world) {
+      const poolId = await world.makePool(2, { max_retries: 2, visibility_timeout_sec: 1 });
+      const slotIds = [await claim(world, poolId, 'ann'), await claim(world, poolId, 'bob')];
+      const taken = await createIntake(world.db1).take(100, 1, []);
+      await createLedger(world.db2).finalizeBatch([taken[0]?.message as Payload]);
+      equal(await stepsUntil(2, world), { committed: 1, dead_letter: 1 });
+      equal(await Promise.all(slotIds.map(world.statusOf)), ['CONSUMED', 'RESERVED']);
+      equal(await reasonsOf(world, poolId), ['max_retries']);
     },
   },
   {

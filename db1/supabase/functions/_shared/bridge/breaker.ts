@@ -6,14 +6,17 @@ import type { Clock } from '../ports.ts';
 /** The first pause; it doubles with each probe that fails. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
-/** Plain failures of this many different messages in a row, without a success between, count as an outage. */
+/** Failures of this many different messages, without a success between, are an outage; one message's are its own. */
 const FAILURES_IN_A_ROW = 3;
 
 export class Breaker {
   readonly #now: Clock;
   #openUntilMs = 0;
   #pauseMs = 0;
-  #failures = 0;
+  /** Messages that have failed since the last success; no more are kept than make an outage. */
+  readonly #failing = new Set<number>();
+  /** Counts the successes: failures of one row have none between them. */
+  #row = 0;
 
   constructor(now: Clock) {
     this.#now = now;
@@ -24,7 +27,7 @@ export class Breaker {
     return this.#openUntilMs > this.#now() ? this.#openUntilMs : 0;
   }
 
-  /** True from the first outage to the first success: what fails meanwhile fails because of the target. */
+  /** True from the first outage to the first success. */
   get isSuspect(): boolean {
     return this.#pauseMs > 0;
   }
@@ -32,7 +35,8 @@ export class Breaker {
   succeeded(): void {
     this.#openUntilMs = 0;
     this.#pauseMs = 0;
-    this.#failures = 0;
+    this.#failing.clear();
+    this.#row++;
   }
 
   /** The target could not be reached, or said that it cannot serve now. */
@@ -42,11 +46,15 @@ export class Breaker {
     this.#openUntilMs = this.#now() + this.#pauseMs;
   }
 
-  /** The target answered with a failure. Returns true when that makes it an outage. */
-  failed(): boolean {
-    this.#failures++;
-    if (!this.isSuspect && this.#failures < FAILURES_IN_A_ROW) return false;
-    this.outage();
-    return true;
+  /** The target failed this message. Returns the row of failures it stands in, to ask `isToBlame` about later. */
+  failed(msgId: number): number {
+    if (this.#failing.size < FAILURES_IN_A_ROW) this.#failing.add(msgId);
+    if (this.#failing.size >= FAILURES_IN_A_ROW) this.outage();
+    return this.#row;
+  }
+
+  /** True when the failures of this row are the target's doing and not their messages'. */
+  isToBlame(row: number): boolean {
+    return row === this.#row && this.#failing.size >= FAILURES_IN_A_ROW;
   }
 }

@@ -5,7 +5,9 @@
 import { Breaker } from './breaker.ts';
 import { commitToLedger } from './commit.ts';
 import { Delivery, groupBy } from './delivery.ts';
-import type { BridgePorts, PoolConfig } from './ports.ts';
+import type { BridgePorts, Finish, PoolConfig } from './ports.ts';
+import { endSpent } from './spent.ts';
+import { Trouble } from './trouble.ts';
 import { commitByWebhook, validate } from './webhooks.ts';
 
 export interface BridgeOptions {
@@ -26,6 +28,8 @@ export interface StepReport {
 /** A third of the lease: two heartbeats may fail before it runs out. */
 const HEARTBEATS_PER_LEASE = 3;
 
+const UNREADABLE_REASON = 'the reason could not be stored';
+
 export class Bridge {
   readonly #ports: BridgePorts;
   readonly #options: BridgeOptions;
@@ -45,11 +49,11 @@ export class Bridge {
     const messages = await intake.take(batchSize, leaseSec, this.#pausedPools());
     if (messages.length === 0) return { total: 0, outcomes: {}, pausedUntilMs: this.#pausedUntilMs() };
     const deliveries = messages.map((message) => new Delivery(message));
-    const heartbeat = this.#startHeartbeat(deliveries);
+    const stopHeartbeat = this.#startHeartbeat(deliveries);
     try {
       await this.#decide(deliveries, signal);
     } finally {
-      clearInterval(heartbeat);
+      await stopHeartbeat();
     }
     const outcomes = await this.#finish(deliveries);
     return { total: messages.length, outcomes, pausedUntilMs: this.#pausedUntilMs() };
@@ -57,14 +61,31 @@ export class Bridge {
 
   async #decide(deliveries: Delivery[], signal: AbortSignal): Promise<void> {
     await this.#configure(deliveries);
-    const able = deliveries.filter((delivery) => delivery.isOpen);
-    const context = { ...this.#ports, signal, breakerOf: (target: string) => this.#breakerOf(target) };
+    const able = this.#inOrder(deliveries.filter((delivery) => delivery.isOpen));
+    const trouble = new Trouble();
+    const breakerOf = (target: string) => this.#breakerOf(target);
+    const context = { ...this.#ports, signal, trouble, breakerOf };
+    const spent = able.filter((delivery) => delivery.isSpent);
+    if (spent.length > 0) await endSpent(spent, context);
     await validate(able, context);
     await this.#meter(able);
     await commitByWebhook(able, context);
     await commitToLedger(able, context);
+    trouble.settle();
     // Whoever is left was not reached before the signal.
     for (const delivery of able) if (delivery.isOpen) delivery.end('outage', 'handed back');
+  }
+
+  /**
+   * While a target is suspect, whoever was delivered least is tried first, and equals in random order: a message that
+   * always fails, at the head of the queue, would trip the breaker each time before anybody could show that the target works.
+   */
+  #inOrder(deliveries: Delivery[]): Delivery[] {
+    if (![...this.#breakers.values()].some((breaker) => breaker.isSuspect)) return deliveries;
+    return deliveries
+      .map((delivery) => ({ delivery, place: delivery.readCt + this.#ports.random() }))
+      .sort((one, other) => one.place - other.place)
+      .map(({ delivery }) => delivery);
   }
 
   /** Gives each delivery its pool's configuration, and ends those that have no business here. */
@@ -99,7 +120,7 @@ export class Bridge {
 
   async #finish(deliveries: Delivery[]): Promise<Record<string, number>> {
     const finishes = deliveries.map((delivery) => delivery.toFinish(this.#ports.random));
-    const became = await this.#ports.intake.finish(finishes);
+    const became = await this.#finishAll(finishes);
     const outcomes: Record<string, number> = {};
     for (const delivery of deliveries) {
       const outcome = became.get(delivery.msgId) ?? 'lost_lease';
@@ -109,18 +130,44 @@ export class Bridge {
     return outcomes;
   }
 
-  #startHeartbeat(deliveries: Delivery[]): ReturnType<typeof setInterval> {
+  /**
+   * Reasons are all that a finish holds of other people's words. Where the database refuses them, nobody may suffer for
+   * it: what the ledger has is finished alone, and the others without their reasons.
+   */
+  async #finishAll(finishes: readonly Finish[]): Promise<Map<number, string>> {
+    const { intake, log } = this.#ports;
+    try {
+      return await intake.finish(finishes);
+    } catch (error) {
+      const others = finishes.filter(({ verdict }) => verdict !== 'committed');
+      if (!isRefusedData(error) || others.length === 0) throw error;
+      log.error('a finish was refused', { messages: finishes.length, cause: error });
+      const committed = finishes.filter(({ verdict }) => verdict === 'committed');
+      const became = committed.length > 0 ? await intake.finish(committed) : [];
+      const nameless = others.map((finish) => ({ ...finish, reason: finish.reason && UNREADABLE_REASON }));
+      return new Map([...became, ...(await intake.finish(nameless))]);
+    }
+  }
+
+  /** Returns how to stop it: a heartbeat on the wire would hide a message that the finish has handed back. */
+  #startHeartbeat(deliveries: Delivery[]): () => Promise<void> {
     const { intake, log } = this.#ports;
     const { leaseSec } = this.#options;
-    return setInterval(
+    let beats: Promise<unknown> = Promise.resolve();
+    const timer = setInterval(
       () => {
         const open = deliveries.map(({ msgId, readCt }) => ({ msg_id: msgId, read_ct: readCt }));
-        intake
+        const beat = intake
           .extend(open, leaseSec)
           .catch((error: unknown) => log.warn('heartbeat failed', { cause: error }));
+        beats = Promise.all([beats, beat]);
       },
       (leaseSec * 1000) / HEARTBEATS_PER_LEASE,
     );
+    return async () => {
+      clearInterval(timer);
+      await beats;
+    };
   }
 
   #breakerOf(target: string): Breaker {
@@ -147,4 +194,10 @@ export class Bridge {
 function targetsOf(config: PoolConfig): string[] {
   const commit = config.commit_webhook_url ?? 'ledger';
   return config.validation_webhook_url === null ? [commit] : [config.validation_webhook_url, commit];
+}
+
+/** Said by the database, or by PostgREST about the JSON it got. */
+function isRefusedData(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^(22|PGRST1)/.test(code);
 }

@@ -5,14 +5,20 @@ import { toDoorError } from '../errors.ts';
 import type { Breaker } from './breaker.ts';
 import type { Delivery } from './delivery.ts';
 import type { BridgePorts, Ledger } from './ports.ts';
+import type { Trouble } from './trouble.ts';
 
 export interface CommitContext extends BridgePorts {
   readonly signal: AbortSignal;
+  readonly trouble: Trouble;
   breakerOf(target: string): Breaker;
 }
 
 const DEFAULT_FUNCTION = 'finalize_transaction';
 export const LEDGER = 'ledger';
+
+// No such function, no such table, no right to it: the ledger is not set up (yet), and no message can help it. The last
+// is PostgREST's word for the first.
+const NOT_SET_UP: ReadonlySet<unknown> = new Set(['42883', '42P01', '42501', 'PGRST202']);
 
 export async function commitToLedger(deliveries: readonly Delivery[], context: CommitContext): Promise<void> {
   const waiting = deliveries.filter(
@@ -42,12 +48,12 @@ async function commitSet(deliveries: Delivery[], ledger: Ledger, context: Commit
       else delivery.end('committed');
     }
   } catch (error) {
-    if (isOutage(error)) {
+    if (isOutage(error) || NOT_SET_UP.has((error as { code?: unknown }).code)) {
       breaker.outage();
       context.log.warn('the ledger is unavailable', { messages: deliveries.length, cause: error });
       for (const delivery of deliveries) delivery.end('outage', 'ledger unavailable');
     } else if (deliveries.length === 1) {
-      for (const delivery of deliveries) endFailed(delivery, error, breaker);
+      for (const delivery of deliveries) endFailed(delivery, error, context);
     } else {
       const half = deliveries.length >> 1;
       await commitSet(deliveries.slice(0, half), ledger, context);
@@ -72,7 +78,7 @@ async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitCont
       context.log.warn('the ledger is unavailable', { ...delivery.names, cause: error });
       delivery.end('outage', 'ledger unavailable');
     } else {
-      endFailed(delivery, error, breaker);
+      endFailed(delivery, error, context);
     }
   }
 }
@@ -86,13 +92,10 @@ function isOutage(error: unknown): boolean {
  * Data the ledger refuses is refused for ever (classes 22, 23 and our own); anything else may be mended and is retried.
  * A lock or a timeout can be the message's doing; where it meets one message after another, it is the ledger's.
  */
-function endFailed(delivery: Delivery, error: unknown, breaker: Breaker): void {
-  if (toDoorError(error).kind.code === 'busy' && breaker.failed()) {
-    delivery.end('outage', 'ledger busy');
-    return;
-  }
+function endFailed(delivery: Delivery, error: unknown, { trouble, breakerOf }: CommitContext): void {
   const { code, message } = error as { code?: unknown; message?: unknown };
-  const reason = `${String(code ?? 'error')}: ${String(message ?? error)}`.slice(0, 500);
+  const reason = `${String(code ?? 'error')}: ${String(message ?? error)}`;
   const isPermanent = typeof code === 'string' && /^(22|23|SL)/.test(code);
-  delivery.end(isPermanent ? 'dead_letter' : 'retry', reason);
+  if (toDoorError(error).kind.code === 'busy') trouble.failed(delivery, breakerOf(LEDGER), reason);
+  else delivery.end(isPermanent ? 'dead_letter' : 'retry', reason);
 }

@@ -44,6 +44,7 @@ function columns(finishes: readonly Finish[]): Record<string, unknown> {
 }
 
 type Outcome = 'committed' | 'already' | 'conflict';
+const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(['committed', 'already', 'conflict']);
 
 export function createLedger(call: CallFunction): Ledger {
   return {
@@ -51,12 +52,21 @@ export function createLedger(call: CallFunction): Ledger {
       const rows = await call<{ ordinal: number; outcome: Outcome }>('finalize_batch', {
         p_payloads: payloads,
       });
-      if (rows.length !== payloads.length) {
-        throw new Error(`${payloads.length} payloads gave ${rows.length} rows`);
-      }
-      const outcomes = new Array<Outcome>(rows.length);
+      const outcomes = new Array<Outcome>(payloads.length);
       for (const row of rows) outcomes[row.ordinal - 1] = row.outcome;
+      // What is not clearly a yes must not be taken for one.
+      const odd = outcomes.findIndex((outcome) => !OUTCOMES.has(outcome));
+      if (odd >= 0 || outcomes.length !== payloads.length || rows.length !== payloads.length)
+        throw new Error(`${payloads.length} payloads gave ${rows.length} rows, ${outcomes[odd]} among them`);
       return outcomes;
+    },
+    async ticketsOf(payloads) {
+      const rows = await call<{ ordinal: number; outcome: 'already' | 'conflict' }>('tickets_of', {
+        p_payloads: payloads,
+      });
+      const tickets = new Array<'already' | 'conflict' | undefined>(payloads.length).fill(undefined);
+      for (const row of rows) tickets[row.ordinal - 1] = row.outcome;
+      return tickets;
     },
     async call(functionName, payload) {
       await call(functionName, { p_payload: payload });

@@ -3,6 +3,7 @@
 import type { Log } from '../ports.ts';
 import { identityOf, readPayload } from './payload.ts';
 import type { Finish, Payload, PoolConfig, TakenMessage, Verdict } from './ports.ts';
+import { shorten } from './reason.ts';
 
 /** The wait after the first failure; it doubles with each, up to the longest. */
 const FIRST_RETRY_MS = 1_000;
@@ -17,6 +18,9 @@ const ENDED_STATES: ReadonlySet<string> = new Set([
   'discarded',
   'committed',
 ]);
+
+/** What bridge_take calls a claim that is not the one its message tells of. */
+const MISMATCH = 'mismatch';
 
 export class Delivery {
   readonly #taken: TakenMessage;
@@ -73,24 +77,31 @@ export class Delivery {
     return this.payload.state === 'validated' || this.#taken.claim_state === 'validated';
   }
 
-  /** Enters the pool's rules; ends a delivery that has no pool, no attempts left, or no claim that still waits. */
+  /** Enters the pool's rules; ends a delivery that has no pool, or no claim of its own that still waits. */
   enter(config: PoolConfig | undefined): void {
     this.#config = config;
-    const { attempts, claim_state } = this.#taken;
+    const { claim_state } = this.#taken;
     if (config === undefined) this.end('dead_letter', 'unknown_pool');
+    else if (claim_state === MISMATCH)
+      this.end('dead_letter', 'malformed: the claim is of another slot, pool or user');
     else if (claim_state !== null && ENDED_STATES.has(claim_state))
       this.end('gone', `the claim is ${claim_state}`);
-    else if (attempts >= config.max_retries) this.end('dead_letter', this.#lastError() ?? 'max_retries');
   }
 
-  #lastError(): string | undefined {
+  /** True when its attempts are used up, so that it is not tried again. */
+  get isSpent(): boolean {
+    return this.#taken.attempts >= this.config.max_retries;
+  }
+
+  /** The reason of a message that was tried in vain. */
+  get lastError(): string {
     const { last_error } = this.payload;
-    return typeof last_error === 'string' ? `max_retries: ${last_error}` : undefined;
+    return typeof last_error === 'string' ? `max_retries: ${last_error}` : 'max_retries';
   }
 
   end(verdict: Exclude<Verdict, 'validated'>, reason: string | null = null, delayMs?: number): void {
     this.#verdict = verdict;
-    this.#reason = reason;
+    this.#reason = reason === null ? null : shorten(reason);
     this.#delayMs = delayMs;
   }
 

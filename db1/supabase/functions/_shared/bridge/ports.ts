@@ -9,7 +9,7 @@ export interface TakenMessage {
   /** Deliveries that count against the message, this one included. */
   readonly attempts: number;
   readonly message: unknown;
-  /** Null for a message that was put on the queue by hand. */
+  /** Null for a message that was put on the queue by hand; `mismatch` where the claim is not what the message says. */
   readonly claim_state: string | null;
 }
 
@@ -60,6 +60,8 @@ export interface Payload extends Record<string, unknown> {
 export interface Ledger {
   /** public.finalize_batch: an outcome for each payload, in their order. */
   finalizeBatch(payloads: readonly Payload[]): Promise<('committed' | 'already' | 'conflict')[]>;
+  /** public.tickets_of: whether each payload has its ticket, another stands in its way, or there is none; writes nothing. */
+  ticketsOf(payloads: readonly Payload[]): Promise<('already' | 'conflict' | undefined)[]>;
   /** Any other function with one argument p_payload. */
   call(functionName: string, payload: Payload): Promise<void>;
 }
@@ -74,7 +76,10 @@ export interface WebhookCall {
 }
 
 export interface Webhook {
-  /** POSTs the payload as JSON with X-Idempotency-Key. Resolves with the status; rejects when there was no answer. */
+  /**
+   * POSTs the payload as JSON with X-Idempotency-Key. Resolves with the status; rejects when there was no answer, with
+   * Unreachable where the target cannot have seen the request.
+   */
   post(call: WebhookCall): Promise<number>;
 }
 

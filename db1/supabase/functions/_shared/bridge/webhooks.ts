@@ -2,6 +2,7 @@
 
 import type { CommitContext } from './commit.ts';
 import type { Delivery } from './delivery.ts';
+import { Unreachable } from './unreachable.ts';
 
 /** Calls to one step's webhooks that run at the same time. */
 const CALLS_AT_ONCE = 16;
@@ -10,7 +11,8 @@ const CALLS_AT_ONCE = 16;
 const PATIENCE_STATUS: ReadonlySet<number> = new Set([408, 425]);
 const OUTAGE_STATUS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-type Answer = 'accepted' | 'refused' | 'outage' | { failure: string };
+/** `tried` is one whose failure has been noted. */
+type Answer = 'accepted' | 'outage' | 'tried' | { refused: string };
 
 /** Asks the pool's validation webhook about each delivery that nobody validated yet; remembers each yes at once. */
 export async function validate(deliveries: readonly Delivery[], context: CommitContext): Promise<void> {
@@ -23,8 +25,8 @@ export async function validate(deliveries: readonly Delivery[], context: CommitC
     async (delivery) => {
       const answer = await ask(delivery, delivery.config.validation_webhook_url ?? '', context);
       if (answer === 'accepted') await rememberValidated(delivery, context);
-      else if (answer === 'refused') delivery.end('refused', 'refused by validation');
-      else endUnanswered(delivery, answer);
+      else if (answer === 'outage') delivery.end('outage', 'webhook unavailable');
+      else if (answer !== 'tried') delivery.end('refused', `refused by validation: ${answer.refused}`);
     },
   );
 }
@@ -39,9 +41,9 @@ export async function commitByWebhook(
     async (delivery) => {
       const answer = await ask(delivery, delivery.config.commit_webhook_url ?? '', context);
       if (answer === 'accepted') delivery.end('committed');
+      else if (answer === 'outage') delivery.end('outage', 'webhook unavailable');
       // A commit target has no right to refuse: the claim was validated, so somebody has to look.
-      else
-        endUnanswered(delivery, answer === 'refused' ? { failure: 'refused by the commit webhook' } : answer);
+      else if (answer !== 'tried') delivery.end('retry', `refused by the commit webhook: ${answer.refused}`);
     },
   );
 }
@@ -75,20 +77,22 @@ async function ask(delivery: Delivery, url: string, context: CommitContext): Pro
     }
     if (status >= 400 && status < 500) {
       breaker.succeeded();
-      return PATIENCE_STATUS.has(status) ? { failure: `status ${status}` } : 'refused';
+      if (!PATIENCE_STATUS.has(status)) return { refused: `status ${status}` };
+      delivery.end('retry', `status ${status}`);
+      return 'tried';
     }
-    return breaker.failed() ? 'outage' : { failure: `status ${status}` };
+    context.trouble.failed(delivery, breaker, `status ${status}`);
+    return 'tried';
   } catch (error) {
     if (context.signal.aborted) return 'outage';
-    breaker.outage();
-    context.log.warn('a webhook is unavailable', { ...delivery.names, url, cause: error });
-    return 'outage';
+    context.log.warn('a webhook gave no answer', { ...delivery.names, url, cause: error });
+    if (error instanceof Unreachable) {
+      breaker.outage();
+      return 'outage';
+    }
+    context.trouble.failed(delivery, breaker, `no answer: ${String(error)}`);
+    return 'tried';
   }
-}
-
-function endUnanswered(delivery: Delivery, answer: Exclude<Answer, 'accepted' | 'refused'>): void {
-  if (answer === 'outage') delivery.end('outage', 'webhook unavailable');
-  else delivery.end('retry', answer.failure);
 }
 
 async function each(

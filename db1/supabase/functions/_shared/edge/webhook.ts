@@ -3,6 +3,7 @@
 
 import { isRefusedAddress, refusalOfUrl } from '../bridge/address.ts';
 import type { Webhook } from '../bridge/ports.ts';
+import { Unreachable } from '../bridge/unreachable.ts';
 
 /** Resolves to the addresses of a name; rejects as Deno.resolveDns does. */
 export type ResolveDns = (name: string, type: 'A' | 'AAAA') => Promise<string[]>;
@@ -20,7 +21,7 @@ export function createEdgeWebhook(
     async post({ url: target, payload, idempotencyKey, allowedHosts: more, signal }) {
       const allowed = new Set([...allowedHosts, ...more]);
       const refusal = refusalOfUrl(target, allowed);
-      if (refusal !== undefined) throw new Error(`the webhook's URL is ${refusal}`);
+      if (refusal !== undefined) throw new Unreachable(`the webhook's URL is ${refusal}`);
       const url = new URL(target);
       const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
       if (!isAllowed && resolveDns !== undefined) await refusePrivateName(url.hostname, resolveDns);
@@ -30,12 +31,20 @@ export function createEdgeWebhook(
         headers: { 'content-type': 'application/json', 'x-idempotency-key': idempotencyKey },
         body: JSON.stringify(payload),
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      }).catch((error: unknown) => {
+        throw isUnconnected(error) ? new Unreachable('no connection', { cause: error }) : error;
       });
       // The status is all we need.
       await response.body?.cancel();
       return response.status;
     },
   };
+}
+
+/** Deno says it in words only: "client error (Connect)" covers DNS, TCP and TLS. A timeout says nothing of where. */
+function isUnconnected(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return /client error \(Connect\)/.test(error.message) || isUnconnected(error.cause);
 }
 
 async function refusePrivateName(hostname: string, resolveDns: ResolveDns): Promise<void> {
@@ -48,8 +57,9 @@ async function refusePrivateName(hostname: string, resolveDns: ResolveDns): Prom
   // Where the platform does not let us ask, its own network rules are what is left.
   if (answers.includes(undefined)) return;
   const addresses = answers.flatMap((some) => some ?? []);
-  if (addresses.length === 0) throw new Error(`${hostname} has no address`);
-  if (addresses.some(isRefusedAddress)) throw new Error(`${hostname} is at a private or special address`);
+  if (addresses.length === 0) throw new Unreachable(`${hostname} has no address`);
+  if (addresses.some(isRefusedAddress))
+    throw new Unreachable(`${hostname} is at a private or special address`);
 }
 
 /** Undefined where we may not ask. */
