@@ -64,7 +64,7 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
   db2: {
     anon: [],
     authenticated: [],
-    service_role: ['finalize_batch', 'finalize_transaction', 'ledger_ready', 'tickets_page'],
+    service_role: ['finalize_batch', 'finalize_transaction', 'ledger_ready', 'tickets_of', 'tickets_page'],
   },
 };
 

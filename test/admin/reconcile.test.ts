@@ -136,6 +136,39 @@ describe('sluice reconcile', () => {
     );
   });
 
+  it('gives a slot to whoever has its ticket, where a dead letter stands in the way, and never puts it on sale', async () => {
+    await putOnSale(db1, 'sold', 1);
+    await claimMany(db1, 'sold', 1);
+    const [slot = ''] = await slotsOf('sold', '{queued}');
+    await db2.query(
+      `insert into public.confirmed_tickets (resource_id, pool_id, user_id, claim_id) values ($1, 'sold', 'zed', $1)`,
+      [slot],
+    );
+    await db1.query('update pgmq.q_intake_queue set vt = clock_timestamp()');
+    await drain();
+    const discard = async (): Promise<string> => {
+      const { rows } = await db1.query(
+        `select d.outcome from public.dlq_list('sold') l, public.dlq_discard(array[l.msg_id], 'ada') d`,
+      );
+      return rows[0]?.outcome;
+    };
+    const sellAgain = async () =>
+      (await db1.query(`select public.claim_resource_and_queue('sold', 'late') as slot`)).rows[0].slot;
+    assert.equal(await discard(), 'ticket_conflict');
+    assert.equal(await sellAgain(), null);
+    const { found } = await reconcile('--fix');
+    assert.ok(found.includes(`${slot} ticket_of_another_claim fixed`), found.join());
+    assert.equal(await sellAgain(), null);
+    assert.equal(await discard(), 'discarded');
+    assert.equal(await sellAgain(), null);
+    const { rows } = await db1.query(
+      `select user_id, state from public.claims where pool_id = 'sold' order by freed_at nulls first`,
+    );
+    assert.deepEqual(rows[0], { user_id: 'zed', state: 'committed' });
+    assert.equal(rows[1].state, 'discarded');
+    assert.ok(!(await reconcile()).found.some((line) => line.startsWith(slot)), 'both tell the same story');
+  });
+
   it('refuses a repair that does not exist', async () => {
     await assert.rejects(db1.query(`select public.reconcile_fix(gen_random_uuid(), 'burn', 'ada')`), {
       code: 'SL001',

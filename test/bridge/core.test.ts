@@ -103,6 +103,25 @@ test('a message is tried until its attempts reach max_retries, and then dies wit
   assert.equal(world.endOf(explained)?.reason, 'max_retries: status 500');
 });
 
+test('a message whose claim is of another slot, pool or user is a dead letter, and nobody’s ticket', async () => {
+  const world = new World();
+  const forged = world.send(payload(1), { claim_state: 'mismatch' });
+  world.send(payload(2));
+  assert.deepEqual((await world.step()).outcomes, { committed: 1, dead_letter: 1 });
+  assert.equal(world.endOf(forged)?.reason, 'malformed: the claim is of another slot, pool or user');
+  assert.deepEqual(world.ledgerCalls, [[payload(2)]]);
+});
+
+test('a message does not become too large by what the queue adds to it', async () => {
+  const world = new World();
+  const note = 'x'.repeat(64 * 1024 - JSON.stringify(payload(1, { note: '' })).length);
+  const added = { forgiven: 3, last_error: 'y'.repeat(500), replayed_from: 17 };
+  world.send(payload(1, { note, ...added }));
+  const tooLarge = world.send(payload(2, { note: `${note}x`, ...added }));
+  assert.deepEqual((await world.step()).outcomes, { committed: 1, dead_letter: 1 });
+  assert.equal(world.endOf(tooLarge)?.reason, 'malformed: too large');
+});
+
 for (const state of ['released', 'expired', 'refused', 'discarded', 'committed']) {
   test(`a message whose claim is ${state} is gone without a call to the ledger`, async () => {
     const world = new World();
@@ -155,7 +174,7 @@ for (const code of ['22P02', '23505', '23514', 'SL020']) {
 test('a failure that may be mended is retried later and later, never at once', async () => {
   const world = new World();
   world.finalizeBatch = () => {
-    throw databaseError('42883');
+    throw databaseError('XX000');
   };
   const id = world.send(payload(1));
   const delays: number[] = [];

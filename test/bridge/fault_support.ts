@@ -7,6 +7,7 @@ import { type CallFunction, createIntake, createLedger } from '#core/bridge/data
 import type { BridgePorts, Webhook } from '#core/bridge/ports.ts';
 import { createWebhook } from '../../src/bridge/webhook.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
+import { quoteName } from '../../src/db/statement.ts';
 import { createLog } from '../../src/log.ts';
 import { openClient, putOnSale } from '../door/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
@@ -75,7 +76,7 @@ export class FaultWorld {
     const calling =
       (side: string, database: Database): CallFunction =>
       (name, args) =>
-        wrap(`${side} ${name}`, () => database.call<never>(`public.${name}`, args))();
+        wrap(`${side} ${name}`, () => database.call<never>(`public.${quoteName(name)}`, args))();
     const sender = createWebhook(new Set(['127.0.0.1']));
     const webhook: Webhook = { post: wrap('post', sender.post) };
     const ports: BridgePorts = {

@@ -119,15 +119,55 @@ test('a refusal that comes after the lease was taken over does not free a slot t
   });
 });
 
-test('negative control: without the fence the late refusal frees a slot that has a ticket', async () => {
-  const { rows } = await world.db1.query(
-    `select pg_get_functiondef('intake.held_deliveries'::regproc) as definition`,
-  );
+/** The first worker has committed, and its finish is late; the second holds the message and is about to commit. */
+async function lateFinish(pool: string) {
+  await world.sell(pool, ['ann'], SHORT_LEASE);
+  const first = gateAt('db1 bridge_finish');
+  const late = world.bridge({ wrap: first.wrap, leaseSec: 1 }).step(noStop);
+  await first.reached;
+  const second = gateAt('db2 finalize_batch');
+  const winner = takeOver(world.bridge({ wrap: second.wrap, leaseSec: 60 }));
+  await second.reached;
+  const state = await world.state();
+  first.open();
+  const lateOutcomes = (await late).outcomes;
+  const isUnchanged = JSON.stringify(await world.state()) === JSON.stringify(state);
+  second.open();
+  return {
+    lateOutcomes,
+    isUnchanged,
+    winnerOutcomes: (await winner).outcomes,
+    end: (await world.ends(pool)).ann,
+  };
+}
+
+test('a finish that comes after the lease was taken over leaves the message to its new holder', async () => {
+  assert.deepEqual(await lateFinish('late finish'), {
+    lateOutcomes: { lost_lease: 1 },
+    isUnchanged: true,
+    winnerOutcomes: { committed: 1 },
+    end: TICKET,
+  });
+});
+
+const FENCE_OF_TICKETS =
+  'and ((q.msg_id, q.read_ct) in (select * from unnest(p_msg_ids, p_read_cts))) is true';
+
+async function withFenceRemoved(name: string, fence: string, during: () => Promise<void>): Promise<void> {
+  const { rows } = await world.db1.query('select pg_get_functiondef($1::regproc) as definition', [name]);
   const fenced: string = rows[0].definition;
-  const unfenced = fenced.replace(' and t.read_ct = q.read_ct', '');
+  const unfenced = fenced.replaceAll(fence, '');
   assert.notEqual(unfenced, fenced, 'the fence is where this test removes it');
   await world.db1.query(unfenced);
   try {
+    await during();
+  } finally {
+    await world.db1.query(fenced);
+  }
+}
+
+test('negative control: with the fence removed the late refusal frees a slot that has a ticket', () =>
+  withFenceRemoved('intake.held_deliveries', ' and t.read_ct = q.read_ct', async () => {
     const { lateOutcomes, isUnchanged, end } = await lateRefusal('no fence');
     assert.deepEqual(lateOutcomes, { refused: 1 });
     assert.equal(isUnchanged, false);
@@ -136,10 +176,15 @@ test('negative control: without the fence the late refusal frees a slot that has
       'refused AVAILABLE, tickets 1, messages 0, letters 0',
       'a seat on sale that has a ticket',
     );
-  } finally {
-    await world.db1.query(fenced);
-  }
-});
+  }));
+
+test('negative control: with the fence removed the late finish takes the message from its new holder', () =>
+  withFenceRemoved('intake.finish_committed', FENCE_OF_TICKETS, async () => {
+    const { lateOutcomes, isUnchanged, winnerOutcomes } = await lateFinish('no fence around tickets');
+    assert.deepEqual(lateOutcomes, { committed: 1 });
+    assert.equal(isUnchanged, false);
+    assert.deepEqual(winnerOutcomes, { lost_lease: 1 });
+  }));
 
 test('a reply cut after DB2 committed is an outage, and the next delivery finds the tickets there', async () => {
   await world.sell('cut', ['ann', 'bob', 'cyd']);

@@ -50,6 +50,7 @@ export class World {
   readonly takes: string[][] = [];
   readonly extended: { msg_id: number; read_ct: number }[][] = [];
   readonly ledgerCalls: Payload[][] = [];
+  readonly asked: Payload[][] = [];
   readonly customCalls: { functionName: string; payload: Payload }[] = [];
   readonly posts: { url: string; key: string; payload: Payload }[] = [];
   readonly allowances: { poolId: string; wanted: number }[] = [];
@@ -61,9 +62,14 @@ export class World {
     payloads: readonly Payload[],
   ) => ReturnType<FinalizeBatch> | Promise<ReturnType<FinalizeBatch>> = (payloads) =>
     payloads.map(() => 'committed');
+  /** Those whose ticket the ledger has already. */
+  ticketOf: (payload: Payload) => 'already' | 'conflict' | undefined = () => undefined;
   callCustom: (functionName: string, payload: Payload) => void = () => undefined;
   answer: (url: string, payload: Payload, signal: AbortSignal) => number | Promise<number> = () => 200;
   allow: (poolId: string, wanted: number) => number = (_, wanted) => wanted;
+  random: () => number = () => 1;
+  /** When a heartbeat is answered. */
+  extending: Promise<void> = Promise.resolve();
   /** Lets a test spoil an answer of finish. */
   onFinish: (finishes: readonly Finish[]) => void = () => undefined;
 
@@ -112,6 +118,7 @@ export class World {
         },
         extend: async (messages) => {
           this.extended.push([...messages]);
+          await this.extending;
           return messages.map((message) => message.msg_id);
         },
         finish: async (finishes) => this.#finish(finishes),
@@ -122,6 +129,10 @@ export class World {
           finalizeBatch: async (payloads) => {
             this.ledgerCalls.push([...payloads]);
             return this.finalizeBatch(payloads);
+          },
+          ticketsOf: async (payloads) => {
+            this.asked.push([...payloads]);
+            return payloads.map((one) => this.ticketOf(one));
           },
           call: async (functionName, one) => {
             this.customCalls.push({ functionName, payload: one });
@@ -143,7 +154,7 @@ export class World {
         error: write('error'),
       },
       now: () => this.nowMs,
-      random: () => 1,
+      random: () => this.random(),
     };
   }
 

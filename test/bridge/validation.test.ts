@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Unreachable } from '#core/bridge/unreachable.ts';
 import { payload, poolConfig, uuid, World } from './support.ts';
 
 const VALIDATE = 'https://hook.example/validate';
@@ -51,7 +52,7 @@ for (const status of [400, 401, 403, 404, 409, 410, 422]) {
     const id = world.send(payload(1));
     world.answer = () => status;
     assert.deepEqual((await world.step()).outcomes, { refused: 1 });
-    assert.deepEqual(world.endOf(id)?.reason, 'refused by validation');
+    assert.deepEqual(world.endOf(id)?.reason, `refused by validation: status ${status}`);
     assert.deepEqual(world.ledgerCalls, []);
   });
 }
@@ -80,14 +81,14 @@ for (const status of [429, 502, 503, 504]) {
   });
 }
 
-test('no answer from the validation is an outage, and its line names message, pool and claim', async () => {
+test('a validation that cannot be reached is an outage, and its line names message, pool and claim', async () => {
   const world = validating();
   const id = world.send(payload(1));
   world.answer = () => {
-    throw new Error('connect ECONNREFUSED');
+    throw new Unreachable('connect ECONNREFUSED');
   };
   assert.deepEqual((await world.step()).outcomes, { outage: 1 });
-  const line = world.log.find(({ message }) => message === 'a webhook is unavailable');
+  const line = world.log.find(({ message }) => message === 'a webhook gave no answer');
   assert.deepEqual([line?.msg_id, line?.pool_id, line?.claim_id, line?.url], [id, 'pool', uuid(1), VALIDATE]);
 });
 
@@ -130,6 +131,8 @@ test('a commit webhook that refuses does not end the claim: it is retried, then 
   for (const expected of ['retry', 'retry', 'dead_letter']) {
     await world.step();
     assert.equal(world.endOf(id)?.verdict, expected);
+    if (expected === 'retry')
+      assert.equal(world.endOf(id)?.reason, 'refused by the commit webhook: status 422');
     world.nowMs += 60_000;
   }
   assert.equal(world.posts.filter((post) => post.url === VALIDATE).length, 1);

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { toDoorError } from '#core/errors.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
-import { statementFor } from '../../src/db/statement.ts';
+import { quoteName, statementFor } from '../../src/db/statement.ts';
 import { memoryLog } from '../core/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { openClient } from './support.ts';
@@ -19,6 +19,14 @@ describe('a statement', () => {
   for (const name of ['get_claim', 'public.a()', 'public.a; drop', 'Public.a', 'a.b.c', '']) {
     it(`is not made for ${JSON.stringify(name)}`, () => assert.throws(() => statementFor(name, [])));
   }
+
+  it('takes a name that people chose in quotes, whatever is in it', () => {
+    const name = quoteName('my "Own" Commit(); --');
+    assert.equal(name, '"my ""Own"" Commit(); --"');
+    assert.equal(statementFor(`public.${name}`, []).text, `select * from public.${name}()`);
+    for (const open of ['public."a', 'public."a"b"', 'public.""', 'public."a".b'])
+      assert.throws(() => statementFor(open, []), open);
+  });
 
   it('is not made with an argument that is no name', () => {
     assert.throws(() => statementFor('public.get_claim', ['p_a => 1) --']));

@@ -1,0 +1,107 @@
+// What others say about a message must not hurt its neighbours.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLedger } from '#core/bridge/databases.ts';
+import type { Finish } from '#core/bridge/ports.ts';
+import { shorten } from '#core/bridge/reason.ts';
+import { databaseError, payload, poolConfig, World } from './support.ts';
+
+test('a reason is cut by characters, and holds none that cannot be stored', () => {
+  for (const [text, expected] of [
+    ['short', 'short'],
+    ['x'.repeat(501), 'x'.repeat(500)],
+    ['😀'.repeat(600), '😀'.repeat(500)],
+    [`x${'😀'.repeat(600)}`, `x${'😀'.repeat(499)}`],
+    [`${'x'.repeat(499)}😀😀`, `${'x'.repeat(499)}😀`],
+    ['half \ud83d and \ude00 half', 'half \ufffd and \ufffd half'],
+    ['nul \0', 'nul \ufffd'],
+    ['', ''],
+  ] as const) {
+    assert.equal(shorten(text), expected);
+    assert.doesNotThrow(() => encodeURIComponent(shorten(text)), 'half a character');
+  }
+});
+
+test('every reason of a delivery is short and can be stored, whoever said it', async () => {
+  const world = new World();
+  world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));
+  const odd = `x${'😀'.repeat(600)}`;
+  const failed = world.send(payload(1, { pool_id: 'own' }));
+  const spent = world.send(payload(2, { last_error: odd }), { attempts: 9 });
+  world.callCustom = () => {
+    throw databaseError('P0001', odd);
+  };
+  await world.step();
+  for (const id of [failed, spent]) assert.equal([...(world.endOf(id)?.reason ?? '')].length, 500);
+  assert.ok(encodeURIComponent(`${world.endOf(failed)?.reason}${world.endOf(spent)?.reason}`));
+});
+
+/** Three messages: one for the ledger, one that fails, one of a pool nobody knows. */
+async function refusedFinish(code: string, isRefused: (finishes: readonly Finish[]) => boolean) {
+  const world = new World();
+  world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));
+  const ids = ['pool', 'own', 'nowhere'].map((pool_id, n) => world.send(payload(n, { pool_id })));
+  world.callCustom = () => {
+    throw databaseError('P0001', 'no');
+  };
+  const calls: string[][] = [];
+  world.onFinish = (finishes) => {
+    calls.push(finishes.map(({ verdict }) => verdict));
+    if (isRefused(finishes)) throw databaseError(code, 'not that text');
+  };
+  const report = await world.step().catch((error: unknown) => error as Error);
+  return { world, ids, calls, report };
+}
+const hasReason = (finishes: readonly Finish[]): boolean =>
+  finishes.some(({ reason }) => reason === 'P0001: no');
+
+for (const code of ['PGRST102', '22P05', '22021']) {
+  test(`a finish refused for its text (${code}) ends the tickets alone, and the others without their reasons`, async () => {
+    const { world, ids, calls, report } = await refusedFinish(code, hasReason);
+    assert.deepEqual(calls, [['committed', 'retry', 'dead_letter'], ['committed'], ['retry', 'dead_letter']]);
+    assert.deepEqual(!(report instanceof Error) && report.outcomes, {
+      committed: 1,
+      retry: 1,
+      dead_letter: 1,
+    });
+    assert.equal(world.endOf(ids[1] ?? 0)?.reason, 'the reason could not be stored');
+    assert.ok(
+      world.log.some(({ level, message }) => level === 'error' && message === 'a finish was refused'),
+    );
+  });
+}
+
+test('a finish that fails for another cause is not tried in parts', async () => {
+  const { calls, report } = await refusedFinish('08006', () => true);
+  assert.equal(calls.length, 1);
+  assert.ok(report instanceof Error);
+});
+
+test('what is finished without its reasons and refused again leaves the tickets finished', async () => {
+  const { world, ids, report } = await refusedFinish('22P05', (finishes) =>
+    finishes.some(({ verdict }) => verdict === 'retry'),
+  );
+  assert.ok(report instanceof Error);
+  assert.equal(world.endOf(ids[0] ?? 0)?.verdict, 'committed');
+});
+
+for (const [name, rows] of Object.entries({
+  'an outcome that nobody knows': [
+    { ordinal: 1, outcome: 'failed' },
+    { ordinal: 2, outcome: 'committed' },
+  ],
+  'two answers for one payload': [
+    { ordinal: 1, outcome: 'committed' },
+    { ordinal: 1, outcome: 'committed' },
+  ],
+  'an answer too few': [{ ordinal: 2, outcome: 'committed' }],
+  'an answer too many': [1, 2, 3].map((ordinal) => ({ ordinal, outcome: 'committed' })),
+  'no outcome at all': [{ ordinal: 1 }, { ordinal: 2, outcome: 'committed' }],
+})) {
+  test(`a ledger that gives ${name} has committed nothing, as far as we know`, async () => {
+    const ledger = createLedger(async () => rows as never);
+    const payloads = [1, 2].map((n) => payload(n)) as never;
+    await assert.rejects(ledger.finalizeBatch(payloads), /2 payloads gave/);
+  });
+}
