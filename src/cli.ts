@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { calls } from './commands/calls.ts';
 import type { Command } from './commands/command.ts';
 import { dev } from './commands/dev.ts';
 import { dlq } from './commands/dlq.ts';
@@ -7,10 +8,21 @@ import { reconcile } from './commands/reconcile.ts';
 import { reset } from './commands/reset.ts';
 import { serve } from './commands/serve.ts';
 import { UsageError } from './commands/usage_error.ts';
+import { webhooks } from './commands/webhooks.ts';
 import { work } from './commands/work.ts';
 import { StackError } from './stack/failure.ts';
 
-const COMMANDS: Record<string, Command> = { dev, serve, work, dlq, reconcile, migrate, reset };
+const COMMANDS: Record<string, Command> = {
+  dev,
+  serve,
+  work,
+  dlq,
+  webhooks,
+  calls,
+  reconcile,
+  migrate,
+  reset,
+};
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;

@@ -1,13 +1,12 @@
-// Runs the bridge for as long as nobody says stop.
+// Takes steps for as long as nobody says stop: of the bridge, and of the webhook processor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bridge, StepReport } from '#core/bridge/bridge.ts';
 import { toDoorError } from '#core/errors.ts';
 import type { Log } from '#core/ports.ts';
 
 /** How long an idle worker rests when nobody wakes it. */
 const IDLE_MS = 250;
-/** After a failure of DB1 itself: nothing can be read, so there is no hurry. */
+/** After a failure of the database itself: nothing can be read, so there is no hurry. */
 const FAILURE_MS = 1_000;
 
 export interface Worker {
@@ -17,10 +16,10 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-export function startWorker(
-  bridge: Bridge,
+export function startWorker<Report extends { readonly total: number }>(
+  worker: { step(signal: AbortSignal): Promise<Report> },
   log: Log,
-  onStep: (report: StepReport) => void = () => undefined,
+  onStep: (report: Report) => void = () => undefined,
 ): Worker {
   const stopping = new AbortController();
   let rest = new AbortController();
@@ -36,12 +35,12 @@ export function startWorker(
     while (!stopping.signal.aborted) {
       isAwake = false;
       try {
-        const report = await bridge.step(stopping.signal);
+        const report = await worker.step(stopping.signal);
         onStep(report);
         if (report.total === 0) await restFor(IDLE_MS);
       } catch (error) {
-        // DB1 could not be read or finished: the leases run out and the messages come back.
-        log.error('bridge step failed', { code: toDoorError(error).kind.code, cause: error });
+        // The database could not be read or finished: the leases run out and the work comes back.
+        log.error('worker step failed', { code: toDoorError(error).kind.code, cause: error });
         isAwake = false;
         await restFor(FAILURE_MS);
       }

@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs';
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Worker } from '../bridge/worker.ts';
-import { startServer } from '../server/server.ts';
+import { type CollectedMetrics, createMetrics } from '../metrics.ts';
+import { type RunningServer, startServer } from '../server/server.ts';
+import { demoSecrets } from '../stack/demo_secrets.ts';
 import { envFile } from '../stack/env_file.ts';
 import { StackError } from '../stack/failure.ts';
 import { portTaken } from '../stack/gateway.ts';
@@ -11,15 +12,16 @@ import { portIsFree } from '../stack/ports.ts';
 import { refuseIfRunning } from '../stack/run_files.ts';
 import { layout, PROJECT_ROOT, readSettings, type Settings } from '../stack/settings.ts';
 import { type Stack, startStack } from '../stack/stack.ts';
+import { type Handlers, loadHandlers } from '../webhook/handlers.ts';
 import type { Command } from './command.ts';
 import { summarize } from './dev_summary.ts';
-import { startDevWorkers } from './dev_workers.ts';
+import { type DevWorkers, startDevWorkers } from './dev_workers.ts';
 
 const usage = `sluice dev
 
 Starts everything on this machine: two Postgres databases with Sluice's schema, PostgREST and a gateway in
-front of each, the Edge Functions, the Sluice server, and the workers that carry claims from DB1 to DB2. Keeps
-its data in .sluice/ and stops on Ctrl-C.
+front of each, the Edge Functions, the Sluice server, and the workers that carry claims from DB1 to DB2 and process
+webhook events. Webhook endpoints stripe, twilio, whatsapp and daily are set up. Keeps its data in .sluice/ and stops on Ctrl-C.
 
 Environment:
   SLUICE_PORT    port of the server (default 4000)
@@ -30,6 +32,8 @@ Environment:
   DENO_BIN       another Deno than the one npm installed, for the functions
   SLUICE_WEBHOOK_ALLOWED_HOSTS
                  hosts, with commas between, that webhooks may have although they are private
+  SLUICE_HANDLERS
+                 a module with webhook handlers of your own (docs/extend_webhooks.md)
   SLUICE_LOG     debug, info, warn (default here), error or silent
 
 Examples:
@@ -62,6 +66,7 @@ async function run(args: string[]): Promise<number> {
     if (settings.sluicePort !== 0 && !(await portIsFree(settings.sluicePort))) {
       throw portTaken(settings.sluicePort, 'the Sluice server', 'SLUICE_PORT');
     }
+    const handlers = await loadHandlers(process.env.SLUICE_HANDLERS);
     console.log('Starting Sluice');
     stack = await startStack({
       ...settings,
@@ -70,7 +75,7 @@ async function run(args: string[]): Promise<number> {
       say,
       signal: stopping.signal,
     });
-    return await serveUntilStopped(stack, settings, stopping.signal);
+    return await serveUntilStopped(stack, settings, handlers, stopping.signal);
   } catch (error) {
     // A start that was called off has cleaned up after itself and ended as it was asked to.
     if (stopping.signal.aborted && error === stopping.signal.reason) return 0;
@@ -85,11 +90,18 @@ function functionEnv({ SLUICE_LOG = 'warn', SLUICE_WEBHOOK_ALLOWED_HOSTS = '' }:
   return { SLUICE_LOG, SLUICE_WEBHOOK_ALLOWED_HOSTS };
 }
 
-async function serveUntilStopped(stack: Stack, settings: Settings, stopSignal: AbortSignal): Promise<number> {
+async function serveUntilStopped(
+  stack: Stack,
+  settings: Settings,
+  handlers: Handlers,
+  stopSignal: AbortSignal,
+): Promise<number> {
   try {
-    const workers = startDevWorkers(stack);
+    const metrics = createMetrics();
+    const workers = startDevWorkers(stack, handlers, metrics);
     try {
-      return await serve(stack, settings, workers, stopSignal);
+      const server = await startDemoServer(stack, settings, { handlers, metrics, workers });
+      return await showUntilStopped(stack, settings, server, stopSignal);
     } finally {
       await workers.stop();
     }
@@ -99,14 +111,13 @@ async function serveUntilStopped(stack: Stack, settings: Settings, stopSignal: A
   }
 }
 
-async function serve(
+function startDemoServer(
   stack: Stack,
   settings: Settings,
-  workers: Worker,
-  stopSignal: AbortSignal,
-): Promise<number> {
-  const envPath = layout(settings.dir).env;
-  const server = await startServer({
+  { handlers, metrics, workers }: { handlers: Handlers; metrics: CollectedMetrics; workers: DevWorkers },
+): Promise<RunningServer> {
+  const secrets: Record<string, string | undefined> = demoSecrets(stack.secrets);
+  return startServer({
     port: settings.sluicePort,
     // What runs here has a demo's keys: it is for this machine alone.
     host: '127.0.0.1',
@@ -114,8 +125,21 @@ async function serve(
     db2Url: stack.db2.cluster.url,
     adminKey: stack.secrets.adminKey,
     jwtSecret: stack.secrets.db1JwtSecret,
-    onClaimed: workers.wake,
+    onClaimed: workers.wakeBridge,
+    onRecorded: workers.wakeWebhooks,
+    secretOf: (name) => secrets[name] ?? process.env[name],
+    handlers,
+    metrics,
   });
+}
+
+async function showUntilStopped(
+  stack: Stack,
+  settings: Settings,
+  server: RunningServer,
+  stopSignal: AbortSignal,
+): Promise<number> {
+  const envPath = layout(settings.dir).env;
   try {
     writePrivateFile(envPath, envFile(stack, server.url));
     console.log(summarize(stack, server.url, asSeenFromHere(envPath)));

@@ -1,27 +1,47 @@
 import { readAllowedHosts } from '#core/bridge/address.ts';
+import type { Metrics } from '#core/ports.ts';
 import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS, startCrew } from '../bridge/crew.ts';
-import type { Worker } from '../bridge/worker.ts';
 import { createLog } from '../log.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import type { Stack } from '../stack/stack.ts';
+import { DEFAULT_WEBHOOK_BATCH, DEFAULT_WEBHOOK_WORKERS, startWebhookCrew } from '../webhook/crew.ts';
+import type { Handlers } from '../webhook/handlers.ts';
+
+export interface DevWorkers {
+  /** There are new claims. */
+  wakeBridge(): void;
+  /** There are new events. */
+  wakeWebhooks(): void;
+  stop(): Promise<void>;
+}
 
 /** What `sluice work` does, inside `npm start`. */
-export function startDevWorkers(stack: Stack): Worker {
+export function startDevWorkers(stack: Stack, handlers: Handlers, metrics: Metrics): DevWorkers {
   const log = createLog();
   const db1Url = stack.db1.cluster.url;
+  const db2Url = stack.db2.cluster.url;
   const crew = startCrew({
     db1Url,
-    db2Url: stack.db2.cluster.url,
+    db2Url,
     workers: DEFAULT_WORKERS,
     batchSize: DEFAULT_BATCH_SIZE,
     allowedHosts: readAllowedHosts(process.env.SLUICE_WEBHOOK_ALLOWED_HOSTS),
     log,
   });
+  const webhooks = startWebhookCrew({
+    db2Url,
+    workers: DEFAULT_WEBHOOK_WORKERS,
+    batchSize: DEFAULT_WEBHOOK_BATCH,
+    handlers,
+    metrics,
+    log,
+  });
   const scheduler = startScheduler({ db1Url, log });
   return {
-    wake: crew.wake,
+    wakeBridge: crew.wake,
+    wakeWebhooks: webhooks.wake,
     async stop() {
-      await Promise.all([crew.stop(), scheduler.stop()]);
+      await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop()]);
     },
   };
 }

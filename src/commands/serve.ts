@@ -1,6 +1,7 @@
 // `sluice serve`: the HTTP server against two databases that already run.
 
 import { startServer } from '../server/server.ts';
+import { loadHandlers } from '../webhook/handlers.ts';
 import type { Command } from './command.ts';
 
 const DEFAULT_PORT = 4000;
@@ -9,12 +10,15 @@ const REQUIRED = ['DB1_URL', 'DB2_URL', 'SLUICE_ADMIN_KEY', 'SLUICE_JWT_SECRET']
 const usage = `sluice serve
 
 Starts the HTTP server against two databases that are already there (see: sluice migrate).
+The secrets of webhook endpoints and call sites are read from the environment too, by the names that those give.
 
 Environment:
   DB1_URL, DB2_URL     Postgres addresses of the intake and the ledger
   SLUICE_ADMIN_KEY     the operator's key
   SLUICE_JWT_SECRET    the project's JWT secret (HS256)
   SLUICE_JWKS_URL      the project's published keys (RS256, ES256); optional
+  SLUICE_HANDLERS      a module with webhook handlers, for endpoints in inline mode; optional
+  SLUICE_REDIS_URL     where servers share what they remember of call events; optional
   SLUICE_PORT          default ${DEFAULT_PORT}
   SLUICE_LOG           debug, info (default), warn, error or silent
 
@@ -43,6 +47,7 @@ async function run(args: string[]): Promise<number> {
   if (!/^[0-9]{1,5}$/.test(wanted) || port > 65_535)
     return fail(`SLUICE_PORT is "${wanted}"; it must be a port number.`);
 
+  const handlers = await loadHandlers(env.SLUICE_HANDLERS);
   const stopSignal = nextSignal();
   let server: Awaited<ReturnType<typeof startServer>>;
   try {
@@ -52,6 +57,8 @@ async function run(args: string[]): Promise<number> {
       db2Url: env.DB2_URL ?? '',
       adminKey: env.SLUICE_ADMIN_KEY ?? '',
       jwtSecret: env.SLUICE_JWT_SECRET ?? '',
+      handlers,
+      ...(env.SLUICE_REDIS_URL ? { redisUrl: env.SLUICE_REDIS_URL } : {}),
       ...(env.SLUICE_JWKS_URL ? { jwksUrl: env.SLUICE_JWKS_URL } : {}),
     });
   } catch (error) {

@@ -1,4 +1,5 @@
-// `sluice work`: carries claims from the intake's queue to the ledger, until told to stop.
+// `sluice work`: carries claims from the intake's queue to the ledger and lets webhook events take effect, until told to
+// stop.
 
 import { parseArgs } from 'node:util';
 import { readAllowedHosts } from '#core/bridge/address.ts';
@@ -11,15 +12,26 @@ import {
   startCrew,
 } from '../bridge/crew.ts';
 import { createLog } from '../log.ts';
+import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
+import { startMetricsServer } from '../server/metrics_server.ts';
 import { StackError } from '../stack/failure.ts';
+import {
+  DEFAULT_WEBHOOK_BATCH,
+  DEFAULT_WEBHOOK_WORKERS,
+  processOnce,
+  startWebhookCrew,
+  type WebhookCrewOptions,
+} from '../webhook/crew.ts';
+import { loadHandlers } from '../webhook/handlers.ts';
 import type { Command } from './command.ts';
 import { UsageError } from './usage_error.ts';
 
 const usage = `sluice work [--workers N] [--batch N] [--once [--json]]
 
-Carries every claim from DB1's queue to DB2, or to the dead letters, once. Runs until SIGTERM or Ctrl-C: then it finishes
-or hands back what it holds; a second signal leaves at once, and what it held comes back when its leases run out.
+Carries every claim from DB1's queue to DB2, or to the dead letters, once, and lets every recorded webhook event take
+effect, once. Runs until SIGTERM or Ctrl-C: then it finishes or hands back what it holds; a second signal leaves at once,
+and what it held comes back when its leases run out.
 Where pg_cron is absent it also runs the cron jobs of DB1; any number of them may run at the same time.
 
 Options:
@@ -31,6 +43,8 @@ Options:
 Environment:
   DB1_URL, DB2_URL               Postgres addresses of the intake and the ledger
   SLUICE_WEBHOOK_ALLOWED_HOSTS   hosts, with commas between, that webhooks may have although they are private
+  SLUICE_HANDLERS                a module with webhook handlers of your own (docs/extend_webhooks.md)
+  SLUICE_METRICS_PORT            where /metrics and /healthz of these workers are; nowhere by default
   SLUICE_LOG                     debug, info (default), warn, error or silent
 
 Examples:
@@ -40,6 +54,7 @@ Examples:
 
 const MAX_WORKERS = 64;
 const MAX_BATCH_SIZE = 10_000;
+const MAX_PORT = 65_535;
 const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 
 async function run(args: string[]): Promise<number> {
@@ -60,24 +75,51 @@ async function run(args: string[]): Promise<number> {
   }
   const log = createLog();
   const crew = { db1Url, db2Url, workers, batchSize, allowedHosts: readAllowedHosts(allowedHosts), log };
-  return values.once ? workOnce(crew, values.json) : workUntilStopped(crew);
+  const webhooks = {
+    db2Url,
+    workers: DEFAULT_WEBHOOK_WORKERS,
+    batchSize: DEFAULT_WEBHOOK_BATCH,
+    handlers: await loadHandlers(process.env.SLUICE_HANDLERS),
+    metrics: createMetrics(),
+    log,
+  };
+  return values.once ? workOnce(crew, webhooks, values.json) : workUntilStopped(crew, webhooks);
 }
 
-async function workUntilStopped(options: CrewOptions): Promise<number> {
+async function workUntilStopped(
+  options: CrewOptions,
+  webhookOptions: WebhookCrewOptions & { metrics: CollectedMetrics },
+): Promise<number> {
   const stopped = firstSignal(options.log);
+  const port = process.env.SLUICE_METRICS_PORT;
+  const page = port
+    ? await startMetricsServer({
+        ...webhookOptions,
+        port: readCount('SLUICE_METRICS_PORT', port, MAX_PORT),
+      })
+    : undefined;
   const crew = startCrew(options);
+  const webhooks = startWebhookCrew(webhookOptions);
   const scheduler = startScheduler({ db1Url: options.db1Url, log: options.log });
   options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
   options.log.info('workers stopping', { signal: await stopped });
-  await Promise.all([crew.stop(), scheduler.stop()]);
+  await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop(), page?.stop()]);
   options.log.info('workers stopped');
   return 0;
 }
 
-async function workOnce(options: CrewOptions, asJson: boolean): Promise<number> {
+async function workOnce(
+  options: CrewOptions,
+  webhookOptions: WebhookCrewOptions,
+  asJson: boolean,
+): Promise<number> {
   const stopping = new AbortController();
   void firstSignal(options.log).then(() => stopping.abort());
-  const { totals, isPaused } = await drainOnce(options, stopping.signal);
+  const claims = await drainOnce(options, stopping.signal);
+  const events = await processOnce(webhookOptions, stopping.signal);
+  const totals = { ...claims.totals };
+  for (const [outcome, count] of Object.entries(events.totals)) totals[`webhook_${outcome}`] = count;
+  const isPaused = claims.isPaused || events.isPaused;
   const total = Object.values(totals).reduce((sum, count) => sum + count, 0);
   const status = isPaused ? 'paused' : stopping.signal.aborted ? 'stopped' : 'drained';
   if (asJson) console.log(JSON.stringify({ status, total, ...totals }));
@@ -110,4 +152,4 @@ function readCount(name: string, text: string, max: number): number {
   throw new UsageError(`${name} is "${text}"; it must be a number from 1 to ${max}`);
 }
 
-export const work: Command = { summary: 'carry claims from the queue to the ledger', usage, run };
+export const work: Command = { summary: 'carry claims to the ledger, process webhook events', usage, run };

@@ -1,12 +1,15 @@
-// A pool of connections that can do one thing: call a SQL function by named arguments.
+// A pool of connections that calls SQL functions by named arguments; several in one transaction where a handler needs it.
 
 import pg from 'pg';
 import type { Log } from '#core/ports.ts';
+import type { Transaction } from '#core/webhook/handlers.ts';
 import { statementFor } from './statement.ts';
 
 export interface Database {
   /** Calls `schema.function`; returns its rows. Timestamps come as ISO 8601 text in UTC, bigints as numbers. */
   call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]>;
+  /** Commits when the work resolves; rolls back and rejects with the work's own error when it rejects. */
+  transact<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>;
   end(): Promise<void>;
 }
 
@@ -83,21 +86,71 @@ function parameter(value: unknown): unknown {
 function ignore(): void {}
 
 /** Pool.query would throw away the connection after any error; a refusal of our own functions leaves it as good as new. */
-async function run(pool: pg.Pool, query: pg.QueryConfig): Promise<unknown[]> {
-  const client = await pool.connect();
+async function use<Result>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<Result>,
+  staysGood: (error: unknown) => boolean,
+): Promise<Result> {
+  if (pool.waitingCount >= MAX_WAITING_CALLS) throw new ConnectionLost('too many calls are waiting', '53300');
   let isBroken = true;
-  // A connection that breaks tells its query and its listeners; without one, the second telling would end the process.
-  client.on('error', ignore);
   try {
-    const { rows } = await client.query(query);
-    isBroken = false;
-    return rows;
+    const client = await pool.connect();
+    try {
+      const result = await work(client);
+      isBroken = false;
+      return result;
+    } catch (error) {
+      isBroken = !staysGood(error);
+      throw error;
+    } finally {
+      client.release(isBroken);
+    }
   } catch (error) {
-    isBroken = !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR';
-    throw error;
-  } finally {
-    client.off('error', ignore);
-    client.release(isBroken);
+    throw withCode(error);
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.severity === 'ERROR';
+}
+
+function queryFor(functionName: string, args: Record<string, unknown>): pg.QueryConfig {
+  const names = Object.keys(args);
+  const { name, text } = statementFor(functionName, names);
+  return { name, text, values: names.map((key) => parameter(args[key])) };
+}
+
+function transactionOn(client: pg.PoolClient): Transaction {
+  return {
+    call: async <Row>(functionName: string, args: Record<string, unknown>) =>
+      (await client.query(queryFor(functionName, args))).rows as Row[],
+    query: async <Row>(text: string, values: readonly unknown[] = []) =>
+      (await client.query(text, [...values])).rows as Row[],
+  };
+}
+
+async function transactOn<Result>(
+  client: pg.PoolClient,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  await client.query('begin');
+  let result: Result;
+  try {
+    result = await work(transactionOn(client));
+  } catch (error) {
+    await client.query('rollback');
+    throw new RolledBack(error);
+  }
+  const { command } = await client.query('commit');
+  // Work that swallowed an error of the database leaves a transaction whose commit is a rollback, without an error.
+  if (command !== 'COMMIT') throw new RolledBack(new Error('the transaction had failed and was rolled back'));
+  return result;
+}
+
+/** The transaction is over and its connection as good as new, whatever the work has thrown. */
+class RolledBack extends Error {
+  constructor(cause: unknown) {
+    super('rolled back', { cause });
   }
 }
 
@@ -127,19 +180,27 @@ export function createDatabase({ url, max, applicationName, log }: DatabaseOptio
   const open = new Set<pg.PoolClient>();
   pool.on('connect', (client) => {
     open.add(client);
+    // A connection that breaks tells its query and its listeners; without one, the second telling would end the process.
+    // From the very first moment: a server that dies can say so in the same packet in which it says welcome.
+    client.on('error', ignore);
     client.once('end', () => open.delete(client));
   });
 
   return {
-    async call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]> {
-      if (pool.waitingCount >= MAX_WAITING_CALLS)
-        throw new ConnectionLost('too many calls are waiting', '53300');
-      const names = Object.keys(args);
-      const { name, text } = statementFor(functionName, names);
+    call: async <Row>(functionName: string, args: Record<string, unknown>) => {
+      const query = queryFor(functionName, args);
+      const rows: unknown[] = await use(pool, async (client) => (await client.query(query)).rows, isRefusal);
+      return rows as Row[];
+    },
+    transact: async (work) => {
       try {
-        return (await run(pool, { name, text, values: names.map((key) => parameter(args[key])) })) as Row[];
+        return await use(
+          pool,
+          (client) => transactOn(client, work),
+          (error) => error instanceof RolledBack,
+        );
       } catch (error) {
-        throw withCode(error);
+        throw error instanceof RolledBack ? error.cause : error;
       }
     },
     async end() {

@@ -1,16 +1,23 @@
 // The Node server: databases, doors and HTTP put together, and taken apart again in an order that answers everybody.
 
+import type { CallFunction } from '#core/bridge/databases.ts';
 import { ClaimDoor } from '#core/claim.ts';
-import { Door } from '#core/door.ts';
+import { Door, type Route } from '#core/door.ts';
 import { healthRoutes } from '#core/health.ts';
 import { PoolDoor } from '#core/pool.ts';
+import type { SecretSource } from '#core/webhook/ports.ts';
+import { createCallRoutes } from '../calls/calls.ts';
 import { createDatabase } from '../db/database.ts';
 import { createLog } from '../log.ts';
+import { type CollectedMetrics, createMetrics } from '../metrics.ts';
+import type { Handlers } from '../webhook/handlers.ts';
 import { adminRoutes } from './admin.ts';
 import { HttpServer } from './http.ts';
+import { metricsRoute } from './metrics_route.ts';
 import { createDatabasePorts } from './ports.ts';
 import { createTokenPorts } from './tokens.ts';
 import { createWake } from './wake.ts';
+import { openWebhookDoor } from './webhooks.ts';
 
 export interface ServerOptions {
   /** 0 takes a free one. */
@@ -24,6 +31,16 @@ export interface ServerOptions {
   jwksUrl?: string;
   /** Workers in this process: told of new claims directly, where others are told by Postgres. */
   onClaimed?: () => void;
+  /** The same for new events of queued endpoints. */
+  onRecorded?: () => void;
+  /** Shared by servers to recognise replays of call events; each process remembers its own where left out. */
+  redisUrl?: string;
+  /** Secrets of webhook endpoints and call sites by name; the environment where left out. */
+  secretOf?: SecretSource;
+  /** Handlers of inline endpoints; none where left out. */
+  handlers?: Handlers;
+  /** Shared with workers in this process; its own where left out. */
+  metrics?: CollectedMetrics;
 }
 
 export interface RunningServer {
@@ -40,25 +57,17 @@ const DB2_CONNECTIONS = 2;
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const log = createLog();
   const tokens = createTokenPorts(options);
-  const lane = createDatabase({
-    url: options.db1Url,
-    max: LANE_CONNECTIONS,
-    applicationName: 'sluice-claims',
-    log,
-  });
-  const db1 = createDatabase({
-    url: options.db1Url,
-    max: DB1_CONNECTIONS,
-    applicationName: 'sluice-server',
-    log,
-  });
-  const db2 = createDatabase({
-    url: options.db2Url,
-    max: DB2_CONNECTIONS,
-    applicationName: 'sluice-server',
-    log,
-  });
-  const endDatabases = (): Promise<unknown> => Promise.all([lane.end(), db1.end(), db2.end()]);
+  const open = (url: string, max: number, applicationName: string) =>
+    createDatabase({ url, max, applicationName, log });
+  const lane = open(options.db1Url, LANE_CONNECTIONS, 'sluice-claims');
+  const db1 = open(options.db1Url, DB1_CONNECTIONS, 'sluice-server');
+  const db2 = open(options.db2Url, DB2_CONNECTIONS, 'sluice-server');
+  const callWebhook: CallFunction = (name, args) => db2.call(`webhook.${name}`, args);
+  const metrics = options.metrics ?? createMetrics();
+  const webhooks = openWebhookDoor(options, metrics, log);
+  const calls = createCallRoutes(options, metrics, log);
+  const endDatabases = (): Promise<unknown> =>
+    Promise.all([lane.end(), db1.end(), db2.end(), webhooks.end(), calls.end()]);
 
   const ports = createDatabasePorts(lane, db1);
   const wake = createWake(async () => {
@@ -84,11 +93,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     isDraining: () => http.isDraining,
   });
-  const admin = adminRoutes(tokens, (name, args) => db1.call(`public.${name}`, args));
-  const http = new HttpServer(
-    new Door([...claims.routes(), ...pools.routes(), ...admin, ...health], log),
-    log,
-  );
+  const admin = adminRoutes(tokens, (name, args) => db1.call(`public.${name}`, args), callWebhook);
+  const pages = async () => (await Promise.all([metrics.page(), calls.page()])).join('\n');
+  const scrape = metricsRoute({ ...metrics, page: pages }, callWebhook, log);
+  const routes = [claims, pools, webhooks, calls].flatMap((door): Route[] => door.routes());
+  const http = new HttpServer(new Door([...routes, ...admin, ...health, scrape], log), log);
 
   let port: number;
   try {
@@ -106,7 +115,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     async stop() {
       // New connections are refused and open ones told to close, while what was accepted is answered.
       const closed = http.close();
-      await claims.drain();
+      await Promise.all([claims.drain(), webhooks.drain(), calls.drain()]);
       await closed;
       await wake.stop();
       await endDatabases();

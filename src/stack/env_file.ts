@@ -1,3 +1,4 @@
+import { demoSecrets } from './demo_secrets.ts';
 import type { Side, Stack } from './stack.ts';
 
 /** `.sluice/env`: everything a person or a script needs to talk to the running stack, as a dotenv file. */
@@ -10,13 +11,7 @@ export function envFile(stack: Stack, sluiceUrl: string): string {
     DB2_URL: stack.db2.cluster.url,
     ...supabaseValues('DB1', stack.db1),
     ...supabaseValues('DB2', stack.db2),
-    STRIPE_WEBHOOK_SECRET: secrets.stripeWebhookSecret,
-    TWILIO_AUTH_TOKEN: secrets.twilioAuthToken,
-    WHATSAPP_APP_SECRET: secrets.whatsappAppSecret,
-    WHATSAPP_VERIFY_TOKEN: secrets.whatsappVerifyToken,
-    DAILY_WEBHOOK_SECRET: secrets.dailyWebhookSecret,
-    OPS_SITE_ID: secrets.opsSiteId,
-    OPS_SITE_SECRET: secrets.opsSiteSecret,
+    ...demoSecrets(secrets),
   };
   return Object.entries(values)
     .map(([name, value]) => `${name}=${value}\n`)

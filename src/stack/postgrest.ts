@@ -21,6 +21,8 @@ export type PostgrestOptions = {
   /** Connects as `authenticator`. */
   databaseUrl: string;
   jwtSecret: string;
+  /** The schemas whose functions and tables it shows, the default one first. */
+  schemas?: readonly string[];
   logFile: string;
   /** Told the process id before it is ready, so that a kill in between leaves no stranger behind. */
   onSpawn?(pid: number): void;
@@ -75,7 +77,7 @@ async function tryStart(options: PostgrestOptions): Promise<Postgrest | undefine
     env: {
       PATH: process.env.PATH ?? '',
       PGRST_DB_URI: options.databaseUrl,
-      PGRST_DB_SCHEMAS: 'public',
+      PGRST_DB_SCHEMAS: (options.schemas ?? ['public']).join(),
       PGRST_DB_EXTRA_SEARCH_PATH: 'public, extensions',
       PGRST_DB_ANON_ROLE: 'anon',
       PGRST_DB_POOL: String(CONNECTIONS),

@@ -1,5 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { addDemoSite } from '../calls/demo_site.ts';
+import { addDemoEndpoints } from './demo_endpoints.ts';
+import { demoSecrets } from './demo_secrets.ts';
 import { copyExtensionFiles } from './extensions/extensions.ts';
 import {
   type EdgeFunction,
@@ -57,6 +60,9 @@ export type StackOptions = {
 
 // Where the Supabase CLI puts them; nothing depends on it, so a taken one is simply stepped over.
 const USUAL_POSTGRES_PORT: Record<SideName, number> = { db1: 54322, db2: 54422 };
+
+// As in each side's config.toml.
+const API_SCHEMAS: Record<SideName, string[]> = { db1: ['public'], db2: ['public', 'webhook', 'calls'] };
 
 const TITLE: Record<SideName, string> = { db1: 'DB1 (intake)', db2: 'DB2 (ledger)' };
 
@@ -159,6 +165,10 @@ async function startSide(name: SideName, gateway: Gateway, start: Start): Promis
     );
     options.say(`${TITLE[name]}: ${news.join(', ') || 'schema is up to date'}`);
   });
+  if (name === 'db2') {
+    await addDemoEndpoints(cluster.url);
+    await addDemoSite(cluster.url, secrets.opsSiteId);
+  }
   options.signal?.throwIfAborted();
   const postgrest = await startRest(name, cluster, jwtSecretOf(name, secrets), gateway, start);
   const keys = await sideKeys(name, secrets);
@@ -211,6 +221,7 @@ async function startRest(
     binary,
     databaseUrl,
     jwtSecret,
+    schemas: API_SCHEMAS[name],
     logFile,
     onSpawn: (pid) => runFiles.note(`${name}-postgrest`, pid),
   });
@@ -237,6 +248,7 @@ async function startFunctions(db1: Gateway, db2: Gateway, start: Start): Promise
   }
   const env = {
     ...options.functionEnv,
+    ...demoSecrets(secrets),
     ...(await databaseEnv('db1', db1, secrets)),
     ...(await databaseEnv('db2', db2, secrets)),
   };

@@ -81,7 +81,21 @@ const TABLES: Record<Side, Record<string, Record<string, Verb[]>>> = {
   },
   db2: {
     authenticated: { confirmed_tickets: ['select'] },
-    service_role: { confirmed_tickets: ['select', 'insert'] },
+    service_role: {
+      call_sites: ['select'],
+      calls: ['select'],
+      confirmed_tickets: ['select', 'insert'],
+      credit_ledger: ['select'],
+      payment_refunds: ['select'],
+      payment_rules: ['select'],
+      payments: ['select'],
+      webhook_alarms: ['select'],
+      webhook_bodies: ['select'],
+      webhook_endpoints: ['select'],
+      webhook_events: ['select'],
+      webhook_handlers: ['select'],
+      webhook_side_effects: ['select'],
+    },
   },
 };
 
@@ -155,7 +169,7 @@ for (const defaults of ['old', 'new'] as const) {
       });
 
       test(`no inner schema of ${side} can be reached, whoever asks`, async () => {
-        for (const schema of ['intake', 'pgmq', 'cron', 'net', 'auth', 'pg_catalog']) {
+        for (const schema of ['intake', 'audit', 'pgmq', 'cron', 'net', 'auth', 'pg_catalog']) {
           for (const role of ['anon', 'service_role']) {
             const answer = await callRest(rest[side], {
               path: 'claims',

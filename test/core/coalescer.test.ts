@@ -84,6 +84,19 @@ describe('the coalescer', () => {
     assert.equal((await Promise.all(answers)).length, MAX_PER_FLUSH + 1);
   });
 
+  it('sends no more weight at once than it may, and what is too heavy by itself alone', async () => {
+    const batches: number[][] = [];
+    const coalescer = new Coalescer<number, string>(
+      async (requests) => {
+        batches.push(requests);
+        return requests.map(String);
+      },
+      { weigh: (request) => request, maxWeight: 10 },
+    );
+    await Promise.all([4, 6, 1, 50, 3, 3].map((request) => coalescer.submit(request)));
+    assert.deepEqual(batches, [[4, 6], [1], [50], [3, 3]]);
+  });
+
   it('refuses what would wait in too long a line, and takes requests again once the line is shorter', async () => {
     const { coalescer, flight } = setUp(2);
     const first = coalescer.submit(1);

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { demoSecrets } from '../../src/stack/demo_secrets.ts';
 import { denoFlags, FUNCTION_NAMES, findDeno } from '../../src/stack/functions.ts';
 import { type Cluster, startCluster } from '../../src/stack/postgres.ts';
 import { isAlive } from '../../src/stack/processes.ts';
@@ -69,9 +70,10 @@ export async function startWorld(): Promise<World> {
   };
 }
 
-/** The names under which scripts and functions know a stack's databases. */
-export function addressesOf({ db1, db2 }: Stack): Record<string, string> {
+/** The names under which scripts and functions know a stack's databases and the secrets of its demo doors. */
+export function addressesOf({ db1, db2, secrets }: Stack): Record<string, string> {
   return {
+    ...demoSecrets(secrets),
     DB1_SUPABASE_URL: db1.gateway.url,
     DB1_SUPABASE_ANON_KEY: db1.keys.anon,
     DB1_SUPABASE_SERVICE_ROLE_KEY: db1.keys.serviceRole,

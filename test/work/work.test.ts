@@ -77,12 +77,8 @@ describe('sluice work', () => {
   });
 
   it('leaves at once on a second signal, and the leases keep what it held', async () => {
-    let onConnected = (): void => undefined;
-    const connected = new Promise<void>((resolve) => {
-      onConnected = resolve;
-    });
     // A ledger that takes connections and says nothing.
-    const mute = createNetServer(() => onConnected());
+    const mute = createNetServer();
     await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
     const { port } = mute.address() as AddressInfo;
     await putOnSale(db1, 'hurried', 2);
@@ -91,7 +87,8 @@ describe('sluice work', () => {
       ...env,
       DB2_URL: `postgres://x:x@127.0.0.1:${port}/x`,
     });
-    await connected;
+    const taken = 'select 1 from pgmq.q_intake_queue where read_ct > 0';
+    while ((await db1.query(taken)).rowCount === 0) assert.equal(running.child.exitCode, null);
     running.child.kill('SIGTERM');
     await running.said(/workers stopping/);
     running.child.kill('SIGTERM');

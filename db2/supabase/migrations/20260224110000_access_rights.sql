@@ -1,9 +1,17 @@
 -- LEDGER, last part: who may do what. Everything is closed, then opened by name; the golden list is
 -- db2/supabase/tests/access/. Correct whatever default privileges the project came with.
 
-revoke all on all tables in schema public from public, anon, authenticated, service_role;
-revoke all on all sequences in schema public from public, anon, authenticated, service_role;
-revoke all on all functions in schema public from public, anon, authenticated, service_role;
+revoke all on all tables in schema public, webhook, calls, audit from public, anon, authenticated, service_role;
+revoke all on all sequences in schema public, webhook, calls, audit from public, anon, authenticated, service_role;
+revoke all on all functions in schema public, webhook, calls, audit from public, anon, authenticated, service_role;
+revoke all on schema webhook, calls, audit from public, anon, authenticated, service_role;
+
+-- No policies but that of the tickets: service_role passes by, nobody else has a grant to begin with.
+alter table public.webhook_endpoints enable row level security;
+alter table public.webhook_events enable row level security;
+alter table public.webhook_bodies enable row level security;
+alter table public.webhook_alarms enable row level security;
+alter table public.webhook_handlers enable row level security;
 
 grant execute on function public.finalize_transaction(jsonb) to service_role;
 grant execute on function public.finalize_batch(jsonb) to service_role;
@@ -14,3 +22,48 @@ grant execute on function public.ledger_ready() to service_role;
 -- The row policy narrows this to a user's own tickets.
 grant select on public.confirmed_tickets to authenticated;
 grant select, insert on public.confirmed_tickets to service_role;
+
+-- service_role reads the tables of webhooks and calls, and writes them through functions only.
+grant usage on schema webhook, calls to service_role;
+grant select on public.webhook_endpoints, public.webhook_events, public.webhook_bodies, public.webhook_alarms,
+  public.webhook_handlers, public.payments, public.payment_refunds, public.payment_rules, public.credit_ledger,
+  public.webhook_side_effects, public.call_sites, public.calls to service_role;
+
+grant execute on function webhook.find_endpoint(text) to service_role;
+grant execute on function webhook.list_endpoints() to service_role;
+grant execute on function webhook.add_endpoint(text, text, text[], text, jsonb, text, text) to service_role;
+grant execute on function webhook.change_endpoint(text, jsonb, text, text) to service_role;
+grant execute on function webhook.record_events(
+  uuid[], text[], text[], timestamptz[], text[], text[], uuid[], text[], text[], text[], text[]
+) to service_role;
+grant execute on function webhook.take_events(int, text[], uuid) to service_role;
+grant execute on function webhook.process_events(uuid[], uuid[]) to service_role;
+grant execute on function webhook.process_event(uuid) to service_role;
+grant execute on function webhook.begin_event(uuid) to service_role;
+grant execute on function webhook.hold_event(uuid, uuid) to service_role;
+grant execute on function webhook.finish_event(uuid, uuid, text, text) to service_role;
+grant execute on function webhook.extend_leases(uuid[], uuid[]) to service_role;
+grant execute on function webhook.claim_next_event(uuid) to service_role;
+grant execute on function webhook.mark_event_result(uuid, public.webhook_event_status, text) to service_role;
+grant execute on function webhook.list_events(
+  uuid, text, text, text[], timestamptz, timestamptz, uuid, int
+) to service_role;
+grant execute on function webhook.show_event(uuid) to service_role;
+grant execute on function webhook.replay_events(uuid[], text, text, boolean, text) to service_role;
+grant execute on function webhook.skip_events(uuid[], text, text, boolean) to service_role;
+grant execute on function webhook.prune_payloads(int, int, text, text) to service_role;
+grant execute on function webhook.metrics() to service_role;
+grant execute on function webhook.replay_totals() to service_role;
+grant execute on function webhook.balance(text) to service_role;
+grant execute on function webhook.work(int) to service_role;
+grant execute on function webhook.register_handlers(jsonb) to service_role;
+grant execute on function webhook.begin_typescript_event(uuid, text[]) to service_role;
+grant execute on function webhook.wake_workers() to service_role;
+
+grant execute on function calls.find_site(text) to service_role;
+grant execute on function calls.list_sites(text, int) to service_role;
+grant execute on function calls.record_calls(text[], text[], text[], text[], timestamptz[], text[]) to service_role;
+grant execute on function calls.add_site(text, text[], boolean, text[], text, text) to service_role;
+grant execute on function calls.change_site(text, jsonb, text, text) to service_role;
+grant execute on function calls.list_calls(text, text, text, uuid, int) to service_role;
+grant execute on function calls.show_call(uuid) to service_role;

@@ -16,10 +16,13 @@ export const MAX_RETRIES = 20;
 /** Between two flushes of nothing but obstacles: whoever is in the way needs a moment. */
 const RETRY_PAUSE_MS = 50;
 
-export interface CoalescerOptions {
+export interface CoalescerOptions<Request> {
   maxWaiting?: number;
   /** True for an error that one request of the batch may have caused: the batch is then halved until it stands alone. */
   isSpoiled?: (error: unknown) => boolean;
+  /** For requests of very different sizes: a flush carries no more than `maxWeight`, or one request that is heavier. */
+  weigh?: (request: Request) => number;
+  maxWeight?: number;
 }
 
 export type Flush<Request, Answer> = (requests: Request[]) => Promise<(Answer | typeof RETRY)[]>;
@@ -35,15 +38,19 @@ export class Coalescer<Request, Answer> {
   readonly #flush: Flush<Request, Answer>;
   readonly #maxWaiting: number;
   readonly #isSpoiled: (error: unknown) => boolean;
+  readonly #weigh: ((request: Request) => number) | undefined;
+  readonly #maxWeight: number;
   #waiting: Entry<Request, Answer>[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
 
   /** `flush` answers in the order of the requests, one answer each. */
-  constructor(flush: Flush<Request, Answer>, options: CoalescerOptions = {}) {
+  constructor(flush: Flush<Request, Answer>, options: CoalescerOptions<Request> = {}) {
     this.#flush = flush;
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
     this.#isSpoiled = options.isSpoiled ?? (() => false);
+    this.#weigh = options.weigh;
+    this.#maxWeight = options.maxWeight ?? Number.POSITIVE_INFINITY;
   }
 
   submit(request: Request): Promise<Answer> {
@@ -65,11 +72,23 @@ export class Coalescer<Request, Answer> {
     // One microtask, so that what is submitted in the same turn leaves together.
     await undefined;
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, MAX_PER_FLUSH);
+      const batch = this.#waiting.splice(0, this.#nextSize());
       const answered = await this.#send(batch);
       if (answered === 0) await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE_MS));
     }
     this.#running = undefined;
+  }
+
+  /** How many of those who wait leave together. */
+  #nextSize(): number {
+    const most = Math.min(this.#waiting.length, MAX_PER_FLUSH);
+    if (this.#weigh === undefined) return most;
+    let weight = 0;
+    for (let size = 0; size < most; size++) {
+      weight += this.#weigh((this.#waiting[size] as Entry<Request, Answer>).request);
+      if (weight > this.#maxWeight) return Math.max(1, size);
+    }
+    return most;
   }
 
   /** Flushes a batch, by halves where it is spoiled. Returns how many have their answer. */

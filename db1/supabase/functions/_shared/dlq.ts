@@ -2,9 +2,17 @@
 // behind their own authentication. Every answer about ids is one result per id, never a count.
 
 import type { CallFunction } from './bridge/databases.ts';
-import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson } from './door.ts';
+import { type DoorResponse, jsonResponse, readJson } from './door.ts';
 import { DoorError } from './errors.ts';
-import { check, type FromSchema, type Schema, SchemaError } from './schema.ts';
+import {
+  type Authorize,
+  actorOf,
+  checked,
+  type OperatorRequest,
+  type OperatorRoute,
+  readQuery,
+} from './operator.ts';
+import type { Schema } from './schema.ts';
 
 /** A row of public.dlq_list. */
 export interface DeadLetter {
@@ -53,19 +61,7 @@ export interface DlqStore {
 }
 
 export interface DlqPorts extends DlqStore {
-  /** Throws a DoorError where the caller may not do this; else the name for the audit log of a caller who gives none. */
-  authorize(request: DoorRequest): string | Promise<string>;
-}
-
-/** A request whose adapter also hands on the raw query, without its question mark. */
-export interface DlqRequest extends DoorRequest {
-  readonly query?: string;
-}
-
-/** A route whose bodies may be larger than those of the public doors: the adapter reads at most this much. */
-export interface DlqRoute extends Route {
-  readonly maxBodyBytes: number;
-  handle(request: DlqRequest, parameter: string): Promise<DoorResponse>;
+  authorize: Authorize;
 }
 
 export const DLQ_MAX_BODY_BYTES = 64 * 1024;
@@ -138,8 +134,8 @@ export class DlqDoor {
   }
 
   /** The order matters: "replay" and "discard" are no message ids. */
-  routes(prefix: string): DlqRoute[] {
-    const route = (method: string, path: string, handle: DlqRoute['handle']): DlqRoute => ({
+  routes(prefix: string): OperatorRoute[] {
+    const route = (method: string, path: string, handle: OperatorRoute['handle']): OperatorRoute => ({
       method,
       path,
       maxBodyBytes: DLQ_MAX_BODY_BYTES,
@@ -157,12 +153,14 @@ export class DlqDoor {
     ];
   }
 
-  async #list(request: DlqRequest): Promise<DoorResponse> {
+  async #list(request: OperatorRequest): Promise<DoorResponse> {
     await this.#ports.authorize(request);
-    return jsonResponse(200, { messages: await this.#ports.list(filterOf(request.query ?? '')) });
+    return jsonResponse(200, {
+      messages: await this.#ports.list(readQuery(request.query ?? '', DLQ_QUERY, NUMBERS)),
+    });
   }
 
-  async #show(request: DlqRequest, id: string): Promise<DoorResponse> {
+  async #show(request: OperatorRequest, id: string): Promise<DoorResponse> {
     await this.#ports.authorize(request);
     const msgId = checked(MSG_ID, number(id), 'msg_id');
     const [letter] = await this.#ports.list({ msg_ids: [msgId], limit: 1 });
@@ -170,7 +168,7 @@ export class DlqDoor {
     return jsonResponse(200, letter);
   }
 
-  async #act(request: DlqRequest, action: DlqStore['replay']): Promise<DoorResponse> {
+  async #act(request: OperatorRequest, action: DlqStore['replay']): Promise<DoorResponse> {
     const caller = await this.#ports.authorize(request);
     const actor = actorOf(request) ?? caller;
     const body = readJson(request, DLQ_BODY);
@@ -184,45 +182,9 @@ export class DlqDoor {
   }
 }
 
-const OPERATOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?$/;
-
-/** Who the caller says to be. It is a note for the audit log, not a right: the key has opened the door already. */
-function actorOf(request: DoorRequest): string | undefined {
-  const name = request.headers['x-operator'];
-  if (name === undefined) return undefined;
-  if (typeof name === 'string' && OPERATOR.test(name)) return name;
-  throw new DoorError('invalid_input', 'X-Operator must be 1 to 200 printable ASCII characters.');
-}
-
 const NUMBERS: ReadonlySet<string> = new Set(['older_than_sec', 'after', 'limit']);
 
 /** Digits as the number they spell; anything else stays text, which the schema refuses. */
 function number(text: string): number | string {
   return /^[0-9]{1,16}$/.test(text) ? Number(text) : text;
-}
-
-function filterOf(query: string): DlqFilter {
-  // Without a prototype, so that __proto__ is one more unknown name.
-  const values: Record<string, string | number> = Object.create(null);
-  for (const [name, value] of new URLSearchParams(query)) {
-    if (Object.hasOwn(values, name)) throw new DoorError('invalid_input', 'A filter is given twice.');
-    // Postgres has no NUL in text.
-    if (value.includes('\0')) throw new DoorError('invalid_input', 'A filter holds a NUL character.');
-    // A filter left empty, as in "?pool_id=&limit=10", does not filter.
-    if (value !== '') values[name] = NUMBERS.has(name) ? number(value) : value;
-  }
-  return checked(DLQ_QUERY, values, 'the query');
-}
-
-function checked<S extends Schema>(
-  schema: S,
-  value: Parameters<typeof check>[1],
-  name: string,
-): FromSchema<S> {
-  try {
-    return check(schema, value, name);
-  } catch (error) {
-    if (error instanceof SchemaError) throw new DoorError('invalid_input', error.message);
-    throw error;
-  }
 }

@@ -97,6 +97,39 @@ const KINDS = [
   kind('ticket_conflict', 409, 'The slot has a ticket of another claim.', 'An operator has to look at it.', {
     sqlstate: 'SL020',
   }),
+  kind(
+    'permanent_failure',
+    422,
+    'The event cannot take effect.',
+    'Its error says why; retrying will not help.',
+    {
+      sqlstate: 'SL030',
+    },
+  ),
+  kind('unknown_endpoint', 404, 'There is no such webhook endpoint.', 'Check the last part of the path.', {
+    sqlstate: 'SL031',
+  }),
+  kind('endpoint_exists', 409, 'An endpoint of this name exists.', 'Change it, or choose another name.', {
+    sqlstate: 'SL032',
+  }),
+  kind('lost_lease', 409, 'Somebody else works on this event now.', 'What you did with it does not count.', {
+    sqlstate: 'SL033',
+  }),
+  kind('bad_signature', 401, 'The signature was refused.', 'Compare the secret on both sides.'),
+  kind('handshake_refused', 403, 'The handshake was refused.', 'Compare the verify token on both sides.'),
+  kind(
+    'processing_failed',
+    500,
+    'The event is recorded, but could not take effect yet.',
+    'Deliver it again after Retry-After seconds.',
+    { retryable: true },
+  ),
+  kind(
+    'event_conflict',
+    409,
+    'This event_id was recorded with another content.',
+    'Use a new event_id for each new event.',
+  ),
   kind('sold_out', 409, 'The pool is sold out.', 'A slot may come back when somebody releases one.'),
   kind('invalid_json', 400, 'The body is not acceptable JSON.', 'Send one UTF-8 JSON object.'),
   kind('bad_request', 400, 'This is not a valid HTTP request.', 'Check the request line and the headers.'),

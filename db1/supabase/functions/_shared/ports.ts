@@ -11,3 +11,12 @@ export interface Log {
 
 /** Milliseconds since the epoch. */
 export type Clock = () => number;
+
+/** What a runtime counts and times. Names and labels are those of docs/metrics.md. */
+export interface Metrics {
+  count(name: string, labels: Readonly<Record<string, string>>): void;
+  observe(name: string, labels: Readonly<Record<string, string>>, seconds: number): void;
+}
+
+/** Where nobody collects. */
+export const NO_METRICS: Metrics = { count: () => undefined, observe: () => undefined };

@@ -2,7 +2,7 @@
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
 
-function need(name: string): string {
+export function need(name: string): string {
   const value = Deno.env.get(name);
   if (!value) throw new Error(`set ${name}; npm start writes it to .sluice/env`);
   return value;

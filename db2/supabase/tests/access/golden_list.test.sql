@@ -1,33 +1,80 @@
 -- The golden list of the ledger: who may do what, in full.
 begin;
-select plan(8);
+select plan(9);
 
 select bag_eq(
   $$ select a.grantee::regrole::text, p.oid::regprocedure::text
      from pg_proc p
+     join pg_namespace n on n.oid = p.pronamespace
      cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
-     where p.pronamespace = 'public'::regnamespace
+     where n.nspname in ('public', 'webhook', 'calls', 'audit')
        and (a.grantee = 0 or a.grantee::regrole::text in ('anon', 'authenticated', 'service_role')) $$,
   $$ values
-    ('service_role', 'finalize_transaction(jsonb)'),
     ('service_role', 'finalize_batch(jsonb)'),
     ('service_role', 'tickets_of(jsonb)'),
+    ('service_role', 'finalize_transaction(jsonb)'),
+    ('service_role', 'ledger_ready()'),
     ('service_role', 'tickets_page(uuid,integer,uuid[])'),
-    ('service_role', 'ledger_ready()') $$,
+    ('service_role', 'webhook.add_endpoint(text,text,text[],text,jsonb,text,text)'),
+    ('service_role', 'webhook.balance(text)'),
+    ('service_role', 'webhook.begin_event(uuid)'),
+    ('service_role', 'webhook.begin_typescript_event(uuid,text[])'),
+    ('service_role', 'webhook.change_endpoint(text,jsonb,text,text)'),
+    ('service_role', 'webhook.claim_next_event(uuid)'),
+    ('service_role', 'webhook.extend_leases(uuid[],uuid[])'),
+    ('service_role', 'webhook.find_endpoint(text)'),
+    ('service_role', 'webhook.finish_event(uuid,uuid,text,text)'),
+    ('service_role', 'webhook.hold_event(uuid,uuid)'),
+    ('service_role', 'webhook.list_endpoints()'),
+    ('service_role', 'webhook.list_events(uuid,text,text,text[],timestamp with time zone,timestamp with time zone,uuid,integer)'),
+    ('service_role', 'webhook.mark_event_result(uuid,webhook_event_status,text)'),
+    ('service_role', 'webhook.metrics()'),
+    ('service_role', 'webhook.process_event(uuid)'),
+    ('service_role', 'webhook.process_events(uuid[],uuid[])'),
+    ('service_role', 'webhook.prune_payloads(integer,integer,text,text)'),
+    ('service_role', 'webhook.record_events(uuid[],text[],text[],timestamp with time zone[],text[],text[],uuid[],text[],text[],text[],text[])'),
+    ('service_role', 'webhook.register_handlers(jsonb)'),
+    ('service_role', 'webhook.replay_events(uuid[],text,text,boolean,text)'),
+    ('service_role', 'webhook.replay_totals()'),
+    ('service_role', 'webhook.show_event(uuid)'),
+    ('service_role', 'webhook.skip_events(uuid[],text,text,boolean)'),
+    ('service_role', 'webhook.take_events(integer,text[],uuid)'),
+    ('service_role', 'webhook.wake_workers()'),
+    ('service_role', 'webhook.work(integer)'),
+    ('service_role', 'calls.add_site(text,text[],boolean,text[],text,text)'),
+    ('service_role', 'calls.change_site(text,jsonb,text,text)'),
+    ('service_role', 'calls.find_site(text)'),
+    ('service_role', 'calls.list_calls(text,text,text,uuid,integer)'),
+    ('service_role', 'calls.list_sites(text,integer)'),
+    ('service_role', 'calls.record_calls(text[],text[],text[],text[],timestamp with time zone[],text[])'),
+    ('service_role', 'calls.show_call(uuid)') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
 select bag_eq(
   $$ select a.grantee::regrole::text, c.relname::text, a.privilege_type
      from pg_class c
+     join pg_namespace n on n.oid = c.relnamespace
      cross join lateral aclexplode(coalesce(
        c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner)
      )) a
-     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+     where n.nspname in ('public', 'webhook', 'calls', 'audit') and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
        and (a.grantee = 0 or a.grantee::regrole::text in ('anon', 'authenticated', 'service_role')) $$,
   $$ values
     ('authenticated', 'confirmed_tickets', 'SELECT'),
     ('service_role', 'confirmed_tickets', 'SELECT'),
-    ('service_role', 'confirmed_tickets', 'INSERT') $$,
+    ('service_role', 'confirmed_tickets', 'INSERT'),
+    ('service_role', 'webhook_endpoints', 'SELECT'),
+    ('service_role', 'webhook_events', 'SELECT'),
+    ('service_role', 'webhook_bodies', 'SELECT'),
+    ('service_role', 'webhook_alarms', 'SELECT'),
+    ('service_role', 'webhook_handlers', 'SELECT'),
+    ('service_role', 'webhook_side_effects', 'SELECT'),
+    ('service_role', 'payments', 'SELECT'),
+    ('service_role', 'payment_refunds', 'SELECT'),
+    ('service_role', 'payment_rules', 'SELECT'),
+    ('service_role', 'credit_ledger', 'SELECT'),
+    ('service_role', 'call_sites', 'SELECT'),
+    ('service_role', 'calls', 'SELECT') $$,
   'these rights to tables, views and sequences are granted, and no others; PUBLIC has none'
 );
 select is_empty(
@@ -47,18 +94,31 @@ select bag_eq(
   'one policy opens one table, to signed-in users, for reading'
 );
 select is_empty(
-  $$ select p.oid::regprocedure from pg_proc p where p.pronamespace = 'public'::regnamespace
+  $$ select p.oid::regprocedure from pg_proc p
+     where p.pronamespace in ('public'::regnamespace, 'webhook'::regnamespace, 'calls'::regnamespace)
        and not exists (select from unnest(p.proconfig) c where c = 'search_path=""') $$,
   'every function has an empty search path of its own'
 );
 select is_empty(
-  $$ select p.oid::regprocedure from pg_proc p where p.pronamespace = 'public'::regnamespace and p.prosecdef $$,
-  'no function runs with the rights of its owner'
+  $$ select p.oid::regprocedure from pg_proc p
+     where p.prosecdef and (p.pronamespace = 'public'::regnamespace
+       or p.pronamespace in ('webhook'::regnamespace, 'calls'::regnamespace)
+         and not has_function_privilege('service_role', p.oid, 'execute')) $$,
+  'only what service_role may call runs with the rights of its owner, and nothing in public'
+);
+select bag_eq(
+  $$ select n.nspname::text, r.role
+     from unnest(array['anon', 'authenticated', 'service_role']) r (role)
+     join pg_namespace n on n.nspname in ('webhook', 'calls', 'audit')
+     where has_schema_privilege(r.role, n.oid, 'usage') $$,
+  $$ values ('webhook', 'service_role'), ('calls', 'service_role') $$,
+  'only service_role reaches webhooks and calls, and nobody the audit log'
 );
 select is_empty(
   $$ select r.role from unnest(array['anon', 'authenticated', 'service_role']) r (role)
-     where has_schema_privilege(r.role, 'public', 'create') $$,
-  'no role of the API may create anything in public'
+     cross join unnest(array['public', 'webhook', 'calls', 'audit']) s (schema)
+     where has_schema_privilege(r.role, s.schema, 'create') $$,
+  'no role of the API may create anything'
 );
 
 select * from finish();

@@ -1,0 +1,86 @@
+// Deliveries signed ahead of time and sent by wrk: the two cores are for the server and the database.
+
+import { createHmac, randomBytes } from 'node:crypto';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { StackError } from '../../src/stack/failure.ts';
+import { sampleOf } from '../../src/webhook/samples.ts';
+import { run } from '../process.ts';
+import type { WrkResult } from '../wrk.ts';
+import { SECRET } from './world.ts';
+
+export type Load = { wrk: string; url: string; connections: number; seconds: number; deliveries: number };
+
+const SCRIPT = fileURLToPath(new URL('./signed.lua', import.meta.url));
+const GRACE_SEC = 30;
+/** One thread sends more than the server can answer, and leaves it the other core. */
+const THREADS = 1;
+const MS_PER_SEC = 1_000;
+const WRITE_AT_ONCE = 2_000;
+
+export async function sendSigned(load: Load): Promise<WrkResult> {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
+  try {
+    const file = join(dir, 'requests');
+    const size = writeRequests(file, load.deliveries);
+    const time = ['-d', `${load.seconds}s`, '--timeout', `${GRACE_SEC}s`];
+    const { code, stdout, stderr } = await run(
+      load.wrk,
+      [
+        ...['-t', String(THREADS), '-c', String(load.connections), ...time],
+        ...['--latency', '-s', SCRIPT, load.url, '--', file, String(size)],
+      ],
+      { maxSec: load.seconds + GRACE_SEC },
+    );
+    const result = /^RESULT (.*)$/m.exec(stdout)?.[1];
+    if (code !== 0 || result === undefined)
+      throw new StackError(`wrk ended with ${code} and no result`, `it said: ${stdout}${stderr}`);
+    return JSON.parse(result);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+/** Returns the length of a request: they all have the same. */
+function writeRequests(path: string, deliveries: number): number {
+  const prefix = randomBytes(4).toString('hex');
+  const atSec = Math.floor(Date.now() / MS_PER_SEC);
+  const file = openSync(path, 'w');
+  let size = 0;
+  try {
+    for (let from = 0; from < deliveries; from += WRITE_AT_ONCE) {
+      const count = Math.min(WRITE_AT_ONCE, deliveries - from);
+      const requests = Array.from({ length: count }, (_, at) => requestOf(prefix, from + at, atSec));
+      size = requests[0]?.length ?? 0;
+      if (requests.some(({ length }) => length !== size)) throw new Error('requests of different lengths');
+      writeSync(file, requests.join(''));
+    }
+  } finally {
+    closeSync(file);
+  }
+  return size;
+}
+
+function requestOf(prefix: string, number: number, atSec: number): string {
+  const id = `${prefix}_${String(number).padStart(9, '0')}`;
+  const order = {
+    type: 'payment_intent.succeeded',
+    eventId: `evt_${id}`,
+    user: `user_${id}`,
+    amount: 2500,
+    atSec,
+  };
+  const body = sampleOf('stripe', order)?.body ?? '';
+  const signature = createHmac('sha256', SECRET).update(`${atSec}.${body}`).digest('hex');
+  return [
+    'POST /webhooks/bench HTTP/1.1',
+    'Host: 127.0.0.1',
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    `Stripe-Signature: t=${atSec},v1=${signature}`,
+    '',
+    body,
+  ].join('\r\n');
+}

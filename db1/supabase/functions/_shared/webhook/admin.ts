@@ -1,0 +1,175 @@
+// The operators' door to webhooks: endpoints, and the events that are stored. Behind the runtime's own authentication.
+
+import { type DoorResponse, jsonResponse, readJson } from '../door.ts';
+import { DoorError } from '../errors.ts';
+import {
+  type Authorize,
+  actorOf,
+  checked,
+  type OperatorRequest,
+  type OperatorRoute,
+  readQuery,
+} from '../operator.ts';
+import type { FromSchema, Schema } from '../schema.ts';
+import { ADD_BODY, CHANGE_BODY, completeEndpoint, completeSettings, REASON } from './endpoint_settings.ts';
+import type { EventFilter, OperatorStore, Signed } from './operators.ts';
+import type { EventStatus } from './ports.ts';
+
+export interface WebhookAdminPorts {
+  readonly store: OperatorStore;
+  readonly authorize: Authorize;
+}
+
+const MAX_BODY_BYTES = 64 * 1024;
+/** One action is one transaction that holds the lock of each event: bounded, so that it stays short. */
+export const MAX_EVENT_IDS = 1_000;
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+
+export const UUID = {
+  type: 'string',
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+} as const satisfies Schema;
+/** A day (UTC), or a moment with its zone. */
+export const MOMENT = {
+  type: 'string',
+  pattern:
+    '^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2}))?$',
+} as const satisfies Schema;
+
+const ACTION = {
+  ids: { type: 'array', items: UUID, minItems: 1, maxItems: MAX_EVENT_IDS },
+  reason: REASON,
+  dry_run: { type: 'boolean', description: 'Says what would be done and changes nothing.' },
+} as const;
+
+const SKIP_BODY = {
+  type: 'object',
+  properties: ACTION,
+  required: ['ids'],
+  additionalProperties: false,
+} as const satisfies Schema;
+
+const REPLAY_BODY = {
+  ...SKIP_BODY,
+  properties: { ...ACTION, idempotency_key: { type: 'string', minLength: 1, maxLength: 200 } },
+} as const satisfies Schema;
+
+const EVENTS_QUERY = {
+  type: 'object',
+  properties: {
+    webhook_id: UUID,
+    event_id: { type: 'string', maxLength: 500 },
+    provider: { type: 'string', maxLength: 63 },
+    status: { type: 'string', pattern: '^(pending|processing|success|skipped|failed|dead_letter)$' },
+    since: MOMENT,
+    until: MOMENT,
+    after: UUID,
+    limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
+  },
+  additionalProperties: false,
+} as const satisfies Schema;
+const NUMBERS: ReadonlySet<string> = new Set(['limit']);
+
+export class WebhookAdminDoor {
+  readonly #ports: WebhookAdminPorts;
+
+  constructor(ports: WebhookAdminPorts) {
+    this.#ports = ports;
+  }
+
+  /** The order matters: "replay" and "skip" are no ids. */
+  routes(prefix: string): OperatorRoute[] {
+    const route = (method: string, path: string, handle: OperatorRoute['handle']): OperatorRoute => ({
+      method,
+      path: `${prefix}${path}`,
+      maxBodyBytes: MAX_BODY_BYTES,
+      handle,
+    });
+    return [
+      route('GET', '/endpoints', (request) => this.#listEndpoints(request)),
+      route('POST', '/endpoints', (request) => this.#addEndpoint(request)),
+      route('POST', '/endpoints/change', (request) => this.#changeEndpoint(request)),
+      route('GET', '/events', (request) => this.#listEvents(request)),
+      route('POST', '/events/replay', (request) => this.#replay(request)),
+      route('POST', '/events/skip', (request) => this.#skip(request)),
+      route('GET', '/events/:id', (request, id) => this.#showEvent(request, id)),
+    ];
+  }
+
+  async #listEndpoints(request: OperatorRequest): Promise<DoorResponse> {
+    await this.#ports.authorize(request);
+    return jsonResponse(200, { endpoints: await this.#ports.store.listEndpoints() });
+  }
+
+  async #addEndpoint(request: OperatorRequest): Promise<DoorResponse> {
+    const actor = await this.#actor(request);
+    const { reason = null, ...endpoint } = readJson(request, ADD_BODY);
+    const added = await this.#ports.store.addEndpoint(completeEndpoint(endpoint), { actor, reason });
+    return jsonResponse(201, added);
+  }
+
+  async #changeEndpoint(request: OperatorRequest): Promise<DoorResponse> {
+    const actor = await this.#actor(request);
+    const { name, changes, reason = null } = readJson(request, CHANGE_BODY);
+    const by: Signed = { actor, reason };
+    return jsonResponse(200, await this.#ports.store.changeEndpoint(name, completeSettings(changes), by));
+  }
+
+  async #listEvents(request: OperatorRequest): Promise<DoorResponse> {
+    await this.#ports.authorize(request);
+    const filter = filterOf(readQuery(request.query ?? '', EVENTS_QUERY, NUMBERS));
+    return jsonResponse(200, { events: await this.#ports.store.listEvents(filter) });
+  }
+
+  async #showEvent(request: OperatorRequest, id: string): Promise<DoorResponse> {
+    await this.#ports.authorize(request);
+    const event = await this.#ports.store.showEvent(checked(UUID, id, 'id'));
+    if (event === undefined) throw new DoorError('not_found', 'There is no event with this id.');
+    return jsonResponse(200, event);
+  }
+
+  async #replay(request: OperatorRequest): Promise<DoorResponse> {
+    const actor = await this.#actor(request);
+    const { ids, reason = null, dry_run = false, idempotency_key = null } = readJson(request, REPLAY_BODY);
+    // Two events with one key would be one and the same to whoever is called with it.
+    if (idempotency_key !== null && new Set(ids).size > 1)
+      throw new DoorError('invalid_input', 'An idempotency_key is for one event.');
+    const action = { ids, actor, reason, dryRun: dry_run, idempotencyKey: idempotency_key };
+    return jsonResponse(200, { results: await this.#ports.store.replay(action) });
+  }
+
+  async #skip(request: OperatorRequest): Promise<DoorResponse> {
+    const actor = await this.#actor(request);
+    const { ids, reason = null, dry_run = false } = readJson(request, SKIP_BODY);
+    return jsonResponse(200, {
+      results: await this.#ports.store.skip({ ids, actor, reason, dryRun: dry_run }),
+    });
+  }
+
+  async #actor(request: OperatorRequest): Promise<string> {
+    const caller = await this.#ports.authorize(request);
+    return actorOf(request) ?? caller;
+  }
+}
+
+function filterOf(query: FromSchema<typeof EVENTS_QUERY>): EventFilter {
+  const { status, since, until, limit = DEFAULT_LIMIT, ...rest } = query;
+  return {
+    ...rest,
+    limit,
+    ...(status !== undefined && { statuses: [status as EventStatus] }),
+    ...(since !== undefined && { since: momentOf('since', since) }),
+    ...(until !== undefined && { until: momentOf('until', until) }),
+  };
+}
+
+/** The moment in one spelling; the pattern lets a 30th of February through, and this does not. */
+export function momentOf(name: string, text: string): string {
+  const moment = new Date(text);
+  const isReal =
+    !Number.isNaN(moment.getTime()) &&
+    new Date(`${text.slice(0, 10)}Z`).toISOString().startsWith(text.slice(0, 10));
+  if (!isReal) throw new DoorError('invalid_input', `${name} is no date that exists.`);
+  return moment.toISOString();
+}

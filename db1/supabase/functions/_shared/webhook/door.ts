@@ -1,0 +1,265 @@
+// The webhook door: POST /webhooks/:endpoint, and the handshake that Meta asks for with GET. The signature over the raw
+// bytes comes first, then the JSON, then the record; 2xx is said only after the commit.
+
+import { type DoorRequest, type DoorResponse, jsonResponse, type Route, refusalOf } from '../door.ts';
+import { DoorError } from '../errors.ts';
+import { JsonError } from '../json.ts';
+import type { Clock, Log, Metrics } from '../ports.ts';
+import { toHex } from './bytes.ts';
+import { EndpointCache } from './endpoints.ts';
+import type { HmacPort } from './hmac.ts';
+import { Inline, type InlinePorts } from './inline.ts';
+import { countDeadLetter } from './outcome.ts';
+import type { Endpoint, Recorded, SecretSource, WebhookStore } from './ports.ts';
+import type { Provider, ReadEvent, Refusal, SignedRequest, VerifyContext } from './provider.ts';
+import { handshake, providerNamed } from './providers.ts';
+import { Recorder } from './record.ts';
+
+export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
+  readonly store: Pick<WebhookStore, 'findEndpoint' | 'record' | 'processEvent'>;
+  readonly hmac: HmacPort;
+  readonly secretOf: SecretSource;
+  /** Told after new events of a queued endpoint have been committed. */
+  readonly wake: () => void;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: Clock;
+}
+
+/** The adapters of both runtimes pass the query along with the request. */
+type WebhookRequest = DoorRequest & { readonly query?: string };
+
+/** No endpoint takes more, whatever its own limit says. */
+export const MAX_WEBHOOK_BYTES = 1024 * 1024;
+
+const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
+const FORM_TYPE = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
+
+const HINTS: Readonly<Record<Refusal, string>> = {
+  missing_signature: 'missing_signature: the signature header is not there.',
+  malformed_signature: 'malformed_signature: the signature header is not in its canonical form.',
+  bad_signature: 'bad_signature: no configured secret gives this signature for these bytes.',
+  stale: 'stale: the signed time is too far from now.',
+  no_secret: 'no_secret: the endpoint has no secret to compare with.',
+  body_hash_mismatch: 'body_hash_mismatch: the body is not the one that was signed.',
+};
+
+interface EventAnswer {
+  readonly event_id: string;
+  readonly status: string;
+}
+
+/** Of several events in one delivery, the first of these that occurs is what the delivery is called. */
+const LOUDEST_FIRST = [
+  'recorded',
+  'processed',
+  'skipped',
+  'dead_letter',
+  'quarantined',
+  'body_differs',
+  'duplicate',
+];
+
+export class WebhookDoor {
+  readonly #ports: WebhookPorts;
+  readonly #endpoints: EndpointCache;
+  readonly #recorder: Recorder;
+  readonly #inline: Inline;
+
+  constructor(ports: WebhookPorts) {
+    this.#ports = ports;
+    this.#endpoints = new EndpointCache((name) => ports.store.findEndpoint(name), ports.now);
+    this.#recorder = new Recorder((deliveries) => ports.store.record(deliveries));
+    this.#inline = new Inline(ports);
+  }
+
+  routes(): (Route & { maxBodyBytes: number })[] {
+    const route = (method: string, handle: Route['handle']) => ({
+      method,
+      path: '/webhooks/:endpoint',
+      maxBodyBytes: MAX_WEBHOOK_BYTES,
+      handle,
+    });
+    return [
+      route('POST', (request, name) => this.#deliver(request, name)),
+      route('GET', (request, name) => this.#shakeHands(request, name)),
+    ];
+  }
+
+  /** For shutdown: everything that was accepted gets its answer, nothing new is taken. */
+  drain(): Promise<void> {
+    return this.#recorder.drain();
+  }
+
+  async #deliver(request: WebhookRequest, name: string): Promise<DoorResponse> {
+    const endpoint = await this.#find(name);
+    const provider = this.#providerOf(endpoint);
+    checkBody(request, endpoint, provider);
+    const signed: SignedRequest = { ...request, url: urlOf(request, endpoint) };
+    const context: VerifyContext = {
+      port: this.#ports.hmac,
+      nowSec: Math.floor(this.#ports.now() / 1000),
+      ...(endpoint.scheme !== null && { scheme: endpoint.scheme }),
+    };
+    const signature = await this.#verify(signed, endpoint, provider, context);
+    const challenge = provider.challenge?.(signed);
+    if (challenge !== undefined) return textResponse(challenge);
+    const { events, invalid } = await readEvents(signed, provider, context);
+    if (events.length === 0) return jsonResponse(200, { status: 'skipped', events: [] });
+    const recorded = await this.#recorder.record({
+      webhookId: endpoint.webhook_id,
+      events,
+      body: request.body,
+      signature,
+    });
+    this.#tellRecorded(endpoint, events, recorded);
+    if (invalid !== undefined) throw invalid;
+    return this.#answer(endpoint, events, recorded);
+  }
+
+  async #find(name: string): Promise<Endpoint> {
+    const endpoint = await this.#endpoints.get(name);
+    if (endpoint === undefined || !endpoint.is_active) throw new DoorError('unknown_endpoint');
+    return endpoint;
+  }
+
+  #providerOf(endpoint: Endpoint): Provider {
+    const provider = providerNamed(endpoint.provider);
+    if (provider !== undefined) return provider;
+    // Without a verifier nothing can be let in.
+    this.#ports.log.error('the endpoint names an unknown provider', {
+      webhook_id: endpoint.webhook_id,
+      provider: endpoint.provider,
+    });
+    throw new DoorError('bad_signature', HINTS.no_secret);
+  }
+
+  /** The signature that matched. Throws 401 for everything else. */
+  async #verify(
+    signed: SignedRequest,
+    endpoint: Endpoint,
+    provider: Provider,
+    context: VerifyContext,
+  ): Promise<string> {
+    const { log, secretOf } = this.#ports;
+    const where = { webhook_id: endpoint.webhook_id, endpoint: endpoint.name };
+    const secrets = endpoint.secret_names.flatMap((secretName) => secretOf(secretName) || []);
+    if (secrets.length < endpoint.secret_names.length)
+      log.error('a secret of the endpoint is not set', { ...where, wanted: endpoint.secret_names.join() });
+    if (secrets.length === 0) throw new DoorError('bad_signature', HINTS.no_secret);
+    const verification = await provider.verify(signed, secrets, context);
+    if (verification.ok) return verification.signature;
+    log.info('signature refused', { ...where, reason: verification.reason, detail: verification.detail });
+    throw new DoorError('bad_signature', HINTS[verification.reason]);
+  }
+
+  #tellRecorded(endpoint: Endpoint, events: readonly ReadEvent[], recorded: readonly Recorded[]): void {
+    const { log, metrics } = this.#ports;
+    let isNew = false;
+    for (const [index, { outcome }] of recorded.entries()) {
+      isNew ||= outcome === 'recorded';
+      if (outcome === 'recorded' || outcome === 'duplicate') continue;
+      if (outcome === 'quarantined') countDeadLetter(endpoint, 'quarantine', metrics);
+      log.warn(outcome === 'quarantined' ? 'event quarantined' : 'known event with another body', {
+        event_id: events[index]?.eventId,
+        webhook_id: endpoint.webhook_id,
+        reason: events[index]?.quarantine,
+      });
+    }
+    if (isNew && endpoint.mode === 'queued') this.#ports.wake();
+  }
+
+  async #answer(
+    endpoint: Endpoint,
+    events: readonly ReadEvent[],
+    recorded: readonly Recorded[],
+  ): Promise<DoorResponse> {
+    const answers = await Promise.all(
+      recorded.map(async (row, index): Promise<EventAnswer> => {
+        const event = events[index] as ReadEvent;
+        return { event_id: event.eventId, status: await this.#statusOf(endpoint, event, row) };
+      }),
+    );
+    if (answers.some(({ status }) => status === 'failed')) throw new DoorError('processing_failed');
+    const status = LOUDEST_FIRST.find((name) => answers.some((answer) => answer.status === name));
+    return jsonResponse(200, { status, events: answers });
+  }
+
+  async #statusOf(endpoint: Endpoint, event: ReadEvent, row: Recorded): Promise<string> {
+    const isKnown = row.outcome === 'duplicate';
+    if (endpoint.mode === 'queued' || (row.outcome !== 'recorded' && !isKnown)) return row.outcome;
+    const result = await this.#inline.process(endpoint, event, row);
+    return isKnown && result !== 'failed' ? 'duplicate' : result;
+  }
+
+  async #shakeHands(request: WebhookRequest, name: string): Promise<DoorResponse> {
+    const endpoint = await this.#find(name);
+    if (endpoint.provider !== 'whatsapp')
+      return refusalOf({ refusal: new DoorError('method_not_allowed'), allow: 'POST' }, request.requestId);
+    const { verify_token_name: tokenName } = endpoint;
+    const token = tokenName === null ? undefined : this.#ports.secretOf(tokenName) || undefined;
+    if (token === undefined)
+      this.#ports.log.error('the verify token of the endpoint is not set', {
+        webhook_id: endpoint.webhook_id,
+      });
+    const challenge = handshake(request.query ?? '', token);
+    if (challenge === undefined) throw new DoorError('handshake_refused');
+    return textResponse(challenge);
+  }
+}
+
+function textResponse(body: string): DoorResponse {
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    },
+    body,
+  };
+}
+
+function checkBody({ headers, body }: DoorRequest, endpoint: Endpoint, provider: Provider): void {
+  const type = headers['content-type'];
+  const isTaken =
+    typeof type === 'string' &&
+    (JSON_TYPE.test(type) || (provider.takesForms === true && FORM_TYPE.test(type)));
+  // Never inflated: a small body could become a large one, and the signature is over what was sent.
+  if (!isTaken || headers['content-encoding'] !== undefined) throw new DoorError('unsupported_media_type');
+  if (body.length > endpoint.max_body_bytes) throw new DoorError('too_large');
+}
+
+/** The address as the provider knows it. A proxy in front changes it; the endpoint's public_url then says what it was. */
+function urlOf({ headers, path, query = '' }: WebhookRequest, { public_url: publicUrl }: Endpoint): string {
+  const search = query === '' ? '' : `?${query}`;
+  if (publicUrl !== null) return publicUrl.includes('?') ? publicUrl : publicUrl + search;
+  const protocol = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
+  return `${protocol}://${headers.host ?? ''}${path}${search}`;
+}
+
+interface Read {
+  readonly events: readonly ReadEvent[];
+  /** Set where the body is no JSON at all: it is kept, and refused. */
+  readonly invalid?: DoorError;
+}
+
+async function readEvents(signed: SignedRequest, provider: Provider, context: VerifyContext): Promise<Read> {
+  try {
+    return { events: await provider.read(signed, context) };
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const hash = toHex(await context.port.sha256(signed.body));
+    const event: ReadEvent = {
+      eventId: `invalid:${hash}`,
+      eventType: 'unknown',
+      occurredAt: null,
+      payload: null,
+      hash,
+      dedupeHash: null,
+      quarantine: error.reason,
+    };
+    const invalid = new DoorError('invalid_json', `The body was kept and refused: ${error.message}.`);
+    return { events: [event], invalid };
+  }
+}

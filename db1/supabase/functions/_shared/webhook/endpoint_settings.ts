@@ -1,0 +1,81 @@
+// What an endpoint can be told, checked the same way at the admin door and on the command line. The table's own
+// constraints check again; here the mistake gets a sentence.
+
+import { DoorError } from '../errors.ts';
+import { type FromSchema, type Schema, SchemaError } from '../schema.ts';
+import { providerNamed } from './providers.ts';
+import { readScheme, SCHEME_SCHEMA } from './scheme.ts';
+
+const NAME = { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' } as const satisfies Schema;
+const SECRET_NAME = {
+  type: 'string',
+  pattern: '^[A-Z][A-Z0-9_]{0,99}$',
+  description: 'the name of an environment variable or Vault secret, never its value',
+} as const satisfies Schema;
+
+export const REASON = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 500,
+  description: 'Why, for the audit log.',
+} as const satisfies Schema;
+
+const SETTINGS = {
+  mode: { type: 'string', pattern: '^(inline|queued)$' },
+  secret_names: { type: 'array', items: SECRET_NAME, minItems: 1, maxItems: 5 },
+  verify_token_name: { ...SECRET_NAME, type: ['string', 'null'] },
+  public_url: { type: ['string', 'null'], maxLength: 2000, pattern: '^https?://' },
+  scheme: { ...SCHEME_SCHEMA, type: ['object', 'null'] },
+  max_attempts: { type: 'integer', minimum: 1, maximum: 100 },
+  backoff_cap_sec: { type: 'integer', minimum: 1, maximum: 86_400 },
+  lease_sec: { type: 'integer', minimum: 1, maximum: 3_600 },
+  max_body_bytes: { type: 'integer', minimum: 1, maximum: 1_048_576 },
+  keep_payload_days: { type: ['integer', 'null'], minimum: 1, maximum: 36_500 },
+  is_active: { type: 'boolean' },
+} as const;
+
+export const NEW_ENDPOINT = {
+  type: 'object',
+  properties: { name: NAME, provider: NAME, ...SETTINGS },
+  required: ['name', 'provider', 'secret_names'],
+  additionalProperties: false,
+} as const satisfies Schema;
+
+export const ENDPOINT_SETTINGS = {
+  type: 'object',
+  properties: SETTINGS,
+  additionalProperties: false,
+} as const satisfies Schema;
+
+export const ADD_BODY = {
+  ...NEW_ENDPOINT,
+  properties: { ...NEW_ENDPOINT.properties, reason: REASON },
+} as const satisfies Schema;
+
+export const CHANGE_BODY = {
+  type: 'object',
+  properties: { name: NAME, changes: ENDPOINT_SETTINGS, reason: REASON },
+  required: ['name', 'changes'],
+  additionalProperties: false,
+} as const satisfies Schema;
+
+export type NewEndpoint = FromSchema<typeof NEW_ENDPOINT>;
+export type EndpointSettings = FromSchema<typeof ENDPOINT_SETTINGS>;
+
+/** What a schema cannot say: a provider that can be verified, and a scheme with its defaults that signs the body. */
+export function completeEndpoint(endpoint: NewEndpoint): NewEndpoint {
+  if (providerNamed(endpoint.provider) === undefined)
+    throw new DoorError('invalid_input', `There is no provider ${endpoint.provider}.`);
+  return { ...endpoint, ...completeSettings(endpoint) };
+}
+
+export function completeSettings(settings: EndpointSettings): EndpointSettings {
+  const { scheme } = settings;
+  if (scheme === undefined || scheme === null) return settings;
+  try {
+    return { ...settings, scheme: { ...readScheme(scheme) } };
+  } catch (error) {
+    if (error instanceof SchemaError) throw new DoorError('invalid_input', error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,46 @@
+// A handler in TypeScript: what its writer sees. docs/extend_webhooks.md shows one.
+
+export interface HandledEvent {
+  readonly id: string;
+  readonly webhookId: string;
+  readonly provider: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly occurredAt: string | null;
+  /** Which attempt this is, counted from 1. */
+  readonly attempts: number;
+  // biome-ignore lint/suspicious/noExplicitAny: as the provider made it; a handler checks what it needs.
+  readonly payload: any;
+  /** The same at every attempt: pass it on with calls to others, so that they can tell a retry. */
+  readonly idempotencyKey: string;
+}
+
+/** The transaction in which the effect and the mark on the event commit together. */
+export interface Transaction {
+  /** Calls `schema.function` by named arguments; returns its rows. */
+  call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]>;
+  query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+export interface Handler<Called = unknown> {
+  /** How the database knows it. Lower case, digits, `_` and `-`. */
+  readonly name: string;
+  readonly provider: string;
+  /** Exact types, or prefixes that end in `*`. */
+  readonly types: readonly string[];
+  /** Only events of this endpoint. */
+  readonly webhookId?: string;
+  /**
+   * Calls to the outside, before the transaction. May run again for the same event (with the same idempotencyKey), and
+   * may run although `apply` then does not.
+   */
+  call?(event: HandledEvent, signal: AbortSignal): Promise<Called>;
+  /** The effect. Nothing, or the reason why there is none: the event is then marked as skipped. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: an async function without a return is the usual handler
+  apply(event: HandledEvent, tx: Transaction, called: Called): Promise<string | void>;
+}
+
+/** Retrying cannot help: the event goes to the dead letters at once. */
+export class PermanentError extends Error {
+  override readonly name = 'PermanentError';
+}

@@ -1,0 +1,70 @@
+// Inline mode: an event takes effect while its provider waits for the answer. The row's lock in the database makes sure
+// that it does so once; in this process, deliveries of the same event share one try instead of queueing for that lock.
+
+import type { Clock, Log, Metrics } from '../ports.ts';
+import { tellOutcome } from './outcome.ts';
+import type { Endpoint, Processed, Recorded, WebhookStore } from './ports.ts';
+import type { ReadEvent } from './provider.ts';
+
+export interface InlinePorts {
+  readonly store: Pick<WebhookStore, 'processEvent'>;
+  /** Runs the event's TypeScript handler; undefined where it is not here, or another holds the event. */
+  readonly runTypescript?: (id: string) => Promise<Processed | undefined>;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: Clock;
+}
+
+export type InlineResult = 'processed' | 'skipped' | 'dead_letter' | 'recorded' | 'failed';
+
+const RESULTS: Readonly<Record<string, InlineResult>> = {
+  success: 'processed',
+  skipped: 'skipped',
+  dead_letter: 'dead_letter',
+};
+
+export class Inline {
+  readonly #ports: InlinePorts;
+  readonly #underWay = new Map<string, Promise<InlineResult>>();
+
+  constructor(ports: InlinePorts) {
+    this.#ports = ports;
+  }
+
+  /** What became of a recorded event. One that has ended stays as it is; one that failed before is tried again now. */
+  process(endpoint: Endpoint, event: ReadEvent, { id, status }: Recorded): Promise<InlineResult> {
+    const ended = RESULTS[status];
+    if (ended !== undefined) return Promise.resolve(ended);
+    let running = this.#underWay.get(id);
+    if (running === undefined) {
+      running = this.#try(endpoint, event, id).finally(() => this.#underWay.delete(id));
+      this.#underWay.set(id, running);
+    }
+    return running;
+  }
+
+  async #try(endpoint: Endpoint, event: ReadEvent, id: string): Promise<InlineResult> {
+    const { store, runTypescript, log, metrics, now } = this.#ports;
+    const startedMs = now();
+    const processed = await store.processEvent(id);
+    if (processed.outcome === 'typescript') {
+      const here = await runTypescript?.(id);
+      // Whoever has the handler will come to it; it is recorded, and that is what the answer says.
+      return here === undefined ? 'recorded' : (RESULTS[here.outcome] ?? 'failed');
+    }
+    tellOutcome(
+      {
+        webhookId: endpoint.webhook_id,
+        provider: endpoint.provider,
+        eventId: event.eventId,
+        eventType: event.eventType,
+        result: processed.outcome,
+        error: processed.error,
+        durationMs: now() - startedMs,
+      },
+      log,
+      metrics,
+    );
+    return RESULTS[processed.outcome] ?? 'failed';
+  }
+}

@@ -1,0 +1,171 @@
+// What operators do with endpoints and stored events: which function of schema webhook each action is. The admin door and
+// `sluice webhooks` both go through here. Every answer about ids is one result per id, never a count.
+
+import type { CallFunction } from '../bridge/databases.ts';
+import type { EndpointSettings, NewEndpoint } from './endpoint_settings.ts';
+import type { EventStatus } from './ports.ts';
+
+/** A row of public.webhook_endpoints: names of secrets, never secrets. */
+export interface EndpointRow {
+  readonly webhook_id: string;
+  readonly name: string;
+  readonly provider: string;
+  readonly mode: string;
+  readonly secret_names: readonly string[];
+  readonly max_attempts: number;
+  readonly is_active: boolean;
+  readonly created_at: string;
+}
+
+/** A row of webhook.list_events. */
+export interface EventRow {
+  readonly id: string;
+  readonly webhook_id: string;
+  readonly provider: string;
+  readonly event_id: string;
+  readonly event_type: string;
+  readonly status: EventStatus;
+  readonly attempts: number;
+  readonly error: string | null;
+  readonly received_at: string;
+  readonly next_attempt_at: string | null;
+}
+
+/** All of the row, and what belongs to it. */
+export interface EventDetails extends EventRow {
+  readonly payload: unknown;
+  /** Of the endpoint; null where it is unknown. */
+  readonly name: string | null;
+  /** In base64; null where it was pruned. */
+  readonly raw_body: string | null;
+  /** Deliveries of the same id with another body. */
+  readonly alarms: readonly unknown[];
+}
+
+/** A row of webhook.replay_events and of webhook.skip_events. */
+export interface EventResult {
+  readonly id: string;
+  /** Null where there is no such event. */
+  readonly event_id: string | null;
+  readonly outcome: string;
+}
+
+/** What is left out does not filter. */
+export interface EventFilter {
+  readonly webhook_id?: string;
+  readonly event_id?: string;
+  readonly provider?: string;
+  readonly statuses?: readonly EventStatus[];
+  readonly since?: string;
+  readonly until?: string;
+  /** The last id of the page before. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+export interface EventAction {
+  readonly ids: readonly string[];
+  readonly actor: string;
+  readonly reason: string | null;
+  readonly dryRun: boolean;
+}
+
+export interface ReplayAction extends EventAction {
+  /** For calls to the outside, instead of the event's own key. */
+  readonly idempotencyKey: string | null;
+}
+
+/** Who, and why, for the audit log. */
+export interface Signed {
+  readonly actor: string;
+  readonly reason: string | null;
+}
+
+export interface OperatorStore {
+  listEndpoints(): Promise<EndpointRow[]>;
+  findEndpoint(name: string): Promise<EndpointRow | undefined>;
+  addEndpoint(endpoint: NewEndpoint, by: Signed): Promise<EndpointRow>;
+  changeEndpoint(name: string, changes: EndpointSettings, by: Signed): Promise<EndpointRow>;
+  listEvents(filter: EventFilter): Promise<EventRow[]>;
+  showEvent(id: string): Promise<EventDetails | undefined>;
+  replay(action: ReplayAction): Promise<EventResult[]>;
+  skip(action: EventAction): Promise<EventResult[]>;
+  /** How many events lost their payload; fewer than `limit` when nothing is left to do. */
+  prune(days: number | null, limit: number, actor: string): Promise<number>;
+}
+
+/** `call` takes names of functions in schema webhook. */
+export function createOperatorStore(call: CallFunction): OperatorStore {
+  const findEndpoint = async (name: string) =>
+    (await call<EndpointRow>('find_endpoint', { p_name: name }))[0];
+  return {
+    listEndpoints: () => call<EndpointRow>('list_endpoints', {}),
+    findEndpoint,
+    async addEndpoint({ name, provider, secret_names, mode = 'queued', ...settings }, { actor, reason }) {
+      await call('add_endpoint', {
+        p_name: name,
+        p_provider: provider,
+        p_secret_names: secret_names,
+        p_mode: mode,
+        p_settings: settings,
+        p_actor: actor,
+        p_reason: reason,
+      });
+      return present(await findEndpoint(name));
+    },
+    changeEndpoint: async (name, changes, { actor, reason }) =>
+      present(
+        (
+          await call<EndpointRow>('change_endpoint', {
+            p_name: name,
+            p_changes: changes,
+            p_actor: actor,
+            p_reason: reason,
+          })
+        )[0],
+      ),
+    listEvents: (filter) => call<EventRow>('list_events', filterArgs(filter)),
+    async showEvent(id) {
+      const [row] = await call<{ event: EventDetails }>('show_event', { p_id: id });
+      if (row === undefined) return undefined;
+      const { event, ...more } = row;
+      return { ...event, ...more };
+    },
+    replay: (action) =>
+      call<EventResult>('replay_events', {
+        ...actionArgs(action),
+        p_idempotency_key: action.idempotencyKey,
+      }),
+    skip: (action) => call<EventResult>('skip_events', actionArgs(action)),
+    async prune(days, limit, actor) {
+      const [row] = await call<{ prune_payloads: number }>('prune_payloads', {
+        p_days: days,
+        p_limit: limit,
+        p_actor: actor,
+      });
+      return row?.prune_payloads ?? 0;
+    },
+  };
+}
+
+function present(endpoint: EndpointRow | undefined): EndpointRow {
+  if (endpoint === undefined) throw new Error('the endpoint was written and is not there');
+  return endpoint;
+}
+
+function filterArgs(filter: EventFilter): Record<string, unknown> {
+  return {
+    p_webhook_id: filter.webhook_id ?? null,
+    p_event_id: filter.event_id ?? null,
+    p_provider: filter.provider ?? null,
+    p_statuses: filter.statuses ?? null,
+    p_since: filter.since ?? null,
+    p_until: filter.until ?? null,
+    p_after: filter.after ?? null,
+    p_limit: filter.limit,
+  };
+}
+
+function actionArgs({ ids, actor, reason, dryRun }: EventAction): Record<string, unknown> {
+  return { p_ids: ids, p_actor: actor, p_reason: reason, p_dry_run: dryRun };
+}

@@ -1,0 +1,48 @@
+// What became of an event, told to the log and the metrics in one place.
+
+import type { Log, Metrics } from '../ports.ts';
+
+export interface Outcome {
+  readonly webhookId: string;
+  readonly provider: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  /** Left out where only the database knows. */
+  readonly attempts?: number;
+  /** A status that an event can end a try with, or lost_lease. */
+  readonly result: string;
+  readonly error: string | null;
+  readonly durationMs: number;
+}
+
+/** Few and fixed, because each is a time series: the error's own text stays in the row. */
+type DeadLetterReason = 'handler_error' | 'quarantine';
+
+export function countDeadLetter(
+  labels: { readonly webhook_id: string; readonly provider: string },
+  reason: DeadLetterReason,
+  metrics: Metrics,
+): void {
+  const { webhook_id, provider } = labels;
+  metrics.count('webhook_dead_letter_total', { webhook_id, provider, reason });
+}
+
+export function tellOutcome(outcome: Outcome, log: Log, metrics: Metrics): void {
+  const { webhookId, provider, result, error } = outcome;
+  const labels = { webhook_id: webhookId, provider };
+  metrics.count('webhook_processing_total', { ...labels, result });
+  metrics.observe('webhook_processing_seconds', { provider, result }, outcome.durationMs / 1000);
+  if (result === 'dead_letter') countDeadLetter(labels, 'handler_error', metrics);
+  const isFine = result === 'success' || result === 'skipped';
+  if (isFine && !log.debugEnabled) return;
+  log[isFine ? 'debug' : 'warn']('event processed', {
+    event_id: outcome.eventId,
+    event_type: outcome.eventType,
+    webhook_id: webhookId,
+    provider,
+    attempts: outcome.attempts,
+    duration_ms: Math.round(outcome.durationMs),
+    result,
+    error,
+  });
+}

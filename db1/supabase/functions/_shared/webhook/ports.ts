@@ -1,0 +1,89 @@
+// What the webhook doors and workers need from DB2. Node gives it Postgres, the Edge Function gives it supabase-js.
+
+import type { ReadEvent, Scheme } from './provider.ts';
+
+export type EventStatus = 'pending' | 'processing' | 'success' | 'skipped' | 'failed' | 'dead_letter';
+
+/** What of a row of public.webhook_endpoints matters here. */
+export interface Endpoint {
+  readonly webhook_id: string;
+  readonly name: string;
+  readonly provider: string;
+  readonly mode: 'inline' | 'queued';
+  /** Names of secrets, newest first; never their values. */
+  readonly secret_names: readonly string[];
+  readonly verify_token_name: string | null;
+  /** The address that Twilio signs; null: as requested. */
+  readonly public_url: string | null;
+  readonly scheme: Scheme | null;
+  readonly max_body_bytes: number;
+  readonly is_active: boolean;
+}
+
+/** One verified POST: its events, and the bytes they came in. */
+export interface Delivery {
+  readonly webhookId: string;
+  readonly events: readonly ReadEvent[];
+  readonly body: Uint8Array;
+  readonly signature: string;
+}
+
+/** A row of webhook.record_events. */
+export interface Recorded {
+  /** Which event it answers, counted from 1. */
+  readonly ordinal: number;
+  readonly id: string;
+  readonly outcome: 'recorded' | 'duplicate' | 'body_differs' | 'quarantined';
+  readonly status: EventStatus;
+}
+
+/** A row of webhook.process_event and of webhook.process_events: `status` is null where the lease was lost. */
+export interface Processed {
+  readonly status: EventStatus | null;
+  readonly error: string | null;
+  readonly outcome: string;
+}
+
+/** A row of webhook.take_events. */
+export interface TakenEvent {
+  readonly id: string;
+  readonly lease_token: string;
+  readonly webhook_id: string;
+  readonly provider: string;
+  readonly event_id: string;
+  readonly event_type: string;
+  readonly occurred_at: string | null;
+  readonly attempts: number;
+  readonly takeovers: number;
+  readonly payload: unknown;
+  /** Null where no handler is registered for the type. */
+  readonly handler_kind: 'sql' | 'typescript' | null;
+  readonly handler_name: string | null;
+  readonly idempotency_key: string;
+  readonly max_attempts: number;
+}
+
+export type Lease = Pick<TakenEvent, 'id' | 'lease_token'>;
+
+export interface WebhookStore {
+  findEndpoint(name: string): Promise<Endpoint | undefined>;
+  /** One call for all; the answers of each delivery are in the order of its events. */
+  record(deliveries: readonly Delivery[]): Promise<Recorded[][]>;
+  /** Lets one recorded event take effect now, whoever else tries the same. */
+  processEvent(id: string): Promise<Processed>;
+  take(limit: number, handlerNames: readonly string[]): Promise<TakenEvent[]>;
+  /** Runs SQL handlers; what became of each, by id. */
+  process(events: readonly Lease[]): Promise<Map<string, Processed>>;
+  /** The ids whose lease was still held and now lasts longer. */
+  extend(events: readonly Lease[]): Promise<string[]>;
+  /** Takes a lease on one event of these TypeScript handlers; undefined where it has ended, or another holds it. */
+  begin(id: string, handlerNames: readonly string[]): Promise<TakenEvent | undefined>;
+  /** The status that the event has now, or lost_lease. */
+  finish(event: Lease, outcome: FinishOutcome, error: string | null): Promise<string>;
+}
+
+/** `pending` hands it back: it is due at once and the attempt does not count. */
+export type FinishOutcome = 'success' | 'skipped' | 'failed' | 'dead_letter' | 'pending';
+
+/** The value of a secret by its name; undefined where it is not set. */
+export type SecretSource = (name: string) => string | undefined;

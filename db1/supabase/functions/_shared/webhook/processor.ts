@@ -1,0 +1,160 @@
+// Queued mode: one step takes a batch of due events under leases and lets each take effect. SQL handlers run in sets in
+// the database; TypeScript handlers run here, each in a transaction of its own.
+
+import { toDoorError } from '../errors.ts';
+import type { Clock, Log, Metrics } from '../ports.ts';
+import type { Handler } from './handlers.ts';
+import { tellOutcome } from './outcome.ts';
+import type { Processed, TakenEvent, WebhookStore } from './ports.ts';
+import { handBack, runHandler, type Transact } from './run_handler.ts';
+
+export interface ProcessorPorts {
+  readonly store: WebhookStore;
+  readonly transact: Transact;
+  /** By name. */
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly now: Clock;
+}
+
+export interface ProcessReport {
+  /** Events taken. */
+  readonly total: number;
+  /** Events by what became of them: a status, lost_lease or handed_back. */
+  readonly outcomes: Readonly<Record<string, number>>;
+}
+
+/** TypeScript handlers mostly wait for somebody; this many may wait side by side. */
+const HANDLERS_AT_ONCE = 8;
+/** A third of the shortest lease that makes sense for a handler that calls others: two heartbeats may fail. */
+const HEARTBEAT_MS = 1_000;
+
+type Tell = (event: TakenEvent, processed: Processed) => void;
+
+export class Processor {
+  readonly #ports: ProcessorPorts;
+  readonly #batchSize: number;
+
+  constructor(ports: ProcessorPorts, batchSize: number) {
+    this.#ports = ports;
+    this.#batchSize = batchSize;
+  }
+
+  /** Aborting the signal makes a step finish what it has begun and hand back the rest. */
+  async step(signal: AbortSignal): Promise<ProcessReport> {
+    const { store, handlers, now } = this.#ports;
+    const taken = await store.take(this.#batchSize, [...handlers.keys()]);
+    const outcomes: Record<string, number> = {};
+    if (taken.length === 0) return { total: 0, outcomes };
+    const startedMs = now();
+    const tell: Tell = (event, processed) => {
+      outcomes[processed.outcome] = (outcomes[processed.outcome] ?? 0) + 1;
+      this.#tell(event, processed, startedMs);
+    };
+    const inSql = taken.filter((event) => event.handler_kind !== 'typescript');
+    const here = taken.filter((event) => event.handler_kind === 'typescript');
+    const heartbeat = here.length === 0 ? undefined : this.#startHeartbeat(here);
+    try {
+      // Whoever held these before died with them: each goes alone, so that it takes no neighbour along.
+      const suspects = inSql.filter((event) => event.takeovers > 0);
+      await this.#processSet(
+        inSql.filter((event) => event.takeovers === 0),
+        tell,
+      );
+      for (const suspect of suspects) await this.#processSet([suspect], tell);
+      await this.#runHere(here, signal, tell);
+    } finally {
+      clearInterval(heartbeat);
+    }
+    return { total: taken.length, outcomes };
+  }
+
+  /** Takes one event by its id and runs its TypeScript handler; undefined where it is not for us now. */
+  async runOne(id: string, signal: AbortSignal): Promise<Processed | undefined> {
+    const event = await this.#ports.store.begin(id, [...this.#ports.handlers.keys()]);
+    if (event === undefined) return undefined;
+    let became: Processed | undefined;
+    const startedMs = this.#ports.now();
+    const heartbeat = this.#startHeartbeat([event]);
+    try {
+      await this.#runHere([event], signal, (_, processed) => {
+        became = processed;
+        this.#tell(event, processed, startedMs);
+      });
+    } finally {
+      clearInterval(heartbeat);
+    }
+    return became;
+  }
+
+  /** A failing call is halved until the event that spoils it stands alone. */
+  async #processSet(events: readonly TakenEvent[], tell: Tell): Promise<void> {
+    if (events.length === 0) return;
+    const { store } = this.#ports;
+    try {
+      const became = await store.process(events);
+      for (const event of events) tell(event, became.get(event.id) ?? LOST_LEASE);
+    } catch (error) {
+      // Nothing of the set has happened. While the database is away there is nothing to do but to come back.
+      if (toDoorError(error).kind.code !== 'internal') throw error;
+      const [event] = events;
+      if (events.length > 1 || event === undefined) {
+        const half = events.length >> 1;
+        await this.#processSet(events.slice(0, half), tell);
+        await this.#processSet(events.slice(half), tell);
+      } else {
+        const text = error instanceof Error ? error.message : String(error);
+        const outcome = await store.finish(event, 'failed', text);
+        tell(event, { status: null, error: text, outcome });
+      }
+    }
+  }
+
+  async #runHere(events: readonly TakenEvent[], signal: AbortSignal, tell: Tell): Promise<void> {
+    const waiting = [...events];
+    const work = async (): Promise<void> => {
+      while (!signal.aborted) {
+        const event = waiting.shift();
+        if (event === undefined) return;
+        tell(event, await runHandler(event, this.#handlerOf(event), this.#ports, signal));
+      }
+    };
+    const ends = await Promise.allSettled(Array.from({ length: HANDLERS_AT_ONCE }, work));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    if (waiting.length === 0) return;
+    for (const event of waiting) tell(event, await handBack(event, this.#ports));
+  }
+
+  #handlerOf({ handler_name: name }: TakenEvent): Handler {
+    const handler = this.#ports.handlers.get(name ?? '');
+    if (handler === undefined) throw new Error(`the database gave an event for ${name}, which is not ours`);
+    return handler;
+  }
+
+  #tell(event: TakenEvent, { outcome, error }: Processed, startedMs: number): void {
+    tellOutcome(
+      {
+        webhookId: event.webhook_id,
+        provider: event.provider,
+        eventId: event.event_id,
+        eventType: event.event_type,
+        attempts: event.attempts,
+        result: outcome,
+        error,
+        durationMs: this.#ports.now() - startedMs,
+      },
+      this.#ports.log,
+      this.#ports.metrics,
+    );
+  }
+
+  #startHeartbeat(events: readonly TakenEvent[]): ReturnType<typeof setInterval> {
+    const { store, log } = this.#ports;
+    return setInterval(() => {
+      store.extend(events).catch((error: unknown) => log.warn('heartbeat failed', { cause: error }));
+    }, HEARTBEAT_MS);
+  }
+}
+
+const LOST_LEASE: Processed = { status: null, error: null, outcome: 'lost_lease' };

@@ -1,0 +1,129 @@
+import type { JsonValue } from '../../json.ts';
+import { utf8 } from '../bytes.ts';
+import { type HmacPort, sameBytes } from '../hmac.ts';
+import type { Provider, ReadEvent } from '../provider.ts';
+import {
+  type Described,
+  eventFrom,
+  findUnkeepable,
+  hashOf,
+  isObject,
+  isoOfSeconds,
+  isSaneName,
+  isTooDeep,
+  type JsonObject,
+  NOTHING,
+  parseLoosely,
+} from '../read.ts';
+import { signsWholeBody } from './whole_body.ts';
+
+/** What Meta says it sends at most in one POST. */
+const UPDATES_MAX = 1_000;
+const SECONDS = /^[0-9]{1,11}$/;
+const CHALLENGE = /^[\x21-\x7e]{1,200}$/;
+
+/** One message, one status or another change; each is an event of its own. */
+interface Update {
+  readonly described: Described;
+  readonly content: JsonValue;
+  readonly payload: JsonObject;
+}
+
+function updatesOf(entry: JsonValue): Update[] {
+  if (!isObject(entry) || !Array.isArray(entry.changes)) return [strange(entry)];
+  return entry.changes.flatMap((change) => {
+    if (!isObject(change) || !isObject(change.value)) return [strange(change)];
+    const { statuses = [], messages = [], metadata } = change.value;
+    if (!Array.isArray(statuses) || !Array.isArray(messages)) return [strange(change)];
+    const about = { business_account_id: nameOrNull(entry.id), phone_number_id: phoneNumberOf(metadata) };
+    const updates = [
+      ...statuses.map((status) => statusOf(status, about)),
+      ...messages.map((message) => messageOf(message, about)),
+    ];
+    return updates.length > 0 ? updates : [changeOf(change, entry)];
+  });
+}
+
+function statusOf(status: JsonValue, about: JsonObject): Update {
+  if (!isObject(status) || !isSaneName(status.id) || !isSaneName(status.status)) return strange(status);
+  const described = {
+    id: `status:${status.id}:${status.status}`,
+    type: `status.${status.status}`,
+    occurredAt: timeOf(status),
+  };
+  return { described, content: status, payload: { ...about, status } };
+}
+
+function messageOf(message: JsonValue, about: JsonObject): Update {
+  if (!isObject(message) || !isSaneName(message.id)) return strange(message);
+  const type = isSaneName(message.type) ? `message.${message.type}` : 'message';
+  const described = { id: `message:${message.id}`, type, occurredAt: timeOf(message) };
+  return { described, content: message, payload: { ...about, message } };
+}
+
+/** Template and account news have no id: the account, the time and the text together are one. */
+function changeOf(change: JsonObject, { id = null, time = null }: JsonObject): Update {
+  const occurredAt = isoOfSeconds(time);
+  const payload = { business_account_id: nameOrNull(id), time, change };
+  return { described: { id: undefined, type: change.field, occurredAt }, content: payload, payload };
+}
+
+/** Kept, but not understood. */
+function strange(content: JsonValue): Update {
+  return { described: NOTHING, content, payload: {} };
+}
+
+function timeOf({ timestamp }: JsonObject): string | null | undefined {
+  return typeof timestamp === 'string' && SECONDS.test(timestamp)
+    ? isoOfSeconds(Number(timestamp))
+    : isoOfSeconds(timestamp);
+}
+
+function phoneNumberOf(metadata: JsonValue | undefined): string | null {
+  return isObject(metadata) ? nameOrNull(metadata.phone_number_id) : null;
+}
+
+/** Bounded, because it is repeated in each of up to a thousand payloads. */
+function nameOrNull(value: JsonValue | undefined): string | null {
+  return isSaneName(value) ? value : null;
+}
+
+async function eventOf(
+  { described, content, payload }: Update,
+  body: Uint8Array,
+  port: HmacPort,
+): Promise<ReadEvent> {
+  const problem = findUnkeepable(payload) ?? findUnkeepable(content) ?? null;
+  const hash = await hashOf(port, isTooDeep(content) ? body : JSON.stringify(content));
+  const isChange = described !== NOTHING && described.id === undefined;
+  return eventFrom(isChange ? { ...described, id: `change:${hash}` } : described, {
+    payload: problem === null ? JSON.stringify(payload) : null,
+    hash,
+    quarantine: problem,
+  });
+}
+
+export const whatsapp: Provider = {
+  name: 'whatsapp',
+  ...signsWholeBody('x-hub-signature-256', 'hex', 'sha256='),
+  async read({ body }, { port }) {
+    const { value } = parseLoosely(body);
+    const updates = isObject(value) && Array.isArray(value.entry) ? value.entry.flatMap(updatesOf) : [];
+    if (updates.length > 0 && updates.length <= UPDATES_MAX)
+      return Promise.all(updates.map((update) => eventOf(update, body, port)));
+    const quarantine = updates.length === 0 ? 'no_updates' : 'too_many_updates';
+    return [eventFrom(NOTHING, { payload: null, hash: await hashOf(port, body), quarantine })];
+  },
+};
+
+/** Meta's handshake: the challenge to answer with, as text/plain; undefined where the request does not know the token. */
+export function handshake(query: string, verifyToken: string | undefined): string | undefined {
+  const fields = new URLSearchParams(query);
+  const [mode, token, challenge] = ['hub.mode', 'hub.verify_token', 'hub.challenge'].map((name) => {
+    const values = fields.getAll(name);
+    return values.length === 1 ? values[0] : undefined;
+  });
+  if (!verifyToken || mode !== 'subscribe' || token === undefined || challenge === undefined)
+    return undefined;
+  return sameBytes(utf8(token), utf8(verifyToken)) && CHALLENGE.test(challenge) ? challenge : undefined;
+}

@@ -1,0 +1,55 @@
+// Verified deliveries become rows, many in one statement. The answer comes after the commit.
+
+import { Coalescer } from '../coalescer.ts';
+import { toDoorError } from '../errors.ts';
+import type { Delivery, Recorded, WebhookStore } from './ports.ts';
+
+/** Bodies differ from 200 bytes to a megabyte; a statement of more than this holds up everybody behind it. */
+const MAX_FLUSH_BYTES = 4 * 1024 * 1024;
+/** What a row costs beside its body. */
+const EVENT_BYTES = 512;
+
+/** Data that the database refuses, and values too deep or too large for it: the same bytes will be refused again. */
+const UNSTORABLE = /^(22...|54...)$/;
+
+export class Recorder {
+  readonly #coalescer: Coalescer<Delivery, Recorded[]>;
+
+  constructor(record: WebhookStore['record'], maxWaiting?: number) {
+    this.#coalescer = new Coalescer((deliveries) => record(deliveries), {
+      ...(maxWaiting !== undefined && { maxWaiting }),
+      // Not the database's state but something in the batch: its neighbours are not to suffer for it.
+      isSpoiled: (error) => toDoorError(error).kind.code === 'internal',
+      weigh: ({ body, events }) => body.length + events.length * EVENT_BYTES,
+      maxWeight: MAX_FLUSH_BYTES,
+    });
+  }
+
+  /** One answer for each event, in their order. */
+  async record(delivery: Delivery): Promise<Recorded[]> {
+    try {
+      return await this.#coalescer.submit(delivery);
+    } catch (error) {
+      const { code } = error as { code?: unknown };
+      if (typeof code !== 'string' || !UNSTORABLE.test(code)) throw error;
+      // No reader foresees everything that jsonb refuses. The bytes are kept, and a person has a look.
+      return this.#coalescer.submit(quarantined(delivery, `the database refused it (${code})`));
+    }
+  }
+
+  /** For shutdown: everything that was accepted gets its answer, nothing new is taken. */
+  drain(): Promise<void> {
+    return this.#coalescer.drain();
+  }
+}
+
+function quarantined(delivery: Delivery, reason: string): Delivery {
+  return {
+    ...delivery,
+    events: delivery.events.map((event) => ({
+      ...event,
+      payload: null,
+      quarantine: event.quarantine ?? reason,
+    })),
+  };
+}

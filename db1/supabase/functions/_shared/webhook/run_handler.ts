@@ -1,0 +1,119 @@
+// One event through one TypeScript handler: calls to the outside first, then effect and mark in one transaction. Between
+// the two the lease may be lost; the transaction looks, and then nothing of it happens.
+
+import { toDoorError } from '../errors.ts';
+import { type HandledEvent, type Handler, PermanentError, type Transaction } from './handlers.ts';
+import type { FinishOutcome, Processed, TakenEvent, WebhookStore } from './ports.ts';
+
+/**
+ * Commits when the work resolves; when it rejects, rolls back and rejects with the same error. Any other error is the
+ * database's own.
+ */
+export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+
+export interface RunPorts {
+  readonly store: Pick<WebhookStore, 'finish'>;
+  readonly transact: Transact;
+}
+
+/** A call to the outside that takes longer has failed, as far as a queue is concerned. */
+const CALL_TIMEOUT_MS = 30_000;
+/** What a handler raises in SQL for an event that can never take effect. */
+const PERMANENT_SQLSTATE = 'SL030';
+
+/** Deadlock, serialisation failure, lock timeout: two got in each other's way, which says nothing about the event. */
+const COLLISIONS: ReadonlySet<unknown> = new Set(['40P01', '40001', '55P03']);
+
+class LostLease extends Error {
+  override readonly name = 'LostLease';
+}
+
+/** What the handler itself has thrown. Its codes mean nothing here: an ECONNREFUSED in it is not about our database. */
+class HandlerFailed extends Error {
+  override readonly name = 'HandlerFailed';
+}
+
+function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+}
+
+export async function runHandler(
+  taken: TakenEvent,
+  handler: Handler,
+  ports: RunPorts,
+  signal: AbortSignal,
+): Promise<Processed> {
+  const event = handled(taken);
+  let called: unknown;
+  try {
+    called = await handler.call?.(event, AbortSignal.any([signal, AbortSignal.timeout(CALL_TIMEOUT_MS)]));
+  } catch (error) {
+    // Called off by our own shutdown: nobody's failure.
+    if (signal.aborted) return handBack(taken, ports);
+    return fail(taken, error, ports);
+  }
+  try {
+    return await ports.transact((tx) => apply(taken, event, handler, called, tx));
+  } catch (error) {
+    if (error instanceof LostLease) return { status: null, error: null, outcome: 'lost_lease' };
+    const cause = error instanceof HandlerFailed ? error.cause : error;
+    if (COLLISIONS.has(codeOf(cause))) return handBack(taken, ports);
+    // The database went away, and nothing happened: the lease runs out and somebody tries again.
+    if (cause === error && toDoorError(error).kind.code === 'database_unavailable') throw error;
+    return fail(taken, cause, ports);
+  }
+}
+
+async function apply(
+  taken: TakenEvent,
+  event: HandledEvent,
+  handler: Handler,
+  called: unknown,
+  tx: Transaction,
+): Promise<Processed> {
+  const lease = { p_id: taken.id, p_lease_token: taken.lease_token };
+  const [held] = await tx.call<{ hold_event: boolean }>('webhook.hold_event', lease);
+  if (held?.hold_event !== true) throw new LostLease();
+  const reason = await handler.apply(event, tx, called).then(
+    (text) => text ?? null,
+    (error: unknown) => {
+      throw new HandlerFailed('the handler failed', { cause: error });
+    },
+  );
+  const wanted: FinishOutcome = reason === null ? 'success' : 'skipped';
+  const [row] = await tx.call<{ finish_event: string }>('webhook.finish_event', {
+    ...lease,
+    p_outcome: wanted,
+    p_error: reason,
+  });
+  // Thrown, so that the effect goes with the mark.
+  if (row?.finish_event !== wanted) throw new LostLease();
+  return { status: wanted, error: reason, outcome: wanted };
+}
+
+async function fail(taken: TakenEvent, error: unknown, { store }: RunPorts): Promise<Processed> {
+  const text = error instanceof Error ? error.message : String(error);
+  const isPermanent = error instanceof PermanentError || codeOf(error) === PERMANENT_SQLSTATE;
+  const outcome = await store.finish(taken, isPermanent ? 'dead_letter' : 'failed', text);
+  return { status: null, error: text, outcome };
+}
+
+/** Not tried, or not to its end, through no fault of its own. */
+export async function handBack(taken: TakenEvent, { store }: RunPorts): Promise<Processed> {
+  const status = await store.finish(taken, 'pending', null);
+  return { status: null, error: null, outcome: status === 'pending' ? 'handed_back' : status };
+}
+
+function handled(taken: TakenEvent): HandledEvent {
+  return {
+    id: taken.id,
+    webhookId: taken.webhook_id,
+    provider: taken.provider,
+    eventId: taken.event_id,
+    eventType: taken.event_type,
+    occurredAt: taken.occurred_at,
+    attempts: taken.attempts,
+    payload: taken.payload,
+    idempotencyKey: taken.idempotency_key,
+  };
+}

@@ -1,0 +1,34 @@
+// Takes signed call events. No token: POST /call-events is let in by its signature alone. The replay cache is this
+// isolate's own and forgets with it; DB2's unique index decides. Secrets are environment variables of the function.
+
+import { createClient } from 'jsr:@supabase/supabase-js@2';
+import { CallDoor } from '../_shared/calls/door.ts';
+import { MemoryReplayCache } from '../_shared/calls/replay_cache.ts';
+import { createCallStore } from '../_shared/calls/store.ts';
+import { createHandler } from '../_shared/edge/handler.ts';
+import { createEdgeLog } from '../_shared/edge/log.ts';
+import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
+import { NO_METRICS } from '../_shared/ports.ts';
+import { webHmac } from '../_shared/webhook/hmac.ts';
+
+const env = (name: string): string | undefined => Deno.env.get(name);
+const log = createEdgeLog(env('SLUICE_LOG'), console.error);
+
+const connect = (): RpcClient =>
+  createClient(env('DB2_SUPABASE_URL') ?? '', env('DB2_SUPABASE_SERVICE_ROLE_KEY') ?? '', {
+    auth: { persistSession: false, autoRefreshToken: false },
+    global: { fetch: timedFetch },
+    db: { schema: 'calls' },
+  });
+
+const door = new CallDoor({
+  store: createCallStore(callOver(connect)),
+  cache: new MemoryReplayCache(Date.now),
+  secretOf: env,
+  hmac: webHmac,
+  metrics: NO_METRICS,
+  log,
+  now: Date.now,
+});
+
+Deno.serve(createHandler(door.routes(), log));

@@ -1,0 +1,35 @@
+// Takes the signed events of providers. No token: POST /webhooks/<endpoint> is let in by its signature alone.
+// Queued events are processed by `sluice work`, or on DB2 by cron; the secrets are environment variables of the function.
+
+import { createClient } from 'jsr:@supabase/supabase-js@2';
+import { createHandler } from '../_shared/edge/handler.ts';
+import { createEdgeLog } from '../_shared/edge/log.ts';
+import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
+import { NO_METRICS } from '../_shared/ports.ts';
+import { toBase64 } from '../_shared/webhook/bytes.ts';
+import { createWebhookStore } from '../_shared/webhook/databases.ts';
+import { WebhookDoor } from '../_shared/webhook/door.ts';
+import { webHmac } from '../_shared/webhook/hmac.ts';
+
+const env = (name: string): string | undefined => Deno.env.get(name);
+const log = createEdgeLog(env('SLUICE_LOG'), console.error);
+
+const connect = (): RpcClient =>
+  createClient(env('DB2_SUPABASE_URL') ?? '', env('DB2_SUPABASE_SERVICE_ROLE_KEY') ?? '', {
+    auth: { persistSession: false, autoRefreshToken: false },
+    global: { fetch: timedFetch },
+    db: { schema: 'webhook' },
+  });
+
+const door = new WebhookDoor({
+  store: createWebhookStore(callOver(connect), toBase64),
+  hmac: webHmac,
+  secretOf: env,
+  // Nobody here to wake: workers look by themselves.
+  wake: () => undefined,
+  log,
+  metrics: NO_METRICS,
+  now: Date.now,
+});
+
+Deno.serve(createHandler(door.routes(), log));

@@ -1,0 +1,313 @@
+-- WEBHOOKS: endpoints, events and what belongs to them. A provider delivers a signed event at least once; here
+-- each is one row, and its effect is taken exactly once (20260224100004_webhook_processing.sql).
+-- The tables stand in public, the functions in schema webhook; only service_role reaches either.
+
+create schema webhook;
+create schema audit;
+
+-- pending → processing → success or skipped is the way of an event; failed is tried again, dead_letter waits for an
+-- operator.
+create type public.webhook_event_status as enum (
+  'pending', 'processing', 'success', 'skipped', 'failed', 'dead_letter'
+);
+
+-- Where a provider delivers to: POST /webhooks/<name>. Secrets are named here, never kept: their values are in the
+-- environment or in Vault.
+create table public.webhook_endpoints (
+  webhook_id uuid primary key default gen_random_uuid(),
+  name text not null,
+  provider text not null,
+  mode text not null default 'queued',
+  secret_names text[] not null,
+  verify_token_name text,
+  public_url text,
+  scheme jsonb,
+  max_attempts int not null default 5,
+  backoff_cap_sec int not null default 60,
+  lease_sec int not null default 60,
+  max_body_bytes int not null default 1048576,
+  keep_payload_days int,
+  is_active boolean not null default true,
+  created_at timestamptz not null default now(),
+  constraint one_endpoint_per_name unique (name),
+  constraint name_is_a_path_segment check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
+  constraint provider_is_a_word check (provider ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
+  constraint mode_is_known check (mode in ('inline', 'queued')),
+  constraint one_to_five_secrets check (cardinality(secret_names) between 1 and 5),
+  -- Also keeps values out: what providers hand out as secrets has other characters or is too long for a name.
+  constraint secrets_are_names check (
+    array_position(secret_names, null) is null
+    and array_to_string(secret_names, ',') ~ '^[A-Z][A-Z0-9_]{0,99}(,[A-Z][A-Z0-9_]{0,99})*$'
+  ),
+  constraint verify_token_is_a_name check (verify_token_name ~ '^[A-Z][A-Z0-9_]{0,99}$'),
+  constraint public_url_is_http check (public_url ~ '^https?://' and length(public_url) <= 2000),
+  constraint only_hmac_has_a_scheme check ((provider = 'hmac') = (scheme is not null)),
+  constraint scheme_is_an_object check (jsonb_typeof(scheme) = 'object'),
+  constraint max_attempts_in_range check (max_attempts between 1 and 100),
+  constraint backoff_cap_in_range check (backoff_cap_sec between 1 and 86400),
+  constraint lease_in_range check (lease_sec between 1 and 3600),
+  constraint max_body_in_range check (max_body_bytes between 1 and 1048576),
+  constraint keep_payload_days_in_range check (keep_payload_days between 1 and 36500)
+);
+
+-- The order in which events came in, also within one batch, which is stored in another order.
+create sequence webhook.arrival_seq cache 1;
+
+-- One notice of a provider. The keys stay for ever (a sender may resend after months), payload and raw body may be
+-- pruned. The id begins with the time (UUID version 7), so that neighbours in time are neighbours in its index.
+-- webhook_id has no foreign key: the check would take a lock on the endpoint's row for each event, one hot row for all.
+-- next_attempt_at is when a worker may take it: of a processing event the end of its lease, of an ended one null.
+-- lease_token names who works on it; whoever finishes it with another token changes nothing.
+-- skipped_by is the operator who skipped it; null where a handler did.
+create table public.webhook_events (
+  id uuid primary key default (
+    lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+    || '-7' || substr(gen_random_uuid()::text, 16)
+  )::uuid,
+  webhook_id uuid not null,
+  provider text not null default 'unknown',
+  event_id text not null,
+  event_type text not null default 'unknown',
+  occurred_at timestamptz,
+  received_at timestamptz not null default now(),
+  processed_at timestamptz,
+  last_attempt_at timestamptz,
+  next_attempt_at timestamptz default now(),
+  status public.webhook_event_status not null default 'pending',
+  attempts int not null default 0,
+  takeovers int not null default 0,
+  error text,
+  signature text,
+  payload jsonb,
+  payload_hash text,
+  dedupe_hash text,
+  raw_body bytea,
+  body_id uuid,
+  lease_token uuid,
+  lease_until timestamptz,
+  idempotency_key text,
+  skipped_by text,
+  arrival bigint not null default nextval('webhook.arrival_seq'),
+  constraint one_event_per_provider_and_id unique (provider, event_id),
+  constraint webhook_unique_event unique (webhook_id, event_id),
+  constraint event_id_has_1_to_500_characters check (length(event_id) between 1 and 500),
+  constraint event_type_has_1_to_200_characters check (length(event_type) between 1 and 200)
+) with (
+  -- Both indexed columns change with every step, so no update can stay on its page's line pointers (HOT); room on the
+  -- page only keeps the versions of one event together.
+  fillfactor = 80,
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_cost_delay = 0
+);
+
+-- Where the provider signs the body and not the id: the same body under another id is no new event.
+create unique index one_event_per_signed_body
+  on public.webhook_events (provider, dedupe_hash)
+  where dedupe_hash is not null;
+
+-- All that a worker looks at, in the order it is taken. An event that has ended leaves it.
+create index webhook_events_due
+  on public.webhook_events (next_attempt_at, arrival)
+  where status in ('pending', 'failed', 'processing');
+
+-- What operators look for. Without the healthy ones, who would pay for it with each step.
+create index idx_webhook_events_webhook_status
+  on public.webhook_events (webhook_id, status)
+  where status in ('failed', 'dead_letter');
+
+create index webhook_events_by_body on public.webhook_events (body_id) where body_id is not null;
+
+-- What can be pruned, oldest first.
+create index webhook_events_with_payload
+  on public.webhook_events (webhook_id, received_at)
+  where status in ('success', 'skipped') and payload is not null;
+
+-- The raw body of a delivery that held more than one event: webhook_events.body_id points here. One that held a single
+-- event keeps it in raw_body.
+create table public.webhook_bodies (
+  id uuid primary key,
+  body bytea not null,
+  received_at timestamptz not null default now()
+);
+
+-- A known id with another body: the provider errs, or somebody forges. The event stays as it is. Unique, so that the
+-- same forgery sent for ever does not fill the disk.
+create table public.webhook_alarms (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default now(),
+  webhook_id uuid not null,
+  provider text not null,
+  event_id text not null,
+  kind text not null default 'body_differs',
+  stored_hash text,
+  received_hash text,
+  body bytea,
+  signature text,
+  constraint kind_is_known check (kind in ('body_differs')),
+  constraint one_alarm_per_body unique (provider, event_id, received_hash)
+);
+
+-- Which handler takes the effect of which events: event_type is a type, or a prefix that ends in *. The most specific
+-- row wins: endpoint before provider, exact before prefix, longer prefix before shorter.
+create table public.webhook_handlers (
+  provider text not null,
+  event_type text not null,
+  webhook_id uuid,
+  kind text not null,
+  name text not null,
+  constraint one_handler_per_type unique nulls not distinct (provider, event_type, webhook_id),
+  constraint handler_kind_is_known check (kind in ('sql', 'typescript')),
+  constraint star_only_at_the_end check (position('*' in event_type) in (0, length(event_type))),
+  constraint handler_names_its_type check (length(event_type) between 1 and 200),
+  constraint handler_has_a_name check (length(name) between 1 and 200)
+);
+
+-- Every operator action, in the same transaction as the action. Insert only.
+create table audit.audit_logs (
+  id bigint generated always as identity primary key,
+  at timestamptz not null default now(),
+  actor text not null,
+  action text not null,
+  subject text not null,
+  reason text,
+  details jsonb not null default '{}',
+  constraint actor_is_named check (length(actor) between 1 and 200)
+);
+
+create index audit_logs_by_subject on audit.audit_logs (subject, at);
+create index audit_logs_by_action on audit.audit_logs (action, at);
+
+-- Promise: the endpoint of that name, or no row. Second call: the same. Locks: none.
+-- Definer, as all functions of this schema that service_role may call: the tables take no writes from it, and rights
+-- in one place (the last migration) are easier to check than in two.
+create function webhook.find_endpoint(p_name text)
+returns setof public.webhook_endpoints
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select e.* from public.webhook_endpoints e where e.name = p_name;
+$$;
+
+-- Promise: all endpoints by name. Second call: the same. Locks: none.
+create function webhook.list_endpoints()
+returns setof public.webhook_endpoints
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select e.* from public.webhook_endpoints e order by e.name;
+$$;
+
+-- Promise: what p_changes (column → value) makes of an endpoint; nothing is stored. Only what is not the endpoint's
+-- identity can be given; another key, or a value of another type, raises SL001. Second call: the same. Locks: none.
+create function webhook.changed_endpoint(
+  p_endpoint public.webhook_endpoints,
+  p_changes jsonb
+)
+returns public.webhook_endpoints
+language plpgsql
+set search_path = ''
+as $$
+declare
+  c_changeable constant text[] := '{mode,secret_names,verify_token_name,public_url,scheme,max_attempts,backoff_cap_sec,'
+    'lease_sec,max_body_bytes,keep_payload_days,is_active}';
+  v_unknown text;
+begin
+  if jsonb_typeof(p_changes) is distinct from 'object' then
+    raise exception 'the settings of an endpoint are a JSON object' using errcode = 'SL001';
+  end if;
+  select string_agg(k, ', ' order by k) into v_unknown from jsonb_object_keys(p_changes) k where k <> all (c_changeable);
+  if v_unknown is not null then
+    raise exception 'an endpoint has no setting %', v_unknown
+      using errcode = 'SL001', hint = 'known are ' || array_to_string(c_changeable, ', ');
+  end if;
+  return jsonb_populate_record(p_endpoint, p_changes);
+exception
+  when invalid_text_representation or numeric_value_out_of_range or invalid_parameter_value then
+    raise exception '%', sqlerrm using errcode = 'SL001';
+end
+$$;
+
+-- Promise: a new endpoint with these settings (any column but its identity), and an audit row. Raises SL032 when the
+-- name is taken, SL001 when a setting is not allowed. Second call: SL032. Locks: the new name.
+create function webhook.add_endpoint(
+  p_name text,
+  p_provider text,
+  p_secret_names text[],
+  p_mode text default 'queued',
+  p_settings jsonb default '{}',
+  p_actor text default null,
+  p_reason text default null
+)
+returns uuid
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_new public.webhook_endpoints;
+begin
+  v_new.webhook_id := gen_random_uuid();
+  v_new.name := p_name;
+  v_new.provider := p_provider;
+  v_new.max_attempts := 5;
+  v_new.backoff_cap_sec := 60;
+  v_new.lease_sec := 60;
+  v_new.max_body_bytes := 1048576;
+  v_new.is_active := true;
+  v_new.created_at := now();
+  v_new := webhook.changed_endpoint(v_new, coalesce(p_settings, '{}')
+    || jsonb_build_object('secret_names', p_secret_names, 'mode', coalesce(p_mode, 'queued')));
+  insert into public.webhook_endpoints select v_new.*;
+  insert into audit.audit_logs (actor, action, subject, reason, details)
+  values (p_actor, 'webhook_endpoint_add', 'webhook endpoint ' || p_name, p_reason, to_jsonb(v_new));
+  return v_new.webhook_id;
+exception
+  when unique_violation then
+    raise exception 'there is an endpoint % already', p_name using errcode = 'SL032';
+  when check_violation or not_null_violation then
+    raise exception '%', sqlerrm using errcode = 'SL001';
+end
+$$;
+
+-- Promise: the endpoint with p_changes made (rotate: {"secret_names": […]}, disable: {"is_active": false}), and an
+-- audit row with what it was before. Raises SL031 when there is none of that name, SL001 when a change is not allowed.
+-- Second call: the same endpoint, another audit row. Locks: the endpoint.
+create function webhook.change_endpoint(
+  p_name text,
+  p_changes jsonb,
+  p_actor text,
+  p_reason text default null
+)
+returns setof public.webhook_endpoints
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_old public.webhook_endpoints;
+  v_new public.webhook_endpoints;
+begin
+  select e.* into v_old from public.webhook_endpoints e where e.name = p_name for update;
+  if not found then
+    raise exception 'there is no endpoint %', p_name using errcode = 'SL031';
+  end if;
+  v_new := webhook.changed_endpoint(v_old, p_changes);
+  update public.webhook_endpoints e
+  set mode = v_new.mode, secret_names = v_new.secret_names, verify_token_name = v_new.verify_token_name,
+    public_url = v_new.public_url, scheme = v_new.scheme, max_attempts = v_new.max_attempts,
+    backoff_cap_sec = v_new.backoff_cap_sec, lease_sec = v_new.lease_sec, max_body_bytes = v_new.max_body_bytes,
+    keep_payload_days = v_new.keep_payload_days, is_active = v_new.is_active
+  where e.webhook_id = v_old.webhook_id;
+  insert into audit.audit_logs (actor, action, subject, reason, details)
+  values (p_actor, 'webhook_endpoint_change', 'webhook endpoint ' || p_name, p_reason,
+    jsonb_build_object('changes', p_changes, 'before', to_jsonb(v_old)));
+  return next v_new;
+exception
+  when check_violation or not_null_violation then
+    raise exception '%', sqlerrm using errcode = 'SL001';
+end
+$$;

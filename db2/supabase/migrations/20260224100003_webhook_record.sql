@@ -1,0 +1,198 @@
+-- WEBHOOKS, record. Many deliveries become events in a few statements; the door answers 2xx after the commit.
+
+-- One event of a delivery as it will be stored. The id is made before the insert, so that afterwards the row under a
+-- key tells by its id whether it is this one.
+create type webhook.delivery as (
+  ordinal int,
+  id uuid,
+  webhook_id uuid,
+  provider text,
+  event_id text,
+  event_type text,
+  occurred_at timestamptz,
+  payload jsonb,
+  payload_hash text,
+  dedupe_hash text,
+  raw_body bytea,
+  body_id uuid,
+  signature text,
+  status public.webhook_event_status,
+  error text,
+  next_attempt_at timestamptz,
+  arrival bigint,
+  body bytea
+);
+
+-- Promise: the arguments of record_events as deliveries, in the order of their keys. Events of 'hmac', which is no
+-- provider but a way to sign, are kept under 'hmac:<endpoint>': two senders that both count their events from 1 must
+-- not meet in one key. Second call: the same with other ids. Locks: none.
+create function webhook.read_deliveries(
+  p_webhook_ids uuid[],
+  p_event_ids text[],
+  p_event_types text[],
+  p_occurred_at timestamptz[],
+  p_payloads text[],
+  p_bodies text[],
+  p_body_ids uuid[],
+  p_hashes text[],
+  p_dedupe_hashes text[],
+  p_signatures text[],
+  p_quarantines text[]
+)
+returns webhook.delivery[]
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_arrivals bigint[] := array(
+    select nextval('webhook.arrival_seq') from generate_series(1, cardinality(p_event_ids))
+  );
+begin
+  return array(
+    select (
+      d.ordinal,
+      (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+        || '-7' || substr(gen_random_uuid()::text, 16))::uuid,
+      d.webhook_id, d.provider, d.event_id, coalesce(d.event_type, 'unknown'), d.occurred_at,
+      case when d.quarantine is null then coalesce(d.payload, convert_from(d.body, 'UTF8'))::jsonb end,
+      d.hash, d.dedupe_hash, case when d.body_id is null then d.body end, d.body_id, d.signature,
+      case when d.quarantine is null then 'pending' else 'dead_letter' end, 'quarantine: ' || d.quarantine,
+      case when d.quarantine is null then now() + make_interval(secs => d.delay_sec) end,
+      v_arrivals[d.ordinal], d.body
+    )::webhook.delivery
+    from (
+      select t.*, decode(t.body64, 'base64') as body,
+        case when e.provider = 'hmac' then 'hmac:' || e.name else coalesce(e.provider, 'unknown') end as provider,
+        case when e.mode = 'inline' then e.lease_sec else 0 end as delay_sec
+      from unnest(
+        p_webhook_ids, p_event_ids, p_event_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
+        p_dedupe_hashes, p_signatures, p_quarantines
+      ) with ordinality as t (
+        webhook_id, event_id, event_type, occurred_at, payload, body64, body_id, hash, dedupe_hash, signature,
+        quarantine, ordinal
+      )
+      left join public.webhook_endpoints e on e.webhook_id = t.webhook_id
+    ) d
+    order by d.provider collate "C", d.event_id collate "C", d.ordinal
+  );
+end
+$$;
+
+-- Promise: for each delivery what became of it, when others stood in the way: recorded or quarantined (its row is
+-- there), duplicate (another row has its id, or its signed body), body_differs (the id is known with another body: an
+-- alarm is raised, the event stays as it is). The body of a delivery with several events is kept when one of them is new.
+-- Second call: the same, no second alarm. Locks: none but those of the new rows.
+create function webhook.compare_deliveries(p_deliveries webhook.delivery[])
+returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status)
+language plpgsql
+set search_path = ''
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+  with found as materialized (
+    select d.ordinal, d.body_id, k.id, k.status,
+      case
+        when k.id = d.id and d.status = 'dead_letter' then 'quarantined'
+        when k.id = d.id then 'recorded'
+        when k.event_id = d.event_id and k.payload_hash <> d.payload_hash then 'body_differs'
+        else 'duplicate'
+      end as outcome, k.payload_hash as stored_hash
+    from unnest(p_deliveries) d
+    -- One look by each key, however large the table has grown since the plan was made.
+    cross join lateral (
+      (select e.* from public.webhook_events e where e.provider = d.provider and e.event_id = d.event_id)
+      union all
+      (select e.* from public.webhook_events e where e.webhook_id = d.webhook_id and e.event_id = d.event_id)
+      union all
+      (select e.* from public.webhook_events e where e.provider = d.provider and e.dedupe_hash = d.dedupe_hash)
+      limit 1
+    ) k
+  ),
+  alarm as (
+    insert into public.webhook_alarms
+      (webhook_id, provider, event_id, stored_hash, received_hash, body, signature)
+    select d.webhook_id, d.provider, d.event_id, f.stored_hash, d.payload_hash,
+      coalesce(d.body, (
+        select b.body from unnest(p_deliveries) b where b.body_id = d.body_id and b.body is not null limit 1
+      )), d.signature
+    from found f
+    join unnest(p_deliveries) d on d.ordinal = f.ordinal
+    where f.outcome = 'body_differs'
+    on conflict do nothing
+  ),
+  body as (
+    insert into public.webhook_bodies (id, body)
+    select d.body_id, d.body
+    from unnest(p_deliveries) d
+    where d.body is not null
+      and d.body_id in (select f.body_id from found f where f.outcome in ('recorded', 'quarantined'))
+    on conflict do nothing
+  )
+  select f.ordinal, f.id, f.outcome, f.status from found f order by f.ordinal;
+end
+$$;
+
+-- Promise: each of the events is stored under its key, or was before; ordinal counts them from 1, outcome is one of
+-- recorded, quarantined (p_quarantines says why jsonb cannot hold it: kept as a dead letter with its bytes), duplicate,
+-- body_differs; status is that of the row now. p_bodies are base64. A payload that is null is the body itself. Of a POST
+-- with several events the first carries the body and all its p_body_ids.
+-- An event of an inline endpoint is due only when the server that received it must have died.
+-- Second call: duplicate for all. Locks: the keys of the new events, in the order of the keys, so that two batches
+-- with the same events do not deadlock.
+create function webhook.record_events(
+  p_webhook_ids uuid[],
+  p_event_ids text[],
+  p_event_types text[],
+  p_occurred_at timestamptz[],
+  p_payloads text[],
+  p_bodies text[],
+  p_body_ids uuid[],
+  p_hashes text[],
+  p_dedupe_hashes text[],
+  p_signatures text[],
+  p_quarantines text[]
+)
+returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status)
+language plpgsql
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_deliveries webhook.delivery[] := webhook.read_deliveries(
+    p_webhook_ids, p_event_ids, p_event_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
+    p_dedupe_hashes, p_signatures, p_quarantines
+  );
+begin
+  -- Nearly always all are new, and a plain insert costs a third less than one that looks first.
+  begin
+    insert into public.webhook_events
+      (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
+      body_id, signature, status, error, next_attempt_at, arrival)
+    select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
+      d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error, d.next_attempt_at, d.arrival
+    from unnest(v_deliveries) d;
+    insert into public.webhook_bodies (id, body)
+    select d.body_id, d.body from unnest(v_deliveries) d where d.body_id is not null and d.body is not null;
+    return query
+    select d.ordinal, d.id, case d.status when 'pending' then 'recorded' else 'quarantined' end, d.status
+    from unnest(v_deliveries) d
+    order by d.ordinal;
+    return;
+  exception when unique_violation then
+    null;
+  end;
+  insert into public.webhook_events
+    (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
+    body_id, signature, status, error, next_attempt_at, arrival)
+  select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
+    d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error, d.next_attempt_at, d.arrival
+  from unnest(v_deliveries) d
+  on conflict do nothing;
+  -- A statement of its own: it sees the events that others committed while the insert waited for them.
+  return query select c.* from webhook.compare_deliveries(v_deliveries) c;
+end
+$$;

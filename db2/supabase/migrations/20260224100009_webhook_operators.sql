@@ -1,0 +1,345 @@
+-- WEBHOOKS, what operators do. Each action is one transaction with its audit rows, and answers per id.
+
+-- Promise: up to p_limit events after p_after in the order of their ids, which is that of their time, filtered by what
+-- is not null (p_since and p_until by when they were received, the second one excluded); without payload and body.
+-- Page on with p_after = the last id. Second call: the same. Locks: none.
+create function webhook.list_events(
+  p_webhook_id uuid default null,
+  p_event_id text default null,
+  p_provider text default null,
+  p_statuses text[] default null,
+  p_since timestamptz default null,
+  p_until timestamptz default null,
+  p_after uuid default null,
+  p_limit int default 100
+)
+returns table (
+  id uuid, webhook_id uuid, name text, provider text, event_id text, event_type text, occurred_at timestamptz,
+  received_at timestamptz, processed_at timestamptz, last_attempt_at timestamptz, next_attempt_at timestamptz,
+  status public.webhook_event_status, attempts int, takeovers int, error text, skipped_by text
+)
+language plpgsql
+stable
+security definer
+set search_path = ''
+-- A plan for the filters that are given: dead letters among millions of healthy events come by their own index.
+set plan_cache_mode = force_custom_plan
+as $$
+#variable_conflict use_column
+declare
+  v_statuses public.webhook_event_status[] := p_statuses;
+begin
+  return query
+  select e.id, e.webhook_id, p.name, e.provider, e.event_id, e.event_type, e.occurred_at, e.received_at, e.processed_at,
+    e.last_attempt_at, e.next_attempt_at, e.status, e.attempts, e.takeovers, e.error, e.skipped_by
+  from public.webhook_events e
+  left join public.webhook_endpoints p on p.webhook_id = e.webhook_id
+  where (p_webhook_id is null or e.webhook_id = p_webhook_id)
+    and (p_event_id is null or e.event_id = p_event_id)
+    and (p_provider is null or e.provider = p_provider)
+    and (v_statuses is null or e.status = any (v_statuses))
+    and (p_since is null or e.received_at >= p_since)
+    and (p_until is null or e.received_at < p_until)
+    and (p_after is null or e.id > p_after)
+  order by e.id
+  limit least(p_limit, 1000);
+end
+$$;
+
+-- Promise: all there is about an event: its row as JSON, its endpoint's name, the raw body in base64 (of a delivery with
+-- several events the whole delivery), and the alarms about its id; no row for an unknown id.
+-- Second call: the same. Locks: none.
+create function webhook.show_event(p_id uuid)
+returns table (event jsonb, name text, raw_body text, alarms jsonb)
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select to_jsonb(e) - array['raw_body', 'lease_token'], p.name,
+    replace(encode(coalesce(e.raw_body, b.body), 'base64'), e'\n', ''),
+    coalesce((
+      select jsonb_agg(to_jsonb(a) - 'body' || jsonb_build_object(
+        'body', replace(encode(a.body, 'base64'), e'\n', '')
+      ) order by a.id)
+      from public.webhook_alarms a
+      where a.provider = e.provider and a.event_id = e.event_id
+    ), '[]')
+  from public.webhook_events e
+  left join public.webhook_endpoints p on p.webhook_id = e.webhook_id
+  left join public.webhook_bodies b on b.id = e.body_id
+  where e.id = p_id;
+$$;
+
+-- Promise: one audit row for each of these events, with what they were before the action. Second call: a second row
+-- each. Locks: none.
+create function webhook.write_audit(
+  p_ids uuid[],
+  p_actor text,
+  p_action text,
+  p_reason text,
+  p_details jsonb
+)
+returns void
+language sql
+set search_path = ''
+as $$
+  insert into audit.audit_logs (actor, action, subject, reason, details)
+  select p_actor, p_action, 'webhook event ' || e.id, p_reason, p_details || jsonb_build_object(
+    'webhook_id', e.webhook_id, 'provider', e.provider, 'event_id', e.event_id, 'event_type', e.event_type,
+    'status', e.status, 'attempts', e.attempts, 'takeovers', e.takeovers, 'error', e.error, 'skipped_by', e.skipped_by
+  )
+  from public.webhook_events e
+  where e.id = any (p_ids)
+  order by e.id;
+$$;
+
+-- Promise: each of the events that failed, is a dead letter or was skipped by an operator goes round again: pending, due
+-- at once, attempts from 0, with p_idempotency_key (if given) for its handler's calls to others; what it was stands in
+-- the audit row. Answers replayed, or why not: already_processed (it has ended by itself), in_flight (it is waiting or
+-- being processed), quarantined (it has no payload to process), unknown. p_dry_run changes nothing and answers
+-- would_replay. Second call: in_flight. Locks: the events, in the order of their ids.
+create function webhook.replay_events(
+  p_ids uuid[],
+  p_actor text,
+  p_reason text default null,
+  p_dry_run boolean default false,
+  p_idempotency_key text default null
+)
+returns table (id uuid, event_id text, outcome text)
+language plpgsql
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_ready uuid[];
+begin
+  if (length(p_idempotency_key) between 1 and 200) is false then
+    raise exception 'an idempotency key has 1 to 200 characters' using errcode = 'SL001';
+  end if;
+  perform from public.webhook_events e where e.id = any (p_ids) order by e.id for update;
+  return query
+  select t.id, e.event_id, case
+      when e.id is null then 'unknown'
+      when e.status in ('pending', 'processing') then 'in_flight'
+      when e.status = 'success' or e.status = 'skipped' and e.skipped_by is null then 'already_processed'
+      when e.payload is null then 'quarantined'
+      when p_dry_run then 'would_replay'
+      else 'replayed'
+    end
+  from (select distinct i as id from unnest(p_ids) i where i is not null) t
+  left join public.webhook_events e on e.id = t.id
+  order by t.id;
+  if p_dry_run then
+    return;
+  end if;
+  v_ready := array(
+    select e.id from public.webhook_events e
+    where e.id = any (p_ids) and e.payload is not null
+      and (e.status in ('failed', 'dead_letter') or e.status = 'skipped' and e.skipped_by is not null)
+  );
+  perform webhook.write_audit(v_ready, p_actor, 'webhook_replay', p_reason,
+    jsonb_build_object('idempotency_key', p_idempotency_key));
+  update public.webhook_events e
+  set status = 'pending', attempts = 0, takeovers = 0, error = null, next_attempt_at = clock_timestamp(),
+    processed_at = null, skipped_by = null, idempotency_key = coalesce(p_idempotency_key, e.idempotency_key)
+  where e.id = any (v_ready);
+end
+$$;
+
+-- Promise: each of the events that has not ended by itself is skipped for good, or until it is replayed. Answers skipped,
+-- or why not: already_processed, already_skipped, in_flight (a worker has a lease on it), unknown. p_dry_run changes
+-- nothing and answers would_skip. Second call: already_skipped. Locks: the events, in the order of their ids.
+create function webhook.skip_events(
+  p_ids uuid[],
+  p_actor text,
+  p_reason text default null,
+  p_dry_run boolean default false
+)
+returns table (id uuid, event_id text, outcome text)
+language plpgsql
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := clock_timestamp();
+  v_ready uuid[];
+begin
+  perform from public.webhook_events e where e.id = any (p_ids) order by e.id for update;
+  return query
+  select t.id, e.event_id, case
+      when e.id is null then 'unknown'
+      when e.status = 'success' then 'already_processed'
+      when e.status = 'skipped' then 'already_skipped'
+      when e.status = 'processing' and e.lease_until > v_now then 'in_flight'
+      when p_dry_run then 'would_skip'
+      else 'skipped'
+    end
+  from (select distinct i as id from unnest(p_ids) i where i is not null) t
+  left join public.webhook_events e on e.id = t.id
+  order by t.id;
+  if p_dry_run then
+    return;
+  end if;
+  v_ready := array(
+    select e.id from public.webhook_events e
+    where e.id = any (p_ids)
+      and (e.status in ('pending', 'failed', 'dead_letter') or e.status = 'processing' and e.lease_until <= v_now)
+  );
+  perform webhook.write_audit(v_ready, p_actor, 'webhook_skip', p_reason, '{}');
+  update public.webhook_events e
+  set status = 'skipped', skipped_by = p_actor, error = p_reason, processed_at = v_now, next_attempt_at = null,
+    lease_token = null, lease_until = null
+  where e.id = any (v_ready);
+end
+$$;
+
+-- Promise: the ids of up to p_limit events whose payload may go, as prune_payloads describes them. Second call: the same.
+-- Locks: the events.
+create function webhook.lock_prunable(
+  p_days int,
+  p_limit int
+)
+returns uuid[]
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if p_days is not null then
+    return array(
+      select e.id
+      from public.webhook_events e
+      where e.status in ('success', 'skipped') and e.payload is not null
+        and e.received_at < now() - make_interval(days => p_days)
+      limit p_limit
+      for update
+    );
+  end if;
+  -- Endpoint by endpoint, each by the index: those that keep their payloads are not even looked at.
+  return array(
+    select k.id
+    from public.webhook_endpoints p
+    cross join lateral (
+      select e.id
+      from public.webhook_events e
+      where e.status in ('success', 'skipped') and e.payload is not null
+        and e.webhook_id = p.webhook_id and e.received_at < now() - make_interval(days => p.keep_payload_days)
+      order by e.received_at
+      limit p_limit
+      for update
+    ) k
+    where p.keep_payload_days is not null
+    limit p_limit
+  );
+end
+$$;
+
+-- Promise: payload and raw body of up to p_limit events that were processed or skipped, and came in more than p_days ago
+-- (null: more than their endpoint's keep_payload_days, null there keeps them), are gone; so are bodies that no event
+-- points to any more, and those of alarms as old. The keys stay for ever. Dead letters keep theirs: they can still be
+-- replayed. Returns how many events; call again until it is less than p_limit. An audit row when p_actor is a person.
+-- Second call: the next ones, then 0. Locks: one prune at a time → the events.
+create function webhook.prune_payloads(
+  p_days int default null,
+  p_limit int default 1000,
+  p_actor text default null,
+  p_reason text default null
+)
+returns int
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_ids uuid[];
+  v_body_ids uuid[];
+begin
+  if p_days < 0 then
+    raise exception 'a number of days is not negative' using errcode = 'SL001';
+  end if;
+  perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('webhook.prune_payloads', 0));
+  v_ids := webhook.lock_prunable(p_days, p_limit);
+  v_body_ids := array(
+    select e.body_id from public.webhook_events e where e.id = any (v_ids) and e.body_id is not null
+  );
+  update public.webhook_events e
+  set payload = null, raw_body = null, body_id = null
+  where e.id = any (v_ids);
+  delete from public.webhook_bodies b
+  where b.id = any (v_body_ids) and not exists (select from public.webhook_events e where e.body_id = b.id);
+  update public.webhook_alarms a
+  set body = null
+  where a.body is not null and a.at < now() - make_interval(days => coalesce(p_days, (
+    select p.keep_payload_days from public.webhook_endpoints p where p.webhook_id = a.webhook_id
+  )));
+  if p_actor is not null then
+    insert into audit.audit_logs (actor, action, subject, reason, details)
+    values (p_actor, 'webhook_prune', 'webhook payloads', p_reason,
+      jsonb_build_object('days', p_days, 'pruned', cardinality(v_ids)));
+  end if;
+  return cardinality(v_ids);
+end
+$$;
+
+-- Promise: how many events of each endpoint wait, failed, are being processed or are dead letters, and for how long the
+-- longest due one has been; an endpoint without any has zeros. Reads what has not ended and nothing else.
+-- Second call: the same, later. Locks: none.
+create function webhook.metrics()
+returns table (
+  webhook_id uuid, name text, provider text, pending bigint, failed bigint, processing bigint, dead_letter bigint,
+  oldest_due_sec double precision
+)
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  with open as (
+    select e.webhook_id, e.provider, e.status, count(*) as events,
+      min(e.next_attempt_at) filter (where e.next_attempt_at <= clock_timestamp()) as due_since
+    from public.webhook_events e
+    where e.status in ('pending', 'failed', 'processing')
+    group by e.webhook_id, e.provider, e.status
+    union all
+    select e.webhook_id, e.provider, e.status, count(*), null
+    from public.webhook_events e
+    where e.status = 'dead_letter'
+    group by e.webhook_id, e.provider, e.status
+  )
+  select coalesce(p.webhook_id, o.webhook_id), max(p.name), coalesce(max(o.provider), max(p.provider)),
+    coalesce(sum(o.events) filter (where o.status = 'pending'), 0)::bigint,
+    coalesce(sum(o.events) filter (where o.status = 'failed'), 0)::bigint,
+    coalesce(sum(o.events) filter (where o.status = 'processing'), 0)::bigint,
+    coalesce(sum(o.events) filter (where o.status = 'dead_letter'), 0)::bigint,
+    coalesce(extract(epoch from clock_timestamp() - min(o.due_since)), 0)::double precision
+  from public.webhook_endpoints p
+  full join open o on o.webhook_id = p.webhook_id
+  group by coalesce(p.webhook_id, o.webhook_id)
+  order by 2, 1;
+$$;
+
+-- Promise: how many events of each endpoint each operator has replayed, ever. Second call: the same. Locks: none.
+create function webhook.replay_totals()
+returns table (webhook_id uuid, operator text, total bigint)
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select (l.details ->> 'webhook_id')::uuid, l.actor, count(*)
+  from audit.audit_logs l
+  where l.action = 'webhook_replay'
+  group by 1, 2
+  order by 1, 2;
+$$;
+
+-- Where there is no pg_cron, the Node worker calls it.
+do $$
+begin
+  if pg_catalog.to_regnamespace('cron') is not null then
+    perform cron.schedule('webhook_prune', '23 * * * *', 'select webhook.prune_payloads(null, 100000)');
+  end if;
+end
+$$;

@@ -1,0 +1,64 @@
+-- An event that no retry can mend raises SL030 with the reason, and nothing changes.
+begin;
+select plan(42);
+
+create sequence pg_temp.arrivals;
+
+-- Applies one event of a payment by ann. p_object adds to the object or takes its place.
+create function pg_temp.apply(p_type text, p_object jsonb default '{}')
+returns text
+language sql
+as $$
+  select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, jsonb_build_object(
+    'provider', 'stripe', 'event_id', 'evt_' || n, 'event_type', p_type, 'arrival', n, 'received_at', now(),
+    'payload', jsonb_build_object('data', jsonb_build_object('object',
+      '{"id": "pi_1", "amount": 1000, "currency": "usd", "metadata": {"user_id": "ann"}}' || p_object))
+  )))
+  from nextval('pg_temp.arrivals') n;
+$$;
+
+-- Everything that an event could change, as one value.
+create function pg_temp.traces()
+returns bigint
+language sql
+as $$
+  select (select count(*) from public.payments) + (select count(*) from public.credit_ledger)
+    + (select count(*) from public.payment_refunds);
+$$;
+
+create function pg_temp.refuses(p_object text, p_fault text, p_type text default 'payment_intent.succeeded')
+returns setof text
+language plpgsql
+as $$
+begin
+  return next throws_ok(format('select pg_temp.apply(%L, %L)', p_type, p_object), 'SL030', p_fault,
+    p_type || ' with ' || p_object || ' is refused');
+  return next is(pg_temp.traces(), 0::bigint, 'and leaves nothing behind');
+end
+$$;
+
+select pg_temp.refuses('{"metadata": {}}', 'no metadata.user_id');
+select pg_temp.refuses('{"metadata": null}', 'no metadata.user_id');
+select pg_temp.refuses('{"metadata": {"user_id": ""}}', 'no metadata.user_id');
+select pg_temp.refuses('{"metadata": {}}', 'no metadata.user_id', 'payment_intent.created');
+select pg_temp.refuses('{"metadata": {}, "amount_refunded": 1}', 'no metadata.user_id', 'charge.refunded');
+select pg_temp.refuses('{"id": null}', 'no id of a payment');
+select pg_temp.refuses('{"payment_intent": {"id": "pi_1"}}', 'no id of a payment');
+select pg_temp.refuses('{"amount": null}', 'no amount_received');
+select pg_temp.refuses('{}', 'no amount_total', 'checkout.session.async_payment_succeeded');
+select pg_temp.refuses('{"amount": -1}', 'amount is no whole number');
+select pg_temp.refuses('{"amount": 1.5}', 'amount is no whole number');
+select pg_temp.refuses('{"amount": "1000"}', 'amount is no whole number');
+select pg_temp.refuses('{"amount": 1000000000000001}', 'amount is above 10^15');
+select pg_temp.refuses('{"amount": 1e400}', 'amount is above 10^15');
+select pg_temp.refuses('{"amount": {"value": 1}}', 'amount is no whole number');
+select pg_temp.refuses('{"amount_refunded": -1}', 'amount is no whole number', 'charge.refunded');
+select pg_temp.refuses('{"amount": "x"}', 'amount is no whole number', 'refund.created');
+select pg_temp.refuses('{"currency": null}', 'no currency');
+select pg_temp.refuses('{"currency": "us"}', 'currency is not three letters');
+select pg_temp.refuses('{"currency": "us1"}', 'currency is not three letters', 'payment_intent.created');
+select is(pg_temp.apply('payment_intent.succeeded', '{"amount": 1000000000000000}'), null, 'the largest is taken');
+select is(pg_temp.apply('payment_intent.succeeded', '{"id": "pi_0", "amount": 0}'), null, 'and so is none at all');
+
+select * from finish();
+rollback;

@@ -1,0 +1,90 @@
+-- A payment's state follows rank, then time, then arrival; nothing late takes it back.
+begin;
+select plan(23);
+
+-- Applies one event of the payment pi_1 by ann. p_object adds to the object or takes its place.
+create sequence pg_temp.arrivals;
+create function pg_temp.apply(p_type text, p_object jsonb default '{}', p_second int default 0)
+returns text
+language sql
+as $$
+  select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, jsonb_build_object(
+    'provider', 'stripe', 'event_id', 'evt_' || n, 'event_type', p_type, 'arrival', n,
+    'occurred_at', '2026-03-01 12:00:00+00'::timestamptz + make_interval(secs => p_second),
+    'payload', jsonb_build_object('data', jsonb_build_object('object',
+      '{"id": "pi_1", "amount": 1000, "currency": "usd", "metadata": {"user_id": "ann"}}' || p_object))
+  )))
+  from nextval('pg_temp.arrivals') n;
+$$;
+
+create function pg_temp.state(p_key text default 'pi_1')
+returns text
+language sql
+as $$
+  select state::text from public.payments where object_id = p_key;
+$$;
+
+select is(pg_temp.apply('payment_intent.processing'), null, 'the first event of a payment has an effect');
+select is(pg_temp.state(), 'processing', 'its state is what the event told');
+select is(
+  pg_temp.apply('payment_intent.created', '{}', 9), 'older than what is known',
+  'a lower state is older, even when its clock says later'
+);
+select is(pg_temp.apply('payment_intent.succeeded'), null, 'a higher state counts, also within the same second');
+select is(
+  pg_temp.apply('payment_intent.payment_failed', '{}', 9), 'older than what is known', 'failed is below succeeded'
+);
+select is(pg_temp.state(), 'succeeded', 'and the state stays');
+select is(
+  pg_temp.apply('charge.succeeded', '{"id": "ch_1", "payment_intent": "pi_1"}', 1), 'already known',
+  'the same state told again is nothing new'
+);
+select is(
+  (select last_event_id from public.payments), (select 'evt_' || last_value from pg_temp.arrivals),
+  'though it is the newer word'
+);
+select is(
+  pg_temp.apply('charge.succeeded', '{"id": "ch_1", "payment_intent": "pi_1"}', 0), 'older than what is known',
+  'and told earlier it is older'
+);
+select is(
+  (select count(*)::int from public.payments), 1, 'a charge that names its payment intent is the same payment'
+);
+select is(pg_temp.apply('payment_intent.canceled'), null, 'a cancellation counts');
+select is(pg_temp.apply('payment_intent.succeeded', '{}', 99), 'older than what is known', 'nothing follows it');
+select is(pg_temp.state(), 'canceled', 'a canceled payment stays canceled');
+
+select is(
+  pg_temp.apply('charge.succeeded', '{"id": "ch_2", "captured": false}'), null, 'an authorised charge has an effect'
+);
+select is(pg_temp.state('ch_2'), 'processing', 'but it is not paid; without a payment intent it is its own payment');
+select is_empty($$ select from public.credit_ledger where object_id = 'ch_2' $$, 'so nobody is credited');
+select is(
+  pg_temp.apply('charge.captured', '{"id": "ch_2", "captured": true, "amount_captured": 600}'), null,
+  'a capture counts'
+);
+select results_eq(
+  $$ select state::text, amount from public.payments where object_id = 'ch_2' $$,
+  $$ values ('succeeded', 600::bigint) $$,
+  'a capture is the payment, with what was captured'
+);
+select is(
+  pg_temp.apply('checkout.session.completed', '{"id": "cs_1", "payment_status": "unpaid"}'), null,
+  'an unpaid session has an effect'
+);
+select is(pg_temp.state('cs_1'), 'processing', 'an unpaid session waits for its money');
+select is(
+  pg_temp.apply(
+    'checkout.session.completed',
+    '{"id": "cs_2", "payment_status": "paid", "mode": "subscription", "amount_total": 1000}'
+  ),
+  'tells nothing about a payment', 'the session of a subscription leaves the payment to its invoice'
+);
+select is(
+  pg_temp.apply('charge.dispute.closed', '{"id": "dp_1", "charge": "ch_2", "status": "prevented"}'),
+  'tells nothing about a payment', 'an event that no rule describes is skipped'
+);
+select is_empty($$ select from public.payments where object_id in ('cs_2', 'dp_1') $$, 'and leaves no payment behind');
+
+select * from finish();
+rollback;

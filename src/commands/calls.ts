@@ -1,0 +1,259 @@
+// `sluice calls`: who may send call events, what was recorded, and a sample to try it with.
+
+import { parseArgs } from 'node:util';
+import type { CallSite } from '#core/calls/store.ts';
+import { toDoorError } from '#core/errors.ts';
+import { createDatabase, type Database } from '../db/database.ts';
+import { createLog } from '../log.ts';
+import { StackError } from '../stack/failure.ts';
+import { run as send } from './calls_send.ts';
+import type { Command } from './command.ts';
+import { readDatabaseUrls, readOperator } from './operator.ts';
+import { formatTable } from './table.ts';
+import { UsageError } from './usage_error.ts';
+
+const usage = `sluice calls sites list|add|rotate|disable [site] [options]
+sluice calls list|show|send [options]
+
+  sites list             who may send call events
+  sites add <site>       a new site: --secret-name ENV_NAME, or --unsigned
+  sites rotate <site>    its secrets by name, newest first: --secret-name NEW --secret-name OLD
+  sites disable <site>   its requests are refused within a second
+  list                   calls, newest first, without their payloads
+  show <id> …            all that is known about some
+  send                   sign a sample call event and post it
+
+Options of sites:
+  --secret-name NAME     the name of an environment variable of the server; up to five
+  --unsigned             take requests without a signature too: nothing recognises their second delivery
+  --kind KIND            a kind the site may send; several times for several (default: any)
+  --reason TEXT          why, for the audit log
+
+Options of list:
+  --site SITE, --event-id ID, --kind KIND
+  --before ID            those before this call
+  --limit N              at most so many (default 100, at most 1000)
+
+Options of send:
+  --to URL               where to (default: /call-events on the running server)
+  --site SITE            as whom (default: OPS_SITE_ID)
+  --secret S             what to sign with (default: OPS_SITE_SECRET)
+  --kind KIND            default: ring
+  --event-id ID          the sender's own id (default: none)
+  --payload JSON         an object (default: {"sample":true} and a number that makes it new)
+  --count N              the very same request so many times, at most 1000: all but the first are a noop
+
+  --json                 for machines
+
+Environment:
+  DB2_URL                      Postgres address of the ledger (default: that of the stack in .sluice)
+  SLUICE_URL, OPS_SITE_ID, OPS_SITE_SECRET
+                               for send (default: those of the stack in .sluice)
+  SLUICE_OPERATOR              who you are, for the audit log (default: $USER)
+
+Exit code: 0 when all is done, 1 when something was not there or was refused, 2 when the call was not understood.
+
+Examples:
+  sluice calls sites add branch-7 --secret-name BRANCH_7_SECRET --kind ring --kind hangup
+  sluice calls send --count 3
+  sluice calls list --site branch-7 --limit 20
+`;
+
+const OPTIONS = {
+  'secret-name': { type: 'string', multiple: true },
+  unsigned: { type: 'boolean', default: false },
+  kind: { type: 'string', multiple: true },
+  reason: { type: 'string' },
+  site: { type: 'string' },
+  'event-id': { type: 'string' },
+  before: { type: 'string' },
+  limit: { type: 'string', default: '100' },
+  json: { type: 'boolean', default: false },
+} as const;
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS; allowPositionals: true }>>['values'];
+
+interface ListedCall {
+  id: string;
+  site_id: string;
+  event_id: string | null;
+  kind: string;
+  occurred_at: string;
+  received_at: string;
+  is_signed: boolean;
+}
+
+const MAX_LIMIT = 1_000;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const CHECK_VIOLATION = '23514';
+
+async function run(args: string[]): Promise<number> {
+  if (args[0] === 'send') return send(args.slice(1));
+  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  const [action, ...rest] = positionals;
+  if (action === 'sites') return sites(rest, values);
+  if (action === 'list' && rest.length === 0) return list(values);
+  if (action === 'show' && rest.length > 0) return show(rest, values);
+  throw new UsageError(action === undefined ? 'say what to do' : `calls cannot ${positionals.join(' ')}`);
+}
+
+async function sites([action = 'list', siteId, ...rest]: string[], values: Values): Promise<number> {
+  if (rest.length > 0) throw new UsageError('one site at a time');
+  if (action === 'list') return showSites(await allSites(), values);
+  if (siteId === undefined) throw new UsageError(`${action} needs the id of a site`);
+  const secretNames = values['secret-name'] ?? [];
+  if (action === 'add') return add(siteId, secretNames, values);
+  if (action === 'rotate') {
+    if (secretNames.length === 0) throw new UsageError('rotate needs --secret-name');
+    return change(siteId, { secret_names: secretNames }, values);
+  }
+  if (action === 'disable') return change(siteId, { is_active: false }, values);
+  throw new UsageError(`sites cannot ${action}`);
+}
+
+async function add(siteId: string, secretNames: string[], values: Values): Promise<number> {
+  if (secretNames.length === 0 && !values.unsigned)
+    throw new UsageError('add needs --secret-name or --unsigned');
+  const added = await onDb2(async (db2) => {
+    const [row] = await db2.call<{ add_site: boolean }>('calls.add_site', {
+      p_site_id: siteId,
+      p_secret_names: secretNames,
+      p_require_signature: !values.unsigned,
+      p_kinds: values.kind ?? null,
+      p_actor: readOperator(process.env) ?? 'operator',
+      p_reason: values.reason ?? null,
+    });
+    return row?.add_site === true;
+  });
+  if (!added)
+    throw new StackError(`there is a site ${siteId} already`, 'rotate its secrets, or choose another id');
+  return showSites(
+    await onDb2((db2) => db2.call<CallSite>('calls.find_site', { p_site_id: siteId })),
+    values,
+  );
+}
+
+async function change(siteId: string, changes: Record<string, unknown>, values: Values): Promise<number> {
+  const changed = await onDb2((db2) =>
+    db2.call<CallSite>('calls.change_site', {
+      p_site_id: siteId,
+      p_changes: changes,
+      p_actor: readOperator(process.env) ?? 'operator',
+      p_reason: values.reason ?? null,
+    }),
+  );
+  if (changed.length === 0)
+    throw new StackError(`there is no site ${siteId}`, '`sluice calls sites list` shows them');
+  return showSites(changed, values);
+}
+
+function allSites(): Promise<CallSite[]> {
+  return onDb2(async (db2) => {
+    const found: CallSite[] = [];
+    for (;;) {
+      const after = found.at(-1)?.site_id ?? '';
+      const page = await db2.call<CallSite>('calls.list_sites', { p_after: after, p_limit: MAX_LIMIT });
+      found.push(...page);
+      if (page.length < MAX_LIMIT) return found;
+    }
+  });
+}
+
+function showSites(found: CallSite[], { json }: Values): number {
+  if (json) console.log(JSON.stringify({ sites: found }));
+  else if (found.length === 0) console.log('No sites.');
+  else {
+    const rows = found.map((site) => [
+      site.site_id,
+      site.is_active ? 'on' : 'off',
+      site.require_signature ? 'required' : 'not required',
+      site.secret_names.join(',') || '-',
+      site.kinds?.join(',') ?? 'any',
+    ]);
+    console.log(formatTable(['SITE', 'ACTIVE', 'SIGNATURE', 'SECRETS', 'KINDS'], rows));
+  }
+  return 0;
+}
+
+async function list(values: Values): Promise<number> {
+  const [kind = null, ...more] = values.kind ?? [];
+  if (more.length > 0) throw new UsageError('list takes one --kind');
+  const calls = await onDb2((db2) =>
+    db2.call<ListedCall>('calls.list_calls', {
+      p_site_id: values.site ?? null,
+      p_event_id: values['event-id'] ?? null,
+      p_kind: kind,
+      p_before: values.before === undefined ? null : readId(values.before),
+      p_limit: readLimit(values.limit),
+    }),
+  );
+  if (values.json) console.log(JSON.stringify({ calls }));
+  else if (calls.length === 0) console.log('No calls.');
+  else {
+    const rows = calls.map((call) => [
+      call.id,
+      call.site_id,
+      call.kind,
+      call.event_id ?? '-',
+      call.occurred_at,
+      call.is_signed ? 'yes' : 'no',
+    ]);
+    console.log(formatTable(['ID', 'SITE', 'KIND', 'EVENT ID', 'OCCURRED AT', 'SIGNED'], rows));
+  }
+  return 0;
+}
+
+async function show(ids: string[], { json }: Values): Promise<number> {
+  const wanted = ids.map(readId);
+  const found = await onDb2((db2) =>
+    Promise.all(wanted.map((id) => db2.call<{ id: string }>('calls.show_call', { p_id: id }))),
+  );
+  for (const [at, [call]] of found.entries()) {
+    if (call !== undefined) console.log(JSON.stringify(call, undefined, json ? undefined : 2));
+    else console.error(`There is no call ${wanted[at]}.`);
+  }
+  return found.every(({ length }) => length === 1) ? 0 : 1;
+}
+
+/** Directly, so that it works when the server is down. */
+async function onDb2<Result>(work: (db2: Database) => Promise<Result>): Promise<Result> {
+  const { db2Url } = readDatabaseUrls(process.env);
+  if (!db2Url)
+    throw new StackError(
+      'DB2_URL is not set, and no stack runs here',
+      'set it, or start one with `npm start`',
+    );
+  const db2 = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-calls-cli', log: createLog() });
+  try {
+    return await work(db2);
+  } catch (error) {
+    throw explained(error);
+  } finally {
+    await db2.end();
+  }
+}
+
+/** What a person can mend becomes two lines; everything else stays what it is. */
+function explained(error: unknown): unknown {
+  const { code, constraint = '' } = error as { code?: string; constraint?: string };
+  if (code === CHECK_VIOLATION)
+    return new StackError(`refused by the rule ${constraint}`, 'see `sluice calls --help`', error);
+  const { kind, message, hint } = toDoorError(error);
+  return kind.code === 'internal' ? error : new StackError(message, hint, error);
+}
+
+function readId(text: string): string {
+  if (UUID.test(text)) return text;
+  throw new UsageError(`"${text}" is not the id of a call`);
+}
+
+function readLimit(text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_LIMIT) return Number(text);
+  throw new UsageError(`--limit is "${text}"; it must be a number from 1 to ${MAX_LIMIT}`);
+}
+
+export const calls: Command = {
+  summary: 'call events: sites, what was recorded, a sample to send',
+  usage,
+  run,
+};

@@ -1,0 +1,172 @@
+// `sluice webhooks verify`: for the person whose signatures fail at night. Says whether a stored request is valid, and if
+// not why, without showing a secret or a signature that would be.
+
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { JsonError } from '#core/json.ts';
+import { SchemaError } from '#core/schema.ts';
+import { toHex } from '#core/webhook/bytes.ts';
+import type { Provider, ReadEvent, SignedRequest, VerifyContext } from '#core/webhook/provider.ts';
+import { PROVIDER_NAMES, providerNamed } from '#core/webhook/providers.ts';
+import { readScheme } from '#core/webhook/scheme.ts';
+import { nodeHmac } from '../webhook/hmac.ts';
+import { findHints, SIGNING_RULES } from '../webhook/verify_hints.ts';
+import { UsageError } from './usage_error.ts';
+
+export const usage = `sluice webhooks verify <provider> --secret S --body-file F [options]
+
+Says whether a request is signed as its provider signs, and if not why.
+
+Providers: ${PROVIDER_NAMES.join(', ')}
+
+Options:
+  --secret S        the endpoint's secret; again for each during a rotation
+  --body-file F     the body, byte for byte as it came (- reads standard input)
+  --header 'k: v'   a header of the request; again for each
+  --url U           the full address as the provider knows it (Twilio signs it)
+  --now T           the time to check with, in seconds since 1970 (default: now)
+  --scheme JSON     the signature's description, for the provider hmac
+  --json            for machines
+
+Exit code: 0 when it is valid, 1 when it is not, 2 when the call was not understood.
+
+Example:
+  sluice webhooks verify stripe --secret whsec_… --body-file body.json \\
+    --header 'Stripe-Signature: t=1700000000,v1=…' --now 1700000000
+`;
+
+const OPTIONS = {
+  secret: { type: 'string', multiple: true },
+  'body-file': { type: 'string' },
+  header: { type: 'string', multiple: true },
+  url: { type: 'string' },
+  now: { type: 'string' },
+  scheme: { type: 'string' },
+  json: { type: 'boolean', default: false },
+} as const;
+
+interface Report {
+  readonly valid: boolean;
+  readonly reason: string | null;
+  readonly detail: string;
+  /** Which secret matched, counted from 1. */
+  readonly secret: number | null;
+  readonly rule: string;
+  readonly body: { readonly bytes: number; readonly sha256: string };
+  readonly hints: readonly string[];
+  readonly events: readonly Pick<ReadEvent, 'eventId' | 'eventType' | 'occurredAt' | 'quarantine'>[];
+}
+
+export async function run(args: string[]): Promise<number> {
+  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  const [name, ...more] = positionals;
+  const provider = name === undefined ? undefined : providerNamed(name);
+  if (provider === undefined || more.length > 0)
+    throw new UsageError(`say which provider: ${PROVIDER_NAMES.join(', ')}`);
+  const { secret: secrets = [], 'body-file': bodyFile, header: headers = [], url } = values;
+  if (secrets.length === 0 || bodyFile === undefined)
+    throw new UsageError('--secret and --body-file are needed');
+  if (provider.name === 'twilio' && url === undefined)
+    throw new UsageError('Twilio signs the address: --url is needed');
+  const request = {
+    method: 'POST',
+    url: url ?? '',
+    headers: readHeaders(headers),
+    body: readBody(bodyFile),
+  };
+  const report = await reportOn(provider, request, secrets, readContext(values.now, values.scheme));
+  console.log(values.json ? JSON.stringify(report) : textOf(provider, report));
+  return report.valid ? 0 : 1;
+}
+
+async function reportOn(
+  provider: Provider,
+  request: SignedRequest,
+  secrets: readonly string[],
+  context: VerifyContext,
+): Promise<Report> {
+  const verification = await provider.verify(request, secrets, context);
+  const known = {
+    rule: SIGNING_RULES[provider.name] ?? '',
+    body: { bytes: request.body.length, sha256: toHex(await context.port.sha256(request.body)) },
+  };
+  if (!verification.ok) {
+    const { reason, detail } = verification;
+    const hints = reason === 'stale' ? [] : await findHints(provider, request, secrets, context);
+    return { valid: false, reason, detail, secret: null, ...known, hints, events: [] };
+  }
+  const { events, hints } = await readEvents(provider, request, context);
+  const detail = `signed with secret ${verification.secret + 1} of ${secrets.length}`;
+  return { valid: true, reason: null, detail, secret: verification.secret + 1, ...known, hints, events };
+}
+
+async function readEvents(
+  provider: Provider,
+  request: SignedRequest,
+  context: VerifyContext,
+): Promise<Pick<Report, 'events' | 'hints'>> {
+  try {
+    const events = await provider.read(request, context);
+    return {
+      events: events.map(({ eventId, eventType, occurredAt, quarantine }) => ({
+        eventId,
+        eventType,
+        occurredAt,
+        quarantine,
+      })),
+      hints: [],
+    };
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    return { events: [], hints: [`the signature is right, but the body is no JSON: ${error.message}`] };
+  }
+}
+
+function textOf({ name }: Provider, { valid, reason, detail, rule, body, hints, events }: Report): string {
+  const lines = [
+    valid ? `valid: ${detail}` : `not valid: ${reason}: ${detail}`,
+    `${name} signs: ${rule}`,
+    `the body has ${body.bytes} bytes, SHA-256 ${body.sha256}`,
+    ...hints.map((hint) => `hint: ${hint}`),
+    ...events.map(
+      ({ eventId, eventType, occurredAt, quarantine }) =>
+        `event ${eventId}, ${eventType}${occurredAt ? `, ${occurredAt}` : ''}${quarantine ? `, quarantine: ${quarantine}` : ''}`,
+    ),
+  ];
+  return lines.join('\n');
+}
+
+function readHeaders(lines: readonly string[]): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  for (const line of lines) {
+    const at = line.indexOf(':');
+    if (at <= 0) throw new UsageError(`--header is "${line}"; say 'name: value'`);
+    const name = line.slice(0, at).trim().toLowerCase();
+    const value = line.slice(at + 1).trim();
+    const known = headers[name];
+    headers[name] = known === undefined ? value : [known, value].flat();
+  }
+  return headers;
+}
+
+function readBody(path: string): Uint8Array {
+  try {
+    return readFileSync(path === '-' ? 0 : path);
+  } catch (error) {
+    throw new UsageError(`--body-file ${path} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function readContext(now: string | undefined, scheme: string | undefined): VerifyContext {
+  if (now !== undefined && !/^\d{1,11}$/.test(now))
+    throw new UsageError(`--now is "${now}"; it must be seconds since 1970`);
+  const nowSec = now === undefined ? Math.floor(Date.now() / 1_000) : Number(now);
+  if (scheme === undefined) return { port: nodeHmac, nowSec };
+  try {
+    return { port: nodeHmac, nowSec, scheme: readScheme(JSON.parse(scheme)) };
+  } catch (error) {
+    if (error instanceof SchemaError || error instanceof SyntaxError)
+      throw new UsageError(`--scheme is not one: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,100 @@
+// What waits in DB2, and what operators sent round again: asked for when somebody looks, because no process knows it alone.
+
+import { Counter, Gauge, Registry } from 'prom-client';
+import type { CallFunction } from '#core/bridge/databases.ts';
+import type { Log } from '#core/ports.ts';
+
+/** A row of webhook.metrics. */
+interface BacklogRow {
+  readonly webhook_id: string;
+  readonly provider: string;
+  readonly pending: number;
+  readonly failed: number;
+  readonly processing: number;
+  readonly dead_letter: number;
+  /** Null where nothing is due. */
+  readonly oldest_due_sec: number | null;
+}
+
+/** A row of webhook.replay_totals. */
+interface ReplayRow {
+  readonly webhook_id: string;
+  readonly operator: string;
+  readonly total: number;
+}
+
+export interface Backlog {
+  /** In Prometheus' text format. Without DB2 it says so and the rest is missing. */
+  page(): Promise<string>;
+}
+
+const STATUSES = ['pending', 'failed', 'processing', 'dead_letter'] as const;
+/** So that a crowd in front of /metrics is no load on the database. */
+const KEEP_MS = 1_000;
+
+/** `call` takes names of functions in schema webhook of DB2. */
+export function createBacklog(call: CallFunction, log: Log, now: () => number = Date.now): Backlog {
+  const registry = new Registry();
+  const show = createGauges(registry);
+  const read = async (): Promise<void> => {
+    try {
+      const [rows, totals] = await Promise.all([
+        call<BacklogRow>('metrics', {}),
+        call<ReplayRow>('replay_totals', {}),
+      ]);
+      show(true, rows, totals);
+    } catch (error) {
+      log.warn('metrics without DB2', { cause: error });
+      show(false, [], []);
+    }
+  };
+  let reading: Promise<void> | undefined;
+  let readAt = 0;
+  return {
+    async page() {
+      if (reading === undefined || now() - readAt >= KEEP_MS) {
+        readAt = now();
+        reading = read();
+      }
+      await reading;
+      return registry.metrics();
+    },
+  };
+}
+
+function createGauges(registry: Registry) {
+  const registers = [registry];
+  const isUp = new Gauge({
+    name: 'webhook_database_up',
+    help: 'Whether DB2 answered; where it is 0 the other numbers about it are missing.',
+    registers,
+  });
+  const backlog = new Gauge({
+    name: 'webhook_backlog',
+    help: 'Events that have not ended, and dead letters, by status.',
+    labelNames: ['webhook_id', 'provider', 'status'],
+    registers,
+  });
+  const oldest = new Gauge({
+    name: 'webhook_oldest_due_seconds',
+    help: 'How long the oldest event that could be processed has been waiting.',
+    labelNames: ['webhook_id', 'provider'],
+    registers,
+  });
+  const replays = new Counter({
+    name: 'webhook_replay_total',
+    help: 'Events sent round again by operators, from the audit log.',
+    labelNames: ['webhook_id', 'operator'],
+    registers,
+  });
+  return (up: boolean, rows: readonly BacklogRow[], totals: readonly ReplayRow[]): void => {
+    isUp.set(up ? 1 : 0);
+    for (const metric of [backlog, oldest, replays]) metric.reset();
+    for (const row of rows) {
+      const labels = { webhook_id: row.webhook_id, provider: row.provider };
+      for (const status of STATUSES) backlog.set({ ...labels, status }, row[status]);
+      oldest.set(labels, row.oldest_due_sec ?? 0);
+    }
+    for (const { webhook_id, operator, total } of totals) replays.inc({ webhook_id, operator }, total);
+  };
+}

@@ -1,0 +1,70 @@
+// The webhook door on Node: two sets of connections to DB2, the fast HMAC, and a word to the workers.
+
+import type { Log, Metrics } from '#core/ports.ts';
+import { WebhookDoor } from '#core/webhook/door.ts';
+import type { SecretSource } from '#core/webhook/ports.ts';
+import { createDatabase } from '../db/database.ts';
+import { openProcessor } from '../webhook/crew.ts';
+import { type Handlers, NO_HANDLERS } from '../webhook/handlers.ts';
+import { nodeHmac } from '../webhook/hmac.ts';
+import { openWebhookStore } from '../webhook/store.ts';
+import { createWake } from './wake.ts';
+
+export interface WebhookDoorOptions {
+  db2Url: string;
+  onRecorded?: () => void;
+  secretOf?: SecretSource;
+  handlers?: Handlers;
+}
+
+/** A second recording connection would only make the batches smaller. */
+const LANE_CONNECTIONS = 1;
+/** Inline effects run side by side, each on a connection of its own. */
+const INLINE_CONNECTIONS = 8;
+
+const fromEnvironment: SecretSource = (name) => process.env[name];
+
+export interface OpenWebhookDoor extends Pick<WebhookDoor, 'routes' | 'drain'> {
+  end(): Promise<void>;
+}
+
+export function openWebhookDoor(options: WebhookDoorOptions, metrics: Metrics, log: Log): OpenWebhookDoor {
+  const { db2Url, handlers = NO_HANDLERS } = options;
+  const open = (max: number, applicationName: string) =>
+    createDatabase({ url: db2Url, max, applicationName, log });
+  const lane = open(LANE_CONNECTIONS, 'sluice-webhooks');
+  const rest = open(INLINE_CONNECTIONS, 'sluice-webhooks-inline');
+  const { processor, end } = openProcessor({ db2Url, workers: 1, batchSize: 1, handlers, metrics, log });
+  const stopping = new AbortController();
+  const wake = createWake(async () => {
+    options.onRecorded?.();
+    // Without the word they look by themselves a moment later.
+    await rest
+      .call('webhook.wake_workers', {})
+      .catch((error: unknown) => log.debug('workers not woken', { cause: error }));
+  });
+  const store = openWebhookStore(rest);
+  const door = new WebhookDoor({
+    store: {
+      findEndpoint: (name) => store.findEndpoint(name),
+      processEvent: (id) => store.processEvent(id),
+      record: openWebhookStore(lane).record,
+    },
+    hmac: nodeHmac,
+    secretOf: options.secretOf ?? fromEnvironment,
+    ...(handlers.size > 0 && { runTypescript: (id) => processor.runOne(id, stopping.signal) }),
+    wake,
+    log,
+    metrics,
+    now: Date.now,
+  });
+  return {
+    routes: () => door.routes(),
+    drain: () => door.drain(),
+    async end() {
+      stopping.abort();
+      await wake.stop();
+      await Promise.all([lane.end(), rest.end(), end()]);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+// Workers that let queued events take effect, side by side, woken together.
+
+import { toDoorError } from '#core/errors.ts';
+import type { Log, Metrics } from '#core/ports.ts';
+import { Processor, type ProcessReport } from '#core/webhook/processor.ts';
+import { startWorker, type Worker } from '../bridge/worker.ts';
+import { createDatabase } from '../db/database.ts';
+import { startListener } from '../db/listener.ts';
+import { startLoop } from '../scheduler/loop.ts';
+import { type Handlers, registerHandlers } from './handlers.ts';
+import { openWebhookStore } from './store.ts';
+
+export interface WebhookCrewOptions {
+  db2Url: string;
+  workers: number;
+  batchSize: number;
+  handlers: Handlers;
+  metrics: Metrics;
+  log: Log;
+}
+
+export const DEFAULT_WEBHOOK_WORKERS = 2;
+/** One batch is one transaction for SQL handlers: more only makes everybody wait longer for its locks. */
+export const DEFAULT_WEBHOOK_BATCH = 100;
+/** One for the steps, one for heartbeats; each TypeScript handler under way holds one more. */
+const PLAIN_CONNECTIONS = 2;
+const HANDLER_CONNECTIONS = 8;
+/** What webhook.wake_workers notifies. */
+const WAKE_CHANNEL = 'sluice_webhooks';
+const PRUNE_MS = 60 * 60 * 1_000;
+const PRUNE_AT_ONCE = 1_000;
+const REGISTER_MS = 60 * 1_000;
+
+/** Runs until stopped. New events wake it; without a word it looks four times a second. */
+export function startWebhookCrew(
+  options: WebhookCrewOptions,
+  onStep?: (report: ProcessReport) => void,
+): Worker {
+  const { db2Url, log, handlers } = options;
+  const members = Array.from({ length: options.workers }, () => {
+    const { processor, end } = openProcessor(options);
+    return { worker: startWorker(processor, log, onStep), end };
+  });
+  const wake = () => {
+    for (const { worker } of members) worker.wake();
+  };
+  const listener = startListener({ url: db2Url, channel: WAKE_CHANNEL, onNotice: wake, log });
+  const chores = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-webhook-chores', log });
+  const loops = [
+    startLoop('pruning payloads', PRUNE_MS, log, async (signal) => {
+      while (!signal.aborted && (await prune(chores)) === PRUNE_AT_ONCE);
+    }),
+    // Again and again: the database may be away at the start, and another release may have said otherwise since.
+    startLoop('registering handlers', REGISTER_MS, log, () => registerHandlers(chores, handlers)),
+  ];
+  return {
+    wake,
+    async stop() {
+      await Promise.all([listener.stop(), ...loops.map((loop) => loop.stop())]);
+      await Promise.all(members.map(({ worker }) => worker.stop()));
+      await Promise.all([chores.end(), ...members.map(({ end }) => end())]);
+    },
+  };
+}
+
+async function prune(database: ReturnType<typeof createDatabase>): Promise<number> {
+  const [row] = await database.call<{ prune_payloads: number }>('webhook.prune_payloads', {
+    p_limit: PRUNE_AT_ONCE,
+  });
+  return row?.prune_payloads ?? 0;
+}
+
+export interface ProcessedOnce {
+  /** Events by what became of them. */
+  totals: Record<string, number>;
+  /** True when DB2 was down, so that events wait for it. */
+  isPaused: boolean;
+}
+
+/** Works until no event is due any more. */
+export async function processOnce(options: WebhookCrewOptions, signal: AbortSignal): Promise<ProcessedOnce> {
+  const totals: Record<string, number> = {};
+  const { processor, database, end } = openProcessor(options);
+  try {
+    await registerHandlers(database, options.handlers);
+    let report: ProcessReport;
+    do {
+      report = await processor.step(signal);
+      for (const [outcome, count] of Object.entries(report.outcomes))
+        totals[outcome] = (totals[outcome] ?? 0) + count;
+    } while (report.total > 0 && !signal.aborted);
+    return { totals, isPaused: false };
+  } catch (error) {
+    if (toDoorError(error).kind.code !== 'database_unavailable') throw error;
+    return { totals, isPaused: true };
+  } finally {
+    await end();
+  }
+}
+
+export function openProcessor({ db2Url, batchSize, handlers, metrics, log }: WebhookCrewOptions) {
+  const max = PLAIN_CONNECTIONS + (handlers.size > 0 ? HANDLER_CONNECTIONS : 0);
+  const database = createDatabase({ url: db2Url, max, applicationName: 'sluice-webhook-worker', log });
+  const processor = new Processor(
+    {
+      store: openWebhookStore(database),
+      transact: (work) => database.transact(work),
+      handlers,
+      log,
+      metrics,
+      now: Date.now,
+    },
+    batchSize,
+  );
+  return { processor, database, end: () => database.end() };
+}

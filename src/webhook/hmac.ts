@@ -1,0 +1,10 @@
+import { createHash, createHmac } from 'node:crypto';
+import type { HashName, HmacPort } from '#core/webhook/hmac.ts';
+
+const NODE_NAMES: Record<HashName, string> = { 'SHA-1': 'sha1', 'SHA-256': 'sha256' };
+
+/** node:crypto answers without a promise and without a key import. */
+export const nodeHmac: HmacPort = {
+  hmac: (hash, key, message) => createHmac(NODE_NAMES[hash], key).update(message).digest(),
+  sha256: (bytes) => createHash('sha256').update(bytes).digest(),
+};

@@ -1,0 +1,12 @@
+// DB2's webhook functions over a Postgres connection.
+
+import { createWebhookStore } from '#core/webhook/databases.ts';
+import type { WebhookStore } from '#core/webhook/ports.ts';
+import type { Database } from '../db/database.ts';
+
+export function openWebhookStore(database: Database): WebhookStore {
+  return createWebhookStore(
+    (name, args) => database.call(`webhook.${name}`, args),
+    (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),
+  );
+}

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type pg from 'pg';
+import { progressLine, startProgress } from '../../src/commands/progress.ts';
+import { openClient } from '../door/support.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { sluice } from '../work/support.ts';
+import { auditRows, statuses, storeEvents, webhooksHere } from './webhook_support.ts';
+
+describe('sluice webhooks', () => {
+  let databases: TestDatabases;
+  let db2: pg.Client;
+  const webhooks = (...args: string[]) => webhooksHere(databases.db2.url, args);
+  const json = async (...args: string[]) => JSON.parse((await webhooks(...args, '--json')).stdout);
+
+  before(async () => {
+    databases = await startDatabases({ db1: false });
+    db2 = await openClient(databases.db2.url);
+  });
+  after(async () => {
+    await db2?.end();
+    await databases?.stop();
+  });
+
+  it('adds an endpoint, rotates its secret in two steps, switches it off and on', async () => {
+    assert.equal((await webhooks('endpoints', 'list')).stdout, 'No endpoints.\n');
+    const options = [
+      '--provider',
+      'stripe',
+      '--secret-name',
+      'OLD',
+      '--max-attempts',
+      '3',
+      '--mode',
+      'inline',
+    ];
+    const { code, stdout, stderr } = await webhooks('endpoints', 'add', 'shop', ...options);
+    assert.equal(code, 0, stderr);
+    assert.match(
+      stdout,
+      /^NAME +PROVIDER +MODE +ACTIVE +SECRETS +ATTEMPTS +WEBHOOK ID\nshop +stripe +inline +on +OLD +3 /,
+    );
+    const taken = await webhooks('endpoints', 'add', 'shop', ...options);
+    assert.deepEqual([taken.code, taken.stderr.split('\n')[0]], [1, 'there is an endpoint shop already']);
+    const rotated = await json('endpoints', 'rotate', 'shop', '--secret-name', 'NEW', '--reason', 'leaked');
+    assert.deepEqual(rotated.endpoints[0].secret_names, ['NEW', 'OLD']);
+    const ended = await json('endpoints', 'rotate', 'shop', '--secret-name', 'NEW', '--only');
+    assert.deepEqual(ended.endpoints[0].secret_names, ['NEW']);
+    assert.equal((await json('endpoints', 'disable', 'shop')).endpoints[0].is_active, false);
+    assert.equal((await json('endpoints', 'enable', 'shop')).endpoints[0].is_active, true);
+    assert.equal((await json('endpoints', 'change', 'shop', '--lease-sec', '5')).endpoints[0].lease_sec, 5);
+    const { rows } = await db2.query('select actor, count(*)::int from audit.audit_logs group by actor');
+    assert.deepEqual(rows, [{ actor: 'grace', count: 6 }]);
+  });
+
+  it('replays what a filter finds in batches, asks nobody only with --yes, and says 1 the second time', async () => {
+    const ids = Array.from({ length: 1_100 }, (_, at) => `b-${String(at).padStart(4, '0')}`);
+    await storeEvents(db2, ids, { provider: 'many' });
+    await storeEvents(db2, ['b-success'], { provider: 'many', status: 'success' });
+    const filter = ['--provider', 'many', '--limit', '2000'];
+    const refused = await webhooks('replay', ...filter);
+    assert.deepEqual([refused.code, refused.stdout], [2, '']);
+    assert.match(refused.stderr, /nobody to ask whether to replay 1100 events: add --yes/);
+    const dry = await json('replay', ...filter, '--dry-run');
+    assert.equal(dry.results.length, 1_100);
+    assert.ok(dry.results.every((row: { outcome: string }) => row.outcome === 'would_replay'));
+    assert.deepEqual(await auditRows(db2, 'webhook_replay'), []);
+    const done = await json('replay', ...filter, '--yes', '--reason', 'mended');
+    assert.equal(done.results.length, 1_100);
+    const audit = await auditRows(db2, 'webhook_replay');
+    assert.equal(audit.length, 1_100);
+    assert.ok(audit.every(({ actor, reason }) => actor === 'grace' && reason === 'mended'));
+    const again = await webhooks('replay', ...filter, '--status', 'pending', '--yes', '--limit', '1');
+    assert.equal(again.code, 1);
+    assert.match(again.stdout, /b-0000 +in_flight/);
+    assert.equal((await statuses(db2))['b-success'], 'success');
+  });
+
+  it('needs no --yes for one event by its name, and tells of one that was processed', async () => {
+    await storeEvents(db2, ['one-dead'], { provider: 'single' });
+    await storeEvents(db2, ['one-done'], { provider: 'single', status: 'success' });
+    const dead = await webhooks('replay', '--event-id', 'one-dead', '--idempotency-key', 'key-2');
+    assert.equal(dead.code, 0, dead.stderr);
+    assert.match(dead.stdout, /one-dead +replayed/);
+    assert.equal((await auditRows(db2, 'webhook_replay')).at(-1)?.idempotency_key, 'key-2');
+    const done = await webhooks('replay', '--event-id', 'one-done');
+    assert.equal(done.code, 1);
+    assert.match(done.stdout, /one-done +already_processed/);
+    const none = await webhooks('replay', '--event-id', 'one-missing');
+    assert.deepEqual([none.code, none.stdout], [1, 'No such events.\n']);
+    const skipped = await webhooks('skip', '--event-id', 'one-dead', '--reason', 'spam');
+    assert.equal(skipped.code, 0, skipped.stderr);
+  });
+
+  it('lists and shows, with the address from what npm start left or from DATABASE_URL', async () => {
+    const [event] = await storeEvents(db2, ['shown'], { provider: 'lister' });
+    const { code, stdout } = await sluice(['webhooks', 'list', '--provider', 'lister'], {
+      DATABASE_URL: databases.db2.url,
+    }).ended;
+    assert.equal(code, 0);
+    assert.match(stdout, /^ID +PROVIDER +EVENT +TYPE +STATUS +ATTEMPTS +RECEIVED +ERROR\n/);
+    assert.match(
+      stdout,
+      new RegExp(`${event?.id} +lister +shown +unknown +dead_letter +5 +2\\S+Z +it broke\n`),
+    );
+    const dir = mkdtempSync(join(tmpdir(), 'sluice-cli-'));
+    try {
+      writeFileSync(join(dir, 'env'), `DB1_URL=x\nDB2_URL=${databases.db2.url}\n`);
+      const unknown = '00000000-0000-4000-8000-000000000000';
+      const shown = await sluice(['webhooks', 'show', event?.id ?? '', unknown], { SLUICE_DIR: dir }).ended;
+      assert.equal(shown.code, 1);
+      assert.equal(JSON.parse(shown.stdout).event_id, 'shown');
+      assert.match(shown.stderr, /There is no event 00000000/);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+
+  it('prunes payloads of events that have ended and keeps their keys', async () => {
+    await storeEvents(db2, ['old-1', 'old-2'], { status: 'success', receivedAt: '2020-01-01' });
+    await storeEvents(db2, ['old-dead'], { status: 'dead_letter', receivedAt: '2020-01-01' });
+    assert.equal((await webhooks('prune', '--days', '30')).code, 2);
+    assert.deepEqual(await json('prune', '--days', '30', '--yes'), { pruned: 2 });
+    const { rows } = await db2.query(
+      `select event_id, payload is null as pruned from public.webhook_events where event_id like 'old-%' order by 1`,
+    );
+    assert.deepEqual(rows, [
+      { event_id: 'old-1', pruned: true },
+      { event_id: 'old-2', pruned: true },
+      { event_id: 'old-dead', pruned: false },
+    ]);
+    assert.equal((await auditRows(db2, 'webhook_prune')).length, 1);
+  });
+
+  it('says 2 to what it does not understand, and 1 with a hint when it cannot reach DB2', async () => {
+    const calls = [
+      [],
+      ['burn'],
+      ['show'],
+      ['show', 'x'],
+      ['list', '--limit', '5000'],
+      ['list', '--status', 'lost'],
+      ['replay'],
+      ['replay', '--limit', '5'],
+      ['replay', '--since', 'yesterday'],
+      ['replay', '--event-id', ''],
+      ['skip', '--provider', 'x', '--idempotency-key', 'k'],
+      ['endpoints', 'add', 'x', '--secret-name', 'X'],
+      ['endpoints', 'add', 'x', '--provider', 'nobody', '--secret-name', 'X'],
+      ['endpoints', 'add', 'x', '--provider', 'stripe', '--secret-name', 'whsec_abc'],
+      ['endpoints', 'rotate', 'x'],
+      ['endpoints', 'burn', 'x'],
+      ['prune', '--days', '0', '--yes'],
+    ];
+    for (const args of calls) {
+      const { code, stderr } = await webhooks(...args);
+      assert.equal(code, 2, `${args}: ${stderr}`);
+    }
+    const { code, stderr } = await sluice(['webhooks', 'burn'], {}).ended;
+    assert.deepEqual([code, stderr], [2, 'webhooks cannot burn\nhint: see `sluice webhooks --help`\n']);
+    const away = await sluice(['webhooks', 'list'], { DB2_URL: 'postgres://u:p@127.0.0.1:1/x' }).ended;
+    assert.equal(away.code, 1);
+    assert.match(away.stderr, /^error: The database cannot be reached\.\nhint: /m);
+    const unset = await sluice(['webhooks', 'list'], { SLUICE_DIR: '/nonexistent' }).ended;
+    assert.match(unset.stderr, /^error: DB2_URL is not set/);
+  });
+});
+
+describe('the progress line', () => {
+  it('tells share, rate and what is left', () => {
+    assert.equal(
+      progressLine(500, 2_000, 'events', 2),
+      '[########......................] 500 of 2000 events, 250/s, 6 s left',
+    );
+    assert.equal(progressLine(10, 10, 'events', 1), `[${'#'.repeat(30)}] 10 of 10 events, 10/s`);
+  });
+
+  it('is for terminals: a pipe gets none of it', () => {
+    let written = '';
+    const run = (isTTY: boolean) => {
+      const write = (text: string) => {
+        written += text;
+        return true;
+      };
+      const progress = startProgress(2, 'events', { isTTY, write } as never);
+      progress.advance(2);
+      progress.end();
+    };
+    run(false);
+    assert.equal(written, '');
+    run(true);
+    assert.match(written, /2 of 2 events/);
+  });
+});

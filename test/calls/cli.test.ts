@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, mock } from 'node:test';
+import type pg from 'pg';
+import { addDemoSite } from '../../src/calls/demo_site.ts';
+import { calls } from '../../src/commands/calls.ts';
+import { UsageError } from '../../src/commands/usage_error.ts';
+import { StackError } from '../../src/stack/failure.ts';
+import { openClient } from '../door/support.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { type CallServer, countCalls, SECRET, startCallServer } from './support.ts';
+
+describe('sluice calls', () => {
+  let databases: TestDatabases;
+  let client: pg.Client;
+  let server: CallServer;
+
+  before(async () => {
+    databases = await startDatabases({ db1: false });
+    client = await openClient(databases.db2.url);
+    server = await startCallServer({ db2Url: databases.db2.url });
+    Object.assign(process.env, {
+      DB2_URL: databases.db2.url,
+      SLUICE_URL: server.url,
+      SLUICE_OPERATOR: 'grace',
+      OPS_SITE_ID: 'branch-7',
+      OPS_SITE_SECRET: SECRET,
+    });
+  });
+  after(async () => {
+    await server?.stop();
+    await client?.end();
+    await databases?.stop();
+  });
+
+  /** What the command printed, line by line, and its exit code. */
+  async function run(...args: string[]): Promise<{ code: number; lines: string[] }> {
+    const lines: string[] = [];
+    const keep = (line: string) => void lines.push(line);
+    const mocks = [mock.method(console, 'log', keep), mock.method(console, 'error', keep)];
+    try {
+      return { code: await calls.run(args), lines };
+    } finally {
+      for (const one of mocks) one.mock.restore();
+    }
+  }
+  const json = async (...args: string[]) => JSON.parse((await run(...args, '--json')).lines.join('\n'));
+
+  it('adds a site with the name of its secret, audited, and not twice', async () => {
+    assert.deepEqual((await run('sites', 'list')).lines, ['No sites.']);
+    const { sites } = await json(
+      'sites',
+      'add',
+      'branch-7',
+      '--secret-name',
+      'SITE_SECRET',
+      '--kind',
+      'ring',
+    );
+    const { secret_names, require_signature, kinds, is_active } = sites[0];
+    assert.deepEqual(
+      [secret_names, require_signature, kinds, is_active],
+      [['SITE_SECRET'], true, ['ring'], true],
+    );
+    await assert.rejects(run('sites', 'add', 'branch-7', '--unsigned'), StackError);
+    const { rows } = await client.query(
+      `select actor, action from audit.audit_logs where subject = 'call site branch-7'`,
+    );
+    assert.deepEqual(rows, [{ actor: 'grace', action: 'call_site_add' }]);
+  });
+
+  it('sends a sample that is recorded, and the same one again as a noop', async () => {
+    const { code, lines } = await run('send', '--count', '3');
+    assert.equal(code, 0);
+    assert.match(lines[0] ?? '', /^200 {2}\{"status":"recorded"/);
+    assert.deepEqual(lines.slice(1), Array(2).fill('200  {"status":"noop","reason":"idempotent_conflict"}'));
+    assert.equal(await countCalls(client), 1);
+  });
+
+  it('says 1 where the sample is refused', async () => {
+    assert.equal((await run('send', '--kind', 'fax')).code, 1);
+    assert.equal((await run('send', '--secret', 'wrong')).code, 1);
+    assert.equal(await countCalls(client), 1);
+  });
+
+  it('lists and shows what was recorded', async () => {
+    const { calls: listed } = await json('list', '--site', 'branch-7', '--kind', 'ring');
+    assert.equal(listed.length, 1);
+    const shown = await json('show', listed[0].id);
+    assert.deepEqual([shown.id, shown.payload.sample], [listed[0].id, true]);
+    const unknown = await run('show', '00000000-0000-7000-8000-000000000000');
+    assert.deepEqual([unknown.code, unknown.lines.length], [1, 1]);
+    assert.deepEqual((await run('list', '--site', 'x')).lines, ['No calls.']);
+    assert.match((await run('list')).lines[0] ?? '', /^ID +SITE +KIND +EVENT ID +OCCURRED AT +SIGNED\n/);
+  });
+
+  it('rotates secrets and disables a site', async () => {
+    const rotated = await json(
+      'sites',
+      'rotate',
+      'branch-7',
+      '--secret-name',
+      'NEW',
+      '--secret-name',
+      'SITE_SECRET',
+    );
+    assert.deepEqual(rotated.sites[0].secret_names, ['NEW', 'SITE_SECRET']);
+    const disabled = await json('sites', 'disable', 'branch-7', '--reason', 'moved');
+    assert.equal(disabled.sites[0].is_active, false);
+    await assert.rejects(run('sites', 'disable', 'nobody'), StackError);
+  });
+
+  it('shows the demo site, which a second start leaves as it is', async () => {
+    await addDemoSite(databases.db2.url, 'demo');
+    await json('sites', 'rotate', 'demo', '--secret-name', 'OWN_SECRET');
+    await addDemoSite(databases.db2.url, 'demo');
+    const { sites } = await json('sites', 'list');
+    const demo = sites.find((site: { site_id: string }) => site.site_id === 'demo');
+    assert.deepEqual(demo.secret_names, ['OWN_SECRET']);
+  });
+
+  const MISUNDERSTOOD = [
+    [],
+    ['dance'],
+    ['sites', 'add'],
+    ['sites', 'add', 's'],
+    ['sites', 'rotate', 's'],
+    ['sites', 'paint', 's'],
+    ['show'],
+    ['show', '7'],
+    ['list', '--limit', '0'],
+    ['send', '--count', 'many'],
+    ['send', '--payload', '{'],
+  ];
+  for (const args of MISUNDERSTOOD) {
+    it(`does not understand: ${args.join(' ') || 'nothing'}`, () => assert.rejects(run(...args), UsageError));
+  }
+
+  it('names the rule that a site breaks', () =>
+    assert.rejects(run('sites', 'add', 'a site', '--unsigned'), /site_id_fits_a_header/));
+});

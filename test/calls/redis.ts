@@ -1,0 +1,104 @@
+// A real Redis that can be killed, started again on its port, stopped for a while and emptied.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createClient } from 'redis';
+import { freePort } from '../../src/stack/ports.ts';
+import { ensureDebianPackages } from '../pgtap/debian_packages.ts';
+import { cleanUpOnExit } from '../support/databases.ts';
+
+export interface TestRedis {
+  url: string;
+  /** kill -9: nothing is written to disk, so what it knew is gone. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  flush(): Promise<void>;
+  /** It holds its connections and answers nobody, until it goes on. */
+  pause(): void;
+  goOn(): void;
+  stop(): Promise<void>;
+}
+
+const READY_DEADLINE_MS = 10_000;
+const POLL_MS = 10;
+
+/** Undefined, and the test is skipped with the reason, where there is no Redis and it may not be installed. */
+export async function startRedis(t: TestContext): Promise<TestRedis | undefined> {
+  const reason = await ensureDebianPackages(['redis-server']);
+  if (reason !== undefined) {
+    t.skip(`no Redis here, so nobody kills one: ${reason}`);
+    return undefined;
+  }
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-redis-'));
+  const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
+  let child: ChildProcess | undefined;
+
+  async function start(): Promise<void> {
+    const args = [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--save',
+      '',
+      '--appendonly',
+      'no',
+      '--dir',
+      dir,
+    ];
+    child = spawn('redis-server', args, { stdio: 'ignore' });
+    const deadline = Date.now() + READY_DEADLINE_MS;
+    while (!(await answers(port))) {
+      if (Date.now() > deadline) throw new Error('redis-server did not start');
+      await delay(POLL_MS);
+    }
+  }
+  async function kill(): Promise<void> {
+    if (child === undefined) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+    child = undefined;
+  }
+  const forget = cleanUpOnExit(() => {
+    child?.kill('SIGKILL');
+    rmSync(dir, { recursive: true, force: true });
+  });
+  await start();
+  return {
+    url,
+    kill,
+    start,
+    async flush() {
+      const client = createClient({ url });
+      await client.connect();
+      await client.flushAll();
+      await client.close();
+    },
+    pause: () => child?.kill('SIGSTOP'),
+    goOn: () => child?.kill('SIGCONT'),
+    async stop() {
+      forget();
+      await kill();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'));
+    socket.once('data', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { webhooks } from '../../src/commands/webhooks.ts';
+import { DOCUMENTED, readPage, readSample } from './docs.ts';
+
+/** What `sluice webhooks verify … --json` answers to the page's own command, with this body. */
+async function verify(command: string[], body: string) {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-docs-'));
+  const { log } = console;
+  let said = '';
+  console.log = (line: string) => {
+    said += line;
+  };
+  try {
+    const file = join(dir, 'body');
+    writeFileSync(file, body);
+    const args = command.slice(1).map((word) => (word.startsWith('body.') ? file : word));
+    const code = await webhooks.run([...args, '--json']);
+    return { code, report: JSON.parse(said) };
+  } finally {
+    console.log = log;
+    rmSync(dir, { recursive: true });
+  }
+}
+
+const EVENT_IDS: Record<string, string[]> = {
+  stripe: ['evt_docs_1'],
+  twilio: ['call:CAdocs1:completed'],
+  whatsapp: ['status:wamid.docs.A:delivered', 'message:wamid.docs.B'],
+  daily: ['rec-docs-1'],
+};
+
+describe('the sample of the page about', () => {
+  for (const provider of DOCUMENTED) {
+    it(`${provider} is signed as the page says, and refused with one byte changed`, async () => {
+      const { body, command } = readSample(provider);
+      const { code, report } = await verify(command, body);
+      assert.deepEqual([code, report.valid, report.reason], [0, true, null]);
+      assert.deepEqual(
+        report.events.map((event: { eventId: string }) => event.eventId),
+        EVENT_IDS[provider],
+      );
+      const changed = await verify(command, body.replace('docs', 'd0cs'));
+      assert.deepEqual([changed.code, changed.report.reason], [1, 'bad_signature']);
+    });
+  }
+});
+
+describe('the page about metrics', () => {
+  it('names each metric with its labels', async () => {
+    const page = readPage('metrics.md');
+    const named: Record<string, string[]> = {
+      webhook_processing_total: ['webhook_id', 'provider', 'result'],
+      webhook_dead_letter_total: ['webhook_id', 'provider', 'reason'],
+      webhook_replay_total: ['webhook_id', 'operator'],
+      webhook_backlog: ['webhook_id', 'provider', 'status'],
+      webhook_oldest_due_seconds: ['webhook_id', 'provider'],
+      webhook_processing_seconds: ['provider', 'result'],
+      call_events_total: ['site', 'result', 'reason'],
+    };
+    for (const [name, labels] of Object.entries(named)) {
+      const line = page.split('\n').find((text) => text.startsWith(`| \`${name}\` |`)) ?? '';
+      assert.deepEqual(
+        [...(line.split('|')[3] ?? '').matchAll(/`(\w+)`/g)].map(([, label]) => label),
+        labels,
+        name,
+      );
+    }
+  });
+});

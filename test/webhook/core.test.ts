@@ -1,0 +1,184 @@
+// The parts of the core that need no database to be wrong.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { NO_METRICS } from '#core/ports.ts';
+import { EndpointCache } from '#core/webhook/endpoints.ts';
+import type {
+  Delivery,
+  Endpoint,
+  Processed,
+  Recorded,
+  TakenEvent,
+  WebhookStore,
+} from '#core/webhook/ports.ts';
+import { Processor } from '#core/webhook/processor.ts';
+import { Recorder } from '#core/webhook/record.ts';
+import { memoryLog } from '../core/support.ts';
+
+const ENDPOINT = { webhook_id: 'w', name: 'stripe', is_active: true } as Endpoint;
+const coded = (code: string) => Object.assign(new Error(`refused with ${code}`), { code });
+
+function delivery(eventId: string, bytes = 10): Delivery {
+  const event = {
+    eventId,
+    eventType: 't',
+    occurredAt: null,
+    payload: null,
+    hash: 'h',
+    dedupeHash: null,
+    quarantine: null,
+  };
+  return { webhookId: 'w', events: [event], body: new Uint8Array(bytes), signature: 's' };
+}
+
+const recordedAs = ({ events }: Delivery): Recorded[] =>
+  events.map(({ eventId, quarantine }, index) => ({
+    ordinal: index + 1,
+    id: eventId,
+    outcome: quarantine === null ? 'recorded' : 'quarantined',
+    status: quarantine === null ? 'pending' : 'dead_letter',
+  }));
+
+describe('the recorder', () => {
+  it('quarantines alone what the database cannot hold, and records its neighbours', async () => {
+    const recorder = new Recorder(async (deliveries) => {
+      if (deliveries.some(({ events }) => events[0]?.eventId === 'bad' && events[0].quarantine === null))
+        throw coded('22P05');
+      return deliveries.map(recordedAs);
+    });
+    const answers = await Promise.all(['a', 'bad', 'b'].map((id) => recorder.record(delivery(id))));
+    assert.deepEqual(
+      answers.map(([row]) => row?.outcome),
+      ['recorded', 'quarantined', 'recorded'],
+    );
+  });
+
+  it('says what is wrong where it is not the data, and quarantines nothing', async () => {
+    for (const code of ['42883', '08006', '57014']) {
+      const recorder = new Recorder(async () => {
+        throw coded(code);
+      });
+      await assert.rejects(recorder.record(delivery('a')), new RegExp(code));
+    }
+  });
+
+  it('carries no more than 4 MB of bodies in one statement', async () => {
+    const sizes: number[] = [];
+    const recorder = new Recorder(async (deliveries) => {
+      sizes.push(deliveries.length);
+      return deliveries.map(recordedAs);
+    });
+    const megabyte = 1024 * 1024;
+    await Promise.all(
+      Array.from({ length: 9 }, (_, index) => recorder.record(delivery(`${index}`, megabyte))),
+    );
+    assert.deepEqual(sizes, [3, 3, 3]);
+  });
+});
+
+describe('the cache of endpoints', () => {
+  it('asks once a second for a name, known or not, and once for all who ask together', async () => {
+    const asked: string[] = [];
+    let now = 0;
+    const cache = new EndpointCache(
+      async (name) => {
+        asked.push(name);
+        return name === 'stripe' ? ENDPOINT : undefined;
+      },
+      () => now,
+    );
+    assert.deepEqual(await Promise.all(['stripe', 'stripe', 'none', 'none'].map((name) => cache.get(name))), [
+      ENDPOINT,
+      ENDPOINT,
+      undefined,
+      undefined,
+    ]);
+    now = 999;
+    await cache.get('stripe');
+    assert.deepEqual(asked, ['stripe', 'none']);
+    now = 1_000;
+    await cache.get('stripe');
+    assert.deepEqual(asked, ['stripe', 'none', 'stripe']);
+  });
+
+  it('forgets the oldest name when made-up ones fill it, and a failure at once', async () => {
+    let asked = 0;
+    let isDown = false;
+    const cache = new EndpointCache(
+      async () => {
+        asked++;
+        if (isDown) throw coded('08006');
+        return ENDPOINT;
+      },
+      () => 0,
+    );
+    await cache.get('first');
+    for (let index = 0; index < 1_000; index++) await cache.get(`made up ${index}`);
+    assert.equal(asked, 1_001);
+    isDown = true;
+    await assert.rejects(cache.get('first'));
+    isDown = false;
+    assert.equal(await cache.get('first'), ENDPOINT);
+  });
+});
+
+describe('the processor', () => {
+  const taken = (id: string, takeovers = 0) =>
+    ({ id, lease_token: `${id} lease`, takeovers, handler_kind: 'sql' }) as TakenEvent;
+
+  function processorOf(events: TakenEvent[], process: (ids: string[]) => void) {
+    const finished: [string, string][] = [];
+    const log = memoryLog();
+    const store: Partial<WebhookStore> = {
+      take: async () => events,
+      async process(leases) {
+        process(leases.map(({ id }) => id));
+        const success: Processed = { status: 'success', error: null, outcome: 'success' };
+        return new Map(leases.map(({ id }) => [id, success]));
+      },
+      async finish({ id }, outcome) {
+        finished.push([id, outcome]);
+        return outcome;
+      },
+    };
+    const ports = {
+      store: store as WebhookStore,
+      transact: () => Promise.reject(new Error('not here')),
+      handlers: new Map(),
+      log,
+      metrics: NO_METRICS,
+      now: () => 0,
+    };
+    const step = () => new Processor(ports, 100).step(new AbortController().signal);
+    return { step, finished, log };
+  }
+
+  it('sends an event over which a worker died alone, after the others', async () => {
+    const calls: string[][] = [];
+    const { step } = processorOf([taken('a'), taken('x', 1), taken('b'), taken('y', 2)], (ids) =>
+      calls.push(ids),
+    );
+    assert.deepEqual((await step()).outcomes, { success: 4 });
+    assert.deepEqual(calls, [['a', 'b'], ['x'], ['y']]);
+  });
+
+  it('halves a set that fails until the event that spoils it stands alone, and fails that one', async () => {
+    const { step, finished } = processorOf(
+      ['a', 'b', 'bad', 'c'].map((id) => taken(id)),
+      (ids) => {
+        if (ids.includes('bad')) throw coded('23503');
+      },
+    );
+    assert.deepEqual((await step()).outcomes, { success: 3, failed: 1 });
+    assert.deepEqual(finished, [['bad', 'failed']]);
+  });
+
+  it('fails nobody while the database is away', async () => {
+    const { step, finished } = processorOf([taken('a'), taken('b')], () => {
+      throw coded('57P01');
+    });
+    await assert.rejects(step(), /57P01/);
+    assert.deepEqual(finished, []);
+  });
+});

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { addTableEndpoints, checkHandshake, checkRow, checkTrace, TABLE, type Target } from './requests.ts';
+import { paymentEvent, SECRETS, WebhookWorld } from './world.ts';
+
+describe('the webhook door on Node', () => {
+  let world: WebhookWorld;
+  let target: Target;
+  before(async () => {
+    world = await WebhookWorld.start();
+    target = { base: `${world.server.url}/webhooks`, secrets: SECRETS, db2: world.db2 };
+    await addTableEndpoints(target);
+  });
+  after(() => world?.stop());
+
+  for (const row of TABLE)
+    it(`answers ${row.expected.join(' ')} to ${row.name}`, () => checkRow(row, target));
+
+  it('keeps what it refused as bytes, and raises one alarm for another body', () => checkTrace(target));
+
+  it("answers Meta's handshake with the challenge as text", () => checkHandshake(target));
+
+  it('takes every secret of the endpoint, and the new one within a second of a rotation', async () => {
+    await world.addEndpoint('rotated', 'stripe', 'queued');
+    SECRETS.STRIPE_NEXT_SECRET = 'whsec_next';
+    const next = (id: string) => world.send('rotated', 'stripe', paymentEvent(id), { secret: 'whsec_next' });
+    assert.equal((await next('evt_r1')).status, 401);
+    await world.db2.query(`select webhook.change_endpoint('rotated', $1, 'test')`, [
+      { secret_names: ['STRIPE_NEXT_SECRET', 'STRIPE_WEBHOOK_SECRET'] },
+    ]);
+    const deadline = Date.now() + 5_000;
+    while ((await next('evt_r1')).status !== 200) assert.ok(Date.now() < deadline, 'never rotated');
+    assert.equal((await world.send('rotated', 'stripe', paymentEvent('evt_r2'))).status, 200);
+  });
+
+  it('stops taking events for an endpoint within a second of its being switched off', async () => {
+    await world.addEndpoint('short-lived', 'stripe', 'queued');
+    const post = (id: string) => world.send('short-lived', 'stripe', paymentEvent(id));
+    assert.equal((await post('evt_s0')).status, 200);
+    await world.db2.query(`select webhook.change_endpoint('short-lived', '{"is_active": false}', 'test')`);
+    const deadline = Date.now() + 5_000;
+    for (let turn = 1; (await post(`evt_s${turn}`)).status !== 404; turn++)
+      assert.ok(Date.now() < deadline, 'never stopped');
+  });
+});

@@ -1,0 +1,197 @@
+// Payment events as the handler sees them, played to it in any order within one database session.
+
+import assert from 'node:assert/strict';
+import type { Session } from '../support/sessions.ts';
+
+export type PaymentEvent = { type: string; second: number; object: Record<string, unknown> };
+
+/** A row of webhook_events, as far as a handler reads it. */
+export type EventRow = {
+  provider: 'stripe';
+  event_id: string;
+  event_type: string;
+  occurred_at: string;
+  arrival?: number;
+  payload: { data: { object: Record<string, unknown> } };
+};
+
+// RUN stands in every id for the number of the payment, so that a set can be played again for another payment.
+const USER = { metadata: { user_id: 'ann_RUN' } };
+const MONEY = { currency: 'usd', amount: 1000 };
+
+const intent = (type: string, second: number): PaymentEvent => ({
+  type: `payment_intent.${type}`,
+  second,
+  object: { id: 'pi_RUN', amount_received: 1000, ...MONEY, ...USER },
+});
+const charge = (type: string, second: number, more: object = {}): PaymentEvent => ({
+  type: `charge.${type}`,
+  second,
+  object: { id: 'ch_RUN', payment_intent: 'pi_RUN', ...MONEY, ...USER, ...more },
+});
+/** Names its payment but no user, as the provider sends it: it has to wait until the payment is known. */
+const about = (type: string, second: number, id: string, amount: number, status: string): PaymentEvent => ({
+  type,
+  second,
+  object: { id, payment_intent: 'pi_RUN', currency: 'usd', amount, status, metadata: {} },
+});
+
+export const refund = (type: string, second: number, id: string, amount: number, status = 'succeeded') =>
+  about(`refund.${type}`, second, id, amount, status);
+const dispute = (type: string, second: number, status: string) =>
+  about(`charge.dispute.${type}`, second, 'dp_RUN', 400, status);
+
+export const PAID = { byIntent: intent('succeeded', 0), byCharge: charge('succeeded', 0) };
+
+/** Six events of one payment each, most of them within one second, and what they come to. */
+export const SETS = {
+  refunded: {
+    name: 'paid, then refunded in two parts',
+    events: [
+      intent('created', 0),
+      intent('processing', 0),
+      intent('succeeded', 0),
+      charge('refunded', 1, { amount_refunded: 300 }),
+      charge('refunded', 1, { amount_refunded: 1000 }),
+      refund('created', 1, 're_RUN', 300),
+    ],
+    outcome: 'refunded, paid 1000, refunded 1000, balance 0 usd, waiting 0',
+  },
+  disputed: {
+    name: 'paid by two events, a refund that fails, a dispute that is won',
+    events: [
+      charge('succeeded', 0),
+      {
+        type: 'checkout.session.completed',
+        second: 0,
+        object: {
+          id: 'cs_RUN',
+          payment_intent: 'pi_RUN',
+          payment_status: 'paid',
+          amount_total: 1000,
+          currency: 'usd',
+          ...USER,
+        },
+      },
+      refund('created', 1, 're_RUN', 250, 'pending'),
+      refund('failed', 1, 're_RUN', 250, 'failed'),
+      dispute('created', 1, 'needs_response'),
+      dispute('closed', 1, 'won'),
+    ],
+    outcome: 'dispute_won, paid 1000, refunded 0, balance 1000 usd, waiting 0',
+  },
+  canceled: {
+    name: 'canceled after a failure',
+    events: [
+      intent('created', 0),
+      intent('requires_action', 0),
+      intent('processing', 0),
+      charge('failed', 0),
+      intent('payment_failed', 1),
+      intent('canceled', 0),
+    ],
+    outcome: 'canceled, paid nothing, refunded 0, balance none, waiting 0',
+  },
+} satisfies Record<string, { name: string; events: PaymentEvent[]; outcome: string }>;
+
+export function rowOf(event: PaymentEvent, number: number): EventRow {
+  return {
+    provider: 'stripe',
+    event_id: `evt_${number}_RUN`,
+    event_type: event.type,
+    occurred_at: new Date(Date.UTC(2026, 2, 1, 12, 0, event.second)).toISOString(),
+    payload: { data: { object: event.object } },
+  };
+}
+
+export function applyEvent(session: Session, row: EventRow): Promise<string | null> {
+  return session.value(
+    'select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, $1::jsonb))',
+    [JSON.stringify(row)],
+  );
+}
+
+export function permutations(count: number): number[][] {
+  if (count === 0) return [[]];
+  return permutations(count - 1).flatMap((rest) =>
+    Array.from({ length: count }, (_, at) => [...rest.slice(0, at), count, ...rest.slice(at)]),
+  );
+}
+
+/**
+ * pg_temp.play(events, order): applies the events to a payment of its own, in that order (numbers from 1, a number may
+ * come again), those that have to wait for their payment once more after the others, as a worker would; answers what
+ * came out. A payment of its own each time, because undoing would pile up dead rows under one key.
+ */
+const PLAY = `
+create sequence pg_temp.runs;
+create function pg_temp.play(p_events jsonb, p_order int[]) returns text language plpgsql as $$
+declare
+  v_run text := nextval('pg_temp.runs');
+  v_events jsonb := replace(p_events::text, 'RUN', v_run);
+  v_waiting int[] := p_order;
+  v_left int[];
+  v_event int;
+begin
+  loop
+    v_left := '{}';
+    foreach v_event in array v_waiting loop
+      begin
+        perform webhook.apply_payment(jsonb_populate_record(null::public.webhook_events,
+          v_events -> (v_event - 1) || jsonb_build_object('arrival', array_position(p_order, v_event))));
+      exception when raise_exception then
+        v_left := v_left || v_event;
+      end;
+    end loop;
+    exit when cardinality(v_left) in (0, cardinality(v_waiting));
+    v_waiting := v_left;
+  end loop;
+  return (
+    select format('%s, paid %s, refunded %s, balance %s, waiting %s', p.state, coalesce(p.amount::text, 'nothing'),
+      p.refunded, coalesce((
+        select string_agg(b.amount || ' ' || b.currency, ' ') from webhook.balance('ann_' || v_run) b
+      ), 'none'), cardinality(v_left))
+    from public.payments p where p.provider = 'stripe' and p.object_id = 'pi_' || v_run
+  );
+end
+$$`;
+
+export async function preparePlay(session: Session): Promise<void> {
+  await session.client.query(PLAY);
+}
+
+/** Every outcome that came out of these orders, with how many orders gave it. */
+export async function playAll(
+  session: Session,
+  events: PaymentEvent[],
+  orders: number[][],
+): Promise<Record<string, number>> {
+  const rows = await session.rows<{ outcome: string; orders: number }>(
+    `select pg_temp.play($1::jsonb, array(select n::int from jsonb_array_elements_text(o.list) n)) as outcome,
+       count(*)::int as orders
+     from jsonb_array_elements($2::jsonb) o (list) group by 1`,
+    [JSON.stringify(events.map((event, at) => rowOf(event, at + 1))), JSON.stringify(orders)],
+  );
+  return Object.fromEntries(rows.map(({ outcome, orders: count }) => [outcome, count]));
+}
+
+/** Runs `action` with the deployed function changed in one place, and puts the function back. */
+export async function withChangedFunction<Result>(
+  session: Session,
+  name: string,
+  from: string,
+  to: string,
+  action: () => Promise<Result>,
+): Promise<Result> {
+  const deployed = await session.value<string>(
+    'select pg_get_functiondef(p.oid) from pg_proc p where p.oid = $1::regproc',
+    [name],
+  );
+  assert(deployed.split(from).length === 2, `${name} does not contain "${from}" once`);
+  await session.client.query(deployed.replace(from, () => to));
+  try {
+    return await action();
+  } finally {
+    await session.client.query(deployed);
+  }
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { CallFunction } from '#core/bridge/databases.ts';
+import { createLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { createBacklog } from '../../src/server/backlog.ts';
+import { metricsRoute } from '../../src/server/metrics_route.ts';
+import { startMetricsServer } from '../../src/server/metrics_server.ts';
+import { ask } from '../door/support.ts';
+import { startDatabases } from '../support/databases.ts';
+
+const log = createLog('silent');
+const BACKLOG = {
+  webhook_id: 'w',
+  provider: 'stripe',
+  pending: 3,
+  failed: 2,
+  processing: 1,
+  dead_letter: 4,
+  oldest_due_sec: 12.5,
+};
+const answering =
+  (answers: Record<string, unknown[]>): CallFunction =>
+  async <Row>(name: string) =>
+    (answers[name] ?? []) as Row[];
+
+describe('metrics', () => {
+  it('count and time by name and labels', async () => {
+    const metrics = createMetrics();
+    const labels = { webhook_id: 'w', provider: 'stripe', result: 'success' };
+    metrics.count('webhook_processing_total', labels);
+    metrics.count('webhook_processing_total', labels);
+    metrics.observe('webhook_processing_seconds', { provider: 'stripe', result: 'success' }, 0.02);
+    const page = await metrics.page();
+    assert.match(page, /^webhook_processing_total\{webhook_id="w",provider="stripe",result="success"\} 2$/m);
+    assert.match(page, /^webhook_processing_seconds_bucket\{le="0.01",.*\} 0$/m);
+    assert.match(page, /^webhook_processing_seconds_bucket\{le="0.025",.*\} 1$/m);
+  });
+
+  it('of one process are not those of another', async () => {
+    createMetrics().count('webhook_processing_total', { result: 'success' });
+    assert.doesNotMatch(await createMetrics().page(), /webhook_processing_total/);
+  });
+
+  it('show the backlog, its age and the replays as DB2 tells them', async () => {
+    const replays = [{ webhook_id: 'w', operator: 'o"dd\nname', total: 7 }];
+    const call = answering({ metrics: [BACKLOG], replay_totals: replays });
+    const route = metricsRoute(createMetrics(), call, log);
+    const { status, headers, body } = await route.handle({} as never, '');
+    assert.equal(status, 200);
+    assert.match(headers['content-type'] ?? '', /^text\/plain; version=0\.0\.4/);
+    for (const [name, count] of Object.entries({ pending: 3, failed: 2, processing: 1, dead_letter: 4 }))
+      assert.match(
+        body,
+        new RegExp(`^webhook_backlog\\{webhook_id="w",provider="stripe",status="${name}"\\} ${count}$`, 'm'),
+      );
+    assert.match(body, /^webhook_oldest_due_seconds\{webhook_id="w",provider="stripe"\} 12\.5$/m);
+    assert.match(body, /^webhook_replay_total\{webhook_id="w",operator="o\\"dd\\nname"\} 7$/m);
+    assert.match(body, /^webhook_database_up 1$/m);
+  });
+
+  it('ask DB2 once a second at most, however many look', async () => {
+    let asked = 0;
+    let nowMs = 0;
+    const call: CallFunction = async () => {
+      asked++;
+      return [];
+    };
+    const backlog = createBacklog(call, log, () => nowMs);
+    await Promise.all(Array.from({ length: 50 }, () => backlog.page()));
+    assert.equal(asked, 2, 'one call of each function');
+    nowMs += 1_000;
+    await backlog.page();
+    assert.equal(asked, 4);
+  });
+
+  it('are still there without DB2, and say that it is away', async () => {
+    let nowMs = 0;
+    let isAway = false;
+    const call: CallFunction = async <Row>(name: string) => {
+      if (isAway) throw new Error('gone');
+      return (name === 'metrics' ? [BACKLOG] : []) as Row[];
+    };
+    const backlog = createBacklog(call, log, () => nowMs);
+    assert.match(await backlog.page(), /^webhook_backlog\{/m);
+    isAway = true;
+    nowMs += 1_000;
+    const page = await backlog.page();
+    assert.match(page, /^webhook_database_up 0$/m);
+    assert.doesNotMatch(page, /^webhook_backlog\{/m);
+  });
+
+  it('of workers have a door of their own, also while DB2 is away', async (t) => {
+    const databases = await startDatabases({ db1: false });
+    t.after(() => databases.stop());
+    const metrics = createMetrics();
+    const server = await startMetricsServer({ port: 0, db2Url: databases.db2.url, metrics, log });
+    t.after(() => server.stop());
+    metrics.count('webhook_processing_total', { result: 'success' });
+    const url = `http://127.0.0.1:${server.port}`;
+    const page = await ask(`${url}/metrics`);
+    assert.equal(page.status, 200);
+    assert.match(page.text, /^webhook_processing_total\{result="success"\} 1$/m);
+    assert.match(page.text, /^webhook_database_up 1$/m);
+    assert.equal((await ask(`${url}/readyz`)).status, 200);
+    assert.equal((await ask(`${url}/webhooks/x`)).status, 404);
+    await databases.db2.stop('immediate');
+    assert.equal((await ask(`${url}/readyz`)).status, 503);
+    assert.equal((await ask(`${url}/metrics`)).status, 200);
+  });
+});

@@ -1,0 +1,138 @@
+// Events of one payment, in every order: the state and the money come out the same.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
+import {
+  applyEvent,
+  PAID,
+  permutations,
+  playAll,
+  preparePlay,
+  refund,
+  rowOf,
+  SETS,
+  withChangedFunction,
+} from './effects_support.ts';
+
+const ORDERS = permutations(6);
+const ORDERS_TWICE = ORDERS.map((order) => [...order, ...order]);
+
+describe('payment events', () => {
+  let databases: TestDatabases;
+  let observer: Session;
+  let first: Session;
+  let second: Session;
+
+  before(async () => {
+    databases = await startDatabases({ db1: false });
+    [observer, first, second] = (await openSessions(databases.db2.url, 3)) as [Session, Session, Session];
+    await preparePlay(first);
+  });
+  after(async () => {
+    await closeAll([observer, first, second].filter((session) => session !== undefined));
+    await databases?.stop();
+  });
+
+  for (const { name, events, outcome } of Object.values(SETS)) {
+    test(`come to the same in all 720 orders: ${name}`, async () => {
+      assert.deepEqual(await playAll(first, events, ORDERS), { [outcome]: 720 });
+    });
+
+    test(`come to the same in all 720 orders when each is delivered twice: ${name}`, async () => {
+      assert.deepEqual(await playAll(first, events, ORDERS_TWICE), { [outcome]: 720 });
+    });
+  }
+
+  const differ = (outcomes: Record<string, number>) =>
+    assert(Object.keys(outcomes).length > 1, JSON.stringify(outcomes));
+
+  test('would differ if the latest event won instead of the highest state', async () => {
+    differ(
+      await withChangedFunction(
+        first,
+        'webhook.tell_payment',
+        '(p_rule.state, v_at, p_event.arrival) > (v_known.told, v_known.occurred_at, v_known.arrival)',
+        '(v_at, p_event.arrival) > (v_known.occurred_at, v_known.arrival)',
+        () => playAll(first, SETS.disputed.events, ORDERS),
+      ),
+    );
+  });
+
+  test('would differ if the ledger kept one amount per payment and updated it in place', async () => {
+    await first.client.query('alter table public.credit_ledger disable trigger credit_ledger_is_insert_only');
+    try {
+      differ(
+        await withChangedFunction(
+          first,
+          'webhook.write_credit',
+          `p_event_id, p_kind || ':' || p_fact_id)\n  on conflict (provider, business_key) do nothing;`,
+          `p_event_id, p_payment.object_id)\n  on conflict (provider, business_key) do update set amount = excluded.amount;`,
+          () => playAll(first, SETS.refunded.events, ORDERS),
+        ),
+      );
+    } finally {
+      await first.client.query(
+        'alter table public.credit_ledger enable always trigger credit_ledger_is_insert_only',
+      );
+    }
+  });
+
+  test('would be credited twice without a key for the fact', async () => {
+    const outcomes = await withChangedFunction(
+      first,
+      'webhook.write_credit',
+      `p_event_id, p_kind || ':' || p_fact_id)`,
+      `p_event_id, p_event_id)`,
+      () => playAll(first, SETS.disputed.events, ORDERS),
+    );
+    assert.equal(outcomes[SETS.disputed.outcome], undefined, JSON.stringify(outcomes));
+  });
+
+  const balance = () => observer.value<number>(`select amount::int from webhook.balance('ann_RUN')`);
+  const startAgain = async () => {
+    await observer.client.query('truncate public.payments, public.payment_refunds');
+    // Only a test may: the trigger stands in everybody else's way.
+    await observer.client.query(
+      `alter table public.credit_ledger disable trigger credit_ledger_is_insert_only;
+       truncate public.credit_ledger;
+       alter table public.credit_ledger enable always trigger credit_ledger_is_insert_only`,
+    );
+  };
+  const raceOf = (one: Parameters<typeof rowOf>[0], other: Parameters<typeof rowOf>[0]) =>
+    interleave(
+      observer,
+      { session: first, run: () => applyEvent(first, { ...rowOf(one, 11), arrival: 11 }), end: 'commit' },
+      { session: second, run: () => applyEvent(second, { ...rowOf(other, 12), arrival: 12 }) },
+    );
+
+  test('that tell one fact at the same time make one credit', async () => {
+    await startAgain();
+    const answers = await raceOf(PAID.byIntent, PAID.byCharge);
+    assert.deepEqual(answers, { first: null, second: 'already known' });
+    assert.equal(await balance(), 1000);
+  });
+
+  const raceOfRefunds = async () => {
+    await startAgain();
+    await applyEvent(observer, { ...rowOf(PAID.byIntent, 10), arrival: 10 });
+    await raceOf(refund('created', 1, 're_1', 300), refund('created', 1, 're_2', 300));
+    return balance();
+  };
+
+  test('of two refunds at the same time debit both', async () => {
+    assert.equal(await raceOfRefunds(), 400);
+  });
+
+  test('of two refunds at the same time would lose one if the payment were not locked', async () => {
+    const balanceWithoutLock = await withChangedFunction(
+      observer,
+      'webhook.tell_payment',
+      'and p.object_id = p_key for update;',
+      'and p.object_id = p_key;',
+      raceOfRefunds,
+    );
+    assert.equal(balanceWithoutLock, 700);
+  });
+});
