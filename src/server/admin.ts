@@ -1,22 +1,15 @@
-// The operator's doors, behind the admin key.
+// The operator's doors, behind the admin key or the console's session.
 
-import { type AuthPorts, identify } from '#core/auth.ts';
-import type { CallFunction } from '#core/bridge/databases.ts';
 import { createDlqStore, DlqDoor } from '#core/dlq.ts';
 import type { Route } from '#core/door.ts';
-import { DoorError } from '#core/errors.ts';
+import { type ConsolePorts, consoleRoutes } from '../console/routes.ts';
+import type { OperatorAuth } from './operator_auth.ts';
 
 /** How the audit log names an operator who gives no name. */
 const UNNAMED_OPERATOR = 'operator';
 
-export function adminRoutes(tokens: AuthPorts, call: CallFunction): Route[] {
-  const door = new DlqDoor({
-    ...createDlqStore(call),
-    async authorize(request) {
-      const caller = await identify(tokens, request.headers.authorization);
-      if (caller.role !== 'operator') throw new DoorError('auth_required');
-      return UNNAMED_OPERATOR;
-    },
-  });
-  return door.routes('/admin/dlq');
+/** Every route below /admin is made here, and none leaves without its guard. */
+export function adminRoutes(auth: OperatorAuth, ports: ConsolePorts): Route[] {
+  const deadLetters = new DlqDoor({ ...createDlqStore(ports.db1), authorize: () => UNNAMED_OPERATOR });
+  return [...auth.routes(), ...auth.guard([...deadLetters.routes('/admin/dlq'), ...consoleRoutes(ports)])];
 }

@@ -4,10 +4,14 @@ import { ClaimDoor } from '#core/claim.ts';
 import { Door } from '#core/door.ts';
 import { healthRoutes } from '#core/health.ts';
 import { PoolDoor } from '#core/pool.ts';
+import { buildPages, pageRoutes } from '../console/assets.ts';
+import { PoolLive } from '../console/pool_live.ts';
 import { createDatabase } from '../db/database.ts';
 import { createLog } from '../log.ts';
 import { adminRoutes } from './admin.ts';
 import { HttpServer } from './http.ts';
+import { openApiRoute } from './openapi_route.ts';
+import { OperatorAuth } from './operator_auth.ts';
 import { createDatabasePorts } from './ports.ts';
 import { createTokenPorts } from './tokens.ts';
 import { createWake } from './wake.ts';
@@ -84,9 +88,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     isDraining: () => http.isDraining,
   });
-  const admin = adminRoutes(tokens, (name, args) => db1.call(`public.${name}`, args));
+  const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });
+  const admin = adminRoutes(new OperatorAuth(options.adminKey, Date.now), {
+    db1: (name, args) => db1.call(`public.${name}`, args),
+    db2: (name, args) => db2.call(`public.${name}`, args),
+    now: Date.now,
+    log,
+  });
+  const programs = [...claims.routes(), ...pools.routes(), ...poolLive.routes(), ...health, ...admin];
+  const pages = buildPages();
   const http = new HttpServer(
-    new Door([...claims.routes(), ...pools.routes(), ...admin, ...health], log),
+    // What a crowd asks for comes first: places are looked through in their order.
+    new Door([...programs, openApiRoute(programs), ...pageRoutes(pages, log)], log),
     log,
   );
 
@@ -94,7 +107,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   try {
     port = await http.listen(options.port, options.host);
   } catch (error) {
-    await endDatabases();
+    await Promise.allSettled([endDatabases(), pages]);
     throw error;
   }
   const url = `http://127.0.0.1:${port}`;
@@ -110,6 +123,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       await closed;
       await wake.stop();
       await endDatabases();
+      await Promise.allSettled([pages]);
       log.info('server stopped', { url });
     },
   };

@@ -4,7 +4,9 @@
 import type { CallFunction } from './bridge/databases.ts';
 import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson } from './door.ts';
 import { DoorError } from './errors.ts';
-import { check, type FromSchema, type Schema, SchemaError } from './schema.ts';
+import { operatorOf } from './operator.ts';
+import { checked, digits, readQuery } from './query.ts';
+import type { Schema } from './schema.ts';
 
 /** A row of public.dlq_list. */
 export interface DeadLetter {
@@ -159,12 +161,12 @@ export class DlqDoor {
 
   async #list(request: DlqRequest): Promise<DoorResponse> {
     await this.#ports.authorize(request);
-    return jsonResponse(200, { messages: await this.#ports.list(filterOf(request.query ?? '')) });
+    return jsonResponse(200, { messages: await this.#ports.list(readQuery(request.query, DLQ_QUERY)) });
   }
 
   async #show(request: DlqRequest, id: string): Promise<DoorResponse> {
     await this.#ports.authorize(request);
-    const msgId = checked(MSG_ID, number(id), 'msg_id');
+    const msgId = checked(MSG_ID, digits(id), 'msg_id');
     const [letter] = await this.#ports.list({ msg_ids: [msgId], limit: 1 });
     if (letter === undefined) throw new DoorError('not_found', 'There is no dead letter with this id.');
     return jsonResponse(200, letter);
@@ -172,7 +174,7 @@ export class DlqDoor {
 
   async #act(request: DlqRequest, action: DlqStore['replay']): Promise<DoorResponse> {
     const caller = await this.#ports.authorize(request);
-    const actor = actorOf(request) ?? caller;
+    const actor = operatorOf(request) ?? caller;
     const body = readJson(request, DLQ_BODY);
     const results = await action({
       msgIds: body.msg_ids,
@@ -181,48 +183,5 @@ export class DlqDoor {
       dryRun: body.dry_run ?? false,
     });
     return jsonResponse(200, { results });
-  }
-}
-
-const OPERATOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?$/;
-
-/** Who the caller says to be. It is a note for the audit log, not a right: the key has opened the door already. */
-function actorOf(request: DoorRequest): string | undefined {
-  const name = request.headers['x-operator'];
-  if (name === undefined) return undefined;
-  if (typeof name === 'string' && OPERATOR.test(name)) return name;
-  throw new DoorError('invalid_input', 'X-Operator must be 1 to 200 printable ASCII characters.');
-}
-
-const NUMBERS: ReadonlySet<string> = new Set(['older_than_sec', 'after', 'limit']);
-
-/** Digits as the number they spell; anything else stays text, which the schema refuses. */
-function number(text: string): number | string {
-  return /^[0-9]{1,16}$/.test(text) ? Number(text) : text;
-}
-
-function filterOf(query: string): DlqFilter {
-  // Without a prototype, so that __proto__ is one more unknown name.
-  const values: Record<string, string | number> = Object.create(null);
-  for (const [name, value] of new URLSearchParams(query)) {
-    if (Object.hasOwn(values, name)) throw new DoorError('invalid_input', 'A filter is given twice.');
-    // Postgres has no NUL in text.
-    if (value.includes('\0')) throw new DoorError('invalid_input', 'A filter holds a NUL character.');
-    // A filter left empty, as in "?pool_id=&limit=10", does not filter.
-    if (value !== '') values[name] = NUMBERS.has(name) ? number(value) : value;
-  }
-  return checked(DLQ_QUERY, values, 'the query');
-}
-
-function checked<S extends Schema>(
-  schema: S,
-  value: Parameters<typeof check>[1],
-  name: string,
-): FromSchema<S> {
-  try {
-    return check(schema, value, name);
-  } catch (error) {
-    if (error instanceof SchemaError) throw new DoorError('invalid_input', error.message);
-    throw error;
   }
 }
