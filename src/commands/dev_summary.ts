@@ -7,7 +7,8 @@ export function summarize(stack: Stack, serverUrl: string, envPath: string): str
   return `
 Sluice is running.
 
-  Server        ${serverUrl}
+  Server        ${serverUrl}   the operators' console; the key is below
+  Drop page     ${serverUrl}/drop/${DEMO_POOL}   what a buyer sees
 ${describeSide('DB1 intake', stack.db1)}
 ${describeSide('DB2 ledger', stack.db2)}
   Admin key     ${stack.secrets.adminKey}
@@ -21,6 +22,8 @@ Try it: claim a slot, through Supabase's REST path and through Sluice's own door
 
   curl -X POST '${serverUrl}/v1/pools/${DEMO_POOL}/claims' \\
     -H 'Content-Type: application/json' -d '{"user_id":"user_43","request_id":"try-1"}'
+
+See it under load: \`npm run sluice demo\` sends 5,000 buyers for 1,000 seats; with \`-- --outage\` the ledger stops meanwhile.
 
 Ctrl-C stops everything; the data stays. \`npm run reset\` starts over.
 `;

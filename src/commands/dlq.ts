@@ -2,8 +2,7 @@
 
 import { parseArgs } from 'node:util';
 import type { DeadLetter, DlqResult } from '#core/dlq.ts';
-import { ApiError, createDlqClient, type DlqClient, type DlqQuery } from '../client/dlq_client.ts';
-import { StackError } from '../stack/failure.ts';
+import { createDlqClient, type DlqClient, type DlqQuery } from '../client/dlq_client.ts';
 import type { Command } from './command.ts';
 import { confirm, readConnection } from './operator.ts';
 import { formatTable } from './table.ts';
@@ -82,14 +81,9 @@ async function run(args: string[]): Promise<number> {
   if ((action === 'replay' || action === 'discard') && ids.length === 0 && !isFiltered(values))
     throw new UsageError(`${action} needs ids or a filter`);
   const client = createDlqClient(readConnection(process.env));
-  try {
-    if (action === 'list') return await list(client, query, values);
-    if (action === 'show') return await show(client, ids, values);
-    return await act(client, action, ids, query, values);
-  } catch (error) {
-    if (error instanceof ApiError) throw new StackError(error.message, error.hint, error);
-    throw error;
-  }
+  if (action === 'list') return list(client, query, values);
+  if (action === 'show') return show(client, ids, values);
+  return act(client, action, ids, query, values);
 }
 
 async function list(client: DlqClient, query: DlqQuery, { json }: Values): Promise<number> {

@@ -32,6 +32,11 @@ export function readDatabaseUrls(env: NodeJS.ProcessEnv): { db1Url?: string; db2
   return { ...(db1Url && { db1Url }), ...(db2Url && { db2Url }) };
 }
 
+/** What `npm start` left in .sluice/env, with the environment on top; the environment alone where no stack runs. */
+export function readStackEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...readEnvFile(layout(readSettings(env).dir).env), ...env };
+}
+
 /** Who is asking, for the audit log, as a header can hold it: plain ASCII. */
 export function readOperator(env: NodeJS.ProcessEnv): string | undefined {
   const name = (env.SLUICE_OPERATOR || env.USER || '').replace(/[^\x20-\x7e]/g, '?').trim();

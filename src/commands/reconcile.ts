@@ -14,6 +14,7 @@ import { createLog } from '../log.ts';
 import { StackError } from '../stack/failure.ts';
 import type { Command } from './command.ts';
 import { readDatabaseUrls, readOperator } from './operator.ts';
+import { type Progress, startProgress } from './progress.ts';
 import { formatTable } from './table.ts';
 
 const usage = `sluice reconcile [--fix] [--json]
@@ -44,7 +45,6 @@ Examples:
 `;
 
 const CONNECTIONS = 1;
-const BAR_WIDTH = 30;
 const FOR_A_PERSON = 'for a person';
 
 type Handled = Difference & { outcome: string };
@@ -63,7 +63,7 @@ async function run(args: string[]): Promise<number> {
   const db1 = open(db1Url);
   const db2 = open(db2Url);
   try {
-    const found = await findDifferences(await createPorts(db1, db2));
+    const found = await compare(db1, db2);
     const handled: Handled[] = [];
     for (const difference of found)
       handled.push({ ...difference, outcome: values.fix ? await fix(db1, difference) : 'found' });
@@ -74,8 +74,18 @@ async function run(args: string[]): Promise<number> {
   }
 }
 
-async function createPorts(db1: Database, db2: Database): Promise<ReconcilePorts> {
+async function compare(db1: Database, db2: Database): Promise<Difference[]> {
   const [row] = await db1.call<{ reconcile_total: number }>('public.reconcile_total', {});
+  const progress = startProgress(row?.reconcile_total ?? 0, 'slots');
+  try {
+    return await findDifferences(createPorts(db1, db2, progress));
+  } finally {
+    progress.end();
+  }
+}
+
+function createPorts(db1: Database, db2: Database, progress: Progress): ReconcilePorts {
+  let soFar = 0;
   return {
     slots: (after, limit) => db1.call<SlotRow>('public.reconcile_claims', { p_after: after, p_limit: limit }),
     slotsById: (ids) =>
@@ -85,7 +95,10 @@ async function createPorts(db1: Database, db2: Database): Promise<ReconcilePorts
       db2.call<TicketRow>('public.tickets_page', { p_limit: ids.length, p_resource_ids: ids }),
     endedMessages: (after, limit) =>
       db1.call<EndedMessageRow>('public.reconcile_messages', { p_after: after, p_limit: limit }),
-    onProgress: (compared) => showProgress(compared, row?.reconcile_total ?? 0),
+    onProgress(compared) {
+      progress.advance(compared - soFar);
+      soFar = compared;
+    },
   };
 }
 
@@ -116,15 +129,6 @@ function report(handled: Handled[], asJson: boolean): void {
     outcome,
   ]);
   console.log(formatTable(['DIFFERENCE', 'SLOT', 'POOL', 'DETAIL', 'OUTCOME'], rows));
-}
-
-/** Only for eyes: a pipe gets the report and nothing else. */
-function showProgress(compared: number, total: number): void {
-  if (!process.stderr.isTTY || total === 0) return;
-  const share = Math.min(1, compared / total);
-  const bar = '#'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '.');
-  const end = share === 1 ? '\n' : '';
-  process.stderr.write(`\r[${bar}] ${compared} of ${total} slots${end}`);
 }
 
 export const reconcile: Command = { summary: 'compare the intake with the ledger', usage, run };

@@ -1,5 +1,6 @@
 // `sluice serve`: the HTTP server against two databases that already run.
 
+import { parseArgs } from 'node:util';
 import { startServer } from '../server/server.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
 import type { Command } from './command.ts';
@@ -38,7 +39,7 @@ function nextSignal(): Promise<NodeJS.Signals> {
 }
 
 async function run(args: string[]): Promise<number> {
-  if (args.length > 0) return fail(`sluice serve takes no arguments.\n\n${usage}`);
+  parseArgs({ args, options: {} });
   const { env } = process;
   const missing = REQUIRED.filter((name) => !env[name]);
   if (missing.length > 0) return fail(`Set ${missing.join(', ')}. See: sluice serve --help`);

@@ -1,26 +1,31 @@
-// The operator's doors, behind the admin key.
+// The operator's doors, behind the admin key or the console's session.
 
-import { type AuthPorts, identify } from '#core/auth.ts';
 import type { CallFunction } from '#core/bridge/databases.ts';
 import { createDlqStore, DlqDoor } from '#core/dlq.ts';
 import type { Route } from '#core/door.ts';
-import { DoorError } from '#core/errors.ts';
-import type { Authorize } from '#core/operator.ts';
+import { UNNAMED_OPERATOR } from '#core/operator.ts';
 import { WebhookAdminDoor } from '#core/webhook/admin.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
+import { type ConsolePorts, consoleRoutes } from '../console/routes.ts';
+import type { OperatorAuth } from './operator_auth.ts';
 
-/** How the audit log names an operator who gives no name. */
-const UNNAMED_OPERATOR = 'operator';
+export interface AdminPorts extends ConsolePorts {
+  /** Calls functions of schema webhook of DB2. */
+  readonly webhook: CallFunction;
+}
 
-/** `intake` calls functions of schema public of DB1, `webhook` those of schema webhook of DB2. */
-export function adminRoutes(tokens: AuthPorts, intake: CallFunction, webhook: CallFunction): Route[] {
-  const authorize: Authorize = async (request) => {
-    const caller = await identify(tokens, request.headers.authorization);
-    if (caller.role !== 'operator') throw new DoorError('auth_required');
-    return UNNAMED_OPERATOR;
-  };
+/** Every route below /admin is made here, and none leaves without its guard. */
+export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
+  // The guard has asked already.
+  const authorize = () => UNNAMED_OPERATOR;
+  const deadLetters = new DlqDoor({ ...createDlqStore(ports.db1), authorize });
+  const webhooks = new WebhookAdminDoor({ store: createOperatorStore(ports.webhook), authorize });
   return [
-    ...new DlqDoor({ ...createDlqStore(intake), authorize }).routes('/admin/dlq'),
-    ...new WebhookAdminDoor({ store: createOperatorStore(webhook), authorize }).routes('/admin/webhooks'),
+    ...auth.routes(),
+    ...auth.guard([
+      ...deadLetters.routes('/admin/dlq'),
+      ...webhooks.routes('/admin/webhooks'),
+      ...consoleRoutes(ports),
+    ]),
   ];
 }

@@ -7,9 +7,9 @@ import type { AddressInfo, Socket } from 'node:net';
 import {
   type Door,
   type DoorResponse,
+  type Follow,
   MAX_BODY_BYTES,
   type Match,
-  type Route,
   refusalOf,
   refuse,
 } from '#core/door.ts';
@@ -23,6 +23,8 @@ const BACKLOG_CONNECTIONS = 4096;
 const LINGER_MS = 1_000;
 /** Longer than the idle time of common load balancers (60 s), so that they close first and never meet a closed socket. */
 const KEEP_ALIVE_MS = 65_000;
+/** What may wait for the reader of a stream before it counts as gone: minutes of samples. */
+const MAX_STREAM_BUFFER_BYTES = 64 * 1024;
 /** How long stop() waits for requests that are still being sent. */
 const STOP_GRACE_MS = 5_000;
 
@@ -46,6 +48,7 @@ export class HttpServer {
   #requests = 0;
   #draining = false;
   readonly #refusedSockets = new WeakSet<object>();
+  readonly #streams = new Set<ServerResponse>();
 
   constructor(door: Door, log: Log, timeouts: Timeouts = TIMEOUTS) {
     this.#door = door;
@@ -82,11 +85,13 @@ export class HttpServer {
   }
 
   /**
-   * Takes no new connection, tells open ones to close with their next answer, and resolves when the last one is closed.
+   * Takes no new connection, ends streams, tells open connections to close with their next answer, and resolves when the
+   * last one is closed.
    * Connections that are still sending, or never sent anything, get a grace period.
    */
   close(): Promise<void> {
     this.#draining = true;
+    for (const stream of this.#streams) stream.end();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#server.closeAllConnections(), STOP_GRACE_MS);
       this.#server.close((error) => {
@@ -175,11 +180,43 @@ export class HttpServer {
     if (this.#log.debugEnabled)
       this.#log.debug('request', { request_id: requestId, method, path, status: answer.status });
     if (this.#draining) response.shouldKeepAlive = false;
+    if (answer.follow !== undefined) {
+      this.#stream(response, answer, answer.follow, requestId);
+      return;
+    }
     this.#writeHead(response, answer, requestId);
     response.end(answer.body);
   }
 
+  #stream(response: ServerResponse, answer: DoorResponse, follow: Follow, requestId: string): void {
+    // It ends when the reader or the server does; nothing else will be asked on this connection.
+    response.shouldKeepAlive = false;
+    response.writeHead(answer.status, [...flatHeaders(answer.headers), 'x-request-id', requestId]);
+    response.flushHeaders();
+    if (this.#draining || response.destroyed) {
+      response.end();
+      return;
+    }
+    this.#streams.add(response);
+    const closing = new AbortController();
+    response.on('close', () => {
+      this.#streams.delete(response);
+      closing.abort();
+    });
+    follow((text) => {
+      if (response.destroyed || response.writableEnded) return false;
+      response.write(text);
+      if (response.writableLength <= MAX_STREAM_BUFFER_BYTES) return true;
+      response.destroy();
+      return false;
+    }, closing.signal);
+  }
+
   #writeHead(response: ServerResponse, answer: DoorResponse, requestId: string): void {
+    if (answer.status === 204) {
+      response.writeHead(204, [...flatHeaders(answer.headers), 'x-request-id', requestId]);
+      return;
+    }
     const length = String(Buffer.byteLength(answer.body));
     response.writeHead(answer.status, [
       ...flatHeaders(answer.headers),
@@ -245,8 +282,7 @@ export class HttpServer {
 /** What the route takes, or what the public doors take. */
 function bodyLimit(match: Match): number {
   if (match.refusal !== undefined) return MAX_BODY_BYTES;
-  const { maxBodyBytes }: Route & { maxBodyBytes?: number } = match.route;
-  return maxBodyBytes ?? MAX_BODY_BYTES;
+  return match.route.maxBodyBytes ?? MAX_BODY_BYTES;
 }
 
 // node:http takes headers as a flat list half again as fast as an object (46k against 31k answers/s), and the doors answer

@@ -7,6 +7,8 @@ import { healthRoutes } from '#core/health.ts';
 import { PoolDoor } from '#core/pool.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { createCallRoutes } from '../calls/calls.ts';
+import { buildPages, pageRoutes } from '../console/assets.ts';
+import { PoolLive } from '../console/pool_live.ts';
 import { createDatabase } from '../db/database.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
@@ -14,6 +16,8 @@ import type { Handlers } from '../webhook/handlers.ts';
 import { adminRoutes } from './admin.ts';
 import { HttpServer } from './http.ts';
 import { metricsRoute } from './metrics_route.ts';
+import { openApiRoute } from './openapi_route.ts';
+import { OperatorAuth } from './operator_auth.ts';
 import { createDatabasePorts } from './ports.ts';
 import { createTokenPorts } from './tokens.ts';
 import { createWake } from './wake.ts';
@@ -62,7 +66,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const lane = open(options.db1Url, LANE_CONNECTIONS, 'sluice-claims');
   const db1 = open(options.db1Url, DB1_CONNECTIONS, 'sluice-server');
   const db2 = open(options.db2Url, DB2_CONNECTIONS, 'sluice-server');
-  const callWebhook: CallFunction = (name, args) => db2.call(`webhook.${name}`, args);
+  const webhook: CallFunction = (name, args) => db2.call(`webhook.${name}`, args);
   const metrics = options.metrics ?? createMetrics();
   const webhooks = openWebhookDoor(options, metrics, log);
   const calls = createCallRoutes(options, metrics, log);
@@ -93,17 +97,33 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     isDraining: () => http.isDraining,
   });
-  const admin = adminRoutes(tokens, (name, args) => db1.call(`public.${name}`, args), callWebhook);
-  const pages = async () => (await Promise.all([metrics.page(), calls.page()])).join('\n');
-  const scrape = metricsRoute({ ...metrics, page: pages }, callWebhook, log);
-  const routes = [claims, pools, webhooks, calls].flatMap((door): Route[] => door.routes());
-  const http = new HttpServer(new Door([...routes, ...admin, ...health, scrape], log), log);
+  const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });
+  const admin = adminRoutes(new OperatorAuth(options.adminKey, Date.now), {
+    db1: (name, args) => db1.call(`public.${name}`, args),
+    db2: (name, args) => db2.call(`public.${name}`, args),
+    webhook,
+    now: Date.now,
+    log,
+  });
+  const scrape = metricsRoute(
+    { ...metrics, page: async () => (await Promise.all([metrics.page(), calls.page()])).join('\n') },
+    webhook,
+    log,
+  );
+  // What a crowd asks for comes first: places are looked through in their order.
+  const doors = [claims, pools, webhooks, calls, poolLive].flatMap((door): Route[] => door.routes());
+  const programs = [...doors, ...health, scrape, ...admin];
+  const pages = buildPages();
+  const http = new HttpServer(
+    new Door([...programs, openApiRoute(programs), ...pageRoutes(pages, log)], log),
+    log,
+  );
 
   let port: number;
   try {
     port = await http.listen(options.port, options.host);
   } catch (error) {
-    await endDatabases();
+    await Promise.allSettled([endDatabases(), pages]);
     throw error;
   }
   const url = `http://127.0.0.1:${port}`;
@@ -119,6 +139,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       await closed;
       await wake.stop();
       await endDatabases();
+      await Promise.allSettled([pages]);
       log.info('server stopped', { url });
     },
   };

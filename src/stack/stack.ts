@@ -8,9 +8,11 @@ import {
   type EdgeFunction,
   FUNCTION_NAMES,
   type FunctionName,
+  type FunctionOptions,
   findDeno,
   startFunction,
 } from './functions.ts';
+import { functionsRoot } from './functions_root.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { type ApiKeys, apiKeys, loadSecrets, type Secrets } from './keys.ts';
 import { migrate } from './migrate.ts';
@@ -252,11 +254,12 @@ async function startFunctions(db1: Gateway, db2: Gateway, start: Start): Promise
     ...(await databaseEnv('db1', db1, secrets)),
     ...(await databaseEnv('db2', db2, secrets)),
   };
+  const projectRoot = functionsRoot(options.projectRoot, join(layout(options.dir).run, 'functions'));
   const ports = new Map<string, number | undefined>(FUNCTION_NAMES.map((name) => [name, undefined]));
   db1.upstreams.functionPorts = ports;
   await Promise.all(
     FUNCTION_NAMES.map((name) =>
-      startOneFunction(name, binary, env, ports, start).then(
+      startOneFunction(name, { binary, projectRoot, env }, ports, start).then(
         () => options.say(`Functions: ${db1.url}/functions/v1/${name}`),
         (error: Error) => options.say(`Functions: ${name} answers 503: ${error.message}`),
       ),
@@ -266,8 +269,7 @@ async function startFunctions(db1: Gateway, db2: Gateway, start: Start): Promise
 
 async function startOneFunction(
   name: FunctionName,
-  binary: string,
-  env: Record<string, string>,
+  common: Pick<FunctionOptions, 'binary' | 'projectRoot' | 'env'>,
   ports: Map<string, number | undefined>,
   start: Start,
 ): Promise<void> {
@@ -275,12 +277,10 @@ async function startOneFunction(
   const runDir = layout(options.dir).run;
   const logFile = join(runDir, `${name}.log`);
   const edgeFunction = await startFunction({
+    ...common,
     name,
-    binary,
-    projectRoot: options.projectRoot,
     cacheDir: join(runDir, 'deno'),
     logFile,
-    env,
     onSpawn: (pid) => runFiles.note(name, pid),
   });
   parts.functions.push(edgeFunction);

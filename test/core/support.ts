@@ -129,7 +129,8 @@ export function askDoor(routes: Route[], log: Log = memoryLog()) {
       ),
       requestId: 'request-1',
     });
-    return { ...response, json: JSON.parse(response.body) };
+    const text = String(response.body);
+    return { ...response, body: text, json: JSON.parse(text) };
   };
 }
 

@@ -18,6 +18,11 @@ grant execute on function public.finalize_batch(jsonb) to service_role;
 grant execute on function public.tickets_of(jsonb) to service_role;
 grant execute on function public.tickets_page(uuid, int, uuid[]) to service_role;
 grant execute on function public.ledger_ready() to service_role;
+grant execute on function public.webhook_sample() to service_role;
+grant execute on function public.ledger_sample() to service_role;
+grant execute on function public.ticket_of_claim(uuid) to service_role;
+grant execute on function public.audit_page(bigint, int) to service_role;
+grant execute on function public.ledger_health() to service_role;
 
 -- The row policy narrows this to a user's own tickets.
 grant select on public.confirmed_tickets to authenticated;

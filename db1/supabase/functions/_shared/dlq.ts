@@ -2,16 +2,10 @@
 // behind their own authentication. Every answer about ids is one result per id, never a count.
 
 import type { CallFunction } from './bridge/databases.ts';
-import { type DoorResponse, jsonResponse, readJson } from './door.ts';
+import { type DoorRequest, type DoorResponse, jsonResponse, readJson } from './door.ts';
 import { DoorError } from './errors.ts';
-import {
-  type Authorize,
-  actorOf,
-  checked,
-  type OperatorRequest,
-  type OperatorRoute,
-  readQuery,
-} from './operator.ts';
+import { type Authorize, type OperatorRoute, operatorOf } from './operator.ts';
+import { checked, digits, readQuery } from './query.ts';
 import type { Schema } from './schema.ts';
 
 /** A row of public.dlq_list. */
@@ -153,24 +147,22 @@ export class DlqDoor {
     ];
   }
 
-  async #list(request: OperatorRequest): Promise<DoorResponse> {
+  async #list(request: DoorRequest): Promise<DoorResponse> {
     await this.#ports.authorize(request);
-    return jsonResponse(200, {
-      messages: await this.#ports.list(readQuery(request.query ?? '', DLQ_QUERY, NUMBERS)),
-    });
+    return jsonResponse(200, { messages: await this.#ports.list(readQuery(request.query, DLQ_QUERY)) });
   }
 
-  async #show(request: OperatorRequest, id: string): Promise<DoorResponse> {
+  async #show(request: DoorRequest, id: string): Promise<DoorResponse> {
     await this.#ports.authorize(request);
-    const msgId = checked(MSG_ID, number(id), 'msg_id');
+    const msgId = checked(MSG_ID, digits(id), 'msg_id');
     const [letter] = await this.#ports.list({ msg_ids: [msgId], limit: 1 });
     if (letter === undefined) throw new DoorError('not_found', 'There is no dead letter with this id.');
     return jsonResponse(200, letter);
   }
 
-  async #act(request: OperatorRequest, action: DlqStore['replay']): Promise<DoorResponse> {
+  async #act(request: DoorRequest, action: DlqStore['replay']): Promise<DoorResponse> {
     const caller = await this.#ports.authorize(request);
-    const actor = actorOf(request) ?? caller;
+    const actor = operatorOf(request) ?? caller;
     const body = readJson(request, DLQ_BODY);
     const results = await action({
       msgIds: body.msg_ids,
@@ -180,11 +172,4 @@ export class DlqDoor {
     });
     return jsonResponse(200, { results });
   }
-}
-
-const NUMBERS: ReadonlySet<string> = new Set(['older_than_sec', 'after', 'limit']);
-
-/** Digits as the number they spell; anything else stays text, which the schema refuses. */
-function number(text: string): number | string {
-  return /^[0-9]{1,16}$/.test(text) ? Number(text) : text;
 }

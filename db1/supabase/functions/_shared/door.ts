@@ -10,6 +10,8 @@ export interface DoorRequest {
   readonly method: string;
   /** The raw path, without the query. */
   readonly path: string;
+  /** The raw query, without its question mark. */
+  readonly query?: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Uint8Array;
@@ -19,13 +21,23 @@ export interface DoorRequest {
 export interface DoorResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | Uint8Array;
+  /** Makes the answer a stream: the adapter sends the head and hands over. The body is not sent then. */
+  readonly follow?: Follow;
 }
+
+/**
+ * Called once, when the head is out. `send` is false, and sends nothing, once the reader has left or was cut because it does
+ * not keep up; `closed` tells of the same.
+ */
+export type Follow = (send: (text: string) => boolean, closed: AbortSignal) => void;
 
 export interface Route {
   readonly method: string;
   /** At most one segment starts with a colon: that one is the parameter. */
   readonly path: string;
+  /** Where its bodies may be larger than those of the public doors. */
+  readonly maxBodyBytes?: number;
   handle(request: DoorRequest, parameter: string): DoorResponse | Promise<DoorResponse>;
 }
 

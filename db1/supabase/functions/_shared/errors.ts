@@ -154,6 +154,18 @@ const KINDS = [
     'Send Content-Type: application/json and no Content-Encoding.',
   ),
   kind('headers_too_large', 431, 'The headers are too large.', 'Send fewer or shorter headers.'),
+  kind(
+    'csrf_refused',
+    403,
+    'This change did not come from the console.',
+    'Send x-sluice-csrf: 1 from the same host, or the key as a Bearer token.',
+  ),
+  kind('pool_exists', 409, 'There is a pool of this name.', 'Change it, or choose another name.', {
+    sqlstate: 'SL014',
+  }),
+  kind('too_many_attempts', 429, 'Too many wrong keys.', 'Try again after Retry-After seconds.', {
+    retryable: true,
+  }),
   kind('internal', 500, 'Something went wrong here.', 'Report the request_id.'),
   kind(
     'overloaded',

@@ -52,13 +52,14 @@ export class PoolDoor {
   }
 
   async #show(request: DoorRequest, poolId: string): Promise<DoorResponse> {
-    const status = await this.#status(poolId);
+    const status = await this.status(poolId);
     return status === undefined
       ? refuse('unknown_pool', request.requestId)
       : jsonResponse(200, status, HEADERS);
   }
 
-  #status(poolId: string): Promise<PoolStatus | undefined> {
+  /** What the database said within the last second; undefined where there is no such pool. */
+  status(poolId: string): Promise<PoolStatus | undefined> {
     const known = this.#cache.get(poolId);
     if (known !== undefined && this.#ports.now() < known.expiresAt) return known.status;
     return this.#ask(poolId);

@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(124);
+select plan(156);
 
 -- All that a claim can change, as one value.
 create function pg_temp.state()
@@ -81,7 +81,15 @@ cross join (values
   ('select outcome from public.dlq_discard(''{1}'', ''eve'')'),
   ('select public.allow_webhook_host(''127.0.0.1'', ''eve'')'),
   ('select public.disallow_webhook_host(''127.0.0.1'', ''eve'')'),
-  ('select public.webhook_allowed_hosts()')
+  ('select public.webhook_allowed_hosts()'),
+  ('select public.live_sample()'),
+  ('select pool_id from public.pool_list()'),
+  ('select pool_id from public.pool_create(''mine'', 1, ''{}'', ''eve'')'),
+  ('select pool_id from public.pool_change(''doors'', ''{}'', 1, ''eve'')'),
+  ('select claim_id from public.claim_search()'),
+  ('select what from public.claim_timeline(gen_random_uuid())'),
+  ('select id from public.audit_page()'),
+  ('select public.intake_health()')
 ) t (statement);
 
 select * from finish();

@@ -81,6 +81,10 @@ async function readBody(request: Request, maxBytes: number): Promise<Uint8Array 
   return body;
 }
 
-function toResponse({ status, headers, body }: DoorResponse, requestId: string): Response {
-  return new Response(body, { status, headers: { ...headers, 'x-request-id': requestId } });
+function toResponse(answer: DoorResponse, requestId: string): Response {
+  // A function is billed and ended by its running time: nobody is to be followed here.
+  const { status, headers, body } = answer.follow === undefined ? answer : refuse('internal', requestId);
+  // A copy of bytes: they may lie in memory that is shared, which a Response does not take.
+  const sent = typeof body === 'string' ? body : new Uint8Array(body);
+  return new Response(sent, { status, headers: { ...headers, 'x-request-id': requestId } });
 }

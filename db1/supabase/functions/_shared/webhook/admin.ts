@@ -1,15 +1,9 @@
 // The operators' door to webhooks: endpoints, and the events that are stored. Behind the runtime's own authentication.
 
-import { type DoorResponse, jsonResponse, readJson } from '../door.ts';
+import { type DoorRequest, type DoorResponse, jsonResponse, readJson } from '../door.ts';
 import { DoorError } from '../errors.ts';
-import {
-  type Authorize,
-  actorOf,
-  checked,
-  type OperatorRequest,
-  type OperatorRoute,
-  readQuery,
-} from '../operator.ts';
+import { type Authorize, type OperatorRoute, operatorOf } from '../operator.ts';
+import { checked, readQuery } from '../query.ts';
 import type { FromSchema, Schema } from '../schema.ts';
 import { ADD_BODY, CHANGE_BODY, completeEndpoint, completeSettings, REASON } from './endpoint_settings.ts';
 import type { EventFilter, OperatorStore, Signed } from './operators.ts';
@@ -43,19 +37,19 @@ const ACTION = {
   dry_run: { type: 'boolean', description: 'Says what would be done and changes nothing.' },
 } as const;
 
-const SKIP_BODY = {
+export const SKIP_BODY = {
   type: 'object',
   properties: ACTION,
   required: ['ids'],
   additionalProperties: false,
 } as const satisfies Schema;
 
-const REPLAY_BODY = {
+export const REPLAY_BODY = {
   ...SKIP_BODY,
   properties: { ...ACTION, idempotency_key: { type: 'string', minLength: 1, maxLength: 200 } },
 } as const satisfies Schema;
 
-const EVENTS_QUERY = {
+export const EVENTS_QUERY = {
   type: 'object',
   properties: {
     webhook_id: UUID,
@@ -69,7 +63,6 @@ const EVENTS_QUERY = {
   },
   additionalProperties: false,
 } as const satisfies Schema;
-const NUMBERS: ReadonlySet<string> = new Set(['limit']);
 
 export class WebhookAdminDoor {
   readonly #ports: WebhookAdminPorts;
@@ -97,39 +90,39 @@ export class WebhookAdminDoor {
     ];
   }
 
-  async #listEndpoints(request: OperatorRequest): Promise<DoorResponse> {
+  async #listEndpoints(request: DoorRequest): Promise<DoorResponse> {
     await this.#ports.authorize(request);
     return jsonResponse(200, { endpoints: await this.#ports.store.listEndpoints() });
   }
 
-  async #addEndpoint(request: OperatorRequest): Promise<DoorResponse> {
+  async #addEndpoint(request: DoorRequest): Promise<DoorResponse> {
     const actor = await this.#actor(request);
     const { reason = null, ...endpoint } = readJson(request, ADD_BODY);
     const added = await this.#ports.store.addEndpoint(completeEndpoint(endpoint), { actor, reason });
     return jsonResponse(201, added);
   }
 
-  async #changeEndpoint(request: OperatorRequest): Promise<DoorResponse> {
+  async #changeEndpoint(request: DoorRequest): Promise<DoorResponse> {
     const actor = await this.#actor(request);
     const { name, changes, reason = null } = readJson(request, CHANGE_BODY);
     const by: Signed = { actor, reason };
     return jsonResponse(200, await this.#ports.store.changeEndpoint(name, completeSettings(changes), by));
   }
 
-  async #listEvents(request: OperatorRequest): Promise<DoorResponse> {
+  async #listEvents(request: DoorRequest): Promise<DoorResponse> {
     await this.#ports.authorize(request);
-    const filter = filterOf(readQuery(request.query ?? '', EVENTS_QUERY, NUMBERS));
+    const filter = filterOf(readQuery(request.query, EVENTS_QUERY));
     return jsonResponse(200, { events: await this.#ports.store.listEvents(filter) });
   }
 
-  async #showEvent(request: OperatorRequest, id: string): Promise<DoorResponse> {
+  async #showEvent(request: DoorRequest, id: string): Promise<DoorResponse> {
     await this.#ports.authorize(request);
     const event = await this.#ports.store.showEvent(checked(UUID, id, 'id'));
     if (event === undefined) throw new DoorError('not_found', 'There is no event with this id.');
     return jsonResponse(200, event);
   }
 
-  async #replay(request: OperatorRequest): Promise<DoorResponse> {
+  async #replay(request: DoorRequest): Promise<DoorResponse> {
     const actor = await this.#actor(request);
     const { ids, reason = null, dry_run = false, idempotency_key = null } = readJson(request, REPLAY_BODY);
     // Two events with one key would be one and the same to whoever is called with it.
@@ -139,7 +132,7 @@ export class WebhookAdminDoor {
     return jsonResponse(200, { results: await this.#ports.store.replay(action) });
   }
 
-  async #skip(request: OperatorRequest): Promise<DoorResponse> {
+  async #skip(request: DoorRequest): Promise<DoorResponse> {
     const actor = await this.#actor(request);
     const { ids, reason = null, dry_run = false } = readJson(request, SKIP_BODY);
     return jsonResponse(200, {
@@ -147,9 +140,9 @@ export class WebhookAdminDoor {
     });
   }
 
-  async #actor(request: OperatorRequest): Promise<string> {
+  async #actor(request: DoorRequest): Promise<string> {
     const caller = await this.#ports.authorize(request);
-    return actorOf(request) ?? caller;
+    return operatorOf(request) ?? caller;
   }
 }
 

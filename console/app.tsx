@@ -1,0 +1,87 @@
+// Which page stands at which path.
+
+import type { ComponentType } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { findSession, session } from './lib/api.ts';
+import { Link, match, usePlace } from './lib/router.tsx';
+import { useStore } from './lib/store.ts';
+import { Audit } from './pages/audit.tsx';
+import { Calls } from './pages/calls.tsx';
+import { Claim } from './pages/claim.tsx';
+import { Claims } from './pages/claims.tsx';
+import { DeadLetter } from './pages/dead_letter.tsx';
+import { DeadLetters } from './pages/dead_letters.tsx';
+import { Event } from './pages/event.tsx';
+import { Events } from './pages/events.tsx';
+import { Health } from './pages/health.tsx';
+import { Overview } from './pages/overview.tsx';
+import { Pool } from './pages/pool.tsx';
+import { Pools } from './pages/pools.tsx';
+import { SignIn } from './pages/sign_in.tsx';
+import { Webhooks } from './pages/webhooks.tsx';
+import { Shell } from './parts/shell.tsx';
+import { Empty } from './parts/states.tsx';
+import type { CONSOLE_PATHS } from './paths.ts';
+
+interface PageEntry {
+  title: string;
+  Page: ComponentType<{ parameter: string }>;
+}
+
+/** Complete by its type: a path the server knows has a page. */
+const PAGES: Readonly<Record<(typeof CONSOLE_PATHS)[number], PageEntry>> = {
+  '/': { title: 'Overview', Page: Overview },
+  '/pools': { title: 'Pools', Page: Pools },
+  '/pools/:pool': { title: 'Pool', Page: Pool },
+  '/claims': { title: 'Claims', Page: Claims },
+  '/claims/:claim': { title: 'Claim', Page: Claim },
+  '/dead-letters': { title: 'Dead letters', Page: DeadLetters },
+  '/dead-letters/:letter': { title: 'Dead letter', Page: DeadLetter },
+  '/webhooks': { title: 'Webhooks', Page: Webhooks },
+  '/events': { title: 'Events', Page: Events },
+  '/events/:event': { title: 'Event', Page: Event },
+  '/calls': { title: 'Calls', Page: Calls },
+  '/audit': { title: 'Audit log', Page: Audit },
+  '/health': { title: 'Health', Page: Health },
+};
+
+function CurrentPage() {
+  const { path } = usePlace();
+  for (const [pattern, { title, Page }] of Object.entries(PAGES)) {
+    const parameter = match(pattern, path);
+    if (parameter === undefined) continue;
+    document.title = `${parameter || title} · Sluice`;
+    return <Page key={path} parameter={parameter} />;
+  }
+  return (
+    <Empty title="There is no such page">
+      <Link to="/">Go to the overview</Link>
+    </Empty>
+  );
+}
+
+let isFirstPage = true;
+
+export function App() {
+  const signedIn = useStore(session);
+  const { path } = usePlace();
+  useEffect(() => void findSession(), []);
+  // Whoever goes to another page starts at its top.
+  useEffect(() => {
+    if (!isFirstPage) document.getElementById('main')?.focus({ preventScroll: true });
+    if (!isFirstPage) scrollTo(0, 0);
+    isFirstPage = false;
+  }, [path]);
+  if (signedIn === 'out') return <SignIn />;
+  if (signedIn === 'unknown')
+    return (
+      <p class="waking" role="status">
+        One moment…
+      </p>
+    );
+  return (
+    <Shell>
+      <CurrentPage />
+    </Shell>
+  );
+}

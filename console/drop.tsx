@@ -1,0 +1,153 @@
+// The buyer's page: /drop/:pool.
+
+import { render } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { api } from './drop/api.ts';
+import { monotonic, ServerClock } from './drop/clock.ts';
+import { Left } from './drop/parts.tsx';
+import { type Progress, Purchase } from './drop/purchase.ts';
+import { Rosette } from './drop/rosette.tsx';
+import { type Scene, sceneOf } from './drop/scene.ts';
+import { SceneView } from './drop/scenes.tsx';
+import { openStorage, Store } from './drop/store.ts';
+import { hueOf, nameOf, seatsText, shortTime, timeLeft } from './drop/text.ts';
+import { Watch, type Watched } from './drop/watch.ts';
+import './drop.css';
+
+const TICK_MS = 1_000;
+
+const pool = location.pathname.split('/')[2] ?? '';
+const store = new Store(openStorage(), pool);
+const clock = new ServerClock(monotonic);
+
+let tellProgress: (progress: Progress) => void = () => undefined;
+let tellWatched: (watched: Watched) => void = () => undefined;
+const watch = new Watch(pool, api, clock, (watched) => tellWatched(watched));
+const purchase = new Purchase({
+  pool,
+  store,
+  api,
+  now: () => clock.now(),
+  opensAt: () => watch.opensAt,
+  onChange: (progress) => tellProgress(progress),
+});
+
+function Page() {
+  const [progress, setProgress] = useState<Progress>(purchase.progress);
+  const [watched, setWatched] = useState<Watched>({ pool: undefined, isConnected: true });
+  const [isOnline, setOnline] = useState(navigator.onLine);
+  const now = useClock();
+  useEffect(() => {
+    tellProgress = setProgress;
+    tellWatched = setWatched;
+    return start(setOnline);
+  }, []);
+
+  const scene = sceneOf(progress, watched, now);
+  const name = nameOf(pool);
+  const seen = typeof watched.pool === 'object' ? watched.pool : undefined;
+  useEffect(() => {
+    document.title = `${titleOf(scene, now)} · ${name}`;
+  });
+  return (
+    <main data-scene={scene.kind}>
+      <header class="poster">
+        <Rosette text={pool} />
+        <p class="badge">{BADGES[scene.kind]}</p>
+        <h1>{name}</h1>
+        {seen && <p class="sub">{seatsText(seen.capacity)}</p>}
+      </header>
+      <section class="panel" aria-label="Your ticket">
+        {(!isOnline || !watched.isConnected) && scene.kind !== 'unreachable' && (
+          <p class="banner" role="alert">
+            {isOnline ? 'Connection lost. Reconnecting…' : 'You are offline.'} Nothing is lost: what you asked
+            for is kept.
+          </p>
+        )}
+        <div class="scene">
+          <SceneView pool={pool} scene={scene} now={now} onBuy={() => purchase.buy()} />
+        </div>
+        {seen && scene.kind !== 'ticket' && <Left {...seen} />}
+        <p class="visually-hidden" role="status">
+          {ANNOUNCED[scene.kind]}
+        </p>
+      </section>
+    </main>
+  );
+}
+
+/** A tick each second, on the second of the server's clock, so that the countdown moves as clocks do. */
+function useClock(): number {
+  const [now, setNow] = useState(clock.now());
+  useEffect(() => {
+    const timer = setTimeout(() => setNow(clock.now()), TICK_MS - (clock.now() % TICK_MS) + 1);
+    return () => clearTimeout(timer);
+  }, [now]);
+  return Math.max(now, clock.now());
+}
+
+function start(setOnline: (isOnline: boolean) => void): () => void {
+  const wake = () => {
+    setOnline(navigator.onLine);
+    if (document.visibilityState === 'hidden') return;
+    purchase.wake();
+    watch.wake();
+  };
+  const onStorage = ({ key }: StorageEvent) => {
+    if (key === store.key || key === null) purchase.resume();
+  };
+  addEventListener('online', wake);
+  addEventListener('offline', wake);
+  addEventListener('storage', onStorage);
+  document.addEventListener('visibilitychange', wake);
+  // Both ids are made now: two tabs that first made them when pressed at once would make two each.
+  store.buyer();
+  store.attempt();
+  purchase.resume();
+  void purchase.check();
+  void watch.start();
+  return () => {
+    removeEventListener('online', wake);
+    removeEventListener('offline', wake);
+    removeEventListener('storage', onStorage);
+    document.removeEventListener('visibilitychange', wake);
+  };
+}
+
+const BADGES: Readonly<Record<Scene['kind'], string>> = {
+  loading: 'Live drop',
+  unreachable: 'Live drop',
+  unknown: 'Live drop',
+  countdown: 'Coming up',
+  open: 'On sale',
+  held: 'Seat held',
+  ticket: 'Confirmed',
+  ended: 'On sale',
+  sold_out: 'Sold out',
+  closed: 'Closed',
+  refused: 'Live drop',
+};
+
+/** Read out when the scene changes; the countdown is not read out every second. */
+const ANNOUNCED: Readonly<Record<Scene['kind'], string>> = {
+  loading: '',
+  unreachable: 'The box office cannot be reached.',
+  unknown: 'There is no drop here.',
+  countdown: 'The drop has not opened yet.',
+  open: 'On sale now.',
+  held: 'The seat is yours. Your ticket is being written.',
+  ticket: 'Your ticket is confirmed.',
+  ended: 'Your seat was given back.',
+  sold_out: 'Sold out.',
+  closed: 'The drop is closed.',
+  refused: 'That did not work.',
+};
+
+function titleOf(scene: Scene, now: number): string {
+  if (scene.kind === 'countdown') return shortTime(timeLeft(scene.opensAt - now));
+  return BADGES[scene.kind];
+}
+
+document.documentElement.style.setProperty('--hue', String(hueOf(pool)));
+const app = document.getElementById('app');
+if (app) render(<Page />, app);

@@ -1,0 +1,164 @@
+// One buyer's way to a ticket: ask until there is an answer, then follow the claim until it is a ticket.
+
+import type { Api } from './api.ts';
+import { delayOf, type Pace, Pause } from './pause.ts';
+import type { Claim, Store } from './store.ts';
+
+export type Progress =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'asking'; readonly trouble: boolean }
+  | { readonly kind: 'refused'; readonly code: string; readonly at: number }
+  /** The seat is ours; the ledger does not have it yet. */
+  | { readonly kind: 'held'; readonly claim: Claim; readonly trouble: boolean; readonly since: number }
+  | { readonly kind: 'ticket'; readonly claim: Claim }
+  | { readonly kind: 'ended'; readonly claim: Claim };
+
+const ENDED: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded']);
+
+const ASK_AGAIN: Pace = { firstMs: 400, factor: 2, mostMs: 8_000 };
+/** Most claims are tickets after a fraction of a second; in an outage of the ledger thousands look for minutes. */
+const LOOK_AGAIN: Pace = { firstMs: 250, factor: 1.5, mostMs: 5_000 };
+/** The server may open a moment after our idea of its clock. */
+const OPENING_GRACE_MS = 3_000;
+const OPENING_PAUSE_MS = 250;
+
+export interface PurchaseOptions {
+  readonly pool: string;
+  readonly store: Store;
+  readonly api: Api;
+  readonly now: () => number;
+  /** When the pool opens or opened, as far as is known. */
+  readonly opensAt: () => number | undefined;
+  readonly onChange: (progress: Progress) => void;
+}
+
+export class Purchase {
+  readonly #options: PurchaseOptions;
+  readonly #pause = new Pause();
+  #progress: Progress = { kind: 'idle' };
+  /** One loop at a time; what it finds out of date, it leaves. */
+  #run = 0;
+
+  constructor(options: PurchaseOptions) {
+    this.#options = options;
+  }
+
+  get progress(): Progress {
+    return this.#progress;
+  }
+
+  /** Takes up what this browser knows: at the start, and when another tab has changed it. */
+  resume(): void {
+    const { asked, claim } = this.#options.store.attempt();
+    const { kind } = this.#progress;
+    if (claim !== null) this.#have(claim);
+    else if (kind === 'asking') return;
+    else if (asked) void this.#ask();
+    else if (kind !== 'refused') this.#finish({ kind: 'idle' });
+  }
+
+  /** A remembered ticket is shown at once; a server that was started over knows nothing of it, and then neither do we. */
+  async check(): Promise<void> {
+    const { store, api } = this.#options;
+    const { claim } = store.attempt();
+    if (claim === null) return;
+    const answer = await api.getClaim(claim.claim_id);
+    if (answer.kind === 'refused' && store.attempt().claim?.claim_id === claim.claim_id) this.#forget();
+  }
+
+  /** The button. A second press while the first is on its way does nothing. */
+  buy(): void {
+    const { kind } = this.#progress;
+    if (kind === 'asking' || kind === 'held' || kind === 'ticket') return;
+    if (kind === 'ended') this.#options.store.renew();
+    this.#options.store.change({ asked: true });
+    void this.#ask();
+  }
+
+  /** The connection or the person is back: do not wait any longer. */
+  wake(): void {
+    this.#pause.wake();
+  }
+
+  async #ask(): Promise<void> {
+    const run = ++this.#run;
+    const { store, api, pool } = this.#options;
+    this.#set({ kind: 'asking', trouble: false });
+    for (let tries = 0; ; tries++) {
+      const { request_id } = store.attempt();
+      const answer = await api.claim(pool, store.buyer(), request_id);
+      if (run !== this.#run) return;
+      if (answer.kind === 'ok') {
+        this.#have(answer.value);
+        return;
+      }
+      if (answer.kind === 'refused' && !this.#opensNow(answer.code)) {
+        this.#refused(answer.code);
+        return;
+      }
+      if (answer.kind === 'trouble') this.#set({ kind: 'asking', trouble: true });
+      const ms = answer.kind === 'trouble' ? delayOf(ASK_AGAIN, tries) : OPENING_PAUSE_MS;
+      await this.#pause.wait(Math.max(ms, answer.kind === 'trouble' ? answer.retryAfterMs : 0));
+      if (run !== this.#run) return;
+    }
+  }
+
+  #opensNow(code: string): boolean {
+    const opensAt = this.#options.opensAt();
+    return (
+      code === 'closed' && opensAt !== undefined && Math.abs(this.#options.now() - opensAt) < OPENING_GRACE_MS
+    );
+  }
+
+  #refused(code: string): void {
+    const { store, now } = this.#options;
+    // The claim of this request was given back: the next press is a new request.
+    if (code === 'claim_ended' || code === 'request_conflict') store.renew();
+    else store.change({ asked: false });
+    this.#set({ kind: 'refused', code, at: now() });
+  }
+
+  #have(answer: Claim): void {
+    const { claim_id, resource_id, user_id, status, claimed_at, hold_until } = answer;
+    const claim = { claim_id, resource_id, user_id, status, claimed_at, hold_until };
+    this.#options.store.change({ asked: false, claim });
+    if (status === 'committed') this.#finish({ kind: 'ticket', claim });
+    else if (ENDED.has(status)) this.#finish({ kind: 'ended', claim });
+    else if (this.#progress.kind !== 'held') void this.#follow(claim);
+  }
+
+  #finish(progress: Progress): void {
+    this.#run++;
+    this.#set(progress);
+  }
+
+  async #follow(first: Claim): Promise<void> {
+    const run = ++this.#run;
+    const { api, now } = this.#options;
+    const since = now();
+    this.#set({ kind: 'held', claim: first, trouble: false, since });
+    for (let tries = 0; ; tries++) {
+      await this.#pause.wait(delayOf(LOOK_AGAIN, tries));
+      if (run !== this.#run) return;
+      const answer = await api.getClaim(first.claim_id);
+      if (run !== this.#run) return;
+      if (answer.kind === 'refused') {
+        this.#forget();
+        return;
+      }
+      const claim = answer.kind === 'ok' ? answer.value : first;
+      this.#set({ kind: 'held', claim, trouble: answer.kind === 'trouble', since });
+      if (answer.kind === 'ok') this.#have(claim);
+    }
+  }
+
+  #forget(): void {
+    this.#options.store.renew();
+    this.#finish({ kind: 'idle' });
+  }
+
+  #set(progress: Progress): void {
+    this.#progress = progress;
+    this.#options.onChange(progress);
+  }
+}

@@ -1,0 +1,65 @@
+// Which scene the page shows, from what is known. No more than that is decided here.
+
+import type { Progress } from './purchase.ts';
+import type { Claim } from './store.ts';
+import type { PoolNow, Watched } from './watch.ts';
+
+export type Scene =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'unreachable' }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'countdown'; readonly opensAt: number }
+  /** Asking keeps the scene, so that the button stays the same button. */
+  | { readonly kind: 'open'; readonly isAsking: boolean; readonly hasTrouble: boolean }
+  | { readonly kind: 'held'; readonly claim: Claim; readonly hasTrouble: boolean; readonly since: number }
+  | { readonly kind: 'ticket'; readonly claim: Claim }
+  | { readonly kind: 'ended'; readonly claim: Claim }
+  | { readonly kind: 'sold_out' }
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'refused'; readonly code: string };
+
+/** What the stream told last may be a moment older than the refusal; after this long it would have told of the change. */
+const STALE_MS = 4_000;
+/** Refusals that are about the pool and not about the buyer. */
+const SHORTAGES: ReadonlySet<string> = new Set(['sold_out', 'closed']);
+
+export function sceneOf(progress: Progress, { pool, isConnected }: Watched, now: number): Scene {
+  switch (progress.kind) {
+    case 'ticket':
+    case 'ended':
+      return progress;
+    case 'held':
+      return { kind: 'held', claim: progress.claim, hasTrouble: progress.trouble, since: progress.since };
+    case 'asking':
+      return { kind: 'open', isAsking: true, hasTrouble: progress.trouble };
+    case 'refused':
+      if (!isOvertaken(progress, pool, now)) return sceneOfRefusal(progress.code);
+  }
+  if (pool === undefined) return { kind: isConnected ? 'loading' : 'unreachable' };
+  if (pool === 'unknown') return { kind: 'unknown' };
+  return sceneOfPool(pool, now);
+}
+
+/** A seat came back, or the pool was opened: there is something to press again. */
+function isOvertaken(
+  { code, at }: { code: string; at: number },
+  pool: Watched['pool'],
+  now: number,
+): boolean {
+  if (typeof pool !== 'object' || !SHORTAGES.has(code)) return false;
+  return pool.status === 'open' && pool.available > 0 && now > at + STALE_MS;
+}
+
+function sceneOfRefusal(code: string): Scene {
+  if (code === 'sold_out' || code === 'closed') return { kind: code };
+  if (code === 'unknown_pool') return { kind: 'unknown' };
+  return { kind: 'refused', code };
+}
+
+function sceneOfPool({ status, opens_at }: PoolNow, now: number): Scene {
+  const opensAt = opens_at === null ? undefined : Date.parse(opens_at);
+  if (status === 'not_open' && opensAt !== undefined && now < opensAt) return { kind: 'countdown', opensAt };
+  // By the clock it is open; the next telling will say so too.
+  if (status === 'not_open' || status === 'open') return { kind: 'open', isAsking: false, hasTrouble: false };
+  return { kind: status };
+}

@@ -1,0 +1,63 @@
+// How things are written for people.
+
+const numbers = new Intl.NumberFormat();
+const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+export const number = (value: number): string => numbers.format(value);
+export const seatsText = (count: number): string => `${number(count)} ${count === 1 ? 'seat' : 'seats'}`;
+export const moment = (at: number | string): string => moments.format(new Date(at));
+
+/** `demo_concert_2026` is "Demo Concert 2026". */
+export function nameOf(pool: string): string {
+  return pool
+    .split(/[_.\-~:@\s]+/)
+    .filter(Boolean)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(' ');
+}
+
+/**
+ * What a person reads out at the door; the whole id stands below it. The end of the id: its beginning is the time at which the
+ * seats were put on sale, the same for all of them.
+ */
+export const shortCode = (id: string): string =>
+  id
+    .slice(-8)
+    .toUpperCase()
+    .replace(/(.{4})/, '$1 ');
+
+export interface TimeLeft {
+  readonly days: number;
+  readonly hours: number;
+  readonly minutes: number;
+  readonly seconds: number;
+}
+
+/** Counts down to 1 and is then over: zero is never shown for a second in which one cannot buy. */
+export function timeLeft(ms: number): TimeLeft {
+  const total = Math.max(0, Math.ceil(ms / 1_000));
+  return {
+    days: Math.floor(total / 86_400),
+    hours: Math.floor(total / 3_600) % 24,
+    minutes: Math.floor(total / 60) % 60,
+    seconds: total % 60,
+  };
+}
+
+const two = (value: number): string => String(value).padStart(2, '0');
+
+/** For the title of the tab. */
+export function shortTime({ days, hours, minutes, seconds }: TimeLeft): string {
+  if (days > 0) return `${days} d ${hours} h`;
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds)}` : `${two(minutes)}:${two(seconds)}`;
+}
+
+/** A number that stands for a text, the same every time. */
+export function seedOf(text: string): number {
+  let seed = 2_166_136_261;
+  for (const character of text) seed = Math.imul(seed ^ (character.codePointAt(0) ?? 0), 16_777_619);
+  return seed >>> 0;
+}
+
+/** The colour of a pool. */
+export const hueOf = (pool: string): number => seedOf(pool) % 360;

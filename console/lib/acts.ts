@@ -1,0 +1,71 @@
+// What operators do with work that will not succeed by retrying, of both kinds.
+
+import { post } from './api.ts';
+import type { DlqResult, EventResult } from './shapes.ts';
+
+export interface Outcome {
+  readonly id: string;
+  readonly outcome: string;
+}
+
+export interface Act {
+  readonly verb: string;
+  /** What it is done to. */
+  readonly noun: string;
+  /** What it does, for somebody who does it for the first time. */
+  readonly about: string;
+  readonly isDanger: boolean;
+  run(ids: readonly string[], reason: string, isDryRun: boolean): Promise<Outcome[]>;
+}
+
+const letterRun =
+  (path: string): Act['run'] =>
+  async (ids, reason, isDryRun) => {
+    const { results } = await post<{ results: DlqResult[] }>(path, {
+      msg_ids: ids.map(Number),
+      reason,
+      dry_run: isDryRun,
+    });
+    return results.map(({ msg_id, outcome }) => ({ id: String(msg_id), outcome }));
+  };
+
+const eventRun =
+  (path: string): Act['run'] =>
+  async (ids, reason, isDryRun) =>
+    (await post<{ results: EventResult[] }>(path, { ids, reason, dry_run: isDryRun })).results;
+
+export const LETTER_ACTS: readonly Act[] = [
+  {
+    verb: 'Replay',
+    noun: 'dead letter',
+    about:
+      'Each goes round again from the queue, with all its attempts. A slot that was sold meanwhile is not sold twice.',
+    isDanger: false,
+    run: letterRun('/admin/dlq/replay'),
+  },
+  {
+    verb: 'Discard',
+    noun: 'dead letter',
+    about: 'Each claim ends here and its slot goes back on sale. The letters stay in the archive.',
+    isDanger: true,
+    run: letterRun('/admin/dlq/discard'),
+  },
+];
+
+export const EVENT_ACTS: readonly Act[] = [
+  {
+    verb: 'Replay',
+    noun: 'event',
+    about:
+      'Each is processed again, from its first attempt. What has taken effect already does not do so twice.',
+    isDanger: false,
+    run: eventRun('/admin/webhooks/events/replay'),
+  },
+  {
+    verb: 'Skip',
+    noun: 'event',
+    about: 'Each is left alone for good, without its effect, until somebody replays it.',
+    isDanger: true,
+    run: eventRun('/admin/webhooks/events/skip'),
+  },
+];

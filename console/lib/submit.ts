@@ -1,0 +1,32 @@
+// A form on its way to the server: busy, refused, or done.
+
+import { useState } from 'preact/hooks';
+import { ApiError } from './api.ts';
+
+export interface Submission {
+  readonly isBusy: boolean;
+  readonly error: ApiError | undefined;
+  run(work: () => Promise<void>): Promise<void>;
+}
+
+export function useSubmit(): Submission {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError>();
+  return {
+    isBusy,
+    error,
+    async run(work) {
+      setBusy(true);
+      setError(undefined);
+      try {
+        await work();
+      } catch (cause) {
+        setError(
+          cause instanceof ApiError ? cause : new ApiError(-1, 'broken', String(cause), 'Reload the page.'),
+        );
+      } finally {
+        setBusy(false);
+      }
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import { EVENT_ACTS } from '../lib/acts.ts';
+import { get, pathWith } from '../lib/api.ts';
+import { plural } from '../lib/format.ts';
+import { useLoad } from '../lib/load.ts';
+import { Link } from '../lib/router.tsx';
+import type { EventDetails } from '../lib/shapes.ts';
+import { ActButtons } from '../parts/bench.tsx';
+import { asJson, Card, Code, Facts, Id, Moment, PageHead } from '../parts/small.tsx';
+import { Await } from '../parts/states.tsx';
+import { type Step, Timeline } from '../parts/timeline.tsx';
+
+const ENDS: Readonly<Record<string, Step['tone']>> = { success: 'good', skipped: 'good', dead_letter: 'bad' };
+
+function stepsOf(event: EventDetails): Step[] {
+  const { status, attempts, takeovers, error } = event;
+  const steps: (Step | false)[] = [
+    event.occurred_at !== null && { at: event.occurred_at, what: 'happened at the provider' },
+    { at: event.received_at, what: 'received, verified and recorded', detail: { event_id: event.event_id } },
+    ...event.alarms.map(
+      (alarm): Step => ({
+        at: alarm.at,
+        what: 'came again with another body',
+        tone: 'bad',
+        note: 'The first one counts.',
+      }),
+    ),
+    event.last_attempt_at !== null && {
+      at: event.last_attempt_at,
+      what: `tried ${plural(attempts, 'time')}`,
+      ...(error !== null && { tone: 'bad', note: error }),
+      ...(takeovers > 0 && { detail: { 'taken over from a worker that was lost': takeovers } }),
+    },
+    status === 'failed' && { at: event.next_attempt_at, what: 'next attempt', tone: 'wait' },
+    status === 'pending' && { at: event.next_attempt_at, what: 'waits for a worker', tone: 'wait' },
+    status in ENDS && {
+      at: event.processed_at ?? event.last_attempt_at,
+      what: event.skipped_by ? `skipped by ${event.skipped_by}` : status,
+      tone: ENDS[status] ?? 'wait',
+    },
+  ];
+  return steps.filter((step) => step !== false);
+}
+
+/** The bytes as text, or as hex where they are none. */
+function textOf(base64: string): string {
+  const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(' ');
+  }
+}
+
+function Bodies({ event }: { event: EventDetails }) {
+  return (
+    <>
+      <h3>Payload</h3>
+      {event.payload === null ? (
+        <p class="muted">Pruned.</p>
+      ) : (
+        <Code text={asJson(event.payload)} label="Payload" />
+      )}
+      <h3>Raw body</h3>
+      {event.raw_body === null ? (
+        <p class="muted">Pruned.</p>
+      ) : (
+        <Code text={textOf(event.raw_body)} label="Raw body" />
+      )}
+      {event.alarms.map(
+        (alarm) =>
+          alarm.body && (
+            <div key={alarm.at}>
+              <h3>The other body</h3>
+              <Code text={textOf(alarm.body)} label="The other body" />
+            </div>
+          ),
+      )}
+    </>
+  );
+}
+
+export function Event({ parameter }: { parameter: string }) {
+  const loaded = useLoad(`event ${parameter}`, () =>
+    get<EventDetails>(`/admin/webhooks/events/${parameter}`),
+  );
+  const status = loaded.value?.status;
+  const acts = EVENT_ACTS.filter(({ verb }) =>
+    verb === 'Replay'
+      ? status === 'failed' || status === 'dead_letter'
+      : status && !(status === 'success' || status === 'skipped'),
+  );
+  return (
+    <>
+      <PageHead title={loaded.value?.event_type ?? 'Event'} state={status}>
+        <button type="button" class="button" onClick={loaded.reload}>
+          Refresh
+        </button>
+        <ActButtons acts={acts} id={parameter} onDone={loaded.reload} />
+      </PageHead>
+      <Await loaded={loaded}>
+        {(event) => (
+          <div class="columns">
+            <Card title="Timeline">
+              <Timeline steps={stepsOf(event)} />
+              <Bodies event={event} />
+            </Card>
+            <Card title="The event">
+              <Facts
+                facts={[
+                  ['Event id', <Id key="event" value={event.event_id} />],
+                  [
+                    'Endpoint',
+                    <Link key="endpoint" to={pathWith('/events', { webhook_id: event.webhook_id })}>
+                      {event.name ?? event.provider}
+                    </Link>,
+                  ],
+                  ['Provider', event.provider],
+                  ['Attempts', String(event.attempts)],
+                  ['Signature', event.signature && <Id key="signature" value={event.signature} />],
+                  ['Payload hash', event.payload_hash && <Id key="hash" value={event.payload_hash} />],
+                  [
+                    'Idempotency key',
+                    event.idempotency_key && <Id key="key" value={event.idempotency_key} />,
+                  ],
+                  ['Leased until', event.lease_until && <Moment key="lease" at={event.lease_until} />],
+                ]}
+              />
+            </Card>
+          </div>
+        )}
+      </Await>
+    </>
+  );
+}

@@ -1,0 +1,118 @@
+import { useState } from 'preact/hooks';
+import { pathWith, post } from '../lib/api.ts';
+import { listEndpoints } from '../lib/lists.ts';
+import { useLoad } from '../lib/load.ts';
+import { Link } from '../lib/router.tsx';
+import type { EndpointRow } from '../lib/shapes.ts';
+import { useSubmit } from '../lib/submit.ts';
+import { Dialog } from '../parts/dialog.tsx';
+import { Field } from '../parts/fields.tsx';
+import { Chip, Moment, PageHead } from '../parts/small.tsx';
+import { Await, Empty, Trouble } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { say } from '../parts/toast.tsx';
+
+function Switch({ endpoint, onClose, onDone }: { endpoint: EndpointRow; onClose(): void; onDone(): void }) {
+  const { isBusy, error, run } = useSubmit();
+  const verb = endpoint.is_active ? 'Switch off' : 'Switch on';
+  const onSubmit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const reason = String(new FormData(event.currentTarget as HTMLFormElement).get('reason'));
+    void run(async () => {
+      const changes = { is_active: !endpoint.is_active };
+      await post('/admin/webhooks/endpoints/change', { name: endpoint.name, changes, reason });
+      say(`${endpoint.name} is ${endpoint.is_active ? 'off' : 'on'}.`);
+      onDone();
+      onClose();
+    });
+  };
+  return (
+    <Dialog title={`${verb} ${endpoint.name}`} onClose={onClose}>
+      <form onSubmit={onSubmit}>
+        <p>
+          {endpoint.is_active
+            ? 'The provider is refused until the endpoint is on again; most providers try again for hours.'
+            : 'The provider is heard again at once.'}
+        </p>
+        <Field name="reason" label="Reason" isRequired autoFocus />
+        {error && <Trouble error={error} />}
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class={`button ${endpoint.is_active ? 'button-danger' : 'button-main'}`}
+            disabled={isBusy}
+          >
+            {verb}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointRow>[] {
+  return [
+    {
+      head: 'Endpoint',
+      place: 'title',
+      cell: ({ name, webhook_id }) => <Link to={pathWith('/events', { webhook_id })}>{name}</Link>,
+    },
+    {
+      head: 'State',
+      place: 'corner',
+      cell: ({ is_active }) => <Chip state={is_active ? 'active' : 'off'} />,
+    },
+    { head: 'Provider', cell: ({ provider }) => provider },
+    {
+      head: 'Takes effect',
+      cell: ({ mode }) => (mode === 'inline' ? 'before the answer' : 'after the answer'),
+    },
+    { head: 'Attempts', isNumber: true, cell: ({ max_attempts }) => max_attempts },
+    {
+      head: 'Secrets by name',
+      place: 'wide',
+      cell: ({ secret_names }) => <code>{secret_names.join(', ')}</code>,
+    },
+    { head: 'Since', cell: ({ created_at }) => <Moment at={created_at} /> },
+    {
+      head: 'Change',
+      cell: (endpoint) => (
+        <button type="button" class="button button-small" onClick={() => onSwitch(endpoint)}>
+          {endpoint.is_active ? 'Switch off…' : 'Switch on…'}
+        </button>
+      ),
+    },
+  ];
+}
+
+export function Webhooks() {
+  const loaded = useLoad('endpoints', listEndpoints);
+  const [switched, setSwitched] = useState<EndpointRow>();
+  return (
+    <>
+      <PageHead title="Webhooks" about="Where providers deliver. Follow one to its events." />
+      <Await loaded={loaded}>
+        {(endpoints) =>
+          endpoints.length === 0 ? (
+            <Empty title="No endpoint yet">
+              Add one with <code>sluice webhooks endpoints add</code>.
+            </Empty>
+          ) : (
+            <Table
+              caption="Webhook endpoints"
+              rows={endpoints}
+              columns={columnsFor(setSwitched)}
+              keyOf={({ webhook_id }) => webhook_id}
+            />
+          )
+        }
+      </Await>
+      {switched && (
+        <Switch endpoint={switched} onClose={() => setSwitched(undefined)} onDone={loaded.reload} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,99 @@
+// Try it, then do it: one act on one or many, with a reason for the audit log.
+
+import { useState } from 'preact/hooks';
+import type { Act, Outcome } from '../lib/acts.ts';
+import { plural, words } from '../lib/format.ts';
+import { useSubmit } from '../lib/submit.ts';
+import { Dialog } from './dialog.tsx';
+import { Field } from './fields.tsx';
+import { Trouble } from './states.tsx';
+import { say } from './toast.tsx';
+
+interface ActDialogProps {
+  act: Act;
+  ids: readonly string[];
+  onClose(): void;
+  onDone(): void;
+}
+
+function groups(outcomes: readonly Outcome[]): [string, string[]][] {
+  const byOutcome = new Map<string, string[]>();
+  for (const { id, outcome } of outcomes) byOutcome.set(outcome, [...(byOutcome.get(outcome) ?? []), id]);
+  return [...byOutcome];
+}
+
+function Outcomes({ outcomes, isDryRun }: { outcomes: readonly Outcome[]; isDryRun: boolean }) {
+  return (
+    <div class="outcomes" role="status">
+      <p>
+        <strong>{isDryRun ? 'Dry run: nothing was changed.' : 'Done.'}</strong>
+      </p>
+      <ul>
+        {groups(outcomes).map(([outcome, ids]) => (
+          <li key={outcome}>
+            <strong>{ids.length}</strong> {words(outcome)}
+            <span class="muted"> {ids.slice(0, 5).join(', ')}</span>
+            {ids.length > 5 && <span class="muted"> and {ids.length - 5} more</span>}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
+  const [shown, setShown] = useState<{ outcomes: readonly Outcome[]; isDryRun: boolean }>();
+  const { isBusy, error, run } = useSubmit();
+  const verb = act.verb.toLowerCase();
+  const onSubmit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const isDryRun = (event.submitter as HTMLButtonElement | null)?.value === 'dry';
+    const reason = String(new FormData(event.currentTarget as HTMLFormElement).get('reason')).trim();
+    void run(async () => {
+      const outcomes = await act.run(ids, reason, isDryRun);
+      setShown({ outcomes, isDryRun });
+      if (isDryRun) return;
+      onDone();
+      const summary = groups(outcomes).map(([outcome, of]) => `${of.length} ${words(outcome)}`);
+      say(`${summary.join(', ')}.`);
+      // Where all went one way there is nothing left to read here.
+      if (summary.length === 1) onClose();
+    });
+  };
+  const isDone = shown !== undefined && !shown.isDryRun;
+  return (
+    <Dialog title={`${act.verb} ${plural(ids.length, act.noun)}`} onClose={onClose}>
+      <form onSubmit={onSubmit}>
+        <p>{act.about}</p>
+        <Field
+          name="reason"
+          label="Reason"
+          isRequired
+          autoFocus
+          hint="For the audit log, for example: the validation service is repaired."
+        />
+        {shown && <Outcomes {...shown} />}
+        {error && <Trouble error={error} />}
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            {isDone ? 'Close' : 'Cancel'}
+          </button>
+          {!isDone && (
+            <>
+              <button type="submit" class="button" value="dry" disabled={isBusy}>
+                Dry run
+              </button>
+              <button
+                type="submit"
+                class={`button ${act.isDanger ? 'button-danger' : 'button-main'}`}
+                disabled={isBusy}
+              >
+                {isBusy ? 'One moment…' : `Yes, ${verb}`}
+              </button>
+            </>
+          )}
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,76 @@
+// What an operator has to know on whatever page they are: what is down, what waits for them, and whether this is still live.
+
+import type { ComponentChildren } from 'preact';
+import { count, duration, plural } from '../lib/format.ts';
+import type { Live, Point } from '../lib/live.ts';
+import { Link } from '../lib/router.tsx';
+import { Icon } from './icons.tsx';
+
+/** How long a database has not answered, as far back as we saw. */
+function downFor(points: readonly Point[], which: 'db1_ok' | 'db2_ok'): number {
+  const lastUp = points.findLastIndex((point) => point[which]);
+  const from = points[lastUp + 1];
+  const to = points.at(-1);
+  return from && to ? Math.max(1, (Date.parse(to.at) - Date.parse(from.at)) / 1_000) : 1;
+}
+
+function Alarm({ tone, children }: { tone: 'bad' | 'warn'; children: ComponentChildren }) {
+  return (
+    <div class={`alarm alarm-${tone}`}>
+      <Icon name="alarm" />
+      <p>{children}</p>
+    </div>
+  );
+}
+
+function Letters({ amount, of, to }: { amount: number; of: string; to: string }) {
+  if (amount === 0) return null;
+  return (
+    <Alarm tone="warn">
+      <strong>{plural(amount, 'dead letter')}</strong> of {of} will not succeed by retrying.{' '}
+      <Link to={to}>Look at them</Link>
+    </Alarm>
+  );
+}
+
+/** Dead letters are told on the overview; elsewhere the number beside their page is enough. */
+export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }) {
+  const { latest, points, connection } = live;
+  const letters = latest?.dlq_depth ?? 0;
+  const events = latest?.webhooks.dead_letters ?? 0;
+  // Said once each, while the text below counts the seconds.
+  const said = [
+    connection === 'lost' && 'The live connection is lost.',
+    latest?.db1.ok === false && 'The intake does not answer.',
+    latest?.db2.ok === false && 'The ledger does not answer.',
+    letters + events > 0 && 'There are dead letters.',
+  ];
+  return (
+    <div class="alarms">
+      <p class="sr-only" role="status">
+        {said.filter(Boolean).join(' ')}
+      </p>
+      {connection === 'lost' && (
+        <Alarm tone="warn">
+          <strong>The live connection is lost.</strong> Numbers are from before; trying to reconnect.
+        </Alarm>
+      )}
+      {latest && !latest.db1.ok && (
+        <Alarm tone="bad">
+          <strong>The intake (DB1) does not answer</strong> for {duration(downFor(points, 'db1_ok'))}. Claims
+          are refused with 503 until it is back; buyers keep their request id and may try again.
+        </Alarm>
+      )}
+      {latest && !latest.db2.ok && (
+        <Alarm tone="bad">
+          <strong>The ledger (DB2) does not answer</strong> for {duration(downFor(points, 'db2_ok'))}. Claims
+          are still taken and wait in the queue
+          {latest.queue_depth ? `: ${count(latest.queue_depth)} so far` : ''}. Nothing is lost; it drains by
+          itself when the ledger is back.
+        </Alarm>
+      )}
+      {isOverview && <Letters amount={letters} of="claims" to="/dead-letters" />}
+      {isOverview && <Letters amount={events} of="webhooks" to="/dead-letters?kind=webhooks" />}
+    </div>
+  );
+}

@@ -1,0 +1,173 @@
+// Fields of forms, and the bar of filters above a list. Filters live in the address: a search can be sent to a colleague.
+
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+import { pathWith } from '../lib/api.ts';
+import { words } from '../lib/format.ts';
+import { go, Link, usePlace } from '../lib/router.tsx';
+
+export interface FieldProps {
+  name: string;
+  label: string;
+  type?: 'text' | 'number' | 'password' | 'datetime-local' | 'search';
+  value?: string | undefined;
+  hint?: string;
+  placeholder?: string;
+  isRequired?: boolean;
+  min?: number;
+  max?: number;
+  pattern?: string;
+  autoComplete?: string;
+  autoFocus?: boolean;
+}
+
+export function Field(props: FieldProps) {
+  const id = useId();
+  const { name, label, type = 'text', hint, isRequired = false } = props;
+  return (
+    <div class="field">
+      <label for={id}>
+        {label} {!isRequired && type !== 'search' && <span class="muted">optional</span>}
+      </label>
+      <input
+        id={id}
+        name={name}
+        // The typings know each type on its own only.
+        {...({ type: type === 'search' ? 'text' : type } as { type: 'text' })}
+        step={type === 'datetime-local' ? 1 : undefined}
+        defaultValue={props.value}
+        placeholder={props.placeholder}
+        required={isRequired}
+        min={props.min}
+        max={props.max}
+        pattern={props.pattern}
+        autoComplete={props.autoComplete ?? 'off'}
+        spellcheck={false}
+        // biome-ignore lint/a11y/noAutofocus: only where the field is what a person came for, as on the sign-in form.
+        autoFocus={props.autoFocus}
+        aria-describedby={hint ? `${id}-hint` : undefined}
+      />
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function Check({
+  name,
+  label,
+  isChecked = false,
+}: {
+  name: string;
+  label: string;
+  isChecked?: boolean;
+}) {
+  return (
+    <label class="check">
+      <input type="checkbox" name={name} defaultChecked={isChecked} /> {label}
+    </label>
+  );
+}
+
+/** A value, or a value and how it is called. */
+type Option = string | readonly [string, string];
+
+export interface Filter {
+  name: string;
+  label: string;
+  options?: readonly Option[];
+  placeholder?: string;
+}
+
+export function Filters({ filters, children }: { filters: readonly Filter[]; children?: ComponentChildren }) {
+  const { path, query } = usePlace();
+  const kept = [...query].filter(([name]) => !filters.some((filter) => filter.name === name));
+  const isFiltered = filters.some(({ name }) => query.has(name));
+  const onSubmit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const values = filters.map(({ name }) => [name, String(data.get(name) ?? '').trim()]);
+    go(pathWith(path, Object.fromEntries([...kept, ...values])));
+  };
+  return (
+    // Its key is the query: after "Clear" or "back" the fields show what is asked for.
+    <search key={query.toString()}>
+      <form class="filters" onSubmit={onSubmit}>
+        {filters.map(({ name, label, options, placeholder }) =>
+          options ? (
+            <Choice key={name} name={name} label={label} options={options} value={query.get(name) ?? ''} />
+          ) : (
+            <Field
+              key={name}
+              type="search"
+              name={name}
+              label={label}
+              value={query.get(name) ?? ''}
+              {...(placeholder !== undefined && { placeholder })}
+            />
+          ),
+        )}
+        <div class="filter-actions">
+          <button type="submit" class="button">
+            Search
+          </button>
+          {isFiltered && <Link to={pathWith(path, Object.fromEntries(kept))}>Clear</Link>}
+          {children}
+        </div>
+      </form>
+    </search>
+  );
+}
+
+function Choice({
+  name,
+  label,
+  options,
+  value,
+}: {
+  name: string;
+  label: string;
+  options: readonly Option[];
+  value: string;
+}) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} name={name}>
+        <option value="">any</option>
+        {options.map((option) => {
+          const [own, called] = typeof option === 'string' ? [option, words(option)] : option;
+          return (
+            <option key={own} value={own} selected={own === value}>
+              {called}
+            </option>
+          );
+        })}
+      </select>
+    </div>
+  );
+}
+
+export function Tabs({
+  label,
+  tabs,
+  current,
+}: {
+  label: string;
+  tabs: readonly (readonly [string, string])[];
+  current: string;
+}) {
+  return (
+    <nav class="tabs" aria-label={label}>
+      {tabs.map(([to, name]) => (
+        <Link key={to} to={to} isCurrent={to === current}>
+          {name}
+        </Link>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,123 @@
+// The frame around every page: the way around, what is wrong, and the page itself.
+
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { operatorName, signOut } from '../lib/api.ts';
+import { useLive, useLiveConnection } from '../lib/live.ts';
+import { Link, usePlace } from '../lib/router.tsx';
+import { Alarms } from './alarms.tsx';
+import { Icon, type IconName, Mark } from './icons.tsx';
+import { say, Toast } from './toast.tsx';
+
+const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
+  { to: '/', name: 'Overview', icon: 'overview' },
+  { to: '/pools', name: 'Pools', icon: 'pools' },
+  { to: '/claims', name: 'Claims', icon: 'claims' },
+  { to: '/dead-letters', name: 'Dead letters', icon: 'letters' },
+  { to: '/webhooks', name: 'Webhooks', icon: 'webhooks' },
+  { to: '/events', name: 'Events', icon: 'events' },
+  { to: '/calls', name: 'Calls', icon: 'calls' },
+  { to: '/audit', name: 'Audit log', icon: 'audit' },
+  { to: '/health', name: 'Health', icon: 'health' },
+];
+
+const isAt = (path: string, to: string): boolean => path === to || (to !== '/' && path.startsWith(`${to}/`));
+
+function Lamp({ name, state }: { name: string; state: 'ok' | 'down' | 'unknown' }) {
+  return (
+    <span class={`lamp lamp-${state}`}>
+      {name} <span class="sr-only">{state}</span>
+    </span>
+  );
+}
+
+const lampOf = (seen: { ok: boolean } | undefined): 'ok' | 'down' | 'unknown' =>
+  seen === undefined ? 'unknown' : seen.ok ? 'ok' : 'down';
+
+function Places({ path, letters }: { path: string; letters: number }) {
+  return (
+    <ul class="places">
+      {PLACES.map(({ to, name, icon }) => (
+        <li key={to}>
+          <Link to={to} isCurrent={isAt(path, to)}>
+            <Icon name={icon} />
+            {name}
+            {to === '/dead-letters' && letters > 0 && (
+              <span class="badge">
+                {letters}
+                <span class="sr-only"> waiting</span>
+              </span>
+            )}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  useLiveConnection();
+  const live = useLive();
+  const { path } = usePlace();
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  useEffect(() => setMenuOpen(false), [path]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key === 'Escape') setMenuOpen(false);
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  const letters = (live.latest?.dlq_depth ?? 0) + (live.latest?.webhooks.dead_letters ?? 0);
+  const leave = (): void => {
+    signOut().catch(() => say('Signing out did not work: the server does not answer.'));
+  };
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <header class="side">
+        <div class="brand">
+          <Link to="/" label="Sluice, overview" class="brand-link">
+            <Mark /> <span>Sluice</span>
+          </Link>
+          <button
+            type="button"
+            class="button button-quiet menu-button"
+            aria-expanded={isMenuOpen}
+            aria-controls="menu"
+            onClick={() => setMenuOpen(!isMenuOpen)}
+          >
+            <Icon name={isMenuOpen ? 'close' : 'menu'} />
+            <span class="sr-only">Menu</span>
+            {letters > 0 && <span class="badge badge-dot" />}
+          </button>
+        </div>
+        <nav id="menu" class={isMenuOpen ? 'menu menu-open' : 'menu'} aria-label="Console">
+          <Places path={path} letters={letters} />
+          <div class="side-foot">
+            <p class="lamps">
+              <Lamp name="DB1" state={lampOf(live.latest?.db1)} />
+              <Lamp name="DB2" state={lampOf(live.latest?.db2)} />
+              <span class={`lamp lamp-${live.connection === 'live' ? 'ok' : 'unknown'}`}>
+                {live.connection === 'live' ? 'live' : live.connection === 'lost' ? 'lost' : 'connecting'}
+              </span>
+            </p>
+            <p class="who">
+              <span class="muted">{operatorName() || 'operator'}</span>
+              <button type="button" class="button button-quiet" onClick={leave}>
+                Sign out
+              </button>
+            </p>
+          </div>
+        </nav>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Alarms live={live} isOverview={path === '/'} />
+        {children}
+      </main>
+      <Toast />
+    </div>
+  );
+}

@@ -1,0 +1,120 @@
+// The small things that every page uses.
+
+import type { ComponentChildren } from 'preact';
+import { fullMoment, moment, shortId, UNKNOWN, words } from '../lib/format.ts';
+
+type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'calm';
+
+/** How each state of the product looks, whoever shows it. */
+const TONES: Readonly<Record<string, Tone>> = {
+  ok: 'good',
+  open: 'good',
+  committed: 'good',
+  success: 'good',
+  active: 'good',
+  queued: 'busy',
+  validated: 'busy',
+  pending: 'busy',
+  processing: 'busy',
+  not_open: 'busy',
+  warn: 'warn',
+  failed: 'warn',
+  sold_out: 'warn',
+  expired: 'warn',
+  unsigned: 'warn',
+  down: 'bad',
+  dead_letter: 'bad',
+  refused: 'bad',
+};
+
+export function Chip({ state }: { state: string }) {
+  return <span class={`chip chip-${TONES[state] ?? 'calm'}`}>{words(state)}</span>;
+}
+
+export function Moment({ at }: { at: string | null | undefined }) {
+  if (!at) return <span class="muted">{UNKNOWN}</span>;
+  return (
+    <time dateTime={at} title={fullMoment(at)}>
+      {moment(at)}
+    </time>
+  );
+}
+
+export function Id({ value, isShort = false }: { value: string | null | undefined; isShort?: boolean }) {
+  if (!value) return <span class="muted">{UNKNOWN}</span>;
+  return (
+    <code class="id" title={value}>
+      {isShort ? shortId(value) : value}
+    </code>
+  );
+}
+
+export function PageHead({
+  title,
+  state,
+  about,
+  children,
+}: {
+  title: string;
+  state?: string | undefined;
+  about?: ComponentChildren;
+  children?: ComponentChildren;
+}) {
+  return (
+    <header class="page-head">
+      <div>
+        <div class="page-title">
+          <h1>{title}</h1>
+          {state && <Chip state={state} />}
+        </div>
+        {about && <p class="about">{about}</p>}
+      </div>
+      {children && <div class="page-actions">{children}</div>}
+    </header>
+  );
+}
+
+export function Card({
+  title,
+  children,
+  class: name = '',
+}: {
+  title?: string;
+  children: ComponentChildren;
+  class?: string;
+}) {
+  return (
+    <section class={`card ${name}`}>
+      {title && <h2>{title}</h2>}
+      {children}
+    </section>
+  );
+}
+
+/** Names and values, as pairs; what has no value is left out. */
+export function Facts({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {facts
+        .filter(([, value]) => value !== null && value !== undefined && value !== '')
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+/** Text as it is, in a box that can be scrolled by keyboard. */
+export function Code({ text, label }: { text: string; label: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable without a mouse.
+    <section class="code" tabIndex={0} aria-label={label}>
+      <pre>{text}</pre>
+    </section>
+  );
+}
+
+export const asJson = (value: unknown): string => JSON.stringify(value, null, 2) ?? UNKNOWN;

@@ -1,0 +1,46 @@
+// What happened, in order.
+
+import type { ComponentChildren } from 'preact';
+import { words } from '../lib/format.ts';
+import { Facts, Id, Moment } from './small.tsx';
+
+export interface Step {
+  at: string | null;
+  what: string;
+  tone?: 'good' | 'bad' | 'wait';
+  detail?: Readonly<Record<string, unknown>>;
+  note?: ComponentChildren;
+}
+
+const ID = /_id$|^subject$/;
+const TIME = /_at$|_until$/;
+
+export function Timeline({ steps }: { steps: readonly Step[] }) {
+  return (
+    <ol class="timeline">
+      {steps.map((step, index) => (
+        <li key={`${step.what}${index}`} class={`step step-${step.tone ?? 'plain'}`}>
+          <div class="step-head">
+            <strong>{words(step.what)}</strong>
+            {step.at ? <Moment at={step.at} /> : <span class="muted">time not recorded</span>}
+          </div>
+          {step.note && <p class="step-note">{step.note}</p>}
+          {step.detail && (
+            <Facts
+              facts={Object.entries(step.detail).map(([name, value]) => [words(name), show(name, value)])}
+            />
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function show(name: string, value: unknown): ComponentChildren {
+  if (value === null || value === undefined) return undefined;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'object') return <code class="id">{JSON.stringify(value)}</code>;
+  if (TIME.test(name)) return <Moment at={String(value)} />;
+  if (ID.test(name)) return <Id value={String(value)} />;
+  return String(value);
+}

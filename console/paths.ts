@@ -1,0 +1,19 @@
+/**
+ * Where the console answers with its page, as the server's door spells paths: at most one parameter each. The browser decides
+ * what to show there. Everything below /webhooks/ belongs to the providers, below /admin/ and /v1/ to the API.
+ */
+export const CONSOLE_PATHS = [
+  '/',
+  '/pools',
+  '/pools/:pool',
+  '/claims',
+  '/claims/:claim',
+  '/dead-letters',
+  '/dead-letters/:letter',
+  '/webhooks',
+  '/events',
+  '/events/:event',
+  '/calls',
+  '/audit',
+  '/health',
+] as const;

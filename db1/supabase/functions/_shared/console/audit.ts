@@ -1,0 +1,48 @@
+// What operators did, newest first; each database keeps its own log.
+
+import type { CallFunction } from '../bridge/databases.ts';
+import type { Route } from '../door.ts';
+import { readQuery } from '../query.ts';
+import type { Schema } from '../schema.ts';
+import { DEFAULT_LIMIT, LIMIT, pageOf } from './list.ts';
+
+/** A row of public.audit_page. */
+export interface AuditRow {
+  readonly id: number;
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly reason: string | null;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export const AUDIT_QUERY = {
+  type: 'object',
+  properties: {
+    db: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 2,
+      description: '1 the intake (as when left out), 2 the ledger.',
+    },
+    after: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+    limit: LIMIT,
+  },
+  additionalProperties: false,
+} as const satisfies Schema;
+
+export function auditRoutes(db1: CallFunction, db2: CallFunction): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/admin/audit',
+      async handle(request) {
+        const { db = 1, after, limit = DEFAULT_LIMIT } = readQuery(request.query, AUDIT_QUERY);
+        const call = db === 1 ? db1 : db2;
+        const rows = await call<AuditRow>('audit_page', { p_before: after ?? null, p_limit: limit });
+        return pageOf(rows, limit, (row) => String(row.id));
+      },
+    },
+  ];
+}

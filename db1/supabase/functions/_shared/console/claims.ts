@@ -1,0 +1,108 @@
+// Claims as operators look for them, and the way of one from the door to the ledger.
+
+import type { CallFunction } from '../bridge/databases.ts';
+import type { ClaimRecord } from '../claim.ts';
+import { type DoorRequest, type DoorResponse, jsonResponse, type Route } from '../door.ts';
+import { DoorError } from '../errors.ts';
+import type { Log } from '../ports.ts';
+import { checked, readQuery } from '../query.ts';
+import type { Schema } from '../schema.ts';
+import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, UUID } from './list.ts';
+
+/** A row of public.claim_timeline, or what the ledger adds. `at` is null where nobody wrote it down. */
+export interface TimelineEvent {
+  readonly at: string | null;
+  readonly what: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** A row of public.ticket_of_claim. */
+interface Ticket {
+  readonly resource_id: string;
+  readonly pool_id: string;
+  readonly user_id: string;
+  readonly confirmed_at: string;
+}
+
+export interface ClaimAdminPorts {
+  readonly db1: CallFunction;
+  readonly db2: CallFunction;
+  readonly log: Log;
+}
+
+export const CLAIM_QUERY = {
+  type: 'object',
+  properties: {
+    claim_id: UUID,
+    user_id: GIVEN_ID,
+    request_id: GIVEN_ID,
+    pool_id: GIVEN_ID,
+    state: {
+      type: 'string',
+      pattern: '^(queued|validated|committed|dead_letter|released|expired|refused|discarded)$',
+    },
+    after: UUID,
+    limit: LIMIT,
+  },
+  additionalProperties: false,
+} as const satisfies Schema;
+
+export function claimAdminRoutes(ports: ClaimAdminPorts): Route[] {
+  return [
+    { method: 'GET', path: '/admin/claims', handle: (request) => search(ports, request) },
+    { method: 'GET', path: '/admin/claims/:claim', handle: (_, claim) => show(ports, claim) },
+  ];
+}
+
+async function search({ db1 }: ClaimAdminPorts, request: DoorRequest): Promise<DoorResponse> {
+  const query = readQuery(request.query, CLAIM_QUERY);
+  const limit = query.limit ?? DEFAULT_LIMIT;
+  const claims = await db1<ClaimRecord>('claim_search', {
+    p_claim_id: query.claim_id ?? null,
+    p_user_id: query.user_id ?? null,
+    p_request_id: query.request_id ?? null,
+    p_pool_id: query.pool_id ?? null,
+    p_state: query.state ?? null,
+    p_after: query.after ?? null,
+    p_limit: limit,
+  });
+  return pageOf(claims, limit, (claim) => claim.claim_id);
+}
+
+async function show(ports: ClaimAdminPorts, id: string): Promise<DoorResponse> {
+  const claimId = checked(UUID, id, 'The claim id');
+  const [[claim], events, end] = await Promise.all([
+    ports.db1<ClaimRecord>('get_claim', { p_claim_id: claimId }),
+    ports.db1<TimelineEvent>('claim_timeline', { p_claim_id: claimId }),
+    ticketOf(ports, claimId),
+  ]);
+  if (claim === undefined) throw new DoorError('unknown_claim');
+  const timeline = [...events, ...ledgerEvents(claim, end)];
+  // Stable: what has no time stays where the intake put it, after all that has.
+  timeline.sort((a, b) => timeOf(a) - timeOf(b));
+  return jsonResponse(200, { claim, timeline });
+}
+
+function timeOf({ at }: TimelineEvent): number {
+  return at === null ? Number.MAX_SAFE_INTEGER : Date.parse(at);
+}
+
+/** Null where the ledger has none, undefined where it cannot be asked: a claim can be looked at during an outage. */
+async function ticketOf({ db2, log }: ClaimAdminPorts, claimId: string): Promise<Ticket | null | undefined> {
+  try {
+    return (await db2<Ticket>('ticket_of_claim', { p_claim_id: claimId }))[0] ?? null;
+  } catch (error) {
+    log.warn('the ledger cannot be asked for a ticket', { cause: error });
+    return undefined;
+  }
+}
+
+function ledgerEvents(claim: ClaimRecord, ticket: Ticket | null | undefined): TimelineEvent[] {
+  if (ticket === undefined) return [{ at: null, what: 'ledger_unreachable', detail: {} }];
+  if (ticket !== null) {
+    const { confirmed_at, ...detail } = ticket;
+    return [{ at: confirmed_at, what: 'committed', detail: { ...detail, ticket: true } }];
+  }
+  // A pool may commit elsewhere than in our ledger; "sluice reconcile" knows which ones do.
+  return claim.state === 'committed' ? [{ at: null, what: 'committed', detail: { ticket: false } }] : [];
+}

@@ -1,0 +1,171 @@
+// Everything an operator has to know about the parts Sluice runs on, as one list of checks.
+
+import type { CallFunction } from '../bridge/databases.ts';
+import { jsonResponse, type Route } from '../door.ts';
+import type { Clock } from '../ports.ts';
+
+export interface HealthCheck {
+  readonly kind: 'database' | 'extension' | 'job' | 'workers' | 'redis';
+  readonly name: string;
+  /** off: not used here. */
+  readonly status: 'ok' | 'warn' | 'down' | 'off';
+  readonly summary: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+export interface HealthCheckPorts {
+  readonly db1: CallFunction;
+  readonly db2: CallFunction;
+  readonly now: Clock;
+  /** Where Redis is configured: rejects while it does not answer. */
+  readonly pingRedis?: () => Promise<unknown>;
+}
+
+/** What public.intake_health and public.ledger_health have in common. */
+interface Vitals {
+  readonly version: string;
+  readonly now_ms: number;
+  /** By application_name. */
+  readonly connections: Readonly<Record<string, number>>;
+}
+
+interface Job {
+  readonly name: string;
+  readonly schedule: string;
+  readonly is_active: boolean;
+  readonly last_status: string | null;
+  readonly last_start_ms: number | null;
+  readonly last_message: string | null;
+}
+
+interface IntakeVitals extends Vitals {
+  readonly extensions: Readonly<Record<string, string>>;
+  readonly is_stand_in: boolean;
+  readonly jobs: readonly Job[];
+}
+
+/** Signatures and holds are judged by the clock; this much nobody notices. */
+const MAX_SKEW_MS = 1_000;
+const EVERY_MINUTE = /^(\*\/[1-5]|\*) \* \* \* \*$/;
+/** A job of every few minutes that has not run for so long does not run. */
+const LATE_MS = 10 * 60 * 1_000;
+const EXTENSIONS = ['pgmq', 'pg_cron', 'pg_net'];
+
+export function healthCheckRoutes(ports: HealthCheckPorts): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/admin/health',
+      handle: async () => jsonResponse(200, { items: await checkHealth(ports), next: null }),
+    },
+  ];
+}
+
+/** An outage is a finding, never an error. */
+export async function checkHealth(ports: HealthCheckPorts): Promise<HealthCheck[]> {
+  const [db1, db2, redis] = await Promise.all([
+    examine<IntakeVitals>(ports, ports.db1, 'intake_health', 'DB1 intake'),
+    examine<Vitals>(ports, ports.db2, 'ledger_health', 'DB2 ledger'),
+    checkRedis(ports),
+  ]);
+  const { vitals } = db1;
+  const inside =
+    vitals === undefined
+      ? []
+      : [
+          ...workerChecks(vitals),
+          ...EXTENSIONS.map((name) => extensionCheck(name, vitals)),
+          ...vitals.jobs.map((job) => jobCheck(job, ports.now())),
+        ];
+  return [db1.check, db2.check, redis, ...inside];
+}
+
+async function examine<V extends Vitals>(
+  { now }: HealthCheckPorts,
+  call: CallFunction,
+  functionName: string,
+  name: string,
+): Promise<{ check: HealthCheck; vitals?: V }> {
+  const kind = 'database';
+  const asked = now();
+  try {
+    const [row] = await call<Record<string, V>>(functionName, {});
+    const vitals = row?.[functionName];
+    if (vitals === undefined) throw new Error(`${functionName} gave no answer`);
+    const ms = now() - asked;
+    const clock_skew_ms = Math.round(vitals.now_ms - asked - ms / 2);
+    const isSkewed = Math.abs(clock_skew_ms) > MAX_SKEW_MS + ms;
+    const summary = isSkewed
+      ? `its clock is ${clock_skew_ms} ms away from this server's`
+      : `Postgres ${vitals.version}, ${ms} ms`;
+    const { version, connections } = vitals;
+    const detail = { version, ms, clock_skew_ms, connections };
+    return { check: { kind, name, status: isSkewed ? 'warn' : 'ok', summary, detail }, vitals };
+  } catch (error) {
+    const detail = { ms: now() - asked, code: (error as { code?: unknown } | null)?.code ?? null };
+    return { check: { kind, name, status: 'down', summary: 'does not answer', detail } };
+  }
+}
+
+async function checkRedis({ pingRedis, now }: HealthCheckPorts): Promise<HealthCheck> {
+  const check = { kind: 'redis', name: 'Redis' } as const;
+  if (pingRedis === undefined) return { ...check, status: 'off', summary: 'not configured', detail: {} };
+  const asked = now();
+  try {
+    await pingRedis();
+    const ms = now() - asked;
+    return { ...check, status: 'ok', summary: `${ms} ms`, detail: { ms } };
+  } catch {
+    return { ...check, status: 'warn', summary: 'does not answer; the databases decide alone', detail: {} };
+  }
+}
+
+function workerChecks({ connections, is_stand_in }: IntakeVitals): HealthCheck[] {
+  const workers = connections['sluice-worker'] ?? 0;
+  const schedulers = connections['sluice-scheduler'] ?? 0;
+  return [
+    {
+      kind: 'workers',
+      name: 'Bridge workers',
+      status: workers > 0 ? 'ok' : 'warn',
+      summary: workers > 0 ? `${workers} connections` : 'none is connected; start one with "sluice work"',
+      detail: { connections: workers },
+    },
+    {
+      kind: 'workers',
+      name: 'Scheduler',
+      status: !is_stand_in ? 'off' : schedulers > 0 ? 'ok' : 'warn',
+      summary: !is_stand_in
+        ? 'pg_cron runs the jobs'
+        : schedulers > 0
+          ? `${schedulers} connections`
+          : 'nobody runs the cron jobs; "sluice work" does',
+      detail: { connections: schedulers },
+    },
+  ];
+}
+
+function extensionCheck(name: string, { extensions, is_stand_in }: IntakeVitals): HealthCheck {
+  const version = extensions[name];
+  const isStandIn = is_stand_in && name !== 'pgmq';
+  const summary = version === undefined ? 'plain SQL in its place' : isStandIn ? 'our stand-in' : version;
+  return { kind: 'extension', name, status: 'ok', summary, detail: { version: version ?? null } };
+}
+
+function jobCheck(job: Job, now: number): HealthCheck {
+  const { name, last_status, last_start_ms } = job;
+  const check = (status: HealthCheck['status'], summary: string): HealthCheck => ({
+    kind: 'job',
+    name,
+    status,
+    summary,
+    detail: { ...job },
+  });
+  if (!job.is_active) return check('off', 'switched off');
+  if (last_start_ms === null) return check('warn', 'has not run yet');
+  if (last_status === 'failed') return check('warn', 'its last run failed');
+  const agoMs = now - last_start_ms;
+  if (EVERY_MINUTE.test(job.schedule) && agoMs > LATE_MS)
+    return check('warn', `last ran ${Math.round(agoMs / 60_000)} min ago`);
+  return check('ok', last_status ?? 'running');
+}

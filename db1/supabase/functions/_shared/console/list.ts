@@ -1,0 +1,47 @@
+// What the console's lists have in common: a page of items, and where the next one begins.
+
+import { type DoorResponse, jsonResponse } from '../door.ts';
+import { DoorError } from '../errors.ts';
+import type { Schema } from '../schema.ts';
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** What to send as `after` for the next page; null where this is the last. */
+  readonly next: string | null;
+}
+
+export const DEFAULT_LIMIT = 100;
+export const LIMIT = { type: 'integer', minimum: 1, maximum: 1_000 } as const satisfies Schema;
+export const GIVEN_ID = { type: 'string', minLength: 1, maxLength: 200 } as const satisfies Schema;
+export const UUID = {
+  type: 'string',
+  pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
+} as const satisfies Schema;
+export const REASON = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 500,
+  description: 'Why, for the audit log.',
+} as const satisfies Schema;
+
+/** A page that is not full is the last one. */
+export function pageOf<Item>(
+  items: readonly Item[],
+  limit: number,
+  keyOf: (last: Item) => string,
+): DoorResponse {
+  const last = items.at(-1);
+  const next = last !== undefined && items.length === limit ? keyOf(last) : null;
+  return jsonResponse(200, { items, next } satisfies Page<Item>);
+}
+
+/** What our own SQL refuses as invalid it says in words that are for operators. */
+export async function withReason<Result>(asked: Promise<Result>): Promise<Result> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'SL001')
+      throw new DoorError('invalid_input', error.message, error);
+    throw error;
+  }
+}

@@ -1,0 +1,135 @@
+// Pools as operators see and change them.
+
+import type { CallFunction } from '../bridge/databases.ts';
+import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson } from '../door.ts';
+import { DoorError } from '../errors.ts';
+import { operatorOf, UNNAMED_OPERATOR } from '../operator.ts';
+import { readQuery } from '../query.ts';
+import type { Schema } from '../schema.ts';
+import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, REASON, withReason } from './list.ts';
+
+/** A row of public.pool_list. The levels are null while the pool's cache is lost; see intake.pool_levels. */
+export interface PoolView {
+  readonly pool_id: string;
+  readonly status: 'open' | 'not_open' | 'closed' | 'sold_out';
+  readonly capacity: number;
+  readonly available: number | null;
+  readonly reserved: number | null;
+  readonly consumed: number | null;
+  readonly is_active: boolean;
+  readonly opens_at: string | null;
+  readonly closes_at: string | null;
+  readonly max_per_user: number | null;
+  readonly hold_sec: number | null;
+  readonly require_auth: boolean;
+  readonly commit_rate_per_sec: number | null;
+  readonly batch_size: number;
+  readonly visibility_timeout_sec: number;
+  readonly max_retries: number;
+  readonly validation_webhook_url: string | null;
+  readonly commit_rpc_name: string;
+  readonly commit_webhook_url: string | null;
+}
+
+/** One transaction; a million slots take it about a quarter of a minute. */
+const MAX_SLOTS = 1_000_000;
+const MAX_INT = 2_147_483_647;
+
+const TIME = {
+  type: ['string', 'null'],
+  maxLength: 40,
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,6})?)?(Z|[+-]\\d\\d:\\d\\d)$',
+  description: 'ISO 8601 with an offset, or null.',
+} as const satisfies Schema;
+const COUNT = { type: ['integer', 'null'], minimum: 1, maximum: MAX_INT } as const satisfies Schema;
+const URL_OR_NULL = { type: ['string', 'null'], maxLength: 2_000 } as const satisfies Schema;
+const SLOTS = { type: 'integer', minimum: 0, maximum: MAX_SLOTS } as const satisfies Schema;
+
+const RULES = {
+  is_active: { type: 'boolean', description: 'False closes the pool.' },
+  opens_at: TIME,
+  closes_at: TIME,
+  max_per_user: COUNT,
+  hold_sec: COUNT,
+  require_auth: { type: 'boolean' },
+  commit_rate_per_sec: { ...COUNT, description: 'At most so many tickets a second; null is no limit.' },
+  batch_size: { type: 'integer', minimum: 1, maximum: 10_000 },
+  visibility_timeout_sec: { type: 'integer', minimum: 1, maximum: 43_200 },
+  max_retries: { type: 'integer', minimum: 1, maximum: 1_000 },
+  validation_webhook_url: URL_OR_NULL,
+  commit_rpc_name: { type: 'string', pattern: '^[a-z_][a-z0-9_]{0,62}$' },
+  commit_webhook_url: URL_OR_NULL,
+} as const satisfies Record<string, Schema>;
+
+export const POOL_CREATE_BODY = {
+  type: 'object',
+  properties: {
+    // What a path can hold: a pool that nobody can ask for would be of no use.
+    pool_id: { ...GIVEN_ID, pattern: '^(?!\\.{1,2}$)[A-Za-z0-9._~:@-]+$' },
+    slots: SLOTS,
+    reason: REASON,
+    ...RULES,
+  },
+  required: ['pool_id', 'slots'],
+  additionalProperties: false,
+} as const satisfies Schema;
+
+export const POOL_CHANGE_BODY = {
+  type: 'object',
+  properties: { add_slots: SLOTS, reason: REASON, ...RULES },
+  additionalProperties: false,
+} as const satisfies Schema;
+
+export const POOL_QUERY = {
+  type: 'object',
+  properties: { after: GIVEN_ID, limit: LIMIT },
+  additionalProperties: false,
+} as const satisfies Schema;
+
+export function poolAdminRoutes(db1: CallFunction): Route[] {
+  return [
+    { method: 'GET', path: '/admin/pools', handle: (request) => list(db1, request) },
+    { method: 'POST', path: '/admin/pools', handle: (request) => create(db1, request) },
+    { method: 'GET', path: '/admin/pools/:pool', handle: (_, pool) => show(db1, pool) },
+    { method: 'POST', path: '/admin/pools/:pool', handle: (request, pool) => change(db1, request, pool) },
+  ];
+}
+
+async function list(db1: CallFunction, request: DoorRequest): Promise<DoorResponse> {
+  const { after = '', limit = DEFAULT_LIMIT } = readQuery(request.query, POOL_QUERY);
+  const pools = await db1<PoolView>('pool_list', { p_after: after, p_limit: limit });
+  return pageOf(pools, limit, (pool) => pool.pool_id);
+}
+
+async function show(db1: CallFunction, poolId: string): Promise<DoorResponse> {
+  return one(200, await db1<PoolView>('pool_list', { p_pool_id: poolId }));
+}
+
+async function create(db1: CallFunction, request: DoorRequest): Promise<DoorResponse> {
+  const { pool_id, slots, reason, ...rules } = readJson(request, POOL_CREATE_BODY);
+  const pools = db1<PoolView>('pool_create', {
+    p_pool_id: pool_id,
+    p_slots: slots,
+    p_rules: rules,
+    p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
+    p_reason: reason ?? null,
+  });
+  return one(201, await withReason(pools));
+}
+
+async function change(db1: CallFunction, request: DoorRequest, poolId: string): Promise<DoorResponse> {
+  const { add_slots, reason, ...rules } = readJson(request, POOL_CHANGE_BODY);
+  const pools = db1<PoolView>('pool_change', {
+    p_pool_id: poolId,
+    p_rules: rules,
+    p_add_slots: add_slots ?? 0,
+    p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
+    p_reason: reason ?? null,
+  });
+  return one(200, await withReason(pools));
+}
+
+function one(status: number, [pool]: readonly PoolView[]): DoorResponse {
+  if (pool === undefined) throw new DoorError('unknown_pool');
+  return jsonResponse(status, pool);
+}

@@ -1,0 +1,183 @@
+// What the console draws, once a second: made of one look at each database and what was seen before. Pure.
+
+/** What public.live_sample answers. */
+export interface IntakeLook {
+  /** Messages ever put on the queue. */
+  readonly enqueued: number;
+  readonly queue_depth: number;
+  readonly oldest_msg_sec: number | null;
+  readonly dlq_depth: number;
+  readonly pools: readonly PoolLevel[];
+}
+
+export interface PoolLevel {
+  readonly pool_id: string;
+  readonly capacity: number;
+  /** The three are null while the pool's cache is lost. */
+  readonly available: number | null;
+  readonly reserved: number | null;
+  readonly consumed: number | null;
+}
+
+/** What public.ledger_sample answers. */
+export interface LedgerLook {
+  readonly tickets: number;
+  readonly webhooks: {
+    readonly backlog: number;
+    readonly oldest_sec: number | null;
+    readonly dead_letters: number;
+    /** Events ever given a number. */
+    readonly recorded: number;
+  } | null;
+  readonly calls: number | null;
+}
+
+/** A database as it was seen. Without a look it did not answer in time. */
+export interface Seen<Look> {
+  readonly look?: Look;
+  readonly ms: number;
+}
+
+/** Null is "not known": the database is down, the part is not installed, or there is nothing to compare with yet. */
+export interface LiveSample {
+  readonly at: string;
+  readonly claims_total: number | null;
+  readonly claims_per_sec: number | null;
+  readonly queue_depth: number | null;
+  readonly oldest_msg_sec: number | null;
+  readonly drain_per_sec: number | null;
+  /** Until the queue is empty, at the pace of the last 10 seconds; null while it grows. */
+  readonly eta_sec: number | null;
+  readonly ledger_total: number | null;
+  readonly commits_per_sec: number | null;
+  readonly dlq_depth: number | null;
+  readonly webhooks: {
+    readonly backlog: number | null;
+    readonly oldest_sec: number | null;
+    readonly dead_letters: number | null;
+    readonly per_sec: number | null;
+  };
+  readonly calls_per_sec: number | null;
+  readonly pools: readonly PoolLevel[] | null;
+  readonly db1: { readonly ok: boolean; readonly ms: number };
+  readonly db2: { readonly ok: boolean; readonly ms: number };
+}
+
+/** Older than this, a look says nothing about the pace any more. */
+const PACE_MS = 10_000;
+
+interface Past<Look> {
+  readonly atMs: number;
+  readonly look: Look;
+}
+
+export class SampleMaker {
+  readonly #intake: Past<IntakeLook>[] = [];
+  #ledger: Past<LedgerLook> | undefined;
+
+  make(atMs: number, intake: Seen<IntakeLook>, ledger: Seen<LedgerLook>): LiveSample {
+    const flow = this.#flow(atMs, intake.look);
+    const effects = this.#effects(atMs, ledger.look);
+    return {
+      at: new Date(atMs).toISOString(),
+      ...flow,
+      ...effects,
+      db1: { ok: intake.look !== undefined, ms: Math.round(intake.ms) },
+      db2: { ok: ledger.look !== undefined, ms: Math.round(ledger.ms) },
+    };
+  }
+
+  #flow(atMs: number, look: IntakeLook | undefined) {
+    const past = this.#intake;
+    while (past[0] !== undefined && past[0].atMs < atMs - PACE_MS) past.shift();
+    const last = past.at(-1);
+    const enqueued = look && last && look.enqueued - last.look.enqueued;
+    const drained = look && last && (enqueued ?? 0) - (look.queue_depth - last.look.queue_depth);
+    const eta_sec = look ? etaOf(look, past[0], atMs) : null;
+    if (look !== undefined) past.push({ atMs, look });
+    return {
+      claims_total: look?.enqueued ?? null,
+      claims_per_sec: rate(enqueued, last, atMs),
+      queue_depth: look?.queue_depth ?? null,
+      oldest_msg_sec: look?.oldest_msg_sec ?? null,
+      drain_per_sec: rate(drained, last, atMs),
+      eta_sec,
+      dlq_depth: look?.dlq_depth ?? null,
+      pools: look?.pools ?? null,
+    };
+  }
+
+  #effects(atMs: number, look: LedgerLook | undefined) {
+    const last = this.#ledger !== undefined && this.#ledger.atMs >= atMs - PACE_MS ? this.#ledger : undefined;
+    const since = (now: number | null | undefined, then: number | null | undefined) =>
+      now == null || then == null ? undefined : now - then;
+    if (look !== undefined) this.#ledger = { atMs, look };
+    const webhooks = look?.webhooks;
+    return {
+      ledger_total: look?.tickets ?? null,
+      commits_per_sec: rate(since(look?.tickets, last?.look.tickets), last, atMs),
+      webhooks: {
+        backlog: webhooks?.backlog ?? null,
+        oldest_sec: webhooks?.oldest_sec ?? null,
+        dead_letters: webhooks?.dead_letters ?? null,
+        per_sec: rate(since(webhooks?.recorded, last?.look.webhooks?.recorded), last, atMs),
+      },
+      calls_per_sec: rate(since(look?.calls, last?.look.calls), last, atMs),
+    };
+  }
+}
+
+/** Never negative: a counter that went back was reset, by a crash or by hand. */
+function rate(change: number | undefined, since: { atMs: number } | undefined, atMs: number): number | null {
+  if (change === undefined || since === undefined || atMs <= since.atMs) return null;
+  return Math.max(0, Math.round((change * 10_000) / (atMs - since.atMs)) / 10);
+}
+
+function etaOf(look: IntakeLook, first: Past<IntakeLook> | undefined, atMs: number): number | null {
+  if (look.queue_depth === 0) return 0;
+  if (first === undefined) return null;
+  const fallen = first.look.queue_depth - look.queue_depth;
+  return fallen > 0 ? Math.ceil((look.queue_depth * (atMs - first.atMs)) / fallen / 1_000) : null;
+}
+
+/** The columns of a row of `event: history`, in their order: a sample without its pools, flat, to be short. */
+export const HISTORY_COLUMNS = [
+  'at',
+  'claims_total',
+  'claims_per_sec',
+  'queue_depth',
+  'oldest_msg_sec',
+  'drain_per_sec',
+  'eta_sec',
+  'ledger_total',
+  'commits_per_sec',
+  'dlq_depth',
+  'webhooks_backlog',
+  'webhooks_oldest_sec',
+  'webhooks_dead_letters',
+  'webhooks_per_sec',
+  'calls_per_sec',
+  'db1_ok',
+  'db2_ok',
+] as const;
+
+export type HistoryRow = readonly (string | number | boolean | null)[];
+
+/** The data of `event: history`, oldest row first. */
+export interface History {
+  readonly columns: typeof HISTORY_COLUMNS;
+  readonly rows: readonly HistoryRow[];
+}
+
+export function historyRow({ webhooks, db1, db2, ...sample }: LiveSample): HistoryRow {
+  const flat: Record<(typeof HISTORY_COLUMNS)[number], string | number | boolean | null> = {
+    ...sample,
+    webhooks_backlog: webhooks.backlog,
+    webhooks_oldest_sec: webhooks.oldest_sec,
+    webhooks_dead_letters: webhooks.dead_letters,
+    webhooks_per_sec: webhooks.per_sec,
+    db1_ok: db1.ok,
+    db2_ok: db2.ok,
+  };
+  return HISTORY_COLUMNS.map((column) => flat[column]);
+}

@@ -1,0 +1,160 @@
+// The doors of buyers and of orchestrators, described.
+
+import { CLAIM_BODY, MAX_REQUEST_ID_CHARS } from '../claim.ts';
+import type { AnswerSchema, Descriptions } from './document.ts';
+
+const TEXT = { type: 'string' } as const;
+const TEXT_OR_NULL = { type: ['string', 'null'] } as const;
+const COUNT_OR_NULL = { type: ['integer', 'null'] } as const;
+const COUNT = { type: 'integer', minimum: 0 } as const;
+const FLAG = { type: 'boolean' } as const;
+
+/** An object that has all of these fields, and may get more. */
+export function shape(properties: { [name: string]: AnswerSchema }, optional: string[] = []): AnswerSchema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: 'object', properties, required };
+}
+
+const CLAIM = {
+  claim_id: TEXT,
+  resource_id: { ...TEXT, description: 'The slot.' },
+  pool_id: TEXT,
+  user_id: TEXT,
+  request_id: TEXT_OR_NULL,
+  status: {
+    type: 'string',
+    pattern: '^(queued|validated|committed|dead_letter|released|expired|refused|discarded)$',
+    description: 'committed: it is a ticket.',
+  },
+  claimed_at: TEXT,
+  hold_until: TEXT_OR_NULL,
+} as const;
+
+const POOL = {
+  status: { type: 'string', pattern: '^(open|not_open|closed|sold_out)$' },
+  capacity: COUNT,
+  available: COUNT,
+  opens_at: TEXT_OR_NULL,
+} as const;
+
+export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
+  Claim: shape({ ...CLAIM, ended_at: TEXT_OR_NULL, end_reason: TEXT_OR_NULL }, ['ended_at', 'end_reason']),
+  Pool: shape({
+    pool_id: TEXT,
+    ...POOL,
+    closes_at: TEXT_OR_NULL,
+    max_per_user: COUNT_OR_NULL,
+    hold_sec: COUNT_OR_NULL,
+    require_auth: FLAG,
+  }),
+  PoolNews: shape({
+    status: TEXT_OR_NULL,
+    available: COUNT_OR_NULL,
+    capacity: COUNT_OR_NULL,
+    opens_at: TEXT_OR_NULL,
+    now: { ...TEXT, description: "The server's clock." },
+  }),
+  Status: shape({ status: TEXT }),
+};
+
+const CLAIM_ANSWER = { $ref: '#/components/schemas/Claim' };
+const POOL_ID = 'The pool: letters, digits and . _ ~ : @ -';
+
+export const BUYER_DESCRIPTIONS: Descriptions = {
+  'POST /v1/pools/:pool/claims': {
+    tag: 'claims',
+    summary: 'Take one slot of the pool',
+    description:
+      'Always send a request_id: after a 503 or a lost connection the same request again gives the answer, and one slot at most.',
+    auth: 'token',
+    parameter: POOL_ID,
+    headers: {
+      'Idempotency-Key': {
+        description: 'The same as request_id. Where both are sent they must be equal.',
+        schema: {
+          type: 'string',
+          minLength: 1,
+          maxLength: MAX_REQUEST_ID_CHARS,
+          pattern: '^[\\x21-\\x7e]+$',
+        },
+      },
+    },
+    body: CLAIM_BODY,
+    answers: {
+      200: { description: 'The claim that this request_id made before.', schema: CLAIM_ANSWER },
+      201: { description: 'Claimed.', schema: CLAIM_ANSWER },
+    },
+    errors: [
+      'sold_out',
+      'limit',
+      'closed',
+      'request_conflict',
+      'claim_ended',
+      'unknown_pool',
+      'not_yours',
+      'overloaded',
+    ],
+  },
+  'GET /v1/claims/:claim': {
+    tag: 'claims',
+    summary: 'Look at a claim',
+    auth: 'token',
+    parameter: 'The claim_id.',
+    answers: { 200: { description: 'The claim.', schema: CLAIM_ANSWER } },
+    errors: ['unknown_claim', 'invalid_input'],
+  },
+  'DELETE /v1/claims/:claim': {
+    tag: 'claims',
+    summary: 'Give the slot back',
+    description: 'A second call gives the same answer.',
+    auth: 'token',
+    parameter: 'The claim_id.',
+    answers: { 200: { description: 'The claim, ended.', schema: CLAIM_ANSWER } },
+    errors: ['unknown_claim', 'invalid_input', 'in_flight', 'already_committed', 'dead_letter', 'not_yours'],
+  },
+  'GET /v1/pools/:pool': {
+    tag: 'pools',
+    summary: 'Look at a pool; up to a second old',
+    auth: 'open',
+    parameter: POOL_ID,
+    answers: { 200: { description: 'The pool.', schema: { $ref: '#/components/schemas/Pool' } } },
+    errors: ['unknown_pool'],
+  },
+  'GET /v1/pools/:pool/live': {
+    tag: 'pools',
+    summary: 'Follow a pool',
+    description: 'Server-sent events: `event: pool`, whose data is a PoolNews, whenever something changes.',
+    auth: 'open',
+    parameter: POOL_ID,
+    answers: {
+      200: {
+        description: 'The stream.',
+        type: 'text/event-stream',
+        schema: { $ref: '#/components/schemas/PoolNews' },
+      },
+    },
+    errors: ['unknown_pool', 'overloaded'],
+  },
+  'GET /healthz': {
+    tag: 'health',
+    summary: 'Is the process alive?',
+    auth: 'open',
+    answers: { 200: { description: 'It is.', schema: { $ref: '#/components/schemas/Status' } } },
+  },
+  'GET /readyz': {
+    tag: 'health',
+    summary: 'Should it get traffic?',
+    auth: 'open',
+    answers: {
+      200: { description: 'Both databases answer.', schema: { $ref: '#/components/schemas/Status' } },
+    },
+  },
+  'GET /openapi.json': {
+    tag: 'health',
+    summary: 'This description',
+    auth: 'open',
+    answers: {
+      200: { description: 'OpenAPI 3.1.', schema: { type: 'object', description: 'The document.' } },
+    },
+  },
+};

@@ -1,0 +1,206 @@
+// The operators' doors, described.
+
+import { AUDIT_QUERY } from '../console/audit.ts';
+import { CLAIM_QUERY } from '../console/claims.ts';
+import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
+import { DLQ_BODY, DLQ_QUERY } from '../dlq.ts';
+import type { Schema } from '../schema.ts';
+import { shape } from './buyers.ts';
+import type { AnswerSchema, Descriptions, RouteDescription } from './document.ts';
+
+const TEXT = { type: 'string' } as const;
+const TEXT_OR_NULL = { type: ['string', 'null'] } as const;
+const COUNT = { type: 'integer' } as const;
+const COUNT_OR_NULL = { type: ['integer', 'null'] } as const;
+const NUMBER_OR_NULL = { type: ['number', 'null'] } as const;
+const FLAG = { type: 'boolean' } as const;
+const ANYTHING = { type: 'object', description: 'As the case may be.' } as const;
+
+const LEVELS = {
+  capacity: COUNT,
+  available: COUNT_OR_NULL,
+  reserved: COUNT_OR_NULL,
+  consumed: COUNT_OR_NULL,
+} as const;
+const DATABASE = shape({ ok: FLAG, ms: { type: 'number' } });
+
+const ref = (name: string): AnswerSchema => ({ $ref: `#/components/schemas/${name}` });
+const page = (name: string): AnswerSchema =>
+  shape({
+    items: { type: 'array', items: ref(name) },
+    next: { ...TEXT_OR_NULL, description: 'What to send as `after` for the next page; null: there is none.' },
+  });
+
+export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
+  OperatorPool: shape({
+    pool_id: TEXT,
+    status: TEXT,
+    ...LEVELS,
+    is_active: FLAG,
+    opens_at: TEXT_OR_NULL,
+    closes_at: TEXT_OR_NULL,
+    max_per_user: COUNT_OR_NULL,
+    hold_sec: COUNT_OR_NULL,
+    require_auth: FLAG,
+    commit_rate_per_sec: COUNT_OR_NULL,
+    batch_size: COUNT,
+    visibility_timeout_sec: COUNT,
+    max_retries: COUNT,
+    validation_webhook_url: TEXT_OR_NULL,
+    commit_rpc_name: TEXT,
+    commit_webhook_url: TEXT_OR_NULL,
+  }),
+  OperatorClaim: shape({
+    claim_id: TEXT,
+    resource_id: TEXT,
+    pool_id: TEXT,
+    user_id: TEXT,
+    request_id: TEXT_OR_NULL,
+    state: TEXT,
+    verified: FLAG,
+    claimed_at: TEXT,
+    hold_until: TEXT_OR_NULL,
+    ended_at: TEXT_OR_NULL,
+    end_reason: TEXT_OR_NULL,
+  }),
+  ClaimWithTimeline: shape({
+    claim: ref('OperatorClaim'),
+    timeline: { type: 'array', items: shape({ at: TEXT_OR_NULL, what: TEXT, detail: ANYTHING }) },
+  }),
+  DeadLetter: shape({
+    msg_id: COUNT,
+    pool_id: TEXT_OR_NULL,
+    claim_id: TEXT_OR_NULL,
+    resource_id: TEXT_OR_NULL,
+    user_id: TEXT_OR_NULL,
+    reason: TEXT,
+    final_read_ct: TEXT_OR_NULL,
+    original_msg_id: TEXT_OR_NULL,
+    dead_since: TEXT,
+    claim_state: TEXT_OR_NULL,
+    message: ANYTHING,
+  }),
+  DeadLetterResult: shape({ msg_id: COUNT, outcome: TEXT }),
+  AuditRow: shape({
+    id: COUNT,
+    at: TEXT,
+    actor: TEXT,
+    action: TEXT,
+    subject: TEXT,
+    reason: TEXT_OR_NULL,
+    details: { type: ['object', 'null'], description: 'As the case may be.' },
+  }),
+  HealthCheck: shape({ kind: TEXT, name: TEXT, status: TEXT, summary: TEXT, detail: ANYTHING }),
+  LiveSample: shape({
+    at: TEXT,
+    claims_total: COUNT_OR_NULL,
+    claims_per_sec: NUMBER_OR_NULL,
+    queue_depth: COUNT_OR_NULL,
+    oldest_msg_sec: NUMBER_OR_NULL,
+    drain_per_sec: NUMBER_OR_NULL,
+    eta_sec: COUNT_OR_NULL,
+    ledger_total: COUNT_OR_NULL,
+    commits_per_sec: NUMBER_OR_NULL,
+    dlq_depth: COUNT_OR_NULL,
+    webhooks: shape({
+      backlog: COUNT_OR_NULL,
+      oldest_sec: NUMBER_OR_NULL,
+      dead_letters: COUNT_OR_NULL,
+      per_sec: NUMBER_OR_NULL,
+    }),
+    calls_per_sec: NUMBER_OR_NULL,
+    pools: { type: ['array', 'null'], items: shape({ pool_id: TEXT, ...LEVELS }) },
+    db1: DATABASE,
+    db2: DATABASE,
+  }),
+};
+
+const X_OPERATOR = {
+  'X-Operator': {
+    description: 'Who is asking, for the audit log. A note, not a right.',
+    schema: { type: 'string', minLength: 1, maxLength: 200 } as const satisfies Schema,
+  },
+};
+const POOL_ID = 'The pool.';
+
+function reads(
+  tag: string,
+  summary: string,
+  schema: AnswerSchema,
+  more: Partial<RouteDescription> = {},
+): RouteDescription {
+  return { tag, summary, auth: 'operator', answers: { 200: { description: 'Found.', schema } }, ...more };
+}
+
+function changes(
+  tag: string,
+  summary: string,
+  answers: RouteDescription['answers'],
+  more: Partial<RouteDescription> = {},
+): RouteDescription {
+  return { tag, summary, auth: 'operator', headers: X_OPERATOR, answers, ...more };
+}
+
+const RESULTS = {
+  200: {
+    description: 'One result per id.',
+    schema: shape({ results: { type: 'array', items: ref('DeadLetterResult') } }),
+  },
+};
+
+export const OPERATOR_DESCRIPTIONS: Descriptions = {
+  'GET /admin/pools': reads('admin: pools', 'Pools with their rules and levels', page('OperatorPool'), {
+    query: POOL_QUERY,
+  }),
+  'POST /admin/pools': changes(
+    'admin: pools',
+    'Create a pool with slots, in one transaction',
+    { 201: { description: 'Created.', schema: ref('OperatorPool') } },
+    { body: POOL_CREATE_BODY, errors: ['pool_exists'] },
+  ),
+  'GET /admin/pools/:pool': reads('admin: pools', 'One pool', ref('OperatorPool'), {
+    parameter: POOL_ID,
+    errors: ['unknown_pool'],
+  }),
+  'POST /admin/pools/:pool': changes(
+    'admin: pools',
+    'Change rules, add slots',
+    { 200: { description: 'Changed.', schema: ref('OperatorPool') } },
+    { parameter: POOL_ID, body: POOL_CHANGE_BODY, errors: ['unknown_pool'] },
+  ),
+  'GET /admin/claims': reads('admin: claims', 'Search claims', page('OperatorClaim'), { query: CLAIM_QUERY }),
+  'GET /admin/claims/:claim': reads(
+    'admin: claims',
+    'A claim and its way from the door to the ledger',
+    ref('ClaimWithTimeline'),
+    { parameter: 'The claim_id.', errors: ['unknown_claim', 'invalid_input'] },
+  ),
+  'GET /admin/dlq': reads(
+    'admin: dead letters',
+    'Dead letters, oldest first',
+    shape({ messages: { type: 'array', items: ref('DeadLetter') } }),
+    { query: DLQ_QUERY },
+  ),
+  'GET /admin/dlq/:msg_id': reads('admin: dead letters', 'One dead letter', ref('DeadLetter'), {
+    parameter: 'Its msg_id.',
+    errors: ['not_found', 'invalid_input'],
+  }),
+  'POST /admin/dlq/replay': changes('admin: dead letters', 'Send dead letters round again', RESULTS, {
+    body: DLQ_BODY,
+  }),
+  'POST /admin/dlq/discard': changes('admin: dead letters', 'End their claims, free their slots', RESULTS, {
+    body: DLQ_BODY,
+  }),
+  'GET /admin/audit': reads('admin', 'What operators did, newest first', page('AuditRow'), {
+    query: AUDIT_QUERY,
+  }),
+  'GET /admin/health': reads('admin', 'Databases, extensions, jobs, workers', page('HealthCheck')),
+  'GET /admin/live': reads('admin', 'Follow all numbers', ref('LiveSample'), {
+    description:
+      'Server-sent events: `event: history` once, the last five minutes as rows; then `event: sample` every second.',
+    answers: {
+      200: { description: 'The stream.', type: 'text/event-stream', schema: ref('LiveSample') },
+    },
+    errors: ['overloaded'],
+  }),
+};

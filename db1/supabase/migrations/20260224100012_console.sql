@@ -1,0 +1,523 @@
+-- CONSOLE: what operators watch and change. Watching must not cost the doors anything, so nothing here counts a table that
+-- may be large more than once in 10 seconds; in between numbers are estimates, and say so by being round about right.
+
+-- How many slots of a large pool were free, and where its mark stood, when they were last counted. Lost in a crash, and
+-- then counted anew.
+create unlogged table intake.free_counts (
+  pool_id text primary key,
+  free bigint not null,
+  low_order bigint not null,
+  counted_at timestamptz not null
+);
+
+-- Promise: how many messages are on the queue: counted while its file is small, which takes a few milliseconds whatever
+-- is dead in it, else what the statistics say. Second call: the same. Locks: none.
+create function intake.queue_depth()
+returns bigint
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  c_small_bytes constant bigint := 16 * 1024 * 1024;
+begin
+  if pg_catalog.pg_relation_size('pgmq.q_intake_queue') <= c_small_bytes then
+    return (select count(*) from pgmq.q_intake_queue);
+  end if;
+  return (
+    select case when s.n_live_tup > 0 then s.n_live_tup else greatest(c.reltuples, 0)::bigint end
+    from pg_catalog.pg_class c
+    join pg_catalog.pg_stat_all_tables s on s.relid = c.oid
+    where c.oid = 'pgmq.q_intake_queue'::regclass
+  );
+end
+$$;
+
+-- Promise: how many dead letters there are, as intake.queue_depth. Second call: the same. Locks: none.
+create function intake.dlq_depth()
+returns bigint
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  c_small_bytes constant bigint := 16 * 1024 * 1024;
+begin
+  if pg_catalog.pg_relation_size('pgmq.q_intake_dlq') <= c_small_bytes then
+    return (select count(*) from pgmq.q_intake_dlq);
+  end if;
+  return (
+    select case when s.n_live_tup > 0 then s.n_live_tup else greatest(c.reltuples, 0)::bigint end
+    from pg_catalog.pg_class c
+    join pg_catalog.pg_stat_all_tables s on s.relid = c.oid
+    where c.oid = 'pgmq.q_intake_dlq'::regclass
+  );
+end
+$$;
+
+-- Promise: how many slots of the pool are free. Up to p_look_at it looks at each, which is exact; beyond that it counts at
+-- most every 10 seconds, and in between follows the pool's mark. Second call: the same. Locks: the pool's row of
+-- free_counts, when counting.
+create function intake.free_slots(
+  p_pool_id text,
+  p_low_order bigint,
+  p_look_at int
+)
+returns bigint
+language plpgsql
+set search_path = ''
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  c_count_every constant interval := '10 seconds';
+  v_free bigint;
+  v_last intake.free_counts;
+begin
+  select count(*) into v_free
+  from (
+    select from public.inventory_slots s
+    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
+    limit p_look_at + 1
+  ) seen;
+  if v_free <= p_look_at then
+    return v_free;
+  end if;
+  select f.* into v_last from intake.free_counts f where f.pool_id = p_pool_id;
+  if v_last.counted_at > clock_timestamp() - c_count_every then
+    return greatest(v_free, v_last.free - greatest(0, p_low_order - v_last.low_order));
+  end if;
+  insert into intake.free_counts as f (pool_id, free, low_order, counted_at)
+  select p_pool_id, count(*), p_low_order, clock_timestamp()
+  from public.inventory_slots s
+  where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
+  on conflict (pool_id) do update set
+    free = excluded.free, low_order = excluded.low_order, counted_at = excluded.counted_at
+  returning f.free into v_free;
+  return v_free;
+end
+$$;
+
+-- Promise: the slots of up to p_limit pools, those for sale first: capacity exact, free as intake.free_slots, reserved from
+-- the pools of the oldest messages and dead letters (exact up to 1000 of each), consumed what is left. A pool whose cache is
+-- lost has nulls until a claim rebuilds it: watching does not. Second call: the same. Locks: those of free_slots.
+create function intake.pool_levels(
+  p_queue_depth bigint,
+  p_dlq_depth bigint,
+  p_limit int
+)
+returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint)
+language plpgsql
+set search_path = ''
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  -- Slots to look at in all, about 10 ms; a pool gets its share of it, and no more than makes sense to draw.
+  c_looks constant int := 20000;
+  v_look_at int := (
+    select least(2000, c_looks / greatest(1, count(*))) from intake.pool_marks m where not m.sold_out
+  );
+begin
+  return query
+  with held as materialized (
+    select m.pool_id, p_queue_depth::numeric / count(*) over () as weight
+    from (select q.message ->> 'pool_id' as pool_id from pgmq.q_intake_queue q order by q.msg_id limit 1000) m
+    union all
+    select m.pool_id, p_dlq_depth::numeric / count(*) over ()
+    from (select d.message ->> 'pool_id' as pool_id from pgmq.q_intake_dlq d order by d.msg_id limit 1000) m
+  ),
+  pool as materialized (
+    select coalesce(c.pool_id, t.pool_id) as pool_id, coalesce(t.slots, 0) as slots, m.low_order,
+      case
+        when coalesce(t.slots, 0) = 0 or m.sold_out then 0
+        when m.pool_id is not null then intake.free_slots(m.pool_id, m.low_order, v_look_at)
+      end as free
+    from public.engine_config c
+    full join intake.pool_totals t on t.pool_id = c.pool_id
+    left join intake.pool_marks m on m.pool_id = t.pool_id
+    order by coalesce(c.is_active, true) desc, 1
+    limit p_limit
+  )
+  select p.pool_id, p.slots, p.free, r.reserved, p.slots - p.free - r.reserved
+  from pool p
+  left join lateral (
+    select least(p.slots - p.free, coalesce(round(sum(h.weight)), 0)::bigint) as reserved
+    from held h where h.pool_id = p.pool_id
+  ) r on p.free is not null;
+end
+$$;
+
+-- Promise: one look at the intake: enqueued (messages ever put on the queue, from its sequence: it never lags, and also
+-- counts replays and what was rolled back), queue_depth, oldest_msg_sec, dlq_depth, and the levels of up to 50 pools.
+-- Made to be asked once a second. Second call: the same. Locks: those of intake.free_slots.
+-- Definer, as all that follow: service_role needs no rights to queue and tables.
+create function public.live_sample()
+returns jsonb
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  c_pools constant int := 50;
+  v_queue_depth bigint := intake.queue_depth();
+  v_dlq_depth bigint := intake.dlq_depth();
+begin
+  return jsonb_build_object(
+    'enqueued', (select case when s.is_called then s.last_value else 0 end from pgmq.q_intake_queue_msg_id_seq s),
+    'queue_depth', v_queue_depth,
+    'oldest_msg_sec', (
+      select greatest(0, round(extract(epoch from clock_timestamp() - q.enqueued_at), 1))
+      from pgmq.q_intake_queue q order by q.msg_id limit 1
+    ),
+    'dlq_depth', v_dlq_depth,
+    'pools', (
+      select coalesce(jsonb_agg(l order by l.pool_id), '[]')
+      from intake.pool_levels(v_queue_depth, v_dlq_depth, c_pools) l
+    )
+  );
+end
+$$;
+
+create type intake.pool_view as (
+  pool_id text,
+  status text,
+  capacity bigint,
+  available bigint,
+  reserved bigint,
+  consumed bigint,
+  is_active boolean,
+  opens_at timestamptz,
+  closes_at timestamptz,
+  max_per_user int,
+  hold_sec int,
+  require_auth boolean,
+  commit_rate_per_sec int,
+  batch_size int,
+  visibility_timeout_sec int,
+  max_retries int,
+  validation_webhook_url text,
+  commit_rpc_name text,
+  commit_webhook_url text
+);
+
+-- Promise: pools with their rules and levels, by name, p_limit after p_after, or the one that is named. A pool with slots
+-- and no row of engine_config has the defaults. Second call: the same. Locks: those of intake.free_slots.
+create function public.pool_list(
+  p_pool_id text default null,
+  p_after text default '',
+  p_limit int default 100
+)
+returns setof intake.pool_view
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_queue_depth bigint := intake.queue_depth();
+  v_dlq_depth bigint := intake.dlq_depth();
+begin
+  return query
+  select
+    l.pool_id,
+    case
+      when not c.is_active or now() >= c.closes_at then 'closed'
+      when now() < c.opens_at then 'not_open'
+      when l.available = 0 then 'sold_out'
+      else 'open'
+    end,
+    l.capacity, l.available, l.reserved, l.consumed,
+    coalesce(c.is_active, true), c.opens_at, c.closes_at, c.max_per_user, c.hold_sec, coalesce(c.require_auth, false),
+    c.commit_rate_per_sec, coalesce(c.batch_size, 100), coalesce(c.visibility_timeout_sec, 45),
+    coalesce(c.max_retries, 10), c.validation_webhook_url, coalesce(c.commit_rpc_name, 'finalize_transaction'),
+    c.commit_webhook_url
+  from intake.pool_levels(v_queue_depth, v_dlq_depth, null) l
+  left join public.engine_config c on c.pool_id = l.pool_id
+  where l.pool_id > p_after and (p_pool_id is null or l.pool_id = p_pool_id)
+  order by l.pool_id
+  limit p_limit;
+end
+$$;
+
+-- Promise: p_slots new slots of the pool, on sale, in this transaction. Second call: as many again. Locks: those of
+-- intake.slots_added. In chunks: the trigger keeps what one statement added in memory.
+create function intake.add_slots(
+  p_pool_id text,
+  p_slots int
+)
+returns void
+language plpgsql
+set search_path = ''
+as $$
+declare
+  c_chunk constant int := 50000;
+  c_most constant int := 1000000;
+begin
+  if (p_slots between 0 and c_most) is not true then
+    raise exception 'slots must be between 0 and %', c_most using errcode = 'SL001';
+  end if;
+  for v_from in 1 .. p_slots by c_chunk loop
+    insert into public.inventory_slots (pool_id)
+    select p_pool_id from generate_series(v_from, least(v_from + c_chunk - 1, p_slots));
+  end loop;
+  -- What was counted before is no longer true.
+  delete from intake.free_counts f where f.pool_id = p_pool_id and p_slots > 0;
+end
+$$;
+
+-- Promise: the pool's row of engine_config with what p_rules names (any of its columns but pool_id; null is "no rule"), and
+-- what those columns were before. Raises SL001 for an unknown name or a value that the table refuses. Second call: the
+-- same. Locks: the row.
+create function intake.set_rules(
+  p_pool_id text,
+  p_rules jsonb
+)
+returns jsonb
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_old public.engine_config;
+  v_new public.engine_config;
+  v_unknown text;
+begin
+  select c.* into v_old from public.engine_config c where c.pool_id = p_pool_id for update;
+  select k into v_unknown from jsonb_object_keys(p_rules) k where k = 'pool_id' or not to_jsonb(v_old) ? k limit 1;
+  if v_unknown is not null then
+    raise exception 'a pool has no rule "%"', v_unknown using errcode = 'SL001';
+  end if;
+  v_new := jsonb_populate_record(v_old, p_rules);
+  update public.engine_config c
+  set batch_size = v_new.batch_size, visibility_timeout_sec = v_new.visibility_timeout_sec,
+    max_retries = v_new.max_retries, is_active = v_new.is_active,
+    validation_webhook_url = v_new.validation_webhook_url, commit_rpc_name = v_new.commit_rpc_name,
+    commit_webhook_url = v_new.commit_webhook_url, max_per_user = v_new.max_per_user, hold_sec = v_new.hold_sec,
+    opens_at = v_new.opens_at, closes_at = v_new.closes_at, require_auth = v_new.require_auth,
+    commit_rate_per_sec = v_new.commit_rate_per_sec
+  where c.pool_id = p_pool_id and to_jsonb(v_new) <> to_jsonb(v_old);
+  return (select coalesce(jsonb_object_agg(k, to_jsonb(v_old) -> k), '{}') from jsonb_object_keys(p_rules) k);
+exception
+  when check_violation or not_null_violation or invalid_text_representation or invalid_datetime_format
+    or datetime_field_overflow or numeric_value_out_of_range then
+    raise exception 'a rule of the pool is refused: %', sqlerrm using errcode = 'SL001';
+end
+$$;
+
+-- Promise: a new pool with these rules and p_slots slots on sale, all in one transaction, with one audit row. Raises SL001
+-- for what is no name, rule or number of slots, SL014 when there is such a pool, by its rules or by its slots.
+-- Second call: SL014. Locks: the pool's row, those of intake.slots_added.
+create function public.pool_create(
+  p_pool_id text,
+  p_slots int,
+  p_rules jsonb,
+  p_actor text,
+  p_reason text default null
+)
+returns setof intake.pool_view
+language plpgsql
+security definer
+set search_path = ''
+as $$
+begin
+  if (length(p_pool_id) between 1 and 200 and jsonb_typeof(p_rules) = 'object') is not true then
+    raise exception 'a pool has a name of 1 to 200 characters, and rules' using errcode = 'SL001';
+  end if;
+  insert into public.engine_config (pool_id) values (p_pool_id) on conflict do nothing;
+  if not found or exists (select from intake.pool_totals t where t.pool_id = p_pool_id) then
+    raise exception 'there is a pool %', p_pool_id using errcode = 'SL014';
+  end if;
+  perform intake.set_rules(p_pool_id, p_rules);
+  perform intake.add_slots(p_pool_id, p_slots);
+  insert into audit.audit_logs (actor, action, subject, reason, details)
+  values (p_actor, 'pool_create', 'pool ' || p_pool_id, p_reason,
+    jsonb_build_object('slots', p_slots, 'rules', p_rules));
+  return query select * from public.pool_list(p_pool_id);
+end
+$$;
+
+-- Promise: the pool has these rules and p_add_slots slots more, in one transaction, with one audit row that tells what the
+-- rules were before. Raises SL001 as pool_create, SL002 when there is no such pool. Second call: adds as many slots again;
+-- without slots it changes nothing and writes no audit row. Locks: as pool_create.
+create function public.pool_change(
+  p_pool_id text,
+  p_rules jsonb,
+  p_add_slots int,
+  p_actor text,
+  p_reason text default null
+)
+returns setof intake.pool_view
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_before jsonb;
+  v_after jsonb;
+begin
+  if jsonb_typeof(p_rules) is distinct from 'object' then
+    raise exception 'the rules of a pool are an object' using errcode = 'SL001';
+  elsif not exists (select from public.engine_config c where c.pool_id = p_pool_id) then
+    -- A pool by its slots alone gets a row of its own; what is neither is no pool.
+    insert into public.engine_config (pool_id)
+    select t.pool_id from intake.pool_totals t where t.pool_id = p_pool_id
+    on conflict do nothing;
+    if not found then
+      raise exception 'no pool %', p_pool_id using errcode = 'SL002';
+    end if;
+  end if;
+  v_before := intake.set_rules(p_pool_id, p_rules);
+  perform intake.add_slots(p_pool_id, p_add_slots);
+  select coalesce(jsonb_object_agg(k, to_jsonb(c) -> k), '{}') into v_after
+  from public.engine_config c cross join jsonb_object_keys(p_rules) k where c.pool_id = p_pool_id;
+  if v_after <> v_before or p_add_slots > 0 then
+    insert into audit.audit_logs (actor, action, subject, reason, details)
+    values (p_actor, 'pool_change', 'pool ' || p_pool_id, p_reason,
+      jsonb_build_object('before', v_before, 'after', v_after, 'add_slots', p_add_slots));
+  end if;
+  return query select * from public.pool_list(p_pool_id);
+end
+$$;
+
+-- Promise: p_limit claims after p_after in the order of their ids, of those that match what is not null. By user, claim or
+-- request id it asks an index; by pool or state alone it walks the claims until it has a page. Second call: the same.
+-- Locks: none.
+create function public.claim_search(
+  p_claim_id uuid default null,
+  p_user_id text default null,
+  p_request_id text default null,
+  p_pool_id text default null,
+  p_state text default null,
+  p_after uuid default null,
+  p_limit int default 100
+)
+returns setof intake.claim_view
+language plpgsql
+stable
+security definer
+set search_path = ''
+set plan_cache_mode = force_custom_plan
+as $$
+begin
+  return query
+  select c.claim_id, c.slot_id, c.pool_id, c.user_id::text, c.request_id::text, c.state::text, c.verified,
+    c.claimed_at, c.hold_until, c.freed_at, c.end_reason
+  from public.claims c
+  where (p_claim_id is null or c.claim_id = p_claim_id)
+    and (p_user_id is null or c.user_id = p_user_id)
+    -- The index on request ids begins with the pool.
+    and (p_request_id is null or (
+      c.request_id = p_request_id
+      and c.pool_id = any (array(select t.pool_id from intake.pool_totals t where p_pool_id is null) || p_pool_id)
+    ))
+    and (p_pool_id is null or c.pool_id = p_pool_id)
+    and (p_state is null or c.state::text = p_state)
+    and (p_after is null or c.claim_id > p_after)
+  order by c.claim_id
+  limit p_limit;
+end
+$$;
+
+-- Promise: what the intake knows of the way of a claim, in the order it happened as far as that is known (at is null where
+-- it is not): claimed, queued, validated, dead_letter, what operators did, and its end. The ledger knows the rest.
+-- Second call: the same. Locks: none.
+create function public.claim_timeline(p_claim_id uuid)
+returns table (at timestamptz, what text, detail jsonb)
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select e.at, e.what, e.detail
+  from (
+    select 1 as step, c.claimed_at as at, 'claimed' as what, jsonb_build_object(
+      'pool_id', c.pool_id, 'resource_id', c.slot_id, 'request_id', c.request_id, 'verified', c.verified,
+      'hold_until', c.hold_until) as detail
+    from public.claims c where c.claim_id = p_claim_id
+    union all
+    select 2, q.enqueued_at, 'queued', jsonb_build_object(
+      'msg_id', q.msg_id, 'deliveries', q.read_ct, 'attempts', q.read_ct - intake.forgiven(q.message),
+      'last_error', q.message -> 'last_error', 'replayed_from', q.message -> 'replayed_from',
+      'next_attempt_at', q.vt, 'is_held', q.read_ct > 0 and q.vt > clock_timestamp())
+    from public.claims c
+    join pgmq.q_intake_queue q on q.msg_id = c.msg_id
+    where c.claim_id = p_claim_id and c.state in ('queued', 'validated')
+    union all
+    select 3, null, 'validated', '{}'
+    from public.claims c where c.claim_id = p_claim_id and c.state = 'validated'
+    union all
+    select 4, d.enqueued_at, 'dead_letter', jsonb_build_object(
+      'msg_id', d.msg_id, 'reason', coalesce(d.message ->> 'reason', 'max_retries'),
+      'last_error', d.message -> 'last_error', 'final_read_ct', d.message -> 'final_read_ct')
+    from public.claims c
+    join pgmq.q_intake_dlq d on d.msg_id = c.msg_id
+    where c.claim_id = p_claim_id and c.state = 'dead_letter'
+    union all
+    select 5, a.at, a.action, jsonb_build_object(
+      'actor', a.actor, 'reason', a.reason, 'outcome', a.details -> 'outcome', 'subject', a.subject)
+    from audit.audit_logs a where a.details ->> 'claim_id' = p_claim_id::text
+    union all
+    select 6, c.freed_at, c.state::text, jsonb_build_object('reason', c.end_reason)
+    from public.claims c where c.claim_id = p_claim_id and c.freed_at is not null
+  ) e
+  order by coalesce(e.at, 'infinity'), e.step;
+$$;
+
+-- Promise: p_limit rows of the audit log before p_before, newest first. Second call: the same, and what is new.
+-- Locks: none.
+create function public.audit_page(
+  p_before bigint default null,
+  p_limit int default 100
+)
+returns table (id bigint, at timestamptz, actor text, action text, subject text, reason text, details jsonb)
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select a.id, a.at, a.actor, a.action, a.subject, a.reason, a.details
+  from audit.audit_logs a
+  where p_before is null or a.id < p_before
+  order by a.id desc
+  limit p_limit;
+$$;
+
+-- Promise: what a doctor asks of this database: version, clock, extensions, the last run of each cron job, and who of ours
+-- is connected. is_stand_in says that the Node scheduler has to run the jobs. Second call: the same. Locks: none.
+create function public.intake_health()
+returns jsonb
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'version', current_setting('server_version'),
+    'now_ms', round(extract(epoch from clock_timestamp()) * 1000),
+    'extensions', (
+      select coalesce(jsonb_object_agg(e.extname, e.extversion), '{}') from pg_catalog.pg_extension e
+      where e.extname in ('pgmq', 'pg_cron', 'pg_net')
+    ),
+    'is_stand_in', (select d.run_jobs from intake.scheduler_duties() d),
+    'jobs', (
+      select coalesce(jsonb_agg(jsonb_build_object(
+        'name', coalesce(j.jobname, j.jobid::text), 'schedule', j.schedule, 'is_active', j.active,
+        'last_status', r.status, 'last_start_ms', round(extract(epoch from r.start_time) * 1000),
+        'last_message', r.return_message
+      ) order by j.jobname), '[]')
+      from cron.job j
+      left join lateral (
+        select d.status, d.start_time, d.return_message
+        from cron.job_run_details d where d.jobid = j.jobid order by d.runid desc limit 1
+      ) r on true
+    ),
+    'connections', (
+      select coalesce(jsonb_object_agg(a.name, a.connections), '{}')
+      from (
+        select s.application_name as name, count(*) as connections
+        from pg_catalog.pg_stat_activity s
+        where s.application_name like 'sluice-%' and s.datname = current_database() group by 1
+      ) a
+    )
+  );
+$$;

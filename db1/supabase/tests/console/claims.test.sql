@@ -1,0 +1,67 @@
+-- Operators look for claims, at the way of one, and at what was done.
+begin;
+select plan(15);
+
+delete from pgmq.q_intake_queue;
+delete from pgmq.q_intake_dlq;
+insert into public.inventory_slots (pool_id) select 'p' from generate_series(1, 5);
+insert into public.inventory_slots (pool_id) select 'q' from generate_series(1, 5);
+select public.claim_resource_and_queue('p', u, 'r-' || u), public.claim_resource_and_queue('q', u)
+from unnest(array['ann', 'bob']) u;
+
+create function pg_temp.found(p_sql text) returns text language plpgsql
+as $$
+declare
+  v_found text;
+begin
+  execute 'select string_agg(concat(user_id, '' '', pool_id), '', '' order by user_id, pool_id) from ' || p_sql into v_found;
+  return v_found;
+end
+$$;
+create function pg_temp.claim_of(p_user text, p_pool text) returns uuid language sql
+as $$ select claim_id from public.claims where user_id = p_user and pool_id = p_pool $$;
+create function pg_temp.way(p_user text, p_pool text) returns text language sql
+as $$ select string_agg(what, ' ' order by n)
+      from public.claim_timeline(pg_temp.claim_of(p_user, p_pool)) with ordinality t (at, what, detail, n) $$;
+
+select is(pg_temp.found($$public.claim_search(p_user_id => 'ann')$$), 'ann p, ann q', 'by user');
+select is(pg_temp.found($$public.claim_search(p_claim_id => pg_temp.claim_of('bob', 'q'))$$), 'bob q', 'by claim');
+select is(pg_temp.found($$public.claim_search(p_request_id => 'r-bob')$$), 'bob p', 'by request, in whatever pool');
+select is(pg_temp.found($$public.claim_search(p_request_id => 'r-bob', p_pool_id => 'q')$$), null, 'or in one pool');
+select is(pg_temp.found($$public.claim_search(p_pool_id => 'q', p_state => 'queued')$$), 'ann q, bob q', 'by pool and state');
+select is(pg_temp.found($$public.claim_search(p_state => 'nonsense')$$), null, 'a state that is none finds nothing');
+select is(
+  (select count(distinct claim_id)::int from (
+    select claim_id from public.claim_search(p_limit => 2)
+    union all
+    select claim_id from public.claim_search(p_limit => 100, p_after => (
+      select claim_id from public.claim_search(p_limit => 2) order by claim_id desc limit 1
+    ))
+  ) pages), (select count(*)::int from public.claims), 'page by page nothing is left out or told twice'
+);
+
+select is(pg_temp.way('ann', 'p'), 'claimed queued', 'a claim on its way');
+select public.intake_route_to_dlq(msg_id, message || '{"reason": "planted"}', 3) from pgmq.q_intake_queue
+where message ->> 'user_id' = 'ann' and message ->> 'pool_id' = 'p';
+select is(pg_temp.way('ann', 'p'), 'claimed dead_letter', 'one that died');
+select public.dlq_replay(array[(select msg_id from pgmq.q_intake_dlq)], 'olga', 'mended');
+select is(pg_temp.way('ann', 'p'), 'claimed queued dlq_replay', 'one that was replayed, and by whom');
+select public.release_claim(pg_temp.claim_of('bob', 'q'));
+select is(pg_temp.way('bob', 'q'), 'claimed released', 'one that was given back');
+select is_empty($$ select * from public.claim_timeline(gen_random_uuid()) $$, 'what is no claim has no way');
+
+select results_eq(
+  $$ select actor, action from public.audit_page(p_limit => 1) $$, $$ values ('olga', 'dlq_replay') $$, 'the newest first'
+);
+
+select set_eq(
+  $$ select j ->> 'name' from jsonb_array_elements(public.intake_health() -> 'jobs') j $$,
+  $$ select jobname from cron.job $$, 'the examination knows every job'
+);
+select ok(
+  abs((public.intake_health() ->> 'now_ms')::numeric - extract(epoch from clock_timestamp()) * 1000) < 60000,
+  'and the time'
+);
+
+select * from finish();
+rollback;

@@ -1,0 +1,51 @@
+-- What the console watches: numbers that are right while they are small, and cheap when they are not.
+begin;
+select plan(14);
+
+delete from pgmq.q_intake_queue;
+delete from pgmq.q_intake_dlq;
+delete from public.inventory_slots;
+delete from public.engine_config;
+
+create function pg_temp.level(p_pool_id text) returns text language sql
+as $$
+  select concat_ws(' ', p ->> 'capacity', p ->> 'available', p ->> 'reserved', p ->> 'consumed')
+  from jsonb_array_elements(public.live_sample() -> 'pools') p where p ->> 'pool_id' = p_pool_id
+$$;
+create temp table start as select public.live_sample() as sample;
+create function pg_temp.grown() returns bigint language sql
+as $$ select (public.live_sample() ->> 'enqueued')::bigint - (sample ->> 'enqueued')::bigint from start $$;
+
+insert into public.engine_config (pool_id) values ('bare');
+insert into public.inventory_slots (pool_id) select 'p' from generate_series(1, 10);
+insert into public.inventory_slots (pool_id) select 'q' from generate_series(1, 3);
+select is(pg_temp.level('p'), '10 10 0 0', 'a pool on sale is all available');
+select is(pg_temp.level('bare'), '0 0 0 0', 'a pool without slots has none');
+select is(public.live_sample() ->> 'oldest_msg_sec', null, 'an empty queue has no oldest message');
+
+select public.claim_resource_and_queue('p', 'u' || i) from generate_series(1, 4) i;
+select public.claim_resource_and_queue('q', 'u' || i) from generate_series(1, 3) i;
+select is(public.live_sample() ->> 'queue_depth', '7', 'each claim is on the queue');
+select is(pg_temp.grown(), 7::bigint, 'and has been enqueued');
+select is(pg_temp.level('p'), '10 6 4 0', 'its slot is reserved, in its own pool');
+select is(pg_temp.level('q'), '3 0 3 0', 'also where none is left');
+select ok((public.live_sample() ->> 'oldest_msg_sec')::numeric >= 0, 'the oldest message has an age');
+
+select public.bridge_finish(array_agg(msg_id), array_agg(read_ct), '{committed,dead_letter}', '{null,planted}', '{0,0}')
+from public.bridge_take(2, 60);
+select is(pg_temp.level('p'), '10 6 3 1', 'a ticket is consumed, a dead letter keeps its slot reserved');
+select is(public.live_sample() ->> 'dlq_depth', '1', 'and is counted');
+
+-- Beyond what it looks at one by one it believes what was counted less than 10 seconds ago.
+insert into public.inventory_slots (pool_id) select 'large' from generate_series(1, 2500);
+select is(pg_temp.level('large'), '2500 2500 0 0', 'a large pool is counted');
+update intake.free_counts set free = 2400 where pool_id = 'large';
+select is(pg_temp.level('large'), '2500 2400 0 100', 'and not counted again at once');
+update intake.free_counts set counted_at = clock_timestamp() - interval '11 seconds' where pool_id = 'large';
+select is(pg_temp.level('large'), '2500 2500 0 0', 'but after 10 seconds');
+
+delete from intake.pool_marks where pool_id = 'p';
+select is(pg_temp.level('p'), '10', 'a pool whose cache is lost has no levels, and watching does not rebuild it');
+
+select * from finish();
+rollback;

@@ -1,0 +1,63 @@
+-- Operators make and change pools: in one transaction, with one audit row, or not at all.
+begin;
+select plan(22);
+
+create function pg_temp.state() returns text language sql
+as $$
+  select md5(concat(
+    (select string_agg(c::text, ',' order by c.pool_id) from public.engine_config c),
+    (select count(*) from public.inventory_slots), (select count(*) from public.slot_manifest),
+    (select string_agg(a::text, ',' order by a.id) from audit.audit_logs a)
+  ))
+$$;
+create function pg_temp.refuses(p_sql text, p_code text, p_name text) returns setof text language plpgsql
+as $$
+declare
+  v_before text := pg_temp.state();
+begin
+  return next throws_ok(p_sql, p_code, null::text, p_name);
+  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
+end
+$$;
+create function pg_temp.audit() returns text language sql
+as $$ select concat_ws('|', actor, action, subject, reason, details) from audit.audit_logs order by id desc limit 1 $$;
+
+select results_eq(
+  $$ select pool_id, status, capacity, available, max_per_user, is_active
+     from public.pool_create('gig', 120, '{"max_per_user": 2}', 'olga', 'spring') $$,
+  $$ values ('gig', 'open', 120::bigint, 120::bigint, 2, true) $$, 'a pool is made with its slots and rules'
+);
+select is(
+  pg_temp.audit(), 'olga|pool_create|pool gig|spring|{"rules": {"max_per_user": 2}, "slots": 120}', 'and an audit row'
+);
+select isnt(public.claim_resource_and_queue('gig', 'ann'), null, 'it sells');
+select pg_temp.refuses($$ select public.pool_create('gig', 1, '{}', 'olga') $$, 'SL014', 'a second of its name is refused');
+insert into public.inventory_slots (pool_id) values ('bare');
+select pg_temp.refuses($$ select public.pool_create('bare', 1, '{}', 'olga') $$, 'SL014', 'also where it has slots only');
+select pg_temp.refuses($$ select public.pool_create('', 1, '{}', 'olga') $$, 'SL001', 'a pool has a name');
+select pg_temp.refuses($$ select public.pool_create('x', 1000001, '{}', 'olga') $$, 'SL001', 'a million slots at a time');
+select pg_temp.refuses($$ select public.pool_create('x', 1, '{"pool_id": "y"}', 'olga') $$, 'SL001', 'only rules are rules');
+select pg_temp.refuses($$ select public.pool_create('x', 1, '{"batch_size": 0}', 'olga') $$, 'SL001', 'the table''s own checks hold');
+select pg_temp.refuses($$ select public.pool_create('x', 1, '{}', null) $$, '23502', 'nobody does it without a name');
+
+select results_eq(
+  $$ select status, max_per_user, commit_rate_per_sec, capacity
+     from public.pool_change('gig', '{"is_active": false, "commit_rate_per_sec": 5}', 0, 'olga') $$,
+  $$ values ('closed', 2, 5, 120::bigint) $$, 'a change names what it changes, and leaves the rest'
+);
+select is(
+  pg_temp.audit(),
+  'olga|pool_change|pool gig|{"after": {"is_active": false, "commit_rate_per_sec": 5}, "before": {"is_active": true, "commit_rate_per_sec": null}, "add_slots": 0}',
+  'and the audit row tells what was before'
+);
+select results_eq(
+  $$ select status, capacity from public.pool_change('bare', '{"opens_at": "2999-01-01T00:00:00Z"}', 9, 'olga') $$,
+  $$ values ('not_open', 10::bigint) $$, 'a pool without rules gets them, and more slots'
+);
+create temp table before as select pg_temp.state() as state;
+select * from public.pool_change('bare', '{"opens_at": "2999-01-01T00:00:00Z"}', 0, 'olga');
+select is(pg_temp.state(), (select state from before), 'what is so already is no change');
+select throws_ok($$ select public.pool_change('nobody', '{}', 0, 'olga') $$, 'SL002', null, 'what is no pool is not changed');
+
+select * from finish();
+rollback;

@@ -1,0 +1,137 @@
+-- CONSOLE: what operators watch. Webhooks, calls and the audit log are other stations': where one is not there, its values
+-- are null and its lists empty.
+
+-- Promise: what waits of the webhooks, looked at one by one up to 10000 and no further: backlog, oldest_sec (of the 1000
+-- that are due first), dead_letters, recorded (events ever given a number, from its sequence). Second call: the same.
+-- Locks: none. Definer, as all that follow: service_role need not have rights to the tables.
+create function public.webhook_sample()
+returns jsonb
+language plpgsql
+stable
+security definer
+set search_path = ''
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  c_look_at constant int := 10000;
+begin
+  if pg_catalog.to_regclass('public.webhook_events') is null
+     or pg_catalog.to_regclass('webhook.arrival_seq') is null then
+    return null;
+  end if;
+  return jsonb_build_object(
+    'backlog', (
+      select count(*) from (
+        select from public.webhook_events e where e.status in ('pending', 'failed', 'processing') limit c_look_at
+      ) waiting
+    ),
+    'oldest_sec', (
+      select greatest(0, round(extract(epoch from clock_timestamp() - min(w.received_at)), 1)) from (
+        select e.received_at from public.webhook_events e where e.status in ('pending', 'failed', 'processing')
+        order by e.next_attempt_at limit 1000
+      ) w
+    ),
+    'dead_letters', (
+      select count(*) from (
+        select from public.webhook_events e where e.status = 'dead_letter' limit c_look_at
+      ) dead
+    ),
+    'recorded', (select case when s.is_called then s.last_value else 0 end from webhook.arrival_seq s)
+  );
+end
+$$;
+
+-- Promise: one look at the ledger: tickets, counted while the table is small (a few milliseconds), else what the statistics
+-- say; webhooks as public.webhook_sample; calls ever recorded, from the statistics, which lag by a second or two. Made to be
+-- asked once a second. Second call: the same. Locks: none.
+create function public.ledger_sample()
+returns jsonb
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  c_small_bytes constant bigint := 4 * 1024 * 1024;
+  v_tickets bigint;
+begin
+  if pg_catalog.pg_relation_size('public.confirmed_tickets') <= c_small_bytes then
+    select count(*) into v_tickets from public.confirmed_tickets;
+  else
+    select greatest(s.n_live_tup, c.reltuples::bigint, 0) into v_tickets
+    from pg_catalog.pg_class c
+    join pg_catalog.pg_stat_all_tables s on s.relid = c.oid
+    where c.oid = 'public.confirmed_tickets'::regclass;
+  end if;
+  return jsonb_build_object(
+    'tickets', v_tickets,
+    'webhooks', public.webhook_sample(),
+    'calls', (
+      select s.n_tup_ins from pg_catalog.pg_stat_all_tables s where s.relid = pg_catalog.to_regclass('public.calls')
+    )
+  );
+end
+$$;
+
+-- Promise: the ticket of a claim, or no row. Second call: the same. Locks: none.
+create function public.ticket_of_claim(p_claim_id uuid)
+returns table (resource_id uuid, pool_id text, user_id text, claim_id uuid, confirmed_at timestamptz)
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select t.resource_id, t.pool_id, t.user_id, t.claim_id, t.confirmed_at
+  from public.confirmed_tickets t
+  where t.claim_id = p_claim_id;
+$$;
+
+-- Promise: p_limit rows of the ledger's audit log before p_before, newest first. Second call: the same, and what is new.
+-- Locks: none.
+create function public.audit_page(
+  p_before bigint default null,
+  p_limit int default 100
+)
+returns table (id bigint, at timestamptz, actor text, action text, subject text, reason text, details jsonb)
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  if pg_catalog.to_regclass('audit.audit_logs') is null then
+    return;
+  end if;
+  return query
+  select a.id, a.at, a.actor, a.action, a.subject, a.reason, a.details
+  from audit.audit_logs a
+  where p_before is null or a.id < p_before
+  order by a.id desc
+  limit p_limit;
+end
+$$;
+
+-- Promise: what a doctor asks of this database: version, clock, and who of ours is connected. Second call: the same.
+-- Locks: none.
+create function public.ledger_health()
+returns jsonb
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'version', current_setting('server_version'),
+    'now_ms', round(extract(epoch from clock_timestamp()) * 1000),
+    'connections', (
+      select coalesce(jsonb_object_agg(a.name, a.connections), '{}')
+      from (
+        select s.application_name as name, count(*) as connections
+        from pg_catalog.pg_stat_activity s
+        where s.application_name like 'sluice-%' and s.datname = current_database() group by 1
+      ) a
+    )
+  );
+$$;

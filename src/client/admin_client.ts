@@ -1,0 +1,99 @@
+// A running server's admin API, for the command line.
+
+import type { Connection } from '../commands/operator.ts';
+
+/** The server said no, or nothing: what a person should read. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  /** 0 where nobody answered. */
+  readonly status: number;
+  readonly code: string;
+  readonly hint: string;
+
+  constructor(status: number, code: string, message: string, hint: string, cause?: unknown) {
+    super(message, { cause });
+    this.status = status;
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+export interface Page<Item> {
+  readonly items: Item[];
+  readonly next: string | null;
+}
+
+/** Longer than the longest statement of the server: a million slots in one go. */
+const TIMEOUT_MS = 60_000;
+
+export class AdminClient {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  get<Answer>(path: string, query: Record<string, string> = {}): Promise<Answer> {
+    const text = new URLSearchParams(query).toString();
+    return this.#json(text === '' ? path : `${path}?${text}`, {});
+  }
+
+  post<Answer>(path: string, body: unknown): Promise<Answer> {
+    const headers = { 'content-type': 'application/json' };
+    return this.#json(path, { method: 'POST', headers, body: JSON.stringify(body) });
+  }
+
+  delete<Answer>(path: string): Promise<Answer> {
+    return this.#json(path, { method: 'DELETE' });
+  }
+
+  /** All items of a list, page by page. */
+  async all<Item>(path: string, query: Record<string, string> = {}): Promise<Item[]> {
+    const items: Item[] = [];
+    for (let after: string | null = ''; after !== null; ) {
+      const page: Page<Item> = await this.get(path, { ...query, ...(after !== '' && { after }) });
+      items.push(...page.items);
+      after = page.next;
+    }
+    return items;
+  }
+
+  async stream(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const response = await this.#send(path, { signal });
+    if (response.ok && response.body !== null) return response.body;
+    throw refusalOf(response.status, await response.text());
+  }
+
+  async #json<Answer>(path: string, init: RequestInit): Promise<Answer> {
+    const response = await this.#send(path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const text = await response.text();
+    if (response.ok) return (text === '' ? undefined : JSON.parse(text)) as Answer;
+    throw refusalOf(response.status, text);
+  }
+
+  async #send(path: string, init: RequestInit): Promise<Response> {
+    const { url, adminKey, operator } = this.#connection;
+    const headers = {
+      ...init.headers,
+      authorization: `Bearer ${adminKey}`,
+      ...(operator && { 'x-operator': operator }),
+    };
+    try {
+      return await fetch(`${url.replace(/\/+$/, '')}${path}`, { ...init, headers });
+    } catch (error) {
+      const hint = 'is it running? SLUICE_URL says where';
+      throw new ApiError(0, 'no_answer', `no server answers at ${url}`, hint, error);
+    }
+  }
+}
+
+function refusalOf(status: number, text: string): ApiError {
+  try {
+    const { code, message, hint } = JSON.parse(text).error;
+    return new ApiError(status, String(code), String(message), String(hint));
+  } catch (error) {
+    // Not our shape: somebody else answers there.
+    const hint = 'is SLUICE_URL the Sluice server?';
+    return new ApiError(status, 'not_sluice', `the server answered ${status}`, hint, error);
+  }
+}

@@ -1,0 +1,66 @@
+// One call over HTTP, tried until it is answered or there is no use in it. Web globals only.
+
+import { noAnswer, type Refusal, refusalOf, SluiceError } from './refusal.ts';
+import { pauseMs, type RetryOptions } from './retry.ts';
+
+export interface AskOptions extends RetryOptions {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly fetch: typeof fetch;
+}
+
+export interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: Readonly<Record<string, string>>;
+  readonly requestId?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export async function ask<Answer>(options: AskOptions, asked: Asked): Promise<Answer> {
+  for (let tries = 1; ; tries++) {
+    asked.signal?.throwIfAborted();
+    const result = await tryOnce<Answer>(options, asked);
+    if ('answer' in result) return result.answer;
+    const { refusal } = result;
+    if (!refusal.retryable || tries >= options.maxTries)
+      throw new SluiceError(refusal, tries, asked.requestId);
+    await options.sleep(pauseMs(tries, refusal.retryAfterMs, options.random), asked.signal);
+  }
+}
+
+async function tryOnce<Answer>(
+  { url, headers, timeoutMs, fetch }: AskOptions,
+  { method, path, body, signal: given }: Asked,
+): Promise<{ answer: Answer } | { refusal: Refusal }> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      signal: given ? AbortSignal.any([given, timeout]) : timeout,
+      headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.ok) return { answer: JSON.parse(text) as Answer };
+    return { refusal: refusalOf(response, text) };
+  } catch (error) {
+    given?.throwIfAborted();
+    return { refusal: noAnswer(error) };
+  }
+}
+
+/** The head of a stream, without a timeout, or the refusal. */
+export async function open(
+  { url, headers, fetch }: AskOptions,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<Response | Refusal> {
+  try {
+    const response = await fetch(`${url}${path}`, { headers, ...(signal && { signal }) });
+    return response.ok ? response : refusalOf(response, await response.text());
+  } catch (error) {
+    return noAnswer(error);
+  }
+}

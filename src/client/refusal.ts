@@ -1,0 +1,66 @@
+// How the server, or something before it, says no. Web globals only.
+
+import { mayHelp, retryAfterMs } from './retry.ts';
+
+/** The server said no, or nothing. Act on `code`; `no_answer` and `not_sluice` are this client's own. */
+export class SluiceError extends Error {
+  override readonly name = 'SluiceError';
+  readonly code: string;
+  /** 0 where nobody answered. */
+  readonly status: number;
+  readonly hint: string;
+  /** True where the same call may succeed later. */
+  readonly retryable: boolean;
+  readonly tries: number;
+  /** Of a claim: send it again with the next call, and the slot is taken once at most. */
+  readonly requestId: string | undefined;
+
+  constructor(refusal: Refusal, tries: number, requestId?: string) {
+    super(refusal.message, { cause: refusal.cause });
+    this.code = refusal.code;
+    this.status = refusal.status;
+    this.hint = refusal.hint;
+    this.retryable = refusal.retryable;
+    this.tries = tries;
+    this.requestId = requestId;
+  }
+}
+
+export interface Refusal {
+  readonly code: string;
+  readonly status: number;
+  readonly message: string;
+  readonly hint: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
+}
+
+export function noAnswer(cause: unknown): Refusal {
+  return {
+    code: 'no_answer',
+    status: 0,
+    message: 'The server did not answer.',
+    hint: 'Try again with the same request id.',
+    retryable: true,
+    cause,
+  };
+}
+
+export function refusalOf(response: Response, text: string): Refusal {
+  const { status } = response;
+  const after = retryAfterMs(response.headers.get('retry-after'));
+  const common = { status, retryable: mayHelp(status, after), retryAfterMs: after };
+  try {
+    const { code, message, hint } = JSON.parse(text).error;
+    return { ...common, code: String(code), message: String(message), hint: String(hint) };
+  } catch (cause) {
+    return {
+      ...common,
+      code: 'not_sluice',
+      message: `Something in front of the server answered ${status}.`,
+      hint: 'Check the url, and the proxy before it.',
+      cause,
+    };
+  }
+}

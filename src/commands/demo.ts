@@ -1,0 +1,157 @@
+// `sluice demo`: a visible burst against a running stack, checked at the end.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { AdminClient } from '../client/admin_client.ts';
+import { createSluiceClient, SluiceError } from '../client/sluice_client.ts';
+import { createDatabase, type Database } from '../db/database.ts';
+import { findLedgerProcess } from '../demo/outage.ts';
+import { number, type Progress, startProgress } from '../demo/progress.ts';
+import { runShow, type ShowOptions } from '../demo/show.ts';
+import { describe, type Facts, outcomeOf } from '../demo/summary.ts';
+import { newTally } from '../demo/tally.ts';
+import { createLog } from '../log.ts';
+import { StackError } from '../stack/failure.ts';
+import { readSettings } from '../stack/settings.ts';
+import type { Command } from './command.ts';
+import { type Connection, readConnection, readDatabaseUrls, readStackEnv } from './operator.ts';
+import { UsageError } from './usage_error.ts';
+
+const usage = `sluice demo [--outage[=SEC]] [options]
+
+A burst to look at: a new pool with 1,000 seats, 5,000 buyers who all want one, and a stream of signed payment events.
+Watch it in the console and on the drop page, whose addresses it prints. At the end it checks that every claim is exactly
+one ticket and every payment had exactly one effect. Start a stack first: \`npm start\`.
+
+Options:
+  --buyers N       how many ask (default 5000)
+  --seats N        how many seats there are (default 1000)
+  --outage[=SEC]   stop the ledger for so many seconds (default 10) in the middle of it; only for a stack that
+                   \`npm start\` runs on this machine
+  --json           the outcome, for machines
+
+Environment:
+  SLUICE_URL, SLUICE_ADMIN_KEY, DB2_URL   the server, its key and the ledger (default: those of the stack in .sluice)
+  STRIPE_WEBHOOK_SECRET                   what payment events are signed with (default: as above)
+
+Exit code: 0 when everything is as promised, 1 when something is not, 2 when the call was not understood.
+
+Examples:
+  sluice demo
+  sluice demo --outage
+  sluice demo --buyers 20000 --seats 500 --outage=20 --json
+`;
+
+const OPTIONS = {
+  buyers: { type: 'string', default: '5000' },
+  seats: { type: 'string', default: '1000' },
+  outage: { type: 'string' },
+  json: { type: 'boolean', default: false },
+} as const;
+
+const MAX_COUNT = 1_000_000;
+const DEFAULT_OUTAGE_SEC = 10;
+const MAX_OUTAGE_SEC = 60;
+/** Time to open the console and the drop page, for who reads this on a terminal. */
+const CURTAIN_MS = 8_000;
+const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+const CONNECTIONS = 1;
+const LOOK_EVERY_MS = 100;
+
+async function run(args: string[]): Promise<number> {
+  // An option with a value that may be left out is not something parseArgs knows.
+  const whole = args.map((arg) => (arg === '--outage' ? `--outage=${DEFAULT_OUTAGE_SEC}` : arg));
+  const { values } = parseArgs({ args: whole, options: OPTIONS });
+  const buyers = readCount('--buyers', values.buyers, MAX_COUNT);
+  const seats = readCount('--seats', values.seats, MAX_COUNT);
+  const seconds = values.outage && readCount('--outage', values.outage, MAX_OUTAGE_SEC);
+  const connection = readConnection(process.env);
+  const { db2Url } = readDatabaseUrls(process.env);
+  if (!db2Url) throw new StackError('DB2_URL is not set', 'set it, or start a stack with `npm start`');
+  const { dir } = readSettings(process.env);
+  const outage = seconds ? { seconds, pid: findLedgerProcess(dir, db2Url) } : undefined;
+
+  const stopping = new AbortController();
+  const onSignal = () => stopping.abort();
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  const log = createLog();
+  const db2 = createDatabase({ url: db2Url, max: CONNECTIONS, applicationName: 'sluice-demo', log });
+  try {
+    const { signal } = stopping;
+    return await perform(connection, { buyers, seats, outage, db2, signal }, values.json);
+  } catch (error) {
+    if (!stopping.signal.aborted) throw readable(error);
+    console.error('Called off. The pool stays as it is.');
+    return 1;
+  } finally {
+    for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
+    await db2.end();
+  }
+}
+
+type Order = Pick<ShowOptions, 'buyers' | 'seats' | 'outage' | 'db2' | 'signal'>;
+
+async function perform(connection: Connection, order: Order, asJson: boolean): Promise<number> {
+  const { buyers, seats, signal } = order;
+  const url = connection.url.replace(/\/+$/, '');
+  const isWatched = Boolean(process.stderr.isTTY);
+  await findLedger(order.db2);
+  const pool = `demo_${new Date().toISOString().slice(0, 19).replace(/\D/g, '')}`;
+  const admin = new AdminClient(connection);
+  await admin.post('/admin/pools', {
+    pool_id: pool,
+    slots: seats,
+    reason: 'sluice demo',
+    ...(isWatched && { opens_at: new Date(Date.now() + CURTAIN_MS).toISOString() }),
+  });
+  const isQuiet = asJson && !isWatched;
+  if (!isQuiet) {
+    console.error(`${number(buyers)} buyers for ${number(seats)} seats of the pool ${pool}`);
+    console.error(`  watch it    ${url}/\n  buy one     ${url}/drop/${pool}\n`);
+  }
+  await untilOpen(url, pool, signal);
+  const tally = newTally();
+  const progress = isQuiet ? SILENT : startProgress({ tally, buyers, seats, out: process.stderr });
+  let facts: Facts;
+  try {
+    const stripeSecret = readStackEnv(process.env).STRIPE_WEBHOOK_SECRET;
+    facts = await runShow({ ...order, admin, url, pool, stripeSecret, tally, progress });
+  } finally {
+    progress.end();
+  }
+  const outcome = outcomeOf(facts, tally);
+  console.log(asJson ? JSON.stringify(outcome) : describe(outcome, tally.noPayments));
+  return outcome.ok ? 0 : 1;
+}
+
+const SILENT: Progress = { say: () => undefined, end: () => undefined };
+
+/** Connects before the crowd keeps this process busy; a wrong address is found out here and not taken for an outage. */
+async function findLedger(db2: Database): Promise<void> {
+  try {
+    await db2.call('public.ledger_ready', {});
+  } catch (error) {
+    throw new StackError(
+      'the ledger does not answer',
+      'check DB2_URL, or start a stack with `npm start`',
+      error,
+    );
+  }
+}
+
+async function untilOpen(url: string, pool: string, signal: AbortSignal): Promise<void> {
+  const client = createSluiceClient({ url });
+  while ((await client.pool(pool, { signal })).status === 'not_open')
+    await delay(LOOK_EVERY_MS, undefined, { signal });
+}
+
+function readable(error: unknown): unknown {
+  return error instanceof SluiceError ? new StackError(error.message, error.hint, error) : error;
+}
+
+function readCount(name: string, text: string, max: number): number {
+  if (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= max) return Number(text);
+  throw new UsageError(`${name} is "${text}"; it must be a whole number from 1 to ${max}`);
+}
+
+export const demo: Command = { summary: 'show a burst: 5,000 buyers for 1,000 seats', usage, run };

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { ApiError } from '../client/admin_client.ts';
+import { StackError } from '../stack/failure.ts';
+import { COMMANDS, loadAll } from './all.ts';
+import { nearest } from './nearest.ts';
+import { UsageError } from './usage_error.ts';
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+async function overview(): Promise<string> {
+  const commands = Object.entries(await loadAll());
+  return `sluice <command>
+
+Commands:
+${commands.map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`).join('\n')}
+
+  sluice <command> --help    how to use one
+  sluice --version
+
+Exit codes: 0 done, 1 not done, 2 not understood.
+
+Examples:
+  sluice dev
+  sluice doctor
+  sluice pools create opening_night --slots 500
+`;
+}
+
+/** `sluice` with these words; returns the exit code. */
+export async function main(words: string[]): Promise<number> {
+  // `sluice help dlq` is `sluice dlq --help`.
+  const [name, ...args] = words[0] === 'help' && words.length > 1 ? [...words.slice(1), '--help'] : words;
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    console.log(await overview());
+    return name === undefined ? EXIT_USAGE : 0;
+  }
+  if (name === '--version' || name === '-v') {
+    console.log(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version);
+    return 0;
+  }
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (load === undefined) {
+    const meant = nearest(name, Object.keys(COMMANDS));
+    const hint = meant === undefined ? '`sluice --help` lists them' : `did you mean \`sluice ${meant}\`?`;
+    console.error(`There is no command ${name}.\nhint: ${hint}`);
+    return EXIT_USAGE;
+  }
+  const command = await load();
+  if (args.includes('--help') || args.includes('-h')) {
+    console.log(command.usage);
+    return 0;
+  }
+  try {
+    return await command.run(args);
+  } catch (error) {
+    return report(name, error);
+  }
+}
+
+/** What a person can mend is told in two lines; everything else is our mistake and shows where it happened. */
+function report(name: string, error: unknown): number {
+  if (error instanceof StackError || error instanceof ApiError) {
+    console.error(`error: ${error.message}\nhint: ${error.hint}`);
+    return EXIT_FAILED;
+  }
+  if (error instanceof UsageError) {
+    console.error(`${error.message}\nhint: see \`sluice ${name} --help\``);
+    return EXIT_USAGE;
+  }
+  if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
+    console.error(`${error.message}\nhint: see \`sluice ${name} --help\``);
+    return EXIT_USAGE;
+  }
+  console.error(error);
+  return EXIT_FAILED;
+}

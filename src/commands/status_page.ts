@@ -1,0 +1,73 @@
+// What `sluice status` shows. Unknown is a dash, never a zero.
+
+import type { LiveSample } from '#core/console/sample.ts';
+import type { Paint } from './paint.ts';
+import { formatTable } from './table.ts';
+
+const UNKNOWN = '-';
+
+export function statusPage(sample: LiveSample, url: string, paint: Paint): string {
+  const { webhooks } = sample;
+  const rows = [
+    ['claims', number(sample.claims_total), perSecond(sample.claims_per_sec), ''],
+    ['queue', number(sample.queue_depth), perSecond(sample.drain_per_sec), queueNote(sample)],
+    ['tickets', number(sample.ledger_total), perSecond(sample.commits_per_sec), ''],
+    ['dead letters', number(sample.dlq_depth), '', sample.dlq_depth ? 'sluice dlq list' : ''],
+    [
+      'webhook events waiting',
+      number(webhooks.backlog),
+      perSecond(webhooks.per_sec),
+      age(webhooks.oldest_sec),
+    ],
+    ['webhook dead letters', number(webhooks.dead_letters), '', ''],
+    ['calls', '', perSecond(sample.calls_per_sec), ''],
+  ];
+  const pools = (sample.pools ?? []).map((pool) => [
+    pool.pool_id,
+    number(pool.capacity),
+    number(pool.available),
+    number(pool.reserved),
+    number(pool.consumed),
+  ]);
+  return [
+    `${url}   ${sample.at.replace(/\.\d+/, '')}`,
+    `DB1 intake ${database(sample.db1, paint)}   DB2 ledger ${database(sample.db2, paint)}`,
+    '',
+    formatTable(['', 'NOW', 'RATE', ''], rows),
+    ...(pools.length === 0 ? [] : ['', formatTable(['POOL', 'CAPACITY', 'FREE', 'HELD', 'SOLD'], pools)]),
+  ].join('\n');
+}
+
+/** One line a second, for a log. */
+export function statusLine(sample: LiveSample): string {
+  return [
+    sample.at,
+    `claims ${perSecond(sample.claims_per_sec)}`,
+    `queue ${number(sample.queue_depth)}`,
+    `tickets ${number(sample.ledger_total)} ${perSecond(sample.commits_per_sec)}`,
+    `dead ${number(sample.dlq_depth)}`,
+    `db1 ${sample.db1.ok ? 'ok' : 'DOWN'}`,
+    `db2 ${sample.db2.ok ? 'ok' : 'DOWN'}`,
+  ].join('  ');
+}
+
+function queueNote({ oldest_msg_sec, eta_sec, queue_depth }: LiveSample): string {
+  if (!queue_depth) return '';
+  return [age(oldest_msg_sec), eta_sec === null ? '' : `empty in ${eta_sec} s`].filter(Boolean).join(', ');
+}
+
+function age(seconds: number | null): string {
+  return seconds === null ? '' : `oldest ${seconds} s`;
+}
+
+function database({ ok, ms }: LiveSample['db1'], paint: Paint): string {
+  return ok ? paint('green', `ok ${Math.round(ms)} ms`) : paint('red', 'DOWN');
+}
+
+function number(value: number | null): string {
+  return value === null ? UNKNOWN : value.toLocaleString('en-US');
+}
+
+function perSecond(value: number | null): string {
+  return value === null ? UNKNOWN : `${number(value)}/s`;
+}

@@ -1,0 +1,121 @@
+// What buyers on a drop page watch: one question a second for each pool that somebody looks at, the same words for all.
+
+import { type DoorRequest, type DoorResponse, type Route, refuse } from '#core/door.ts';
+import { DoorError } from '#core/errors.ts';
+import type { PoolStatus } from '#core/pool.ts';
+import type { Clock } from '#core/ports.ts';
+import { EVENT_STREAM, eventText } from './live.ts';
+
+/** What `event: pool` carries. All but `now` is null while the database does not answer. */
+export interface PoolNews {
+  readonly status: PoolStatus['status'] | null;
+  readonly available: number | null;
+  readonly capacity: number | null;
+  readonly opens_at: string | null;
+  /** The server's clock, for the countdown. */
+  readonly now: string;
+}
+
+export interface PoolLivePorts {
+  /** Undefined where there is no such pool. */
+  status(poolId: string): Promise<PoolStatus | undefined>;
+  now: Clock;
+}
+
+const EVERY_MS = 1_000;
+/** A silent connection says so now and then, or proxies and dead readers are never noticed. */
+const SILENCE_MS = 15_000;
+const COMMENT = ': still here\n\n';
+/** Beyond this the page asks by itself; each stream holds a connection. */
+const MAX_LISTENERS = 10_000;
+
+interface Channel {
+  readonly listeners: Set<(text: string) => boolean>;
+  timer: NodeJS.Timeout;
+  /** What was said last, without the time. */
+  said: string;
+  saidAt: number;
+}
+
+const UNKNOWN = { status: null, available: null, capacity: null, opens_at: null } as const;
+
+export class PoolLive {
+  readonly #ports: PoolLivePorts;
+  readonly #channels = new Map<string, Channel>();
+  #listeners = 0;
+
+  constructor(ports: PoolLivePorts) {
+    this.#ports = ports;
+  }
+
+  routes(): Route[] {
+    return [
+      { method: 'GET', path: '/v1/pools/:pool/live', handle: (request, pool) => this.#open(request, pool) },
+    ];
+  }
+
+  async #open(request: DoorRequest, poolId: string): Promise<DoorResponse> {
+    if (this.#listeners >= MAX_LISTENERS) throw new DoorError('overloaded');
+    const status = await this.#ports.status(poolId);
+    if (status === undefined) return refuse('unknown_pool', request.requestId);
+    return {
+      status: 200,
+      headers: EVENT_STREAM,
+      body: '',
+      follow: (send, closed) => {
+        send(this.#textOf(newsOf(status)));
+        this.#join(poolId, send, closed);
+      },
+    };
+  }
+
+  #join(poolId: string, send: (text: string) => boolean, closed: AbortSignal): void {
+    let channel = this.#channels.get(poolId);
+    if (channel === undefined) {
+      const made: Channel = {
+        listeners: new Set(),
+        timer: setTimeout(() => void this.#tell(poolId, made), EVERY_MS),
+        said: '',
+        saidAt: this.#ports.now(),
+      };
+      channel = made;
+      this.#channels.set(poolId, made);
+    }
+    const { listeners } = channel;
+    const joined = channel;
+    listeners.add(send);
+    this.#listeners++;
+    closed.addEventListener('abort', () => {
+      listeners.delete(send);
+      this.#listeners--;
+      if (listeners.size > 0) return;
+      clearTimeout(joined.timer);
+      this.#channels.delete(poolId);
+    });
+  }
+
+  /** Says what has changed, and does so again in a second while somebody listens. */
+  async #tell(poolId: string, channel: Channel): Promise<void> {
+    const news = await this.#ports.status(poolId).then(newsOf, () => UNKNOWN);
+    if (channel.listeners.size === 0) return;
+    const said = JSON.stringify(news);
+    const isNew = said !== channel.said;
+    if (isNew || this.#ports.now() - channel.saidAt >= SILENCE_MS) {
+      channel.said = said;
+      channel.saidAt = this.#ports.now();
+      const text = isNew ? this.#textOf(news) : COMMENT;
+      for (const send of channel.listeners) send(text);
+    }
+    channel.timer = setTimeout(() => void this.#tell(poolId, channel), EVERY_MS);
+  }
+
+  #textOf(news: Omit<PoolNews, 'now'>): string {
+    return eventText('pool', { ...news, now: new Date(this.#ports.now()).toISOString() } satisfies PoolNews);
+  }
+}
+
+function newsOf(status: PoolStatus | undefined): Omit<PoolNews, 'now'> {
+  if (status === undefined) return UNKNOWN;
+  const { available, capacity, opens_at } = status;
+  return { status: status.status, available, capacity, opens_at };
+}

@@ -1,0 +1,41 @@
+// The operator's routes that a console needs beside the dead letters.
+
+import type { CallFunction } from '#core/bridge/databases.ts';
+import { auditRoutes } from '#core/console/audit.ts';
+import { claimAdminRoutes } from '#core/console/claims.ts';
+import { healthCheckRoutes } from '#core/console/health.ts';
+import { poolAdminRoutes } from '#core/console/pools.ts';
+import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
+import type { Route } from '#core/door.ts';
+import type { Clock, Log } from '#core/ports.ts';
+import { LiveView } from './live.ts';
+
+export interface ConsolePorts {
+  readonly db1: CallFunction;
+  readonly db2: CallFunction;
+  readonly now: Clock;
+  readonly log: Log;
+}
+
+export function consoleRoutes(ports: ConsolePorts): Route[] {
+  const { db1, db2, now, log } = ports;
+  const live = new LiveView({
+    lookAtIntake: async () => only(await db1<{ live_sample: IntakeLook }>('live_sample', {})).live_sample,
+    lookAtLedger: async () =>
+      only(await db2<{ ledger_sample: LedgerLook }>('ledger_sample', {})).ledger_sample,
+    now,
+    log,
+  });
+  return [
+    { method: 'GET', path: '/admin/live', handle: () => live.answer() },
+    ...poolAdminRoutes(db1),
+    ...claimAdminRoutes(ports),
+    ...auditRoutes(db1, db2),
+    ...healthCheckRoutes(ports),
+  ];
+}
+
+function only<Row>([row]: readonly Row[]): Row {
+  if (row === undefined) throw new Error('a function that answers one row gave none');
+  return row;
+}

@@ -1,0 +1,111 @@
+// What the ledger says: which claims are tickets, and what was paid.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Claim } from '../client/sluice_client.ts';
+import type { Database } from '../db/database.ts';
+import { PRICE } from './payments.ts';
+import { note, type Tally } from './tally.ts';
+
+interface Ticket {
+  readonly slot_id: string;
+  readonly user_id: string;
+  readonly claim_id: string;
+}
+
+const LOOK_EVERY_MS = 250;
+/** Asked for at a time. */
+const PAGE = 1_000;
+/** Without one more ticket for so long, nothing carries claims there. Longer than any outage the demo makes. */
+const PATIENCE_MS = 120_000;
+
+/**
+ * Looks until `isOver` says that no more claims come and each of them is a ticket: of the same claim, for the same buyer. A
+ * ledger that does not answer is waited for.
+ */
+export async function watchTickets(
+  db2: Database,
+  tally: Tally,
+  isOver: () => boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const missing = new Map<string, Claim>();
+  let known = 0;
+  let patientUntil = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const wasOver = isOver();
+    for (; known < tally.claims.length; known++) {
+      const claim = tally.claims[known];
+      if (claim === undefined) break;
+      if (missing.has(claim.resource_id)) note(tally, `slot ${claim.resource_id} was given to two buyers`);
+      missing.set(claim.resource_id, claim);
+    }
+    const found = await lookFor(db2, missing, tally);
+    if (wasOver && missing.size === 0) return;
+    if (found > 0 || !wasOver) patientUntil = Date.now() + PATIENCE_MS;
+    if (Date.now() > patientUntil) {
+      note(tally, `${missing.size} claims are no tickets after ${PATIENCE_MS / 1_000} s of waiting`);
+      return;
+    }
+    await delay(LOOK_EVERY_MS, undefined, { signal });
+  }
+}
+
+/** How many became tickets since the last look. */
+async function lookFor(db2: Database, missing: Map<string, Claim>, tally: Tally): Promise<number> {
+  let found = 0;
+  const ids = [...missing.keys()];
+  for (let at = 0; at < ids.length; at += PAGE) {
+    const page = ids.slice(at, at + PAGE);
+    const tickets = await answered(tally, () =>
+      db2.call<Ticket>('public.tickets_page', { p_limit: PAGE, p_resource_ids: page }),
+    );
+    for (const { slot_id, claim_id, user_id } of tickets ?? []) {
+      const claim = missing.get(slot_id);
+      if (claim?.claim_id !== claim_id || claim.user_id !== user_id)
+        note(tally, `the ticket of slot ${slot_id} is another buyer's`);
+      missing.delete(slot_id);
+      found++;
+      tally.tickets++;
+    }
+  }
+  return found;
+}
+
+/** Looks until every payment has taken effect, once. What it adds up to tells how many did. */
+export async function watchEffects(
+  db2: Database,
+  account: string,
+  tally: Tally,
+  signal: AbortSignal,
+): Promise<void> {
+  const until = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const rows = await answered(tally, () =>
+      db2.call<{ amount: number }>('webhook.balance', { p_user_id: account }),
+    );
+    tally.effects = (rows?.[0]?.amount ?? 0) / PRICE;
+    if (rows !== undefined && tally.effects >= tally.paid) break;
+    if (Date.now() > until) break;
+    await delay(LOOK_EVERY_MS, undefined, { signal });
+  }
+  if (tally.effects !== tally.paid) note(tally, `${tally.paid} payments had ${tally.effects} effects`);
+}
+
+async function answered<Row>(tally: Tally, ask: () => Promise<Row[]>): Promise<Row[] | undefined> {
+  try {
+    const rows = await ask();
+    tally.ledgerAnswers = true;
+    return rows;
+  } catch (error) {
+    // An outage is part of the show; anything else is a mistake of ours.
+    if (!isOutage(error)) throw error;
+    tally.ledgerAnswers = false;
+    return undefined;
+  }
+}
+
+/** Connection failures have class 08, a server that shuts down or starts class 57P, and the system's have names. */
+function isOutage(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /^(08|57P|E[A-Z]{4,})/.test(code);
+}

@@ -1,0 +1,139 @@
+// A stream of payment events, signed as Stripe signs them and delivered at least once.
+
+import { createHmac } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Claim } from '../client/sluice_client.ts';
+import { note, type Tally } from './tally.ts';
+
+/** In minor units. */
+export const PRICE = 4_200;
+const CONCURRENCY = 16;
+/** Every so manieth event is delivered a second time although the first delivery was taken. */
+const AGAIN_EVERY = 5;
+const TIMEOUT_MS = 30_000;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 4_000;
+/** Longer than any outage the demo makes. */
+const GIVE_UP_MS = 180_000;
+
+export interface PaymentsOptions {
+  readonly url: string;
+  readonly secret: string;
+  /** Whose account the money goes to: one that is new, so that its balance is what this demo paid. */
+  readonly account: string;
+  readonly signal: AbortSignal;
+  readonly tally: Tally;
+}
+
+export class Payments {
+  readonly #options: PaymentsOptions;
+  readonly #waiting: Claim[] = [];
+  readonly #workers: Promise<void>[] = [];
+  #running = 0;
+  #isClosed = false;
+
+  constructor(options: PaymentsOptions) {
+    this.#options = options;
+  }
+
+  /** The buyer pays. A server without a door for Stripe is found out with the first event, and the rest is left out. */
+  pay(claim: Claim): void {
+    if (this.#isClosed) return;
+    this.#waiting.push(claim);
+    if (this.#running >= CONCURRENCY) return;
+    this.#running++;
+    const worker = this.#work().finally(() => this.#running--);
+    // It fails only when the demo is called off, and done() tells that.
+    worker.catch(() => undefined);
+    this.#workers.push(worker);
+  }
+
+  /** Resolves when every event is taken. */
+  async done(): Promise<void> {
+    while (this.#running > 0) await Promise.all(this.#workers);
+  }
+
+  async #work(): Promise<void> {
+    for (let claim = this.#waiting.shift(); claim !== undefined; claim = this.#waiting.shift()) {
+      const { tally } = this.#options;
+      const body = eventOf(claim, this.#options.account);
+      if (!(await this.#deliver(body))) continue;
+      tally.paid++;
+      if (tally.paid % AGAIN_EVERY === 0) await this.#deliver(body);
+    }
+  }
+
+  /** Until it is taken, as the provider would. False when there is no use in it. */
+  async #deliver(body: string): Promise<boolean> {
+    const { tally, signal } = this.#options;
+    const giveUpAt = Date.now() + GIVE_UP_MS;
+    for (let pause = FIRST_PAUSE_MS; !this.#isClosed; pause = Math.min(LONGEST_PAUSE_MS, pause * 2)) {
+      const status = await this.#post(body);
+      signal.throwIfAborted();
+      if (status >= 200 && status < 300) {
+        tally.deliveries++;
+        return true;
+      }
+      if (status === 404) return this.#leaveOut('this server has no door for Stripe (404)');
+      const isPassing = status === 0 || status === 429 || status >= 500;
+      if (!isPassing || Date.now() > giveUpAt) {
+        note(tally, `a payment event was refused with ${status}`);
+        return false;
+      }
+      tally.triedAgain++;
+      await delay(pause, undefined, { signal });
+    }
+    return false;
+  }
+
+  #leaveOut(why: string): false {
+    this.#isClosed = true;
+    this.#waiting.length = 0;
+    this.#options.tally.noPayments = why;
+    return false;
+  }
+
+  /** The status, or 0 where nobody answered. */
+  async #post(body: string): Promise<number> {
+    const { url, secret, signal } = this.#options;
+    try {
+      const response = await fetch(`${url}/webhooks/stripe`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'stripe-signature': signatureOf(body, secret) },
+        body,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      });
+      await response.arrayBuffer();
+      return response.status;
+    } catch {
+      return 0;
+    }
+  }
+}
+
+/** The same bytes for the same claim: delivered again, it is the same event. */
+function eventOf({ claim_id, claimed_at }: Claim, account: string): string {
+  const name = claim_id.replaceAll('-', '');
+  return JSON.stringify({
+    id: `evt_${name}`,
+    object: 'event',
+    type: 'payment_intent.succeeded',
+    created: Math.floor(Date.parse(claimed_at) / 1_000),
+    data: {
+      object: {
+        id: `pi_${name}`,
+        object: 'payment_intent',
+        amount: PRICE,
+        amount_received: PRICE,
+        currency: 'eur',
+        metadata: { user_id: account, claim_id },
+      },
+    },
+  });
+}
+
+function signatureOf(body: string, secret: string): string {
+  const nowSec = Math.floor(Date.now() / 1_000);
+  const mac = createHmac('sha256', secret).update(`${nowSec}.${body}`).digest('hex');
+  return `t=${nowSec},v1=${mac}`;
+}

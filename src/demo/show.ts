@@ -1,0 +1,87 @@
+// The show: a crowd, a stream of payments, and an outage where one is asked for, all at once.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AdminClient } from '../client/admin_client.ts';
+import type { Database } from '../db/database.ts';
+import { sendCrowd } from './crowd.ts';
+import { judge } from './judge.ts';
+import { watchEffects, watchTickets } from './ledger.ts';
+import { stopLedger } from './outage.ts';
+import { Payments } from './payments.ts';
+import type { Progress } from './progress.ts';
+import type { Facts } from './summary.ts';
+import type { Tally } from './tally.ts';
+
+export interface ShowOptions {
+  readonly url: string;
+  readonly pool: string;
+  readonly seats: number;
+  readonly buyers: number;
+  /** What payment events are signed with; without it there are none. */
+  readonly stripeSecret: string | undefined;
+  readonly outage: { readonly pid: number; readonly seconds: number } | undefined;
+  readonly db2: Database;
+  readonly admin: AdminClient;
+  readonly signal: AbortSignal;
+  readonly tally: Tally;
+  readonly progress: Progress;
+}
+
+/** The outage begins when this share of the seats is claimed: early enough that most of them wait for its end. */
+const OUTAGE_AT = 0.2;
+const LOOK_EVERY_MS = 20;
+
+export async function runShow(given: ShowOptions): Promise<Facts> {
+  const ending = new AbortController();
+  const options = { ...given, signal: AbortSignal.any([given.signal, ending.signal]) };
+  const { url, pool, buyers, seats, db2, signal, tally } = options;
+  const payments = startPayments(options);
+  const startedAt = Date.now();
+  let burstMs: number | undefined;
+  const crowd = sendCrowd({
+    url,
+    pool,
+    buyers,
+    signal,
+    tally,
+    onClaim: (claim) => payments?.pay(claim),
+  }).then(() => {
+    burstMs = Date.now() - startedAt;
+  });
+  const drained = watchTickets(db2, tally, () => burstMs !== undefined, signal).then(
+    () => Date.now() - startedAt,
+  );
+  const parts = [crowd, drained, makeOutage(options)] as const;
+  for (const part of parts) part.catch((error: unknown) => ending.abort(error));
+  await Promise.allSettled(parts);
+  const [, drainedMs] = await Promise.all(parts);
+  await payments?.done();
+  if (payments !== undefined && tally.noPayments === undefined) await watchEffects(db2, pool, tally, signal);
+  await judge(options);
+  const total = burstMs ?? 0;
+  const outageSec = options.outage?.seconds ?? 0;
+  return { pool, seats, buyers, burstMs: total, drainedMs: Math.max(0, drainedMs - total), outageSec };
+}
+
+/** The account is named after the pool, which is new. */
+function startPayments({ url, pool, stripeSecret, signal, tally }: ShowOptions): Payments | undefined {
+  if (stripeSecret) return new Payments({ url, secret: stripeSecret, account: pool, signal, tally });
+  tally.noPayments = 'STRIPE_WEBHOOK_SECRET is not known';
+  return undefined;
+}
+
+async function makeOutage(options: ShowOptions): Promise<void> {
+  const { outage, buyers, seats, tally, signal, progress } = options;
+  if (outage === undefined) return;
+  const enough = Math.min(buyers, seats) * OUTAGE_AT;
+  while (tally.claims.length < enough) await delay(LOOK_EVERY_MS, undefined, { signal });
+  const end = stopLedger(outage.pid, outage.seconds);
+  try {
+    progress.say(`The ledger is stopped for ${outage.seconds} s.`);
+    await delay(outage.seconds * 1_000, undefined, { signal });
+    tally.waited = tally.claims.length - tally.tickets;
+  } finally {
+    end();
+    progress.say('The ledger runs again.');
+  }
+}

@@ -1,0 +1,107 @@
+// What the demo came to: for people, and for scripts.
+
+import { number } from './progress.ts';
+import type { Tally } from './tally.ts';
+
+export interface Outcome {
+  readonly pool_id: string;
+  readonly ok: boolean;
+  readonly seats: number;
+  readonly buyers: number;
+  readonly burst_sec: number;
+  readonly claims_per_sec: number;
+  readonly claimed: number;
+  readonly sold_out: number;
+  readonly pressed_twice: number;
+  readonly tried_again: number;
+  readonly tickets: number;
+  /** Of these, tickets of people who bought on the drop page meanwhile. */
+  readonly tickets_of_others: number;
+  /** From the last answer to a buyer to the last ticket. */
+  readonly drained_sec: number;
+  readonly outage: { readonly sec: number; readonly claims_waiting: number } | null;
+  readonly payments: {
+    readonly events: number;
+    readonly deliveries: number;
+    readonly effects: number;
+  } | null;
+  readonly problems: readonly string[];
+}
+
+export interface Facts {
+  readonly pool: string;
+  readonly seats: number;
+  readonly buyers: number;
+  readonly burstMs: number;
+  readonly drainedMs: number;
+  /** 0 where there was none. */
+  readonly outageSec: number;
+}
+
+export function outcomeOf(
+  { pool, seats, buyers, burstMs, drainedMs, outageSec }: Facts,
+  tally: Tally,
+): Outcome {
+  return {
+    pool_id: pool,
+    ok: tally.problems.length === 0,
+    seats,
+    buyers,
+    burst_sec: seconds(burstMs),
+    claims_per_sec: Math.round(buyers / Math.max(burstMs / 1_000, 0.001)),
+    claimed: tally.claims.length,
+    sold_out: tally.soldOut,
+    pressed_twice: tally.pressedTwice,
+    tried_again: tally.triedAgain,
+    tickets: tally.tickets + tally.others,
+    tickets_of_others: tally.others,
+    drained_sec: seconds(drainedMs),
+    outage: outageSec > 0 ? { sec: outageSec, claims_waiting: tally.waited } : null,
+    payments:
+      tally.effects === undefined
+        ? null
+        : { events: tally.paid, deliveries: tally.deliveries, effects: tally.effects },
+    problems: tally.problems,
+  };
+}
+
+export function describe(outcome: Outcome, noPayments: string | undefined): string {
+  const { outage, payments } = outcome;
+  const lines: [string, string][] = [
+    [
+      'Buyers',
+      `${number(outcome.buyers)} in ${outcome.burst_sec} s (${number(outcome.claims_per_sec)}/s); ` +
+        `${number(outcome.pressed_twice)} pressed twice and got one answer`,
+    ],
+    ['Claimed', `${number(outcome.claimed)} of ${number(outcome.seats)} seats`],
+    ['Sold out', `${number(outcome.sold_out)} answers`],
+    [
+      'Tickets',
+      `${number(outcome.tickets)} in the ledger, drained ${outcome.drained_sec} s after the last buyer`,
+    ],
+    [
+      'Payments',
+      payments === null
+        ? `left out: ${noPayments ?? 'there were none'}`
+        : `${number(payments.events)} events in ${number(payments.deliveries)} deliveries, ${number(payments.effects)} effects`,
+    ],
+  ];
+  if (outcome.tickets_of_others > 0)
+    lines.push([
+      'Others',
+      `${number(outcome.tickets_of_others)} of these tickets were bought on the drop page`,
+    ]);
+  if (outcome.tried_again > 0)
+    lines.push(['Tried again', `${number(outcome.tried_again)} requests, each with the id it had before`]);
+  if (outage !== null)
+    lines.push([
+      'Outage',
+      `${outage.sec} s without the ledger; ${number(outage.claims_waiting)} claims waited for it and none was lost`,
+    ]);
+  const verdict = outcome.ok
+    ? `Exactly ${number(outcome.tickets)} tickets for ${number(outcome.tickets)} claims, each for the buyer who was told so.`
+    : `This is not what Sluice promises:\n${outcome.problems.map((problem) => `  - ${problem}`).join('\n')}`;
+  return `\n${lines.map(([name, text]) => `  ${name.padEnd(13)}${text}`).join('\n')}\n\n${verdict}`;
+}
+
+const seconds = (ms: number): number => Math.round(ms / 100) / 10;

@@ -1,0 +1,120 @@
+// The doctor's round: each database by itself, then both together, then the server in front of them.
+
+import type { CallFunction } from '#core/bridge/databases.ts';
+import { checkHealth } from '#core/console/health.ts';
+import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
+import type { Log } from '#core/ports.ts';
+import { AdminClient } from '../client/admin_client.ts';
+import type { Connection } from '../commands/operator.ts';
+import { createDatabase } from '../db/database.ts';
+import { type Finding, fail, ok, skip } from './finding.ts';
+import {
+  judgeDatabase,
+  judgeHealth,
+  judgeQueue,
+  judgeSecrets,
+  judgeWebhooks,
+  type SecretUser,
+} from './judge.ts';
+import { type Look, look, messageOf } from './look.ts';
+
+export interface Patient {
+  readonly db1Url: string;
+  readonly db2Url: string;
+  /** Left out where no server is known. */
+  readonly server?: Connection;
+  /** Where the secrets of endpoints are looked for. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Log;
+}
+
+/** What Postgres says about a function, a table or a schema that is not there. */
+const NOT_THERE: ReadonlySet<unknown> = new Set(['42883', '42P01', '3F000']);
+
+export async function examine(patient: Patient): Promise<Finding[]> {
+  const [db1, db2] = await Promise.all([look('db1', patient.db1Url), look('db2', patient.db2Url)]);
+  return [
+    ...judgeDatabase('db1', db1),
+    ...judgeDatabase('db2', db2),
+    ...(isComplete(db1) && isComplete(db2) ? await examineBoth(patient) : [skip('health', 'see above')]),
+    await examineServer(patient.server),
+  ];
+}
+
+function isComplete({ facts, missing }: Look): boolean {
+  return facts !== undefined && missing.length === 0;
+}
+
+async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Finding[]> {
+  const open = (url: string) => createDatabase({ url, max: 1, applicationName: 'sluice-doctor', log });
+  const db1 = open(db1Url);
+  const db2 = open(db2Url);
+  const intake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
+  const ledger: CallFunction = (name, args) => db2.call(`public.${name}`, args);
+  try {
+    // First, so that connecting does not count as a slow answer, and a slow answer not as a wrong clock.
+    const [[fromIntake], [fromLedger]] = await Promise.all([
+      intake<{ live_sample: IntakeLook }>('live_sample', {}),
+      ledger<{ ledger_sample: LedgerLook }>('ledger_sample', {}),
+    ]);
+    const health = await checkHealth({ db1: intake, db2: ledger, now: Date.now });
+    const users = await secretUsers((name) => db2.call(name, {}));
+    return [
+      ...judgeHealth(health.filter(({ kind }) => kind !== 'redis')),
+      ...(fromIntake ? judgeQueue(fromIntake.live_sample) : []),
+      ...(fromLedger ? judgeWebhooks(fromLedger.ledger_sample) : []),
+      judgeSecrets(users, env),
+    ];
+  } catch (error) {
+    return [
+      fail('health', messageOf(error), 'run `sluice doctor` again; the log of the database tells more'),
+    ];
+  } finally {
+    await Promise.all([db1.end(), db2.end()]);
+  }
+}
+
+interface Endpoint {
+  readonly name?: string;
+  readonly site_id?: string;
+  readonly is_active: boolean;
+  readonly secret_names: string[];
+  readonly verify_token_name?: string | null;
+}
+
+async function secretUsers(call: (name: string) => Promise<Endpoint[]>): Promise<SecretUser[]> {
+  const lists = await Promise.all([
+    orNothing(call('webhook.list_endpoints')),
+    orNothing(call('calls.list_sites')),
+  ]);
+  return lists
+    .flat()
+    .filter(({ is_active }) => is_active)
+    .map(({ name, site_id, secret_names, verify_token_name }) => ({
+      name: name ?? site_id ?? '?',
+      secrets: verify_token_name ? [...secret_names, verify_token_name] : secret_names,
+    }));
+}
+
+/** A station that is not installed has no endpoints. */
+async function orNothing<Row>(rows: Promise<Row[]>): Promise<Row[]> {
+  try {
+    return await rows;
+  } catch (error) {
+    if (NOT_THERE.has((error as { code?: unknown }).code)) return [];
+    throw error;
+  }
+}
+
+async function examineServer(server: Connection | undefined): Promise<Finding> {
+  if (server === undefined) return skip('server', 'SLUICE_URL and SLUICE_ADMIN_KEY are not set');
+  const api = new AdminClient(server);
+  try {
+    await api.get('/readyz');
+    await api.get('/admin/session');
+    return ok('server', `${server.url} is ready, and the key is right`);
+  } catch (error) {
+    const todo = 'start `sluice serve`, or mend SLUICE_URL and SLUICE_ADMIN_KEY';
+    return fail('server', `${server.url}: ${messageOf(error)}`, todo);
+  }
+}

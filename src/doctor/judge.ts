@@ -1,0 +1,196 @@
+// What to think of what was found. Pure.
+
+import type { HealthCheck } from '#core/console/health.ts';
+import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
+import { type Finding, fail, ok, skip, warn } from './finding.ts';
+import type { Facts, Look, SideName } from './look.ts';
+import type { RightDifference } from './rights.ts';
+
+const OLDEST_SERVER_VERSION = 150_000;
+/** Where Supabase and pgbouncer's own documents put the pooler that hands a connection on after each transaction. */
+const TRANSACTION_POOLER_PORT = '6543';
+/** A healthy queue is younger than a second; a minute is a crowd, ten are nobody at work. */
+const QUEUE_WARN_SEC = 60;
+const QUEUE_FAIL_SEC = 600;
+const SHOWN = 3;
+const OFTEN = /^(\*|\*\/\d+) \* \* \* \*$/;
+
+export const TITLES: Readonly<Record<SideName, string>> = { db1: 'DB1 intake', db2: 'DB2 ledger' };
+
+export function judgeDatabase(side: SideName, seen: Look): Finding[] {
+  const title = TITLES[side];
+  const { facts } = seen;
+  if (facts === undefined) {
+    const todo = `start it, or mend ${side.toUpperCase()}_URL: address, password, network, sslmode`;
+    return [fail(title, seen.error ?? 'does not answer', todo)];
+  }
+  return [
+    facts.version_num < OLDEST_SERVER_VERSION
+      ? fail(title, `Postgres ${facts.version}`, 'upgrade to Postgres 15 or newer')
+      : ok(title, `Postgres ${facts.version}`),
+    ...(facts.is_standby ? [fail(title, 'is a standby', 'give the address of the primary')] : []),
+    ...judgePooler(title, seen.url),
+    judgeDurability(title, facts),
+    judgeRole(title, facts),
+    ...(seen.isDenied
+      ? [
+          warn(
+            `${title}: migrations, rights`,
+            `${facts.role} may not read them`,
+            'run the doctor as the owner once',
+          ),
+        ]
+      : [...judgeMigrations(side, seen), judgeRights(title, seen.rights)]),
+  ];
+}
+
+/** Row policies hide rows without a word: tickets would seem to be missing. */
+function judgeRole(title: string, { role, sees_all_rows }: Facts): Finding {
+  if (sees_all_rows) return ok(`${title}: role`, `${role} sees all rows`);
+  return fail(
+    `${title}: role`,
+    `row policies hide rows from ${role}`,
+    `give ${role} the attribute bypassrls: see docs/secure.md`,
+  );
+}
+
+function judgePooler(title: string, url: string): Finding[] {
+  if (!URL.canParse(url) || new URL(url).port !== TRANSACTION_POOLER_PORT) return [];
+  const found = `port ${TRANSACTION_POOLER_PORT} is usually a pooler in transaction mode`;
+  return [warn(`${title}: address`, found, 'use the direct address or the pooler in session mode (5432)')];
+}
+
+/** Promise I1 rests on it: what was acknowledged has to be on the disk. */
+function judgeDurability(title: string, facts: Facts): Finding {
+  const off = (['fsync', 'full_page_writes', 'synchronous_commit'] as const).filter(
+    (name) => facts[name] === 'off',
+  );
+  if (off.length === 0) return ok(`${title}: durability`, 'commits reach the disk');
+  return warn(
+    `${title}: durability`,
+    `${off.join(', ')} off`,
+    'switch it on: a crash may lose acknowledged claims',
+  );
+}
+
+function judgeMigrations(side: SideName, { missing, unknown, applied }: Look): Finding[] {
+  const check = `${TITLES[side]}: migrations`;
+  const findings: Finding[] = [];
+  if (missing.length > 0)
+    findings.push(
+      fail(
+        check,
+        `${missing.length} not applied: ${some(missing)}`,
+        '`sluice migrate`, or `supabase db push`',
+      ),
+    );
+  if (unknown.length > 0)
+    findings.push(
+      warn(
+        check,
+        `${unknown.length} of another version: ${some(unknown)}`,
+        'use the program that applied them',
+      ),
+    );
+  return findings.length > 0 ? findings : [ok(check, `all ${applied} applied`)];
+}
+
+function judgeRights(title: string, differences: RightDifference[] | undefined): Finding {
+  const check = `${title}: rights`;
+  if (differences === undefined) return skip(check, 'migrations are missing');
+  if (differences.length === 0) return ok(check, 'as granted by the migrations, and no others');
+  const found = some(
+    differences.map(
+      (it) => `${it.role} ${it.kind === 'extra' ? 'may' : 'may not'} ${it.privilege} ${it.object}`,
+    ),
+  );
+  const isOpen = differences.some(({ kind, role }) => kind === 'extra' && role !== 'service_role');
+  const isShort = differences.some(({ kind }) => kind === 'missing');
+  if (isOpen || isShort)
+    return fail(
+      check,
+      found,
+      isOpen ? 'revoke what is too much' : 'grant what is missing: see the access_rights migration',
+    );
+  return warn(check, found, 'revoke what is too much');
+}
+
+const CURES: Readonly<Record<HealthCheck['kind'], string>> = {
+  database: 'run NTP on both machines',
+  extension: 'see docs/run_on_your_postgres.md',
+  job: 'is `sluice work` or pg_cron running? cron.job_run_details tells more',
+  workers: 'start `sluice work`',
+  redis: 'start Redis, or unset SLUICE_REDIS_URL',
+};
+
+export function judgeHealth(checks: readonly HealthCheck[]): Finding[] {
+  return checks.map(({ kind, name, status, summary, detail }) => {
+    if (kind === 'database' && status === 'ok')
+      return ok(`${name}: clock`, `${detail.clock_skew_ms} ms from ours, which is nothing`);
+    const check = kind === 'database' ? `${name}: clock` : kind === 'job' ? `cron job ${name}` : name;
+    // A new database has not seen the hour of its daily jobs.
+    if (kind === 'job' && detail.last_start_ms === null && !OFTEN.test(String(detail.schedule)))
+      return skip(check, summary);
+    if (status === 'off') return skip(check, summary);
+    if (status === 'down') return fail(check, summary, CURES[kind]);
+    return status === 'warn' ? warn(check, summary, CURES[kind]) : ok(check, summary);
+  });
+}
+
+export function judgeQueue({ queue_depth, oldest_msg_sec, dlq_depth }: IntakeLook): Finding[] {
+  const age = oldest_msg_sec ?? 0;
+  const found = `${queue_depth} waiting, the oldest for ${age} s`;
+  const todo = '`sluice work` carries them; `sluice claims show` tells why one waits';
+  return [
+    age >= QUEUE_FAIL_SEC
+      ? fail('queue', found, todo)
+      : age >= QUEUE_WARN_SEC
+        ? warn('queue', found, todo)
+        : ok('queue', found),
+    dlq_depth > 0
+      ? warn('dead letters', `${dlq_depth} wait`, '`sluice dlq list`')
+      : ok('dead letters', 'none'),
+  ];
+}
+
+export function judgeWebhooks({ webhooks }: LedgerLook): Finding[] {
+  if (webhooks === null) return [skip('webhook events', 'not used here')];
+  const { backlog, oldest_sec, dead_letters } = webhooks;
+  const found = `${backlog} waiting, the oldest for ${oldest_sec ?? 0} s`;
+  return [
+    (oldest_sec ?? 0) >= QUEUE_WARN_SEC
+      ? warn(
+          'webhook events',
+          found,
+          '`sluice work` processes them; `sluice webhooks list --status failed` tells why',
+        )
+      : ok('webhook events', found),
+    dead_letters > 0
+      ? warn('webhook dead letters', `${dead_letters} wait`, '`sluice webhooks list --status dead_letter`')
+      : ok('webhook dead letters', 'none'),
+  ];
+}
+
+/** Who needs which secrets, by the names of environment variables. */
+export interface SecretUser {
+  readonly name: string;
+  readonly secrets: readonly string[];
+}
+
+export function judgeSecrets(users: readonly SecretUser[], env: NodeJS.ProcessEnv): Finding {
+  const needed = users.flatMap(({ name, secrets }) => secrets.map((secret) => ({ name, secret })));
+  const absent = needed.filter(({ secret }) => !env[secret]);
+  if (users.length === 0) return skip('secrets', 'no endpoint needs one');
+  if (absent.length === 0) return ok('secrets', `all ${needed.length} are set here`);
+  const found = `not set here: ${some(absent.map(({ name, secret }) => `${secret} (${name})`))}`;
+  return warn(
+    'secrets',
+    found,
+    'set them where the server runs, and run the doctor with the same environment',
+  );
+}
+
+function some(items: readonly string[]): string {
+  const rest = items.length - SHOWN;
+  return `${items.slice(0, SHOWN).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}

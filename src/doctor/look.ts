@@ -1,0 +1,112 @@
+// What a database says about itself, asked directly: the server may be down, and is not needed for it.
+
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { PROJECT_ROOT } from '../stack/settings.ts';
+import { sqlFile } from '../stack/sql.ts';
+import { expectedRights, type RightDifference } from './rights.ts';
+
+export type SideName = 'db1' | 'db2';
+
+export interface Facts {
+  readonly version: string;
+  readonly version_num: number;
+  readonly fsync: string;
+  readonly full_page_writes: string;
+  readonly synchronous_commit: string;
+  readonly is_standby: boolean;
+  readonly role: string;
+  readonly sees_all_rows: boolean;
+}
+
+export interface Look {
+  readonly url: string;
+  /** Left out where the database did not answer. */
+  readonly facts?: Facts;
+  readonly error?: string;
+  /** True where this role may not read the record of migrations; nothing is known about them and the rights then. */
+  readonly isDenied: boolean;
+  /** Versions of migrations that this program has and the database has not, and the other way round. */
+  readonly missing: string[];
+  readonly unknown: string[];
+  readonly applied: number;
+  /** Left out where migrations are missing: they would explain every difference. */
+  readonly rights?: RightDifference[];
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const QUERY_TIMEOUT_MS = 15_000;
+/** The SQLSTATE of insufficient_privilege. */
+const DENIED = '42501';
+
+export async function look(side: SideName, url: string): Promise<Look> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'sluice-doctor',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+  });
+  // A connection that breaks tells its query, too.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const { rows } = await client.query(sqlFile('../doctor/sql/facts.sql'));
+    const { has_migrations, ...facts } = rows[0];
+    return { ...NOTHING, url, facts, ...(await compare(client, side, has_migrations)) };
+  } catch (error) {
+    return { ...NOTHING, url, error: messageOf(error) };
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+const NOTHING = { isDenied: false, missing: [], unknown: [], applied: 0 };
+
+async function compare(client: pg.Client, side: SideName, hasTable: boolean): Promise<Partial<Look>> {
+  try {
+    const migrations = await compareMigrations(client, side, hasTable);
+    if (migrations.missing.length > 0) return migrations;
+    return { ...migrations, rights: await compareRights(client, side) };
+  } catch (error) {
+    if ((error as pg.DatabaseError).code === DENIED) return { isDenied: true };
+    throw error;
+  }
+}
+
+async function compareMigrations(client: pg.Client, side: SideName, hasTable: boolean) {
+  const known = migrationVersions(side);
+  const rows = hasTable ? (await client.query(sqlFile('./sql/list_migrations.sql'))).rows : [];
+  const recorded = rows.map((row): string => row.version);
+  return {
+    missing: known.filter((version) => !recorded.includes(version)),
+    unknown: recorded.filter((version) => !known.includes(version)),
+    applied: known.filter((version) => recorded.includes(version)).length,
+  };
+}
+
+function migrationVersions(side: SideName): string[] {
+  const dir = join(PROJECT_ROOT, side, 'supabase', 'migrations');
+  const files = existsSync(dir) ? readdirSync(dir) : [];
+  return files
+    .filter((file) => file.endsWith('.sql'))
+    .map((file) => file.slice(0, file.indexOf('_')))
+    .sort();
+}
+
+async function compareRights(client: pg.Client, side: SideName): Promise<RightDifference[]> {
+  const { schemas, grants } = expectedRights(side);
+  const { rows } = await client.query(sqlFile('../doctor/sql/right_differences.sql'), [
+    schemas,
+    grants.map(({ role }) => role),
+    grants.map(({ privilege }) => privilege),
+    grants.map(({ object }) => object),
+  ]);
+  return rows;
+}
+
+/** A refused connection to a name with several addresses has its reasons inside. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return messageOf(error.errors[0]);
+  return error instanceof Error ? error.message : String(error);
+}

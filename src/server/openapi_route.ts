@@ -1,0 +1,59 @@
+// `GET /openapi.json`: put together once, from the routes that this server answers.
+
+import { readFileSync } from 'node:fs';
+import { cacheableHeaders, jsonResponse, type Route } from '#core/door.ts';
+import { BUYER_DESCRIPTIONS, BUYER_SCHEMAS } from '#core/openapi/buyers.ts';
+import { createDocument, type Descriptions } from '#core/openapi/document.ts';
+import { OPERATOR_DESCRIPTIONS, OPERATOR_SCHEMAS } from '#core/openapi/operators.ts';
+import { PROVIDER_DESCRIPTIONS, PROVIDER_SCHEMAS } from '#core/openapi/providers.ts';
+import { SESSION_BODY } from './operator_auth.ts';
+
+/** It changes with the version only; a new server must be seen soon all the same. */
+const MAX_AGE_SEC = 60;
+
+const SESSION_DESCRIPTIONS: Descriptions = {
+  'POST /admin/session': {
+    tag: 'admin: session',
+    summary: 'Exchange the admin key for a cookie',
+    auth: 'open',
+    body: SESSION_BODY,
+    answers: { 204: { description: 'Signed in for 12 hours.' } },
+    errors: ['auth_required', 'too_many_attempts'],
+  },
+  'GET /admin/session': {
+    tag: 'admin: session',
+    summary: 'Is the session good?',
+    auth: 'operator',
+    answers: { 204: { description: 'It is.' } },
+  },
+  'DELETE /admin/session': {
+    tag: 'admin: session',
+    summary: 'Sign out',
+    auth: 'operator',
+    answers: { 204: { description: 'The cookie is gone.' } },
+  },
+};
+
+export const DESCRIPTIONS: Descriptions = {
+  ...BUYER_DESCRIPTIONS,
+  ...OPERATOR_DESCRIPTIONS,
+  ...PROVIDER_DESCRIPTIONS,
+  ...SESSION_DESCRIPTIONS,
+};
+
+/** Describes these routes and itself. Pages are for people and are not passed in. */
+export function openApiRoute(routes: readonly Route[]): Route {
+  const self = { method: 'GET', path: '/openapi.json' };
+  const document = createDocument({
+    routes: [...routes, self],
+    descriptions: DESCRIPTIONS,
+    schemas: { ...BUYER_SCHEMAS, ...OPERATOR_SCHEMAS, ...PROVIDER_SCHEMAS },
+    version: packageVersion(),
+  });
+  const answer = jsonResponse(200, document, cacheableHeaders(MAX_AGE_SEC));
+  return { ...self, handle: () => answer };
+}
+
+function packageVersion(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+}

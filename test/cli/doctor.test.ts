@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type pg from 'pg';
+import type { Finding } from '../../src/doctor/finding.ts';
+import {
+  judgeDatabase,
+  judgeHealth,
+  judgeQueue,
+  judgeSecrets,
+  judgeWebhooks,
+} from '../../src/doctor/judge.ts';
+import type { Look } from '../../src/doctor/look.ts';
+import { parseRights } from '../../src/doctor/rights.ts';
+import { bury } from '../admin/support.ts';
+import { ADMIN_KEY, openClient, putOnSale, startTestServer } from '../door/support.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { sluice } from '../work/support.ts';
+import { runHere } from './support.ts';
+
+const bad = (findings: readonly Finding[]) =>
+  findings.filter(({ status }) => status === 'warn' || status === 'fail');
+const shortly = (findings: readonly Finding[]) => findings.map(({ check, status }) => `${status} ${check}`);
+
+describe('sluice doctor', () => {
+  let databases: TestDatabases;
+  let server: Awaited<ReturnType<typeof startTestServer>>;
+  let db1: pg.Client;
+  let env: Record<string, string>;
+  const doctor = async (more: Record<string, string> = {}) => {
+    const { code, stdout, stderr } = await runHere(['doctor', '--json'], { ...env, ...more });
+    assert.notEqual(stdout, '', stderr);
+    return { code, ...(JSON.parse(stdout) as { ok: boolean; checks: Finding[] }) };
+  };
+
+  before(async () => {
+    databases = await startDatabases();
+    server = await startTestServer(databases);
+    db1 = await openClient(databases.db1.url);
+    await putOnSale(db1, 'p', 5);
+    env = {
+      DB1_URL: databases.db1.url,
+      DB2_URL: databases.db2.url,
+      SLUICE_URL: server.url,
+      SLUICE_ADMIN_KEY: ADMIN_KEY,
+      SLUICE_LOG: 'silent',
+    };
+  });
+  after(async () => {
+    await db1?.end();
+    await server?.stop();
+    await databases?.stop();
+  });
+
+  it('finds nothing that fails in new databases, and says that nobody works yet', async () => {
+    const { code, ok, checks } = await doctor();
+    assert.deepEqual([code, ok], [0, true]);
+    assert.deepEqual(
+      shortly(bad(checks)).filter((line) => !line.includes('cron job')),
+      ['warn Bridge workers', 'warn Scheduler'],
+    );
+    for (const check of [
+      'DB1 intake: rights',
+      'DB2 ledger: migrations',
+      'DB1 intake: clock',
+      'pgmq',
+      'queue',
+      'server',
+    ])
+      assert.ok(
+        shortly(checks).includes(`ok ${check}`),
+        `${check} is not ok: ${JSON.stringify(checks, null, 1)}`,
+      );
+    for (const { status, check, todo } of checks)
+      assert.equal(todo !== undefined, status === 'warn' || status === 'fail', check);
+  });
+
+  it('is a table without colour in a pipe', async () => {
+    const { code, stdout } = await sluice(['doctor'], env).ended;
+    assert.equal(code, 0);
+    assert.match(stdout, /^ +CHECK +FOUND$/m);
+    assert.match(stdout, /^ok +DB1 intake: rights +as granted by the migrations, and no others$/m);
+    assert.match(stdout, /^warn {2}Bridge workers\n {6}none is connected.*\n {6}→ start `sluice work`$/m);
+    assert.ok(!stdout.includes('\u001b'));
+  });
+
+  it('fails when anon may do more than the migrations grant, or service_role less', async () => {
+    await db1.query(
+      'grant execute on function public.claim_batch(text[], text[], text[], boolean[]) to anon',
+    );
+    await db1.query('grant select on public.claims to authenticated');
+    await db1.query('revoke execute on function public.get_claim(uuid) from service_role');
+    try {
+      const { code, checks } = await doctor();
+      assert.equal(code, 1);
+      const rights = checks.find(({ check }) => check === 'DB1 intake: rights');
+      assert.equal(rights?.status, 'fail');
+      assert.match(rights?.found ?? '', /anon may execute claim_batch/);
+      assert.match(rights?.found ?? '', /authenticated may select claims/);
+      assert.match(rights?.found ?? '', /service_role may not execute public.get_claim\(uuid\)/);
+    } finally {
+      await db1.query(
+        'revoke execute on function public.claim_batch(text[], text[], text[], boolean[]) from anon',
+      );
+      await db1.query('revoke select on public.claims from authenticated');
+      await db1.query('grant execute on function public.get_claim(uuid) to service_role');
+    }
+    assert.equal((await doctor()).code, 0);
+  });
+
+  it('tells of dead letters, a missing migration and a wrong key', async () => {
+    await bury(db1, 'p', 2);
+    const table = 'supabase_migrations.schema_migrations';
+    const { rows } = await db1.query(`select * from ${table} order by version desc limit 1`);
+    await db1.query(`delete from ${table} where version = $1`, [rows[0].version]);
+    try {
+      const missing = await doctor({ SLUICE_ADMIN_KEY: 'wrong' });
+      assert.equal(missing.code, 1);
+      assert.deepEqual(shortly(bad(missing.checks)), ['fail DB1 intake: migrations', 'fail server']);
+    } finally {
+      await db1.query(`insert into ${table} (version, name, statements) values ($1, $2, $3)`, [
+        rows[0].version,
+        rows[0].name,
+        rows[0].statements,
+      ]);
+    }
+    const letters = (await doctor()).checks.find(({ check }) => check === 'dead letters');
+    assert.deepEqual(
+      [letters?.status, letters?.found, letters?.todo],
+      ['warn', '2 wait', '`sluice dlq list`'],
+    );
+  });
+
+  it('works for a role with the rights of the server, and fails where row policies would hide rows from it', async () => {
+    const db2 = await openClient(databases.db2.url);
+    const asApp = (url: string) => url.replace(/\/\/[^@]*@/, '//app:app@');
+    const urls = { DB1_URL: asApp(databases.db1.url), DB2_URL: asApp(databases.db2.url) };
+    try {
+      for (const client of [db1, db2])
+        await client.query(`create role app login password 'app' in role service_role`);
+      const blind = await doctor(urls);
+      assert.equal(blind.code, 1);
+      assert.ok(shortly(blind.checks).includes('fail DB2 ledger: role'));
+      for (const client of [db1, db2]) await client.query('alter role app bypassrls');
+      const { code, checks } = await doctor(urls);
+      assert.equal(code, 0, JSON.stringify(bad(checks)));
+      assert.ok(shortly(checks).includes('warn DB1 intake: migrations, rights'));
+      assert.ok(shortly(checks).includes('ok queue'));
+    } finally {
+      await db2.end();
+    }
+  });
+
+  it('fails, and goes on, when a database or the server does not answer', async () => {
+    const { code, checks } = await doctor({
+      DB2_URL: 'postgres://nobody@127.0.0.1:1/x',
+      SLUICE_URL: 'http://127.0.0.1:1',
+    });
+    assert.equal(code, 1);
+    assert.deepEqual(shortly(bad(checks)), ['fail DB2 ledger', 'fail server']);
+    const unset = await runHere(['doctor'], { SLUICE_DIR: '/nonexistent' });
+    assert.deepEqual([unset.code, unset.stdout], [1, '']);
+    assert.match(unset.stderr, /^error: DB1_URL and DB2_URL are not set/);
+  });
+});
+
+describe('what the doctor thinks', () => {
+  const facts = {
+    version: '18.1',
+    version_num: 180_001,
+    fsync: 'on',
+    full_page_writes: 'on',
+    synchronous_commit: 'on',
+    is_standby: false,
+    role: 'postgres',
+    sees_all_rows: true,
+  };
+  const healthy: Look = {
+    url: 'postgres://h/db',
+    facts,
+    isDenied: false,
+    missing: [],
+    unknown: [],
+    applied: 3,
+    rights: [],
+  };
+
+  it('of a database: old, a standby, behind a pooler, not durable, of another version', () => {
+    assert.deepEqual(bad(judgeDatabase('db1', healthy)), []);
+    const cases: [Look, string][] = [
+      [{ ...healthy, facts: { ...facts, version_num: 140_009 } }, 'fail DB1 intake'],
+      [{ ...healthy, facts: { ...facts, is_standby: true } }, 'fail DB1 intake'],
+      [{ ...healthy, facts: { ...facts, synchronous_commit: 'off' } }, 'warn DB1 intake: durability'],
+      [{ ...healthy, facts: { ...facts, sees_all_rows: false } }, 'fail DB1 intake: role'],
+      [{ ...healthy, isDenied: true }, 'warn DB1 intake: migrations, rights'],
+      [{ ...healthy, url: 'postgres://h:6543/db' }, 'warn DB1 intake: address'],
+      [{ ...healthy, unknown: ['2999'] }, 'warn DB1 intake: migrations'],
+      [
+        {
+          ...healthy,
+          rights: [{ kind: 'extra', role: 'service_role', privilege: 'execute', object: 'f()' }],
+        },
+        'warn DB1 intake: rights',
+      ],
+    ];
+    for (const [seen, expected] of cases)
+      assert.deepEqual(shortly(bad(judgeDatabase('db1', seen))), [expected]);
+  });
+
+  it('of queues by their age, and of dead letters by their number', () => {
+    const queue = (oldest_msg_sec: number | null, dlq_depth = 0) =>
+      shortly(judgeQueue({ enqueued: 1, queue_depth: 1, oldest_msg_sec, dlq_depth, pools: [] }));
+    assert.deepEqual(queue(59), ['ok queue', 'ok dead letters']);
+    assert.deepEqual(queue(60), ['warn queue', 'ok dead letters']);
+    assert.deepEqual(queue(600, 1), ['fail queue', 'warn dead letters']);
+    const events = (
+      webhooks: { backlog: number; oldest_sec: number; dead_letters: number; recorded: number } | null,
+    ) => shortly(judgeWebhooks({ tickets: 0, calls: null, webhooks }));
+    assert.deepEqual(events(null), ['skip webhook events']);
+    assert.deepEqual(events({ backlog: 1, oldest_sec: 61, dead_letters: 2, recorded: 9 }), [
+      'warn webhook events',
+      'warn webhook dead letters',
+    ]);
+  });
+
+  it('of jobs that have not run: the frequent ones should have', () => {
+    const job = (schedule: string) => ({
+      kind: 'job' as const,
+      name: 'j',
+      status: 'warn' as const,
+      summary: 'has not run yet',
+      detail: { schedule, last_start_ms: null },
+    });
+    assert.deepEqual(shortly(judgeHealth([job('* * * * *'), job('17 3 * * *')])), [
+      'warn cron job j',
+      'skip cron job j',
+    ]);
+  });
+
+  it('of secrets that are not in the environment', () => {
+    const users = [{ name: 'stripe-eu', secrets: ['A', 'B'] }];
+    assert.equal(judgeSecrets(users, { A: '1', B: '2' }).status, 'ok');
+    assert.match(judgeSecrets(users, { A: '1', B: '' }).found, /not set here: B \(stripe-eu\)/);
+    assert.equal(judgeSecrets([], {}).status, 'skip');
+  });
+
+  it('of rights, by what the migration says', () => {
+    const { schemas, grants } = parseRights(`
+      -- grant all on everything to anon;
+      revoke all on all functions in schema public, intake from public, anon;
+      grant execute on function public.f(text, int[]), public.g() to anon, service_role;
+      grant usage on sequence intake.s to service_role;
+      grant select, insert on public.t, public.u to service_role;`);
+    assert.deepEqual(schemas, ['public', 'intake']);
+    assert.deepEqual(
+      grants.map(({ role, privilege, object }) => `${role} ${privilege} ${object}`),
+      [
+        'anon execute public.f(text, int[])',
+        'service_role execute public.f(text, int[])',
+        'anon execute public.g()',
+        'service_role execute public.g()',
+        'service_role select public.t',
+        'service_role insert public.t',
+        'service_role select public.u',
+        'service_role insert public.u',
+      ],
+    );
+  });
+});

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { readEvents, type StreamEvent } from '../../src/client/event_stream.ts';
+
+async function eventsOf(pieces: string[]): Promise<StreamEvent[]> {
+  const bytes = pieces.map((piece) => new TextEncoder().encode(piece));
+  const events: StreamEvent[] = [];
+  for await (const event of readEvents(new Blob(bytes).stream() as ReadableStream<Uint8Array>))
+    events.push(event);
+  return events;
+}
+
+/** Each byte alone, so that nothing arrives whole. */
+function byByte(text: string): ReadableStream<Uint8Array> {
+  const bytes = new TextEncoder().encode(text);
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at < bytes.length) controller.enqueue(bytes.slice(at, ++at));
+      else controller.close();
+    },
+  });
+}
+
+describe('readEvents', () => {
+  it('reads names, several lines of data and both line ends; drops comments and what is not finished', async () => {
+    const text = ': hello\n\nevent: a\ndata: 1\ndata: 2\n\ndata:3\r\n\r\nevent: b\ndata: cut';
+    assert.deepEqual(await eventsOf([text]), [
+      { event: 'a', data: '1\n2' },
+      { event: 'message', data: '3' },
+    ]);
+  });
+
+  it('puts together what arrives byte by byte, characters of several bytes too', async () => {
+    const events: StreamEvent[] = [];
+    for await (const event of readEvents(byByte('event: täg\ndata: ✓\n\n'))) events.push(event);
+    assert.deepEqual(events, [{ event: 'täg', data: '✓' }]);
+  });
+
+  it('cancels the stream when its reader leaves, and refuses a line without an end', async () => {
+    let cancelled = false;
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode('data: x\n\n')),
+      cancel: () => {
+        cancelled = true;
+      },
+    });
+    for await (const _ of readEvents(endless)) break;
+    assert.ok(cancelled);
+    await assert.rejects(eventsOf(['x'.repeat(2 * 1024 * 1024)]), /without an end/);
+  });
+});

@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import type pg from 'pg';
+import type { PoolStatus } from '#core/pool.ts';
+import { pauseMs, retryAfterMs, sleep } from '../../src/client/retry.ts';
+import {
+  createSluiceClient,
+  type Pool,
+  type PoolNews,
+  type SluiceClientOptions,
+  SluiceError,
+} from '../../src/client/sluice_client.ts';
+import type { PoolNews as SentNews } from '../../src/console/pool_live.ts';
+import { ADMIN_KEY, openClient, putOnSale, startTestServer, token } from '../door/support.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+
+// The client's own types are those of the server: this does not compile where they differ.
+const samePool = (pool: PoolStatus): Pool => pool;
+const sameNews = (news: SentNews): PoolNews => news;
+
+/** What a flaky network does with the next requests; afterwards it forwards. */
+type Fault =
+  | 'lose_request'
+  | 'lose_answer'
+  | { status: number; headers?: Record<string, string>; body?: string };
+
+interface Proxy {
+  url: string;
+  faults: Fault[];
+  /** Bodies of what arrived, in order. */
+  seen: string[];
+  close(): Promise<void>;
+}
+
+async function startProxy(target: string): Promise<Proxy> {
+  const faults: Fault[] = [];
+  const seen: string[] = [];
+  const server: Server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString();
+    seen.push(body);
+    const fault = faults.shift();
+    if (fault === 'lose_request') {
+      response.destroy();
+      return;
+    }
+    if (typeof fault === 'object') {
+      response.writeHead(fault.status, fault.headers).end(fault.body ?? '');
+      return;
+    }
+    const answer = await fetch(`${target}${request.url}`, {
+      method: request.method ?? 'GET',
+      headers: { 'content-type': 'application/json' },
+      ...(body !== '' && { body }),
+    });
+    const text = await answer.text();
+    if (fault === 'lose_answer') response.destroy();
+    else response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    faults,
+    seen,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+describe('the typed client', () => {
+  let databases: TestDatabases;
+  let server: Awaited<ReturnType<typeof startTestServer>>;
+  let proxy: Proxy;
+  let db1: pg.Client;
+  const pauses: number[] = [];
+  const client = (more: Partial<SluiceClientOptions> = {}) =>
+    createSluiceClient({
+      url: proxy.url,
+      random: () => 0.5,
+      sleep: async (ms) => {
+        pauses.push(ms);
+      },
+      ...more,
+    });
+  const claimsOf = async (user: string) =>
+    (await db1.query('select count(*)::int as n from public.claims where user_id = $1', [user])).rows[0].n;
+
+  before(async () => {
+    databases = await startDatabases();
+    server = await startTestServer(databases);
+    proxy = await startProxy(server.url);
+    db1 = await openClient(databases.db1.url);
+    await putOnSale(db1, 'p', 20);
+    await putOnSale(db1, 'a:b@c', 1);
+    await putOnSale(db1, 'tiny', 1);
+  });
+  after(async () => {
+    await db1?.end();
+    await proxy?.close();
+    await server?.stop();
+    await databases?.stop();
+  });
+
+  it('takes one slot however often requests and answers are lost, with one request id', async () => {
+    pauses.length = 0;
+    proxy.seen.length = 0;
+    proxy.faults.push(
+      'lose_request',
+      'lose_answer',
+      { status: 502 },
+      { status: 503, headers: { 'retry-after': '2' } },
+    );
+    const claim = await client().claim({ pool: 'p', userId: 'ann' });
+    assert.equal(claim.user_id, 'ann');
+    assert.equal(await claimsOf('ann'), 1);
+    const ids = proxy.seen.map((body) => JSON.parse(body).request_id);
+    assert.equal(ids.length, 5);
+    assert.deepEqual(new Set(ids), new Set([claim.request_id]));
+    // Half of a cap that doubles, and never before Retry-After.
+    assert.deepEqual(pauses, [100, 200, 400, 2_800]);
+  });
+
+  it('takes two slots for two calls without a request id, and one where the caller keeps the id', async () => {
+    await Promise.all([1, 2].map(() => client().claim({ pool: 'p', userId: 'ben' })));
+    assert.equal(await claimsOf('ben'), 2);
+    const order = { pool: 'p', userId: 'cleo', requestId: 'order-7' };
+    const [first, second] = [await client().claim(order), await client().claim(order)];
+    assert.deepEqual(second, { ...first, status: second.status });
+    assert.equal(await claimsOf('cleo'), 1);
+  });
+
+  it('gives up after its tries, and hands back the request id with which the next call goes on', async () => {
+    proxy.faults.push('lose_answer', 'lose_answer');
+    const error = await client({ maxTries: 2 })
+      .claim({ pool: 'p', userId: 'dan' })
+      .catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof SluiceError);
+    assert.deepEqual([error.code, error.status, error.tries, error.retryable], ['no_answer', 0, 2, true]);
+    assert.ok(error.requestId);
+    await client().claim({ pool: 'p', userId: 'dan', requestId: error.requestId });
+    assert.equal(await claimsOf('dan'), 1);
+  });
+
+  it('does not try again what trying does not change', async () => {
+    await client().claim({ pool: 'tiny', userId: 'eve' });
+    proxy.seen.length = 0;
+    await assert.rejects(client().claim({ pool: 'tiny', userId: 'fay' }), {
+      code: 'sold_out',
+      status: 409,
+      tries: 1,
+    });
+    await assert.rejects(client().claim({ pool: 'nowhere', userId: 'fay' }), {
+      code: 'unknown_pool',
+      tries: 1,
+    });
+    await assert.rejects(client().pool('p/../tiny'), { code: 'not_found' });
+    assert.equal(proxy.seen.length, 3);
+    proxy.faults.push({ status: 500, body: '<html>' });
+    await assert.rejects(client().pool('p'), { code: 'not_sluice', status: 500, retryable: false });
+    proxy.faults.push({ status: 503, headers: { 'retry-after': '3600' } });
+    await assert.rejects(client().pool('p'), { status: 503, tries: 1 });
+  });
+
+  it('ends at once when its caller aborts, also in a pause', async () => {
+    const stopping = new AbortController();
+    proxy.faults.push('lose_request');
+    const waiting = client({
+      sleep: (_, signal) => {
+        stopping.abort(new Error('enough'));
+        return sleep(60_000, signal);
+      },
+    }).claim({ pool: 'p', userId: 'gil' }, { signal: stopping.signal });
+    await assert.rejects(waiting, /enough/);
+    assert.equal(await claimsOf('gil'), 0);
+    await assert.rejects(client().pool('p', { signal: AbortSignal.abort(new Error('before')) }), /before/);
+  });
+
+  it('looks at claims and pools, and releases; the second release says the same', async () => {
+    const { claim_id } = await client().claim({ pool: 'a:b@c', userId: 'hal' });
+    assert.equal((await client().getClaim(claim_id)).status, 'queued');
+    assert.equal(samePool((await client().pool('a:b@c')) as PoolStatus).capacity, 1);
+    const released = await client().release(claim_id);
+    assert.equal(released.status, 'released');
+    assert.deepEqual(await client().release(claim_id), released);
+  });
+
+  it('says who it is with a token', async () => {
+    const bearer = await token({ role: 'authenticated', sub: 'ida' });
+    const claim = await client({ url: server.url, token: bearer }).claim({ pool: 'p' });
+    assert.equal(claim.user_id, 'ida');
+    await assert.rejects(client({ url: server.url }).getClaim(claim.claim_id), { code: 'unknown_claim' });
+    assert.equal(
+      (await client({ url: server.url, token: ADMIN_KEY }).getClaim(claim.claim_id)).user_id,
+      'ida',
+    );
+  });
+
+  it('follows a pool until it is told to stop, and does not follow what is not there', async () => {
+    const stopping = new AbortController();
+    const seen: (number | null)[] = [];
+    const direct = client({ url: server.url });
+    for await (const news of direct.follow('tiny', { signal: stopping.signal })) {
+      seen.push(sameNews(news as SentNews).available);
+      if (seen.length === 1) {
+        const { rows } = await db1.query(`select claim_id from public.claims where pool_id = 'tiny'`);
+        await direct.release(rows[0].claim_id);
+      }
+      if (seen.at(-1) === 1) stopping.abort();
+    }
+    assert.deepEqual([seen[0], seen.at(-1)], [0, 1]);
+    await assert.rejects(direct.follow('nowhere').next(), { code: 'unknown_pool' });
+  });
+
+  it('connects again when the stream breaks', async () => {
+    const events =
+      'event: pool\ndata: {"status":"open","available":1,"capacity":1,"opens_at":null,"now":"x"}\n\n';
+    const stream = { status: 200, headers: { 'content-type': 'text/event-stream' }, body: events };
+    proxy.faults.push(stream, 'lose_request', stream);
+    let count = 0;
+    for await (const { available } of client().follow('p')) {
+      assert.equal(available, 1);
+      count += 1;
+      if (count === 2) break;
+    }
+  });
+});
+
+describe('pauses', () => {
+  it('spread over all of a cap that doubles up to ten seconds', () => {
+    assert.deepEqual(
+      [1, 2, 3, 7, 20].map((tries) => pauseMs(tries, undefined, () => 1)),
+      [200, 400, 800, 10_000, 10_000],
+    );
+    assert.equal(
+      pauseMs(3, undefined, () => 0),
+      0,
+    );
+  });
+
+  it('read Retry-After as seconds or as a date', () => {
+    assert.equal(retryAfterMs('3'), 3_000);
+    assert.equal(retryAfterMs('Thu, 01 Jan 1970 00:00:10 GMT', 4_000), 6_000);
+    assert.equal(retryAfterMs('Thu, 01 Jan 1970 00:00:10 GMT', 40_000), 0);
+    assert.equal(retryAfterMs('soon'), undefined);
+    assert.equal(retryAfterMs(null), undefined);
+  });
+});

@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import type pg from 'pg';
+import { adminRoutes } from '../../src/server/admin.ts';
+import { OperatorAuth } from '../../src/server/operator_auth.ts';
+import { bury } from '../admin/support.ts';
+import { memoryLog } from '../core/support.ts';
+import {
+  ADMIN_KEY,
+  ask,
+  assertRefusal,
+  bearer,
+  claim,
+  openClient,
+  putOnSale,
+  startTestServer,
+  token,
+} from '../door/support.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+
+const nobody = () => Promise.reject(new Error('not asked'));
+const ROUTES = adminRoutes(new OperatorAuth(ADMIN_KEY, Date.now), {
+  db1: nobody,
+  db2: nobody,
+  webhook: nobody,
+  now: Date.now,
+  log: memoryLog(),
+});
+
+describe('the admin API', () => {
+  let databases: TestDatabases;
+  let server: Awaited<ReturnType<typeof startTestServer>>;
+  let db1: pg.Client;
+  const admin = { ...bearer(ADMIN_KEY), 'x-operator': 'ada' };
+  before(async () => {
+    databases = await startDatabases();
+    server = await startTestServer(databases);
+    db1 = await openClient(databases.db1.url);
+  });
+  after(async () => {
+    await db1?.end();
+    await server?.stop();
+    await databases?.stop();
+  });
+  const get = async (path: string) => {
+    const answer = await ask(server.url + path, { headers: admin });
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json;
+  };
+  const post = (path: string, body: unknown, headers: Record<string, string> = admin) =>
+    ask(server.url + path, { method: 'POST', headers, body });
+  const poolsAndAudit = async () =>
+    (
+      await db1.query(
+        `select (select jsonb_agg(c order by c.pool_id) from public.engine_config c) as pools,
+           (select count(*) from public.slot_manifest) as slots, (select count(*) from audit.audit_logs) as audit`,
+      )
+    ).rows[0];
+
+  describe('to whoever has no key', () => {
+    const bodies: Record<string, unknown> = {
+      '/admin/session': undefined,
+      '/admin/pools': { pool_id: 'forged', slots: 1 },
+      '/admin/pools/:pool': { add_slots: 1 },
+      '/admin/dlq/replay': { msg_ids: [1] },
+      '/admin/dlq/discard': { msg_ids: [1] },
+    };
+    for (const { method, path } of ROUTES) {
+      // Signing in is what one does without a key; it has a test of its own.
+      if (method === 'POST' && path === '/admin/session') continue;
+      it(`gives nothing away at ${method} ${path}, and changes nothing`, async () => {
+        const place = server.url + path.replace(/:\w+/, path.includes('claim') ? randomUUID() : '1');
+        const body = method === 'POST' ? { body: bodies[path] } : {};
+        const before = await poolsAndAudit();
+        const credentials: Record<string, string>[] = [
+          {},
+          { authorization: '' },
+          bearer('wrong'),
+          bearer(ADMIN_KEY.slice(0, -1)),
+          { authorization: `Basic ${ADMIN_KEY}` },
+          {
+            cookie:
+              'sluice_session=v1.9999999999.AAAAAAAAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+          },
+          bearer(await token({ role: 'service_role' })),
+          bearer(await token({ role: 'authenticated', sub: 'u' })),
+        ];
+        for (const headers of credentials) {
+          const csrf = { 'x-sluice-csrf': '1' };
+          assertRefusal(
+            await ask(place, { method, headers: { ...headers, ...csrf }, ...body }),
+            401,
+            'auth_required',
+          );
+        }
+        assert.deepEqual(await poolsAndAudit(), before);
+      });
+    }
+
+    it('is not the same as to one who has it', async () => {
+      for (const path of [
+        '/admin/session',
+        '/admin/pools',
+        '/admin/claims',
+        '/admin/audit',
+        '/admin/health',
+        '/admin/dlq',
+      ])
+        assert([200, 204].includes((await ask(server.url + path, { headers: admin })).status), path);
+    });
+  });
+
+  it('makes a pool with its slots and rules, once, and writes down who did', async () => {
+    const made = await post('/admin/pools', { pool_id: 'gig', slots: 30, max_per_user: 2, reason: 'spring' });
+    assert.equal(made.status, 201, made.text);
+    assert.deepEqual(
+      [made.json.pool_id, made.json.status, made.json.capacity, made.json.available, made.json.max_per_user],
+      ['gig', 'open', 30, 30, 2],
+    );
+    assertRefusal(await post('/admin/pools', { pool_id: 'gig', slots: 1 }), 409, 'pool_exists');
+    const { items } = await get('/admin/audit?limit=1');
+    assert.deepEqual(
+      [items[0].actor, items[0].action, items[0].subject, items[0].reason],
+      ['ada', 'pool_create', 'pool gig', 'spring'],
+    );
+    assert.equal((await claim(server.url, 'gig', { user_id: 'ann' })).status, 201);
+  });
+
+  it('closes, throttles and enlarges a pool, and opens it again', async () => {
+    const closed = await post('/admin/pools/gig', {
+      is_active: false,
+      commit_rate_per_sec: 5,
+      add_slots: 10,
+    });
+    assert.deepEqual(
+      [closed.status, closed.json.status, closed.json.commit_rate_per_sec, closed.json.capacity],
+      [200, 'closed', 5, 40],
+    );
+    assertRefusal(await claim(server.url, 'gig', { user_id: 'bob' }), 409, 'closed');
+    await post('/admin/pools/gig', { is_active: true, commit_rate_per_sec: null });
+    assert.equal((await claim(server.url, 'gig', { user_id: 'bob' })).status, 201);
+    const shown = await get('/admin/pools/gig');
+    assert.deepEqual([shown.available, shown.reserved, shown.consumed], [38, 2, 0]);
+    assertRefusal(await ask(`${server.url}/admin/pools/none`, { headers: admin }), 404, 'unknown_pool');
+    assertRefusal(await post('/admin/pools/none', { add_slots: 1 }), 404, 'unknown_pool');
+  });
+
+  it('refuses what is no pool, says why, and changes nothing', async () => {
+    const before = await poolsAndAudit();
+    const cases: [path: string, body: unknown][] = [
+      ['/admin/pools', { pool_id: 'a/b', slots: 1 }],
+      ['/admin/pools', { pool_id: '..', slots: 1 }],
+      ['/admin/pools', { pool_id: 'x' }],
+      ['/admin/pools', { pool_id: 'x', slots: 1_000_001 }],
+      ['/admin/pools', { pool_id: 'x', slots: -1 }],
+      ['/admin/pools', { pool_id: 'x', slots: 1, opens_at: 'tomorrow' }],
+      ['/admin/pools', { pool_id: 'x', slots: 1, opens_at: '2026-13-45T99:00:00Z' }],
+      [
+        '/admin/pools',
+        { pool_id: 'x', slots: 1, opens_at: '2027-01-02T00:00:00Z', closes_at: '2027-01-01T00:00:00Z' },
+      ],
+      ['/admin/pools', { pool_id: 'x', slots: 1, validation_webhook_url: 'http://127.0.0.1/x' }],
+      ['/admin/pools/gig', { batch_size: 0 }],
+      ['/admin/pools/gig', { colour: 'red' }],
+    ];
+    for (const [path, body] of cases) {
+      const answer = await post(path, body);
+      assertRefusal(answer, 422, 'invalid_input');
+      assert.notEqual(answer.json.error.hint, 'Compare the request with docs/api.md.');
+    }
+    assertRefusal(await post('/admin/pools/gig', {}, { ...admin, 'x-operator': '\t' }), 422, 'invalid_input');
+    assert.deepEqual(await poolsAndAudit(), before);
+  });
+
+  it('lists pools page by page, with the next one to ask for', async () => {
+    await putOnSale(db1, 'paged-1', 1);
+    await putOnSale(db1, 'paged-2', 1);
+    const seen: string[] = [];
+    let after: string | null = '';
+    while (after !== null) {
+      const page: { items: { pool_id: string }[]; next: string | null } = await get(
+        `/admin/pools?limit=1&after=${after}`,
+      );
+      seen.push(...page.items.map((pool) => pool.pool_id));
+      after = page.next;
+    }
+    assert.deepEqual(seen, ['gig', 'paged-1', 'paged-2']);
+  });
+
+  it('finds a claim by user, id, request, pool and state, and refuses what is no question', async () => {
+    const { json } = await claim(server.url, 'gig', { user_id: 'cleo', request_id: 'try-1' });
+    const ids = async (query: string) =>
+      (await get(`/admin/claims?${query}`)).items.map((item: { claim_id: string }) => item.claim_id);
+    for (const query of [
+      'user_id=cleo',
+      `claim_id=${json.claim_id}`,
+      'request_id=try-1',
+      'request_id=try-1&pool_id=gig',
+      'user_id=cleo&state=queued&limit=10',
+    ])
+      assert.deepEqual(await ids(query), [json.claim_id], query);
+    assert.deepEqual(await ids('user_id=cleo&state=committed'), []);
+    for (const query of [
+      'state=lost',
+      'claim_id=1',
+      'limit=0',
+      'limit=1&limit=2',
+      'colour=red',
+      'user_id=%00',
+    ])
+      assertRefusal(
+        await ask(`${server.url}/admin/claims?${query}`, { headers: admin }),
+        422,
+        'invalid_input',
+      );
+  });
+
+  it('tells the way of a claim from the door to the ledger, and back from the dead letters', async () => {
+    const way = async (claimId: string) =>
+      (await get(`/admin/claims/${claimId}`)).timeline.map((event: { what: string }) => event.what);
+    const { json } = await claim(server.url, 'gig', { user_id: 'dora' });
+    assert.deepEqual(await way(json.claim_id), ['claimed', 'queued']);
+    const db2 = await openClient(databases.db2.url);
+    try {
+      await db2.query('select public.finalize_transaction($1)', [json]);
+    } finally {
+      await db2.end();
+    }
+    assert.deepEqual(await way(json.claim_id), ['claimed', 'queued', 'committed']);
+    await db1.query('delete from pgmq.q_intake_queue');
+    const [letter] = await bury(db1, 'paged-1', 1);
+    const { rows } = await db1.query(`select claim_id from public.claims where pool_id = 'paged-1'`);
+    const { claim: dead, timeline } = await get(`/admin/claims/${rows[0].claim_id}`);
+    assert.deepEqual(
+      [dead.state, timeline[1].what, timeline[1].detail.msg_id],
+      ['dead_letter', 'dead_letter', letter],
+    );
+    await post('/admin/dlq/replay', { msg_ids: [letter] });
+    assert.deepEqual((await way(rows[0].claim_id)).toSorted(), ['claimed', 'dlq_replay', 'queued']);
+    assertRefusal(
+      await ask(`${server.url}/admin/claims/${randomUUID()}`, { headers: admin }),
+      404,
+      'unknown_claim',
+    );
+    assertRefusal(await ask(`${server.url}/admin/claims/1`, { headers: admin }), 422, 'invalid_input');
+  });
+
+  it('shows the audit log newest first, page by page, of either database', async () => {
+    const all = (await get('/admin/audit')).items.map((row: { id: number }) => row.id);
+    assert.deepEqual(
+      all,
+      all.toSorted((a: number, b: number) => b - a),
+    );
+    const first = await get('/admin/audit?limit=2');
+    assert.equal(first.next, String(all[1]));
+    assert.equal((await get(`/admin/audit?limit=2&after=${first.next}`)).items[0].id, all[2]);
+    assert.deepEqual(await get('/admin/audit?db=2'), { items: [], next: null });
+  });
+
+  it('examines databases, clock, extensions, jobs and workers', async () => {
+    const { items, next } = await get('/admin/health');
+    assert.equal(next, null);
+    const kinds = new Set(items.map((item: { kind: string }) => item.kind));
+    assert.deepEqual([...kinds], ['database', 'redis', 'workers', 'extension', 'job']);
+    for (const item of items) {
+      assert.deepEqual(Object.keys(item), ['kind', 'name', 'status', 'summary', 'detail']);
+      assert.match(item.status, /^(ok|warn|down|off)$/);
+    }
+    assert.match(items[0].summary, /^Postgres \d/);
+    assert.equal(items[0].detail.connections['sluice-server'] >= 1, true);
+    const workers = items.find((item: { name: string }) => item.name === 'Bridge workers');
+    assert.equal(workers.status, 'warn', 'no worker runs in this test');
+  });
+});

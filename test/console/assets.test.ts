@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { Door } from '#core/door.ts';
+import { CONSOLE_PATHS } from '../../console/paths.ts';
+import { buildPages, pageRoutes } from '../../src/console/assets.ts';
+import { HttpServer } from '../../src/server/http.ts';
+import { memoryLog } from '../core/support.ts';
+import { ask, assertRefusal } from '../door/support.ts';
+
+/** A page with all that it loads, as it goes over the wire to a browser that takes no compression at all. */
+const MAX_PAGE_BYTES = 300_000;
+
+async function listen(pages: ReturnType<typeof buildPages>) {
+  const log = memoryLog();
+  const server = new HttpServer(new Door(pageRoutes(pages, log), log), log);
+  const port = await server.listen(0);
+  return { server, log, url: `http://127.0.0.1:${port}` };
+}
+
+const assetsOf = (html: string) =>
+  [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path);
+
+describe('the pages', () => {
+  let site: Awaited<ReturnType<typeof listen>>;
+  before(async () => {
+    site = await listen(buildPages());
+  });
+  after(() => site.server.close());
+
+  for (const path of [...CONSOLE_PATHS.map((place) => place.replace(/:\w+/, 'x-1')), '/drop/p']) {
+    it(`answers ${path} with a page that loads nothing but its own files, and runs nothing inline`, async () => {
+      const { status, headers, text } = await ask(site.url + path);
+      assert.equal(status, 200);
+      assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+      assert.equal(headers['cache-control'], 'no-cache');
+      assert.match(String(headers['content-security-policy']), /^default-src 'self';/);
+      assert.doesNotMatch(String(headers['content-security-policy']), /unsafe|\*/);
+      assert.doesNotMatch(text, /<script(?![^>]*\bsrc=)|<style|\son\w+=|<!-- assets -->/);
+      assert(assetsOf(text).length >= 2, text);
+    });
+  }
+
+  for (const path of ['/', '/drop/p']) {
+    it(`keeps ${path} below 300 KB in all, each file under a name of its content and for ever`, async () => {
+      const page = await ask(site.url + path);
+      let bytes = page.text.length;
+      for (const asset of assetsOf(page.text)) {
+        assert.match(String(asset), /^\/assets\/[a-z]+-[A-Z0-9]{8}\.(js|css)$/);
+        const { status, headers, text } = await ask(site.url + asset);
+        assert.equal(status, 200);
+        assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable');
+        assert.equal(headers['x-content-type-options'], 'nosniff');
+        bytes += Buffer.byteLength(text);
+      }
+      assert(bytes < MAX_PAGE_BYTES, `${bytes} bytes`);
+    });
+  }
+
+  it('sends what was compressed to who takes it, and the same bytes to all', async () => {
+    const [script] = assetsOf((await ask(`${site.url}/`)).text).filter((path) => path?.endsWith('.js'));
+    const fetchRaw = async (encoding: string) => {
+      const response = await fetch(site.url + script, { headers: { 'accept-encoding': encoding } });
+      return { encoding: response.headers.get('content-encoding'), vary: response.headers.get('vary') };
+    };
+    assert.deepEqual(await fetchRaw('gzip, deflate, br'), { encoding: 'br', vary: 'accept-encoding' });
+    assert.deepEqual(await fetchRaw('gzip'), { encoding: 'gzip', vary: 'accept-encoding' });
+    assert.deepEqual(await fetchRaw('br;q=0, gzip'), { encoding: 'gzip', vary: 'accept-encoding' });
+    assert.deepEqual(await fetchRaw('identity'), { encoding: null, vary: 'accept-encoding' });
+    const { files } = await buildPages();
+    for (const { plain, gzip, br } of files.values()) {
+      if (gzip) assert.deepEqual(gunzipSync(gzip), Buffer.from(plain));
+      if (br) assert.deepEqual(brotliDecompressSync(br), Buffer.from(plain));
+    }
+  });
+
+  it('has no file that was not built', async () => {
+    for (const name of ['console.js', 'main.tsx', '..', 'package.json'])
+      assertRefusal(await ask(`${site.url}/assets/${name}`), 404, 'not_found');
+  });
+});
+
+describe('pages that cannot be built', () => {
+  it('are refused, with the reason in the log, and nothing else is', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'sluice-pages-'));
+    writeFileSync(join(dir, 'main.tsx'), 'this is no program');
+    const { server, url, log } = await listen(buildPages(dir));
+    try {
+      assertRefusal(await ask(`${url}/`), 500, 'internal');
+      assert.equal(log.lines.find((line) => line.level === 'error')?.message, 'the pages cannot be built');
+    } finally {
+      await server.close();
+      rmSync(dir, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Page } from 'playwright-core';
+import { ADMIN_KEY, claim, putOnSale } from '../../door/support.ts';
+import { bury } from './seed.ts';
+import { ensureChromium, type House, openHouse, picture } from './support.ts';
+
+const chromium = await ensureChromium();
+const skip = 'missing' in chromium && chromium.missing;
+
+describe('an operator', { skip }, () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse('path' in chromium ? chromium.path : '');
+  });
+  after(() => house?.close());
+  const leave = (page: Page) => page.context().close();
+  const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+  it('is asked for the key on every page, and a wrong one opens none', async () => {
+    const page = await (await house.visit()).newPage();
+    await page.goto(`${house.url}/health`);
+    await heading(page, 'Sign in to the console');
+    await picture(page, 'sign-in');
+    await page.getByLabel('Admin key').fill(`${ADMIN_KEY}x`);
+    await page.getByLabel('Your name').fill('ada');
+    await page.keyboard.press('Enter');
+    assert.match((await page.getByRole('alert').textContent()) ?? '', /not the admin key/);
+    assert.equal(await page.getByRole('navigation').count(), 0);
+    await page.getByLabel('Admin key').fill(ADMIN_KEY);
+    await page.keyboard.press('Enter');
+    await heading(page, 'Health');
+    await page.getByText('DB2 ledger').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await heading(page, 'Sign in to the console');
+    await page.reload();
+    await heading(page, 'Sign in to the console');
+    await leave(page);
+  });
+
+  it('goes from the alarm to a replayed dead letter, and the claim becomes a ticket', async () => {
+    await bury(house, 'members');
+    await bury(house, 'partners');
+    const page = await house.signIn('/');
+    await page.getByText('4 dead letters', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Look at them' }).click();
+    await page.getByRole('link', { name: '#1' }).click();
+    await page.getByText('status 500', { exact: true }).waitFor();
+    await page.getByLabel('Payload').getByText('"pool_id": "members"').waitFor();
+    const claimPath = (await page.locator('a[href^="/claims/"]').getAttribute('href')) ?? '';
+    house.validation.status = 200;
+    await page.goBack();
+    await page.getByLabel('Select letter 1').check();
+    await page.getByLabel('Select letter 2').check();
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByLabel('Reason', { exact: true }).fill('the validation service is repaired');
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByText('Dry run: nothing was changed.').waitFor();
+    await page.getByText('would replay').waitFor();
+    await picture(page, 'replay');
+    await page.getByRole('button', { name: 'Yes, replay' }).click();
+    await page.getByText('2 replayed.').waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: '#1' }).waitFor({ state: 'detached' });
+    assert.equal(await page.getByRole('row').count(), 3, 'the head, and the letters that were not chosen');
+    await page.goto(house.url + claimPath);
+    const timeline = page.locator('.timeline');
+    await page.getByText('the validation service is repaired').waitFor();
+    for (const patience = Date.now() + 10_000; (await timeline.getByText('committed').count()) === 0; ) {
+      assert(Date.now() < patience, 'the claim is not committed');
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      await page.waitForTimeout(100);
+    }
+    await picture(page, 'claim');
+    await page.goto(`${house.url}/audit`);
+    const rows = page.getByRole('row', { name: /ada dlq replay dead letter \d the validation/ });
+    await rows.first().waitFor();
+    assert.equal(await rows.count(), 2);
+    await leave(page);
+  });
+
+  it('discards what is left, with the keyboard alone', async () => {
+    const page = await house.signIn('/dead-letters');
+    await page.getByRole('link', { name: '#3' }).waitFor();
+    await page.getByLabel('Select all').focus();
+    await page.keyboard.press('Space');
+    const opener = page.getByRole('button', { name: 'Discard…' });
+    await opener.focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    const isInside = () =>
+      page.evaluate(
+        'document.activeElement.closest("dialog") !== null || document.activeElement === document.body',
+      );
+    for (let steps = 0; steps < 12; steps++) {
+      await page.keyboard.press('Tab');
+      assert(await isInside(), 'the focus left the dialog for the page below');
+    }
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    assert(
+      await opener.evaluate((element) => element === element.ownerDocument.activeElement),
+      'the focus is back',
+    );
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('a test order');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('No dead letters', { exact: true }).waitFor();
+    await leave(page);
+  });
+
+  it('reaches the content with the first key, past all the links', async () => {
+    const page = await house.signIn('/pools');
+    await heading(page, 'Pools');
+    await page.keyboard.press('Tab');
+    const skipLink = page.getByRole('link', { name: 'Skip to content' });
+    assert(
+      await skipLink.evaluate((link) => link.getBoundingClientRect().top >= 0),
+      'it shows when it has the focus',
+    );
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate('document.activeElement.textContent.trim()'), 'New pool');
+    await leave(page);
+  });
+
+  it('creates a pool, throttles it and closes it, and the door follows', async () => {
+    const page = await house.signIn('/pools');
+    await page.getByRole('button', { name: 'New pool' }).click();
+    await page.getByLabel('Name').fill('spring_sale');
+    await page.getByLabel('Slots', { exact: true }).fill('25');
+    await page.getByLabel('Slots per user').fill('1');
+    await page.getByRole('button', { name: 'Create pool' }).click();
+    await heading(page, 'spring_sale');
+    await page.getByText('25 left').waitFor();
+    assert.equal((await claim(house.url, 'spring_sale', { user_id: 'eve' })).status, 201);
+    await page.getByText('24 left').waitFor();
+    await page.getByLabel('Throttle, tickets per second').fill('50');
+    await page.getByRole('button', { name: 'Save rules' }).click();
+    await page.getByText('The rules are saved.').waitFor();
+    await page.getByRole('button', { name: 'Close pool' }).click();
+    await page.getByRole('button', { name: 'Open pool' }).waitFor();
+    await picture(page, 'pool');
+    assert.equal((await claim(house.url, 'spring_sale', { user_id: 'bob' })).json.error.code, 'closed');
+    const { rows } = await house.db1.query(
+      `select c.commit_rate_per_sec, c.max_per_user, array(select l.actor from audit.audit_logs l where l.subject = 'pool spring_sale') as actors
+       from public.engine_config c where c.pool_id = 'spring_sale'`,
+    );
+    assert.deepEqual(rows, [{ commit_rate_per_sec: 50, max_per_user: 1, actors: ['ada', 'ada', 'ada'] }]);
+    await leave(page);
+  });
+
+  it('sees why a pool is refused, and keeps what was typed', async () => {
+    await putOnSale(house.db1, 'taken', 1);
+    const page = await house.signIn('/pools');
+    await page.getByRole('button', { name: 'New pool' }).click();
+    await page.getByLabel('Name').fill('taken');
+    await page.getByRole('button', { name: 'Create pool' }).click();
+    await page.getByRole('alert').getByText('There is a pool of this name.').waitFor();
+    assert.equal(await page.getByLabel('Name').inputValue(), 'taken');
+    await leave(page);
+  });
+});

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Page } from 'playwright-core';
+import { assertAccessible, assertFits } from '../browser_drop/support.ts';
+import { DEAD_EVENT, useFixtures } from './fixtures.ts';
+import { seed } from './seed.ts';
+import { DESKTOP, ensureChromium, type House, openHouse, PHONE, picture } from './support.ts';
+
+const chromium = await ensureChromium();
+const skip = 'missing' in chromium && chromium.missing;
+/** As narrow as tables get before they become cards. */
+const NARROW_DESKTOP = { width: 1130, height: 860 };
+const MAX_PAGE_BYTES = 300_000;
+/** The slower end of 3G. */
+const SLOW = { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 20_000 };
+
+/** Each page by name: its path, and what it shows when it is all there. */
+const PAGES: Readonly<Record<string, readonly [string, string]>> = {
+  front: ['/', 'taken in all'],
+  pools: ['/pools', 'early_bird'],
+  'pool-rules': ['/pools/early_bird', 'finalize_transaction'],
+  claims: ['/claims?pool_id=members', 'user 0'],
+  'dead-letters': ['/dead-letters', 'status 500'],
+  'dead-letters-of-webhooks': ['/dead-letters?kind=webhooks', 'charge.dispute.created'],
+  'dead-letter': ['/dead-letters/1', 'Payload'],
+  webhooks: ['/webhooks', 'twilio-sms'],
+  events: ['/events', 'invoice.paid'],
+  event: [`/events/${DEAD_EVENT}`, 'Raw body'],
+  calls: ['/calls', 'lisbon-desk'],
+  audit: ['/audit', 'allow webhook host'],
+  health: ['/health', 'DB2 ledger'],
+};
+
+describe('each page of the console', { skip }, () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse('path' in chromium ? chromium.path : '');
+    await seed(house);
+  });
+  after(() => house?.close());
+
+  const open = async (page: Page, [path, text]: readonly [string, string]): Promise<void> => {
+    await page.goto(house.url + path);
+    await page.getByText(text).first().waitFor();
+  };
+
+  for (const [scheme, options] of Object.entries({
+    light: { colorScheme: 'light' },
+    dark: { colorScheme: 'dark', viewport: PHONE },
+  } as const)) {
+    it(`has nothing that axe objects to, in ${scheme}, nor what the policy of the page refuses`, async () => {
+      const page = await house.signIn('/', options);
+      await useFixtures(page.context());
+      const complaints: string[] = [];
+      page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+      page.on('pageerror', (error) => complaints.push(error.message));
+      for (const [name, place] of Object.entries(PAGES)) {
+        await open(page, place);
+        await assertAccessible(page);
+        await assertFits(page);
+        if (scheme === 'dark') continue;
+        await picture(page, name);
+        await page.setViewportSize(NARROW_DESKTOP);
+        await assertFits(page);
+        await page.setViewportSize(DESKTOP);
+      }
+      await page.goto(`${house.url}/pools`);
+      await page.getByRole('button', { name: 'New pool' }).click();
+      await assertAccessible(page);
+      await assertFits(page);
+      assert.deepEqual(complaints, []);
+      await page.context().close();
+    });
+  }
+
+  it('would not pass with a button that has no name, which is how we know that axe looks', async () => {
+    const page = await house.signIn('/health');
+    await page.getByText('DB2 ledger').waitFor();
+    await page.evaluate('document.querySelector("main").append(document.createElement("button"))');
+    await assert.rejects(assertAccessible(page), /button-name/);
+    await page.context().close();
+  });
+
+  it('is below 300 KB on the wire in all, also with a first visit', async () => {
+    const page = await house.signIn('/health');
+    await useFixtures(page.context());
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send('Network.enable');
+    await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });
+    let bytes = 0;
+    cdp.on('Network.dataReceived', ({ encodedDataLength, dataLength }) => {
+      bytes += encodedDataLength || dataLength;
+    });
+    for (const [name, place] of Object.entries(PAGES)) {
+      bytes = 0;
+      await open(page, place);
+      assert(bytes > 10_000, 'nothing was counted');
+      assert(bytes < MAX_PAGE_BYTES, `${name} took ${bytes} bytes`);
+    }
+    await page.context().close();
+  });
+
+  it('can be used over a slow line: it says that it loads, then shows it', async () => {
+    const page = await (await house.visit({ viewport: PHONE })).newPage();
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send('Network.emulateNetworkConditions', SLOW);
+    await page.goto(house.url);
+    await page.getByLabel('Admin key').fill('test-admin-key');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Menu' }).click();
+    await page.getByRole('link', { name: 'Pools' }).click();
+    await page.getByText('Loading').waitFor({ state: 'attached' });
+    await page.getByRole('link', { name: 'early_bird' }).click();
+    await page.getByText('finalize_transaction').waitFor();
+    await page.context().close();
+  });
+});

@@ -1,0 +1,149 @@
+// A real browser in front of a real server, with a bridge, a ledger that can be stopped and a validation service that can
+// be broken.
+
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type pg from 'pg';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { startCrew } from '../../../src/bridge/crew.ts';
+import { startServer } from '../../../src/server/server.ts';
+import { startProxy } from '../../bridge/proxy.ts';
+import { memoryLog } from '../../core/support.ts';
+import { ADMIN_KEY, JWT_SECRET, openClient } from '../../door/support.ts';
+import { ensureDebianPackages } from '../../pgtap/debian_packages.ts';
+import { startDatabases } from '../../support/databases.ts';
+import { PROJECT } from '../../support/dev.ts';
+import { findChromium } from '../browser_drop/support.ts';
+
+const ARGS = [
+  // As root, which containers are, Chromium has no sandbox; what it opens is ours.
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+const PATIENCE_MS = 15_000;
+
+export const DESKTOP = { width: 1280, height: 860 };
+export const PHONE = { width: 360, height: 740 };
+
+export type ContextOptions = NonNullable<Parameters<Browser['newContext']>[0]>;
+
+export interface House {
+  readonly url: string;
+  readonly db1: pg.Client;
+  readonly browser: Browser;
+  /** What the validation service of a pool answers with. */
+  readonly validation: { readonly url: string; status: number };
+  stopLedger(): Promise<void>;
+  startLedger(): Promise<void>;
+  stopServer(): Promise<void>;
+  /** On the same port, as after a deployment. */
+  startServer(): Promise<void>;
+  /** A browser of its own, without a session. */
+  visit(options?: ContextOptions): Promise<BrowserContext>;
+  /** A page with a session, on the desktop unless told otherwise. */
+  signIn(path: string, options?: ContextOptions): Promise<Page>;
+  close(): Promise<void>;
+}
+
+/** Why there is no browser, or where it is. */
+export async function ensureChromium(): Promise<{ path: string } | { missing: string }> {
+  const found = findChromium();
+  if (found !== undefined) return { path: found };
+  const missing = await ensureDebianPackages(['chromium']);
+  const path = findChromium();
+  return path === undefined ? { missing: missing ?? 'no Chromium was found' } : { path };
+}
+
+async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
+}
+
+export async function openHouse(executablePath: string): Promise<House> {
+  process.env.SLUICE_LOG ??= 'silent';
+  const ends: (() => unknown)[] = [];
+  const close = async (): Promise<void> => {
+    for (const end of ends.reverse()) await end();
+  };
+  try {
+    const databases = await startDatabases();
+    ends.push(() => databases.stop());
+    const proxy = await startProxy(databases.db2.url);
+    ends.push(() => proxy.close());
+    const validation = { url: '', status: 200 };
+    const service = createServer((request, response) => {
+      request.resume();
+      response.writeHead(validation.status).end();
+    });
+    validation.url = await listen(service);
+    ends.push(() => service.close());
+    const db1 = await openClient(databases.db1.url);
+    ends.push(() => db1.end());
+    await db1.query(`select public.allow_webhook_host('127.0.0.1', 'test')`);
+    const urls = { db1Url: databases.db1.url, db2Url: proxy.url };
+    const crew = startCrew({
+      ...urls,
+      workers: 1,
+      batchSize: 100,
+      allowedHosts: new Set(['127.0.0.1']),
+      log: memoryLog(),
+    });
+    ends.push(() => crew.stop());
+    const start = (port: number) =>
+      startServer({ port, ...urls, adminKey: ADMIN_KEY, jwtSecret: JWT_SECRET });
+    let server = await start(0);
+    ends.push(() => server.stop());
+    const browser = await chromium.launch({ executablePath, args: ARGS });
+    ends.push(() => browser.close());
+
+    const visit = async (options: ContextOptions = {}): Promise<BrowserContext> => {
+      const context = await browser.newContext({ viewport: DESKTOP, locale: 'en-GB', ...options });
+      context.setDefaultTimeout(PATIENCE_MS);
+      return context;
+    };
+    return {
+      url: server.url,
+      db1,
+      browser,
+      validation,
+      stopLedger: () => databases.db2.stop('immediate'),
+      startLedger: async () => proxy.retarget((await databases.db2.restart()).url),
+      stopServer: () => server.stop(),
+      async startServer() {
+        server = await start(server.port);
+      },
+      visit,
+      async signIn(path, options) {
+        const context = await visit(options);
+        const headers = { 'x-sluice-csrf': '1' };
+        await context.request.post(`${server.url}/admin/session`, { data: { key: ADMIN_KEY }, headers });
+        await context.addInitScript(`localStorage.setItem('sluice.operator', 'ada')`);
+        const page = await context.newPage();
+        await page.goto(`${server.url}${path}`);
+        return page;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+export const isForDocuments = process.env.SLUICE_PICTURES === '1';
+let folder: string | undefined;
+
+/** Into the documents when that is asked for, else where nobody minds. */
+export async function picture(page: Page, name: string): Promise<void> {
+  folder ??= isForDocuments
+    ? join(PROJECT, 'docs', 'pictures')
+    : mkdtempSync(join(tmpdir(), 'sluice-pictures-'));
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `console-${name}.png`), animations: 'disabled' });
+}

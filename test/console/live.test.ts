@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { after, before, describe, it } from 'node:test';
+import type pg from 'pg';
+import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
+import { Door, type DoorResponse, type Follow } from '#core/door.ts';
+import { LiveView } from '../../src/console/live.ts';
+import { HttpServer } from '../../src/server/http.ts';
+import { memoryLog } from '../core/support.ts';
+import {
+  ADMIN_KEY,
+  ask,
+  assertRefusal,
+  bearer,
+  claim,
+  openClient,
+  putOnSale,
+  startTestServer,
+} from '../door/support.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { openEvents, openStream } from './support.ts';
+
+describe('the live view', () => {
+  let databases: TestDatabases;
+  let server: Awaited<ReturnType<typeof startTestServer>>;
+  let db1: pg.Client;
+  before(async () => {
+    databases = await startDatabases();
+    server = await startTestServer(databases);
+    db1 = await openClient(databases.db1.url);
+    await putOnSale(db1, 'gig', 50);
+  });
+  after(async () => {
+    await db1?.end();
+    await server?.stop();
+    await databases?.stop();
+  });
+  const watch = () => openEvents(`${server.url}/admin/live`, bearer(ADMIN_KEY));
+  const watchPool = (pool: string) => openEvents(`${server.url}/v1/pools/${pool}/live`);
+
+  it('shows claims as they come, and where their slots went', async () => {
+    const events = await watch();
+    assert.deepEqual((await events.next('history')).data.rows, []);
+    const first = (await events.next('sample')).data;
+    assert.deepEqual([first.queue_depth, first.ledger_total, first.db1.ok, first.db2.ok], [0, 0, true, true]);
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) => claim(server.url, 'gig', { user_id: `u${index}` })),
+    );
+    let sample = first;
+    while (sample.queue_depth < 20) sample = (await events.next('sample')).data;
+    assert.equal(sample.claims_total - first.claims_total, 20);
+    assert.deepEqual(sample.pools, [
+      { pool_id: 'gig', capacity: 50, available: 30, reserved: 20, consumed: 0 },
+    ]);
+    events.leave();
+  });
+
+  it('gives a new watcher what the others have seen', async () => {
+    const first = await watch();
+    await first.next('sample');
+    const second = await watch();
+    const { columns, rows } = (await second.next('history')).data;
+    assert(rows.length >= 1);
+    assert.equal(rows[0].length, columns.length);
+    first.leave();
+    second.leave();
+  });
+
+  it('shows what is left of a pool to anybody, and a pool that is none to nobody', async () => {
+    const events = await watchPool('gig');
+    const before = (await events.next('pool')).data;
+    assert.deepEqual(Object.keys(before), ['status', 'available', 'capacity', 'opens_at', 'now']);
+    assert.deepEqual([before.status, before.capacity], ['open', 50]);
+    await claim(server.url, 'gig', { user_id: 'late' });
+    let { available } = before;
+    while (available !== before.available - 1) available = (await events.next('pool')).data.available;
+    events.leave();
+    assertRefusal(await ask(`${server.url}/v1/pools/nowhere/live`), 404, 'unknown_pool');
+  });
+
+  it('goes on while a database is down: an outage is seen, not an error', async () => {
+    const [events, pool] = [await watch(), await watchPool('gig')];
+    assert.equal((await events.next('sample')).data.db2.ok, true);
+    await db1.end();
+    await Promise.all([databases.db1.stop('immediate'), databases.db2.stop('immediate')]);
+    let sample = (await events.next('sample')).data;
+    while (sample.db1.ok || sample.db2.ok) sample = (await events.next('sample')).data;
+    assert.deepEqual([sample.queue_depth, sample.ledger_total, sample.pools], [null, null, null]);
+    let news = (await pool.next('pool')).data;
+    while (news.status !== null) news = (await pool.next('pool')).data;
+    assert.equal(news.available, null);
+    const health = await ask(`${server.url}/admin/health`, { headers: bearer(ADMIN_KEY) });
+    assert.deepEqual(
+      health.json.items.map((item: { status: string }) => item.status),
+      ['down', 'down', 'off'],
+    );
+    events.leave();
+    pool.leave();
+  });
+});
+
+describe('the sampler', () => {
+  const look: IntakeLook = { enqueued: 0, queue_depth: 0, oldest_msg_sec: null, dlq_depth: 0, pools: [] };
+  const ledgerLook: LedgerLook = { tickets: 0, webhooks: null, calls: null };
+
+  async function startView(lookAtLedger: () => Promise<LedgerLook> = async () => ledgerLook) {
+    const log = memoryLog();
+    const asked = { intake: 0, ledger: 0 };
+    let now = 1_000_000_000;
+    const view = new LiveView({
+      lookAtIntake: async () => {
+        asked.intake++;
+        return look;
+      },
+      lookAtLedger: () => {
+        asked.ledger++;
+        return lookAtLedger();
+      },
+      now: () => now,
+      log,
+    });
+    const gone = new EventEmitter();
+    const handle = (): DoorResponse => {
+      const { follow, ...answer } = view.answer();
+      const announced: Follow = (send, closed) => {
+        follow?.(send, closed);
+        closed.addEventListener('abort', () => gone.emit('one'));
+      };
+      return { ...answer, follow: announced };
+    };
+    const door = new Door([{ method: 'GET', path: '/live', handle }], log);
+    const server = new HttpServer(door, log);
+    const url = `http://127.0.0.1:${await server.listen(0)}/live`;
+    const advance = (ms: number) => {
+      now += ms;
+    };
+    return { server, url, asked, advance, gone };
+  }
+
+  it('asks each database once for all who watch, and nobody once they have left', async () => {
+    const { server, url, asked } = await startView();
+    assert.equal(asked.intake, 0);
+    const readers = await Promise.all(Array.from({ length: 20 }, () => openStream(url)));
+    const texts = await Promise.all(readers.map((reader) => sampleText(reader)));
+    assert.equal(new Set(texts).size, 1, 'all get the same bytes');
+    assert(asked.intake <= 2 && asked.ledger <= 2, `${asked.intake} questions for 20 watchers`);
+    for (const reader of readers) reader.leave();
+    await server.close();
+    const afterwards = asked.intake;
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    assert.equal(asked.intake, afterwards);
+  });
+
+  it('does not ask again while a database is silent, and shows it as down', async () => {
+    let answer = (_: LedgerLook) => {};
+    const silence = new Promise<LedgerLook>((resolve) => {
+      answer = resolve;
+    });
+    const { server, url, asked } = await startView(() => silence);
+    const events = await openEvents(url);
+    const first = (await events.next('sample')).data;
+    const second = (await events.next('sample')).data;
+    assert.deepEqual([first.db1.ok, first.db2.ok, second.db2.ok], [true, false, false]);
+    assert(second.db2.ms > first.db2.ms, 'one can see for how long');
+    assert.equal(asked.ledger, 1);
+    answer(ledgerLook);
+    while (!(await events.next('sample')).data.db2.ok);
+    events.leave();
+    await server.close();
+  });
+
+  it('forgets its history after ten minutes without a watcher', async () => {
+    const { server, url, advance, gone } = await startView();
+    const rowsSeen = async () => {
+      const events = await openEvents(url);
+      const { rows } = (await events.next('history')).data;
+      await events.next('sample');
+      const noticed = once(gone, 'one');
+      events.leave();
+      await noticed;
+      return rows.length;
+    };
+    assert.equal(await rowsSeen(), 0);
+    advance(9 * 60_000);
+    assert((await rowsSeen()) >= 1);
+    advance(10 * 60_000 + 1);
+    assert.equal(await rowsSeen(), 0);
+    await server.close();
+  });
+
+  async function sampleText(reader: Awaited<ReturnType<typeof openStream>>): Promise<string> {
+    let text = '';
+    while (!/event: sample\n.*\n\n/.test(text)) text += await reader.next();
+    return /event: sample\n.*\n\n/.exec(text)?.[0] ?? '';
+  }
+});

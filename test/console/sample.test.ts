@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  HISTORY_COLUMNS,
+  historyRow,
+  type IntakeLook,
+  type LedgerLook,
+  SampleMaker,
+} from '#core/console/sample.ts';
+
+const intake = (enqueued: number, queue_depth: number): { look: IntakeLook; ms: number } => ({
+  look: { enqueued, queue_depth, oldest_msg_sec: null, dlq_depth: 0, pools: [] },
+  ms: 1.4,
+});
+const ledger = (tickets: number, recorded?: number): { look: LedgerLook; ms: number } => ({
+  look: {
+    tickets,
+    webhooks: recorded === undefined ? null : { backlog: 3, oldest_sec: 2, dead_letters: 1, recorded },
+    calls: null,
+  },
+  ms: 2,
+});
+const DOWN = { ms: 900 };
+
+describe('a sample', () => {
+  it('has no pace before there are two looks, and one afterwards', () => {
+    const maker = new SampleMaker();
+    const first = maker.make(0, intake(100, 10), ledger(90, 5));
+    assert.deepEqual([first.claims_total, first.claims_per_sec, first.drain_per_sec], [100, null, null]);
+    const second = maker.make(2_000, intake(300, 50), ledger(250, 9));
+    assert.deepEqual(
+      [second.claims_per_sec, second.drain_per_sec, second.commits_per_sec, second.webhooks.per_sec],
+      [100, 80, 80, 2],
+    );
+  });
+
+  it('estimates when the queue is empty from how it fell, and says nothing while it grows', () => {
+    const maker = new SampleMaker();
+    assert.equal(maker.make(0, intake(100, 100), DOWN).eta_sec, null);
+    assert.equal(maker.make(1_000, intake(200, 150), DOWN).eta_sec, null);
+    assert.equal(maker.make(2_000, intake(200, 50), DOWN).eta_sec, 2);
+    assert.equal(maker.make(3_000, intake(200, 0), DOWN).eta_sec, 0);
+  });
+
+  it('shows a database that is down as not known, and picks up the pace when it is back', () => {
+    const maker = new SampleMaker();
+    maker.make(0, intake(0, 0), ledger(0));
+    const outage = maker.make(1_000, DOWN, DOWN);
+    assert.deepEqual(
+      [outage.db1, outage.db2],
+      [
+        { ok: false, ms: 900 },
+        { ok: false, ms: 900 },
+      ],
+    );
+    const { at: _, db1: _1, db2: _2, webhooks, ...values } = outage;
+    assert.deepEqual([...new Set([...Object.values(values), ...Object.values(webhooks)])], [null]);
+    const back = maker.make(2_000, intake(20, 0), ledger(10));
+    assert.deepEqual([back.claims_per_sec, back.commits_per_sec, back.db1.ok], [10, 5, true]);
+  });
+
+  it('does not compare with what was seen long ago, nor with a counter that was reset', () => {
+    const maker = new SampleMaker();
+    maker.make(0, intake(500, 0), ledger(500, 500));
+    const late = maker.make(60_000, intake(600, 0), ledger(600, 600));
+    assert.deepEqual([late.claims_per_sec, late.commits_per_sec], [null, null]);
+    assert.equal(maker.make(61_000, intake(0, 0), ledger(0, 0)).claims_per_sec, 0);
+  });
+
+  it('is a short row in the history, with a value for each column', () => {
+    const row = historyRow(new SampleMaker().make(0, intake(100, 10), ledger(90, 5)));
+    assert.equal(row.length, HISTORY_COLUMNS.length);
+    const flat = Object.fromEntries(HISTORY_COLUMNS.map((column, index) => [column, row[index]]));
+    assert.deepEqual(
+      [flat.at, flat.queue_depth, flat.webhooks_backlog, flat.db2_ok],
+      ['1970-01-01T00:00:00.000Z', 10, 3, true],
+    );
+    assert(!row.includes(undefined as never));
+  });
+});

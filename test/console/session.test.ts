@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { Door, jsonResponse, type Route } from '#core/door.ts';
+import { HttpServer } from '../../src/server/http.ts';
+import { OperatorAuth } from '../../src/server/operator_auth.ts';
+import { memoryLog } from '../core/support.ts';
+import { ADMIN_KEY, type Ask, ask, assertRefusal, bearer } from '../door/support.ts';
+
+const HOURS_12_MS = 12 * 60 * 60 * 1_000;
+
+describe('an operator', () => {
+  const log = memoryLog();
+  let now = Date.UTC(2026, 1, 24, 10);
+  const auth = new OperatorAuth(ADMIN_KEY, () => now);
+  const changes: string[] = [];
+  const behind: Route[] = [
+    { method: 'GET', path: '/admin/thing', handle: () => jsonResponse(200, { secret: 1 }) },
+    {
+      method: 'POST',
+      path: '/admin/thing',
+      handle: (request) => {
+        changes.push(request.method);
+        return jsonResponse(200, { secret: 1 });
+      },
+    },
+  ];
+  const server = new HttpServer(new Door([...auth.routes(), ...auth.guard(behind)], log), log);
+  let url = '';
+  let host = '';
+  before(async () => {
+    host = `127.0.0.1:${await server.listen(0)}`;
+    url = `http://${host}`;
+  });
+  after(() => server.close());
+
+  const send = (method: string, path: string, headers: Record<string, string> = {}, body?: unknown) =>
+    ask(url + path, { method, headers, ...(body === undefined ? {} : { body }) } as Ask);
+  const signIn = (key: unknown = ADMIN_KEY, headers: Record<string, string> = {}) =>
+    send('POST', '/admin/session', headers, { key });
+  const cookieOf = async () => {
+    now += 2_000;
+    const [set = ''] = (await signIn()).headers['set-cookie'] ?? [];
+    return { cookie: set.split(';')[0] ?? '' };
+  };
+
+  it('gets a cookie for the key that no script can read and no other site can send, for 12 hours', async () => {
+    const answer = await signIn();
+    assert.deepEqual([answer.status, answer.text], [204, '']);
+    assert.match(
+      String(answer.headers['set-cookie']),
+      /^sluice_session=v1\.\d+\.[\w-]{22}\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/,
+    );
+    assert.doesNotMatch(String(answer.headers['set-cookie']), new RegExp(ADMIN_KEY));
+  });
+
+  it('gets a cookie that is only for https where the proxy speaks https', async () => {
+    const { headers } = await signIn(ADMIN_KEY, { 'x-forwarded-proto': 'https' });
+    assert.match(String(headers['set-cookie']), /; Secure$/);
+  });
+
+  it('is let in by the key, and by the cookie', async () => {
+    const cookie = await cookieOf();
+    for (const headers of [bearer(ADMIN_KEY), cookie]) {
+      assert.equal((await send('GET', '/admin/thing', headers)).status, 200);
+      assert.equal((await send('GET', '/admin/session', headers)).status, 204);
+    }
+  });
+
+  it('signs out, and the cookie is gone from the browser', async () => {
+    const headers = { ...(await cookieOf()), 'x-sluice-csrf': '1' };
+    const answer = await send('DELETE', '/admin/session', headers);
+    assert.equal(answer.status, 204);
+    assert.match(String(answer.headers['set-cookie']), /^sluice_session=; .*Max-Age=0$/);
+  });
+
+  it('is not let in by anything else', async () => {
+    const { cookie } = await cookieOf();
+    const [, expires = '', nonce = ''] = /^sluice_session=v1\.(\d+)\.([\w-]+)\./.exec(cookie) ?? [];
+    const signed = (text: string, key: string) =>
+      `sluice_session=${text}.${createHmac('sha256', key).update(text).digest('base64url')}`;
+    const refused: Record<string, Record<string, string>> = {
+      nothing: {},
+      'an empty cookie': { cookie: 'sluice_session=' },
+      'the key as a cookie': { cookie: `sluice_session=${ADMIN_KEY}` },
+      'a cookie of another name': { cookie: cookie.replace('sluice_session', 'session') },
+      'a cookie whose end was moved': { cookie: cookie.replace(expires, String(Number(expires) + 1)) },
+      'a cookie with another nonce': { cookie: cookie.replace(nonce, `${nonce.slice(0, -1)}_`) },
+      'a cookie cut short': { cookie: cookie.slice(0, -1) },
+      'a cookie signed with another key': { cookie: signed(`v1.${expires}.${nonce}`, 'other') },
+      'a cookie of another version': { cookie: cookie.replace('v1.', 'v2.') },
+      'a cookie that never ends': { cookie: signed(`v1.99999999999999999999.${nonce}`, 'other') },
+      // Somebody else's cookie in front must not hide what is wrong, nor a header that was refused fall back to it.
+      'a wrong key with a right cookie': { cookie, ...bearer('wrong') },
+    };
+    for (const [what, headers] of Object.entries(refused)) {
+      assertRefusal(await send('GET', '/admin/thing', headers), 401, 'auth_required');
+      const changed = await send('POST', '/admin/thing', { ...headers, 'x-sluice-csrf': '1' });
+      assert.deepEqual([what, changed.status], [what, 401]);
+    }
+    assert.deepEqual(changes, []);
+    assert.equal((await send('GET', '/admin/thing', { cookie: `a=b; ${cookie}; c=d` })).status, 200);
+  });
+
+  it('is signed out after 12 hours, to the second', async () => {
+    const cookie = await cookieOf();
+    now += HOURS_12_MS - 1;
+    assert.equal((await send('GET', '/admin/session', cookie)).status, 204);
+    now += 1_000;
+    assertRefusal(await send('GET', '/admin/session', cookie), 401, 'auth_required');
+  });
+
+  it('cannot be made to change anything by another site', async () => {
+    const cookie = await cookieOf();
+    const own = { 'x-sluice-csrf': '1', origin: `http://${host}` };
+    const forged: Record<string, string>[] = [
+      {},
+      { origin: own.origin },
+      { 'x-sluice-csrf': '0' },
+      { ...own, origin: 'http://evil.example' },
+      { ...own, origin: `http://${host}.evil.example` },
+      { ...own, origin: 'null' },
+      { ...own, origin: '' },
+    ];
+    for (const headers of forged) {
+      assertRefusal(await send('POST', '/admin/thing', { ...cookie, ...headers }), 403, 'csrf_refused');
+      assertRefusal(await send('DELETE', '/admin/session', { ...cookie, ...headers }), 403, 'csrf_refused');
+    }
+    assert.deepEqual(changes, []);
+    for (const headers of [own, { 'x-sluice-csrf': '1' }])
+      assert.equal((await send('POST', '/admin/thing', { ...cookie, ...headers })).status, 200);
+    // A key in a header is put there by a program, never by a browser on its own.
+    assert.equal((await send('POST', '/admin/thing', bearer(ADMIN_KEY))).status, 200);
+    assert.equal(changes.length, 3);
+  });
+
+  it('has five guesses a second, whoever guesses, and a right one is no exception', async () => {
+    now += 10_000;
+    for (const key of ['', 'a', 'undefined', `${ADMIN_KEY}x`, ADMIN_KEY.slice(1)])
+      assert.equal((await signIn(key)).status, 401);
+    const refused = await signIn();
+    assertRefusal(refused, 429, 'too_many_attempts');
+    assert.equal(refused.headers['retry-after'], '1');
+    assert.equal(refused.headers['set-cookie'], undefined);
+    now += 999;
+    assert.equal((await signIn()).status, 429);
+    now += 1;
+    assert.equal((await signIn()).status, 204);
+  });
+
+  it('sends a key as JSON and nothing else', async () => {
+    now += 10_000;
+    assertRefusal(await signIn(7), 422, 'invalid_input');
+    assertRefusal(await send('POST', '/admin/session', {}, {}), 422, 'invalid_input');
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    assertRefusal(
+      await send('POST', '/admin/session', form, `key=${ADMIN_KEY}`),
+      415,
+      'unsupported_media_type',
+    );
+  });
+
+  it('is behind the guard on every path that begins with /admin', () => {
+    assert.throws(() =>
+      auth.guard([{ method: 'GET', path: '/elsewhere', handle: () => jsonResponse(200, {}) }]),
+    );
+  });
+});

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { claim, openClient } from '../door/support.ts';
+import { type Dev, notedPid, PROJECT, processesUnder, readEnv, startDev, stopDev } from '../support/dev.ts';
+import { sluice } from '../work/support.ts';
+
+/** T is a process that stands still. */
+const stateOf = (pid: number): string =>
+  spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
+    .stdout.trim()
+    .charAt(0);
+
+const guards = (pid: number): string[] =>
+  processesUnder(`kill -CONT ${pid}`).filter((line) => !line.includes(' ps '));
+
+describe('sluice demo', () => {
+  let home: string;
+  let dir: string;
+  let dev: Dev;
+  let ledger: number;
+  before(async () => {
+    home = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-demo-')));
+    // Root's server user must be able to get here.
+    spawnSync('chmod', ['755', home]);
+    dir = join(home, '.sluice');
+    dev = startDev({ dir });
+    await dev.ready;
+    ledger = notedPid(dir, 'db2-postgres');
+  });
+  after(async () => {
+    await stopDev(dev, 'SIGINT');
+    spawnSync(process.execPath, [join(PROJECT, 'bin', 'sluice.js'), 'reset'], {
+      env: { ...process.env, SLUICE_DIR: dir },
+    });
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  const demo = (...args: string[]) => sluice(['demo', ...args], { SLUICE_DIR: dir });
+
+  const ticketsOf = async (pool: string): Promise<number> => {
+    const db2 = await openClient(readEnv(dir).DB2_URL ?? '');
+    try {
+      const { rowCount } = await db2.query('select from public.confirmed_tickets where pool_id = $1', [pool]);
+      return rowCount ?? 0;
+    } finally {
+      await db2.end();
+    }
+  };
+
+  it('is offered by npm start', () => {
+    assert.match(dev.output(), /npm run sluice demo/);
+  });
+
+  it('sells every seat once to a crowd that is larger, and says so in words', async () => {
+    const { code, stdout, stderr } = await demo('--buyers', '60', '--seats', '20').ended;
+    assert.equal(code, 0, stdout + stderr);
+    const pool = /the pool (demo_\d+)/.exec(stderr)?.[1] ?? '';
+    assert.match(stderr, new RegExp(`/drop/${pool}\n`));
+    assert.match(stdout, /Claimed +20 of 20 seats/);
+    assert.match(stdout, /Sold out +40 answers/);
+    assert.match(stdout, /Exactly 20 tickets for 20 claims/);
+    assert(!(stdout + stderr).includes('\u001b'), 'no colour and no cursor where nobody looks');
+    assert.equal(await ticketsOf(pool), 20);
+  });
+
+  it('takes the ledger away, and nothing is lost', async () => {
+    const { code, stdout } = await demo('--buyers', '400', '--seats', '300', '--outage=2', '--json').ended;
+    const outcome = JSON.parse(stdout);
+    assert.equal(code, 0, stdout);
+    assert.deepEqual([outcome.ok, outcome.tickets, outcome.sold_out, outcome.problems], [true, 300, 100, []]);
+    assert.equal(outcome.outage.sec, 2);
+    assert.equal(await ticketsOf(outcome.pool_id), 300);
+    assert.notEqual(stateOf(ledger), 'T');
+    assert.deepEqual(guards(ledger), []);
+  });
+
+  it('counts a person who buys meanwhile as one more buyer', async () => {
+    const running = demo('--buyers', '40', '--seats', '100', '--outage=1');
+    await running.said(/The ledger is stopped/);
+    const { DB1_URL = '', SLUICE_URL = '' } = readEnv(dir);
+    const db1 = await openClient(DB1_URL);
+    const { rows } = await db1.query(
+      `select max(pool_id) as pool from public.engine_config where pool_id ~ '^demo_\\d+$'`,
+    );
+    await db1.end();
+    assert.equal((await claim(SLUICE_URL, rows[0].pool, { user_id: 'a person' })).status, 201);
+    const { code, stdout } = await running.ended;
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /Others +1 of these tickets/);
+    assert.match(stdout, /Exactly 41 tickets for 41 claims/);
+    assert.equal(await ticketsOf(rows[0].pool), 41);
+  });
+
+  it('gives the ledger back when it is called off, and when it is killed', async () => {
+    const stopped = demo('--buyers', '100', '--seats', '100', '--outage=60');
+    await stopped.said(/The ledger is stopped/);
+    assert.equal(stateOf(ledger), 'T');
+    stopped.child.kill('SIGINT');
+    const { code, stderr } = await stopped.ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /Called off/);
+    assert.notEqual(stateOf(ledger), 'T');
+    assert.deepEqual(guards(ledger), []);
+
+    const killed = demo('--buyers', '100', '--seats', '100', '--outage=1');
+    await killed.said(/The ledger is stopped/);
+    killed.child.kill('SIGKILL');
+    await killed.ended;
+    assert.equal(stateOf(ledger), 'T');
+    while (stateOf(ledger) === 'T') await sleep(50);
+    assert.equal((await demo('--buyers', '5', '--seats', '5').ended).code, 0);
+  });
+
+  it('stops no ledger but the one of this stack', async () => {
+    const env = readEnv(dir);
+    const elsewhere = { ...env, DB2_URL: (env.DB2_URL ?? '').replace(/:\d+\//, ':1/'), SLUICE_DIR: dir };
+    const { code, stderr } = await sluice(['demo', '--outage'], elsewhere).ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: the ledger is not one that `npm start` runs on this machine/);
+  });
+});
+
+describe('sluice demo without a stack', () => {
+  it('says how to start one', async () => {
+    const { code, stderr } = await sluice(['demo'], { SLUICE_DIR: join(tmpdir(), 'sluice-nowhere') }).ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /npm start/);
+  });
+
+  it('understands nothing but whole numbers', async () => {
+    for (const option of ['--buyers=0', '--seats=x', '--outage=61', '--buyers=1.5']) {
+      const { code } = await sluice(['demo', option], { SLUICE_DIR: join(tmpdir(), 'sluice-nowhere') }).ended;
+      assert.equal(code, 2, option);
+    }
+  });
+});
