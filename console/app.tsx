@@ -6,6 +6,7 @@ import { findSession, session } from './lib/api.ts';
 import { Link, match, usePlace } from './lib/router.tsx';
 import { useStore } from './lib/store.ts';
 import { Audit } from './pages/audit.tsx';
+import { Call } from './pages/call.tsx';
 import { Calls } from './pages/calls.tsx';
 import { Claim } from './pages/claim.tsx';
 import { Claims } from './pages/claims.tsx';
@@ -41,6 +42,7 @@ const PAGES: Readonly<Record<(typeof CONSOLE_PATHS)[number], PageEntry>> = {
   '/events': { title: 'Events', Page: Events },
   '/events/:event': { title: 'Event', Page: Event },
   '/calls': { title: 'Calls', Page: Calls },
+  '/calls/:call': { title: 'Call', Page: Call },
   '/audit': { title: 'Audit log', Page: Audit },
   '/health': { title: 'Health', Page: Health },
 };

@@ -14,6 +14,7 @@ export const CONSOLE_PATHS = [
   '/events',
   '/events/:event',
   '/calls',
+  '/calls/:call',
   '/audit',
   '/health',
 ] as const;

@@ -1,6 +1,6 @@
 import { get } from '../lib/api.ts';
 import { type Page, usePages } from '../lib/load.ts';
-import { usePlace } from '../lib/router.tsx';
+import { Link, usePlace } from '../lib/router.tsx';
 import type { CallRow } from '../lib/shapes.ts';
 import { Filters } from '../parts/fields.tsx';
 import { Chip, Id, Moment, PageHead } from '../parts/small.tsx';
@@ -14,7 +14,15 @@ const FILTERS = [
 ];
 
 const COLUMNS: Column<CallRow>[] = [
-  { head: 'Call', place: 'title', cell: ({ id }) => <Id value={id} isShort /> },
+  {
+    head: 'Call',
+    place: 'title',
+    cell: ({ id }) => (
+      <Link class="row-link" to={`/calls/${id}`}>
+        <Id value={id} isShort />
+      </Link>
+    ),
+  },
   { head: 'Kind', cell: ({ kind }) => <strong>{kind}</strong> },
   { head: 'Site', cell: ({ site_id }) => site_id },
   { head: 'Event id', cell: ({ event_id }) => <Id value={event_id} isShort /> },

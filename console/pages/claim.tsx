@@ -18,6 +18,7 @@ const TONES: Readonly<Record<string, Step['tone']>> = {
 const NAMES: Readonly<Record<string, string>> = {
   dlq_replay: 'replayed by an operator',
   dlq_discard: 'discarded by an operator',
+  claim_release: 'given back by an operator',
 };
 
 const NOTES: Readonly<Record<string, string>> = {

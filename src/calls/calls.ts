@@ -23,6 +23,8 @@ export interface CallOptions {
 export interface CallRoutes extends Pick<CallDoor, 'drain'> {
   routes(): Route[];
   cacheState(): ReplayCacheState;
+  /** Where there is a Redis: rejects while it does not answer. */
+  pingRedis?: () => Promise<unknown>;
   /** The gauge replay_cache_state, in Prometheus' text format. */
   page(): Promise<string>;
   end(): Promise<void>;
@@ -40,7 +42,7 @@ export function createCallRoutes(options: CallOptions, metrics: Metrics, log: Lo
     createDatabase({ url: options.db2Url, max, applicationName: 'sluice-calls', log });
   const lane = open(LANE_CONNECTIONS);
   const rest = open(REST_CONNECTIONS);
-  const { cache, state, close } = openCache(options.redisUrl, log);
+  const { cache, state, ping, close } = openCache(options.redisUrl, log);
   const door = new CallDoor({
     store: {
       findSite: createCallStore((name, args) => rest.call(`calls.${name}`, args)).findSite,
@@ -57,6 +59,7 @@ export function createCallRoutes(options: CallOptions, metrics: Metrics, log: Lo
     routes: () => door.routes(),
     drain: () => door.drain(),
     cacheState: state,
+    ...(ping && { pingRedis: ping }),
     page: createStatePage(state),
     async end() {
       close();
@@ -68,6 +71,7 @@ export function createCallRoutes(options: CallOptions, metrics: Metrics, log: Lo
 interface OpenCache {
   cache: ReplayCache;
   state(): ReplayCacheState;
+  ping?: () => Promise<unknown>;
   close(): void;
 }
 
@@ -76,5 +80,5 @@ function openCache(redisUrl: string | undefined, log: Log): OpenCache {
   if (redisUrl === undefined) return { cache: own, state: () => 'memory', close: () => undefined };
   const redis = createRedisReplayCache(redisUrl);
   const cache = new GuardedReplayCache({ shared: redis, own, now: Date.now, log });
-  return { cache, state: () => cache.state, close: redis.close };
+  return { cache, state: () => cache.state, ping: redis.ping, close: redis.close };
 }

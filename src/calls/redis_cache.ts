@@ -5,6 +5,7 @@ import { createClient } from 'redis';
 import { REPLAY_TTL_MS, type ReplayCache } from '#core/calls/replay_cache.ts';
 
 export interface RedisReplayCache extends ReplayCache {
+  ping(): Promise<unknown>;
   close(): void;
 }
 
@@ -49,6 +50,7 @@ export function createRedisReplayCache(url: string): RedisReplayCache {
     async release(key) {
       await client.eval(RELEASE, { keys: [PREFIX + key], arguments: [claimed] });
     },
+    ping: () => client.ping(),
     close: () => client.destroy(),
   };
 }

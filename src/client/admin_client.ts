@@ -43,10 +43,6 @@ export class AdminClient {
     return this.#json(path, { method: 'POST', headers, body: JSON.stringify(body) });
   }
 
-  delete<Answer>(path: string): Promise<Answer> {
-    return this.#json(path, { method: 'DELETE' });
-  }
-
   /** All items of a list, page by page. */
   async all<Item>(path: string, query: Record<string, string> = {}): Promise<Item[]> {
     const items: Item[] = [];

@@ -13,7 +13,7 @@ const usage = `sluice claims find|show|release [claim ids] [options]
 
   find               claims that match all of the filters; at least one is needed
   show <id> …        claims and their way, from the door to the ledger
-  release <id> …     give their slots back; a ticket cannot be given back
+  release <id> …     give their slots back, which the audit log keeps; a ticket cannot be given back
 
 Filters of find:
   --user ID          of this user
@@ -26,6 +26,7 @@ Filters of find:
 
 Options:
   --yes              release without asking
+  --reason TEXT      why, for the audit log
   --json             for machines
 
 Environment:
@@ -37,6 +38,7 @@ Exit code: 0 when all is done, 1 when some claim was not there or could not be r
 Examples:
   sluice claims find --user ann --pool opening_night
   sluice claims show 0198c0de-0000-7000-8000-000000000001
+  sluice claims release 0198c0de-0000-7000-8000-000000000001 --reason 'asked by phone'
   sluice claims find --state dead_letter --json | jq -r '.items[].claim_id'
 `;
 
@@ -49,6 +51,7 @@ const OPTIONS = {
   limit: { type: 'string' },
   after: { type: 'string' },
   yes: { type: 'boolean', default: false },
+  reason: { type: 'string' },
   json: { type: 'boolean', default: false },
 } as const;
 
@@ -124,13 +127,13 @@ async function show(api: AdminClient, ids: string[], { json }: Values): Promise<
   return missing > 0 ? 1 : 0;
 }
 
-async function release(api: AdminClient, ids: string[], { yes, json }: Values): Promise<number> {
+async function release(api: AdminClient, ids: string[], { yes, reason, json }: Values): Promise<number> {
   if (!yes && !(await confirm(`Release ${ids.length === 1 ? ids[0] : `${ids.length} claims`}?`))) {
     console.error('Nothing was changed.');
     return 1;
   }
   const results: { claim_id: string; outcome: string }[] = [];
-  for (const claim_id of ids) results.push({ claim_id, outcome: await releaseOne(api, claim_id) });
+  for (const claim_id of ids) results.push({ claim_id, outcome: await releaseOne(api, claim_id, reason) });
   if (json) console.log(JSON.stringify({ results }));
   else
     console.log(
@@ -143,9 +146,9 @@ async function release(api: AdminClient, ids: string[], { yes, json }: Values): 
 }
 
 /** Its state afterwards, or the code of the refusal. */
-async function releaseOne(api: AdminClient, id: string): Promise<string> {
+async function releaseOne(api: AdminClient, id: string, reason?: string): Promise<string> {
   try {
-    return (await api.delete<{ status: string }>(`/v1/claims/${id}`)).status;
+    return (await api.post<ClaimRecord>(`/admin/claims/${id}/release`, { reason })).state;
   } catch (error) {
     if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return error.code;
     throw error;

@@ -2,6 +2,7 @@
 
 import type { CallFunction } from '#core/bridge/databases.ts';
 import { auditRoutes } from '#core/console/audit.ts';
+import { callAdminRoutes } from '#core/console/calls.ts';
 import { claimAdminRoutes } from '#core/console/claims.ts';
 import { healthCheckRoutes } from '#core/console/health.ts';
 import { poolAdminRoutes } from '#core/console/pools.ts';
@@ -13,7 +14,11 @@ import { LiveView } from './live.ts';
 export interface ConsolePorts {
   readonly db1: CallFunction;
   readonly db2: CallFunction;
+  /** Calls functions of schema calls of DB2. */
+  readonly calls: CallFunction;
   readonly now: Clock;
+  /** Where Redis is configured: rejects while it does not answer. */
+  readonly pingRedis?: () => Promise<unknown>;
   readonly log: Log;
 }
 
@@ -30,6 +35,7 @@ export function consoleRoutes(ports: ConsolePorts): Route[] {
     { method: 'GET', path: '/admin/live', handle: () => live.answer() },
     ...poolAdminRoutes(db1),
     ...claimAdminRoutes(ports),
+    ...callAdminRoutes(ports.calls),
     ...auditRoutes(db1, db2),
     ...healthCheckRoutes(ports),
   ];

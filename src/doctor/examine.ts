@@ -28,9 +28,6 @@ export interface Patient {
   readonly log: Log;
 }
 
-/** What Postgres says about a function, a table or a schema that is not there. */
-const NOT_THERE: ReadonlySet<unknown> = new Set(['42883', '42P01', '3F000']);
-
 export async function examine(patient: Patient): Promise<Finding[]> {
   const [db1, db2] = await Promise.all([look('db1', patient.db1Url), look('db2', patient.db2Url)]);
   return [
@@ -83,10 +80,7 @@ interface Endpoint {
 }
 
 async function secretUsers(call: (name: string) => Promise<Endpoint[]>): Promise<SecretUser[]> {
-  const lists = await Promise.all([
-    orNothing(call('webhook.list_endpoints')),
-    orNothing(call('calls.list_sites')),
-  ]);
+  const lists = await Promise.all([call('webhook.list_endpoints'), call('calls.list_sites')]);
   return lists
     .flat()
     .filter(({ is_active }) => is_active)
@@ -94,16 +88,6 @@ async function secretUsers(call: (name: string) => Promise<Endpoint[]>): Promise
       name: name ?? site_id ?? '?',
       secrets: verify_token_name ? [...secret_names, verify_token_name] : secret_names,
     }));
-}
-
-/** A station that is not installed has no endpoints. */
-async function orNothing<Row>(rows: Promise<Row[]>): Promise<Row[]> {
-  try {
-    return await rows;
-  } catch (error) {
-    if (NOT_THERE.has((error as { code?: unknown }).code)) return [];
-    throw error;
-  }
 }
 
 async function examineServer(server: Connection | undefined): Promise<Finding> {

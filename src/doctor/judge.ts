@@ -154,7 +154,6 @@ export function judgeQueue({ queue_depth, oldest_msg_sec, dlq_depth }: IntakeLoo
 }
 
 export function judgeWebhooks({ webhooks }: LedgerLook): Finding[] {
-  if (webhooks === null) return [skip('webhook events', 'not used here')];
   const { backlog, oldest_sec, dead_letters } = webhooks;
   const found = `${backlog} waiting, the oldest for ${oldest_sec ?? 0} s`;
   return [

@@ -102,7 +102,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     db1: (name, args) => db1.call(`public.${name}`, args),
     db2: (name, args) => db2.call(`public.${name}`, args),
     webhook,
+    calls: (name, args) => db2.call(`calls.${name}`, args),
     now: Date.now,
+    ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
     log,
   });
   const scrape = metricsRoute(

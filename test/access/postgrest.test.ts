@@ -64,6 +64,7 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'pool_change',
       'claim_search',
       'claim_timeline',
+      'claim_release',
       'audit_page',
       'intake_health',
       'webhook_allowed_hosts',

@@ -106,11 +106,14 @@ describe('the operator at the command line', () => {
     assert.match(shown, /^state +queued$/m);
     assert.match(shown, /^2\S+Z +claimed +.*resource_id=/m);
     assert.match(shown, /^2\S+Z +queued +.*msg_id=1/m);
-    assert.deepEqual((await json('claims', 'release', id)).results, [{ claim_id: id, outcome: 'released' }]);
+    const released = await json('claims', 'release', id, '--reason', 'asked by phone');
+    assert.deepEqual(released.results, [{ claim_id: id, outcome: 'released' }]);
     const unknown = '00000000-0000-4000-8000-000000000000';
     const more = await run('claims', 'release', id, unknown);
     assert.equal(more.code, 1);
     assert.match(more.stdout, new RegExp(`^${id} +released\n${unknown} +unknown_claim$`, 'm'));
+    const way = (await run('claims', 'show', id)).stdout;
+    assert.equal(way.match(/^2\S+Z +claim_release +.*reason=asked by phone/gm)?.length, 1, way);
     assert.match((await run('claims', 'show', unknown)).stderr, /There is no claim /);
   });
 

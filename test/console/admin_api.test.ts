@@ -24,6 +24,7 @@ const ROUTES = adminRoutes(new OperatorAuth(ADMIN_KEY, Date.now), {
   db1: nobody,
   db2: nobody,
   webhook: nobody,
+  calls: nobody,
   now: Date.now,
   log: memoryLog(),
 });

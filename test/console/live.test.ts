@@ -101,7 +101,8 @@ describe('the live view', () => {
 
 describe('the sampler', () => {
   const look: IntakeLook = { enqueued: 0, queue_depth: 0, oldest_msg_sec: null, dlq_depth: 0, pools: [] };
-  const ledgerLook: LedgerLook = { tickets: 0, webhooks: null, calls: null };
+  const webhooks = { backlog: 0, oldest_sec: null, dead_letters: 0, recorded: 0 };
+  const ledgerLook: LedgerLook = { tickets: 0, webhooks, calls: 0 };
 
   async function startView(lookAtLedger: () => Promise<LedgerLook> = async () => ledgerLook) {
     const log = memoryLog();

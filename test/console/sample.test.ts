@@ -12,11 +12,11 @@ const intake = (enqueued: number, queue_depth: number): { look: IntakeLook; ms: 
   look: { enqueued, queue_depth, oldest_msg_sec: null, dlq_depth: 0, pools: [] },
   ms: 1.4,
 });
-const ledger = (tickets: number, recorded?: number): { look: LedgerLook; ms: number } => ({
+const ledger = (tickets: number, recorded = 0): { look: LedgerLook; ms: number } => ({
   look: {
     tickets,
-    webhooks: recorded === undefined ? null : { backlog: 3, oldest_sec: 2, dead_letters: 1, recorded },
-    calls: null,
+    webhooks: { backlog: 3, oldest_sec: 2, dead_letters: 1, recorded },
+    calls: 0,
   },
   ms: 2,
 });

@@ -463,6 +463,33 @@ as $$
   order by coalesce(e.at, 'infinity'), e.step;
 $$;
 
+-- Promise: the claim is released as by public.release_claim, whoever owns it, with an audit row in the same transaction. The
+-- reason stays there: how a claim ended is for its buyer to read. Raises as release_claim does.
+-- Second call: the released claim again, and no other audit row. Locks: those of release_claim.
+create function public.claim_release(
+  p_claim_id uuid,
+  p_actor text,
+  p_reason text default null
+)
+returns setof intake.claim_view
+language plpgsql
+security definer
+set search_path = ''
+as $$
+declare
+  v_is_live boolean;
+begin
+  select c.freed_at is null into v_is_live from public.claims c where c.claim_id = p_claim_id for update;
+  return query select * from public.release_claim(p_claim_id, null, 'released by an operator');
+  if v_is_live then
+    insert into audit.audit_logs (actor, action, subject, reason, details)
+    select p_actor, 'claim_release', 'claim ' || p_claim_id, p_reason, jsonb_build_object(
+      'outcome', 'released', 'claim_id', c.claim_id, 'pool_id', c.pool_id, 'user_id', c.user_id, 'resource_id', c.slot_id)
+    from public.claims c where c.claim_id = p_claim_id;
+  end if;
+end
+$$;
+
 -- Promise: p_limit rows of the audit log before p_before, newest first. Second call: the same, and what is new.
 -- Locks: none.
 create function public.audit_page(

@@ -49,6 +49,7 @@ grant execute on function public.pool_create(text, int, jsonb, text, text) to se
 grant execute on function public.pool_change(text, jsonb, int, text, text) to service_role;
 grant execute on function public.claim_search(uuid, text, text, text, text, uuid, int) to service_role;
 grant execute on function public.claim_timeline(uuid) to service_role;
+grant execute on function public.claim_release(uuid, text, text) to service_role;
 grant execute on function public.audit_page(bigint, int) to service_role;
 grant execute on function public.intake_health() to service_role;
 

@@ -1,45 +1,34 @@
--- CONSOLE: what operators watch. Webhooks, calls and the audit log are other stations': where one is not there, its values
--- are null and its lists empty.
+-- CONSOLE: what operators watch.
 
 -- Promise: what waits of the webhooks, looked at one by one up to 10000 and no further: backlog, oldest_sec (of the 1000
 -- that are due first), dead_letters, recorded (events ever given a number, from its sequence). Second call: the same.
 -- Locks: none. Definer, as all that follow: service_role need not have rights to the tables.
 create function public.webhook_sample()
 returns jsonb
-language plpgsql
+language sql
 stable
 security definer
 set search_path = ''
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
-declare
-  c_look_at constant int := 10000;
-begin
-  if pg_catalog.to_regclass('public.webhook_events') is null
-     or pg_catalog.to_regclass('webhook.arrival_seq') is null then
-    return null;
-  end if;
-  return jsonb_build_object(
+  select jsonb_build_object(
     'backlog', (
       select count(*) from (
-        select from public.webhook_events e where e.status in ('pending', 'failed', 'processing') limit c_look_at
+        select from public.webhook_events e where e.status in ('pending', 'failed', 'processing') limit 10000
       ) waiting
     ),
     'oldest_sec', (
       select greatest(0, round(extract(epoch from clock_timestamp() - min(w.received_at)), 1)) from (
         select e.received_at from public.webhook_events e where e.status in ('pending', 'failed', 'processing')
         order by e.next_attempt_at limit 1000
-      ) w
+      ) w having count(*) > 0
     ),
     'dead_letters', (
-      select count(*) from (
-        select from public.webhook_events e where e.status = 'dead_letter' limit c_look_at
-      ) dead
+      select count(*) from (select from public.webhook_events e where e.status = 'dead_letter' limit 10000) dead
     ),
     'recorded', (select case when s.is_called then s.last_value else 0 end from webhook.arrival_seq s)
   );
-end
 $$;
 
 -- Promise: one look at the ledger: tickets, counted while the table is small (a few milliseconds), else what the statistics
@@ -68,7 +57,7 @@ begin
     'tickets', v_tickets,
     'webhooks', public.webhook_sample(),
     'calls', (
-      select s.n_tup_ins from pg_catalog.pg_stat_all_tables s where s.relid = pg_catalog.to_regclass('public.calls')
+      select s.n_tup_ins from pg_catalog.pg_stat_all_tables s where s.relid = 'public.calls'::regclass
     )
   );
 end
@@ -94,23 +83,16 @@ create function public.audit_page(
   p_limit int default 100
 )
 returns table (id bigint, at timestamptz, actor text, action text, subject text, reason text, details jsonb)
-language plpgsql
+language sql
 stable
 security definer
 set search_path = ''
 as $$
-#variable_conflict use_column
-begin
-  if pg_catalog.to_regclass('audit.audit_logs') is null then
-    return;
-  end if;
-  return query
   select a.id, a.at, a.actor, a.action, a.subject, a.reason, a.details
   from audit.audit_logs a
   where p_before is null or a.id < p_before
   order by a.id desc
   limit p_limit;
-end
 $$;
 
 -- Promise: what a doctor asks of this database: version, clock, and who of ours is connected. Second call: the same.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { assertAccessible, assertFits } from '../browser_drop/support.ts';
-import { DEAD_EVENT, useFixtures } from './fixtures.ts';
+import { seedDeliveries } from './deliveries.ts';
 import { seed } from './seed.ts';
 import { DESKTOP, ensureChromium, type House, openHouse, PHONE, picture } from './support.ts';
 
@@ -14,19 +14,20 @@ const MAX_PAGE_BYTES = 300_000;
 /** The slower end of 3G. */
 const SLOW = { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 20_000 };
 
-/** Each page by name: its path, and what it shows when it is all there. */
-const PAGES: Readonly<Record<string, readonly [string, string]>> = {
+/** Each page by name: its path, or the link in a list that leads there, and what it shows when it is all there. */
+const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   front: ['/', 'taken in all'],
   pools: ['/pools', 'early_bird'],
   'pool-rules': ['/pools/early_bird', 'finalize_transaction'],
   claims: ['/claims?pool_id=members', 'user 0'],
   'dead-letters': ['/dead-letters', 'status 500'],
-  'dead-letters-of-webhooks': ['/dead-letters?kind=webhooks', 'charge.dispute.created'],
+  'dead-letters-of-webhooks': ['/dead-letters?kind=webhooks', 'charge.refunded'],
   'dead-letter': ['/dead-letters/1', 'Payload'],
-  webhooks: ['/webhooks', 'twilio-sms'],
-  events: ['/events', 'invoice.paid'],
-  event: [`/events/${DEAD_EVENT}`, 'Raw body'],
-  calls: ['/calls', 'lisbon-desk'],
+  webhooks: ['/webhooks', 'stripe-refunds'],
+  events: ['/events', 'SM9f0c4a7711'],
+  event: ['/events?status=dead_letter', 'Raw body', 'evt_1QhZ4aB1'],
+  calls: ['/calls', 'other-site'],
+  call: ['/calls?event_id=call-4712', 'Signature hash', '0'],
   audit: ['/audit', 'allow webhook host'],
   health: ['/health', 'DB2 ledger'],
 };
@@ -36,11 +37,13 @@ describe('each page of the console', { skip }, () => {
   before(async () => {
     house = await openHouse('path' in chromium ? chromium.path : '');
     await seed(house);
+    await seedDeliveries(house);
   });
   after(() => house?.close());
 
-  const open = async (page: Page, [path, text]: readonly [string, string]): Promise<void> => {
+  const open = async (page: Page, [path, text, link]: (typeof PAGES)[string]): Promise<void> => {
     await page.goto(house.url + path);
+    if (link !== undefined) await page.locator('.row-link', { hasText: link }).first().click();
     await page.getByText(text).first().waitFor();
   };
 
@@ -50,7 +53,6 @@ describe('each page of the console', { skip }, () => {
   } as const)) {
     it(`has nothing that axe objects to, in ${scheme}, nor what the policy of the page refuses`, async () => {
       const page = await house.signIn('/', options);
-      await useFixtures(page.context());
       const complaints: string[] = [];
       page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
       page.on('pageerror', (error) => complaints.push(error.message));
@@ -83,7 +85,6 @@ describe('each page of the console', { skip }, () => {
 
   it('is below 300 KB on the wire in all, also with a first visit', async () => {
     const page = await house.signIn('/health');
-    await useFixtures(page.context());
     const cdp = await page.context().newCDPSession(page);
     await cdp.send('Network.enable');
     await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });

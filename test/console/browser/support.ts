@@ -10,11 +10,13 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { startCrew } from '../../../src/bridge/crew.ts';
 import { startServer } from '../../../src/server/server.ts';
 import { startProxy } from '../../bridge/proxy.ts';
+import { SECRETS as CALL_SECRETS } from '../../calls/support.ts';
 import { memoryLog } from '../../core/support.ts';
 import { ADMIN_KEY, JWT_SECRET, openClient } from '../../door/support.ts';
 import { ensureDebianPackages } from '../../pgtap/debian_packages.ts';
 import { startDatabases } from '../../support/databases.ts';
 import { PROJECT } from '../../support/dev.ts';
+import { SECRETS as WEBHOOK_SECRETS } from '../../webhook/world.ts';
 import { findChromium } from '../browser_drop/support.ts';
 
 const ARGS = [
@@ -36,6 +38,7 @@ export type ContextOptions = NonNullable<Parameters<Browser['newContext']>[0]>;
 export interface House {
   readonly url: string;
   readonly db1: pg.Client;
+  readonly db2Url: string;
   readonly browser: Browser;
   /** What the validation service of a pool answers with. */
   readonly validation: { readonly url: string; status: number };
@@ -95,8 +98,9 @@ export async function openHouse(executablePath: string): Promise<House> {
       log: memoryLog(),
     });
     ends.push(() => crew.stop());
+    const secretOf = (name: string) => WEBHOOK_SECRETS[name] ?? CALL_SECRETS[name];
     const start = (port: number) =>
-      startServer({ port, ...urls, adminKey: ADMIN_KEY, jwtSecret: JWT_SECRET });
+      startServer({ port, ...urls, adminKey: ADMIN_KEY, jwtSecret: JWT_SECRET, secretOf });
     let server = await start(0);
     ends.push(() => server.stop());
     const browser = await chromium.launch({ executablePath, args: ARGS });
@@ -110,6 +114,7 @@ export async function openHouse(executablePath: string): Promise<House> {
     return {
       url: server.url,
       db1,
+      db2Url: proxy.url,
       browser,
       validation,
       stopLedger: () => databases.db2.stop('immediate'),

@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(156);
+select plan(160);
 
 -- All that a claim can change, as one value.
 create function pg_temp.state()
@@ -88,6 +88,7 @@ cross join (values
   ('select pool_id from public.pool_change(''doors'', ''{}'', 1, ''eve'')'),
   ('select claim_id from public.claim_search()'),
   ('select what from public.claim_timeline(gen_random_uuid())'),
+  ('select claim_id from public.claim_release(gen_random_uuid(), ''eve'')'),
   ('select id from public.audit_page()'),
   ('select public.intake_health()')
 ) t (statement);

@@ -48,6 +48,7 @@ select bag_eq(
     ('service_role', 'pool_change(text,jsonb,integer,text,text)'),
     ('service_role', 'claim_search(uuid,text,text,text,text,uuid,integer)'),
     ('service_role', 'claim_timeline(uuid)'),
+    ('service_role', 'claim_release(uuid,text,text)'),
     ('service_role', 'audit_page(bigint,integer)'),
     ('service_role', 'intake_health()') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
@@ -96,6 +97,7 @@ select bag_eq(
     ('pool_change(text,jsonb,integer,text,text)'),
     ('claim_search(uuid,text,text,text,text,uuid,integer)'),
     ('claim_timeline(uuid)'),
+    ('claim_release(uuid,text,text)'),
     ('audit_page(bigint,integer)'),
     ('intake_health()'),
     ('intake.webhook_urls_are_public()'),

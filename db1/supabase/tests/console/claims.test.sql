@@ -1,6 +1,6 @@
 -- Operators look for claims, at the way of one, and at what was done.
 begin;
-select plan(15);
+select plan(20);
 
 delete from pgmq.q_intake_queue;
 delete from pgmq.q_intake_dlq;
@@ -48,10 +48,26 @@ select public.dlq_replay(array[(select msg_id from pgmq.q_intake_dlq)], 'olga', 
 select is(pg_temp.way('ann', 'p'), 'claimed queued dlq_replay', 'one that was replayed, and by whom');
 select public.release_claim(pg_temp.claim_of('bob', 'q'));
 select is(pg_temp.way('bob', 'q'), 'claimed released', 'one that was given back');
+select is(
+  (select concat(state, ', ', end_reason) from public.claim_release(pg_temp.claim_of('ann', 'q'), 'olga', 'called us')),
+  'released, released by an operator', 'an operator gives one back, and the buyer is not told why'
+);
+select is(pg_temp.way('ann', 'q'), 'claimed claim_release released', 'which its way tells');
+select public.claim_release(pg_temp.claim_of('ann', 'q'), 'olga', 'again');
+select results_eq(
+  $$ select actor, subject, reason from audit.audit_logs where action = 'claim_release' $$,
+  $$ select 'olga', 'claim ' || pg_temp.claim_of('ann', 'q'), 'called us' $$, 'and the audit log once'
+);
+update pgmq.q_intake_queue set read_ct = 1 where message ->> 'user_id' = 'bob' and message ->> 'pool_id' = 'p';
+select throws_ok(
+  $$ select public.claim_release(pg_temp.claim_of('bob', 'p'), 'olga') $$, 'SL009', null,
+  'what is with the bridge is not given back by operators either'
+);
+select throws_ok($$ select public.claim_release(gen_random_uuid(), 'olga') $$, 'SL008', null, 'nor what is no claim');
 select is_empty($$ select * from public.claim_timeline(gen_random_uuid()) $$, 'what is no claim has no way');
 
 select results_eq(
-  $$ select actor, action from public.audit_page(p_limit => 1) $$, $$ values ('olga', 'dlq_replay') $$, 'the newest first'
+  $$ select actor, action from public.audit_page(p_limit => 1) $$, $$ values ('olga', 'claim_release') $$, 'the newest first'
 );
 
 select set_eq(

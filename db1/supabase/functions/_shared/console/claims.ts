@@ -2,12 +2,13 @@
 
 import type { CallFunction } from '../bridge/databases.ts';
 import type { ClaimRecord } from '../claim.ts';
-import { type DoorRequest, type DoorResponse, jsonResponse, type Route } from '../door.ts';
+import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson } from '../door.ts';
 import { DoorError } from '../errors.ts';
+import { operatorOf, UNNAMED_OPERATOR } from '../operator.ts';
 import type { Log } from '../ports.ts';
 import { checked, readQuery } from '../query.ts';
 import type { Schema } from '../schema.ts';
-import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, UUID } from './list.ts';
+import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, REASON, UUID } from './list.ts';
 
 /** A row of public.claim_timeline, or what the ledger adds. `at` is null where nobody wrote it down. */
 export interface TimelineEvent {
@@ -47,10 +48,21 @@ export const CLAIM_QUERY = {
   additionalProperties: false,
 } as const satisfies Schema;
 
+export const RELEASE_BODY = {
+  type: 'object',
+  properties: { reason: REASON },
+  additionalProperties: false,
+} as const satisfies Schema;
+
 export function claimAdminRoutes(ports: ClaimAdminPorts): Route[] {
   return [
     { method: 'GET', path: '/admin/claims', handle: (request) => search(ports, request) },
     { method: 'GET', path: '/admin/claims/:claim', handle: (_, claim) => show(ports, claim) },
+    {
+      method: 'POST',
+      path: '/admin/claims/:claim/release',
+      handle: (request, claim) => release(ports, request, claim),
+    },
   ];
 }
 
@@ -81,6 +93,19 @@ async function show(ports: ClaimAdminPorts, id: string): Promise<DoorResponse> {
   // Stable: what has no time stays where the intake put it, after all that has.
   timeline.sort((a, b) => timeOf(a) - timeOf(b));
   return jsonResponse(200, { claim, timeline });
+}
+
+/** As the owner gives a slot back, for an owner who cannot, and written down. */
+async function release({ db1 }: ClaimAdminPorts, request: DoorRequest, id: string): Promise<DoorResponse> {
+  const claimId = checked(UUID, id, 'The claim id');
+  const { reason } = readJson(request, RELEASE_BODY);
+  const [claim] = await db1<ClaimRecord>('claim_release', {
+    p_claim_id: claimId,
+    p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
+    p_reason: reason ?? null,
+  });
+  if (claim === undefined) throw new DoorError('unknown_claim');
+  return jsonResponse(200, claim);
 }
 
 function timeOf({ at }: TimelineEvent): number {

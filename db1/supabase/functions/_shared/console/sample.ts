@@ -28,8 +28,8 @@ export interface LedgerLook {
     readonly dead_letters: number;
     /** Events ever given a number. */
     readonly recorded: number;
-  } | null;
-  readonly calls: number | null;
+  };
+  readonly calls: number;
 }
 
 /** A database as it was seen. Without a look it did not answer in time. */
@@ -38,7 +38,7 @@ export interface Seen<Look> {
   readonly ms: number;
 }
 
-/** Null is "not known": the database is down, the part is not installed, or there is nothing to compare with yet. */
+/** Null is "not known": the database is down, or there is nothing to compare with yet. */
 export interface LiveSample {
   readonly at: string;
   readonly claims_total: number | null;
@@ -109,8 +109,8 @@ export class SampleMaker {
 
   #effects(atMs: number, look: LedgerLook | undefined) {
     const last = this.#ledger !== undefined && this.#ledger.atMs >= atMs - PACE_MS ? this.#ledger : undefined;
-    const since = (now: number | null | undefined, then: number | null | undefined) =>
-      now == null || then == null ? undefined : now - then;
+    const since = (now: number | undefined, then: number | undefined) =>
+      now === undefined || then === undefined ? undefined : now - then;
     if (look !== undefined) this.#ledger = { atMs, look };
     const webhooks = look?.webhooks;
     return {
@@ -120,7 +120,7 @@ export class SampleMaker {
         backlog: webhooks?.backlog ?? null,
         oldest_sec: webhooks?.oldest_sec ?? null,
         dead_letters: webhooks?.dead_letters ?? null,
-        per_sec: rate(since(webhooks?.recorded, last?.look.webhooks?.recorded), last, atMs),
+        per_sec: rate(since(webhooks?.recorded, last?.look.webhooks.recorded), last, atMs),
       },
       calls_per_sec: rate(since(look?.calls, last?.look.calls), last, atMs),
     };

@@ -1,7 +1,7 @@
 // The operators' doors, described.
 
 import { AUDIT_QUERY } from '../console/audit.ts';
-import { CLAIM_QUERY } from '../console/claims.ts';
+import { CLAIM_QUERY, RELEASE_BODY } from '../console/claims.ts';
 import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
 import { DLQ_BODY, DLQ_QUERY } from '../dlq.ts';
 import type { Schema } from '../schema.ts';
@@ -24,8 +24,8 @@ const LEVELS = {
 } as const;
 const DATABASE = shape({ ok: FLAG, ms: { type: 'number' } });
 
-const ref = (name: string): AnswerSchema => ({ $ref: `#/components/schemas/${name}` });
-const page = (name: string): AnswerSchema =>
+export const ref = (name: string): AnswerSchema => ({ $ref: `#/components/schemas/${name}` });
+export const page = (name: string): AnswerSchema =>
   shape({
     items: { type: 'array', items: ref(name) },
     next: { ...TEXT_OR_NULL, description: 'What to send as `after` for the next page; null: there is none.' },
@@ -123,7 +123,7 @@ const X_OPERATOR = {
 };
 const POOL_ID = 'The pool.';
 
-function reads(
+export function reads(
   tag: string,
   summary: string,
   schema: AnswerSchema,
@@ -132,7 +132,7 @@ function reads(
   return { tag, summary, auth: 'operator', answers: { 200: { description: 'Found.', schema } }, ...more };
 }
 
-function changes(
+export function changes(
   tag: string,
   summary: string,
   answers: RouteDescription['answers'],
@@ -174,6 +174,16 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
     'A claim and its way from the door to the ledger',
     ref('ClaimWithTimeline'),
     { parameter: 'The claim_id.', errors: ['unknown_claim', 'invalid_input'] },
+  ),
+  'POST /admin/claims/:claim/release': changes(
+    'admin: claims',
+    'Give a slot back for its owner',
+    { 200: { description: 'Released, now or before.', schema: ref('OperatorClaim') } },
+    {
+      parameter: 'The claim_id.',
+      body: RELEASE_BODY,
+      errors: ['unknown_claim', 'in_flight', 'already_committed', 'dead_letter'],
+    },
   ),
   'GET /admin/dlq': reads(
     'admin: dead letters',

@@ -1,23 +1,95 @@
 // The doors of providers and call sites, and what operators see of them, described.
 
 import { CALL_BODY } from '../calls/body.ts';
+import { CALL_QUERY } from '../console/calls.ts';
 import { EVENTS_QUERY, REPLAY_BODY, SKIP_BODY } from '../webhook/admin.ts';
 import { ADD_BODY, CHANGE_BODY } from '../webhook/endpoint_settings.ts';
 import { shape } from './buyers.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
+import { changes, page, reads, ref } from './operators.ts';
 
 const TEXT = { type: 'string' } as const;
-const ANYTHING = { type: 'object', description: 'As the case may be.' } as const;
-const LIST: AnswerSchema = { type: 'array', items: ANYTHING };
+const TEXT_OR_NULL = { type: ['string', 'null'] } as const;
+const COUNT = { type: 'integer' } as const;
+const COUNT_OR_NULL = { type: ['integer', 'null'] } as const;
+const FLAG = { type: 'boolean' } as const;
+const ANYTHING = { type: 'object', description: 'As the provider sends it.' } as const;
+const ANYTHING_OR_NULL = { ...ANYTHING, type: ['object', 'null'] } as const;
+
+const EVENT = {
+  id: TEXT,
+  webhook_id: TEXT,
+  name: TEXT_OR_NULL,
+  provider: TEXT,
+  event_id: TEXT,
+  event_type: TEXT,
+  occurred_at: TEXT_OR_NULL,
+  received_at: TEXT,
+  processed_at: TEXT_OR_NULL,
+  last_attempt_at: TEXT_OR_NULL,
+  next_attempt_at: TEXT_OR_NULL,
+  status: TEXT,
+  attempts: COUNT,
+  takeovers: COUNT,
+  error: TEXT_OR_NULL,
+  skipped_by: TEXT_OR_NULL,
+};
+const CALL = {
+  id: TEXT,
+  site_id: TEXT,
+  event_id: TEXT_OR_NULL,
+  kind: TEXT,
+  occurred_at: TEXT,
+  received_at: TEXT,
+};
 
 export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
-  EventResult: shape({ id: TEXT, event_id: { type: ['string', 'null'] }, outcome: TEXT }),
+  Endpoint: shape({
+    webhook_id: TEXT,
+    name: TEXT,
+    provider: TEXT,
+    mode: TEXT,
+    secret_names: { type: 'array', items: TEXT },
+    verify_token_name: TEXT_OR_NULL,
+    public_url: TEXT_OR_NULL,
+    scheme: { ...ANYTHING_OR_NULL, description: 'How the provider `hmac` signs here.' },
+    max_attempts: COUNT,
+    backoff_cap_sec: COUNT,
+    lease_sec: COUNT,
+    max_body_bytes: COUNT,
+    keep_payload_days: COUNT_OR_NULL,
+    is_active: FLAG,
+    created_at: TEXT,
+  }),
+  Event: shape(EVENT),
+  EventWithBodies: shape({
+    ...EVENT,
+    payload: ANYTHING_OR_NULL,
+    payload_hash: TEXT_OR_NULL,
+    dedupe_hash: TEXT_OR_NULL,
+    signature: TEXT_OR_NULL,
+    idempotency_key: TEXT_OR_NULL,
+    body_id: TEXT_OR_NULL,
+    lease_until: TEXT_OR_NULL,
+    arrival: COUNT,
+    raw_body: TEXT_OR_NULL,
+    alarms: { type: 'array', items: { type: 'object', description: 'The same id with another body.' } },
+  }),
+  EventResult: shape({ id: TEXT, event_id: TEXT_OR_NULL, outcome: TEXT }),
+  Call: shape({ ...CALL, is_signed: FLAG }),
+  CallWithPayload: shape({ ...CALL, payload: ANYTHING, signature_hash: TEXT_OR_NULL }),
+};
+
+const CALL_ANSWER: AnswerSchema = {
+  type: 'object',
+  properties: { status: TEXT, id: TEXT, reason: TEXT },
+  required: ['status'],
 };
 
 const RESULTS = {
   200: {
     description: 'One result per id.',
-    schema: shape({ results: { type: 'array', items: { $ref: '#/components/schemas/EventResult' } } }),
+    schema: shape({ results: { type: 'array', items: ref('EventResult') } }),
   },
 };
 
@@ -28,7 +100,15 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     description: 'Let in by the signature that the endpoint’s provider makes over the exact bytes.',
     auth: 'open',
     parameter: 'The endpoint.',
-    answers: { 200: { description: 'Recorded, or known already.', schema: ANYTHING } },
+    answers: {
+      200: {
+        description: 'Recorded, or known already.',
+        schema: shape({
+          status: TEXT,
+          events: { type: 'array', items: shape({ event_id: TEXT, status: TEXT }) },
+        }),
+      },
+    },
     errors: [
       'invalid_json',
       'bad_signature',
@@ -50,10 +130,13 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
   'POST /call-events': {
     tag: 'call events',
     summary: 'Deliver a signed call event',
+    description: 'Beside these fields stands `payload`, any object. x-ops-signature signs the exact bytes.',
     auth: 'open',
     body: CALL_BODY,
-    answers: { 200: { description: 'Recorded, or a noop.', schema: ANYTHING } },
-    errors: ['bad_signature', 'overloaded'],
+    answers: {
+      200: { description: 'Recorded, with its id; or a noop, with the reason.', schema: CALL_ANSWER },
+    },
+    errors: ['bad_signature', 'event_conflict', 'overloaded'],
   },
   'GET /metrics': {
     tag: 'health',
@@ -61,55 +144,46 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     auth: 'open',
     answers: { 200: { description: 'Prometheus’ text format.', type: 'text/plain', schema: TEXT } },
   },
-  'GET /admin/webhooks/endpoints': {
-    tag: 'admin: webhooks',
-    summary: 'Endpoints; names of secrets, never secrets',
-    auth: 'operator',
-    answers: { 200: { description: 'Found.', schema: shape({ endpoints: LIST }) } },
-  },
-  'POST /admin/webhooks/endpoints': {
-    tag: 'admin: webhooks',
-    summary: 'Add an endpoint',
-    auth: 'operator',
-    body: ADD_BODY,
-    answers: { 201: { description: 'Added.', schema: ANYTHING } },
-    errors: ['endpoint_exists'],
-  },
-  'POST /admin/webhooks/endpoints/change': {
-    tag: 'admin: webhooks',
-    summary: 'Change an endpoint',
-    auth: 'operator',
-    body: CHANGE_BODY,
-    answers: { 200: { description: 'Changed.', schema: ANYTHING } },
-    errors: ['unknown_endpoint'],
-  },
-  'GET /admin/webhooks/events': {
-    tag: 'admin: webhooks',
-    summary: 'Stored events, oldest first, without payloads',
-    auth: 'operator',
-    query: EVENTS_QUERY,
-    answers: { 200: { description: 'Found.', schema: shape({ events: LIST }) } },
-  },
-  'GET /admin/webhooks/events/:id': {
-    tag: 'admin: webhooks',
-    summary: 'All that is known about an event',
-    auth: 'operator',
-    parameter: 'Its id.',
-    answers: { 200: { description: 'Found.', schema: ANYTHING } },
-    errors: ['not_found', 'invalid_input'],
-  },
-  'POST /admin/webhooks/events/replay': {
-    tag: 'admin: webhooks',
-    summary: 'Let events go round again',
-    auth: 'operator',
+  'GET /admin/webhooks/endpoints': reads(
+    'admin: webhooks',
+    'Endpoints; names of secrets, never secrets',
+    shape({ endpoints: { type: 'array', items: ref('Endpoint') } }),
+  ),
+  'POST /admin/webhooks/endpoints': changes(
+    'admin: webhooks',
+    'Add an endpoint',
+    { 201: { description: 'Added.', schema: ref('Endpoint') } },
+    { body: ADD_BODY, errors: ['endpoint_exists'] },
+  ),
+  'POST /admin/webhooks/endpoints/change': changes(
+    'admin: webhooks',
+    'Change an endpoint',
+    { 200: { description: 'Changed.', schema: ref('Endpoint') } },
+    { body: CHANGE_BODY, errors: ['unknown_endpoint'] },
+  ),
+  'GET /admin/webhooks/events': reads(
+    'admin: webhooks',
+    'Stored events, oldest first, without payloads',
+    shape({ events: { type: 'array', items: ref('Event') } }),
+    { query: EVENTS_QUERY },
+  ),
+  'GET /admin/webhooks/events/:id': reads(
+    'admin: webhooks',
+    'All that is known about an event',
+    ref('EventWithBodies'),
+    { parameter: 'Its id.', errors: ['not_found', 'invalid_input'] },
+  ),
+  'POST /admin/webhooks/events/replay': changes('admin: webhooks', 'Let events go round again', RESULTS, {
     body: REPLAY_BODY,
-    answers: RESULTS,
-  },
-  'POST /admin/webhooks/events/skip': {
-    tag: 'admin: webhooks',
-    summary: 'Set events aside',
-    auth: 'operator',
+  }),
+  'POST /admin/webhooks/events/skip': changes('admin: webhooks', 'Set events aside', RESULTS, {
     body: SKIP_BODY,
-    answers: RESULTS,
-  },
+  }),
+  'GET /admin/calls': reads('admin: calls', 'Call events, newest first, without payloads', page('Call'), {
+    query: CALL_QUERY,
+  }),
+  'GET /admin/calls/:id': reads('admin: calls', 'One call event', ref('CallWithPayload'), {
+    parameter: 'Its id.',
+    errors: ['not_found', 'invalid_input'],
+  }),
 };

@@ -21,25 +21,40 @@ export interface EndpointRow {
 export interface EventRow {
   readonly id: string;
   readonly webhook_id: string;
+  /** Of the endpoint; null where it is unknown. */
+  readonly name: string | null;
   readonly provider: string;
   readonly event_id: string;
   readonly event_type: string;
   readonly status: EventStatus;
   readonly attempts: number;
+  readonly takeovers: number;
   readonly error: string | null;
+  readonly occurred_at: string | null;
   readonly received_at: string;
+  readonly processed_at: string | null;
+  readonly last_attempt_at: string | null;
   readonly next_attempt_at: string | null;
+  readonly skipped_by: string | null;
+}
+
+/** A delivery of a known id with another body. */
+export interface EventAlarm {
+  readonly at: string;
+  /** In base64. */
+  readonly body: string | null;
 }
 
 /** All of the row, and what belongs to it. */
 export interface EventDetails extends EventRow {
   readonly payload: unknown;
-  /** Of the endpoint; null where it is unknown. */
-  readonly name: string | null;
+  readonly payload_hash: string | null;
+  readonly signature: string | null;
+  readonly idempotency_key: string | null;
+  readonly lease_until: string | null;
   /** In base64; null where it was pruned. */
   readonly raw_body: string | null;
-  /** Deliveries of the same id with another body. */
-  readonly alarms: readonly unknown[];
+  readonly alarms: readonly EventAlarm[];
 }
 
 /** A row of webhook.replay_events and of webhook.skip_events. */
