@@ -33,14 +33,17 @@ describe('the admin API', () => {
   let databases: TestDatabases;
   let server: Awaited<ReturnType<typeof startTestServer>>;
   let db1: pg.Client;
+  let db2: pg.Client;
   const admin = { ...bearer(ADMIN_KEY), 'x-operator': 'ada' };
   before(async () => {
     databases = await startDatabases();
     server = await startTestServer(databases);
     db1 = await openClient(databases.db1.url);
+    db2 = await openClient(databases.db2.url);
   });
   after(async () => {
     await db1?.end();
+    await db2?.end();
     await server?.stop();
     await databases?.stop();
   });
@@ -51,19 +54,31 @@ describe('the admin API', () => {
   };
   const post = (path: string, body: unknown, headers: Record<string, string> = admin) =>
     ask(server.url + path, { method: 'POST', headers, body });
-  const poolsAndAudit = async () =>
+  const all = async () => [
     (
       await db1.query(
         `select (select jsonb_agg(c order by c.pool_id) from public.engine_config c) as pools,
            (select count(*) from public.slot_manifest) as slots, (select count(*) from audit.audit_logs) as audit`,
       )
-    ).rows[0];
+    ).rows,
+    (
+      await db2.query(
+        `select (select jsonb_agg(e order by e.name) from public.webhook_endpoints e) as endpoints,
+           (select count(*) from audit.audit_logs) as audit`,
+      )
+    ).rows,
+  ];
 
   describe('to whoever has no key', () => {
     const bodies: Record<string, unknown> = {
       '/admin/session': undefined,
       '/admin/pools': { pool_id: 'forged', slots: 1 },
       '/admin/pools/:pool': { add_slots: 1 },
+      '/admin/claims/:claim/release': { reason: 'forged' },
+      '/admin/webhooks/endpoints': { name: 'forged', provider: 'stripe', secret_names: ['A'] },
+      '/admin/webhooks/endpoints/change': { name: 'stripe', changes: { is_active: false } },
+      '/admin/webhooks/events/replay': { ids: [randomUUID()] },
+      '/admin/webhooks/events/skip': { ids: [randomUUID()] },
       '/admin/dlq/replay': { msg_ids: [1] },
       '/admin/dlq/discard': { msg_ids: [1] },
     };
@@ -73,7 +88,7 @@ describe('the admin API', () => {
       it(`gives nothing away at ${method} ${path}, and changes nothing`, async () => {
         const place = server.url + path.replace(/:\w+/, path.includes('claim') ? randomUUID() : '1');
         const body = method === 'POST' ? { body: bodies[path] } : {};
-        const before = await poolsAndAudit();
+        const before = await all();
         const credentials: Record<string, string>[] = [
           {},
           { authorization: '' },
@@ -95,7 +110,7 @@ describe('the admin API', () => {
             'auth_required',
           );
         }
-        assert.deepEqual(await poolsAndAudit(), before);
+        assert.deepEqual(await all(), before);
       });
     }
 
@@ -107,6 +122,9 @@ describe('the admin API', () => {
         '/admin/audit',
         '/admin/health',
         '/admin/dlq',
+        '/admin/webhooks/endpoints',
+        '/admin/webhooks/events',
+        '/admin/calls',
       ])
         assert([200, 204].includes((await ask(server.url + path, { headers: admin })).status), path);
     });
@@ -148,7 +166,7 @@ describe('the admin API', () => {
   });
 
   it('refuses what is no pool, says why, and changes nothing', async () => {
-    const before = await poolsAndAudit();
+    const before = await all();
     const cases: [path: string, body: unknown][] = [
       ['/admin/pools', { pool_id: 'a/b', slots: 1 }],
       ['/admin/pools', { pool_id: '..', slots: 1 }],
@@ -171,7 +189,7 @@ describe('the admin API', () => {
       assert.notEqual(answer.json.error.hint, 'Compare the request with docs/api.md.');
     }
     assertRefusal(await post('/admin/pools/gig', {}, { ...admin, 'x-operator': '\t' }), 422, 'invalid_input');
-    assert.deepEqual(await poolsAndAudit(), before);
+    assert.deepEqual(await all(), before);
   });
 
   it('lists pools page by page, with the next one to ask for', async () => {
@@ -245,6 +263,47 @@ describe('the admin API', () => {
       'unknown_claim',
     );
     assertRefusal(await ask(`${server.url}/admin/claims/1`, { headers: admin }), 422, 'invalid_input');
+  });
+
+  it('gives a claim back for its owner, and writes down once who did and why', async () => {
+    await putOnSale(db1, 'regretted', 1);
+    const { claim_id } = (await claim(server.url, 'regretted', { user_id: 'eve' })).json;
+    const path = `/admin/claims/${claim_id}/release`;
+    assertRefusal(await post(path, { reason: '' }), 422, 'invalid_input');
+    for (const reason of ['asked by phone', 'asked again']) {
+      const released = await post(path, { reason });
+      assert.deepEqual([released.status, released.json.state], [200, 'released'], released.text);
+    }
+    const { items } = await get('/admin/audit');
+    const written = items.filter(({ subject }: { subject: string }) => subject === `claim ${claim_id}`);
+    assert.deepEqual(
+      written.map(({ actor, action, reason }: Record<string, unknown>) => [actor, action, reason]),
+      [['ada', 'claim_release', 'asked by phone']],
+    );
+    assert.equal((await claim(server.url, 'regretted', { user_id: 'bob' })).status, 201);
+    assertRefusal(await post(`/admin/claims/${randomUUID()}/release`, {}), 404, 'unknown_claim');
+  });
+
+  it('lists calls newest first, page by page, by site, event and kind, and shows one', async () => {
+    await db2.query(
+      `select calls.record_calls(array['a', 'a', 'b'], array['1', '2', '1'], array['ring', 'hangup', 'ring'],
+         array_fill('{"line": 7}'::text, array[3]), array_fill(now(), array[3]), array['x', 'y', null])`,
+    );
+    const kinds = async (query: string) =>
+      (await get(`/admin/calls?${query}`)).items.map((call: Record<string, string>) => call.kind);
+    assert.deepEqual((await kinds('')).length, 3);
+    assert.deepEqual(await kinds('site_id=a&event_id=1'), ['ring']);
+    assert.deepEqual(await kinds('kind=hangup'), ['hangup']);
+    const first = await get('/admin/calls?limit=2');
+    const second = await get(`/admin/calls?limit=2&after=${first.next}`);
+    assert.deepEqual([first.items.length, second.items.length, second.next], [2, 1, null]);
+    const { items } = await get('/admin/calls?site_id=b');
+    assert.equal(items[0].is_signed, false);
+    assert.deepEqual((await get(`/admin/calls/${items[0].id}`)).payload, { line: 7 });
+    const none = await ask(`${server.url}/admin/calls/${randomUUID()}`, { headers: admin });
+    assertRefusal(none, 404, 'not_found');
+    const nonsense = await ask(`${server.url}/admin/calls?before=1`, { headers: admin });
+    assertRefusal(nonsense, 422, 'invalid_input');
   });
 
   it('shows the audit log newest first, page by page, of either database', async () => {

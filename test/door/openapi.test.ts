@@ -5,9 +5,13 @@ import { CLAIM_BODY } from '#core/claim.ts';
 import { POOL_CREATE_BODY } from '#core/console/pools.ts';
 import { ERROR_KINDS } from '#core/errors.ts';
 import { createDocument, UNDESCRIBED } from '#core/openapi/document.ts';
+import { providerNamed } from '#core/webhook/providers.ts';
 import { DESCRIPTIONS } from '../../src/server/openapi_route.ts';
+import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { bury } from '../admin/support.ts';
+import { addSites, SECRETS as CALL_SECRETS, callBody, nowSec, signedRequest } from '../calls/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { paymentEvent, SECRETS as WEBHOOK_SECRETS } from '../webhook/world.ts';
 import { ADMIN_KEY, ask, bearer, claim, openClient, putOnSale, startTestServer } from './support.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came and asserts on it.
@@ -63,7 +67,8 @@ describe('GET /openapi.json', () => {
 
   before(async () => {
     databases = await startDatabases();
-    server = await startTestServer(databases);
+    const secrets: Record<string, string> = { ...CALL_SECRETS, ...WEBHOOK_SECRETS };
+    server = await startTestServer(databases, { secretOf: (name) => secrets[name] });
     db1 = await openClient(databases.db1.url);
     await putOnSale(db1, 'p', 10);
     document = (await ask(`${server.url}/openapi.json`)).json;
@@ -128,7 +133,24 @@ describe('GET /openapi.json', () => {
   it('describes what is really answered', async () => {
     const made = (await claim(server.url, 'p', { user_id: 'ann', request_id: 'r' })).json;
     const [letter] = await bury(db1, 'p', 1);
+    const { claim_id: kept } = (await claim(server.url, 'p', { user_id: 'bob' })).json;
     const admin = bearer(ADMIN_KEY);
+    const db2 = await openClient(databases.db2.url);
+    try {
+      await addSites(db2);
+    } finally {
+      await db2.end();
+    }
+    const endpoint = { name: 'stripe', provider: 'stripe', secret_names: ['STRIPE_WEBHOOK_SECRET'] };
+    const change = { name: 'stripe', changes: { max_attempts: 3 } };
+    const event = paymentEvent('evt_1');
+    const place = `${server.url}/webhooks/stripe`;
+    const signed = await providerNamed('stripe')?.sign(
+      { method: 'POST', url: place, body: Buffer.from(event) },
+      WEBHOOK_SECRETS.STRIPE_WEBHOOK_SECRET ?? '',
+      { port: nodeHmac, nowSec: nowSec() },
+    );
+    const call = signedRequest(callBody({ event_id: 'c' }));
     const asked: [string, string, string, Record<string, string>?, Json?][] = [
       ['POST', '/v1/pools/{pool}/claims', '/v1/pools/p/claims', {}, { user_id: 'ann', request_id: 'r' }],
       ['POST', '/v1/pools/{pool}/claims', '/v1/pools/none/claims', {}, { user_id: 'ann' }],
@@ -146,11 +168,23 @@ describe('GET /openapi.json', () => {
       ['GET', '/admin/dlq', '/admin/dlq', admin],
       ['GET', '/admin/dlq/{msg_id}', `/admin/dlq/${letter}`, admin],
       ['POST', '/admin/dlq/replay', '/admin/dlq/replay', admin, { msg_ids: [letter], dry_run: true }],
+      ['POST', '/admin/claims/{claim}/release', `/admin/claims/${kept}/release`, admin, { reason: 'asked' }],
+      ['POST', '/admin/webhooks/endpoints', '/admin/webhooks/endpoints', admin, endpoint],
+      ['POST', '/admin/webhooks/endpoints/change', '/admin/webhooks/endpoints/change', admin, change],
+      ['GET', '/admin/webhooks/endpoints', '/admin/webhooks/endpoints', admin],
+      ['POST', '/webhooks/{endpoint}', '/webhooks/stripe', { ...signed }, event],
+      ['POST', '/webhooks/{endpoint}', '/webhooks/stripe', {}, event],
+      ['GET', '/webhooks/{endpoint}', '/webhooks/stripe'],
+      ['GET', '/admin/webhooks/events', '/admin/webhooks/events', admin],
+      ['POST', '/call-events', '/call-events', call.headers, call.body],
+      ['POST', '/call-events', '/call-events', call.headers, call.body],
+      ['GET', '/admin/calls', '/admin/calls?kind=ring', admin],
       ['GET', '/admin/audit', '/admin/audit', admin],
+      ['GET', '/admin/audit', '/admin/audit?db=2', admin],
       ['GET', '/admin/health', '/admin/health', admin],
       ['GET', '/admin/session', '/admin/session', admin],
     ];
-    for (const [method, path, url, headers = {}, body] of asked) {
+    const check = async ([method, path, url, headers = {}, body]: (typeof asked)[number]) => {
       const answer = await ask(`${server.url}${url}`, { method, headers, ...(body && { body }) });
       const described = document.paths[path][method.toLowerCase()].responses[answer.status];
       assert.ok(
@@ -161,6 +195,27 @@ describe('GET /openapi.json', () => {
       const found =
         schema === undefined ? [answer.text].filter(Boolean) : wrong(document, schema, answer.json, 'answer');
       assert.deepEqual(found, [], `${method} ${url}: ${answer.text}`);
-    }
+      return answer.json;
+    };
+    for (const one of asked) await check(one);
+    const { events } = await check([
+      'GET',
+      '/admin/webhooks/events',
+      '/admin/webhooks/events?limit=1',
+      admin,
+    ]);
+    const id = events[0].id;
+    await check(['GET', '/admin/webhooks/events/{id}', `/admin/webhooks/events/${id}`, admin]);
+    for (const act of ['replay', 'skip'])
+      await check([
+        'POST',
+        `/admin/webhooks/events/${act}`,
+        `/admin/webhooks/events/${act}`,
+        admin,
+        { ids: [id] },
+      ]);
+    const { items } = await check(['GET', '/admin/calls', '/admin/calls', admin]);
+    await check(['GET', '/admin/calls/{id}', `/admin/calls/${items[0].id}`, admin]);
+    await check(['GET', '/admin/calls/{id}', `/admin/calls/${id}`, admin]);
   });
 });

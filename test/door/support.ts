@@ -5,7 +5,7 @@ import { type Agent, request as httpRequest, type IncomingHttpHeaders } from 'no
 import { connect, type Socket } from 'node:net';
 import { SignJWT } from 'jose';
 import pg from 'pg';
-import { startServer } from '../../src/server/server.ts';
+import { type ServerOptions, startServer } from '../../src/server/server.ts';
 
 export interface Answer {
   status: number;
@@ -112,7 +112,10 @@ export function token(claims: Record<string, unknown>, secret = JWT_SECRET): Pro
 
 export const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
 
-export function startTestServer(databases: { db1: { url: string }; db2: { url: string } }) {
+export function startTestServer(
+  databases: { db1: { url: string }; db2: { url: string } },
+  more: Partial<ServerOptions> = {},
+) {
   process.env.SLUICE_LOG ??= 'silent';
   return startServer({
     port: 0,
@@ -120,6 +123,7 @@ export function startTestServer(databases: { db1: { url: string }; db2: { url: s
     db2Url: databases.db2.url,
     adminKey: ADMIN_KEY,
     jwtSecret: JWT_SECRET,
+    ...more,
   });
 }
 

@@ -57,20 +57,23 @@ export async function addEndpoint(
   assert.equal(added.status, 201, added.text);
 }
 
+/** Without a user, and of a payment that is still to come: it is tried as often as its endpoint allows. */
+export function dispute(house: House, eventId: string, endpoint: string): Promise<void> {
+  return deliver(house, 'stripe', 'charge.dispute.created', eventId, { user: '', endpoint });
+}
+
 /** Events in every state, and calls of three sites. */
 export async function seedDeliveries(house: House): Promise<void> {
   await addEndpoint(house, 'stripe', 'stripe');
-  await addEndpoint(house, 'stripe-refunds', 'stripe', { max_attempts: 1 });
+  await addEndpoint(house, 'stripe-disputes', 'stripe', { max_attempts: 1 });
   await addEndpoint(house, 'twilio', 'twilio', { mode: 'inline' });
   await addEndpoint(house, 'whatsapp', 'whatsapp', { is_active: false });
   await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_1QhZ3fL2');
   await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_1QhZ3kM8', { user: 'bob' });
   await deliver(house, 'stripe', 'customer.created', 'evt_1QhZ4fF2');
   await deliver(house, 'twilio', 'message.delivered', 'SM9f0c4a7711');
-  // What is about nobody, and about a payment that nobody has heard of yet, is tried again: once, or many times.
-  await deliver(house, 'stripe', 'charge.refunded', 'evt_1QhZ4dD7', { user: '' });
-  for (const id of ['evt_1QhZ4aB1', 'evt_1QhZ4gG9'])
-    await deliver(house, 'stripe', 'charge.refunded', id, { user: '', endpoint: 'stripe-refunds' });
+  await dispute(house, 'evt_1QhZ4dD7', 'stripe');
+  for (const id of ['evt_1QhZ4aB1', 'evt_1QhZ4gG9']) await dispute(house, id, 'stripe-disputes');
   await processEvents(house);
   await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_1QhZ4hH4');
   await seedCalls(house);

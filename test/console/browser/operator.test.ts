@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { ADMIN_KEY, claim, putOnSale } from '../../door/support.ts';
+import { addEndpoint, deliver, dispute, processEvents } from './deliveries.ts';
 import { bury } from './seed.ts';
 import { ensureChromium, type House, openHouse, picture } from './support.ts';
 
@@ -110,6 +111,50 @@ describe('an operator', { skip }, () => {
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.getByText('No dead letters', { exact: true }).waitFor();
+    await leave(page);
+  });
+
+  it('finds the webhooks that wait on the overview, and replays a dead event once its payment is known', async () => {
+    await addEndpoint(house, 'stripe', 'stripe', { max_attempts: 1 });
+    await dispute(house, 'evt_7', 'stripe');
+    await processEvents(house);
+    await deliver(house, 'stripe', 'payment_intent.succeeded', '7');
+    const page = await house.signIn('/');
+    const tile = page.locator('.tile', { hasText: 'Webhook backlog' });
+    await tile.getByText('1', { exact: true }).waitFor();
+    await processEvents(house);
+    await tile.getByText('0', { exact: true }).waitFor();
+    await page.getByText('1 dead letter', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Look at them' }).click();
+    await page.getByRole('link', { name: 'evt_7' }).click();
+    await page.getByLabel('Raw body').getByText('"payment_intent":"pi_7"').waitFor();
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByLabel('Reason', { exact: true }).fill('the payment is here now');
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByText('would replay').waitFor();
+    await page.getByRole('button', { name: 'Yes, replay' }).click();
+    await page.getByText('1 replayed.').waitFor();
+    await processEvents(house);
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.locator('.page-title').getByText('success').waitFor();
+    await page.goto(`${house.url}/audit?db=2`);
+    await page.getByRole('row', { name: /ada .*replay .*the payment is here now/ }).waitFor();
+    await leave(page);
+  });
+
+  it('switches an endpoint off, and its provider is refused', async () => {
+    const page = await house.signIn('/webhooks');
+    await page.getByRole('button', { name: 'Switch off…' }).click();
+    await page.getByLabel('Reason').fill('a leaked secret');
+    await page.getByRole('button', { name: 'Switch off', exact: true }).click();
+    await page.getByText('stripe is off.').waitFor();
+    await page.getByRole('button', { name: 'Switch on…' }).waitFor();
+    const isRefused = () =>
+      deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_8').then(
+        () => false,
+        () => true,
+      );
+    for (const patience = Date.now() + 10_000; !(await isRefused()); ) assert(Date.now() < patience);
     await leave(page);
   });
 
