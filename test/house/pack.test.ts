@@ -21,6 +21,13 @@ import { PROJECT, processesUnder, readEnv } from '../support/dev.ts';
 /** The registry may be away or slow; then there is nothing to try, and that is soon clear. */
 const PATIENCE = ['--fetch-timeout=60000', '--fetch-retries=1', '--no-audit', '--no-fund'];
 
+/** Effects of one's own, in a module that is no part of the package. */
+const HANDLERS = `import { type Handler, PermanentError } from 'sluice/handlers';
+const handler: Handler = { name: 'mine', provider: 'standard', types: ['*'], apply: async () => 'nothing to do' };
+console.log('loaded with', PermanentError.name);
+export default [handler];
+`;
+
 /** `npx sluice dev` in `folder`, as a person would start it, on ports nobody else has. */
 function startInstalled(folder: string): {
   child: ChildProcess;
@@ -32,7 +39,14 @@ function startInstalled(folder: string): {
     // A group of its own, as a terminal makes one: Ctrl-C reaches npx and all it has started.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, SLUICE_DIR: '', SLUICE_PORT: '0', DB1_API_PORT: '0', DB2_API_PORT: '0' },
+    env: {
+      ...process.env,
+      SLUICE_DIR: '',
+      SLUICE_PORT: '0',
+      DB1_API_PORT: '0',
+      DB2_API_PORT: '0',
+      SLUICE_HANDLERS: 'my_handlers.ts',
+    },
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr])
@@ -114,9 +128,11 @@ describe('the packed package', () => {
 
   it('starts the same product in an empty folder elsewhere, functions too, and leaves nothing running', async (t) => {
     if (skipIfUnreachable(t)) return;
+    writeFileSync(join(app, 'my_handlers.ts'), HANDLERS);
     const dev = startInstalled(app);
     try {
       const env = await runningEnv(join(app, '.sluice'), dev);
+      assert.match(dev.output(), /loaded with PermanentError/);
       const claimed = await fetch(`${env.SLUICE_URL}/v1/pools/demo_concert_2026/claims`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
