@@ -4,7 +4,7 @@ import { CallDoor } from '#core/calls/door.ts';
 import { GuardedReplayCache } from '#core/calls/guarded_cache.ts';
 import { MemoryReplayCache, type ReplayCache } from '#core/calls/replay_cache.ts';
 import { createCallStore } from '#core/calls/store.ts';
-import type { Route } from '#core/door.ts';
+import { DELIVERY_MS, type Route } from '#core/door.ts';
 import type { Log, Metrics } from '#core/ports.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { createDatabase } from '../db/database.ts';
@@ -39,7 +39,13 @@ const fromEnvironment: SecretSource = (name) => process.env[name];
 
 export function createCallRoutes(options: CallOptions, metrics: Metrics, log: Log): CallRoutes {
   const open = (max: number) =>
-    createDatabase({ url: options.db2Url, max, applicationName: 'sluice-calls', log });
+    createDatabase({
+      url: options.db2Url,
+      max,
+      applicationName: 'sluice-calls',
+      callTimeoutMs: DELIVERY_MS,
+      log,
+    });
   const lane = open(LANE_CONNECTIONS);
   const rest = open(REST_CONNECTIONS);
   const { cache, state, ping, close } = openCache(options.redisUrl, log);

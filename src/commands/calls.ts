@@ -2,29 +2,32 @@
 
 import { parseArgs } from 'node:util';
 import type { CallSite } from '#core/calls/store.ts';
-import { toDoorError } from '#core/errors.ts';
+import { withRules } from '#core/rules.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { createLog } from '../log.ts';
 import { StackError } from '../stack/failure.ts';
 import { run as send } from './calls_send.ts';
 import type { Command } from './command.ts';
+import { explained } from './explained.ts';
 import { readDatabaseUrls, readOperator } from './operator.ts';
+import { readSecretNames, rotated } from './secret_names.ts';
 import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
 
-const usage = `sluice calls sites list|add|rotate|disable [site] [options]
+const usage = `sluice calls sites list|add|rotate|disable|enable [site] [options]
 sluice calls list|show|send [options]
 
   sites list             who may send call events
   sites add <site>       a new site: --secret-name ENV_NAME, or --unsigned
-  sites rotate <site>    its secrets by name, newest first: --secret-name NEW --secret-name OLD
+  sites rotate <site>    --secret-name NEW goes first, the old ones stay good; with --only they do not
   sites disable <site>   its requests are refused within a second
+  sites enable <site>    they are taken again
   list                   calls, newest first, without their payloads
   show <id> …            all that is known about some
   send                   sign a sample call event and post it
 
 Options of sites:
-  --secret-name NAME     the name of an environment variable of the server; up to five
+  --secret-name NAME     the name of an environment variable of the server, never the secret; up to five
   --unsigned             take requests without a signature too: nothing recognises their second delivery
   --kind KIND            a kind the site may send; several times for several (default: any)
   --reason TEXT          why, for the audit log
@@ -61,6 +64,7 @@ Examples:
 
 const OPTIONS = {
   'secret-name': { type: 'string', multiple: true },
+  only: { type: 'boolean', default: false },
   unsigned: { type: 'boolean', default: false },
   kind: { type: 'string', multiple: true },
   reason: { type: 'string' },
@@ -85,7 +89,6 @@ interface ListedCall {
 
 const MAX_LIMIT = 1_000;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const CHECK_VIOLATION = '23514';
 
 async function run(args: string[]): Promise<number> {
   if (args[0] === 'send') return send(args.slice(1));
@@ -101,13 +104,11 @@ async function sites([action = 'list', siteId, ...rest]: string[], values: Value
   if (rest.length > 0) throw new UsageError('one site at a time');
   if (action === 'list') return showSites(await allSites(), values);
   if (siteId === undefined) throw new UsageError(`${action} needs the id of a site`);
-  const secretNames = values['secret-name'] ?? [];
+  const secretNames = readSecretNames('--secret-name', values['secret-name'] ?? []);
   if (action === 'add') return add(siteId, secretNames, values);
-  if (action === 'rotate') {
-    if (secretNames.length === 0) throw new UsageError('rotate needs --secret-name');
-    return change(siteId, { secret_names: secretNames }, values);
-  }
+  if (action === 'rotate') return rotate(siteId, secretNames, values);
   if (action === 'disable') return change(siteId, { is_active: false }, values);
+  if (action === 'enable') return change(siteId, { is_active: true }, values);
   throw new UsageError(`sites cannot ${action}`);
 }
 
@@ -127,10 +128,14 @@ async function add(siteId: string, secretNames: string[], values: Values): Promi
   });
   if (!added)
     throw new StackError(`there is a site ${siteId} already`, 'rotate its secrets, or choose another id');
-  return showSites(
-    await onDb2((db2) => db2.call<CallSite>('calls.find_site', { p_site_id: siteId })),
-    values,
-  );
+  return showSites(await findSite(siteId), values);
+}
+
+async function rotate(siteId: string, given: string[], values: Values): Promise<number> {
+  if (given.length === 0) throw new UsageError('rotate needs --secret-name');
+  const [site] = await findSite(siteId);
+  if (site === undefined) throw unknownSite(siteId);
+  return change(siteId, { secret_names: rotated(given, site.secret_names, values.only) }, values);
 }
 
 async function change(siteId: string, changes: Record<string, unknown>, values: Values): Promise<number> {
@@ -142,9 +147,16 @@ async function change(siteId: string, changes: Record<string, unknown>, values: 
       p_reason: values.reason ?? null,
     }),
   );
-  if (changed.length === 0)
-    throw new StackError(`there is no site ${siteId}`, '`sluice calls sites list` shows them');
+  if (changed.length === 0) throw unknownSite(siteId);
   return showSites(changed, values);
+}
+
+function findSite(siteId: string): Promise<CallSite[]> {
+  return onDb2((db2) => db2.call<CallSite>('calls.find_site', { p_site_id: siteId }));
+}
+
+function unknownSite(siteId: string): StackError {
+  return new StackError(`there is no site ${siteId}`, '`sluice calls sites list` shows them');
 }
 
 function allSites(): Promise<CallSite[]> {
@@ -225,21 +237,12 @@ async function onDb2<Result>(work: (db2: Database) => Promise<Result>): Promise<
     );
   const db2 = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-calls-cli', log: createLog() });
   try {
-    return await work(db2);
+    return await withRules(work(db2));
   } catch (error) {
     throw explained(error);
   } finally {
     await db2.end();
   }
-}
-
-/** What a person can mend becomes two lines; everything else stays what it is. */
-function explained(error: unknown): unknown {
-  const { code, constraint = '' } = error as { code?: string; constraint?: string };
-  if (code === CHECK_VIOLATION)
-    return new StackError(`refused by the rule ${constraint}`, 'see `sluice calls --help`', error);
-  const { kind, message, hint } = toDoorError(error);
-  return kind.code === 'internal' ? error : new StackError(message, hint, error);
 }
 
 function readId(text: string): string {

@@ -50,7 +50,7 @@ export async function run(args: string[]): Promise<number> {
     const isTaken = status === 200;
     if (!isTaken) refusals++;
     const say = isTaken || values.json ? console.log : console.error;
-    say(values.json ? JSON.stringify({ status, answer: text }) : `${status}  ${text}`);
+    say(values.json ? JSON.stringify({ status, answer: asJson(text) }) : `${status}  ${text}`);
   }
   return refusals === 0 ? 0 : 1;
 }
@@ -77,6 +77,15 @@ async function post(url: string, request: RequestInit): Promise<Answer> {
       'is it running? --to or SLUICE_URL says where',
       error,
     );
+  }
+}
+
+/** What stands in front of a server may answer with a page of its own. */
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
   }
 }
 

@@ -4,6 +4,7 @@ import type { Command } from './command.ts';
 import { UsageError } from './usage_error.ts';
 import { run as endpoints } from './webhooks_endpoints.ts';
 import { list, prune, show } from './webhooks_events.ts';
+import { run as handlers } from './webhooks_handlers.ts';
 import { run as replayOrSkip } from './webhooks_replay.ts';
 import { run as send, usage as sendUsage } from './webhooks_send.ts';
 import { run as verify, usage as verifyUsage } from './webhooks_verify.ts';
@@ -15,8 +16,10 @@ const usage = `sluice webhooks <action> [options]
   endpoints rotate <name>           --secret-name NEW goes first, the old ones stay good; with --only they do not
   endpoints change <name>           other settings
   endpoints disable|enable <name>   deliveries are answered 404 within a second, or taken again
+  handlers list                     who lets which events take effect
+  handlers remove <name>            one that nobody serves any more; a worker that has it registers it again
   list                              stored events, oldest first, without their payloads
-  show <id> …                       all that is known about some
+  show <id> …                       all that is known about some; our id or the provider's
   replay [id …]                     let failed and dead-lettered events go round again
   skip [id …]                       set them aside: they will not be tried again
   prune                             remove old payloads; the keys that catch duplicates stay
@@ -66,6 +69,7 @@ ${verifyUsage}`;
 
 const ACTIONS: Readonly<Record<string, (args: string[]) => Promise<number>>> = {
   endpoints,
+  handlers,
   list,
   show,
   replay: (args) => replayOrSkip('replay', args),

@@ -13,6 +13,7 @@ import {
 } from '#core/webhook/endpoint_settings.ts';
 import type { EndpointRow, OperatorStore, Signed } from '#core/webhook/operators.ts';
 import { StackError } from '../stack/failure.ts';
+import { readSecretNames, rotated } from './secret_names.ts';
 import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
 import { readText, readWhole } from './webhooks_filter.ts';
@@ -45,7 +46,6 @@ const NUMBERS = [
   'max-body-bytes',
   'keep-payload-days',
 ] as const;
-const MAX_SECRETS = 5;
 
 type Act = (store: OperatorStore, name: string, values: Values, by: Signed) => Promise<EndpointRow>;
 
@@ -98,15 +98,13 @@ async function change(store: OperatorStore, name: string, values: Values, by: Si
   );
 }
 
-/** The new secret goes first and the old ones stay good until `--only`: a provider signs with both for a while. */
 async function rotate(store: OperatorStore, name: string, values: Values, by: Signed): Promise<EndpointRow> {
-  const given = values['secret-name'] ?? [];
+  const given = readSecretNames('--secret-name', values['secret-name'] ?? []);
   if (given.length === 0) throw new UsageError('rotate needs --secret-name');
   const known = await store.findEndpoint(name);
   if (known === undefined)
     throw new StackError(`there is no endpoint ${name}`, '`sluice webhooks endpoints list` shows them');
-  const kept = values.only ? [] : known.secret_names;
-  const secret_names = [...new Set([...given, ...kept])].slice(0, Math.max(MAX_SECRETS, given.length));
+  const secret_names = rotated(given, known.secret_names, values.only);
   return store.changeEndpoint(name, understood(ENDPOINT_SETTINGS, { secret_names }), by);
 }
 
@@ -117,7 +115,9 @@ function switchTo(is_active: boolean): Act {
 function settingsOf(values: Values): Record<string, JsonValue> {
   const settings: Record<string, JsonValue> = {};
   const column = (option: string) => option.replaceAll('-', '_');
-  if (values['secret-name'] !== undefined) settings.secret_names = values['secret-name'];
+  const { 'secret-name': names, 'verify-token-name': tokenName } = values;
+  if (names !== undefined) settings.secret_names = readSecretNames('--secret-name', names);
+  if (tokenName !== undefined) readSecretNames('--verify-token-name', [tokenName]);
   for (const option of TEXTS) if (values[option] !== undefined) settings[column(option)] = values[option];
   for (const option of NUMBERS) {
     const text = values[option];

@@ -1,11 +1,11 @@
 // `sluice webhooks list`, `show` and `prune`.
 
 import { parseArgs } from 'node:util';
-import type { EventRow } from '#core/webhook/operators.ts';
+import type { EventDetails, EventRow, OperatorStore } from '#core/webhook/operators.ts';
 import { confirm } from './operator.ts';
 import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
-import { FILTER_OPTIONS, readFilter, readUuid, readWhole } from './webhooks_filter.ts';
+import { FILTER_OPTIONS, isUuid, readFilter, readText, readWhole, short } from './webhooks_filter.ts';
 import { actor, withStore } from './webhooks_store.ts';
 
 const MAX_LIST = 1_000;
@@ -31,20 +31,28 @@ export async function show(args: string[]): Promise<number> {
     options: { json: { type: 'boolean', default: false } },
     allowPositionals: true,
   });
-  const ids = positionals.map((text) => readUuid('an id', text));
+  const ids = positionals.map((text) => readText('an id', text));
   if (ids.length === 0) throw new UsageError('show needs an id; `sluice webhooks list` shows them');
   return withStore(async (store) => {
     let code = 0;
     for (const id of ids) {
-      const event = await store.showEvent(id);
-      if (event !== undefined) console.log(JSON.stringify(event, undefined, values.json ? undefined : 2));
-      else {
-        console.error(`There is no event ${id}.`);
-        code = 1;
-      }
+      const events = await findEvents(store, id);
+      for (const event of events) console.log(JSON.stringify(event, undefined, values.json ? undefined : 2));
+      if (events.length > 0) continue;
+      console.error(`There is no event ${short(id)}.`);
+      code = 1;
     }
     return code;
   });
+}
+
+/** By our id, else by the provider's, which two providers may have given to one event each. */
+async function findEvents(store: OperatorStore, id: string): Promise<EventDetails[]> {
+  const event = isUuid(id) ? await store.showEvent(id.toLowerCase()) : undefined;
+  if (event !== undefined) return [event];
+  const rows = await store.listEvents({ event_id: id, limit: MAX_LIST });
+  const found = await Promise.all(rows.map((row) => store.showEvent(row.id)));
+  return found.filter((one) => one !== undefined);
 }
 
 export async function prune(args: string[]): Promise<number> {

@@ -25,9 +25,12 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000_000;
 const MAX_TEXT_CHARS = 500;
 
-/** Everything but the limit: a replay without any of these would be a replay of everything. */
-export function isFiltered({ limit: _, ...values }: FilterValues): boolean {
-  return Object.values(values).some((value) => value !== undefined);
+/** A limit chooses nothing: a replay with it alone would be a replay of everything. */
+const CHOOSING = (Object.keys(FILTER_OPTIONS) as (keyof FilterValues)[]).filter((name) => name !== 'limit');
+
+/** `values` may hold other options too; none of them chooses events. */
+export function isFiltered(values: FilterValues): boolean {
+  return CHOOSING.some((name) => values[name] !== undefined);
 }
 
 export function readFilter(values: FilterValues): EventFilter {
@@ -47,6 +50,10 @@ export function readFilter(values: FilterValues): EventFilter {
 
 export function readUuid(name: string, text: string): string {
   return checked(UUID, text.toLowerCase(), `${name} is "${short(text)}"; it must be a uuid`);
+}
+
+export function isUuid(text: string): boolean {
+  return new RegExp(UUID.pattern, 'i').test(text);
 }
 
 export function readText(name: string, text: string, maxChars = MAX_TEXT_CHARS): string {
@@ -94,6 +101,6 @@ function checked(schema: Schema, text: string, wrong: string): string {
 }
 
 /** What came from outside is shown on one line, and not all of it. */
-function short(text: string): string {
+export function short(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?').slice(0, 80);
 }

@@ -1,10 +1,10 @@
 // How `sluice webhooks` reaches DB2: directly, so that it works at night when the server is down.
 
-import { DoorError, toDoorError } from '#core/errors.ts';
 import { createOperatorStore, type OperatorStore } from '#core/webhook/operators.ts';
 import { createDatabase } from '../db/database.ts';
 import { createLog } from '../log.ts';
 import { StackError } from '../stack/failure.ts';
+import { explained } from './explained.ts';
 import { readDatabaseUrls, readOperator } from './operator.ts';
 
 const CONNECTIONS = 1;
@@ -38,14 +38,4 @@ function readUrl(env: NodeJS.ProcessEnv): string {
       'set it, or start one with `npm start`',
     );
   return url;
-}
-
-/** What a person can mend becomes two lines; everything else stays what it is. */
-function explained(error: unknown): unknown {
-  if (error instanceof DoorError) return new StackError(error.message, error.hint, error);
-  const known = toDoorError(error);
-  if (known.kind.code === 'internal') return error;
-  // Our own functions say what was wrong in their own words.
-  const isOurs = known.kind.sqlstate !== undefined && error instanceof Error;
-  return new StackError(isOurs ? error.message : known.message, known.hint, error);
 }

@@ -2,14 +2,18 @@
 
 import pg from 'pg';
 import type { Log } from '#core/ports.ts';
-import type { Transaction } from '#core/webhook/handlers.ts';
+import { PermanentError, type Transaction } from '#core/webhook/handlers.ts';
+import { TimedOut, within } from '#core/webhook/within.ts';
 import { statementFor } from './statement.ts';
 
 export interface Database {
   /** Calls `schema.function`; returns its rows. Timestamps come as ISO 8601 text in UTC, bigints as numbers. */
   call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]>;
-  /** Commits when the work resolves; rolls back and rejects with the work's own error when it rejects. */
-  transact<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>;
+  /**
+   * Commits when the work resolves; rolls back and rejects with the work's own error when it rejects. After `timeoutMs` it
+   * rejects with TimedOut and closes the connection. Work that ends the transaction itself is a PermanentError.
+   */
+  transact<Result>(work: (tx: Transaction) => Promise<Result>, timeoutMs: number): Promise<Result>;
   end(): Promise<void>;
 }
 
@@ -19,19 +23,20 @@ export interface DatabaseOptions {
   max: number;
   /** How the connections show in pg_stat_activity. */
   applicationName: string;
+  /** The longest a call may take on its connection; half a minute where left out. */
+  callTimeoutMs?: number;
   log: Log;
 }
 
 /** Also the longest wait for a free connection. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/**
- * The longest call of a door is the first claim after a crash, which rebuilds the pool's slots: about 5 s for a million.
- * The server gives up first, and says so with a SQLSTATE.
- */
-const STATEMENT_TIMEOUT_MS = 30_000;
+/** The longest call of a door is the first claim after a crash, which rebuilds the pool's slots: about 5 s for a million. */
+const CALL_TIMEOUT_MS = 32_000;
+/** The server gives up so much earlier, and says so with a SQLSTATE; the client's own clock is for one that went silent. */
+const SERVER_LEAD_MS = 2_000;
 const LOCK_TIMEOUT_MS = 2_000;
-/** For a server that went silent: the client gives up a little later. */
-const QUERY_TIMEOUT_MS = 32_000;
+/** For a client that went silent in a transaction, with its locks: longer than any of ours waits between two statements. */
+const IDLE_IN_TRANSACTION_MS = 60_000;
 /** Calls that wait for a connection; beyond it the database counts as unreachable instead of memory growing. */
 const MAX_WAITING_CALLS = 1_000;
 
@@ -120,27 +125,66 @@ function queryFor(functionName: string, args: Record<string, unknown>): pg.Query
   return { name, text, values: names.map((key) => parameter(args[key])) };
 }
 
-function transactionOn(client: pg.PoolClient): Transaction {
-  return {
-    call: async <Row>(functionName: string, args: Record<string, unknown>) =>
-      (await client.query(queryFor(functionName, args))).rows as Row[],
-    query: async <Row>(text: string, values: readonly unknown[] = []) =>
-      (await client.query(text, [...values])).rows as Row[],
+interface OpenTransaction {
+  readonly tx: Transaction;
+  /** From now on it takes no statement. True where the work has ended the transaction itself. */
+  close(): boolean;
+}
+
+function transactionOn(client: pg.PoolClient): OpenTransaction {
+  let isOpen = true;
+  let wasEnded = false;
+  const send = async <Row>(query: pg.QueryConfig): Promise<Row[]> => {
+    if (!isOpen) throw new Error('the transaction is over');
+    if (wasEnded) throw endedByWork();
+    const { rows } = await client.query(query);
+    if (client.getTransactionStatus() === 'I') wasEnded = true;
+    return rows as Row[];
   };
+  const guarded = <Row>(query: pg.QueryConfig): Promise<Row[]> => {
+    const answer = send<Row>(query);
+    // Work that does not wait for a statement must not end the process with it: the commit will find out.
+    answer.catch(ignore);
+    return answer;
+  };
+  return {
+    tx: {
+      call: (functionName, args) => guarded(queryFor(functionName, args)),
+      // One statement, so that none hides behind another and ends the transaction unseen.
+      query: (text, values = []) =>
+        guarded({ text, values: [...values], queryMode: 'extended' } as pg.QueryConfig),
+    },
+    close() {
+      isOpen = false;
+      return wasEnded;
+    },
+  };
+}
+
+function endedByWork(): PermanentError {
+  return new PermanentError(
+    'the handler has ended its transaction, so that its effect may stand without a mark',
+  );
 }
 
 async function transactOn<Result>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<Result>,
+  timeoutMs: number,
 ): Promise<Result> {
   await client.query('begin');
+  const { tx, close } = transactionOn(client);
   let result: Result;
   try {
-    result = await work(transactionOn(client));
+    result = await within(() => work(tx), timeoutMs);
   } catch (error) {
+    const reason = close() ? endedByWork() : error;
+    // It may be in the middle of a statement: the connection goes, and the transaction with it.
+    if (error instanceof TimedOut) throw reason;
     await client.query('rollback');
-    throw new RolledBack(error);
+    throw new RolledBack(reason);
   }
+  close();
   const { command } = await client.query('commit');
   // Work that swallowed an error of the database leaves a transaction whose commit is a rollback, without an error.
   if (command !== 'COMMIT') throw new RolledBack(new Error('the transaction had failed and was rolled back'));
@@ -154,16 +198,18 @@ class RolledBack extends Error {
   }
 }
 
-export function createDatabase({ url, max, applicationName, log }: DatabaseOptions): Database {
+export function createDatabase(options: DatabaseOptions): Database {
+  const { url, max, applicationName, callTimeoutMs = CALL_TIMEOUT_MS, log } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max,
     application_name: applicationName,
     // Nobody waits long for a lock behind which a crowd queues up; the caller is told to try again.
     options: `-c timezone=UTC -c lock_timeout=${LOCK_TIMEOUT_MS}`,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
+    statement_timeout: callTimeoutMs - SERVER_LEAD_MS,
+    query_timeout: callTimeoutMs,
     // Few connections, kept for ever: an idle one costs less than a connect in the middle of a burst.
     idleTimeoutMillis: 0,
     keepAlive: true,
@@ -192,11 +238,11 @@ export function createDatabase({ url, max, applicationName, log }: DatabaseOptio
       const rows: unknown[] = await use(pool, async (client) => (await client.query(query)).rows, isRefusal);
       return rows as Row[];
     },
-    transact: async (work) => {
+    transact: async (work, timeoutMs) => {
       try {
         return await use(
           pool,
-          (client) => transactOn(client, work),
+          (client) => transactOn(client, work, timeoutMs),
           (error) => error instanceof RolledBack,
         );
       } catch (error) {

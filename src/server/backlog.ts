@@ -2,6 +2,7 @@
 
 import { Counter, Gauge, Registry } from 'prom-client';
 import type { CallFunction } from '#core/bridge/databases.ts';
+import { inTime } from '#core/deadline.ts';
 import type { Log } from '#core/ports.ts';
 
 /** A row of webhook.metrics. */
@@ -31,32 +32,42 @@ export interface Backlog {
 const STATUSES = ['pending', 'failed', 'processing', 'dead_letter'] as const;
 /** So that a crowd in front of /metrics is no load on the database. */
 const KEEP_MS = 1_000;
+/** A scrape has other numbers to bring home; Prometheus gives up after ten seconds. */
+const WAIT_MS = 2_000;
 
 /** `call` takes names of functions in schema webhook of DB2. */
-export function createBacklog(call: CallFunction, log: Log, now: () => number = Date.now): Backlog {
+export function createBacklog(
+  call: CallFunction,
+  log: Log,
+  now: () => number = Date.now,
+  waitMs = WAIT_MS,
+): Backlog {
   const registry = new Registry();
   const show = createGauges(registry);
   const read = async (): Promise<void> => {
-    try {
-      const [rows, totals] = await Promise.all([
-        call<BacklogRow>('metrics', {}),
-        call<ReplayRow>('replay_totals', {}),
-      ]);
-      show(true, rows, totals);
-    } catch (error) {
-      log.warn('metrics without DB2', { cause: error });
-      show(false, [], []);
-    }
+    const [rows, totals] = await Promise.all([
+      call<BacklogRow>('metrics', {}),
+      call<ReplayRow>('replay_totals', {}),
+    ]);
+    show(true, rows, totals);
   };
+  /** Undefined where none is under way. */
   let reading: Promise<void> | undefined;
-  let readAt = 0;
+  let readAt = Number.NEGATIVE_INFINITY;
   return {
     async page() {
-      if (reading === undefined || now() - readAt >= KEEP_MS) {
+      if (reading === undefined && now() - readAt >= KEEP_MS) {
         readAt = now();
-        reading = read();
+        reading = read().finally(() => {
+          reading = undefined;
+        });
       }
-      await reading;
+      try {
+        await inTime(waitMs, reading, () => new Error(`no answer within ${waitMs} ms`));
+      } catch (error) {
+        log.warn('metrics without DB2', { cause: error });
+        show(false, [], []);
+      }
       return registry.metrics();
     },
   };

@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { BodyBuffer } from '#core/body_buffer.ts';
 import {
   type Door,
   type DoorResponse,
@@ -132,21 +133,15 @@ export class HttpServer {
     path: string,
     id: string,
   ): void {
-    // Nearly every body is one chunk, which then is the body, without a copy.
-    let body: Buffer | undefined;
+    const body = new BodyBuffer(bodyLimit(match));
     let tooLarge = false;
-    const maxBytes = bodyLimit(match);
     request.on('data', (chunk: Buffer) => {
-      if (tooLarge) return;
-      if ((body?.length ?? 0) + chunk.length > maxBytes) {
-        tooLarge = true;
-        this.#refuseEarly(request, response, match, path, id);
-      } else {
-        body = body === undefined ? chunk : Buffer.concat([body, chunk]);
-      }
+      if (tooLarge || body.add(chunk)) return;
+      tooLarge = true;
+      this.#refuseEarly(request, response, match, path, id);
     });
     request.on('end', () => {
-      if (!tooLarge) this.#handle(request, response, match, path, id, body ?? NO_BODY);
+      if (!tooLarge) this.#handle(request, response, match, path, id, body.bytes());
     });
   }
 

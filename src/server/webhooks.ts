@@ -1,5 +1,6 @@
 // The webhook door on Node: two sets of connections to DB2, the fast HMAC, and a word to the workers.
 
+import { DELIVERY_MS } from '#core/door.ts';
 import type { Log, Metrics } from '#core/ports.ts';
 import { WebhookDoor } from '#core/webhook/door.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
@@ -31,7 +32,7 @@ export interface OpenWebhookDoor extends Pick<WebhookDoor, 'routes' | 'drain'> {
 export function openWebhookDoor(options: WebhookDoorOptions, metrics: Metrics, log: Log): OpenWebhookDoor {
   const { db2Url, handlers = NO_HANDLERS } = options;
   const open = (max: number, applicationName: string) =>
-    createDatabase({ url: db2Url, max, applicationName, log });
+    createDatabase({ url: db2Url, max, applicationName, callTimeoutMs: DELIVERY_MS, log });
   const lane = open(LANE_CONNECTIONS, 'sluice-webhooks');
   const rest = open(INLINE_CONNECTIONS, 'sluice-webhooks-inline');
   const { processor, end } = openProcessor({ db2Url, workers: 1, batchSize: 1, handlers, metrics, log });

@@ -7,7 +7,7 @@ import { startWorker, type Worker } from '../bridge/worker.ts';
 import { createDatabase } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { startLoop } from '../scheduler/loop.ts';
-import { type Handlers, registerHandlers } from './handlers.ts';
+import { type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
 import { openWebhookStore } from './store.ts';
 
 export interface WebhookCrewOptions {
@@ -51,7 +51,10 @@ export function startWebhookCrew(
       while (!signal.aborted && (await prune(chores)) === PRUNE_AT_ONCE);
     }),
     // Again and again: the database may be away at the start, and another release may have said otherwise since.
-    startLoop('registering handlers', REGISTER_MS, log, () => registerHandlers(chores, handlers)),
+    startLoop('registering handlers', REGISTER_MS, log, async () => {
+      await registerHandlers(chores, handlers);
+      await warnOfMissingHandlers(chores, handlers, log);
+    }),
   ];
   return {
     wake,
@@ -104,7 +107,7 @@ export function openProcessor({ db2Url, batchSize, handlers, metrics, log }: Web
   const processor = new Processor(
     {
       store: openWebhookStore(database),
-      transact: (work) => database.transact(work),
+      transact: (work, timeoutMs) => database.transact(work, timeoutMs),
       handlers,
       log,
       metrics,

@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Log } from '#core/ports.ts';
 import type { Handler } from '#core/webhook/handlers.ts';
 import type { Database } from '../db/database.ts';
 import { StackError } from '../stack/failure.ts';
@@ -9,6 +10,9 @@ import { StackError } from '../stack/failure.ts';
 export type Handlers = ReadonlyMap<string, Handler>;
 
 export const NO_HANDLERS: Handlers = new Map();
+
+/** Events that wait longer than this for a handler wait for one that nobody serves. */
+const MISSING_SEC = 60;
 
 const NAME = /^[a-z][a-z0-9_-]{0,99}$/;
 
@@ -58,4 +62,20 @@ export async function registerHandlers(database: Database, handlers: Handlers): 
     types.map((type) => ({ name, provider, event_type: type, webhook_id: webhookId ?? null })),
   );
   await database.call('webhook.register_handlers', { p_handlers: rows });
+}
+
+interface MissingRow {
+  readonly name: string;
+  readonly events: number;
+  readonly oldest_due_sec: number;
+}
+
+/** Events are left to whoever has their handler; where nobody has it, they would wait for ever and nobody would know. */
+export async function warnOfMissingHandlers(database: Database, handlers: Handlers, log: Log): Promise<void> {
+  const rows = await database.call<MissingRow>('webhook.missing_handlers', { p_sec: MISSING_SEC });
+  for (const { name, events, oldest_due_sec } of rows) {
+    if (handlers.has(name)) continue;
+    const details = { handler: name, events, oldest_due_sec: Math.round(oldest_due_sec) };
+    log.warn('events wait for a handler that no worker serves', details);
+  }
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
+import { SENTENCES } from '#core/rules.ts';
 import { progressLine, startProgress } from '../../src/commands/progress.ts';
 import { openClient } from '../door/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
@@ -95,6 +96,35 @@ describe('sluice webhooks', () => {
     assert.equal(skipped.code, 0, skipped.stderr);
   });
 
+  it('replays and skips events by their uuids, and refuses ids together with a filter', async () => {
+    const [first, second, third] = await storeEvents(db2, ['u-1', 'u-2', 'u-3'], { provider: 'by-uuid' });
+    const one = await webhooks('replay', first?.id ?? '', '--reason', 'mended');
+    assert.equal(one.code, 0, one.stderr);
+    assert.match(one.stdout, /u-1 +replayed/);
+    const two = await json('skip', second?.id ?? '', third?.id ?? '', '--yes');
+    assert.deepEqual(
+      two.results.map((row: { outcome: string }) => row.outcome),
+      ['skipped', 'skipped'],
+    );
+    for (const more of [
+      ['--provider', 'by-uuid'],
+      ['--limit', '5'],
+    ]) {
+      const both = await webhooks('replay', first?.id ?? '', ...more);
+      assert.deepEqual([both.code, both.stderr], [2, 'give ids or filters, not both\n']);
+    }
+  });
+
+  it('touches nothing without an id or a filter, whatever other options are given', async () => {
+    await storeEvents(db2, ['untouched'], { provider: 'nobody-asked' });
+    const others = ['--yes', '--json', '--reason', 'r', '--limit', '1000000'];
+    for (const action of ['replay', 'skip']) {
+      const { code, stdout, stderr } = await webhooks(action, ...others);
+      assert.deepEqual([code, stdout, stderr], [2, '', `${action} needs ids or a filter\n`]);
+    }
+    assert.equal((await statuses(db2)).untouched, 'dead_letter');
+  });
+
   it('lists and shows, with the address from what npm start left or from DATABASE_URL', async () => {
     const [event] = await storeEvents(db2, ['shown'], { provider: 'lister' });
     const { code, stdout } = await sluice(['webhooks', 'list', '--provider', 'lister'], {
@@ -114,9 +144,43 @@ describe('sluice webhooks', () => {
       assert.equal(shown.code, 1);
       assert.equal(JSON.parse(shown.stdout).event_id, 'shown');
       assert.match(shown.stderr, /There is no event 00000000/);
+      const named = await sluice(['webhooks', 'show', 'shown', 'nobody'], { SLUICE_DIR: dir }).ended;
+      assert.deepEqual([named.code, JSON.parse(named.stdout).id], [1, event?.id]);
+      assert.equal(named.stderr, 'There is no event nobody.\n');
     } finally {
       rmSync(dir, { recursive: true });
     }
+  });
+
+  it('refuses a secret where its name belongs, and does not repeat it', async () => {
+    const add = ['endpoints', 'add', 'leaky', '--provider', 'stripe'];
+    for (const args of [
+      [...add, '--secret-name', 'whsec_hunter2'],
+      [...add, '--secret-name', 'GOOD', '--verify-token-name', 'whsec_hunter2'],
+      ['endpoints', 'rotate', 'shop', '--secret-name', 'whsec_hunter2'],
+    ]) {
+      const { code, stderr } = await webhooks(...args);
+      assert.equal(code, 2);
+      assert.match(stderr, /never the secret itself/);
+      assert.doesNotMatch(stderr, /hunter2/);
+    }
+  });
+
+  it('says which rule an endpoint breaks in a sentence', async () => {
+    const bare = ['--provider', 'hmac', '--secret-name', 'X'];
+    const { code, stderr } = await sluice(['webhooks', 'endpoints', 'add', 'bare', ...bare], {
+      DB2_URL: databases.db2.url,
+    }).ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: The request is not valid\.\nhint: The provider hmac needs a scheme/);
+  });
+
+  it('has a sentence for every rule of the tables that operators write to', async () => {
+    const { rows } = await db2.query(
+      `select conname from pg_constraint
+       where contype = 'c' and conrelid in ('public.webhook_endpoints'::regclass, 'public.call_sites'::regclass)`,
+    );
+    assert.deepEqual([...new Set(rows.map(({ conname }) => conname))].sort(), Object.keys(SENTENCES).sort());
   });
 
   it('prunes payloads of events that have ended and keeps their keys', async () => {
@@ -140,7 +204,6 @@ describe('sluice webhooks', () => {
       [],
       ['burn'],
       ['show'],
-      ['show', 'x'],
       ['list', '--limit', '5000'],
       ['list', '--status', 'lost'],
       ['replay'],
@@ -163,7 +226,7 @@ describe('sluice webhooks', () => {
     assert.deepEqual([code, stderr], [2, 'webhooks cannot burn\nhint: see `sluice webhooks --help`\n']);
     const away = await sluice(['webhooks', 'list'], { DB2_URL: 'postgres://u:p@127.0.0.1:1/x' }).ended;
     assert.equal(away.code, 1);
-    assert.match(away.stderr, /^error: The database cannot be reached\.\nhint: /m);
+    assert.match(away.stderr, /^error: The database cannot be reached\.\nhint: .*DB2_URL/m);
     const unset = await sluice(['webhooks', 'list'], { SLUICE_DIR: '/nonexistent' }).ended;
     assert.match(unset.stderr, /^error: DB2_URL is not set/);
   });

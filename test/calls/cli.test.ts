@@ -93,25 +93,22 @@ describe('sluice calls', () => {
     assert.match((await run('list')).lines[0] ?? '', /^ID +SITE +KIND +EVENT ID +OCCURRED AT +SIGNED\n/);
   });
 
-  it('rotates secrets and disables a site', async () => {
-    const rotated = await json(
-      'sites',
-      'rotate',
-      'branch-7',
-      '--secret-name',
-      'NEW',
-      '--secret-name',
-      'SITE_SECRET',
-    );
+  it('rotates secrets, and disables and enables a site', async () => {
+    const rotated = await json('sites', 'rotate', 'branch-7', '--secret-name', 'NEW');
     assert.deepEqual(rotated.sites[0].secret_names, ['NEW', 'SITE_SECRET']);
+    const ended = await json('sites', 'rotate', 'branch-7', '--secret-name', 'NEW', '--only');
+    assert.deepEqual(ended.sites[0].secret_names, ['NEW']);
     const disabled = await json('sites', 'disable', 'branch-7', '--reason', 'moved');
     assert.equal(disabled.sites[0].is_active, false);
+    const enabled = await json('sites', 'enable', 'branch-7');
+    assert.equal(enabled.sites[0].is_active, true);
     await assert.rejects(run('sites', 'disable', 'nobody'), StackError);
+    await assert.rejects(run('sites', 'rotate', 'nobody', '--secret-name', 'NEW'), StackError);
   });
 
   it('shows the demo site, which a second start leaves as it is', async () => {
     await addDemoSite(databases.db2.url, 'demo');
-    await json('sites', 'rotate', 'demo', '--secret-name', 'OWN_SECRET');
+    await json('sites', 'rotate', 'demo', '--secret-name', 'OWN_SECRET', '--only');
     await addDemoSite(databases.db2.url, 'demo');
     const { sites } = await json('sites', 'list');
     const demo = sites.find((site: { site_id: string }) => site.site_id === 'demo');
@@ -135,6 +132,54 @@ describe('sluice calls', () => {
     it(`does not understand: ${args.join(' ') || 'nothing'}`, () => assert.rejects(run(...args), UsageError));
   }
 
-  it('names the rule that a site breaks', () =>
-    assert.rejects(run('sites', 'add', 'a site', '--unsigned'), /site_id_fits_a_header/));
+  it('says which rule a site breaks in a sentence, not by the name of a constraint', async () => {
+    const hints = [
+      [['sites', 'add', 'a site', '--unsigned'], /^The id of a site is 1 to 200 letters/],
+      [['sites', 'add', 's', ...'ABCDEF'].flatMap(secretOption), /^A site has at most five secrets/],
+    ] as const;
+    for (const [args, hint] of hints) {
+      const error = await run(...args).catch((thrown: unknown) => thrown);
+      assert.ok(error instanceof StackError);
+      assert.equal(error.message, 'The request is not valid.');
+      assert.match(error.hint, hint);
+    }
+  });
+
+  it('refuses a secret where its name belongs, and does not repeat it', async () => {
+    for (const action of ['add', 'rotate']) {
+      const error = await run('sites', action, 'leaky', '--secret-name', 'hunter2-hunter2').catch(
+        (thrown: unknown) => thrown,
+      );
+      assert.ok(error instanceof UsageError);
+      assert.match(error.message, /never the secret itself/);
+      assert.doesNotMatch(error.message, /hunter2/);
+    }
+    await assert.rejects(
+      client.query(`select calls.add_site('leaky', '{hunter2}', true, null, 'ann')`),
+      /secrets_are_names/,
+    );
+  });
+
+  it('prints one JSON object a request, with the answer as JSON', async () => {
+    const { lines } = await run('send', '--secret', 'wrong', '--json');
+    const printed = JSON.parse(lines[0] ?? '');
+    assert.deepEqual([printed.status, printed.answer.error.code], [401, 'bad_signature']);
+  });
+
+  it('speaks of the database where it cannot be reached', async () => {
+    const { DB2_URL } = process.env;
+    process.env.DB2_URL = 'postgres://u:p@127.0.0.1:1/x';
+    try {
+      const error = await run('list').catch((thrown: unknown) => thrown);
+      assert.ok(error instanceof StackError);
+      assert.match(error.hint, /DB2_URL/);
+    } finally {
+      process.env.DB2_URL = DB2_URL;
+    }
+  });
 });
+
+/** A single letter is the name of a secret; other words stay what they are. */
+function secretOption(word: string): string[] {
+  return /^[A-Z]$/.test(word) ? ['--secret-name', word] : [word];
+}

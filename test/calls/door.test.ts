@@ -10,9 +10,9 @@ import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { askDoor, memoryLog } from '../core/support.ts';
 import { callBody, countMetrics, NOOP, SECRETS, SITE, signedRequest } from './support.ts';
 
-function open(cache: ReplayCache = new MemoryReplayCache(Date.now)) {
+function open(cache: ReplayCache = new MemoryReplayCache(Date.now), deliveryMs?: number) {
   const stored = new Map<string, Call>();
-  const database = { isDown: false, questions: 0, batches: 0 };
+  const database = { isDown: false, isSilent: false, questions: 0, batches: 0 };
   const store: CallStore = {
     async findSite(site_id) {
       database.questions++;
@@ -23,6 +23,7 @@ function open(cache: ReplayCache = new MemoryReplayCache(Date.now)) {
     },
     async recordCalls(calls) {
       database.batches++;
+      if (database.isSilent) return new Promise<never>(() => undefined);
       await new Promise((resolve) => setImmediate(resolve));
       if (database.isDown) throw new DoorError('database_unavailable');
       return calls.map((call) => {
@@ -33,15 +34,11 @@ function open(cache: ReplayCache = new MemoryReplayCache(Date.now)) {
       });
     },
   };
-  const door = new CallDoor({
-    store,
-    cache,
-    secretOf: (name) => SECRETS[name],
-    hmac: nodeHmac,
-    metrics: countMetrics(),
-    log: memoryLog(),
-    now: Date.now,
-  });
+  const ports = { store, cache, secretOf: (name: string) => SECRETS[name], hmac: nodeHmac };
+  const door = new CallDoor(
+    { ...ports, metrics: countMetrics(), log: memoryLog(), now: Date.now },
+    deliveryMs,
+  );
   const ask = askDoor(door.routes());
   const send = (request: ReturnType<typeof signedRequest>) =>
     ask({ method: 'POST', path: '/call-events', headers: request.headers, body: request.body });
@@ -92,6 +89,40 @@ describe('the door for call events', () => {
     const other = signedRequest(callBody({ kind: 'other' }));
     const failed = await Promise.all(Array.from({ length: 10 }, () => send(other)));
     for (const { status } of failed) assert.equal(status, 503);
+  });
+
+  it('says 503 when the database has been silent for long enough', async () => {
+    const { send, database } = open(new MemoryReplayCache(Date.now), 20);
+    database.isSilent = true;
+    const answer = await send(signedRequest(callBody()));
+    assert.deepEqual([answer.status, answer.json.error.code], [503, 'database_unavailable']);
+  });
+
+  it('answers a site that there is and one that there is not alike, and asks for no token', async () => {
+    const { send } = open();
+    const { headers, body } = signedRequest(callBody());
+    const { 'x-ops-signature': _, ...unsigned } = headers;
+    const wrong = { ...headers, 'x-ops-signature': 'a'.repeat(64) };
+    for (const given of [
+      unsigned,
+      wrong,
+      { ...wrong, 'x-ops-signature': 'no' },
+      { ...wrong, 'x-ops-timestamp': 'now' },
+      { ...wrong, 'x-ops-timestamp': '1000000000' },
+    ]) {
+      const known = await send({ headers: given, body } as ReturnType<typeof signedRequest>);
+      const unknown = await send({
+        headers: { ...given, 'x-ops-site': 'nobody' },
+        body,
+      } as ReturnType<typeof signedRequest>);
+      assert.deepEqual([known.status, known.headers['www-authenticate']], [401, undefined]);
+      assert.deepEqual(unknown, known);
+    }
+  });
+
+  it('lists all fields to whoever sends one too many', async () => {
+    const { json } = await open().send(signedRequest(callBody({ extra: 1 })));
+    assert.match(json.error.hint, /known are event_id, kind, occurred_at, payload\./);
   });
 
   it('asks for a site once, however many events arrive', async () => {

@@ -59,7 +59,9 @@ describe('the page about metrics', () => {
       webhook_backlog: ['webhook_id', 'provider', 'status'],
       webhook_oldest_due_seconds: ['webhook_id', 'provider'],
       webhook_processing_seconds: ['provider', 'result'],
+      webhook_database_up: [],
       call_events_total: ['site', 'result', 'reason'],
+      replay_cache_state: ['state'],
     };
     for (const [name, labels] of Object.entries(named)) {
       const line = page.split('\n').find((text) => text.startsWith(`| \`${name}\` |`)) ?? '';

@@ -11,7 +11,7 @@ export interface DocSample {
   body: string;
   contentType: string;
   secret: string;
-  /** The command of the page as words, without `sluice`. */
+  /** The command of the page as words, without `npx sluice`. */
   command: string[];
 }
 
@@ -29,9 +29,9 @@ export function blocksOf(page: string, language: string): string[] {
 export function readSample(provider: string): DocSample {
   const page = readPage(`integrations/${provider}.md`);
   const [body] = [...blocksOf(page, 'json'), ...blocksOf(page, 'text')];
-  const line = blocksOf(page, 'sh').find((text) => text.startsWith('sluice webhooks verify'));
+  const line = blocksOf(page, 'sh').find((text) => text.startsWith('npx sluice webhooks verify'));
   assert(body !== undefined && line !== undefined, `${provider}.md has no sample`);
-  const command = wordsOf(line).slice(1);
+  const command = wordsOf(line).slice(2);
   const type = command.find((word) => word.startsWith('Content-Type: ')) ?? '';
   return {
     body,

@@ -53,8 +53,7 @@ describe('docs/extend_webhooks.md', () => {
       .rows[0];
 
   it('has an SQL handler that works as it stands', async () => {
-    await db2.query('create table public.stars (event_id text primary key, repository text)');
-    await db2.query(blocksOf(PAGE, 'sql')[0] ?? '');
+    await db2.query(blocksOf(PAGE, 'sql')[1] ?? '');
     await store('github', 'star-1', 'star.created', {
       action: 'created',
       repository: { full_name: 'a/b' },
@@ -78,7 +77,7 @@ describe('docs/extend_webhooks.md', () => {
       const { phone } = JSON.parse(String(options.body));
       return phone === '0' ? new Response('', { status: 422 }) : Response.json({ id: `contact of ${phone}` });
     });
-    await db2.query('create table public.welcomes (event_id text primary key, contact_id text)');
+    await db2.query(blocksOf(PAGE, 'sql')[0] ?? '');
     const message = (from: string, body: string) => ({ message: { from, text: { body } } });
     await store('whatsapp', 'message:1', 'message.text', message('49', 'hello'));
     await store('whatsapp', 'message:2', 'message.text', message('49', 'stop'));

@@ -115,6 +115,43 @@ describe('the coalescer', () => {
     ]);
   });
 
+  it('refuses what would make the waiting ones too heavy, and takes requests again once some have left', async () => {
+    const flights: (() => void)[] = [];
+    const coalescer = new Coalescer<number, string>(
+      (requests) => new Promise((resolve) => flights.push(() => resolve(requests.map(String)))),
+      { weigh: (request) => request, maxWaitingWeight: 10 },
+    );
+    const flying = coalescer.submit(9);
+    await settle();
+    const waiting = [coalescer.submit(6), coalescer.submit(4)];
+    await assert.rejects(coalescer.submit(1), refusedAs('overloaded'));
+    flights[0]?.();
+    await settle();
+    const later = coalescer.submit(10);
+    await assert.rejects(coalescer.submit(1), refusedAs('overloaded'));
+    flights[1]?.();
+    await settle();
+    flights[2]?.();
+    assert.deepEqual(await Promise.all([flying, ...waiting, later]), ['9', '6', '4', '10']);
+  });
+
+  it('weighs a request that is to be retried as one that waits', async () => {
+    const answers: (string | typeof RETRY)[][] = [[RETRY], ['10']];
+    const gates: (() => void)[] = [];
+    const coalescer = new Coalescer<number, string>(
+      () => new Promise((resolve) => gates.push(() => resolve(answers.shift() ?? []))),
+      { weigh: (request) => request, maxWaitingWeight: 10 },
+    );
+    const retried = coalescer.submit(10);
+    await settle();
+    gates[0]?.();
+    await settle();
+    await assert.rejects(coalescer.submit(1), refusedAs('overloaded'));
+    while (gates[1] === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+    gates[1]();
+    assert.equal(await retried, '10');
+  });
+
   it('rejects just the requests of a flush that failed, and goes on', async () => {
     const { coalescer, flight } = setUp();
     const lost = coalescer.submit(1);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { toDoorError } from '#core/errors.ts';
-import { createDatabase, type Database } from '../../src/db/database.ts';
+import { createDatabase, type Database, type DatabaseOptions } from '../../src/db/database.ts';
 import { quoteName, statementFor } from '../../src/db/statement.ts';
 import { memoryLog } from '../core/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
@@ -36,6 +36,7 @@ describe('a statement', () => {
 describe('a database', () => {
   let databases: TestDatabases;
   let database: Database;
+  let options: DatabaseOptions;
   let client: pg.Client;
   const log = memoryLog();
 
@@ -48,10 +49,12 @@ describe('a database', () => {
         language sql as $$
           select p_text, p_list, p_flags, timestamptz '2026-02-24 12:00:00.123456+02', timestamptz 'infinity', 9007199254740991 $$;
       create function public.own_pid() returns int language sql as $$ select pg_backend_pid() $$;
+      create function public.nap() returns void language sql as $$ select pg_sleep(20) $$;
       create function public.refuse() returns void language plpgsql as
         $$ begin raise exception 'no' using errcode = 'SL004'; end $$;
       create function public.too_many() returns bigint language sql as $$ select 9007199254740992 $$;`);
-    database = createDatabase({ url: databases.db1.url, max: 1, applicationName: 'probe', log });
+    options = { url: databases.db1.url, max: 1, applicationName: 'probe', log };
+    database = createDatabase(options);
   });
   after(async () => {
     await database?.end();
@@ -102,6 +105,26 @@ describe('a database', () => {
     const [later] = await database.call<{ own_pid: number }>('public.own_pid', {});
     assert.ok(later);
     assert.notEqual(later.own_pid, before.own_pid);
+  });
+
+  it('gives up a call that takes too long: the server says so first', async () => {
+    const hasty = createDatabase({ ...options, callTimeoutMs: 2_100 });
+    await assert.rejects(hasty.call('public.nap', {}), { code: '57014' });
+    await hasty.end();
+  });
+
+  it('gives up a server that went silent, as one that cannot be reached', async () => {
+    const hasty = createDatabase({ ...options, callTimeoutMs: 2_100 });
+    const [own] = await hasty.call<{ own_pid: number }>('public.own_pid', {});
+    assert.ok(own);
+    process.kill(own.own_pid, 'SIGSTOP');
+    try {
+      const error = await hasty.call('public.own_pid', {}).catch((thrown: unknown) => thrown);
+      assert.equal(toDoorError(error).kind.code, 'database_unavailable');
+    } finally {
+      process.kill(own.own_pid, 'SIGCONT');
+    }
+    await hasty.end();
   });
 
   it('cannot be reached where nobody listens', async () => {

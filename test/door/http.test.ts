@@ -82,6 +82,31 @@ describe('the HTTP adapter', () => {
     assert.equal(parseAnswer(raw).status, 201);
   });
 
+  it('puts a body of 50,000 chunks together', async () => {
+    const body = `{"a":"${'x'.repeat(49_992)}"}`;
+    const echo = {
+      method: 'POST',
+      path: '/echo',
+      maxBodyBytes: 1024 * 1024,
+      handle: ({ body: received }: DoorRequest) => ({
+        status: 200,
+        headers: {},
+        body: Buffer.from(received).toString(),
+      }),
+    };
+    const chunked = new HttpServer(new Door([echo], log), log);
+    const chunkedPort = await chunked.listen(0);
+    const raw = await exchange(chunkedPort, (socket) => {
+      socket.write(
+        'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n',
+      );
+      socket.write([...body].map((byte) => `1\r\n${byte}\r\n`).join(''));
+      socket.write('0\r\n\r\n');
+    });
+    await chunked.close();
+    assert.equal(raw.slice(raw.indexOf('\r\n\r\n') + 4), body);
+  });
+
   it('ignores the query', async () => {
     const answer = await ask(`${url}${PATH}?x=//y`, { method: 'POST', body: { user_id: 'ann' } });
     assert.equal(answer.status, 201);

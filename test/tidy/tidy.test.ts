@@ -7,6 +7,12 @@ type Plant = { name: string; files: Record<string, string>; found: string[] };
 const MIGRATION = 'db1/supabase/migrations/2_two.sql';
 const other = (text: string): string => text.replace('public.one', 'public.two');
 
+const asProcedure = (text: string): string =>
+  text
+    .replace('create function', 'create procedure')
+    .replace(/^returns .*\n/m, '')
+    .replace("set search_path = ''\n", '');
+
 /** Each row plants one defect in a tidy tree and says exactly what must be found: the checker's negative controls. */
 const PLANTS: readonly Plant[] = [
   {
@@ -20,6 +26,18 @@ const PLANTS: readonly Plant[] = [
       [MIGRATION]: other(TIDY_FUNCTION)
         .replace("set search_path = ''\n", '')
         .replace('select 1;', "set search_path = ''; select 1;"),
+    },
+    found: [`${MIGRATION}:2 search-path`],
+  },
+  {
+    name: 'a procedure may go without one, because with one it cannot commit',
+    files: { [MIGRATION]: asProcedure(other(TIDY_FUNCTION)) },
+    found: [],
+  },
+  {
+    name: 'a procedure with its owner’s rights may not',
+    files: {
+      [MIGRATION]: asProcedure(other(TIDY_FUNCTION)).replace('language sql', 'language sql security definer'),
     },
     found: [`${MIGRATION}:2 search-path`],
   },

@@ -63,6 +63,23 @@ describe('the recorder', () => {
     }
   });
 
+  it('tries once more when two batches got in each other’s way, and once only', async () => {
+    for (const code of ['40P01', '55P03']) {
+      let calls = 0;
+      const once = new Recorder(async (deliveries) => {
+        if (++calls === 1) throw coded(code);
+        return deliveries.map(recordedAs);
+      });
+      assert.equal((await once.record(delivery('a')))[0]?.outcome, 'recorded');
+      const always = new Recorder(async () => {
+        calls++;
+        throw coded(code);
+      });
+      await assert.rejects(always.record(delivery('a')), new RegExp(code));
+      assert.equal(calls, 4);
+    }
+  });
+
   it('carries no more than 4 MB of bodies in one statement', async () => {
     const sizes: number[] = [];
     const recorder = new Recorder(async (deliveries) => {
@@ -124,8 +141,15 @@ describe('the cache of endpoints', () => {
 });
 
 describe('the processor', () => {
-  const taken = (id: string, takeovers = 0) =>
-    ({ id, lease_token: `${id} lease`, takeovers, handler_kind: 'sql' }) as TakenEvent;
+  const taken = (id: string, handler?: string) =>
+    ({
+      id,
+      lease_token: `${id} lease`,
+      provider: 'shop',
+      takeovers: 0,
+      handler_kind: handler === undefined ? 'sql' : 'typescript',
+      handler_name: handler ?? null,
+    }) as TakenEvent;
 
   function processorOf(events: TakenEvent[], process: (ids: string[]) => void) {
     const finished: [string, string][] = [];
@@ -154,24 +178,23 @@ describe('the processor', () => {
     return { step, finished, log };
   }
 
-  it('sends an event over which a worker died alone, after the others', async () => {
-    const calls: string[][] = [];
-    const { step } = processorOf([taken('a'), taken('x', 1), taken('b'), taken('y', 2)], (ids) =>
-      calls.push(ids),
-    );
-    assert.deepEqual((await step()).outcomes, { success: 4 });
-    assert.deepEqual(calls, [['a', 'b'], ['x'], ['y']]);
-  });
+  const ENDS = { 23503: 'failed', 57014: 'failed', '55P03': 'again', 58030: 'outage' };
+  for (const [code, end] of Object.entries(ENDS))
+    it(`halves a set that fails with ${code} until the event that spoils it stands alone: ${end}`, async () => {
+      const { step, finished } = processorOf(
+        ['a', 'b', 'bad', 'c'].map((id) => taken(id)),
+        (ids) => {
+          if (ids.includes('bad')) throw coded(code);
+        },
+      );
+      assert.deepEqual((await step()).outcomes, { success: 3, [end]: 1 });
+      assert.deepEqual(finished, [['bad', end]]);
+    });
 
-  it('halves a set that fails until the event that spoils it stands alone, and fails that one', async () => {
-    const { step, finished } = processorOf(
-      ['a', 'b', 'bad', 'c'].map((id) => taken(id)),
-      (ids) => {
-        if (ids.includes('bad')) throw coded('23503');
-      },
-    );
-    assert.deepEqual((await step()).outcomes, { success: 3, failed: 1 });
-    assert.deepEqual(finished, [['bad', 'failed']]);
+  it('hands back an event whose handler it does not have', async () => {
+    const { step, finished } = processorOf([taken('a', 'of another')], () => undefined);
+    assert.deepEqual((await step()).outcomes, { handed_back: 1 });
+    assert.deepEqual(finished, [['a', 'pending']]);
   });
 
   it('fails nobody while the database is away', async () => {

@@ -20,6 +20,14 @@ describe('the webhook door on Node', () => {
 
   it("answers Meta's handshake with the challenge as text", () => checkHandshake(target));
 
+  it('tells whoever signs an address to an endpoint without one what to set', async () => {
+    const answer = await world.send('twilio-anywhere', 'twilio', 'CallSid=CA4&CallStatus=completed', {
+      headers: { 'content-type': 'application/x-www-form-urlencoded', host: 'shop.example' },
+    });
+    assert.equal(answer.status, 401);
+    assert.match(answer.json.error.hint, /^no_public_url: .* set it as public_url of the endpoint\.$/);
+  });
+
   it('takes every secret of the endpoint, and the new one within a second of a rotation', async () => {
     await world.addEndpoint('rotated', 'stripe', 'queued');
     SECRETS.STRIPE_NEXT_SECRET = 'whsec_next';

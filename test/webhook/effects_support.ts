@@ -139,7 +139,7 @@ begin
       begin
         perform webhook.apply_payment(jsonb_populate_record(null::public.webhook_events,
           v_events -> (v_event - 1) || jsonb_build_object('arrival', array_position(p_order, v_event))));
-      exception when raise_exception then
+      exception when sqlstate 'SL034' then
         v_left := v_left || v_event;
       end;
     end loop;

@@ -189,7 +189,10 @@ describe('a handler in TypeScript', () => {
         'update public.webhook_events set lease_token = gen_random_uuid() where id = $1',
         [taken.id],
       );
-      await database.transact((tx) => tx.query(`insert into public.own_effects values ('evt_control')`));
+      await database.transact(
+        (tx) => tx.query(`insert into public.own_effects values ('evt_control')`),
+        10_000,
+      );
       assert.equal((await effects('evt_control')).length, 1);
       assert.equal(await processor.runOne(taken.id, new AbortController().signal), undefined);
     } finally {

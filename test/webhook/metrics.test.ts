@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CallFunction } from '#core/bridge/databases.ts';
+import { tellOutcome } from '#core/webhook/outcome.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { createBacklog } from '../../src/server/backlog.ts';
@@ -35,6 +36,21 @@ describe('metrics', () => {
     assert.match(page, /^webhook_processing_total\{webhook_id="w",provider="stripe",result="success"\} 2$/m);
     assert.match(page, /^webhook_processing_seconds_bucket\{le="0.01",.*\} 0$/m);
     assert.match(page, /^webhook_processing_seconds_bucket\{le="0.025",.*\} 1$/m);
+  });
+
+  it('spell a provider one way, whoever counts', async () => {
+    const metrics = createMetrics();
+    for (const provider of ['hmac', 'hmac:acme']) {
+      const event = { webhookId: 'w', provider, eventId: 'e', eventType: 't', error: null, durationMs: 1 };
+      tellOutcome({ ...event, result: 'dead_letter' }, log, metrics);
+    }
+    const page = await metrics.page();
+    assert.match(
+      page,
+      /^webhook_processing_total\{webhook_id="w",provider="hmac",result="dead_letter"\} 2$/m,
+    );
+    assert.match(page, /^webhook_dead_letter_total\{.*provider="hmac".*\} 2$/m);
+    assert.doesNotMatch(page, /hmac:/);
   });
 
   it('of one process are not those of another', async () => {
@@ -89,6 +105,25 @@ describe('metrics', () => {
     const page = await backlog.page();
     assert.match(page, /^webhook_database_up 0$/m);
     assert.doesNotMatch(page, /^webhook_backlog\{/m);
+  });
+
+  it('do not wait for a DB2 that went silent, and ask it no second time meanwhile', async () => {
+    let asked = 0;
+    let nowMs = 0;
+    let wakeUp = (_: never[]) => {};
+    const call: CallFunction = <Row>() => {
+      asked++;
+      return new Promise<Row[]>((resolve) => {
+        wakeUp = resolve;
+      });
+    };
+    const backlog = createBacklog(call, log, () => nowMs, 10);
+    for (let scrape = 0; scrape < 3; scrape++) {
+      assert.match(await backlog.page(), /^webhook_database_up 0$/m);
+      nowMs += 1_000;
+    }
+    assert.equal(asked, 2, 'one call of each function');
+    wakeUp([]);
   });
 
   it('of workers have a door of their own, also while DB2 is away', async (t) => {

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import type pg from 'pg';
+import { providerNamed } from '#core/webhook/providers.ts';
+import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { type Answer, ask, assertRefusal } from '../door/support.ts';
 import { paymentEvent, type Sending, send } from './world.ts';
 
@@ -23,6 +25,7 @@ interface Asked {
 
 const MEGABYTE = 1024 * 1024;
 const STALE_SEC = 301;
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
 function post(target: Target, endpoint: string, body: string | Uint8Array, more: Partial<Sending> = {}) {
   const secret = target.secrets.STRIPE_WEBHOOK_SECRET ?? '';
@@ -44,6 +47,7 @@ export async function addTableEndpoints({ db2, base }: Target): Promise<void> {
     ['off', 'stripe', 'STRIPE_WEBHOOK_SECRET', 'queued', { is_active: false }],
     ['keyless', 'stripe', 'NOBODY_HAS_SET_THIS', 'queued', {}],
     ['unknown-provider', 'fax', 'STRIPE_WEBHOOK_SECRET', 'queued', {}],
+    ['twilio-anywhere', 'twilio', 'TWILIO_AUTH_TOKEN', 'queued', {}],
     ['small', 'stripe', 'STRIPE_WEBHOOK_SECRET', 'queued', { max_body_bytes: 100 }],
   ];
   for (const [name, provider, secret, mode, settings] of rows) {
@@ -93,8 +97,7 @@ export const TABLE: Asked[] = [
   {
     name: 'a form to a provider that sends none',
     expected: [415, 'unsupported_media_type'],
-    ask: (target) =>
-      post(target, 'stripe', 'a=b', { headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
+    ask: (target) => post(target, 'stripe', 'a=b', { headers: FORM }),
   },
   {
     name: 'a body that would have to be inflated',
@@ -258,8 +261,35 @@ export const TABLE: Asked[] = [
       post(target, 'twilio', 'CallSid=CA1&CallStatus=completed&To=%2B491', {
         provider: 'twilio',
         secret: target.secrets.TWILIO_AUTH_TOKEN ?? '',
-        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        headers: FORM,
       }),
+  },
+  {
+    name: 'a form of Twilio with more fields than anybody sends',
+    expected: [400, 'invalid_json'],
+    ask: ({ base }) =>
+      ask(`${base}/twilio`, {
+        method: 'POST',
+        body: `CallSid=CA2&CallStatus=completed${'&a=b'.repeat(1_000)}`,
+        headers: { ...FORM, 'x-twilio-signature': `${'A'.repeat(27)}=` },
+      }),
+    stored: ['call:CA2:completed', 0],
+  },
+  {
+    name: 'a form that Twilio has signed for another host',
+    expected: [401, 'bad_signature'],
+    ask: async (target) => {
+      const body = 'CallSid=CA3&CallStatus=completed';
+      const asked = { method: 'POST', url: 'http://elsewhere.example/webhooks/twilio-anywhere' };
+      const signed = await providerNamed('twilio')?.sign(
+        { ...asked, body: new TextEncoder().encode(body) },
+        target.secrets.TWILIO_AUTH_TOKEN ?? '',
+        { port: nodeHmac, nowSec: nowSec() },
+      );
+      const headers = { ...FORM, ...signed, host: 'elsewhere.example' };
+      return ask(`${target.base}/twilio-anywhere`, { method: 'POST', body, headers });
+    },
+    stored: ['call:CA3:completed', 0],
   },
   {
     name: 'a handshake with another token',
@@ -280,6 +310,7 @@ export async function checkRow(row: Asked, target: Target): Promise<void> {
   } else {
     assertRefusal(answer, status, word);
     assert.doesNotMatch(answer.text, /whsec/);
+    assert.equal(answer.headers['www-authenticate'], undefined, 'no token would help');
   }
   if (row.stored === undefined) return;
   const { rows } = await target.db2.query(

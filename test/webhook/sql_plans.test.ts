@@ -65,6 +65,38 @@ describe('the plans of the hot statements', () => {
     assert.equal(await scannedBy(round), 0);
   });
 
+  test('thousands that wait for a handler elsewhere cost a worker without it one search for handlers', async () => {
+    const searches = async () => {
+      await session.value('select pg_stat_force_next_flush()');
+      return Number(
+        await session.value<string | null>(
+          `select sum(calls) from pg_stat_user_functions where funcname = 'find_handlers'`,
+        ),
+      );
+    };
+    await session.client.query(`set track_functions = 'all'`);
+    await session.client.query(
+      `insert into public.webhook_handlers (provider, event_type, kind, name)
+       values ('shop', 'parked', 'typescript', 'elsewhere')`,
+    );
+    await session.client.query(
+      `insert into public.webhook_events (webhook_id, provider, event_id, event_type, next_attempt_at)
+       select $1, 'shop', 'parked-' || n, 'parked', now() - interval '1 hour' from generate_series(1, 5000) n`,
+      [shop],
+    );
+    const ids = fresh();
+    await record(session, shop, ids);
+    const before = await searches();
+    const leases = await take(session, BATCH);
+    const cost = (await searches()) - before;
+    assert.deepEqual(new Set(leases.map(({ event_id }) => event_id)), new Set(ids));
+    // One that finds the kind that is parked, one that finds no other, one for the events that are taken.
+    assert.equal(cost, 3);
+    await process(session, leases);
+    await session.client.query(`delete from public.webhook_handlers where name = 'elsewhere'`);
+    await session.client.query(`delete from public.webhook_events where event_type = 'parked'`);
+  });
+
   test('negative control: a statement that reads the table is seen', async () => {
     const count = 'select count(*) from public.webhook_events where error is null';
     assert(

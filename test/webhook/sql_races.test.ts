@@ -93,6 +93,21 @@ describe('two sessions at the same events', () => {
     }
   });
 
+  test('batches with the same signed bodies under other ids never deadlock either', async () => {
+    for (let race = 0; race < RACES; race += 1) {
+      const hashes = fresh(EVENTS_PER_BATCH);
+      const under = (name: string) => hashes.map((hash) => `${name}-${hash}`);
+      const answers = await Promise.all([
+        record(first, shop, under('a'), '{}', hashes),
+        record(second, shop, under('b').toReversed(), '{}', hashes),
+      ]);
+      assert.equal(
+        outcomes(answers.flat()).filter((outcome) => outcome === 'recorded').length,
+        hashes.length,
+      );
+    }
+  });
+
   test('negative control: without one order of the keys they deadlock', async () => {
     const [one, two] = fresh(2) as [string, string];
     for (const session of [first, second]) await session.client.query('begin');
@@ -197,6 +212,38 @@ describe('two sessions at the same events', () => {
       'success',
     ]);
     assert.deepEqual([finished, await statusOf(observer, id)], ['lost_lease', 'processing']);
+  });
+
+  test('a heartbeat does not wait for the event that a sibling holds, and extends the others', async () => {
+    const ids = fresh(3);
+    await record(observer, shop, ids);
+    const leases = await take(first);
+    const held = leases[1];
+    assert(held);
+    await second.client.query('begin');
+    await second.value('select webhook.hold_event($1, $2)', [held.id, held.lease_token]);
+    const extended = await first.rows<{ id: string }>('select id from webhook.extend_leases($1, $2) id', [
+      leases.map(({ id }) => id),
+      leases.map(({ lease_token }) => lease_token),
+    ]);
+    await second.client.query('rollback');
+    const others = leases.filter((lease) => lease !== held).map(({ id }) => id);
+    assert.deepEqual(extended.map(({ id }) => id).toSorted(), others.toSorted());
+  });
+
+  test('who claimed an event cannot mark it under the lease of another; that one can', async () => {
+    const [id] = fresh(1) as [string];
+    await record(observer, shop, [id]);
+    const claim = (session: Session) => session.value<string>('select id from webhook.claim_next_event()');
+    const mark = (session: Session, event: string, status: string) =>
+      session.value('select webhook.mark_event_result($1, $2, $3)', [event, status, 'marked']);
+    const event = await claim(first);
+    await endLease(observer, id);
+    assert.equal(await claim(second), event);
+    for (const late of [first, observer])
+      await assert.rejects(mark(late, event, 'dead_letter'), { code: 'SL033' });
+    await mark(second, event, 'success');
+    assert.equal(await statusOf(observer, id), 'success');
   });
 
   test('handlers that deadlock lose nothing: each event has one effect, and no attempt is counted', async () => {

@@ -31,15 +31,16 @@ export function record(
   webhookId: string,
   eventIds: readonly string[],
   payload = '{}',
+  dedupeHashes: readonly string[] | null = null,
 ): Promise<Recorded[]> {
   return session.rows<Recorded>(
     `select r.ordinal, r.outcome, r.status
      from webhook.record_events(
        array_fill($1::uuid, array[cardinality($2::text[])]), $2, array_fill('act'::text, array[cardinality($2)]), null,
-       array_fill($3::text, array[cardinality($2)]), null, null, array_fill($3::text, array[cardinality($2)]), null, null,
+       array_fill($3::text, array[cardinality($2)]), null, null, array_fill($3::text, array[cardinality($2)]), $4, null,
        null
      ) r order by r.ordinal`,
-    [webhookId, eventIds, payload],
+    [webhookId, eventIds, payload, dedupeHashes],
   );
 }
 

@@ -12,7 +12,7 @@ create type public.webhook_event_status as enum (
 );
 
 -- Where a provider delivers to: POST /webhooks/<name>. Secrets are named here, never kept: their values are in the
--- environment or in Vault.
+-- environment of whoever verifies.
 create table public.webhook_endpoints (
   webhook_id uuid primary key default gen_random_uuid(),
   name text not null,
@@ -59,6 +59,7 @@ create sequence webhook.arrival_seq cache 1;
 -- next_attempt_at is when a worker may take it: of a processing event the end of its lease, of an ended one null.
 -- lease_token names who works on it; whoever finishes it with another token changes nothing.
 -- skipped_by is the operator who skipped it; null where a handler did.
+-- waiting_since is when it was first told to come later (webhook.mark_events), null when it was not.
 create table public.webhook_events (
   id uuid primary key default (
     lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
@@ -87,6 +88,7 @@ create table public.webhook_events (
   lease_until timestamptz,
   idempotency_key text,
   skipped_by text,
+  waiting_since timestamptz,
   arrival bigint not null default nextval('webhook.arrival_seq'),
   constraint one_event_per_provider_and_id unique (provider, event_id),
   constraint webhook_unique_event unique (webhook_id, event_id),
@@ -117,10 +119,10 @@ create index idx_webhook_events_webhook_status
 
 create index webhook_events_by_body on public.webhook_events (body_id) where body_id is not null;
 
--- What can be pruned, oldest first.
+-- What can be pruned, oldest first. One that was quarantined has a body and no payload.
 create index webhook_events_with_payload
   on public.webhook_events (webhook_id, received_at)
-  where status in ('success', 'skipped') and payload is not null;
+  where status in ('success', 'skipped') and (payload is not null or raw_body is not null or body_id is not null);
 
 -- The raw body of a delivery that held more than one event: webhook_events.body_id points here. One that held a single
 -- event keeps it in raw_body.
@@ -161,6 +163,32 @@ create table public.webhook_handlers (
   constraint handler_names_its_type check (length(event_type) between 1 and 200),
   constraint handler_has_a_name check (length(name) between 1 and 200)
 );
+
+-- Promise: the handler of each kind of event in the arrays; a kind that has none is left out. Second call: the same.
+-- Locks: none.
+create function webhook.find_handlers(
+  p_webhook_ids uuid[],
+  p_providers text[],
+  p_event_types text[]
+)
+returns table (webhook_id uuid, provider text, event_type text, kind text, name text)
+language sql
+stable
+set search_path = ''
+as $$
+  select distinct on (k.webhook_id, k.provider, k.event_type) k.webhook_id, k.provider, k.event_type, h.kind, h.name
+  from (
+    select distinct t.webhook_id, t.provider, t.event_type
+    from unnest(p_webhook_ids, p_providers, p_event_types) as t (webhook_id, provider, event_type)
+  ) k
+  join public.webhook_handlers h
+    on h.provider in (k.provider, split_part(k.provider, ':', 1))
+    and (h.webhook_id = k.webhook_id or h.webhook_id is null)
+    and (h.event_type = k.event_type
+      or right(h.event_type, 1) = '*' and starts_with(k.event_type, left(h.event_type, -1)))
+  order by k.webhook_id, k.provider, k.event_type,
+    h.webhook_id nulls last, (h.event_type = k.event_type) desc, length(h.event_type) desc, length(h.provider) desc;
+$$;
 
 -- Every operator action, in the same transaction as the action. Insert only.
 create table audit.audit_logs (

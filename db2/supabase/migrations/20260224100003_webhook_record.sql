@@ -23,9 +23,10 @@ create type webhook.delivery as (
   body bytea
 );
 
--- Promise: the arguments of record_events as deliveries, in the order of their keys. Events of 'hmac', which is no
--- provider but a way to sign, are kept under 'hmac:<endpoint>': two senders that both count their events from 1 must
--- not meet in one key. Second call: the same with other ids. Locks: none.
+-- Promise: the arguments of record_events as deliveries, in the order of the key that is likeliest to be met twice: the
+-- signed body where there is one, else the id. Events of 'hmac' and 'standard', which are no providers but ways to sign,
+-- are kept under 'hmac:<endpoint>' and 'standard:<endpoint>': two senders that both count their events from 1 must not
+-- meet in one key. Second call: the same with other ids. Locks: none.
 create function webhook.read_deliveries(
   p_webhook_ids uuid[],
   p_event_ids text[],
@@ -62,7 +63,8 @@ begin
     )::webhook.delivery
     from (
       select t.*, decode(t.body64, 'base64') as body,
-        case when e.provider = 'hmac' then 'hmac:' || e.name else coalesce(e.provider, 'unknown') end as provider,
+        case when e.provider in ('hmac', 'standard') then e.provider || ':' || e.name
+          else coalesce(e.provider, 'unknown') end as provider,
         case when e.mode = 'inline' then e.lease_sec else 0 end as delay_sec
       from unnest(
         p_webhook_ids, p_event_ids, p_event_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
@@ -73,7 +75,7 @@ begin
       )
       left join public.webhook_endpoints e on e.webhook_id = t.webhook_id
     ) d
-    order by d.provider collate "C", d.event_id collate "C", d.ordinal
+    order by d.provider collate "C", coalesce(d.dedupe_hash, d.event_id) collate "C", d.event_id collate "C", d.ordinal
   );
 end
 $$;
@@ -140,8 +142,9 @@ $$;
 -- body_differs; status is that of the row now. p_bodies are base64. A payload that is null is the body itself. Of a POST
 -- with several events the first carries the body and all its p_body_ids.
 -- An event of an inline endpoint is due only when the server that received it must have died.
--- Second call: duplicate for all. Locks: the keys of the new events, in the order of the keys, so that two batches
--- with the same events do not deadlock.
+-- Second call: duplicate for all. Locks: the keys of the new events, in the order of webhook.read_deliveries, so that two
+-- batches with the same events, or the same signed bodies under other ids, do not deadlock. Ids and bodies that cross
+-- each other still can (only a forger makes those): the caller tries once more.
 create function webhook.record_events(
   p_webhook_ids uuid[],
   p_event_ids text[],

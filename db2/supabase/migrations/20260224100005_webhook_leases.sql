@@ -1,5 +1,112 @@
--- WEBHOOKS, one event at a time. The door's inline mode, the fenced pair that handlers in TypeScript use in
--- their own transaction, and claim_next_event / mark_event_result for workers that know no lease tokens.
+-- WEBHOOKS, how a try ends: waits and marks. Then one event at a time: the door's inline mode, the fenced pair that
+-- handlers in TypeScript use in their own transaction, claim_next_event / mark_event_result for workers that know no
+-- lease tokens, and cron.
+
+-- Promise: how long an event waits after its p_attempts-th failed try: 2, 5, 15, 60 seconds, then twice as long each
+-- time, no more than the cap, give or take a fifth, so that events that failed together do not come back together.
+-- Second call: another jitter. Locks: none.
+create function webhook.backoff(
+  p_attempts int,
+  p_cap_sec int
+)
+returns interval
+language sql
+volatile
+set search_path = ''
+as $$
+  select make_interval(secs => least(
+    coalesce((array[2, 5, 15])[greatest(p_attempts, 1)], 60 * 2 ^ least(p_attempts - 4, 11)), p_cap_sec
+  ) * (0.8 + 0.4 * random()));
+$$;
+
+-- Promise: the outcome (webhook.mark_events) of a try that ended in this SQLSTATE: SL030 is a dead letter at once, SL034
+-- asks to come later; a deadlock, a lock that was not to be had and a serialization failure are somebody else in the
+-- way; no connection, no resources, a server that stops or lost its disk, and a read-only one are outages.
+-- Second call: the same. Locks: none.
+create function webhook.verdict(p_sqlstate text)
+returns text
+language sql
+immutable
+set search_path = ''
+as $$
+  select case
+    when p_sqlstate = 'SL030' then 'dead_letter'
+    when p_sqlstate = 'SL034' then 'later'
+    when p_sqlstate in ('40P01', '55P03', '40001') then 'again'
+    when p_sqlstate ~ '^(08|53|57P|58)' or p_sqlstate = '25006' then 'outage'
+    else 'failed'
+  end;
+$$;
+
+-- Promise: the events end their try as their outcomes say, and give up their leases:
+--   success, skipped, dead_letter   they have ended
+--   failed                          tried again after a while, or a dead letter when it was the last attempt
+--   again                           something else was in the way (a lock): tried again in a moment, not counted
+--   outage                          what it needs is away: tried again after 15 seconds, not counted
+--   later                           not now, says the handler: tried again after the longest wait, not counted
+--   pending                         handed back: due at once, not counted
+-- After seven days of nothing but outage and later it is a dead letter. Whoever goes round again is no suspect any more.
+-- Second call: marks them again; the caller knows that they are its own. Locks: the events (held by the caller).
+create function webhook.mark_events(
+  p_ids uuid[],
+  p_outcomes text[],
+  p_errors text[]
+)
+returns table (id uuid, status public.webhook_event_status, error text)
+language plpgsql
+set search_path = ''
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  c_error_length constant int := 2000;
+  c_patience constant interval := '7 days';
+  v_now timestamptz := clock_timestamp();
+begin
+  if p_outcomes && array['failed', 'outage', 'later'] then
+    p_outcomes := array(
+      select case
+        when t.outcome = 'failed' and e.attempts >= coalesce(p.max_attempts, 5) then 'dead_letter'
+        when t.outcome in ('outage', 'later') and e.waiting_since < v_now - c_patience then 'dead_letter'
+        else t.outcome
+      end
+      from unnest(p_ids, p_outcomes) with ordinality as t (id, outcome, ordinal)
+      left join public.webhook_events e on e.id = t.id
+      left join public.webhook_endpoints p on p.webhook_id = e.webhook_id
+      order by t.ordinal
+    );
+  end if;
+  return query
+  update public.webhook_events e
+  set status = case when t.outcome in ('again', 'outage', 'later') then 'failed' else t.outcome
+    end::public.webhook_event_status,
+    attempts = case when t.outcome in ('again', 'outage', 'later', 'pending') then greatest(e.attempts - 1, 0)
+      else e.attempts end,
+    takeovers = case when t.outcome in ('success', 'skipped', 'dead_letter') then e.takeovers else 0 end,
+    next_attempt_at = case
+      when t.outcome = 'pending' then v_now
+      when t.outcome = 'again' then v_now + interval '1 second' * (0.5 + random())
+      when t.outcome in ('failed', 'outage', 'later') then v_now + webhook.backoff(
+        case t.outcome when 'failed' then e.attempts when 'outage' then 3 else 100 end,
+        coalesce((select p.backoff_cap_sec from public.webhook_endpoints p where p.webhook_id = e.webhook_id), 60)
+      )
+    end,
+    waiting_since = case
+      when t.outcome in ('outage', 'later') then coalesce(e.waiting_since, v_now)
+      when t.outcome in ('again', 'pending') then e.waiting_since
+    end,
+    processed_at = case when t.outcome in ('success', 'skipped') then v_now end,
+    last_attempt_at = v_now,
+    error = left(t.error, c_error_length),
+    lease_token = null,
+    lease_until = null
+  from unnest(p_ids, p_outcomes, p_errors) as t (id, outcome, error)
+  where e.id = t.id
+  returning e.id, e.status, e.error;
+end
+$$;
 
 -- Promise: the event is processed now, without a lease, exactly as process_events would, and how it stands is the
 -- answer. One that has ended answers its status unchanged; one whose handler is written in TypeScript answers
@@ -67,7 +174,8 @@ as $$
 $$;
 
 -- Promise: true when the lease is still held, and then until the end of this transaction nobody can take it over.
--- Called before a handler's effect, in its transaction. Second call: the same. Locks: the event.
+-- Called before a handler's effect, in its transaction, which remembers it for finish_event. Second call: the same.
+-- Locks: the event.
 create function webhook.hold_event(
   p_id uuid,
   p_lease_token uuid
@@ -81,14 +189,19 @@ begin
   perform from public.webhook_events e
   where e.id = p_id and e.lease_token = p_lease_token and e.status = 'processing'
   for update;
-  return found;
+  if found then
+    perform set_config('webhook.held', concat_ws(' ', current_setting('webhook.held', true), p_lease_token), true);
+    return true;
+  end if;
+  return false;
 end
 $$;
 
--- Promise: the event ends its try with this outcome (success, skipped, failed, dead_letter, or pending to hand it back
--- uncounted) and its status now is the answer: failed is a dead letter after the last attempt. lost_lease: it is
--- another's by now, nothing changes. Called after a handler's effect, in its transaction. Second call: lost_lease.
--- Locks: the event.
+-- Promise: the event ends its try with this outcome (of webhook.mark_events) and its status now is the answer: failed is
+-- a dead letter after the last attempt. lost_lease: it is another's by now, nothing changes. Called after a handler's
+-- effect, in its transaction. Raises SL030 for success and skipped where hold_event was not called in the same
+-- transaction: then the handler has ended that by itself, and its effect stands without a mark.
+-- Second call: lost_lease. Locks: the event.
 create function webhook.finish_event(
   p_id uuid,
   p_lease_token uuid,
@@ -100,20 +213,27 @@ language plpgsql
 security definer
 set search_path = ''
 as $$
+declare
+  v_held text := current_setting('webhook.held', true);
 begin
-  if (p_outcome in ('success', 'skipped', 'failed', 'dead_letter', 'pending')) is not true then
+  if (p_outcome in ('success', 'skipped', 'failed', 'dead_letter', 'again', 'outage', 'later', 'pending')) is not true then
     raise exception 'unknown outcome' using errcode = 'SL001';
   end if;
   if not webhook.hold_event(p_id, p_lease_token) then
     return 'lost_lease';
+  end if;
+  if p_outcome in ('success', 'skipped') and coalesce(strpos(v_held, p_lease_token::text), 0) = 0 then
+    raise exception 'the handler has ended its transaction, so that its effect may stand without a mark'
+      using errcode = 'SL030', hint = 'hold_event, the effect and finish_event belong into one transaction';
   end if;
   return (select m.status::text from webhook.mark_events(array[p_id], array[p_outcome], array[p_error]) m);
 end
 $$;
 
 -- Promise: pushes the end of the leases that are still held into the future by their endpoints' lease_sec, for long
--- calls. Returns the ids of those; the others are lost. Second call: pushes again. Locks: the events, in the order of
--- their ids.
+-- calls, and returns the ids of those. One that is locked is left as it is: who holds it in a transaction loses it to
+-- nobody, and the others are not to wait for that. Second call: pushes again. Locks: the events, in the order of their
+-- ids; what is locked is skipped.
 create function webhook.extend_leases(
   p_ids uuid[],
   p_lease_tokens uuid[]
@@ -127,8 +247,15 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 begin
-  perform from public.webhook_events e where e.id = any (p_ids) order by e.id for update;
   return query
+  with held as materialized (
+    select e.id
+    from public.webhook_events e
+    where e.id = any (p_ids) and e.status = 'processing'
+      and (e.id, e.lease_token) in (select t.id, t.lease_token from unnest(p_ids, p_lease_tokens) as t (id, lease_token))
+    order by e.id
+    for update skip locked
+  )
   update public.webhook_events e
   set (lease_until, next_attempt_at) = (
       select l.until, l.until
@@ -137,14 +264,14 @@ begin
         from public.webhook_endpoints p where p.webhook_id = e.webhook_id
       ) l
     )
-  from unnest(p_ids, p_lease_tokens) as t (id, lease_token)
-  where e.id = t.id and e.lease_token = t.lease_token and e.status = 'processing'
+  where e.id in (select h.id from held h)
   returning e.id;
 end
 $$;
 
 -- Promise: the event that is longest due, of p_webhook_id or of any, whatever its handler is; no row when none is due.
--- It is processing then, under a lease. Second call: the next one. Locks: those of take_events.
+-- It is processing then, under a lease, which this session remembers for mark_event_result.
+-- Second call: the next one. Locks: those of take_events.
 create function webhook.claim_next_event(p_webhook_id uuid default null)
 returns table (id uuid, webhook_id uuid, event_id text, payload jsonb, signature text)
 language plpgsql
@@ -152,17 +279,30 @@ security definer
 set search_path = ''
 as $$
 #variable_conflict use_column
+declare
+  -- More than anybody has under way; a session that never marks must not grow for ever.
+  c_remembered constant int := 100;
+  v_claims jsonb := coalesce(nullif(current_setting('webhook.claims', true), ''), '{}');
+  v_taken record;
 begin
+  select t.id, t.lease_token into v_taken from webhook.take_events(1, null, p_webhook_id) t;
+  if v_taken.id is null then
+    return;
+  end if;
+  if (select count(*) from jsonb_object_keys(v_claims)) >= c_remembered then
+    v_claims := '{}';
+  end if;
+  perform set_config('webhook.claims', (v_claims || jsonb_build_object(v_taken.id, v_taken.lease_token))::text, false);
   return query
-  select t.id, t.webhook_id, t.event_id, e.payload, e.signature
-  from webhook.take_events(1, null, p_webhook_id) t
-  join public.webhook_events e on e.id = t.id;
+  select e.id, e.webhook_id, e.event_id, e.payload, e.signature from public.webhook_events e where e.id = v_taken.id;
 end
 $$;
 
 -- Promise: the event that claim_next_event gave ends its try with p_status: failed is tried again after a while, or
--- a dead letter after the last attempt; pending puts it back at once. Raises SL033 when it is not processing or its
--- lease has run out: without a token nobody can tell whose it is then. Second call: SL033. Locks: the event.
+-- a dead letter after the last attempt; pending puts it back at once. Raises SL033 when it is not processing, its lease
+-- has run out, or it is another's by now. Who it is, the session that claimed it knows by its token. Another one (of a
+-- pool) may mark it too, but only one that nobody has taken over: of the two who may think it theirs then, it cannot
+-- tell which one asks. Second call: SL033. Locks: the event.
 create function webhook.mark_event_result(
   p_id uuid,
   p_status public.webhook_event_status,
@@ -173,35 +313,58 @@ language plpgsql
 security definer
 set search_path = ''
 as $$
+declare
+  v_claims jsonb := coalesce(nullif(current_setting('webhook.claims', true), ''), '{}');
 begin
   if p_status is null or p_status = 'processing' then
     raise exception 'no result: %', coalesce(p_status::text, 'null') using errcode = 'SL001';
   end if;
   perform from public.webhook_events e
   where e.id = p_id and e.status = 'processing' and e.lease_until > clock_timestamp()
+    and case when v_claims ? p_id::text then v_claims ->> p_id::text = e.lease_token::text else e.takeovers = 0 end
   for update;
   if not found then
-    raise exception 'event % is not being processed, or its lease has run out', p_id using errcode = 'SL033';
+    raise exception 'event % is not being processed, its lease has run out, or it is another''s by now', p_id
+      using errcode = 'SL033', hint = 'mark it on the connection that claimed it';
   end if;
   perform webhook.mark_events(array[p_id], array[p_status::text], array[p_error]);
+  perform set_config('webhook.claims', (v_claims - p_id::text)::text, false);
 end
 $$;
 
--- Promise: up to p_limit due events with SQL handlers, or with none, have had a try; returns how many. For cron, where
--- no worker runs: all of it is one transaction, so a try that dies is as if it had never begun.
--- Second call: the next events. Locks: those of take_events and process_events.
-create function webhook.work(p_limit int default 1000)
-returns int
+-- Promise: up to p_limit due events with SQL handlers, or with none, have had a try. For cron, where no worker runs.
+-- A procedure, because what is taken is committed before it is tried: a handler that kills its session would else undo
+-- that too, and the same events would be next for ever. So no security definer and no search path of its own, with which
+-- Postgres allows no commit; whoever calls it may call what it calls.
+-- Second call: the next events. Locks: those of take_events, then those of process_events.
+create procedure webhook.work(p_limit int default 1000)
 language plpgsql
-security definer
-set search_path = ''
 as $$
 declare
+  c_batch constant int := 100;
+  v_left int := p_limit;
   v_ids uuid[];
   v_lease_tokens uuid[];
 begin
-  select array_agg(t.id), array_agg(t.lease_token) into v_ids, v_lease_tokens from webhook.take_events(p_limit) t;
-  return (select count(*) from webhook.process_events(v_ids, v_lease_tokens));
+  while v_left > 0 loop
+    select array_agg(t.id), array_agg(t.lease_token) into v_ids, v_lease_tokens
+    from webhook.take_events(least(v_left, c_batch)) t;
+    commit;
+    exit when v_ids is null;
+    -- As workers of Node do: nobody waits long for a lock behind which a crowd queues up.
+    perform pg_catalog.set_config('lock_timeout', '2s', true);
+    begin
+      perform webhook.process_events(v_ids, v_lease_tokens);
+    exception when query_canceled then
+      -- Of several, each will be taken alone when its lease has run out.
+      if pg_catalog.cardinality(v_ids) > 1 then
+        raise;
+      end if;
+      perform webhook.finish_event(v_ids[1], v_lease_tokens[1], 'failed', sqlerrm);
+    end;
+    commit;
+    v_left := v_left - pg_catalog.cardinality(v_ids);
+  end loop;
 end
 $$;
 
@@ -209,7 +372,7 @@ $$;
 do $$
 begin
   if pg_catalog.to_regnamespace('cron') is not null then
-    perform cron.schedule('webhook_work', '* * * * *', 'select webhook.work()');
+    perform cron.schedule('webhook_work', '* * * * *', 'call webhook.work()');
   end if;
 end
 $$;

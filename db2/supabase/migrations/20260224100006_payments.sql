@@ -1,7 +1,8 @@
 -- WEBHOOKS, payments. What a payment event changes, in the transaction that marks it as done.
 --
 -- An SQL handler is a function x(p_event public.webhook_events) returns text. Null: the effect is taken. A text: there
--- is nothing to do, and why. SQLSTATE SL030: no retry can help, to the dead letters. Any other error: try again later.
+-- is nothing to do, and why. SQLSTATE SL030: no retry can help, to the dead letters. SL034: not now, try again later
+-- without counting. Any other error: try again, a few times.
 -- It must be harmless to run twice, and its result must not depend on the order in which events arrive.
 
 -- The states of a payment in the order of their rank: a higher one is never followed by a lower one, so that events
@@ -14,8 +15,8 @@ create type public.payment_state as enum (
 -- One payment of a provider: the payment intent, or the charge, session or invoice that has none. What was told decides
 -- the state, whatever came first: told is the highest state an event told (occurred_at, arrival and last_event_id are
 -- that event's), and refunds count by their sum, because a refund can fail after all.
--- amount is what was paid, null until an event says so. refund_told is the highest total a charge told, refunded what
--- counts (webhook.take_refund), refund_rows how many rows of the ledger that took. No checks: one costs about 5 µs a
+-- amount is what was paid, null until an event says so. refund_told is the total that a charge told last, at
+-- refund_told_at, refunded what counts (webhook.take_refund), refund_rows how many rows of the ledger that took. No checks: one costs about 5 µs a
 -- statement, and what goes in was checked on its way (webhook.apply_payment); the ledger, where the money is, has them.
 create table public.payments (
   provider text not null,
@@ -33,18 +34,20 @@ create table public.payments (
   amount bigint,
   currency text,
   refund_told bigint not null default 0,
+  refund_told_at timestamptz not null default '-infinity',
   refunded bigint not null default 0,
   refund_rows int not null default 0,
   primary key (provider, object_id)
 ) with (fillfactor = 80);
 
--- The single refunds of a payment. One that failed stays failed, whatever is told later.
+-- The single refunds of a payment. One that failed stays failed, whatever is told later; failed_at is the first word of
+-- it.
 create table public.payment_refunds (
   provider text not null,
   refund_id text not null,
   object_id text not null,
   amount bigint not null,
-  failed boolean not null,
+  failed_at timestamptz,
   primary key (provider, refund_id),
   constraint refund_is_not_negative check (amount >= 0)
 );
@@ -189,15 +192,16 @@ end
 $$;
 
 -- Promise: the payment with this refund in it: refunded is how much was given back, and the ledger has the difference.
--- Charges tell totals (the highest counts, less the refunds that failed after all), refunds tell themselves; both may
--- come, in any order, and the larger is right, because each can only lag behind. The row itself is the caller's to
--- write. Raises SL030 when a refund changes its amount or its payment. Second call: the same, no further difference.
--- Locks: the refund → the key of the fact; the caller holds the payment.
+-- Charges tell totals: the last one told counts, less what failed since (or in the same second: a refund fails after it
+-- was told). Refunds tell themselves. Both may come, in any order, and the larger is right, because each can only lag
+-- behind. The row itself is the caller's to write. Raises SL030 when a refund changes its amount or its payment.
+-- Second call: the same, no further difference. Locks: the refund → the key of the fact; the caller holds the payment.
 create function webhook.take_refund(
   p_payment public.payments,
   p_fact text,
   p_refund_id text,
   p_amount bigint,
+  p_at timestamptz,
   p_event_id text
 )
 returns public.payments
@@ -210,19 +214,23 @@ declare
   v_refund public.payment_refunds;
 begin
   if p_fact = 'refund_total' then
-    v_payment.refund_told := greatest(p_payment.refund_told, p_amount);
+    if (p_at, p_amount) > (p_payment.refund_told_at, p_payment.refund_told) then
+      v_payment.refund_told_at := p_at;
+      v_payment.refund_told := p_amount;
+    end if;
   else
-    insert into public.payment_refunds as r (provider, refund_id, object_id, amount, failed)
-    values (p_payment.provider, p_refund_id, p_payment.object_id, p_amount, p_fact = 'refund_failed')
-    on conflict (provider, refund_id) do update set failed = r.failed or excluded.failed
+    insert into public.payment_refunds as r (provider, refund_id, object_id, amount, failed_at)
+    values (p_payment.provider, p_refund_id, p_payment.object_id, p_amount, case p_fact when 'refund_failed' then p_at end)
+    on conflict (provider, refund_id) do update set failed_at = least(r.failed_at, excluded.failed_at)
     returning r.* into v_refund;
     if v_refund.amount <> p_amount or v_refund.object_id <> p_payment.object_id then
       raise exception 'refund % is known as % of %, not % of %',
         p_refund_id, v_refund.amount, v_refund.object_id, p_amount, p_payment.object_id using errcode = 'SL030';
     end if;
   end if;
-  select greatest(0, v_payment.refund_told - coalesce(sum(r.amount) filter (where r.failed), 0),
-    coalesce(sum(r.amount) filter (where not r.failed), 0))
+  select greatest(0,
+    v_payment.refund_told - coalesce(sum(r.amount) filter (where r.failed_at >= v_payment.refund_told_at), 0),
+    coalesce(sum(r.amount) filter (where r.failed_at is null), 0))
   into v_payment.refunded
   from public.payment_refunds r
   where r.provider = p_payment.provider and r.object_id = p_payment.object_id;
@@ -238,7 +246,7 @@ $$;
 -- Promise: what an event tells about the payment p_key is known: the state where it is newer (state, occurred_at,
 -- arrival), the money in any case, once per fact. p_paid is what was paid in all, where the event says so. Answers
 -- "already known" or "older than what is known" where neither changed. Raises SL030 when it contradicts what is known,
--- and an ordinary error when it has no user and its payment is still to come. Second call: one of those two answers.
+-- and SL034 when it has no user and its payment is still to come. Second call: one of those two answers.
 -- Locks: the payment → its refund → the key of the fact.
 create function webhook.tell_payment(
   p_event public.webhook_events,
@@ -274,7 +282,7 @@ begin
     select p.* into v_known from public.payments p
     where p.provider = p_event.provider and p.object_id = p_key for update;
     if not found then
-      raise exception 'no metadata.user_id, and payment % not seen yet', p_key;
+      raise exception 'no metadata.user_id, and payment % not seen yet', p_key using errcode = 'SL034';
     elsif v_known.user_id <> p_user_id or v_known.currency <> p_currency or v_known.amount <> p_paid then
       raise exception 'payment % is known as % % of user %, not % % of user %', p_key, v_known.amount,
         v_known.currency, v_known.user_id, p_paid, p_currency, p_user_id using errcode = 'SL030';
@@ -291,7 +299,7 @@ begin
     v_new.last_event_id := p_event.event_id;
   end if;
   if p_rule.kind = 'refund' then
-    v_new := webhook.take_refund(v_new, p_rule.fact, v_id, p_amount, p_event.event_id);
+    v_new := webhook.take_refund(v_new, p_rule.fact, v_id, p_amount, v_at, p_event.event_id);
     v_is_news := v_is_news or v_new.refunded <> v_known.refunded;
   elsif p_rule.kind is not null then
     -- A statement of its own: inside "… or v_is_news" the planner may leave the call out where the rest is true.
@@ -301,9 +309,9 @@ begin
   end if;
   if v_new is distinct from v_known then
     update public.payments p
-    set (told, occurred_at, arrival, last_event_id, amount, currency, refund_told, refunded, refund_rows) =
-      (v_new.told, v_new.occurred_at, v_new.arrival, v_new.last_event_id, v_new.amount, v_new.currency,
-        v_new.refund_told, v_new.refunded, v_new.refund_rows)
+    set (told, occurred_at, arrival, last_event_id, amount, currency, refund_told, refund_told_at, refunded, refund_rows)
+      = (v_new.told, v_new.occurred_at, v_new.arrival, v_new.last_event_id, v_new.amount, v_new.currency,
+        v_new.refund_told, v_new.refund_told_at, v_new.refunded, v_new.refund_rows)
     where p.provider = p_event.provider and p.object_id = p_key;
   end if;
   return case when v_is_news then null when v_new.last_event_id = p_event.event_id then 'already known'

@@ -1,7 +1,8 @@
 -- WEBHOOKS, what operators do. Each action is one transaction with its audit rows, and answers per id.
 
 -- Promise: up to p_limit events after p_after in the order of their ids, which is that of their time, filtered by what
--- is not null (p_since and p_until by when they were received, the second one excluded); without payload and body.
+-- is not null (p_since and p_until by when they were received, the second one excluded; a p_provider 'hmac' means those
+-- of 'hmac:<endpoint>' too); without payload and body.
 -- Page on with p_after = the last id. Second call: the same. Locks: none.
 create function webhook.list_events(
   p_webhook_id uuid default null,
@@ -36,7 +37,7 @@ begin
   left join public.webhook_endpoints p on p.webhook_id = e.webhook_id
   where (p_webhook_id is null or e.webhook_id = p_webhook_id)
     and (p_event_id is null or e.event_id = p_event_id)
-    and (p_provider is null or e.provider = p_provider)
+    and (p_provider is null or p_provider in (e.provider, split_part(e.provider, ':', 1)))
     and (v_statuses is null or e.status = any (v_statuses))
     and (p_since is null or e.received_at >= p_since)
     and (p_until is null or e.received_at < p_until)
@@ -94,11 +95,24 @@ as $$
   order by e.id;
 $$;
 
--- Promise: each of the events that failed, is a dead letter or was skipped by an operator goes round again: pending, due
--- at once, attempts from 0, with p_idempotency_key (if given) for its handler's calls to others; what it was stands in
--- the audit row. Answers replayed, or why not: already_processed (it has ended by itself), in_flight (it is waiting or
--- being processed), quarantined (it has no payload to process), unknown. p_dry_run changes nothing and answers
--- would_replay. Second call: in_flight. Locks: the events, in the order of their ids.
+-- Promise: whether the event has ended, or failed, without an effect, so that it may be tried again. Second call: the same.
+-- Locks: none.
+create function webhook.can_go_round(p_event public.webhook_events)
+returns boolean
+language sql
+immutable
+set search_path = ''
+as $$
+  select p_event.status in ('failed', 'dead_letter') or p_event.status = 'skipped'
+    and (p_event.skipped_by is not null or p_event.error is not distinct from 'no handler for ' || p_event.event_type);
+$$;
+
+-- Promise: each of the events that failed, is a dead letter, or was skipped by an operator or for want of a handler (there
+-- may be one now) goes round again: pending, due at once, attempts from 0, with p_idempotency_key (if given) for its
+-- handler's calls to others; what it was stands in the audit row. Answers replayed, or why not: already_processed (it has
+-- ended by itself), in_flight (it is waiting or being processed), quarantined (it has no payload to process), unknown.
+-- p_dry_run changes nothing and answers would_replay. Second call: in_flight. Locks: the events, in the order of their
+-- ids.
 create function webhook.replay_events(
   p_ids uuid[],
   p_actor text,
@@ -123,7 +137,7 @@ begin
   select t.id, e.event_id, case
       when e.id is null then 'unknown'
       when e.status in ('pending', 'processing') then 'in_flight'
-      when e.status = 'success' or e.status = 'skipped' and e.skipped_by is null then 'already_processed'
+      when not webhook.can_go_round(e) then 'already_processed'
       when e.payload is null then 'quarantined'
       when p_dry_run then 'would_replay'
       else 'replayed'
@@ -136,14 +150,13 @@ begin
   end if;
   v_ready := array(
     select e.id from public.webhook_events e
-    where e.id = any (p_ids) and e.payload is not null
-      and (e.status in ('failed', 'dead_letter') or e.status = 'skipped' and e.skipped_by is not null)
+    where e.id = any (p_ids) and e.payload is not null and webhook.can_go_round(e)
   );
   perform webhook.write_audit(v_ready, p_actor, 'webhook_replay', p_reason,
     jsonb_build_object('idempotency_key', p_idempotency_key));
   update public.webhook_events e
   set status = 'pending', attempts = 0, takeovers = 0, error = null, next_attempt_at = clock_timestamp(),
-    processed_at = null, skipped_by = null, idempotency_key = coalesce(p_idempotency_key, e.idempotency_key)
+    processed_at = null, skipped_by = null, waiting_since = null, idempotency_key = coalesce(p_idempotency_key, e.idempotency_key)
   where e.id = any (v_ready);
 end
 $$;
@@ -211,7 +224,8 @@ begin
     return array(
       select e.id
       from public.webhook_events e
-      where e.status in ('success', 'skipped') and e.payload is not null
+      where e.status in ('success', 'skipped')
+        and (e.payload is not null or e.raw_body is not null or e.body_id is not null)
         and e.received_at < now() - make_interval(days => p_days)
       limit p_limit
       for update
@@ -224,7 +238,8 @@ begin
     cross join lateral (
       select e.id
       from public.webhook_events e
-      where e.status in ('success', 'skipped') and e.payload is not null
+      where e.status in ('success', 'skipped')
+        and (e.payload is not null or e.raw_body is not null or e.body_id is not null)
         and e.webhook_id = p.webhook_id and e.received_at < now() - make_interval(days => p.keep_payload_days)
       order by e.received_at
       limit p_limit
@@ -236,7 +251,7 @@ begin
 end
 $$;
 
--- Promise: payload and raw body of up to p_limit events that were processed or skipped, and came in more than p_days ago
+-- Promise: payload and raw body of up to p_limit events that were processed or skipped (quarantined ones too), and came in more than p_days ago
 -- (null: more than their endpoint's keep_payload_days, null there keeps them), are gone; so are bodies that no event
 -- points to any more, and those of alarms as old. The keys stay for ever. Dead letters keep theirs: they can still be
 -- replayed. Returns how many events; call again until it is less than p_limit. An audit row when p_actor is a person.
@@ -308,7 +323,8 @@ as $$
     where e.status = 'dead_letter'
     group by e.webhook_id, e.provider, e.status
   )
-  select coalesce(p.webhook_id, o.webhook_id), max(p.name), coalesce(max(o.provider), max(p.provider)),
+  select coalesce(p.webhook_id, o.webhook_id), max(p.name),
+    coalesce(max(p.provider), split_part(max(o.provider), ':', 1)),
     coalesce(sum(o.events) filter (where o.status = 'pending'), 0)::bigint,
     coalesce(sum(o.events) filter (where o.status = 'failed'), 0)::bigint,
     coalesce(sum(o.events) filter (where o.status = 'processing'), 0)::bigint,

@@ -17,7 +17,7 @@ as $$
   )::uuid;
 $$;
 
--- Who may send call events. Secrets by NAME (of an environment variable or of a Vault secret), newest first; never values.
+-- Who may send call events. Secrets by NAME (of an environment variable of the server), newest first; never values.
 create table public.call_sites (
   site_id text primary key,
   secret_names text[] not null default '{}',
@@ -30,6 +30,11 @@ create table public.call_sites (
   -- No dot: it separates the site from the timestamp in what is signed.
   constraint site_id_fits_a_header check (site_id ~ '^[A-Za-z0-9_:@-]{1,200}$'),
   constraint at_most_five_secrets check (cardinality(secret_names) <= 5),
+  -- As of webhook_endpoints; a site that need not sign may have none.
+  constraint secrets_are_names check (
+    array_position(secret_names, null) is null
+    and array_to_string(secret_names, ',') ~ '^([A-Z][A-Z0-9_]{0,99}(,[A-Z][A-Z0-9_]{0,99})*)?$'
+  ),
   constraint signing_needs_a_secret check (not require_signature or cardinality(secret_names) > 0),
   constraint some_kind_is_known check (cardinality(kinds) > 0)
 );

@@ -3,7 +3,7 @@
 
 revoke all on all tables in schema public, webhook, calls, audit from public, anon, authenticated, service_role;
 revoke all on all sequences in schema public, webhook, calls, audit from public, anon, authenticated, service_role;
-revoke all on all functions in schema public, webhook, calls, audit from public, anon, authenticated, service_role;
+revoke all on all routines in schema public, webhook, calls, audit from public, anon, authenticated, service_role;
 revoke all on schema webhook, calls, audit from public, anon, authenticated, service_role;
 
 -- No policies but that of the tickets: service_role passes by, nobody else has a grant to begin with.
@@ -60,7 +60,10 @@ grant execute on function webhook.prune_payloads(int, int, text, text) to servic
 grant execute on function webhook.metrics() to service_role;
 grant execute on function webhook.replay_totals() to service_role;
 grant execute on function webhook.balance(text) to service_role;
-grant execute on function webhook.work(int) to service_role;
+grant execute on procedure webhook.work(int) to service_role;
+grant execute on function webhook.list_handlers() to service_role;
+grant execute on function webhook.remove_handler(text, text, text) to service_role;
+grant execute on function webhook.missing_handlers(int) to service_role;
 grant execute on function webhook.register_handlers(jsonb) to service_role;
 grant execute on function webhook.begin_typescript_event(uuid, text[]) to service_role;
 grant execute on function webhook.wake_workers() to service_role;

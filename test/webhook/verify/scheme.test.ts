@@ -27,6 +27,8 @@ for (const [what, change] of Object.entries({
   'signs nothing of the body': { signed: '{timestamp}' },
   'signs the body twice': { signed: '{timestamp}{body}{body}' },
   'signs something unknown': { signed: '{timestamp}{body}{url}' },
+  'signs two parts without a sign between them': { signed: '{id}:{timestamp}{body}' },
+  'signs two parts with a digit between them': { signed: '{id}:{timestamp}0{body}' },
   'has a stray brace': { signed: '{timestamp}{body}}' },
   'reads a time that is not signed': { signed: '{body}' },
   'signs a time that is nowhere': { timestamp_header: null },

@@ -11,6 +11,8 @@ export const RETRY: unique symbol = Symbol('retry');
 export const MAX_PER_FLUSH = 256;
 /** About half a second of work at 20k/s. Beyond it, waiting longer helps nobody and costs memory. */
 export const MAX_WAITING = 10_000;
+/** Of requests that are weighed, in bytes: ten thousand of a megabyte each would be more memory than there is. */
+const MAX_WAITING_WEIGHT = 64 * 1024 * 1024;
 /** A request that met an obstacle this often in a row is told to come back later: after about a second. */
 export const MAX_RETRIES = 20;
 /** Between two flushes of nothing but obstacles: whoever is in the way needs a moment. */
@@ -20,9 +22,13 @@ export interface CoalescerOptions<Request> {
   maxWaiting?: number;
   /** True for an error that one request of the batch may have caused: the batch is then halved until it stands alone. */
   isSpoiled?: (error: unknown) => boolean;
-  /** For requests of very different sizes: a flush carries no more than `maxWeight`, or one request that is heavier. */
+  /**
+   * For requests of very different sizes, in bytes: a flush carries no more than `maxWeight`, or one request that is heavier,
+   * and no more than `maxWaitingWeight` waits.
+   */
   weigh?: (request: Request) => number;
   maxWeight?: number;
+  maxWaitingWeight?: number;
 }
 
 export type Flush<Request, Answer> = (requests: Request[]) => Promise<(Answer | typeof RETRY)[]>;
@@ -31,6 +37,7 @@ interface Entry<Request, Answer> {
   readonly request: Request;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
+  readonly weight: number;
   retries: number;
 }
 
@@ -38,9 +45,11 @@ export class Coalescer<Request, Answer> {
   readonly #flush: Flush<Request, Answer>;
   readonly #maxWaiting: number;
   readonly #isSpoiled: (error: unknown) => boolean;
-  readonly #weigh: ((request: Request) => number) | undefined;
+  readonly #weigh: (request: Request) => number;
   readonly #maxWeight: number;
+  readonly #maxWaitingWeight: number;
   #waiting: Entry<Request, Answer>[] = [];
+  #waitingWeight = 0;
   #running: Promise<void> | undefined;
   #closed = false;
 
@@ -49,15 +58,19 @@ export class Coalescer<Request, Answer> {
     this.#flush = flush;
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
     this.#isSpoiled = options.isSpoiled ?? (() => false);
-    this.#weigh = options.weigh;
+    this.#weigh = options.weigh ?? (() => 0);
     this.#maxWeight = options.maxWeight ?? Number.POSITIVE_INFINITY;
+    this.#maxWaitingWeight = options.maxWaitingWeight ?? MAX_WAITING_WEIGHT;
   }
 
   submit(request: Request): Promise<Answer> {
     if (this.#closed) return Promise.reject(new DoorError('shutting_down'));
-    if (this.#waiting.length >= this.#maxWaiting) return Promise.reject(new DoorError('overloaded'));
+    const weight = this.#weigh(request);
+    if (this.#waiting.length >= this.#maxWaiting || this.#waitingWeight + weight > this.#maxWaitingWeight)
+      return Promise.reject(new DoorError('overloaded'));
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ request, resolve, reject, retries: 0 });
+      this.#waiting.push({ request, resolve, reject, weight, retries: 0 });
+      this.#waitingWeight += weight;
       this.#running ??= this.#run();
     });
   }
@@ -73,6 +86,7 @@ export class Coalescer<Request, Answer> {
     await undefined;
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, this.#nextSize());
+      for (const { weight } of batch) this.#waitingWeight -= weight;
       const answered = await this.#send(batch);
       if (answered === 0) await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE_MS));
     }
@@ -82,10 +96,9 @@ export class Coalescer<Request, Answer> {
   /** How many of those who wait leave together. */
   #nextSize(): number {
     const most = Math.min(this.#waiting.length, MAX_PER_FLUSH);
-    if (this.#weigh === undefined) return most;
     let weight = 0;
     for (let size = 0; size < most; size++) {
-      weight += this.#weigh((this.#waiting[size] as Entry<Request, Answer>).request);
+      weight += (this.#waiting[size] as Entry<Request, Answer>).weight;
       if (weight > this.#maxWeight) return Math.max(1, size);
     }
     return most;
@@ -121,6 +134,7 @@ export class Coalescer<Request, Answer> {
     }
     // They came first, so they go first.
     if (again.length > 0) this.#waiting = again.concat(this.#waiting);
+    for (const { weight } of again) this.#waitingWeight += weight;
     return batch.length - again.length;
   }
 }

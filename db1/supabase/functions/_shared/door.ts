@@ -45,6 +45,8 @@ export type Match =
   | { readonly route: Route; readonly parameter: string; readonly refusal?: undefined }
   | { readonly refusal: DoorError; readonly allow?: string };
 
+/** How long whoever delivers an event waits for a database that went silent; Twilio hangs up after 15 s. */
+export const DELIVERY_MS = 10_000;
 /** The largest body a door of this group takes: a claim is about 80 bytes. */
 export const MAX_BODY_BYTES = 4096;
 /** The shortest wait HTTP can express; overload and restarts pass in less. */
@@ -73,7 +75,8 @@ interface PreparedRefusal {
 function prepare(kind: ErrorKind, hint: string): PreparedRefusal {
   const headers: Record<string, string> = { ...JSON_HEADERS };
   if (kind.retryable) headers['retry-after'] = String(RETRY_AFTER_SEC);
-  if (kind.http === 401) headers['www-authenticate'] = 'Bearer';
+  // A signature that was refused is no call for a token.
+  if (kind.code === 'auth_required') headers['www-authenticate'] = 'Bearer';
   const body = JSON.stringify({ error: { code: kind.code, message: kind.message, hint, request_id: '' } });
   return { headers, beforeId: body.slice(0, -3) };
 }

@@ -14,7 +14,8 @@ export type JsonReason =
   | 'nul_character'
   | 'lone_surrogate'
   | 'number_too_large'
-  | 'number_not_exact';
+  | 'number_not_exact'
+  | 'too_many_fields';
 
 export class JsonError extends Error {
   override readonly name = 'JsonError';

@@ -1,6 +1,6 @@
 -- The tables as the outside knows them, and the index word for word.
 begin;
-select plan(12);
+select plan(14);
 
 select columns_are('public', 'calls', array[
   'id', 'site_id', 'event_id', 'kind', 'payload', 'occurred_at', 'received_at', 'signature_hash'
@@ -25,6 +25,10 @@ select throws_ok($$ select calls.add_site('s 2', '{A}', true, null, 'ann') $$, '
   'a site id fits in a header');
 select throws_ok($$ select calls.add_site('s2', '{A,B,C,D,E,F}', true, null, 'ann') $$, '23514', null::text,
   'a site has at most five secrets');
+select throws_ok($$ select calls.add_site('s2', '{whsec_value}', true, null, 'ann') $$, '23514', null::text,
+  'a secret is named, never kept');
+select throws_ok($$ select calls.add_site('s2', '{A,null}', true, null, 'ann') $$, '23514', null::text,
+  'and a name is no null');
 select throws_ok($$ select calls.add_site('s2', '{A}', true, '{}', 'ann') $$, '23514', null::text,
   'a site that may send nothing is disabled, not emptied');
 select is_empty(

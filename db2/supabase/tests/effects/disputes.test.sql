@@ -35,7 +35,7 @@ $$;
 
 select throws_ok(
   $$ select pg_temp.dispute('created', 'dp_1', 'needs_response') $$,
-  'P0001', null, 'a dispute waits for its payment with an error that is not final'
+  'SL034', null, 'a dispute waits for its payment with an error that is not final'
 );
 select is(pg_temp.apply('payment_intent.succeeded'), null, 'the payment comes');
 select is(pg_temp.dispute('created', 'dp_0', 'warning_needs_response'), null, 'an inquiry has an effect');

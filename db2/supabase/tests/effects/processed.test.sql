@@ -1,6 +1,6 @@
 -- What a handler answers or raises is what becomes of its event, when service_role processes it.
 begin;
-select plan(12);
+select plan(13);
 
 create function pg_temp.deliver(p_event_id text, p_type text, p_object jsonb)
 returns void
@@ -48,6 +48,12 @@ select is(
   pg_temp.result('evt_refund'), 'failed: no metadata.user_id, and payment pi_1 not seen yet',
   'a refund before its payment has failed for now'
 );
+select results_eq(
+  $$ select attempts, next_attempt_at > last_attempt_at + interval '45 seconds', waiting_since is not null
+     from public.webhook_events where event_id = 'evt_refund' $$,
+  $$ values (0, true, true) $$,
+  'which is not counted: it comes again after the longest wait'
+);
 select is(
   pg_temp.result('evt_nobody'), 'dead_letter: no metadata.user_id', 'a payment of nobody is a dead letter at once'
 );
@@ -62,17 +68,28 @@ select is(pg_temp.process_due(), 4::bigint, 'the payment comes, and the refund i
 select is(pg_temp.result('evt_charge'), 'success', 'the first event that tells the payment has an effect');
 select is(pg_temp.result('evt_intent'), 'skipped: already known', 'the second has none');
 select is(pg_temp.result('evt_created'), 'skipped: older than what is known', 'a late one is skipped');
--- The refund arrived first and is tried first: the batch that it breaks is tried again one by one.
-select is(
-  pg_temp.result('evt_refund'), 'failed: no metadata.user_id, and payment pi_1 not seen yet',
-  'the refund fails once more, because it arrived before the payment'
-);
-update public.webhook_events set next_attempt_at = now() where event_id = 'evt_refund';
-select is(pg_temp.process_due(), 1::bigint, 'the next time it is alone');
+-- The refund arrived first and breaks the batch; one by one, those that had trouble before come last.
 select results_eq(
   $$ select pg_temp.result('evt_refund'), (select amount from webhook.balance('ann')) $$,
   $$ values ('success', 700::bigint) $$,
-  'and has its effect'
+  'and the refund after them, though it arrived before'
+);
+
+-- For a payment that never comes.
+select pg_temp.deliver('evt_orphan', 'charge.dispute.created', '{"id": "dp_1", "payment_intent": "pi_9", "metadata": {}}');
+select pg_temp.process_due();
+update public.webhook_events set next_attempt_at = now(), waiting_since = now() - interval '6 days 23 hours'
+where event_id = 'evt_orphan';
+select pg_temp.process_due();
+select is(
+  pg_temp.result('evt_orphan'), 'failed: no metadata.user_id, and payment pi_9 not seen yet', 'it waits for seven days'
+);
+update public.webhook_events set next_attempt_at = now(), waiting_since = now() - interval '7 days 1 hour'
+where event_id = 'evt_orphan';
+select pg_temp.process_due();
+select is(
+  pg_temp.result('evt_orphan'), 'dead_letter: no metadata.user_id, and payment pi_9 not seen yet',
+  'and is a dead letter then'
 );
 
 select * from finish();

@@ -1,8 +1,11 @@
 -- What was refunded is the same sum, whether charges tell totals or refunds tell themselves.
 begin;
-select plan(19);
+select plan(22);
 
 create sequence pg_temp.arrivals;
+-- The second in which the next event happens.
+create sequence pg_temp.seconds;
+select nextval('pg_temp.seconds');
 
 -- Applies one event of a payment by ann. p_object adds to the object or takes its place.
 create function pg_temp.apply(p_type text, p_object jsonb default '{}')
@@ -11,6 +14,7 @@ language sql
 as $$
   select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, jsonb_build_object(
     'provider', 'stripe', 'event_id', 'evt_' || n, 'event_type', p_type, 'arrival', n, 'received_at', now(),
+    'occurred_at', '2026-03-01 12:00:00+00'::timestamptz + make_interval(secs => currval('pg_temp.seconds')),
     'payload', jsonb_build_object('data', jsonb_build_object('object',
       '{"id": "pi_1", "amount": 1000, "currency": "usd", "metadata": {"user_id": "ann"}}' || p_object))
   )))
@@ -45,7 +49,7 @@ $$;
 
 select throws_ok(
   $$ select pg_temp.refund('refund.created', 're_1', 300) $$,
-  'P0001', 'no metadata.user_id, and payment pi_1 not seen yet',
+  'SL034', 'no metadata.user_id, and payment pi_1 not seen yet',
   'a refund waits for its payment with an error that is not final'
 );
 select is_empty($$ select from public.payment_refunds $$, 'and leaves nothing behind');
@@ -72,6 +76,40 @@ select results_eq(
 select throws_ok(
   $$ select pg_temp.refund('refund.updated', 're_1', 301) $$,
   'SL030', 'refund re_1 is known as 300 of pi_1, not 301 of pi_1', 'a refund that changes its amount is refused'
+);
+
+-- Without a word of the single refunds but that one failed: the charge's totals say the rest.
+select nextval('pg_temp.seconds');
+select pg_temp.apply('charge.refunded', '{"id": "ch_3", "payment_intent": "pi_3", "amount_refunded": 1000, "metadata": {"user_id": "bob"}}');
+select pg_temp.apply('payment_intent.succeeded', '{"id": "pi_3", "metadata": {"user_id": "bob"}}');
+create function pg_temp.failed()
+returns text
+language sql
+as $$
+  select pg_temp.apply('refund.failed', '{"id": "re_3", "payment_intent": "pi_3", "status": "failed", "metadata": {}}');
+$$;
+create function pg_temp.refunded_again()
+returns text
+language sql
+as $$
+  select pg_temp.apply('charge.refunded',
+    '{"id": "ch_3", "payment_intent": "pi_3", "amount_refunded": 1000, "metadata": {"user_id": "bob"}}');
+$$;
+savepoint before;
+select pg_temp.failed();
+select results_eq($$ select amount from webhook.balance('bob') $$, $$ values (1000::bigint) $$, 'a refund failed');
+select nextval('pg_temp.seconds');
+select pg_temp.refunded_again();
+select results_eq(
+  $$ select amount from webhook.balance('bob') $$, $$ values (0::bigint) $$, 'a second one of the same amount counts'
+);
+rollback to before;
+select nextval('pg_temp.seconds');
+select pg_temp.refunded_again();
+select setval('pg_temp.seconds', currval('pg_temp.seconds') - 1);
+select pg_temp.failed();
+select results_eq(
+  $$ select amount from webhook.balance('bob') $$, $$ values (0::bigint) $$, 'also when the failure arrives after it'
 );
 
 select * from finish();

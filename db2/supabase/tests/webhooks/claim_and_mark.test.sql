@@ -1,6 +1,6 @@
 -- claim_next_event and mark_event_result, for workers that know no tokens; events put there with a plain insert.
 begin;
-select plan(21);
+select plan(26);
 
 select enum_has_labels(
   'public', 'webhook_event_status', array['pending', 'processing', 'success', 'skipped', 'failed', 'dead_letter'],
@@ -66,6 +66,24 @@ update webhook_events set lease_until = now() where event_id = 'evt-3';
 select throws_ok($$ select pg_temp.mark('evt-3', 'success') $$, 'SL033', null, 'a late mark is refused');
 update webhook_events set attempts = 5, lease_until = now() + interval '1 minute' where event_id = 'evt-3';
 select is(pg_temp.mark('evt-3', 'failed', 'still down'), 'dead_letter 5 still down', 'the fifth failure is a dead letter');
+
+-- Another session took it over: played by another token, and by forgetting what this session claimed.
+select pg_temp.put('evt-4');
+select pg_temp.put('evt-5');
+select event_id from webhook.claim_next_event();
+select event_id from webhook.claim_next_event();
+update webhook_events set lease_token = gen_random_uuid(), takeovers = 1 where event_id = 'evt-4';
+select throws_ok(
+  $$ select pg_temp.mark('evt-4', 'success') $$, 'SL033', null, 'what another has taken over is not marked by the first'
+);
+select set_config('webhook.claims', '', false);
+select throws_ok(
+  $$ select pg_temp.mark('evt-4', 'success') $$, 'SL033', null, 'nor by a session that does not know whose it is'
+);
+select is(pg_temp.mark('evt-5', 'success'), 'success 1 ', 'which may mark what nobody has taken over');
+update webhook_events set next_attempt_at = now(), lease_until = now() where event_id = 'evt-4';
+select results_eq($$ select event_id from webhook.claim_next_event() $$, $$ values ('evt-4') $$, 'the next claims it');
+select is(pg_temp.mark('evt-4', 'success'), 'success 1 ', 'and marks it');
 
 select * from finish();
 rollback;

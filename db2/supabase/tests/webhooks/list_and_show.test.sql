@@ -1,6 +1,6 @@
 -- list_events pages through what the filters leave; show_event tells all about one.
 begin;
-select plan(17);
+select plan(19);
 
 select webhook.add_endpoint('shop', 'stripe', '{A}', 'queued', '{}', 'ann');
 insert into public.webhook_events
@@ -36,6 +36,10 @@ select is(
 select is(pg_temp.listed($$p_event_id => 'e5'$$), 'e5', 'of an id');
 select is(pg_temp.listed($$p_event_id => 'e%'$$), null, 'which is no pattern');
 select is(pg_temp.listed($$p_provider => 'twilio'$$), 'e1 e3 e5', 'of a provider');
+update public.webhook_events set provider = 'hmac:shop' where event_id = 'e1';
+select is(pg_temp.listed($$p_provider => 'hmac'$$), 'e1', 'hmac is that of every endpoint');
+select is(pg_temp.listed($$p_provider => 'hmac:shop'$$), 'e1', 'hmac:shop that of one');
+update public.webhook_events set provider = 'twilio' where event_id = 'e1';
 select is(pg_temp.listed($$p_statuses => '{failed,dead_letter}'$$), 'e1 e2 e4 e5', 'of these states');
 select throws_ok($$ select pg_temp.listed('p_statuses => ''{lost}''') $$, '22P02', null, 'an unknown state is an error');
 select is(pg_temp.listed($$p_since => '2026-01-03', p_until => '2026-01-05'$$), 'e2 e3', 'of a time');

@@ -1,6 +1,6 @@
 -- metrics: what waits, what went wrong, and for how long.
 begin;
-select plan(3);
+select plan(4);
 
 select webhook.add_endpoint('busy', 'stripe', '{A}', 'queued', '{}', 'ann');
 select webhook.add_endpoint('calm', 'twilio', '{A}', 'queued', '{}', 'ann');
@@ -24,6 +24,16 @@ select ok(
   'the age is that of the event that is longest due'
 );
 select is((select oldest_due_sec from webhook.metrics() where name = 'calm'), 0::double precision, 'nothing due, no age');
+
+select webhook.add_endpoint('acme', 'hmac', '{A}', 'queued', '{"scheme": {}}', 'ann');
+insert into public.webhook_events (webhook_id, provider, event_id)
+select f.webhook_id, 'hmac:acme', 'e1' from webhook.find_endpoint('acme') f;
+insert into public.webhook_events (webhook_id, provider, event_id)
+values ('00000000-0000-0000-0000-000000000002', 'hmac:gone', 'e1');
+select bag_eq(
+  $$ select name, provider from webhook.metrics() where provider like 'hmac%' $$,
+  $$ values ('acme', 'hmac'), (null, 'hmac') $$, 'a provider is spelled as that of the endpoint, with events and without'
+);
 
 select * from finish();
 rollback;

@@ -1,6 +1,6 @@
 -- One event at a time: processed while the provider waits, or under a lease by a handler's own transaction.
 begin;
-select plan(27);
+select plan(31);
 
 create schema app;
 create table app.effects (event_id text primary key);
@@ -106,6 +106,21 @@ select is(
 );
 select is(
   webhook.finish_event(pg_temp.id('e5'), (select token from lease), 'success'), 'lost_lease', 'and that is its end'
+);
+
+select pg_temp.event('e6', '{}', 'ts');
+update lease set token = webhook.begin_event(pg_temp.id('e6'));
+select throws_ok(
+  $$ select webhook.finish_event(pg_temp.id('e6'), (select token from lease), 'success') $$, 'SL030', null,
+  'an effect outside of the transaction that holds the event is not a success'
+);
+select is(webhook.hold_event(pg_temp.id('e6'), (select token from lease)), true, 'it is held');
+select is(
+  webhook.finish_event(pg_temp.id('e6'), (select token from lease), 'again', 'in the way'), 'failed', 'and put off'
+);
+select results_eq(
+  $$ select attempts, error from public.webhook_events where event_id = 'e6' $$, $$ values (0, 'in the way') $$,
+  'uncounted, with its error'
 );
 
 select * from finish();

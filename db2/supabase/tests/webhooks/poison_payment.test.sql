@@ -12,7 +12,9 @@ select '00000000-0000-4000-8000-000000000001', 'stripe', 'evt_' || n, 'payment_i
     'metadata', jsonb_build_object('user_id', case n when 2 then 'eve' else 'ann' end)
   )))
 from generate_series(1, 5) n;
-select webhook.work();
+select count(p.*) from (
+  select array_agg(t.id) as ids, array_agg(t.lease_token) as lease_tokens from webhook.take_events(10) t
+) l cross join lateral webhook.process_events(l.ids, l.lease_tokens) p;
 
 select bag_eq(
   $$ select event_id, status::text from public.webhook_events $$,

@@ -1,6 +1,6 @@
 -- process_events: effect and mark together; who fails takes nothing of the others with it.
 begin;
-select plan(23);
+select plan(29);
 
 create schema app;
 create table app.effects (event_id text primary key);
@@ -185,10 +185,87 @@ select bag_eq(
 );
 
 select is_empty($$ select * from webhook.process_events('{}', '{}') $$, 'an empty batch has no answers');
-select is(webhook.work(), 0, 'cron finds nothing due');
-select pg_temp.event('c1');
-select is(webhook.work(), 1, 'cron takes and processes in one go');
-select is((select status::text from public.webhook_events where event_id = 'c1'), 'success', 'with the effect');
+
+-- What is not the event's fault, and what only looks special.
+delete from public.webhook_events;
+select pg_temp.event('x' || code, jsonb_build_object('raise', code))
+from unnest(array['08006', '53100', '57P03', '58030', '25006', 'SL034', 'P0004', '22012', '25001']) code;
+select bag_eq(
+  'select event_id, outcome from pg_temp.work()',
+  $$ select 'x' || code as event_id, 'failed' as outcome
+     from unnest(array['08006', '53100', '57P03', '58030', '25006', 'SL034', 'P0004', '22012', '25001']) code $$,
+  'none of them stops the others, an assertion neither'
+);
+select bag_eq(
+  $$ select event_id, attempts, waiting_since is not null as is_waiting,
+       next_attempt_at - last_attempt_at > interval '2.4 seconds' as is_longer
+     from public.webhook_events $$,
+  $$ values ('x08006', 0, true, true), ('x53100', 0, true, true), ('x57P03', 0, true, true), ('x58030', 0, true, true),
+            ('x25006', 0, true, true), ('xSL034', 0, true, true), ('xP0004', 1, false, false),
+            ('x22012', 1, false, false), ('x25001', 1, false, false) $$,
+  'outages and "not now" are not counted, and wait longer than a first failure'
+);
+update public.webhook_events set next_attempt_at = now(), payload = '{}' where event_id = 'x53100';
+select pg_temp.work();
+select results_eq(
+  $$ select status::text, waiting_since from public.webhook_events where event_id = 'x53100' $$,
+  $$ values ('success', null::timestamptz) $$, 'and when the outage is over it takes effect'
+);
+select results_eq(
+  $$ select extract(epoch from webhook.backoff(n, 3600)) between b * 0.8 and b * 1.2
+     from (values (4, 60), (5, 120), (6, 240), (9, 1920), (10, 3600), (2000000000, 3600)) as t (n, b) $$,
+  $$ select true from generate_series(1, 6) $$, 'with a cap above a minute the wait goes on doubling up to it'
+);
+
+create function app.many(p_event public.webhook_events)
+returns setof text
+language sql
+as $$
+  select null::text where false;
+$$;
+insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'many', 'sql', 'app.many');
+select pg_temp.event('m1', '{}', 'many');
+select results_eq(
+  'select outcome, error from pg_temp.work()',
+  $$ values ('failed', 'app.many(public.webhook_events) is not a function that returns text') $$, 'a handler answers once'
+);
+
+delete from public.webhook_events;
+select pg_temp.event('y1');
+select pg_temp.event('y2', '{"raise": "P0001"}');
+create temp table twice as select * from webhook.take_events(5);
+select lives_ok(
+  $$ select webhook.process_events(array_agg(id), array_agg(lease_token))
+     from (select * from twice union all select * from twice) t $$,
+  'an event that is named twice'
+);
+select is((select status::text from public.webhook_events where event_id = 'y1'), 'success', 'takes effect once');
+
+-- A handler that is slow, next to one that fails: as many as there is patience for.
+create function app.slow(p_event public.webhook_events)
+returns text
+language plpgsql
+as $$
+begin
+  perform pg_sleep((p_event.payload ->> 'sec')::float);
+  return 1 / (p_event.payload ->> 'divisor')::int;
+end
+$$;
+insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'slow', 'sql', 'app.slow');
+delete from public.webhook_events;
+select pg_temp.event('z1', '{"sec": 0, "divisor": 0}', 'slow');
+select pg_temp.event('z2', '{"sec": 5.1, "divisor": 0}', 'slow');
+select pg_temp.event('z3', '{"sec": 0, "divisor": 1}', 'slow');
+select bag_eq(
+  'select event_id, outcome, error from pg_temp.work()',
+  $$ values ('z1', 'failed', 'division by zero'), ('z2', 'failed', 'division by zero'), ('z3', 'failed', null) $$,
+  'when patience has run out the rest is put off'
+);
+select results_eq(
+  $$ select attempts, next_attempt_at < clock_timestamp() + interval '2 seconds'
+     from public.webhook_events where event_id = 'z3' $$,
+  $$ values (0, true) $$, 'uncounted, for a moment'
+);
 
 select * from finish();
 rollback;

@@ -1,6 +1,6 @@
 -- prune_payloads removes what may go, and never a key.
 begin;
-select plan(14);
+select plan(15);
 
 select webhook.add_endpoint('kept', 'shop', '{A}', 'queued', '{}', 'ann');
 select webhook.add_endpoint('brief', 'shop', '{A}', 'queued', '{"keep_payload_days": 10}', 'ann');
@@ -68,6 +68,13 @@ select throws_ok($$ select webhook.prune_payloads(-1) $$, 'SL001', null, 'the fu
 update public.webhook_events set status = 'skipped' where event_id = 'p2';
 select webhook.prune_payloads();
 select is((select count(*)::int from public.webhook_bodies), 0, 'the body goes with the last event that needs it');
+
+insert into public.webhook_events (webhook_id, provider, event_id, status, received_at, raw_body)
+select f.webhook_id, 'shop', 'q1', 'skipped', now() - interval '50 days', 'raw' from webhook.find_endpoint('brief') f;
+select webhook.prune_payloads();
+select is(
+  (select raw_body from public.webhook_events where event_id = 'q1'), null, 'so do the bytes of what was quarantined'
+);
 
 select * from finish();
 rollback;

@@ -1,6 +1,6 @@
 -- record_events: one row a key, whatever is delivered how often; what differs raises an alarm and changes nothing.
 begin;
-select plan(25);
+select plan(27);
 
 select webhook.add_endpoint('shop', 'stripe', '{A}', 'queued', '{}', 'ann');
 select webhook.add_endpoint('door', 'stripe', '{A}', 'inline', '{"lease_sec": 90}', 'ann');
@@ -137,6 +137,17 @@ select results_eq(
 delete from public.webhook_bodies;
 select is(pg_temp.pair('p1', 'p2'), 'duplicate duplicate', 'delivered again both are duplicates');
 select is_empty('select * from public.webhook_bodies', 'and the body is not kept a second time');
+
+select webhook.add_endpoint('mine', 'standard', '{A}', 'queued', '{}', 'ann');
+select webhook.add_endpoint('yours', 'standard', '{A}', 'queued', '{}', 'ann');
+select is(
+  pg_temp.outcomes('mine', '["1", "{}"]') || ' ' || pg_temp.outcomes('yours', '["1", "[]"]'), 'recorded recorded',
+  'so do senders of the standard scheme'
+);
+select bag_eq(
+  $$ select provider from public.webhook_events where provider like 'standard%' $$,
+  $$ values ('standard:mine'), ('standard:yours') $$, 'under their endpoint'
+);
 
 select * from finish();
 rollback;

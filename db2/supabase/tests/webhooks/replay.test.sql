@@ -1,6 +1,6 @@
 -- replay_events and skip_events: one transaction with one audit row an event, and an answer for each id.
 begin;
-select plan(20);
+select plan(22);
 
 create function pg_temp.id(p_number int)
 returns uuid
@@ -143,6 +143,16 @@ select is(
   'a replay without a key keeps the one it has'
 );
 select is_empty($$ select * from webhook.replay_events('{}', 'ann') $$, 'no ids, no answers');
+
+insert into public.webhook_events (id, webhook_id, provider, event_id, event_type, status, error, payload, next_attempt_at)
+select pg_temp.id(20 + n), '00000000-0000-4000-8000-000000000001', 'shop', 'f' || n, 'act', 'skipped', e, '{}', null
+from (values (1, 'no handler for act'), (2, 'no handler for this'), (3, null)) as t (n, e);
+select is(
+  (select string_agg(outcome, ' ' order by id)
+   from webhook.replay_events(array[pg_temp.id(21), pg_temp.id(22), pg_temp.id(23)], 'ann')),
+  'replayed already_processed already_processed', 'what had no handler may have one now'
+);
+select is((select status::text from public.webhook_events where event_id = 'f1'), 'pending', 'and is tried again');
 
 select * from finish();
 rollback;

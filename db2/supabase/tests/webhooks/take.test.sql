@@ -1,6 +1,6 @@
 -- take_events: due events under a lease, each to one worker; a lease that has run out is taken over, not for ever.
 begin;
-select plan(19);
+select plan(27);
 
 select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{"lease_sec": 30, "max_attempts": 7}', 'ann') as shop;
 insert into public.webhook_handlers (provider, event_type, webhook_id, kind, name) values
@@ -105,6 +105,44 @@ select is(
 select throws_ok(
   $$ insert into public.webhook_handlers values ('shop', 'sent*', null, 'sql', 'app.another') $$, '23505', null,
   'a type has one handler'
+);
+
+-- Suspects: s1 was longest due, then h5, s2, h6.
+delete from public.webhook_events;
+create function pg_temp.due(p_id text, p_seconds int, p_takeovers int)
+returns void
+language sql
+as $$
+  select pg_temp.event(p_id);
+  update public.webhook_events
+  set next_attempt_at = now() - make_interval(secs => p_seconds), takeovers = p_takeovers,
+    status = case p_takeovers when 0 then 'pending' else 'processing' end::public.webhook_event_status
+  where event_id = p_id;
+$$;
+select pg_temp.due('s1', 50, 1);
+select pg_temp.due('s0', 45, 9);
+select pg_temp.due('h5', 40, 0);
+select pg_temp.due('s2', 30, 1);
+select pg_temp.due('h6', 20, 0);
+update public.webhook_events set status = 'failed' where event_id = 's2';
+select is(pg_temp.taken(), 's1', 'a suspect that is longest due is taken alone');
+select is(
+  (select error from public.webhook_events where event_id = 's0'), 'lease_lost_repeatedly',
+  'one that was lost for the last time is not taken at all'
+);
+select is(pg_temp.taken(), 'h5 h6', 'when another is, suspects are left out');
+select is(pg_temp.taken(), 's2', 'and are taken when they are longest due, failed in between or not');
+select is(pg_temp.taken(), null, 'so all are reached');
+select pg_temp.due('s3', 30, 9);
+select pg_temp.due('h7', 20, 0);
+select is(pg_temp.taken(), 'h7', 'one that is given up does not stand in the way');
+
+update public.webhook_events set next_attempt_at = now(), takeovers = 3 where event_id = 's1';
+create temp table last as select * from webhook.take_events(1);
+select is((select takeovers from last), 4, 'a suspect is taken over once more');
+select webhook.finish_event(id, lease_token, 'failed', 'at last') from last;
+select is(
+  (select takeovers from public.webhook_events where event_id = 's1'), 0, 'a try that ended clears it of the suspicion'
 );
 
 select * from finish();

@@ -35,6 +35,8 @@ export const CALL_BODY = {
   additionalProperties: false,
 } as const satisfies Schema;
 
+const FIELDS = [...Object.keys(CALL_BODY.properties), 'payload'];
+
 export function readCallBody(bytes: Uint8Array): CallBody {
   try {
     return toCallBody(parseJson(bytes));
@@ -49,6 +51,8 @@ export function readCallBody(bytes: Uint8Array): CallBody {
 function toCallBody(value: JsonValue): CallBody {
   if (!isObject(value)) throw new SchemaError('the body must be of type object.');
   const { payload, ...rest } = value;
+  if (Object.keys(rest).some((name) => !Object.hasOwn(CALL_BODY.properties, name)))
+    throw new SchemaError(`the body has an unknown field; known are ${FIELDS.join(', ')}.`);
   const { event_id, kind, occurred_at } = check(CALL_BODY, rest);
   if (payload === undefined) throw new SchemaError('payload is missing.');
   if (!isObject(payload)) throw new SchemaError('payload must be of type object.');

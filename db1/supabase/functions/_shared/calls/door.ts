@@ -2,7 +2,8 @@
 // The database's unique index is what makes an event count once; the cache in front of it only saves work.
 
 import { Coalescer } from '../coalescer.ts';
-import { type DoorRequest, type DoorResponse, jsonResponse, type Route } from '../door.ts';
+import { inTime } from '../deadline.ts';
+import { DELIVERY_MS, type DoorRequest, type DoorResponse, jsonResponse, type Route } from '../door.ts';
 import { DoorError, toDoorError } from '../errors.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
 import type { HmacPort } from '../webhook/hmac.ts';
@@ -55,8 +56,11 @@ export class CallDoor {
   readonly #sites: SiteBook;
   readonly #coalescer: Coalescer<Call, RecordedCall>;
 
-  constructor(ports: CallPorts) {
+  readonly #deliveryMs: number;
+
+  constructor(ports: CallPorts, deliveryMs = DELIVERY_MS) {
     this.#ports = ports;
+    this.#deliveryMs = deliveryMs;
     this.#sites = new SiteBook(ports.store, ports.now);
     this.#coalescer = new Coalescer((calls) => ports.store.recordCalls(calls), {
       weigh: (call) => call.payload.length,
@@ -79,11 +83,14 @@ export class CallDoor {
 
   async #receive(request: DoorRequest): Promise<DoorResponse> {
     let siteId = NO_SITE;
-    try {
+    const take = async () => {
       refuseOtherTypes(request);
       const site = await this.#findSite(request);
       siteId = site.site_id;
-      return await this.#record(await this.#read(request, site));
+      return this.#record(await this.#read(request, site));
+    };
+    try {
+      return await inTime(this.#deliveryMs, take(), () => new DoorError('database_unavailable'));
     } catch (error) {
       const { kind } = toDoorError(error);
       // A refused signature has been counted with its reason.
@@ -93,12 +100,14 @@ export class CallDoor {
     }
   }
 
-  async #findSite({ headers }: DoorRequest): Promise<CallSite> {
-    const siteId = headers[SITE_HEADER];
+  async #findSite(request: DoorRequest): Promise<CallSite> {
+    const siteId = request.headers[SITE_HEADER];
     const isId = typeof siteId === 'string' && SITE_ID.test(siteId);
     const site = isId ? await this.#sites.find(siteId) : undefined;
-    if (site?.is_active !== true) throw this.#refused(NO_SITE, 'unknown_site');
-    return site;
+    if (site?.is_active === true) return site;
+    // The same answer as from a site whose signature is refused: nobody learns here which sites there are.
+    const refusal = await this.#refusalOf(request, String(siteId), []);
+    throw this.#refused(NO_SITE, 'unknown_site', refusal);
   }
 
   async #read(request: DoorRequest, site: CallSite): Promise<Call> {
@@ -110,21 +119,28 @@ export class CallDoor {
   }
 
   /** The hash of a signature that is good; null where there is none and the site need not sign. */
-  async #verify({ headers, body }: DoorRequest, site: CallSite): Promise<string | null> {
-    const { [SIGNATURE_HEADER]: signature, [TIMESTAMP_HEADER]: timestamp } = headers;
+  async #verify(request: DoorRequest, site: CallSite): Promise<string | null> {
+    const signature = request.headers[SIGNATURE_HEADER];
     if (signature === undefined && !site.require_signature) return null;
-    if (typeof signature !== 'string') throw this.#refused(site.site_id, 'missing_signature');
-    const { hmac, now, secretOf, log } = this.#ports;
-    const secrets = site.secret_names.map(secretOf).filter((value) => value !== undefined && value !== '');
-    if (secrets.length === 0) {
-      log.error('a call site has no secret', { site_id: site.site_id, names: site.secret_names });
-      throw this.#refused(site.site_id, 'no_secret');
-    }
-    const call = { site: site.site_id, timestamp: typeof timestamp === 'string' ? timestamp : '', body };
-    const nowSec = Math.floor(now() / MS_PER_SEC);
-    const refusal = await refusalOfCall(call, signature, secrets as string[], hmac, nowSec);
-    if (refusal !== undefined) throw this.#refused(site.site_id, refusal);
-    return hashOfSignature(signature, hmac);
+    const { hmac, secretOf, log } = this.#ports;
+    const secrets = site.secret_names.flatMap((name) => secretOf(name) || []);
+    const refusal = await this.#refusalOf(request, site.site_id, secrets);
+    if (refusal === undefined) return hashOfSignature(String(signature), hmac);
+    if (refusal !== 'bad_signature' || secrets.length > 0) throw this.#refused(site.site_id, refusal);
+    log.error('a call site has no secret', { site_id: site.site_id, names: site.secret_names });
+    throw this.#refused(site.site_id, 'no_secret', refusal);
+  }
+
+  async #refusalOf(
+    { headers, body }: DoorRequest,
+    site: string,
+    secrets: readonly string[],
+  ): Promise<SignatureRefusal | 'missing_signature' | undefined> {
+    const { [SIGNATURE_HEADER]: signature, [TIMESTAMP_HEADER]: timestamp } = headers;
+    if (typeof signature !== 'string') return 'missing_signature';
+    const { hmac, now } = this.#ports;
+    const call = { site, timestamp: typeof timestamp === 'string' ? timestamp : '', body };
+    return refusalOfCall(call, signature, secrets, hmac, Math.floor(now() / MS_PER_SEC));
   }
 
   async #record(call: Call): Promise<DoorResponse> {
@@ -160,10 +176,10 @@ export class CallDoor {
     return jsonResponse(200, { status: 'noop', reason: 'idempotent_conflict' });
   }
 
-  /** To the outside an unknown site and a wrong signature look alike. */
-  #refused(site: string, reason: Refusal): DoorError {
+  /** `reason` is for the metrics, `told` for the sender. */
+  #refused(site: string, reason: Refusal, told: Refusal = reason): DoorError {
     this.#count(site, 'refused', reason);
-    return new DoorError('bad_signature', HINTS[reason]);
+    return new DoorError('bad_signature', HINTS[told]);
   }
 
   #count(site: string, result: 'recorded' | 'noop' | 'refused' | 'failed', reason: string): void {

@@ -2,6 +2,7 @@
 // cannot answer in time, ours answers as far as it knows; neither of the two ever makes a call out to be stored that is not.
 
 import { Breaker } from '../bridge/breaker.ts';
+import { inTime } from '../deadline.ts';
 import type { Clock, Log } from '../ports.ts';
 import type { Claim, ReplayCache } from './replay_cache.ts';
 
@@ -55,7 +56,7 @@ export class GuardedReplayCache implements ReplayCache {
     if (this.#breaker.openUntilMs > 0 || (isSuspect && this.#isProbing)) return undefined;
     this.#isProbing = isSuspect;
     try {
-      const answer = await withinBudget(question);
+      const answer = await inTime(BUDGET_MS, question(), tooLate);
       // An answer that was under way when others failed says nothing about now.
       if (this.#breaker.openUntilMs === 0) {
         this.#breaker.succeeded();
@@ -79,14 +80,6 @@ export class GuardedReplayCache implements ReplayCache {
   }
 }
 
-async function withinBudget<T>(question: () => T | Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${BUDGET_MS} ms`)), BUDGET_MS);
-  });
-  try {
-    return await Promise.race([question(), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
+function tooLate(): Error {
+  return new Error(`no answer within ${BUDGET_MS} ms`);
 }

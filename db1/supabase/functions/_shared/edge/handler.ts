@@ -1,5 +1,6 @@
 // A Door behind a Web `Request`: what src/server/http.ts is for Node.
 
+import { BodyBuffer } from '../body_buffer.ts';
 import { Door, type DoorResponse, MAX_BODY_BYTES, type Match, type Route, refuse } from '../door.ts';
 import type { Log } from '../ports.ts';
 
@@ -62,23 +63,13 @@ async function readBody(request: Request, maxBytes: number): Promise<Uint8Array 
     await reader.cancel();
     return NO_BODY;
   }
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const body = new BodyBuffer(maxBytes);
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    length += next.value.length;
-    if (length > maxBytes) {
-      await reader.cancel();
-      return undefined;
-    }
-    chunks.push(next.value);
+    if (body.add(next.value)) continue;
+    await reader.cancel();
+    return undefined;
   }
-  const body = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, at);
-    at += chunk.length;
-  }
-  return body;
+  return body.bytes();
 }
 
 function toResponse(answer: DoorResponse, requestId: string): Response {

@@ -2,6 +2,7 @@
 
 import type { CallFunction } from '../bridge/databases.ts';
 import type { Delivery, Endpoint, Lease, Processed, Recorded, TakenEvent, WebhookStore } from './ports.ts';
+import { storable } from './verdict.ts';
 
 /** `call` takes names of functions in schema webhook; `toBase64` is the runtime's own, which is the fastest. */
 export function createWebhookStore(
@@ -36,7 +37,7 @@ export function createWebhookStore(
         p_id: id,
         p_lease_token: lease_token,
         p_outcome: outcome,
-        p_error: error,
+        p_error: error === null ? null : storable(error),
       });
       return row?.finish_event ?? 'lost_lease';
     },

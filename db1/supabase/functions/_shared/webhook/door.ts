@@ -1,7 +1,15 @@
 // The webhook door: POST /webhooks/:endpoint, and the handshake that Meta asks for with GET. The signature over the raw
 // bytes comes first, then the JSON, then the record; 2xx is said only after the commit.
 
-import { type DoorRequest, type DoorResponse, jsonResponse, type Route, refusalOf } from '../door.ts';
+import { inTime } from '../deadline.ts';
+import {
+  DELIVERY_MS,
+  type DoorRequest,
+  type DoorResponse,
+  jsonResponse,
+  type Route,
+  refusalOf,
+} from '../door.ts';
 import { DoorError } from '../errors.ts';
 import { JsonError } from '../json.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
@@ -11,9 +19,10 @@ import type { HmacPort } from './hmac.ts';
 import { Inline, type InlinePorts } from './inline.ts';
 import { countDeadLetter } from './outcome.ts';
 import type { Endpoint, Recorded, SecretSource, WebhookStore } from './ports.ts';
-import type { Provider, ReadEvent, Refusal, SignedRequest, VerifyContext } from './provider.ts';
+import type { Provider, ReadEvent, Refusal, SignedRequest, Verification, VerifyContext } from './provider.ts';
 import { handshake, providerNamed } from './providers.ts';
 import { Recorder } from './record.ts';
+import { signedUrl, type WebhookRequest } from './signed_url.ts';
 
 export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
   readonly store: Pick<WebhookStore, 'findEndpoint' | 'record' | 'processEvent'>;
@@ -25,9 +34,6 @@ export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
   readonly metrics: Metrics;
   readonly now: Clock;
 }
-
-/** The adapters of both runtimes pass the query along with the request. */
-type WebhookRequest = DoorRequest & { readonly query?: string };
 
 /** No endpoint takes more, whatever its own limit says. */
 export const MAX_WEBHOOK_BYTES = 1024 * 1024;
@@ -43,6 +49,14 @@ const HINTS: Readonly<Record<Refusal, string>> = {
   no_secret: 'no_secret: the endpoint has no secret to compare with.',
   body_hash_mismatch: 'body_hash_mismatch: the body is not the one that was signed.',
 };
+
+interface Taken {
+  readonly endpoint: Endpoint;
+  readonly events: readonly ReadEvent[];
+  readonly recorded: readonly Recorded[];
+  /** Set where there was nothing to record. */
+  readonly answer?: DoorResponse;
+}
 
 interface EventAnswer {
   readonly event_id: string;
@@ -65,9 +79,11 @@ export class WebhookDoor {
   readonly #endpoints: EndpointCache;
   readonly #recorder: Recorder;
   readonly #inline: Inline;
+  readonly #deliveryMs: number;
 
-  constructor(ports: WebhookPorts) {
+  constructor(ports: WebhookPorts, deliveryMs = DELIVERY_MS) {
     this.#ports = ports;
+    this.#deliveryMs = deliveryMs;
     this.#endpoints = new EndpointCache((name) => ports.store.findEndpoint(name), ports.now);
     this.#recorder = new Recorder((deliveries) => ports.store.record(deliveries));
     this.#inline = new Inline(ports);
@@ -92,10 +108,17 @@ export class WebhookDoor {
   }
 
   async #deliver(request: WebhookRequest, name: string): Promise<DoorResponse> {
+    const taken = this.#take(request, name);
+    const { endpoint, events, recorded, answer } = await inTime(this.#deliveryMs, taken, noAnswer);
+    return answer ?? this.#answer(endpoint, events, recorded);
+  }
+
+  /** Everything up to the commit. */
+  async #take(request: WebhookRequest, name: string): Promise<Taken> {
     const endpoint = await this.#find(name);
     const provider = this.#providerOf(endpoint);
     checkBody(request, endpoint, provider);
-    const signed: SignedRequest = { ...request, url: urlOf(request, endpoint) };
+    const signed: SignedRequest = { ...request, url: signedUrl(request, endpoint, provider) };
     const context: VerifyContext = {
       port: this.#ports.hmac,
       nowSec: Math.floor(this.#ports.now() / 1000),
@@ -103,9 +126,11 @@ export class WebhookDoor {
     };
     const signature = await this.#verify(signed, endpoint, provider, context);
     const challenge = provider.challenge?.(signed);
-    if (challenge !== undefined) return textResponse(challenge);
+    const nothing = { endpoint, events: [], recorded: [] };
+    if (challenge !== undefined) return { ...nothing, answer: textResponse(challenge) };
     const { events, invalid } = await readEvents(signed, provider, context);
-    if (events.length === 0) return jsonResponse(200, { status: 'skipped', events: [] });
+    if (events.length === 0)
+      return { ...nothing, answer: jsonResponse(200, { status: 'skipped', events: [] }) };
     const recorded = await this.#recorder.record({
       webhookId: endpoint.webhook_id,
       events,
@@ -114,7 +139,7 @@ export class WebhookDoor {
     });
     this.#tellRecorded(endpoint, events, recorded);
     if (invalid !== undefined) throw invalid;
-    return this.#answer(endpoint, events, recorded);
+    return { endpoint, events, recorded };
   }
 
   async #find(name: string): Promise<Endpoint> {
@@ -147,7 +172,7 @@ export class WebhookDoor {
     if (secrets.length < endpoint.secret_names.length)
       log.error('a secret of the endpoint is not set', { ...where, wanted: endpoint.secret_names.join() });
     if (secrets.length === 0) throw new DoorError('bad_signature', HINTS.no_secret);
-    const verification = await provider.verify(signed, secrets, context);
+    const verification = await verified(signed, secrets, provider, context);
     if (verification.ok) return verification.signature;
     log.info('signature refused', { ...where, reason: verification.reason, detail: verification.detail });
     throw new DoorError('bad_signature', HINTS[verification.reason]);
@@ -230,12 +255,23 @@ function checkBody({ headers, body }: DoorRequest, endpoint: Endpoint, provider:
   if (body.length > endpoint.max_body_bytes) throw new DoorError('too_large');
 }
 
-/** The address as the provider knows it. A proxy in front changes it; the endpoint's public_url then says what it was. */
-function urlOf({ headers, path, query = '' }: WebhookRequest, { public_url: publicUrl }: Endpoint): string {
-  const search = query === '' ? '' : `?${query}`;
-  if (publicUrl !== null) return publicUrl.includes('?') ? publicUrl : publicUrl + search;
-  const protocol = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
-  return `${protocol}://${headers.host ?? ''}${path}${search}`;
+function noAnswer(): DoorError {
+  return new DoorError('database_unavailable');
+}
+
+async function verified(
+  signed: SignedRequest,
+  secrets: readonly string[],
+  provider: Provider,
+  context: VerifyContext,
+): Promise<Verification> {
+  try {
+    return await provider.verify(signed, secrets, context);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    // Nothing is proven, so nothing is kept.
+    throw new DoorError('invalid_json', `The body was refused: ${error.message}.`);
+  }
 }
 
 interface Read {

@@ -7,10 +7,10 @@ import { providerNamed } from './providers.ts';
 import { readScheme, SCHEME_SCHEMA } from './scheme.ts';
 
 const NAME = { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' } as const satisfies Schema;
-const SECRET_NAME = {
+export const SECRET_NAME = {
   type: 'string',
   pattern: '^[A-Z][A-Z0-9_]{0,99}$',
-  description: 'the name of an environment variable or Vault secret, never its value',
+  description: 'the name of an environment variable, never its value',
 } as const satisfies Schema;
 
 export const REASON = {

@@ -15,10 +15,11 @@ export interface HandledEvent {
   readonly idempotencyKey: string;
 }
 
-/** The transaction in which the effect and the mark on the event commit together. */
+/** The transaction in which the effect and the mark on the event commit together. Refuses when it is over. */
 export interface Transaction {
   /** Calls `schema.function` by named arguments; returns its rows. */
   call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]>;
+  /** One statement; returns its rows. */
   query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
@@ -35,7 +36,10 @@ export interface Handler<Called = unknown> {
    * may run although `apply` then does not.
    */
   call?(event: HandledEvent, signal: AbortSignal): Promise<Called>;
-  /** The effect. Nothing, or the reason why there is none: the event is then marked as skipped. */
+  /**
+   * The effect. Nothing, or the reason why there is none: the event is then marked as skipped. The transaction is not its
+   * own to end: a handler that sends `commit` or `rollback` sends its event to the dead letters.
+   */
   // biome-ignore lint/suspicious/noConfusingVoidType: an async function without a return is the usual handler
   apply(event: HandledEvent, tx: Transaction, called: Called): Promise<string | void>;
 }
@@ -43,4 +47,12 @@ export interface Handler<Called = unknown> {
 /** Retrying cannot help: the event goes to the dead letters at once. */
 export class PermanentError extends Error {
   override readonly name = 'PermanentError';
+}
+
+/**
+ * Not now: what the event needs is not there yet. It is tried again after the longest wait, which is no attempt; after
+ * seven days it is a dead letter.
+ */
+export class TryLater extends Error {
+  override readonly name = 'TryLater';
 }

@@ -2,6 +2,7 @@
 // `sluice webhooks` both go through here. Every answer about ids is one result per id, never a count.
 
 import type { CallFunction } from '../bridge/databases.ts';
+import { withRules } from '../rules.ts';
 import type { EndpointSettings, NewEndpoint } from './endpoint_settings.ts';
 import type { EventStatus } from './ports.ts';
 
@@ -117,7 +118,7 @@ export function createOperatorStore(call: CallFunction): OperatorStore {
     listEndpoints: () => call<EndpointRow>('list_endpoints', {}),
     findEndpoint,
     async addEndpoint({ name, provider, secret_names, mode = 'queued', ...settings }, { actor, reason }) {
-      await call('add_endpoint', {
+      const args = {
         p_name: name,
         p_provider: provider,
         p_secret_names: secret_names,
@@ -125,20 +126,15 @@ export function createOperatorStore(call: CallFunction): OperatorStore {
         p_settings: settings,
         p_actor: actor,
         p_reason: reason,
-      });
+      };
+      await withRules(call('add_endpoint', args));
       return present(await findEndpoint(name));
     },
-    changeEndpoint: async (name, changes, { actor, reason }) =>
-      present(
-        (
-          await call<EndpointRow>('change_endpoint', {
-            p_name: name,
-            p_changes: changes,
-            p_actor: actor,
-            p_reason: reason,
-          })
-        )[0],
-      ),
+    async changeEndpoint(name, changes, { actor, reason }) {
+      const args = { p_name: name, p_changes: changes, p_actor: actor, p_reason: reason };
+      const [endpoint] = await withRules(call<EndpointRow>('change_endpoint', args));
+      return present(endpoint);
+    },
     listEvents: (filter) => call<EventRow>('list_events', filterArgs(filter)),
     async showEvent(id) {
       const [row] = await call<{ event: EventDetails }>('show_event', { p_id: id });

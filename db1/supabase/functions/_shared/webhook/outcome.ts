@@ -24,11 +24,17 @@ export function countDeadLetter(
   metrics: Metrics,
 ): void {
   const { webhook_id, provider } = labels;
-  metrics.count('webhook_dead_letter_total', { webhook_id, provider, reason });
+  metrics.count('webhook_dead_letter_total', { webhook_id, provider: spelled(provider), reason });
+}
+
+/** Events of `hmac` are stored under `hmac:<endpoint>`; the endpoint has a label of its own. */
+function spelled(provider: string): string {
+  return provider.split(':', 1)[0] ?? provider;
 }
 
 export function tellOutcome(outcome: Outcome, log: Log, metrics: Metrics): void {
-  const { webhookId, provider, result, error } = outcome;
+  const { webhookId, result, error } = outcome;
+  const provider = spelled(outcome.provider);
   const labels = { webhook_id: webhookId, provider };
   metrics.count('webhook_processing_total', { ...labels, result });
   metrics.observe('webhook_processing_seconds', { provider, result }, outcome.durationMs / 1000);

@@ -13,7 +13,7 @@ export interface Endpoint {
   /** Names of secrets, newest first; never their values. */
   readonly secret_names: readonly string[];
   readonly verify_token_name: string | null;
-  /** The address that Twilio signs; null: as requested. */
+  /** The address that Twilio signs; null: as requested, which is taken for requests to this very machine only. */
   readonly public_url: string | null;
   readonly scheme: Scheme | null;
   readonly max_body_bytes: number;
@@ -82,8 +82,16 @@ export interface WebhookStore {
   finish(event: Lease, outcome: FinishOutcome, error: string | null): Promise<string>;
 }
 
-/** `pending` hands it back: it is due at once and the attempt does not count. */
-export type FinishOutcome = 'success' | 'skipped' | 'failed' | 'dead_letter' | 'pending';
+/** As webhook.mark_events describes them. The last four do not count as an attempt; `pending` is due at once. */
+export type FinishOutcome =
+  | 'success'
+  | 'skipped'
+  | 'failed'
+  | 'dead_letter'
+  | 'again'
+  | 'outage'
+  | 'later'
+  | 'pending';
 
 /** The value of a secret by its name; undefined where it is not set. */
 export type SecretSource = (name: string) => string | undefined;

@@ -6,11 +6,11 @@ import type { Clock, Log, Metrics } from '../ports.ts';
 import type { Handler } from './handlers.ts';
 import { tellOutcome } from './outcome.ts';
 import type { Processed, TakenEvent, WebhookStore } from './ports.ts';
-import { handBack, runHandler, type Transact } from './run_handler.ts';
+import { handBack, type RunPorts, runHandler } from './run_handler.ts';
+import { textOf, verdictOf } from './verdict.ts';
 
-export interface ProcessorPorts {
+export interface ProcessorPorts extends RunPorts {
   readonly store: WebhookStore;
-  readonly transact: Transact;
   /** By name. */
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly log: Log;
@@ -56,13 +56,7 @@ export class Processor {
     const here = taken.filter((event) => event.handler_kind === 'typescript');
     const heartbeat = here.length === 0 ? undefined : this.#startHeartbeat(here);
     try {
-      // Whoever held these before died with them: each goes alone, so that it takes no neighbour along.
-      const suspects = inSql.filter((event) => event.takeovers > 0);
-      await this.#processSet(
-        inSql.filter((event) => event.takeovers === 0),
-        tell,
-      );
-      for (const suspect of suspects) await this.#processSet([suspect], tell);
+      await this.#processSet(inSql, tell);
       await this.#runHere(here, signal, tell);
     } finally {
       clearInterval(heartbeat);
@@ -97,15 +91,15 @@ export class Processor {
       for (const event of events) tell(event, became.get(event.id) ?? LOST_LEASE);
     } catch (error) {
       // Nothing of the set has happened. While the database is away there is nothing to do but to come back.
-      if (toDoorError(error).kind.code !== 'internal') throw error;
+      if (toDoorError(error).kind.code === 'database_unavailable') throw error;
       const [event] = events;
       if (events.length > 1 || event === undefined) {
         const half = events.length >> 1;
         await this.#processSet(events.slice(0, half), tell);
         await this.#processSet(events.slice(half), tell);
       } else {
-        const text = error instanceof Error ? error.message : String(error);
-        const outcome = await store.finish(event, 'failed', text);
+        const text = textOf(error);
+        const outcome = await store.finish(event, verdictOf(error), text);
         tell(event, { status: null, error: text, outcome });
       }
     }
@@ -117,19 +111,19 @@ export class Processor {
       while (!signal.aborted) {
         const event = waiting.shift();
         if (event === undefined) return;
-        tell(event, await runHandler(event, this.#handlerOf(event), this.#ports, signal));
+        const handler = this.#ports.handlers.get(event.handler_name ?? '');
+        // Registered by another between the look for events and the taking of them.
+        const isOurs = handler !== undefined;
+        tell(
+          event,
+          await (isOurs ? runHandler(event, handler, this.#ports, signal) : handBack(event, this.#ports)),
+        );
       }
     };
     const ends = await Promise.allSettled(Array.from({ length: HANDLERS_AT_ONCE }, work));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     if (waiting.length === 0) return;
     for (const event of waiting) tell(event, await handBack(event, this.#ports));
-  }
-
-  #handlerOf({ handler_name: name }: TakenEvent): Handler {
-    const handler = this.#ports.handlers.get(name ?? '');
-    if (handler === undefined) throw new Error(`the database gave an event for ${name}, which is not ours`);
-    return handler;
   }
 
   #tell(event: TakenEvent, { outcome, error }: Processed, startedMs: number): void {

@@ -77,6 +77,9 @@ export interface Provider {
   readonly name: string;
   /** Takes application/x-www-form-urlencoded besides JSON. */
   readonly takesForms?: boolean;
+  /** Signs the address too, so the address has to come from us: what a request says about itself proves nothing. */
+  readonly signsUrl?: boolean;
+  /** Throws JsonError where the body has to be read for it and cannot be. */
   verify(
     request: SignedRequest,
     secrets: readonly string[],

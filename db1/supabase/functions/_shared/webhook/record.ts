@@ -9,6 +9,9 @@ const MAX_FLUSH_BYTES = 4 * 1024 * 1024;
 /** What a row costs beside its body. */
 const EVENT_BYTES = 512;
 
+/** Deadlock and lock timeout: ids and bodies that cross each other, which no order of the rows prevents. */
+const COLLISION = /^(40P01|55P03)$/;
+
 /** Data that the database refuses, and values too deep or too large for it: the same bytes will be refused again. */
 const UNSTORABLE = /^(22...|54...)$/;
 
@@ -16,7 +19,7 @@ export class Recorder {
   readonly #coalescer: Coalescer<Delivery, Recorded[]>;
 
   constructor(record: WebhookStore['record'], maxWaiting?: number) {
-    this.#coalescer = new Coalescer((deliveries) => record(deliveries), {
+    this.#coalescer = new Coalescer((deliveries) => againOnCollision(() => record(deliveries)), {
       ...(maxWaiting !== undefined && { maxWaiting }),
       // Not the database's state but something in the batch: its neighbours are not to suffer for it.
       isSpoiled: (error) => toDoorError(error).kind.code === 'internal',
@@ -30,8 +33,8 @@ export class Recorder {
     try {
       return await this.#coalescer.submit(delivery);
     } catch (error) {
-      const { code } = error as { code?: unknown };
-      if (typeof code !== 'string' || !UNSTORABLE.test(code)) throw error;
+      const code = codeOf(error);
+      if (!UNSTORABLE.test(code)) throw error;
       // No reader foresees everything that jsonb refuses. The bytes are kept, and a person has a look.
       return this.#coalescer.submit(quarantined(delivery, `the database refused it (${code})`));
     }
@@ -40,6 +43,20 @@ export class Recorder {
   /** For shutdown: everything that was accepted gets its answer, nothing new is taken. */
   drain(): Promise<void> {
     return this.#coalescer.drain();
+  }
+}
+
+function codeOf(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : '';
+}
+
+async function againOnCollision<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!COLLISION.test(codeOf(error))) throw error;
+    return work();
   }
 }
 

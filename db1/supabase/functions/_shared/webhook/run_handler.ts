@@ -2,39 +2,44 @@
 // the two the lease may be lost; the transaction looks, and then nothing of it happens.
 
 import { toDoorError } from '../errors.ts';
-import { type HandledEvent, type Handler, PermanentError, type Transaction } from './handlers.ts';
+import type { HandledEvent, Handler, Transaction } from './handlers.ts';
 import type { FinishOutcome, Processed, TakenEvent, WebhookStore } from './ports.ts';
+import { storable, textOf, verdictOf } from './verdict.ts';
+import { within } from './within.ts';
 
 /**
- * Commits when the work resolves; when it rejects, rolls back and rejects with the same error. Any other error is the
- * database's own.
+ * Commits when the work resolves; when it rejects, rolls back and rejects with the same error. Work that is not done
+ * within `timeoutMs` is TimedOut, and its connection is closed under it. Any other error is the database's own.
  */
-export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+export type Transact = <Result>(
+  work: (tx: Transaction) => Promise<Result>,
+  timeoutMs: number,
+) => Promise<Result>;
+
+export interface Timeouts {
+  readonly callMs: number;
+  readonly applyMs: number;
+}
 
 export interface RunPorts {
   readonly store: Pick<WebhookStore, 'finish'>;
   readonly transact: Transact;
+  readonly timeouts?: Timeouts;
 }
 
-/** A call to the outside that takes longer has failed, as far as a queue is concerned. */
-const CALL_TIMEOUT_MS = 30_000;
-/** What a handler raises in SQL for an event that can never take effect. */
-const PERMANENT_SQLSTATE = 'SL030';
-
-/** Deadlock, serialisation failure, lock timeout: two got in each other's way, which says nothing about the event. */
-const COLLISIONS: ReadonlySet<unknown> = new Set(['40P01', '40001', '55P03']);
+/**
+ * A call to the outside that takes longer has failed, as far as a queue is concerned. An effect has longer than a single
+ * statement may take, so that it is the server that stops a slow one, and says so.
+ */
+const TIMEOUTS: Timeouts = { callMs: 30_000, applyMs: 45_000 };
 
 class LostLease extends Error {
   override readonly name = 'LostLease';
 }
 
-/** What the handler itself has thrown. Its codes mean nothing here: an ECONNREFUSED in it is not about our database. */
+/** What the handler itself has thrown: an ECONNREFUSED in it is not about our database. */
 class HandlerFailed extends Error {
   override readonly name = 'HandlerFailed';
-}
-
-function codeOf(error: unknown): unknown {
-  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
 export async function runHandler(
@@ -43,21 +48,21 @@ export async function runHandler(
   ports: RunPorts,
   signal: AbortSignal,
 ): Promise<Processed> {
+  const { callMs, applyMs } = ports.timeouts ?? TIMEOUTS;
   const event = handled(taken);
   let called: unknown;
   try {
-    called = await handler.call?.(event, AbortSignal.any([signal, AbortSignal.timeout(CALL_TIMEOUT_MS)]));
+    called = await within((giveUp) => handler.call?.(event, giveUp), callMs, signal);
   } catch (error) {
     // Called off by our own shutdown: nobody's failure.
     if (signal.aborted) return handBack(taken, ports);
     return fail(taken, error, ports);
   }
   try {
-    return await ports.transact((tx) => apply(taken, event, handler, called, tx));
+    return await ports.transact((tx) => apply(taken, event, handler, called, tx), applyMs);
   } catch (error) {
     if (error instanceof LostLease) return { status: null, error: null, outcome: 'lost_lease' };
     const cause = error instanceof HandlerFailed ? error.cause : error;
-    if (COLLISIONS.has(codeOf(cause))) return handBack(taken, ports);
     // The database went away, and nothing happened: the lease runs out and somebody tries again.
     if (cause === error && toDoorError(error).kind.code === 'database_unavailable') throw error;
     return fail(taken, cause, ports);
@@ -74,12 +79,13 @@ async function apply(
   const lease = { p_id: taken.id, p_lease_token: taken.lease_token };
   const [held] = await tx.call<{ hold_event: boolean }>('webhook.hold_event', lease);
   if (held?.hold_event !== true) throw new LostLease();
-  const reason = await handler.apply(event, tx, called).then(
-    (text) => text ?? null,
-    (error: unknown) => {
-      throw new HandlerFailed('the handler failed', { cause: error });
-    },
-  );
+  let reason: string | null;
+  try {
+    const answer: unknown = await handler.apply(event, tx, called);
+    reason = typeof answer === 'string' ? storable(answer) : null;
+  } catch (error) {
+    throw new HandlerFailed('the handler failed', { cause: error });
+  }
   const wanted: FinishOutcome = reason === null ? 'success' : 'skipped';
   const [row] = await tx.call<{ finish_event: string }>('webhook.finish_event', {
     ...lease,
@@ -92,9 +98,8 @@ async function apply(
 }
 
 async function fail(taken: TakenEvent, error: unknown, { store }: RunPorts): Promise<Processed> {
-  const text = error instanceof Error ? error.message : String(error);
-  const isPermanent = error instanceof PermanentError || codeOf(error) === PERMANENT_SQLSTATE;
-  const outcome = await store.finish(taken, isPermanent ? 'dead_letter' : 'failed', text);
+  const text = textOf(error);
+  const outcome = await store.finish(taken, verdictOf(error), text);
   return { status: null, error: text, outcome };
 }
 

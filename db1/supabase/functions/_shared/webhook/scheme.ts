@@ -55,6 +55,8 @@ function findProblem({ signed, id, timestamp_header }: Scheme): string | undefin
   const isStrange = names.some((name) => name !== 'timestamp' && name !== 'id' && name !== 'body');
   if (isTwice || isStrange || /[{}]/.test(signed.replace(/\{[^{}]*\}/g, '')))
     return 'signed may hold {timestamp}, {id} and {body}, each once.';
+  if (/\}[A-Za-z0-9]*\{/.test(signed))
+    return 'signed needs a sign such as . or : between two parts: else one could borrow from the other.';
   if (!names.includes('body')) return 'signed must hold {body}: else anybody could change it.';
   if (names.includes('timestamp') !== (timestamp_header !== null))
     return 'signed holds {timestamp} exactly where there is a timestamp_header: an unsigned time proves nothing.';

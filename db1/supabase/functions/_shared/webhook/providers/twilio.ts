@@ -85,6 +85,7 @@ async function readFields({ body }: SignedRequest, { port }: VerifyContext): Pro
 export const twilio: Provider = {
   name: 'twilio',
   takesForms: true,
+  signsUrl: true,
   verify,
   // What was signed decides how the body is read; the content type was not.
   read: (request, context) =>

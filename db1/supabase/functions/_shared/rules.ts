@@ -1,0 +1,41 @@
+// The rules of the tables that operators write to, as sentences: whoever breaks one is told what to do instead, and never
+// sees the name of a constraint. Each is checked before the database is asked where that is possible.
+
+import { DoorError } from './errors.ts';
+
+export const SENTENCES: Readonly<Record<string, string>> = {
+  name_is_a_path_segment: 'The name is 1 to 63 lower-case letters, digits, _ and -, and begins with no sign.',
+  provider_is_a_word: 'The provider is 1 to 63 lower-case letters, digits, _ and -, and begins with no sign.',
+  mode_is_known: 'The mode is inline or queued.',
+  one_to_five_secrets: 'An endpoint has one to five secrets.',
+  secrets_are_names: 'A secret is given by its name, such as STRIPE_WEBHOOK_SECRET, never by its value.',
+  verify_token_is_a_name:
+    'The verify token is given by its name, such as WHATSAPP_VERIFY_TOKEN, never by its value.',
+  public_url_is_http: 'The public URL begins with http:// or https:// and has at most 2000 characters.',
+  only_hmac_has_a_scheme: 'The provider hmac needs a scheme, and no other provider takes one.',
+  scheme_is_an_object: 'The scheme is a JSON object.',
+  max_attempts_in_range: 'max_attempts is 1 to 100.',
+  backoff_cap_in_range: 'backoff_cap_sec is 1 to 86400.',
+  lease_in_range: 'lease_sec is 1 to 3600.',
+  max_body_in_range: 'max_body_bytes is 1 to 1048576.',
+  keep_payload_days_in_range: 'keep_payload_days is 1 to 36500.',
+  site_id_fits_a_header: 'The id of a site is 1 to 200 letters, digits, _, :, @ and -.',
+  at_most_five_secrets: 'A site has at most five secrets.',
+  signing_needs_a_secret: 'A site that must sign needs the name of a secret.',
+  some_kind_is_known: 'A site with a list of kinds has at least one.',
+};
+
+// PostgREST passes on the message and not the field; our own functions raise the message again.
+const BROKEN = /violates check constraint "([^"]+)"/;
+
+/** Lets work pass on; a broken rule becomes a refusal of the input that says the rule. */
+export async function withRules<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    const rule = error instanceof Error ? BROKEN.exec(error.message)?.[1] : undefined;
+    if (rule === undefined) throw error;
+    const sentence = SENTENCES[rule] ?? 'A value is not one that the table takes.';
+    throw new DoorError('invalid_input', sentence, error);
+  }
+}

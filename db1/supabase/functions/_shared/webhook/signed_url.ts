@@ -1,0 +1,39 @@
+// The address that a provider signed. Only Twilio signs it, and it has to be ours: what a request says about the way it came
+// is the sender's word, and a request that Twilio signed for somebody else would pass for one to us.
+
+import type { DoorRequest } from '../door.ts';
+import { DoorError } from '../errors.ts';
+import type { Endpoint } from './ports.ts';
+import type { Provider } from './provider.ts';
+
+/** The adapters of both runtimes pass the query along with the request. */
+export type WebhookRequest = DoorRequest & { readonly query?: string };
+
+/** This very machine: tests, and `sluice webhooks send` against `npm start`. No provider signs such an address. */
+const LOOPBACK = /^(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?$/;
+
+/** The endpoint's public_url; without one, and on this machine, the address as it was asked for. */
+export function signedUrl(
+  { headers: { host }, path, query = '' }: WebhookRequest,
+  { public_url: publicUrl }: Endpoint,
+  { signsUrl = false }: Provider,
+): string {
+  if (publicUrl !== null) return withQuery(publicUrl, query);
+  const isHere = typeof host === 'string' && LOOPBACK.test(host);
+  if (signsUrl && !isHere)
+    throw new DoorError(
+      'bad_signature',
+      'no_public_url: the provider signs the address; set it as public_url of the endpoint.',
+    );
+  return `http://${host}${path}${query === '' ? '' : `?${query}`}`;
+}
+
+/** With what the request's query has beyond the address's own: Twilio adds the hash of a JSON body. */
+function withQuery(url: string, query: string): string {
+  if (query === '') return url;
+  const at = url.indexOf('?');
+  if (at < 0) return `${url}?${query}`;
+  const known = url.slice(at + 1).split('&');
+  const added = query.split('&').filter((pair) => !known.includes(pair));
+  return [url, ...added].join('&');
+}

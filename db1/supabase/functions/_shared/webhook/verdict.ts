@@ -1,0 +1,41 @@
+// What a try that ended in an error means for its event, and the text of that error. SQL handlers have the same table in
+// webhook.verdict.
+
+import { PermanentError, TryLater } from './handlers.ts';
+import type { FinishOutcome } from './ports.ts';
+
+const VERDICTS: ReadonlyMap<unknown, FinishOutcome> = new Map<unknown, FinishOutcome>([
+  ['SL030', 'dead_letter'],
+  ['SL034', 'later'],
+  // Deadlock, serialisation failure, lock timeout: two got in each other's way, which says nothing about the event.
+  ['40P01', 'again'],
+  ['40001', 'again'],
+  ['55P03', 'again'],
+]);
+/** No connection, no resources, a server that stops or lost its disk, a read-only one. */
+const OUTAGE = /^(08...|53...|57P..|58...|25006)$/;
+
+/** A half of a pair without its other half: Unicode, but no UTF-8. */
+const LONE_SURROGATE = /\p{Cs}/gu;
+
+export function verdictOf(error: unknown): FinishOutcome {
+  if (error instanceof PermanentError) return 'dead_letter';
+  if (error instanceof TryLater) return 'later';
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  if (typeof code === 'string' && OUTAGE.test(code)) return 'outage';
+  return VERDICTS.get(code) ?? 'failed';
+}
+
+export function textOf(error: unknown): string {
+  if (error instanceof Error) return error.message;
+  try {
+    return String(error);
+  } catch {
+    return 'something that is no text was thrown';
+  }
+}
+
+/** As the database can hold it: Postgres has no NUL in a text. */
+export function storable(text: string): string {
+  return text.replaceAll('\0', '').replace(LONE_SURROGATE, '\uFFFD');
+}

@@ -1,0 +1,32 @@
+// A limit that holds whatever the work does with its signal: after it nobody waits any longer.
+
+export class TimedOut extends Error {
+  override readonly name = 'TimedOut';
+}
+
+/**
+ * What the work resolves with. Rejects when `timeoutMs` have passed (TimedOut), or `stop` aborts (its reason), whichever
+ * comes first; the work's signal is aborted then, and what becomes of the work after that is nobody's business.
+ */
+export async function within<Result>(
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+  timeoutMs: number,
+  stop?: AbortSignal,
+): Promise<Result> {
+  const givingUp = new AbortController();
+  const { signal } = givingUp;
+  const timer = setTimeout(() => givingUp.abort(new TimedOut(`not done within ${timeoutMs} ms`)), timeoutMs);
+  const onStop = () => givingUp.abort(stop?.reason);
+  if (stop?.aborted) onStop();
+  stop?.addEventListener('abort', onStop);
+  try {
+    const givenUp = new Promise<never>((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      else signal.addEventListener('abort', () => reject(signal.reason));
+    });
+    return await Promise.race([givenUp, (async () => work(signal))()]);
+  } finally {
+    clearTimeout(timer);
+    stop?.removeEventListener('abort', onStop);
+  }
+}

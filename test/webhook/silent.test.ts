@@ -1,0 +1,48 @@
+// A database that has taken the question and never answers.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { NO_METRICS } from '#core/ports.ts';
+import { WebhookDoor } from '#core/webhook/door.ts';
+import type { Endpoint } from '#core/webhook/ports.ts';
+import { providerNamed } from '#core/webhook/providers.ts';
+import { nodeHmac } from '../../src/webhook/hmac.ts';
+import { askDoor, memoryLog } from '../core/support.ts';
+import { paymentEvent } from './world.ts';
+
+const silent = () => new Promise<never>(() => undefined);
+const ENDPOINT = {
+  webhook_id: 'w',
+  name: 'shop',
+  provider: 'stripe',
+  mode: 'queued',
+  secret_names: ['S'],
+  public_url: null,
+  scheme: null,
+  max_body_bytes: 1_000,
+  is_active: true,
+} as unknown as Endpoint;
+
+describe('a silent database', () => {
+  for (const [what, findEndpoint] of [
+    ['the endpoint', silent],
+    ['the record', async () => ENDPOINT],
+  ] as const) {
+    it(`is answered 503 where it was asked for ${what}`, async () => {
+      const store = { findEndpoint, record: silent, processEvent: silent };
+      const ports = { store, hmac: nodeHmac, secretOf: () => 'secret', wake: () => undefined };
+      const door = new WebhookDoor({ ...ports, log: memoryLog(), metrics: NO_METRICS, now: Date.now }, 20);
+      const body = paymentEvent('evt_silent');
+      const asked = { method: 'POST', url: '', body: Buffer.from(body) };
+      const context = { port: nodeHmac, nowSec: Math.floor(Date.now() / 1_000) };
+      const headers = await providerNamed('stripe')?.sign(asked, 'secret', context);
+      const answer = await askDoor(door.routes())({
+        method: 'POST',
+        path: '/webhooks/shop',
+        body,
+        ...(headers && { headers }),
+      });
+      assert.deepEqual([answer.status, answer.json.error.code], [503, 'database_unavailable']);
+    });
+  }
+});

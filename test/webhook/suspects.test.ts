@@ -1,0 +1,191 @@
+// An event that kills, hangs or locks takes nobody with it: every healthy neighbour succeeds, once.
+
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { NO_METRICS } from '#core/ports.ts';
+import { createLog } from '../../src/log.ts';
+import { openProcessor, startWebhookCrew } from '../../src/webhook/crew.ts';
+import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { openSession, type Session } from '../support/sessions.ts';
+import { openShop, record, statusOf } from './sql_support.ts';
+
+const NEIGHBOURS = 20;
+const TURNS_MAX = 100;
+const DEADLINE_MS = 30_000;
+
+describe('the neighbours of an event that', () => {
+  let databases: TestDatabases;
+  let session: Session;
+  let shop: string;
+  before(async () => {
+    databases = await startDatabases({ db1: false });
+    session = await openSession(databases.db2.url);
+    shop = await openShop(session);
+    await session.client.query(`
+      create or replace function app.act(p_event public.webhook_events) returns text language plpgsql as $$
+      begin
+        insert into app.effects values (p_event.event_id);
+        if p_event.payload ? 'kill' then perform pg_terminate_backend(pg_backend_pid()); end if;
+        if p_event.payload ? 'assert' then assert false, 'as told'; end if;
+        if p_event.payload ? 'raise' then raise exception 'as told' using errcode = p_event.payload ->> 'raise'; end if;
+        return null;
+      end $$`);
+  });
+  after(async () => {
+    await session?.close();
+    await databases?.stop();
+  });
+  beforeEach(() => session.client.query('truncate public.webhook_events, app.effects'));
+
+  const options = () => ({
+    db2Url: databases.db2.url,
+    workers: 2,
+    batchSize: 100,
+    handlers: NO_HANDLERS,
+    metrics: NO_METRICS,
+    log: createLog('silent'),
+  });
+  const putAround = async (payload: string) => {
+    await record(session, shop, ['before']);
+    await record(session, shop, ['bad'], payload);
+    await record(
+      session,
+      shop,
+      Array.from({ length: NEIGHBOURS }, (_, index) => `after-${index}`),
+    );
+  };
+  /** The clocks of leases and waits, moved instead of waited for. */
+  const allDue = () =>
+    session.client.query(
+      `update public.webhook_events set next_attempt_at = now(), lease_until = now()
+       where status in ('processing', 'failed')`,
+    );
+  const open = () =>
+    session.value<number>(
+      `select count(*)::int from public.webhook_events where status in ('pending', 'processing', 'failed')`,
+    );
+  const neighbours = () =>
+    session.rows(
+      `select e.status::text, count(*)::int as events, count(f.event_id)::int as effects
+       from public.webhook_events e left join app.effects f using (event_id) where e.event_id <> 'bad' group by 1`,
+    );
+  const ALL_WELL = [{ status: 'success', events: NEIGHBOURS + 1, effects: NEIGHBOURS + 1 }];
+  const drain = async (turn: () => Promise<unknown>) => {
+    for (let turns = 0; (await open()) > 0; turns++) {
+      assert(turns < TURNS_MAX, 'events stay open');
+      await turn().catch(() => undefined);
+      await allDue();
+    }
+  };
+  const bad = async () => {
+    const [row] = await session.rows(
+      `select status::text, error, attempts from public.webhook_events where event_id = 'bad'`,
+    );
+    return row;
+  };
+
+  it('is canceled succeed in the first step, and it has failed', async () => {
+    await putAround('{"raise": "57014"}');
+    const { processor, end } = openProcessor(options());
+    try {
+      const { outcomes } = await processor.step(new AbortController().signal);
+      assert.deepEqual(outcomes, { success: NEIGHBOURS + 1, failed: 1 });
+      assert.deepEqual(await bad(), { status: 'failed', error: 'as told', attempts: 1 });
+    } finally {
+      await end();
+    }
+  });
+
+  it('kills its session succeed, and after ten deaths it is a dead letter', async () => {
+    await putAround('{"kill": true}');
+    const { processor, end } = openProcessor(options());
+    try {
+      await drain(() => processor.step(new AbortController().signal));
+    } finally {
+      await end();
+    }
+    assert.deepEqual(await neighbours(), ALL_WELL);
+    assert.deepEqual(await bad(), { status: 'dead_letter', error: 'lease_lost_repeatedly', attempts: 1 });
+  });
+
+  it('negative control: taken together with it they would all be dead letters', async () => {
+    const definition = await session.value<string>(
+      `select pg_get_functiondef('webhook.lock_due(timestamptz, int, text[], uuid)'::regprocedure)`,
+    );
+    const suspicion = `e.status = 'processing' or e.takeovers > 0,`;
+    assert(definition.includes(suspicion));
+    await session.client.query(definition.replace(suspicion, `e.status = 'processing' and e.takeovers = 9,`));
+    await putAround('{"kill": true}');
+    const { processor, end } = openProcessor(options());
+    try {
+      await drain(() => processor.step(new AbortController().signal));
+    } finally {
+      await end();
+      await session.client.query(definition);
+    }
+    assert.deepEqual(await neighbours(), [{ status: 'dead_letter', events: NEIGHBOURS + 1, effects: 0 }]);
+  });
+
+  const CRON = {
+    '{"assert": true}': 'as told',
+    '{"raise": "57014"}': 'as told',
+    '{"kill": true}': undefined,
+  };
+  for (const [payload, error] of Object.entries(CRON))
+    it(`says ${payload} succeed also where cron does the work`, async () => {
+      await putAround(payload);
+      await drain(async () => {
+        const cron = await openSession(databases.db2.url);
+        try {
+          await cron.client.query('call webhook.work()');
+        } finally {
+          await cron.close().catch(() => undefined);
+        }
+      });
+      assert.deepEqual(await neighbours(), ALL_WELL);
+      assert.deepEqual(
+        [(await bad())?.status, (await bad())?.error],
+        ['dead_letter', error ?? 'lease_lost_repeatedly'],
+      );
+    });
+
+  it('waits for a lock on all payments are not given up: two workers wait with them, and then all succeed', async () => {
+    const stripe = await session.value<string>(
+      `select webhook.add_endpoint('stripe', 'stripe', '{A}', 'queued', '{"lease_sec": 1}', 'test')`,
+    );
+    const locker = await openSession(databases.db2.url);
+    await locker.client.query('begin; lock table public.payments in share mode');
+    await session.client.query(
+      `insert into public.webhook_events (webhook_id, provider, event_id, event_type, payload)
+       select $1, 'stripe', 'pay-' || n, 'payment_intent.succeeded', jsonb_build_object('data',
+         jsonb_build_object('object', jsonb_build_object('id', 'pi_' || n, 'amount', 100, 'currency', 'eur',
+           'metadata', '{"user_id": "ann"}'::jsonb)))
+       from generate_series(1, 60) n`,
+      [stripe],
+    );
+    const crew = startWebhookCrew(options());
+    const until = async (sql: string) => {
+      const deadline = Date.now() + DEADLINE_MS;
+      while (!(await session.value<boolean>(sql))) {
+        assert(Date.now() < deadline, sql);
+        await pause(50);
+      }
+    };
+    try {
+      await until(`select count(*) > 0 from public.webhook_events where error like '%lock timeout%'`);
+      await locker.client.query('rollback');
+      await until(`select count(*) = 60 from public.webhook_events where status = 'success'`);
+    } finally {
+      await crew.stop();
+      await locker.close();
+    }
+    const [sum] = await session.rows(
+      `select max(attempts) as attempts, (select count(*)::int from public.credit_ledger) as credits
+       from public.webhook_events`,
+    );
+    assert.deepEqual(sum, { attempts: 1, credits: 60 });
+    assert.equal(await statusOf(session, 'pay-1'), 'success');
+  });
+});
