@@ -224,9 +224,9 @@ export class DoorError extends Error {
   }
 }
 
-// 08 connection, 53 out of resources (too many connections), 57P shutdown or starting up, 58 the system's own failure (a
-// disk), 25006 a failed-over primary that is read-only now; then the socket errors of the runtimes.
-const UNAVAILABLE_SQLSTATE = /^(08...|53...|57P..|58...|25006)$/;
+// 08 connection, 53 out of resources (too many connections), 57P shutdown or starting up, 25006 a failed-over primary that
+// is read-only now; then the socket errors of the runtimes.
+const UNAVAILABLE_SQLSTATE = /^(08...|53...|57P..|25006)$/;
 const UNAVAILABLE_SOCKET: ReadonlySet<string> = new Set(
   'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH ENOENT'.split(
     ' ',
