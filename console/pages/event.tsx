@@ -30,7 +30,14 @@ function stepsOf(event: EventDetails): Step[] {
       ...(error !== null && { tone: 'bad', note: error }),
       ...(takeovers > 0 && { detail: { 'taken over from a worker that was lost': takeovers } }),
     },
-    status === 'failed' && { at: event.next_attempt_at, what: 'next attempt', tone: 'wait' },
+    status === 'failed' && {
+      at: event.next_attempt_at,
+      what: 'next attempt',
+      tone: 'wait',
+      ...(event.waiting_since !== null && {
+        note: 'There is an outage, or it needs another event first: until then its attempts are not counted.',
+      }),
+    },
     status === 'pending' && { at: event.next_attempt_at, what: 'waits for a worker', tone: 'wait' },
     status in ENDS && {
       at: event.processed_at ?? event.last_attempt_at,

@@ -27,19 +27,19 @@ export function expectedRights(side: 'db1' | 'db2'): ExpectedRights {
   return parseRights(readFileSync(join(PROJECT_ROOT, side, 'supabase', 'migrations', FILE), 'utf8'));
 }
 
-/** Understands the statements that the migration is made of: "revoke all on all functions in schema …", "grant … on … to …". */
+/** Understands the statements that the migration is made of: "revoke all on all functions (or routines) in schema …", "grant … on … to …". */
 export function parseRights(sql: string): ExpectedRights {
   const statements = sql
     .replace(/--.*$/gm, '')
     .split(';')
     .map((statement) => statement.replace(/\s+/g, ' ').trim());
   const closed = statements.map(
-    (text) => /^revoke all on all functions in schema (.+) from /.exec(text)?.[1],
+    (text) => /^revoke all on all (?:functions|routines) in schema (.+) from /.exec(text)?.[1],
   );
   const schemas = closed.flatMap((list) => (list === undefined ? [] : list.split(', ')));
   const grants = statements.flatMap((text) => {
     const [, privileges = '', kind, objects = '', roles = ''] =
-      /^grant (.+?) on (function |sequence |schema |table )?(.+) to (.+)$/.exec(text) ?? [];
+      /^grant (.+?) on (function |procedure |sequence |schema |table )?(.+) to (.+)$/.exec(text) ?? [];
     if (kind === 'sequence ' || kind === 'schema ') return [];
     return split(objects).flatMap((object) =>
       roles

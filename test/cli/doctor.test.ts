@@ -246,9 +246,11 @@ describe('what the doctor thinks', () => {
       -- grant all on everything to anon;
       revoke all on all functions in schema public, intake from public, anon;
       grant execute on function public.f(text, int[]), public.g() to anon, service_role;
+      revoke all on all routines in schema webhook from public, anon;
+      grant execute on procedure webhook.p(int) to service_role;
       grant usage on sequence intake.s to service_role;
       grant select, insert on public.t, public.u to service_role;`);
-    assert.deepEqual(schemas, ['public', 'intake']);
+    assert.deepEqual(schemas, ['public', 'intake', 'webhook']);
     assert.deepEqual(
       grants.map(({ role, privilege, object }) => `${role} ${privilege} ${object}`),
       [
@@ -256,6 +258,7 @@ describe('what the doctor thinks', () => {
         'service_role execute public.f(text, int[])',
         'anon execute public.g()',
         'service_role execute public.g()',
+        'service_role execute webhook.p(int)',
         'service_role select public.t',
         'service_role insert public.t',
         'service_role select public.u',

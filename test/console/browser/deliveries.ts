@@ -1,6 +1,7 @@
 // Webhooks and calls as they really come: samples, signed as their senders would, through the doors.
 
 import assert from 'node:assert/strict';
+import type pg from 'pg';
 import { NO_METRICS } from '#core/ports.ts';
 import { processOnce } from '../../../src/webhook/crew.ts';
 import { NO_HANDLERS } from '../../../src/webhook/handlers.ts';
@@ -57,35 +58,41 @@ export async function addEndpoint(
   assert.equal(added.status, 201, added.text);
 }
 
-/** Without a user, and of a payment that is still to come: it is tried as often as its endpoint allows. */
-export function dispute(house: House, eventId: string, endpoint: string): Promise<void> {
-  return deliver(house, 'stripe', 'charge.dispute.created', eventId, { user: '', endpoint });
+/** With a connection of its own: the ledger may be stopped later. */
+export async function onLedger<Result>(
+  { db2Url }: House,
+  work: (db2: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const db2 = await openClient(db2Url);
+  try {
+    return await work(db2);
+  } finally {
+    await db2.end();
+  }
 }
 
 /** Events in every state, and calls of three sites. */
 export async function seedDeliveries(house: House): Promise<void> {
   await addEndpoint(house, 'stripe', 'stripe');
-  await addEndpoint(house, 'stripe-disputes', 'stripe', { max_attempts: 1 });
+  await addEndpoint(house, 'stripe-test-mode', 'stripe');
   await addEndpoint(house, 'twilio', 'twilio', { mode: 'inline' });
   await addEndpoint(house, 'whatsapp', 'whatsapp', { is_active: false });
   await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_1QhZ3fL2');
   await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_1QhZ3kM8', { user: 'bob' });
   await deliver(house, 'stripe', 'customer.created', 'evt_1QhZ4fF2');
   await deliver(house, 'twilio', 'message.delivered', 'SM9f0c4a7711');
-  await dispute(house, 'evt_1QhZ4dD7', 'stripe');
-  for (const id of ['evt_1QhZ4aB1', 'evt_1QhZ4gG9']) await dispute(house, id, 'stripe-disputes');
+  // A dispute waits for its payment; a refund of nobody is dead at once.
+  await deliver(house, 'stripe', 'charge.dispute.created', 'evt_1QhZ4dD7', { user: '' });
+  for (const id of ['evt_1QhZ4aB1', 'evt_1QhZ4gG9'])
+    await deliver(house, 'stripe', 'charge.refunded', id, { user: '', endpoint: 'stripe-test-mode' });
   await processEvents(house);
   await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_1QhZ4hH4');
   await seedCalls(house);
 }
 
-async function seedCalls({ url, db2Url }: House): Promise<void> {
-  const db2 = await openClient(db2Url);
-  try {
-    await addSites(db2);
-  } finally {
-    await db2.end();
-  }
+async function seedCalls(house: House): Promise<void> {
+  const { url } = house;
+  await onLedger(house, addSites);
   for (const [number, kind] of ['ring', 'answer', 'hangup'].entries()) {
     const body = callBody({ kind, event_id: `call-${4711 + number}`, payload: { line: number } });
     assert.equal((await postCall(url, signedRequest(body))).status, 200);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { ADMIN_KEY, claim, putOnSale } from '../../door/support.ts';
-import { addEndpoint, deliver, dispute, processEvents } from './deliveries.ts';
+import { addEndpoint, deliver, onLedger, processEvents } from './deliveries.ts';
 import { bury } from './seed.ts';
 import { ensureChromium, type House, openHouse, picture } from './support.ts';
 
@@ -114,11 +114,14 @@ describe('an operator', { skip }, () => {
     await leave(page);
   });
 
-  it('finds the webhooks that wait on the overview, and replays a dead event once its payment is known', async () => {
+  it('finds the webhooks that wait on the overview, and replays a dead event once its cause is mended', async () => {
     await addEndpoint(house, 'stripe', 'stripe', { max_attempts: 1 });
-    await dispute(house, 'evt_7', 'stripe');
+    await onLedger(house, (db2) =>
+      db2.query(`alter table public.credit_ledger add constraint nothing_for_eve check (user_id <> 'eve')`),
+    );
+    await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_7', { user: 'eve' });
     await processEvents(house);
-    await deliver(house, 'stripe', 'payment_intent.succeeded', '7');
+    await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_6');
     const page = await house.signIn('/');
     const tile = page.locator('.tile', { hasText: 'Webhook backlog' });
     await tile.getByText('1', { exact: true }).waitFor();
@@ -127,9 +130,12 @@ describe('an operator', { skip }, () => {
     await page.getByText('1 dead letter', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'Look at them' }).click();
     await page.getByRole('link', { name: 'evt_7' }).click();
-    await page.getByLabel('Raw body').getByText('"payment_intent":"pi_7"').waitFor();
+    await page.getByLabel('Raw body').getByText('"id":"pi_7"').waitFor();
+    await onLedger(house, (db2) =>
+      db2.query('alter table public.credit_ledger drop constraint nothing_for_eve'),
+    );
     await page.getByRole('button', { name: 'Replay…' }).click();
-    await page.getByLabel('Reason', { exact: true }).fill('the payment is here now');
+    await page.getByLabel('Reason', { exact: true }).fill('the rule is gone');
     await page.getByRole('button', { name: 'Dry run' }).click();
     await page.getByText('would replay').waitFor();
     await page.getByRole('button', { name: 'Yes, replay' }).click();
@@ -138,7 +144,7 @@ describe('an operator', { skip }, () => {
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.locator('.page-title').getByText('success').waitFor();
     await page.goto(`${house.url}/audit?db=2`);
-    await page.getByRole('row', { name: /ada .*replay .*the payment is here now/ }).waitFor();
+    await page.getByRole('row', { name: /ada .*replay .*the rule is gone/ }).waitFor();
     await leave(page);
   });
 

@@ -71,6 +71,7 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     idempotency_key: TEXT_OR_NULL,
     body_id: TEXT_OR_NULL,
     lease_until: TEXT_OR_NULL,
+    waiting_since: TEXT_OR_NULL,
     arrival: COUNT,
     raw_body: TEXT_OR_NULL,
     alarms: { type: 'array', items: { type: 'object', description: 'The same id with another body.' } },

@@ -53,6 +53,8 @@ export interface EventDetails extends EventRow {
   readonly signature: string | null;
   readonly idempotency_key: string | null;
   readonly lease_until: string | null;
+  /** Since when its tries are told to come later, uncounted; null where they are not. */
+  readonly waiting_since: string | null;
   /** In base64; null where it was pruned. */
   readonly raw_body: string | null;
   readonly alarms: readonly EventAlarm[];
