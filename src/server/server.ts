@@ -2,9 +2,10 @@
 
 import type { CallFunction } from '#core/bridge/databases.ts';
 import { ClaimDoor } from '#core/claim.ts';
-import { Door, type Route } from '#core/door.ts';
+import type { Route } from '#core/door.ts';
 import { healthRoutes } from '#core/health.ts';
 import { PoolDoor } from '#core/pool.ts';
+import type { Tracer } from '#core/ports.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { createCallRoutes } from '../calls/calls.ts';
 import { createDatabase } from '../db/database.ts';
@@ -12,9 +13,13 @@ import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { adminRoutes } from './admin.ts';
+import { createBacklog } from './backlog.ts';
 import { HttpServer } from './http.ts';
+import { createIntakeLevels } from './intake_levels.ts';
+import { MeteredDoor } from './metered_door.ts';
 import { metricsRoute } from './metrics_route.ts';
 import { createDatabasePorts } from './ports.ts';
+import { processPage } from './process_page.ts';
 import { createTokenPorts } from './tokens.ts';
 import { createWake } from './wake.ts';
 import { openWebhookDoor } from './webhooks.ts';
@@ -41,6 +46,8 @@ export interface ServerOptions {
   handlers?: Handlers;
   /** Shared with workers in this process; its own where left out. */
   metrics?: CollectedMetrics;
+  /** Nobody traces where left out. */
+  tracer?: Tracer;
 }
 
 export interface RunningServer {
@@ -80,6 +87,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const claims = new ClaimDoor({
     ...ports,
     ...tokens,
+    metrics,
+    ...(options.tracer && { tracer: options.tracer }),
+    now: Date.now,
     claimBatch: async (requests) => {
       const outcomes = await ports.claimBatch(requests);
       if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();
@@ -93,11 +103,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     isDraining: () => http.isDraining,
   });
-  const admin = adminRoutes(tokens, (name, args) => db1.call(`public.${name}`, args), callWebhook);
-  const pages = async () => (await Promise.all([metrics.page(), calls.page()])).join('\n');
-  const scrape = metricsRoute({ ...metrics, page: pages }, callWebhook, log);
+  const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
+  const admin = adminRoutes(tokens, callIntake, callWebhook);
+  const levels = [createIntakeLevels(callIntake, log), createBacklog(callWebhook, log)];
+  const scrape = metricsRoute([metrics, calls, ...levels, processPage()]);
   const routes = [claims, pools, webhooks, calls].flatMap((door): Route[] => door.routes());
-  const http = new HttpServer(new Door([...routes, ...admin, ...health, scrape], log), log);
+  const http = new HttpServer(new MeteredDoor([...routes, ...admin, ...health, scrape], log, metrics), log);
 
   let port: number;
   try {

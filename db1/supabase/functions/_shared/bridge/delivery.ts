@@ -64,6 +64,11 @@ export class Delivery {
     };
   }
 
+  /** Whose way it goes: the claim's id, or what stands for it. Undefined where the message says neither. */
+  get subject(): string | undefined {
+    return this.#payload === undefined ? undefined : identityOf(this.#payload);
+  }
+
   get idempotencyKey(): string {
     return identityOf(this.payload);
   }
@@ -92,6 +97,10 @@ export class Delivery {
     this.#verdict = verdict;
     this.#reason = reason;
     this.#delayMs = delayMs;
+  }
+
+  get reason(): string | null {
+    return this.#reason;
   }
 
   toFinish(random: () => number): Finish {

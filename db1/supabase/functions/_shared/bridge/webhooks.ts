@@ -2,6 +2,7 @@
 
 import type { CommitContext } from './commit.ts';
 import type { Delivery } from './delivery.ts';
+import { tellCall } from './observe.ts';
 
 /** Calls to one step's webhooks that run at the same time. */
 const CALLS_AT_ONCE = 16;
@@ -57,8 +58,10 @@ async function rememberValidated(delivery: Delivery, { intake }: CommitContext):
 async function ask(delivery: Delivery, url: string, context: CommitContext): Promise<Answer> {
   const breaker = context.breakerOf(url);
   if (breaker.openUntilMs > 0) return 'outage';
+  const startedMs = context.now();
   try {
     const status = await context.webhook.post(url, delivery.payload, delivery.idempotencyKey, context.signal);
+    tellCall(delivery, url, status, startedMs, context);
     if (status >= 200 && status < 300) {
       breaker.succeeded();
       return 'accepted';
@@ -73,6 +76,7 @@ async function ask(delivery: Delivery, url: string, context: CommitContext): Pro
     }
     return breaker.failed() ? 'outage' : { failure: `status ${status}` };
   } catch (error) {
+    tellCall(delivery, url, error, startedMs, context);
     if (context.signal.aborted) return 'outage';
     breaker.outage();
     context.log.warn('a webhook is unavailable', { ...delivery.names, url, cause: error });

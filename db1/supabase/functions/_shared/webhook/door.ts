@@ -4,7 +4,7 @@
 import { type DoorRequest, type DoorResponse, jsonResponse, type Route, refusalOf } from '../door.ts';
 import { DoorError } from '../errors.ts';
 import { JsonError } from '../json.ts';
-import type { Clock, Log, Metrics } from '../ports.ts';
+import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
 import { toHex } from './bytes.ts';
 import { EndpointCache } from './endpoints.ts';
 import type { HmacPort } from './hmac.ts';
@@ -14,6 +14,7 @@ import type { Endpoint, Recorded, SecretSource, WebhookStore } from './ports.ts'
 import type { Provider, ReadEvent, Refusal, SignedRequest, VerifyContext } from './provider.ts';
 import { handshake, providerNamed } from './providers.ts';
 import { Recorder } from './record.ts';
+import { traceRecorded } from './trace.ts';
 
 export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
   readonly store: Pick<WebhookStore, 'findEndpoint' | 'record' | 'processEvent'>;
@@ -23,6 +24,7 @@ export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
   readonly wake: () => void;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracer?: Tracer;
   readonly now: Clock;
 }
 
@@ -92,6 +94,7 @@ export class WebhookDoor {
   }
 
   async #deliver(request: WebhookRequest, name: string): Promise<DoorResponse> {
+    const startedMs = this.#ports.now();
     const endpoint = await this.#find(name);
     const provider = this.#providerOf(endpoint);
     checkBody(request, endpoint, provider);
@@ -113,6 +116,7 @@ export class WebhookDoor {
       signature,
     });
     this.#tellRecorded(endpoint, events, recorded);
+    traceRecorded(endpoint, events, recorded, startedMs, this.#ports);
     if (invalid !== undefined) throw invalid;
     return this.#answer(endpoint, events, recorded);
   }
