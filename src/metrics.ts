@@ -1,50 +1,49 @@
 // What this process counts and times, as Prometheus reads it. docs/metrics.md describes every name.
 
-import { Counter, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Metrics } from '#core/ports.ts';
+import { type Described, METRICS } from './metric_names.ts';
 
-export interface CollectedMetrics extends Metrics {
-  /** All that was counted so far, in Prometheus' text format. */
+/** Something that shows in Prometheus' text format. */
+export interface Page {
   page(): Promise<string>;
 }
 
-const HELP: Readonly<Record<string, string>> = {
-  webhook_processing_total: 'Tries to let an event take effect, by what became of them.',
-  webhook_dead_letter_total: 'Events that went to the dead letters.',
-  webhook_processing_seconds: 'How long a try took; in a batch, until the batch was committed.',
-  call_events_total: 'Call events, by what became of them.',
-};
-/** From an indexed insert to the longest call a handler may make. */
-const BUCKETS_SEC = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+export type CollectedMetrics = Metrics & Page;
 
 /** One for each process: the server and the workers of `npm start` share theirs. */
 export function createMetrics(): CollectedMetrics {
   const registry = new Registry();
-  const counters = new Map<string, Counter>();
-  const histograms = new Map<string, Histogram>();
-  const described = (name: string, labels: object) => ({
-    name,
-    help: HELP[name] ?? name,
-    labelNames: Object.keys(labels),
-    registers: [registry],
-  });
+  const counted = new Map<string, Counter | Gauge>();
+  const observed = new Map<string, Histogram>();
+  for (const [name, { kind, help, labels, buckets }] of Object.entries(METRICS)) {
+    const settings = { name, help, labelNames: Object.keys(labels), registers: [registry] };
+    if (kind === 'counter') counted.set(name, new Counter(settings));
+    else if (kind === 'gauge') counted.set(name, new Gauge(settings));
+    else observed.set(name, new Histogram({ ...settings, buckets: [...(buckets ?? [])] }));
+    for (const known of combinations(labels)) counted.get(name)?.inc(known, 0);
+  }
   return {
-    count(name, labels) {
-      let counter = counters.get(name);
-      if (counter === undefined) {
-        counter = new Counter(described(name, labels));
-        counters.set(name, counter);
-      }
-      counter.inc(labels);
+    count(name, labels, by = 1) {
+      found(counted, name).inc(labels, by);
     },
-    observe(name, labels, seconds) {
-      let histogram = histograms.get(name);
-      if (histogram === undefined) {
-        histogram = new Histogram({ ...described(name, labels), buckets: BUCKETS_SEC });
-        histograms.set(name, histogram);
-      }
-      histogram.observe(labels, seconds);
+    observe(name, labels, value) {
+      found(observed, name).observe(labels, value);
     },
     page: () => registry.metrics(),
   };
+}
+
+function found<Metric>(metrics: ReadonlyMap<string, Metric>, name: string): Metric {
+  const metric = metrics.get(name);
+  if (metric === undefined) throw new Error(`docs/metrics.md has no ${name}`);
+  return metric;
+}
+
+/** All series whose labels are known beforehand: none where one of them is not. */
+function combinations(labels: Described['labels']): Record<string, string>[] {
+  let some: Record<string, string>[] = [{}];
+  for (const [name, values] of Object.entries(labels))
+    some = some.flatMap((one) => values.map((value) => ({ ...one, [name]: value })));
+  return some;
 }

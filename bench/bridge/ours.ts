@@ -3,6 +3,7 @@
 import { Bridge } from '#core/bridge/bridge.ts';
 import { type CallFunction, createIntake, createLedger } from '#core/bridge/databases.ts';
 import type { BridgePorts } from '#core/bridge/ports.ts';
+import { NO_METRICS } from '#core/ports.ts';
 import type { Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { connect, type Drain, type Drained, runLoops, Stopwatch, type Way } from './way.ts';
@@ -51,6 +52,7 @@ function createPorts(db1: Database, db2: Database): BridgePorts {
     ledger: () => ledger,
     webhook: { post: () => Promise.reject(new Error('the bench has no webhooks')) },
     log: createLog('warn'),
+    metrics: NO_METRICS,
     now: Date.now,
     random: Math.random,
   };

@@ -2,7 +2,7 @@
 
 import { Bridge, type StepReport } from '#core/bridge/bridge.ts';
 import { createIntake, createLedger } from '#core/bridge/databases.ts';
-import type { Log } from '#core/ports.ts';
+import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { quoteName } from '../db/statement.ts';
@@ -17,6 +17,9 @@ export interface CrewOptions {
   /** Hosts that webhooks may have although their addresses are private. */
   allowedHosts: ReadonlySet<string>;
   log: Log;
+  metrics: Metrics;
+  /** Nobody where left out. */
+  tracer?: Tracer;
 }
 
 export type Totals = Record<string, number>;
@@ -88,7 +91,7 @@ export async function drainOnce(options: CrewOptions, signal: AbortSignal): Prom
 }
 
 function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void> } {
-  const { log, db1Url, db2Url, batchSize } = options;
+  const { log, metrics, tracer = NO_TRACER, db1Url, db2Url, batchSize } = options;
   const applicationName = 'sluice-worker';
   const db1 = createDatabase({ url: db1Url, max: DB1_CONNECTIONS, applicationName, log });
   let db2: Database | undefined;
@@ -102,6 +105,8 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
       },
       webhook: createWebhook(options.allowedHosts),
       log,
+      metrics,
+      tracer,
       now: Date.now,
       random: Math.random,
     },

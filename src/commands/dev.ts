@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
 import { demoSecrets } from '../stack/demo_secrets.ts';
@@ -12,6 +13,7 @@ import { portIsFree } from '../stack/ports.ts';
 import { refuseIfRunning } from '../stack/run_files.ts';
 import { layout, PROJECT_ROOT, readSettings, type Settings } from '../stack/settings.ts';
 import { type Stack, startStack } from '../stack/stack.ts';
+import { openTracing, type Tracing } from '../tracing/tracing.ts';
 import { type Handlers, loadHandlers } from '../webhook/handlers.ts';
 import type { Command } from './command.ts';
 import { summarize } from './dev_summary.ts';
@@ -34,6 +36,8 @@ Environment:
                  hosts, with commas between, that webhooks may have although they are private
   SLUICE_HANDLERS
                  a module with webhook handlers of your own (docs/extend_webhooks.md)
+  OTEL_EXPORTER_OTLP_ENDPOINT
+                 a collector of traces (docs/observe.md)
   SLUICE_LOG     debug, info, warn (default here), error or silent
 
 Examples:
@@ -98,12 +102,14 @@ async function serveUntilStopped(
 ): Promise<number> {
   try {
     const metrics = createMetrics();
-    const workers = startDevWorkers(stack, handlers, metrics);
+    const tracing = await openTracing('sluice', process.env, createLog());
+    const workers = startDevWorkers(stack, handlers, metrics, tracing.tracer);
     try {
-      const server = await startDemoServer(stack, settings, { handlers, metrics, workers });
+      const server = await startDemoServer(stack, settings, { handlers, metrics, tracing, workers });
       return await showUntilStopped(stack, settings, server, stopSignal);
     } finally {
       await workers.stop();
+      await tracing.stop();
     }
   } finally {
     await stack.stop();
@@ -111,10 +117,17 @@ async function serveUntilStopped(
   }
 }
 
+interface DemoParts {
+  handlers: Handlers;
+  metrics: CollectedMetrics;
+  tracing: Tracing;
+  workers: DevWorkers;
+}
+
 function startDemoServer(
   stack: Stack,
   settings: Settings,
-  { handlers, metrics, workers }: { handlers: Handlers; metrics: CollectedMetrics; workers: DevWorkers },
+  { handlers, metrics, tracing, workers }: DemoParts,
 ): Promise<RunningServer> {
   const secrets: Record<string, string | undefined> = demoSecrets(stack.secrets);
   return startServer({
@@ -130,6 +143,7 @@ function startDemoServer(
     secretOf: (name) => secrets[name] ?? process.env[name],
     handlers,
     metrics,
+    tracer: tracing.tracer,
   });
 }
 

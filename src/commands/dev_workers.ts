@@ -1,5 +1,5 @@
 import { readAllowedHosts } from '#core/bridge/address.ts';
-import type { Metrics } from '#core/ports.ts';
+import type { Metrics, Tracer } from '#core/ports.ts';
 import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS, startCrew } from '../bridge/crew.ts';
 import { createLog } from '../log.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
@@ -16,7 +16,12 @@ export interface DevWorkers {
 }
 
 /** What `sluice work` does, inside `npm start`. */
-export function startDevWorkers(stack: Stack, handlers: Handlers, metrics: Metrics): DevWorkers {
+export function startDevWorkers(
+  stack: Stack,
+  handlers: Handlers,
+  metrics: Metrics,
+  tracer: Tracer,
+): DevWorkers {
   const log = createLog();
   const db1Url = stack.db1.cluster.url;
   const db2Url = stack.db2.cluster.url;
@@ -26,6 +31,8 @@ export function startDevWorkers(stack: Stack, handlers: Handlers, metrics: Metri
     workers: DEFAULT_WORKERS,
     batchSize: DEFAULT_BATCH_SIZE,
     allowedHosts: readAllowedHosts(process.env.SLUICE_WEBHOOK_ALLOWED_HOSTS),
+    metrics,
+    tracer,
     log,
   });
   const webhooks = startWebhookCrew({
@@ -34,6 +41,7 @@ export function startDevWorkers(stack: Stack, handlers: Handlers, metrics: Metri
     batchSize: DEFAULT_WEBHOOK_BATCH,
     handlers,
     metrics,
+    tracer,
     log,
   });
   const scheduler = startScheduler({ db1Url, log });

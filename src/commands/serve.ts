@@ -1,7 +1,9 @@
 // `sluice serve`: the HTTP server against two databases that already run.
 
 import { parseArgs } from 'node:util';
+import { createLog } from '../log.ts';
 import { startServer } from '../server/server.ts';
+import { openTracing } from '../tracing/tracing.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
 import type { Command } from './command.ts';
 
@@ -20,6 +22,8 @@ Environment:
   SLUICE_JWKS_URL      the project's published keys (RS256, ES256); optional
   SLUICE_HANDLERS      a module with webhook handlers, for endpoints in inline mode; optional
   SLUICE_REDIS_URL     where servers share what they remember of call events; optional
+  OTEL_EXPORTER_OTLP_ENDPOINT
+                       a collector of traces (docs/observe.md); optional
   SLUICE_PORT          default ${DEFAULT_PORT}
   SLUICE_LOG           debug, info (default), warn, error or silent
 
@@ -49,6 +53,7 @@ async function run(args: string[]): Promise<number> {
     return fail(`SLUICE_PORT is "${wanted}"; it must be a port number.`);
 
   const handlers = await loadHandlers(env.SLUICE_HANDLERS);
+  const tracing = await openTracing('sluice-serve', env, createLog());
   const stopSignal = nextSignal();
   let server: Awaited<ReturnType<typeof startServer>>;
   try {
@@ -59,6 +64,7 @@ async function run(args: string[]): Promise<number> {
       adminKey: env.SLUICE_ADMIN_KEY ?? '',
       jwtSecret: env.SLUICE_JWT_SECRET ?? '',
       handlers,
+      tracer: tracing.tracer,
       ...(env.SLUICE_REDIS_URL ? { redisUrl: env.SLUICE_REDIS_URL } : {}),
       ...(env.SLUICE_JWKS_URL ? { jwksUrl: env.SLUICE_JWKS_URL } : {}),
     });
@@ -69,6 +75,7 @@ async function run(args: string[]): Promise<number> {
   process.stdout.write(`Sluice listens on ${server.url}\n`);
   await stopSignal;
   await server.stop();
+  await tracing.stop();
   return 0;
 }
 

@@ -16,6 +16,7 @@ import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { startMetricsServer } from '../server/metrics_server.ts';
 import { StackError } from '../stack/failure.ts';
+import { openTracing } from '../tracing/tracing.ts';
 import {
   DEFAULT_WEBHOOK_BATCH,
   DEFAULT_WEBHOOK_WORKERS,
@@ -45,6 +46,7 @@ Environment:
   SLUICE_WEBHOOK_ALLOWED_HOSTS   hosts, with commas between, that webhooks may have although they are private
   SLUICE_HANDLERS                a module with webhook handlers of your own (docs/extend_webhooks.md)
   SLUICE_METRICS_PORT            where /metrics and /healthz of these workers are; nowhere by default
+  OTEL_EXPORTER_OTLP_ENDPOINT    a collector of traces (docs/observe.md); none by default
   SLUICE_LOG                     debug, info (default), warn, error or silent
 
 Examples:
@@ -74,16 +76,21 @@ async function run(args: string[]): Promise<number> {
     throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice work --help`');
   }
   const log = createLog();
-  const crew = { db1Url, db2Url, workers, batchSize, allowedHosts: readAllowedHosts(allowedHosts), log };
+  const handlers = await loadHandlers(process.env.SLUICE_HANDLERS);
+  const tracing = await openTracing('sluice-work', process.env, log);
+  const shared = { db2Url, metrics: createMetrics(), tracer: tracing.tracer, log };
+  const crew = { ...shared, db1Url, workers, batchSize, allowedHosts: readAllowedHosts(allowedHosts) };
   const webhooks = {
-    db2Url,
+    ...shared,
     workers: DEFAULT_WEBHOOK_WORKERS,
     batchSize: DEFAULT_WEBHOOK_BATCH,
-    handlers: await loadHandlers(process.env.SLUICE_HANDLERS),
-    metrics: createMetrics(),
-    log,
+    handlers,
   };
-  return values.once ? workOnce(crew, webhooks, values.json) : workUntilStopped(crew, webhooks);
+  try {
+    return await (values.once ? workOnce(crew, webhooks, values.json) : workUntilStopped(crew, webhooks));
+  } finally {
+    await tracing.stop();
+  }
 }
 
 async function workUntilStopped(
@@ -95,6 +102,7 @@ async function workUntilStopped(
   const page = port
     ? await startMetricsServer({
         ...webhookOptions,
+        db1Url: options.db1Url,
         port: readCount('SLUICE_METRICS_PORT', port, MAX_PORT),
       })
     : undefined;

@@ -2,8 +2,9 @@
 
 import { Counter, Gauge, Registry } from 'prom-client';
 import type { CallFunction } from '#core/bridge/databases.ts';
-import { inTime } from '#core/deadline.ts';
 import type { Log } from '#core/ports.ts';
+import type { Page } from '../metrics.ts';
+import { keptForASecond } from './kept.ts';
 
 /** A row of webhook.metrics. */
 interface BacklogRow {
@@ -24,50 +25,35 @@ interface ReplayRow {
   readonly total: number;
 }
 
-export interface Backlog {
-  /** In Prometheus' text format. Without DB2 it says so and the rest is missing. */
-  page(): Promise<string>;
-}
-
 const STATUSES = ['pending', 'failed', 'processing', 'dead_letter'] as const;
-/** So that a crowd in front of /metrics is no load on the database. */
-const KEEP_MS = 1_000;
-/** A scrape has other numbers to bring home; Prometheus gives up after ten seconds. */
-const WAIT_MS = 2_000;
 
-/** `call` takes names of functions in schema webhook of DB2. */
+/** `call` takes names of functions in schema webhook of DB2. Without DB2 the page says so and the rest is missing. */
 export function createBacklog(
   call: CallFunction,
   log: Log,
   now: () => number = Date.now,
-  waitMs = WAIT_MS,
-): Backlog {
+  waitMs?: number,
+): Page {
   const registry = new Registry();
   const show = createGauges(registry);
-  const read = async (): Promise<void> => {
-    const [rows, totals] = await Promise.all([
-      call<BacklogRow>('metrics', {}),
-      call<ReplayRow>('replay_totals', {}),
-    ]);
-    show(true, rows, totals);
-  };
-  /** Undefined where none is under way. */
-  let reading: Promise<void> | undefined;
-  let readAt = Number.NEGATIVE_INFINITY;
+  const read = keptForASecond({
+    async read() {
+      const [rows, totals] = await Promise.all([
+        call<BacklogRow>('metrics', {}),
+        call<ReplayRow>('replay_totals', {}),
+      ]);
+      show(true, rows, totals);
+    },
+    onFailure(error) {
+      log.warn('metrics without DB2', { cause: error });
+      show(false, [], []);
+    },
+    now,
+    waitMs,
+  });
   return {
     async page() {
-      if (reading === undefined && now() - readAt >= KEEP_MS) {
-        readAt = now();
-        reading = read().finally(() => {
-          reading = undefined;
-        });
-      }
-      try {
-        await inTime(waitMs, reading, () => new Error(`no answer within ${waitMs} ms`));
-      } catch (error) {
-        log.warn('metrics without DB2', { cause: error });
-        show(false, [], []);
-      }
+      await read();
       return registry.metrics();
     },
   };

@@ -1,12 +1,9 @@
-// GET /metrics, for Prometheus: what this process counted, and what DB2 knows. Open like /healthz: it holds counts and
-// the names of operators, no payload and no secret.
+// GET /metrics, for Prometheus: what this process counted, and what the databases know. Open like /healthz: it holds
+// counts and the names of operators and pools, no payload and no secret.
 
 import { Registry } from 'prom-client';
-import type { CallFunction } from '#core/bridge/databases.ts';
 import type { Route } from '#core/door.ts';
-import type { Log } from '#core/ports.ts';
-import type { CollectedMetrics } from '../metrics.ts';
-import { createBacklog } from './backlog.ts';
+import type { Page } from '../metrics.ts';
 
 const HEADERS = {
   'content-type': Registry.PROMETHEUS_CONTENT_TYPE,
@@ -14,15 +11,13 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-/** `call` takes names of functions in schema webhook of DB2. */
-export function metricsRoute(metrics: CollectedMetrics, call: CallFunction, log: Log): Route {
-  const backlog = createBacklog(call, log);
+export function metricsRoute(pages: readonly Page[]): Route {
   return {
     method: 'GET',
     path: '/metrics',
     handle: async () => {
-      const pages = await Promise.all([metrics.page(), backlog.page()]);
-      return { status: 200, headers: HEADERS, body: pages.join('\n') };
+      const texts = await Promise.all(pages.map((page) => page.page()));
+      return { status: 200, headers: HEADERS, body: texts.join('\n') };
     },
   };
 }

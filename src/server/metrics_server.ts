@@ -5,12 +5,16 @@ import { healthRoutes } from '#core/health.ts';
 import type { Log } from '#core/ports.ts';
 import { createDatabase } from '../db/database.ts';
 import type { CollectedMetrics } from '../metrics.ts';
+import { createBacklog } from './backlog.ts';
 import { HttpServer } from './http.ts';
+import { createIntakeLevels } from './intake_levels.ts';
 import { metricsRoute } from './metrics_route.ts';
+import { processPage } from './process_page.ts';
 
 export interface MetricsServerOptions {
   /** 0 takes a free one. */
   port: number;
+  db1Url: string;
   db2Url: string;
   metrics: CollectedMetrics;
   log: Log;
@@ -22,15 +26,23 @@ export interface MetricsServer {
 }
 
 export async function startMetricsServer(options: MetricsServerOptions): Promise<MetricsServer> {
-  const { db2Url, metrics, log } = options;
-  const db2 = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-metrics', log });
+  const { metrics, log } = options;
+  const open = (url: string) => createDatabase({ url, max: 1, applicationName: 'sluice-metrics', log });
+  const db1 = open(options.db1Url);
+  const db2 = open(options.db2Url);
+  const endDatabases = () => Promise.all([db1.end(), db2.end()]);
   const health = healthRoutes({
     checkDatabases: async () => {
       await db2.call('public.ledger_ready', {});
     },
     isDraining: () => http.isDraining,
   });
-  const page = metricsRoute(metrics, (name, args) => db2.call(`webhook.${name}`, args), log);
+  const page = metricsRoute([
+    metrics,
+    createIntakeLevels((name, args) => db1.call(`public.${name}`, args), log),
+    createBacklog((name, args) => db2.call(`webhook.${name}`, args), log),
+    processPage(),
+  ]);
   const http = new HttpServer(new Door([page, ...health], log), log);
   try {
     const port = await http.listen(options.port);
@@ -38,11 +50,11 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
       port,
       async stop() {
         await http.close();
-        await db2.end();
+        await endDatabases();
       },
     };
   } catch (error) {
-    await db2.end();
+    await endDatabases();
     throw error;
   }
 }

@@ -2,9 +2,10 @@
 
 import type { CallFunction } from '#core/bridge/databases.ts';
 import { ClaimDoor } from '#core/claim.ts';
-import { Door, type Route } from '#core/door.ts';
+import type { Route } from '#core/door.ts';
 import { healthRoutes } from '#core/health.ts';
 import { PoolDoor } from '#core/pool.ts';
+import type { Tracer } from '#core/ports.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { createCallRoutes } from '../calls/calls.ts';
 import { buildPages, pageRoutes } from '../console/assets.ts';
@@ -14,11 +15,15 @@ import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { adminRoutes } from './admin.ts';
+import { createBacklog } from './backlog.ts';
 import { HttpServer } from './http.ts';
+import { createIntakeLevels } from './intake_levels.ts';
+import { MeteredDoor } from './metered_door.ts';
 import { metricsRoute } from './metrics_route.ts';
 import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { createDatabasePorts } from './ports.ts';
+import { processPage } from './process_page.ts';
 import { createTokenPorts } from './tokens.ts';
 import { createWake } from './wake.ts';
 import { openWebhookDoor } from './webhooks.ts';
@@ -45,6 +50,8 @@ export interface ServerOptions {
   handlers?: Handlers;
   /** Shared with workers in this process; its own where left out. */
   metrics?: CollectedMetrics;
+  /** Nobody traces where left out. */
+  tracer?: Tracer;
 }
 
 export interface RunningServer {
@@ -84,6 +91,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const claims = new ClaimDoor({
     ...ports,
     ...tokens,
+    metrics,
+    ...(options.tracer && { tracer: options.tracer }),
+    now: Date.now,
     claimBatch: async (requests) => {
       const outcomes = await ports.claimBatch(requests);
       if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();
@@ -97,9 +107,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     isDraining: () => http.isDraining,
   });
+  const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
   const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });
   const admin = adminRoutes(new OperatorAuth(options.adminKey, Date.now), {
-    db1: (name, args) => db1.call(`public.${name}`, args),
+    db1: callIntake,
     db2: (name, args) => db2.call(`public.${name}`, args),
     webhook,
     calls: (name, args) => db2.call(`calls.${name}`, args),
@@ -107,17 +118,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
     log,
   });
-  const scrape = metricsRoute(
-    { ...metrics, page: async () => (await Promise.all([metrics.page(), calls.page()])).join('\n') },
-    webhook,
-    log,
-  );
+  const levels = [createIntakeLevels(callIntake, log), createBacklog(webhook, log)];
+  const scrape = metricsRoute([metrics, calls, ...levels, processPage()]);
   // What a crowd asks for comes first: places are looked through in their order.
   const doors = [claims, pools, webhooks, calls, poolLive].flatMap((door): Route[] => door.routes());
   const programs = [...doors, ...health, scrape, ...admin];
   const pages = buildPages();
   const http = new HttpServer(
-    new Door([...programs, openApiRoute(programs), ...pageRoutes(pages, log)], log),
+    new MeteredDoor([...programs, openApiRoute(programs), ...pageRoutes(pages, log)], log, metrics),
     log,
   );
 

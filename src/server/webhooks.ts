@@ -1,7 +1,7 @@
 // The webhook door on Node: two sets of connections to DB2, the fast HMAC, and a word to the workers.
 
 import { DELIVERY_MS } from '#core/door.ts';
-import type { Log, Metrics } from '#core/ports.ts';
+import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { WebhookDoor } from '#core/webhook/door.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { createDatabase } from '../db/database.ts';
@@ -16,6 +16,7 @@ export interface WebhookDoorOptions {
   onRecorded?: () => void;
   secretOf?: SecretSource;
   handlers?: Handlers;
+  tracer?: Tracer;
 }
 
 /** A second recording connection would only make the batches smaller. */
@@ -30,12 +31,20 @@ export interface OpenWebhookDoor extends Pick<WebhookDoor, 'routes' | 'drain'> {
 }
 
 export function openWebhookDoor(options: WebhookDoorOptions, metrics: Metrics, log: Log): OpenWebhookDoor {
-  const { db2Url, handlers = NO_HANDLERS } = options;
+  const { db2Url, handlers = NO_HANDLERS, tracer = NO_TRACER } = options;
   const open = (max: number, applicationName: string) =>
     createDatabase({ url: db2Url, max, applicationName, callTimeoutMs: DELIVERY_MS, log });
   const lane = open(LANE_CONNECTIONS, 'sluice-webhooks');
   const rest = open(INLINE_CONNECTIONS, 'sluice-webhooks-inline');
-  const { processor, end } = openProcessor({ db2Url, workers: 1, batchSize: 1, handlers, metrics, log });
+  const { processor, end } = openProcessor({
+    db2Url,
+    workers: 1,
+    batchSize: 1,
+    handlers,
+    metrics,
+    tracer,
+    log,
+  });
   const stopping = new AbortController();
   const wake = createWake(async () => {
     options.onRecorded?.();
@@ -57,6 +66,7 @@ export function openWebhookDoor(options: WebhookDoorOptions, metrics: Metrics, l
     wake,
     log,
     metrics,
+    tracer,
     now: Date.now,
   });
   return {

@@ -1,7 +1,7 @@
 // Workers that let queued events take effect, side by side, woken together.
 
 import { toDoorError } from '#core/errors.ts';
-import type { Log, Metrics } from '#core/ports.ts';
+import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { Processor, type ProcessReport } from '#core/webhook/processor.ts';
 import { startWorker, type Worker } from '../bridge/worker.ts';
 import { createDatabase } from '../db/database.ts';
@@ -17,6 +17,8 @@ export interface WebhookCrewOptions {
   handlers: Handlers;
   metrics: Metrics;
   log: Log;
+  /** Nobody where left out. */
+  tracer?: Tracer;
 }
 
 export const DEFAULT_WEBHOOK_WORKERS = 2;
@@ -101,7 +103,8 @@ export async function processOnce(options: WebhookCrewOptions, signal: AbortSign
   }
 }
 
-export function openProcessor({ db2Url, batchSize, handlers, metrics, log }: WebhookCrewOptions) {
+export function openProcessor(options: WebhookCrewOptions) {
+  const { db2Url, batchSize, handlers, metrics, tracer = NO_TRACER, log } = options;
   const max = PLAIN_CONNECTIONS + (handlers.size > 0 ? HANDLER_CONNECTIONS : 0);
   const database = createDatabase({ url: db2Url, max, applicationName: 'sluice-webhook-worker', log });
   const processor = new Processor(
@@ -111,6 +114,7 @@ export function openProcessor({ db2Url, batchSize, handlers, metrics, log }: Web
       handlers,
       log,
       metrics,
+      tracer,
       now: Date.now,
     },
     batchSize,

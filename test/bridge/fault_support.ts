@@ -5,6 +5,7 @@ import type pg from 'pg';
 import { Bridge } from '#core/bridge/bridge.ts';
 import { type CallFunction, createIntake, createLedger } from '#core/bridge/databases.ts';
 import type { BridgePorts, Webhook } from '#core/bridge/ports.ts';
+import { NO_METRICS } from '#core/ports.ts';
 import { createWebhook } from '../../src/bridge/webhook.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { quoteName } from '../../src/db/statement.ts';
@@ -84,6 +85,7 @@ export class FaultWorld {
       ledger: () => createLedger(calling('db2', db2)),
       webhook,
       log,
+      metrics: NO_METRICS,
       now,
       random: Math.random,
     };

@@ -2,6 +2,7 @@
 
 import { Bridge } from '#core/bridge/bridge.ts';
 import type { BridgePorts, Finish, Payload, PoolConfig, TakenMessage } from '#core/bridge/ports.ts';
+import type { TracedSpan } from '#core/ports.ts';
 
 type QueuedMessage = TakenMessage & { visibleAtMs: number };
 export type LogLine = Record<string, unknown> & { level: string; message: string };
@@ -55,6 +56,9 @@ export class World {
   readonly posts: { url: string; key: string; payload: Payload }[] = [];
   readonly allowances: { poolId: string; wanted: number }[] = [];
   readonly log: LogLine[] = [];
+  /** By name and labels. */
+  readonly counted = new Map<string, number>();
+  readonly spans: TracedSpan[] = [];
   ledgersMade = 0;
   #lastId = 0;
 
@@ -153,6 +157,14 @@ export class World {
         warn: write('warn'),
         error: write('error'),
       },
+      metrics: {
+        count: (name, labels, by = 1) => {
+          const key = [name, ...Object.values(labels)].join(' ');
+          this.counted.set(key, (this.counted.get(key) ?? 0) + by);
+        },
+        observe: () => undefined,
+      },
+      tracer: { isOn: true, record: (span) => void this.spans.push(span) },
       now: () => this.nowMs,
       random: () => this.random(),
     };

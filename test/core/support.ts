@@ -9,7 +9,7 @@ import {
 } from '#core/claim.ts';
 import { Door, type DoorResponse, type Route } from '#core/door.ts';
 import { DoorError } from '#core/errors.ts';
-import type { Log } from '#core/ports.ts';
+import { type Log, NO_METRICS } from '#core/ports.ts';
 
 export interface LogLine {
   level: string;
@@ -90,6 +90,8 @@ export function memoryPorts(): ClaimPorts & { memory: Memory } {
   const memory: Memory = { batches: 0, seen: [], released: [], result: 'claimed', claim: undefined };
   return {
     memory,
+    metrics: NO_METRICS,
+    now: Date.now,
     isAdminKey: (token) => token === ADMIN_KEY,
     verifyToken: async (token) => {
       const claims = TOKENS[token];

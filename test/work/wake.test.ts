@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
+import { NO_METRICS } from '#core/ports.ts';
 import { startCrew } from '../../src/bridge/crew.ts';
 import type { Worker } from '../../src/bridge/worker.ts';
 import { startListener } from '../../src/db/listener.ts';
@@ -38,6 +39,7 @@ describe('a claim wakes the workers', () => {
           workers: 2,
           batchSize: 100,
           allowedHosts: new Set(),
+          metrics: NO_METRICS,
           log,
         },
         ({ outcomes }) => {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { NO_METRICS } from '#core/ports.ts';
 import { startCrew } from '../../../src/bridge/crew.ts';
 import { startServer } from '../../../src/server/server.ts';
 import { startProxy } from '../../bridge/proxy.ts';
@@ -95,6 +96,7 @@ export async function openHouse(executablePath: string): Promise<House> {
       workers: 1,
       batchSize: 100,
       allowedHosts: new Set(['127.0.0.1']),
+      metrics: NO_METRICS,
       log: memoryLog(),
     });
     ends.push(() => crew.stop());

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { NO_METRICS } from '#core/ports.ts';
 import { startCrew } from '../../../src/bridge/crew.ts';
 import type { RunningServer } from '../../../src/server/server.ts';
 import { memoryLog } from '../../core/support.ts';
@@ -73,6 +74,7 @@ export async function openShop(executablePath: string): Promise<Shop> {
           workers: 1,
           batchSize: 100,
           allowedHosts: new Set(),
+          metrics: NO_METRICS,
           log: memoryLog(),
         });
         return () => crew.stop();

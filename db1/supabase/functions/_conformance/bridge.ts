@@ -4,6 +4,7 @@
 import { Bridge } from '../_shared/bridge/bridge.ts';
 import { type CallFunction, createIntake, createLedger } from '../_shared/bridge/databases.ts';
 import type { Payload, TakenMessage, Webhook } from '../_shared/bridge/ports.ts';
+import { NO_METRICS } from '../_shared/ports.ts';
 
 export interface Asked {
   readonly path: string;
@@ -45,6 +46,7 @@ function bridgeOf(world: World, ledger: CallFunction = world.db2): Bridge {
       ledger: () => createLedger(ledger),
       webhook: world.webhook,
       log,
+      metrics: NO_METRICS,
       now: Date.now,
       random: Math.random,
     },

@@ -4,6 +4,7 @@ import { type AuthPorts, type Caller, identify, MAX_USER_ID_CHARS } from './auth
 import { Coalescer, RETRY } from './coalescer.ts';
 import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson, refuse } from './door.ts';
 import { DoorError, toDoorError } from './errors.ts';
+import { type Clock, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
 import type { Schema } from './schema.ts';
 
 export interface ClaimRequest {
@@ -49,6 +50,9 @@ export interface ClaimPorts extends AuthPorts {
   getClaim(claimId: string): Promise<ClaimRecord | undefined>;
   /** Releases as this user, or as the operator where the user is null. A second call returns the same record. */
   releaseClaim(claimId: string, userId: string | null): Promise<ClaimRecord | undefined>;
+  readonly metrics: Metrics;
+  readonly tracer?: Tracer;
+  readonly now: Clock;
 }
 
 export const MAX_REQUEST_ID_CHARS = 200;
@@ -109,12 +113,14 @@ export class ClaimDoor {
   }
 
   async #claim(request: DoorRequest, poolId: string): Promise<DoorResponse> {
+    const startedMs = this.#ports.now();
     const caller = await identify(this.#ports, request.headers.authorization);
     const body = readJson(request, CLAIM_BODY);
     const requestId = requestIdOf(body.request_id, request.headers['idempotency-key']);
     const userId = userIdOf(caller, body.user_id);
     const verified = caller.role !== 'anonymous';
     const answer = await this.#coalescer.submit({ poolId, userId, requestId, verified });
+    this.#trace(answer, poolId, startedMs);
     const { outcome, claim_id, resource_id, state, claimed_at, hold_until } = answer;
     // Its slot may be somebody else's by now.
     if (outcome === 'same' && ENDED_STATES.has(state ?? '')) return refuse('claim_ended', request.requestId);
@@ -135,12 +141,42 @@ export class ClaimDoor {
   }
 
   async #flush(requests: ClaimRequest[]): Promise<(ClaimOutcome | typeof RETRY)[]> {
+    const startedMs = this.#ports.now();
     const rows = await this.#ports.claimBatch(requests);
     if (rows.length !== requests.length)
       throw new Error(`${requests.length} claims gave ${rows.length} rows`);
     const answers: (ClaimOutcome | typeof RETRY)[] = new Array(rows.length);
-    for (const row of rows) answers[row.ordinal - 1] = row.outcome === 'busy' ? RETRY : row;
+    const tally: Record<string, number> = {};
+    for (const row of rows) {
+      answers[row.ordinal - 1] = row.outcome === 'busy' ? RETRY : row;
+      tally[row.outcome] = (tally[row.outcome] ?? 0) + 1;
+    }
+    this.#measure(tally, rows.length, startedMs);
     return answers;
+  }
+
+  /** Once a batch: counting each claim would be work on the hottest path there is. */
+  #measure(tally: Record<string, number>, size: number, startedMs: number): void {
+    const { metrics, now } = this.#ports;
+    for (const [outcome, count] of Object.entries(tally))
+      metrics.count('sluice_claims_total', { outcome }, count);
+    metrics.observe('sluice_claim_batch_size', {}, size);
+    metrics.observe('sluice_claim_batch_seconds', {}, (now() - startedMs) / 1000);
+  }
+
+  /** A refusal has no claim, and so no way to follow. */
+  #trace({ outcome, claim_id }: ClaimOutcome, poolId: string, startMs: number): void {
+    const { tracer = NO_TRACER, now } = this.#ports;
+    if (!tracer.isOn || claim_id === null) return;
+    tracer.record({
+      name: 'claim',
+      subject: claim_id,
+      isRoot: outcome === 'claimed',
+      kind: 'server',
+      startMs,
+      endMs: now(),
+      attributes: { 'sluice.claim_id': claim_id, 'sluice.pool_id': poolId, 'sluice.outcome': outcome },
+    });
   }
 
   async #show(request: DoorRequest, claimId: string): Promise<DoorResponse> {

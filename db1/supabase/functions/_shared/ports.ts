@@ -14,9 +14,35 @@ export type Clock = () => number;
 
 /** What a runtime counts and times. Names and labels are those of docs/metrics.md. */
 export interface Metrics {
-  count(name: string, labels: Readonly<Record<string, string>>): void;
-  observe(name: string, labels: Readonly<Record<string, string>>, seconds: number): void;
+  /** Adds `by`, which is 1 where left out. A gauge may be counted down too. */
+  count(name: string, labels: Readonly<Record<string, string>>, by?: number): void;
+  /** Seconds, or what the histogram's name says. */
+  observe(name: string, labels: Readonly<Record<string, string>>, value: number): void;
 }
 
 /** Where nobody collects. */
 export const NO_METRICS: Metrics = { count: () => undefined, observe: () => undefined };
+
+/** One stretch of the way of one claim or event, told when it is over. */
+export interface TracedSpan {
+  readonly name: string;
+  /** The uuid of the claim or event. It is the trace's id too, so that no message has to carry one. */
+  readonly subject: string;
+  /** True for the first, which the others of the trace stand below. */
+  readonly isRoot?: boolean;
+  readonly kind: 'server' | 'consumer' | 'client';
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Readonly<Record<string, string | number>>;
+  /** What went wrong, where something did. */
+  readonly failure?: string;
+}
+
+export interface Tracer {
+  /** Asked before spans are put together, so that tracing nothing costs nothing. */
+  readonly isOn: boolean;
+  record(span: TracedSpan): void;
+}
+
+/** Where nobody traces. */
+export const NO_TRACER: Tracer = { isOn: false, record: () => undefined };

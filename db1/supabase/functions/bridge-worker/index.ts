@@ -9,6 +9,7 @@ import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
 import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
 import { createEdgeWebhook } from '../_shared/edge/webhook.ts';
+import { NO_METRICS } from '../_shared/ports.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);
@@ -28,6 +29,7 @@ const route = bridgeWorkerRoute('/bridge-worker', {
   ledger: () => ledger,
   webhook: createEdgeWebhook(readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')), Deno.resolveDns),
   log,
+  metrics: NO_METRICS,
   now: Date.now,
   random: Math.random,
 });

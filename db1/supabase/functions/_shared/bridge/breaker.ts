@@ -11,6 +11,7 @@ const FAILURES_IN_A_ROW = 3;
 
 export class Breaker {
   readonly #now: Clock;
+  readonly #onChange: (isDown: boolean) => void;
   #openUntilMs = 0;
   #pauseMs = 0;
   /** Messages that have failed since the last success; no more are kept than make an outage. */
@@ -18,8 +19,10 @@ export class Breaker {
   /** Counts the successes: failures of one row have none between them. */
   #row = 0;
 
-  constructor(now: Clock) {
+  /** `onChange` hears when the target becomes suspect, and when it has answered again. */
+  constructor(now: Clock, onChange: (isDown: boolean) => void = () => undefined) {
     this.#now = now;
+    this.#onChange = onChange;
   }
 
   /** Until when the target is left alone; 0 when it may be called. An open breaker lets a probe through by itself. */
@@ -33,6 +36,7 @@ export class Breaker {
   }
 
   succeeded(): void {
+    if (this.isSuspect) this.#onChange(false);
     this.#openUntilMs = 0;
     this.#pauseMs = 0;
     this.#failing.clear();
@@ -42,6 +46,7 @@ export class Breaker {
   /** The target could not be reached, or said that it cannot serve now. */
   outage(): void {
     if (this.openUntilMs > 0) return;
+    if (!this.isSuspect) this.#onChange(true);
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, this.#pauseMs * 2));
     this.#openUntilMs = this.#now() + this.#pauseMs;
   }

@@ -5,6 +5,7 @@
 import { Breaker } from './breaker.ts';
 import { commitToLedger } from './commit.ts';
 import { Delivery, groupBy } from './delivery.ts';
+import { labelOfTarget, tellStep } from './observe.ts';
 import type { BridgePorts, Finish, PoolConfig } from './ports.ts';
 import { endSpent } from './spent.ts';
 import { Trouble } from './trouble.ts';
@@ -48,6 +49,7 @@ export class Bridge {
     const { batchSize, leaseSec } = this.#options;
     const messages = await intake.take(batchSize, leaseSec, this.#pausedPools());
     if (messages.length === 0) return { total: 0, outcomes: {}, pausedUntilMs: this.#pausedUntilMs() };
+    const startedMs = this.#ports.now();
     const deliveries = messages.map((message) => new Delivery(message));
     const stopHeartbeat = this.#startHeartbeat(deliveries);
     try {
@@ -55,7 +57,7 @@ export class Bridge {
     } finally {
       await stopHeartbeat();
     }
-    const outcomes = await this.#finish(deliveries);
+    const outcomes = await this.#finish(deliveries, startedMs);
     return { total: messages.length, outcomes, pausedUntilMs: this.#pausedUntilMs() };
   }
 
@@ -118,7 +120,7 @@ export class Bridge {
     }
   }
 
-  async #finish(deliveries: Delivery[]): Promise<Record<string, number>> {
+  async #finish(deliveries: Delivery[], startedMs: number): Promise<Record<string, number>> {
     const finishes = deliveries.map((delivery) => delivery.toFinish(this.#ports.random));
     const became = await this.#finishAll(finishes);
     const outcomes: Record<string, number> = {};
@@ -127,6 +129,7 @@ export class Bridge {
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
       delivery.report(this.#ports.log, outcome);
     }
+    tellStep(deliveries, became, outcomes, startedMs, this.#ports);
     return outcomes;
   }
 
@@ -173,7 +176,10 @@ export class Bridge {
   #breakerOf(target: string): Breaker {
     let breaker = this.#breakers.get(target);
     if (breaker === undefined) {
-      breaker = new Breaker(this.#ports.now);
+      const labels = { target: labelOfTarget(target) };
+      breaker = new Breaker(this.#ports.now, (isDown) =>
+        this.#ports.metrics.count('sluice_bridge_breaker_open', labels, isDown ? 1 : -1),
+      );
       this.#breakers.set(target, breaker);
     }
     return breaker;

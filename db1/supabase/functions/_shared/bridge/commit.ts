@@ -4,6 +4,7 @@
 import { toDoorError } from '../errors.ts';
 import type { Breaker } from './breaker.ts';
 import type { Delivery } from './delivery.ts';
+import { tellCommit } from './observe.ts';
 import type { BridgePorts, Ledger } from './ports.ts';
 import type { Trouble } from './trouble.ts';
 
@@ -40,14 +41,17 @@ async function commitSet(deliveries: Delivery[], ledger: Ledger, context: Commit
     for (const delivery of deliveries) delivery.end('outage', 'ledger unavailable');
     return;
   }
+  const startedMs = context.now();
   try {
     const outcomes = await ledger.finalizeBatch(deliveries.map((delivery) => delivery.payload));
     breaker.succeeded();
+    tellCommit(deliveries, outcomes, startedMs, context);
     for (const [index, delivery] of deliveries.entries()) {
       if (outcomes[index] === 'conflict') delivery.end('dead_letter', 'ticket_conflict');
       else delivery.end('committed');
     }
   } catch (error) {
+    tellCommit(deliveries, error, startedMs, context);
     if (isOutage(error) || NOT_SET_UP.has((error as { code?: unknown }).code)) {
       breaker.outage();
       context.log.warn('the ledger is unavailable', { messages: deliveries.length, cause: error });
@@ -68,11 +72,14 @@ async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitCont
     delivery.end('outage', 'ledger unavailable');
     return;
   }
+  const startedMs = context.now();
   try {
     await ledger.call(delivery.config.commit_rpc_name, delivery.payload);
     breaker.succeeded();
+    tellCommit([delivery], ['committed'], startedMs, context);
     delivery.end('committed');
   } catch (error) {
+    tellCommit([delivery], error, startedMs, context);
     if (isOutage(error)) {
       breaker.outage();
       context.log.warn('the ledger is unavailable', { ...delivery.names, cause: error });

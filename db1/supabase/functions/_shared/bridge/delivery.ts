@@ -68,6 +68,11 @@ export class Delivery {
     };
   }
 
+  /** Whose way it goes: the claim's id, or what stands for it. Undefined where the message says neither. */
+  get subject(): string | undefined {
+    return this.#payload === undefined ? undefined : identityOf(this.#payload);
+  }
+
   get idempotencyKey(): string {
     return identityOf(this.payload);
   }
@@ -103,6 +108,10 @@ export class Delivery {
     this.#verdict = verdict;
     this.#reason = reason === null ? null : shorten(reason);
     this.#delayMs = delayMs;
+  }
+
+  get reason(): string | null {
+    return this.#reason;
   }
 
   toFinish(random: () => number): Finish {

@@ -1,6 +1,6 @@
 // What the bridge needs from the world. Node gives it Postgres, the Edge Function gives it supabase-js.
 
-import type { Clock, Log } from '../ports.ts';
+import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
 
 /** A row of public.bridge_take. */
 export interface TakenMessage {
@@ -89,6 +89,8 @@ export interface BridgePorts {
   readonly ledger: () => Ledger;
   readonly webhook: Webhook;
   readonly log: Log;
+  readonly metrics: Metrics;
+  readonly tracer?: Tracer;
   readonly now: Clock;
   /** From 0 to 1, for jitter. */
   readonly random: () => number;

@@ -2,6 +2,7 @@
 
 import type { CommitContext } from './commit.ts';
 import type { Delivery } from './delivery.ts';
+import { tellCall } from './observe.ts';
 import { Unreachable } from './unreachable.ts';
 
 /** Calls to one step's webhooks that run at the same time. */
@@ -59,6 +60,7 @@ async function rememberValidated(delivery: Delivery, { intake }: CommitContext):
 async function ask(delivery: Delivery, url: string, context: CommitContext): Promise<Answer> {
   const breaker = context.breakerOf(url);
   if (breaker.openUntilMs > 0) return 'outage';
+  const startedMs = context.now();
   try {
     const status = await context.webhook.post({
       url,
@@ -67,6 +69,7 @@ async function ask(delivery: Delivery, url: string, context: CommitContext): Pro
       allowedHosts: delivery.config.allowed_hosts,
       signal: context.signal,
     });
+    tellCall(delivery, url, status, startedMs, context);
     if (status >= 200 && status < 300) {
       breaker.succeeded();
       return 'accepted';
@@ -84,6 +87,7 @@ async function ask(delivery: Delivery, url: string, context: CommitContext): Pro
     context.trouble.failed(delivery, breaker, `status ${status}`);
     return 'tried';
   } catch (error) {
+    tellCall(delivery, url, error, startedMs, context);
     if (context.signal.aborted) return 'outage';
     context.log.warn('a webhook gave no answer', { ...delivery.names, url, cause: error });
     if (error instanceof Unreachable) {

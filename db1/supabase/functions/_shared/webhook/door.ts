@@ -12,7 +12,7 @@ import {
 } from '../door.ts';
 import { DoorError } from '../errors.ts';
 import { JsonError } from '../json.ts';
-import type { Clock, Log, Metrics } from '../ports.ts';
+import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
 import { toHex } from './bytes.ts';
 import { EndpointCache } from './endpoints.ts';
 import type { HmacPort } from './hmac.ts';
@@ -23,6 +23,7 @@ import type { Provider, ReadEvent, Refusal, SignedRequest, Verification, VerifyC
 import { handshake, providerNamed } from './providers.ts';
 import { Recorder } from './record.ts';
 import { signedUrl, type WebhookRequest } from './signed_url.ts';
+import { traceRecorded } from './trace.ts';
 
 export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
   readonly store: Pick<WebhookStore, 'findEndpoint' | 'record' | 'processEvent'>;
@@ -32,6 +33,7 @@ export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
   readonly wake: () => void;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracer?: Tracer;
   readonly now: Clock;
 }
 
@@ -115,6 +117,7 @@ export class WebhookDoor {
 
   /** Everything up to the commit. */
   async #take(request: WebhookRequest, name: string): Promise<Taken> {
+    const startedMs = this.#ports.now();
     const endpoint = await this.#find(name);
     const provider = this.#providerOf(endpoint);
     checkBody(request, endpoint, provider);
@@ -138,6 +141,7 @@ export class WebhookDoor {
       signature,
     });
     this.#tellRecorded(endpoint, events, recorded);
+    traceRecorded(endpoint, events, recorded, startedMs, this.#ports);
     if (invalid !== undefined) throw invalid;
     return { endpoint, events, recorded };
   }

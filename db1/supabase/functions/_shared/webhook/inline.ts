@@ -1,10 +1,11 @@
 // Inline mode: an event takes effect while its provider waits for the answer. The row's lock in the database makes sure
 // that it does so once; in this process, deliveries of the same event share one try instead of queueing for that lock.
 
-import type { Clock, Log, Metrics } from '../ports.ts';
-import { tellOutcome } from './outcome.ts';
+import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
+import { type Outcome, tellOutcome } from './outcome.ts';
 import type { Endpoint, Processed, Recorded, WebhookStore } from './ports.ts';
 import type { ReadEvent } from './provider.ts';
+import { traceOutcome } from './trace.ts';
 
 export interface InlinePorts {
   readonly store: Pick<WebhookStore, 'processEvent'>;
@@ -12,6 +13,7 @@ export interface InlinePorts {
   readonly runTypescript?: (id: string) => Promise<Processed | undefined>;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracer?: Tracer;
   readonly now: Clock;
 }
 
@@ -52,19 +54,17 @@ export class Inline {
       // Whoever has the handler will come to it; it is recorded, and that is what the answer says.
       return here === undefined ? 'recorded' : (RESULTS[here.outcome] ?? 'failed');
     }
-    tellOutcome(
-      {
-        webhookId: endpoint.webhook_id,
-        provider: endpoint.provider,
-        eventId: event.eventId,
-        eventType: event.eventType,
-        result: processed.outcome,
-        error: processed.error,
-        durationMs: now() - startedMs,
-      },
-      log,
-      metrics,
-    );
+    const outcome: Outcome = {
+      webhookId: endpoint.webhook_id,
+      provider: endpoint.provider,
+      eventId: event.eventId,
+      eventType: event.eventType,
+      result: processed.outcome,
+      error: processed.error,
+      durationMs: now() - startedMs,
+    };
+    tellOutcome(outcome, log, metrics);
+    traceOutcome(id, outcome, this.#ports);
     return RESULTS[processed.outcome] ?? 'failed';
   }
 }

@@ -2,11 +2,12 @@
 // the database; TypeScript handlers run here, each in a transaction of its own.
 
 import { toDoorError } from '../errors.ts';
-import type { Clock, Log, Metrics } from '../ports.ts';
+import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
 import type { Handler } from './handlers.ts';
-import { tellOutcome } from './outcome.ts';
+import { type Outcome, tellOutcome } from './outcome.ts';
 import type { Processed, TakenEvent, WebhookStore } from './ports.ts';
 import { handBack, type RunPorts, runHandler } from './run_handler.ts';
+import { traceOutcome } from './trace.ts';
 import { textOf, verdictOf } from './verdict.ts';
 
 export interface ProcessorPorts extends RunPorts {
@@ -15,6 +16,7 @@ export interface ProcessorPorts extends RunPorts {
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracer?: Tracer;
   readonly now: Clock;
 }
 
@@ -127,20 +129,18 @@ export class Processor {
   }
 
   #tell(event: TakenEvent, { outcome, error }: Processed, startedMs: number): void {
-    tellOutcome(
-      {
-        webhookId: event.webhook_id,
-        provider: event.provider,
-        eventId: event.event_id,
-        eventType: event.event_type,
-        attempts: event.attempts,
-        result: outcome,
-        error,
-        durationMs: this.#ports.now() - startedMs,
-      },
-      this.#ports.log,
-      this.#ports.metrics,
-    );
+    const told: Outcome = {
+      webhookId: event.webhook_id,
+      provider: event.provider,
+      eventId: event.event_id,
+      eventType: event.event_type,
+      attempts: event.attempts,
+      result: outcome,
+      error,
+      durationMs: this.#ports.now() - startedMs,
+    };
+    tellOutcome(told, this.#ports.log, this.#ports.metrics);
+    traceOutcome(event.id, told, this.#ports);
   }
 
   #startHeartbeat(events: readonly TakenEvent[]): ReturnType<typeof setInterval> {

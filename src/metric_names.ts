@@ -1,0 +1,122 @@
+// Every metric that this process counts itself. The values of a label that are known beforehand start at 0: Prometheus sees
+// no increase in a series that begins with its first event.
+
+export interface Described {
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  /** By name, the values known beforehand. */
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+  readonly buckets?: readonly number[];
+}
+
+/** From an indexed insert to the longest call a handler may make. */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+/** Up to what a flush of the claim door carries. */
+const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/** The words for the HTTP doors; `none` is a path that no door has. */
+export const DOORS = [
+  'claims',
+  'pools',
+  'webhooks',
+  'calls',
+  'admin',
+  'health',
+  'metrics',
+  'pages',
+  'none',
+] as const;
+export type DoorWord = (typeof DOORS)[number];
+const STATUSES = ['2xx', '4xx', '5xx'];
+
+const CLAIM_OUTCOMES = [
+  'claimed',
+  'same',
+  'sold_out',
+  'limit',
+  'closed',
+  'unknown_pool',
+  'auth_required',
+  'request_conflict',
+  'busy',
+];
+const BRIDGE_OUTCOMES = ['committed', 'refused', 'gone', 'retry', 'outage', 'dead_letter', 'lost_lease'];
+
+export const METRICS: Readonly<Record<string, Described>> = {
+  sluice_http_requests_total: {
+    kind: 'counter',
+    help: 'Requests that a door has answered.',
+    labels: { door: DOORS, status: STATUSES },
+  },
+  sluice_http_request_seconds: {
+    kind: 'histogram',
+    help: 'From the whole request to the answer.',
+    labels: { door: [] },
+    buckets: SECONDS,
+  },
+  sluice_claims_total: {
+    kind: 'counter',
+    help: 'Claims that the database has answered, by its answer.',
+    labels: { outcome: CLAIM_OUTCOMES },
+  },
+  sluice_claim_batch_size: {
+    kind: 'histogram',
+    help: 'Claims that left in one statement.',
+    labels: {},
+    buckets: SIZES,
+  },
+  sluice_claim_batch_seconds: {
+    kind: 'histogram',
+    help: 'How long that statement took.',
+    labels: {},
+    buckets: SECONDS,
+  },
+  sluice_bridge_deliveries_total: {
+    kind: 'counter',
+    help: 'Messages that a worker took, by what became of them.',
+    labels: { outcome: BRIDGE_OUTCOMES },
+  },
+  sluice_bridge_step_seconds: {
+    kind: 'histogram',
+    help: 'From taking a batch to finishing it.',
+    labels: {},
+    buckets: SECONDS,
+  },
+  sluice_bridge_breaker_open: {
+    kind: 'gauge',
+    help: 'Workers here that find the target down, and leave it alone until it answers again.',
+    labels: { target: ['ledger'] },
+  },
+  sluice_ledger_tickets_total: {
+    kind: 'counter',
+    help: 'Claims that were brought to the ledger, by its answer.',
+    labels: { outcome: ['committed', 'already', 'conflict'] },
+  },
+  sluice_ledger_commit_seconds: {
+    kind: 'histogram',
+    help: 'How long one call of the ledger took.',
+    labels: { result: [] },
+    buckets: SECONDS,
+  },
+  webhook_processing_total: {
+    kind: 'counter',
+    help: 'Tries to let an event take effect, by what became of them.',
+    labels: { webhook_id: [], provider: [], result: [] },
+  },
+  webhook_dead_letter_total: {
+    kind: 'counter',
+    help: 'Events that went to the dead letters.',
+    labels: { webhook_id: [], provider: [], reason: [] },
+  },
+  webhook_processing_seconds: {
+    kind: 'histogram',
+    help: 'How long a try took; in a batch, until the batch was committed.',
+    labels: { provider: [], result: [] },
+    buckets: SECONDS,
+  },
+  call_events_total: {
+    kind: 'counter',
+    help: 'Call events, by what became of them.',
+    labels: { site: [], result: [], reason: [] },
+  },
+};

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ClaimDoor } from '#core/claim.ts';
+import type { TracedSpan } from '#core/ports.ts';
+import { askDoor, CLAIM_ID, memoryPorts } from '../core/support.ts';
+
+function observedDoor() {
+  const ports = memoryPorts();
+  const told: unknown[][] = [];
+  const spans: TracedSpan[] = [];
+  const door = new ClaimDoor({
+    ...ports,
+    metrics: {
+      count: (name, labels, by) => told.push([name, labels, by]),
+      observe: (name, _, value) => told.push(name.endsWith('_seconds') ? [name] : [name, value]),
+    },
+    tracer: { isOn: true, record: (span) => spans.push(span) },
+    now: Date.now,
+  });
+  const ask = askDoor(door.routes());
+  const claim = (user: string) =>
+    ask({ method: 'POST', path: '/v1/pools/p/claims', body: { user_id: user } });
+  return { claim, told, spans, memory: ports.memory };
+}
+
+describe('the claim door', () => {
+  it('counts a crowd once a batch, not once a claim', async () => {
+    const { claim, told, memory } = observedDoor();
+    await Promise.all(Array.from({ length: 50 }, (_, n) => claim(`user ${n}`)));
+    assert.equal(memory.batches, 1);
+    assert.deepEqual(told, [
+      ['sluice_claims_total', { outcome: 'claimed' }, 50],
+      ['sluice_claim_batch_size', 50],
+      ['sluice_claim_batch_seconds'],
+    ]);
+  });
+
+  it('begins a trace with a claim, goes on with it for a retry, and has none for a refusal', async () => {
+    const { claim, spans, memory } = observedDoor();
+    await claim('ann');
+    memory.result = 'same';
+    await claim('ann');
+    memory.result = 'sold_out';
+    await claim('bob');
+    assert.deepEqual(
+      spans.map(({ subject, isRoot, attributes }) => [subject, isRoot, attributes['sluice.outcome']]),
+      [
+        [CLAIM_ID, true, 'claimed'],
+        [CLAIM_ID, false, 'same'],
+      ],
+    );
+    assert.doesNotMatch(JSON.stringify(spans), /ann/);
+  });
+});
