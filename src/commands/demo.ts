@@ -96,7 +96,8 @@ async function perform(connection: Connection, order: Order, asJson: boolean): P
   const url = connection.url.replace(/\/+$/, '');
   const isWatched = Boolean(process.stderr.isTTY);
   await findLedger(order.db2);
-  const pool = `demo_${new Date().toISOString().slice(0, 19).replace(/\D/g, '')}`;
+  // To the millisecond: two demos may well start within one second.
+  const pool = `demo_${new Date().toISOString().replace(/\D/g, '')}`;
   const admin = new AdminClient(connection);
   await admin.post('/admin/pools', {
     pool_id: pool,
