@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { ADMIN_KEY, claim, putOnSale } from '../../door/support.ts';
+import { ensureChromium } from '../chromium.ts';
 import { addEndpoint, deliver, onLedger, processEvents } from './deliveries.ts';
 import { bury } from './seed.ts';
-import { ensureChromium, type House, openHouse, picture } from './support.ts';
+import { type House, openHouse, picture } from './support.ts';
 
 const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;

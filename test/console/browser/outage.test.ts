@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { ensureChromium } from '../chromium.ts';
 import { seed, startTraffic } from './seed.ts';
-import { ensureChromium, type House, isForDocuments, openHouse, PHONE, picture } from './support.ts';
+import { type House, isForDocuments, openHouse, PHONE, picture } from './support.ts';
 
 const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { assertAccessible, assertFits } from '../browser_drop/support.ts';
+import { ensureChromium } from '../chromium.ts';
 import { seedDeliveries } from './deliveries.ts';
 import { seed } from './seed.ts';
-import { DESKTOP, ensureChromium, type House, openHouse, PHONE, picture } from './support.ts';
+import { DESKTOP, type House, openHouse, PHONE, picture } from './support.ts';
 
 const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;

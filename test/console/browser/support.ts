@@ -14,21 +14,11 @@ import { startProxy } from '../../bridge/proxy.ts';
 import { SECRETS as CALL_SECRETS } from '../../calls/support.ts';
 import { memoryLog } from '../../core/support.ts';
 import { ADMIN_KEY, JWT_SECRET, openClient } from '../../door/support.ts';
-import { ensureDebianPackages } from '../../pgtap/debian_packages.ts';
 import { startDatabases } from '../../support/databases.ts';
 import { PROJECT } from '../../support/dev.ts';
 import { SECRETS as WEBHOOK_SECRETS } from '../../webhook/world.ts';
-import { findChromium } from '../browser_drop/support.ts';
+import { CHROMIUM_ARGS } from '../chromium.ts';
 
-const ARGS = [
-  // As root, which containers are, Chromium has no sandbox; what it opens is ours.
-  '--no-sandbox',
-  '--disable-gpu',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 const PATIENCE_MS = 15_000;
 
 export const DESKTOP = { width: 1280, height: 860 };
@@ -53,15 +43,6 @@ export interface House {
   /** A page with a session, on the desktop unless told otherwise. */
   signIn(path: string, options?: ContextOptions): Promise<Page>;
   close(): Promise<void>;
-}
-
-/** Why there is no browser, or where it is. */
-export async function ensureChromium(): Promise<{ path: string } | { missing: string }> {
-  const found = findChromium();
-  if (found !== undefined) return { path: found };
-  const missing = await ensureDebianPackages(['chromium']);
-  const path = findChromium();
-  return path === undefined ? { missing: missing ?? 'no Chromium was found' } : { path };
 }
 
 async function listen(server: Server): Promise<string> {
@@ -105,7 +86,7 @@ export async function openHouse(executablePath: string): Promise<House> {
       startServer({ port, ...urls, adminKey: ADMIN_KEY, jwtSecret: JWT_SECRET, secretOf });
     let server = await start(0);
     ends.push(() => server.stop());
-    const browser = await chromium.launch({ executablePath, args: ARGS });
+    const browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
     ends.push(() => browser.close());
 
     const visit = async (options: ContextOptions = {}): Promise<BrowserContext> => {

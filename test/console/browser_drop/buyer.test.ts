@@ -2,26 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { putOnSale } from '../../door/support.ts';
-import {
-  assertAccessible,
-  assertFits,
-  findChromium,
-  openShop,
-  picture,
-  type Shop,
-  scene,
-} from './support.ts';
+import { ensureChromium } from '../chromium.ts';
+import { assertAccessible, assertFits, openShop, picture, type Shop, scene } from './support.ts';
 
-const chromium = findChromium();
+const chromium = await ensureChromium();
+const skip = 'missing' in chromium && chromium.missing;
 const BUTTON = 'button.big';
 const OPENS_IN_MS = 4_000;
 
-describe('a buyer on the drop page', {
-  skip: chromium === undefined && 'no Chromium (apt install chromium)',
-}, () => {
+describe('a buyer on the drop page', { skip }, () => {
   let shop: Shop;
   before(async () => {
-    shop = await openShop(chromium ?? '');
+    shop = await openShop('path' in chromium ? chromium.path : '');
   });
   after(() => shop?.close());
 

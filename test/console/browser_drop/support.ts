@@ -1,7 +1,7 @@
 // A real browser in front of a real server, and what the databases say behind its back.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type pg from 'pg';
@@ -13,14 +13,7 @@ import { memoryLog } from '../../core/support.ts';
 import { openClient, startTestServer } from '../../door/support.ts';
 import { startDatabases, type TestDatabases } from '../../support/databases.ts';
 import { PROJECT } from '../../support/dev.ts';
-
-const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-
-/** Undefined where there is none: CHROMIUM_BIN names one, Debian's package is `chromium`. */
-export function findChromium(): string | undefined {
-  const { CHROMIUM_BIN } = process.env;
-  return [...(CHROMIUM_BIN ? [CHROMIUM_BIN] : []), ...PLACES].find((path) => existsSync(path));
-}
+import { CHROMIUM_ARGS } from '../chromium.ts';
 
 export interface Shop {
   readonly url: string;
@@ -54,8 +47,7 @@ export async function openShop(executablePath: string): Promise<Shop> {
     open.push(() => db1.end());
     const db2 = await openClient(databases.db2.url);
     open.push(() => db2.end());
-    // Without a sandbox of its own, as in most containers: what it opens is ours.
-    const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+    const browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
     open.push(() => browser.close());
     return {
       url,
