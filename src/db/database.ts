@@ -1,9 +1,9 @@
 // A pool of connections that calls SQL functions by named arguments; several in one transaction where a handler needs it.
 
 import pg from 'pg';
+import { TimedOut, within } from '#core/deadline.ts';
 import type { Log } from '#core/ports.ts';
 import { PermanentError, type Transaction } from '#core/webhook/handlers.ts';
-import { TimedOut, within } from '#core/webhook/within.ts';
 import { statementFor } from './statement.ts';
 
 export interface Database {

@@ -36,7 +36,7 @@ export function createBacklog(
 ): Page {
   const registry = new Registry();
   const show = createGauges(registry);
-  const read = keptForASecond({
+  return keptForASecond(registry, {
     async read() {
       const [rows, totals] = await Promise.all([
         call<BacklogRow>('metrics', {}),
@@ -51,12 +51,6 @@ export function createBacklog(
     now,
     waitMs,
   });
-  return {
-    async page() {
-      await read();
-      return registry.metrics();
-    },
-  };
 }
 
 function createGauges(registry: Registry) {

@@ -29,7 +29,7 @@ export function createIntakeLevels(
 ): Page {
   const registry = new Registry();
   const show = createGauges(registry);
-  const read = keptForASecond({
+  return keptForASecond(registry, {
     async read() {
       const [row] = await call<{ live_sample: Sample }>('live_sample', {});
       show(row?.live_sample);
@@ -41,12 +41,6 @@ export function createIntakeLevels(
     now,
     waitMs,
   });
-  return {
-    async page() {
-      await read();
-      return registry.metrics();
-    },
-  };
 }
 
 function createGauges(registry: Registry) {

@@ -1,6 +1,8 @@
 // Numbers that a database knows, read when somebody scrapes.
 
+import type { Registry } from 'prom-client';
 import { inTime } from '#core/deadline.ts';
+import type { Page } from '../metrics.ts';
 
 /** So that a crowd in front of /metrics is no load on the databases. */
 const KEEP_MS = 1_000;
@@ -15,12 +17,15 @@ export interface KeptOptions {
   waitMs?: number | undefined;
 }
 
-/** Reads when asked, once a second at most and never twice at a time; who asks meanwhile waits for the same. */
-export function keptForASecond({ read, onFailure, now, waitMs = WAIT_MS }: KeptOptions): () => Promise<void> {
+/** The registry's metrics, after a look at the database: once a second at most, and never two at a time. */
+export function keptForASecond(
+  registry: Registry,
+  { read, onFailure, now, waitMs = WAIT_MS }: KeptOptions,
+): Page {
   /** Undefined where none is under way. */
   let reading: Promise<void> | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
-  return async () => {
+  const refresh = async (): Promise<void> => {
     if (reading === undefined && now() - readAt >= KEEP_MS) {
       readAt = now();
       reading = read().finally(() => {
@@ -32,5 +37,11 @@ export function keptForASecond({ read, onFailure, now, waitMs = WAIT_MS }: KeptO
     } catch (error) {
       onFailure(error);
     }
+  };
+  return {
+    async page() {
+      await refresh();
+      return registry.metrics();
+    },
   };
 }

@@ -10,26 +10,43 @@ create unlogged table intake.free_counts (
   counted_at timestamptz not null
 );
 
--- Promise: how many messages are on the queue: counted while its file is small, which takes a few milliseconds whatever
--- is dead in it, else what the statistics say. Second call: the same. Locks: none.
+-- Promise: how many rows a table has, as the statistics know it. Second call: the same or newer. Locks: none.
+create function intake.estimated_rows(p_table regclass)
+returns bigint
+language sql
+stable
+set search_path = ''
+as $$
+  select case when s.n_live_tup > 0 then s.n_live_tup else greatest(c.reltuples, 0)::bigint end
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_stat_all_tables s on s.relid = c.oid
+  where c.oid = p_table;
+$$;
+
+-- Promise: whether a table's file is so small that counting its rows takes a few milliseconds, whatever is dead in it.
+-- Second call: the same. Locks: none.
+create function intake.is_quickly_counted(p_table regclass)
+returns boolean
+language sql
+stable
+set search_path = ''
+as $$
+  select pg_catalog.pg_relation_size(p_table) <= 16 * 1024 * 1024;
+$$;
+
+-- Promise: how many messages are on the queue: counted while that is quick, else what the statistics say.
+-- Second call: the same. Locks: none.
 create function intake.queue_depth()
 returns bigint
 language plpgsql
 stable
 set search_path = ''
 as $$
-declare
-  c_small_bytes constant bigint := 16 * 1024 * 1024;
 begin
-  if pg_catalog.pg_relation_size('pgmq.q_intake_queue') <= c_small_bytes then
+  if intake.is_quickly_counted('pgmq.q_intake_queue') then
     return (select count(*) from pgmq.q_intake_queue);
   end if;
-  return (
-    select case when s.n_live_tup > 0 then s.n_live_tup else greatest(c.reltuples, 0)::bigint end
-    from pg_catalog.pg_class c
-    join pg_catalog.pg_stat_all_tables s on s.relid = c.oid
-    where c.oid = 'pgmq.q_intake_queue'::regclass
-  );
+  return intake.estimated_rows('pgmq.q_intake_queue');
 end
 $$;
 
@@ -40,18 +57,11 @@ language plpgsql
 stable
 set search_path = ''
 as $$
-declare
-  c_small_bytes constant bigint := 16 * 1024 * 1024;
 begin
-  if pg_catalog.pg_relation_size('pgmq.q_intake_dlq') <= c_small_bytes then
+  if intake.is_quickly_counted('pgmq.q_intake_dlq') then
     return (select count(*) from pgmq.q_intake_dlq);
   end if;
-  return (
-    select case when s.n_live_tup > 0 then s.n_live_tup else greatest(c.reltuples, 0)::bigint end
-    from pg_catalog.pg_class c
-    join pg_catalog.pg_stat_all_tables s on s.relid = c.oid
-    where c.oid = 'pgmq.q_intake_dlq'::regclass
-  );
+  return intake.estimated_rows('pgmq.q_intake_dlq');
 end
 $$;
 

@@ -1,3 +1,5 @@
+// Limits on waiting. Neither trusts the work to end by itself: after the limit nobody waits any longer.
+
 /** What the work gives, or `late()` thrown where it takes longer. The work itself goes on; whoever started it ends it. */
 export async function inTime<Result>(
   ms: number,
@@ -12,5 +14,36 @@ export async function inTime<Result>(
     return await Promise.race([work, deadline]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+export class TimedOut extends Error {
+  override readonly name = 'TimedOut';
+}
+
+/**
+ * What the work resolves with. Rejects when `timeoutMs` have passed (TimedOut), or `stop` aborts (its reason), whichever
+ * comes first; the work's signal is aborted then, and what becomes of the work after that is nobody's business.
+ */
+export async function within<Result>(
+  work: (signal: AbortSignal) => Result | Promise<Result>,
+  timeoutMs: number,
+  stop?: AbortSignal,
+): Promise<Result> {
+  const givingUp = new AbortController();
+  const { signal } = givingUp;
+  const timer = setTimeout(() => givingUp.abort(new TimedOut(`not done within ${timeoutMs} ms`)), timeoutMs);
+  const onStop = () => givingUp.abort(stop?.reason);
+  if (stop?.aborted) onStop();
+  stop?.addEventListener('abort', onStop);
+  try {
+    const givenUp = new Promise<never>((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      else signal.addEventListener('abort', () => reject(signal.reason));
+    });
+    return await Promise.race([givenUp, (async () => work(signal))()]);
+  } finally {
+    clearTimeout(timer);
+    stop?.removeEventListener('abort', onStop);
   }
 }

@@ -1,11 +1,11 @@
 // One event through one TypeScript handler: calls to the outside first, then effect and mark in one transaction. Between
 // the two the lease may be lost; the transaction looks, and then nothing of it happens.
 
+import { within } from '../deadline.ts';
 import { toDoorError } from '../errors.ts';
 import type { HandledEvent, Handler, Transaction } from './handlers.ts';
 import type { FinishOutcome, Processed, TakenEvent, WebhookStore } from './ports.ts';
 import { storable, textOf, verdictOf } from './verdict.ts';
-import { within } from './within.ts';
 
 /**
  * Commits when the work resolves; when it rejects, rolls back and rejects with the same error. Work that is not done
