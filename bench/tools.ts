@@ -1,11 +1,13 @@
 // The load generators: found where Debian puts them, installed where that is allowed.
 
-import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { accessSync, constants, existsSync, readdirSync, realpathSync } from 'node:fs';
+import { basename, delimiter, join } from 'node:path';
 import { StackError } from '../src/stack/failure.ts';
 import { ensureDebianPackages } from '../test/pgtap/debian_packages.ts';
 
 const DEBIAN_POSTGRES = '/usr/lib/postgresql';
+/** Debian's /usr/bin/pgbench: it comes with the client and only calls the real one, which comes with the server. */
+const DEBIAN_WRAPPER = 'pg_wrapper';
 
 export type Tools = { pgbench: string; wrk: string };
 
@@ -35,7 +37,7 @@ function lookUp(name: string): string | undefined {
 function isProgram(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
-    return true;
+    return basename(realpathSync(path)) !== DEBIAN_WRAPPER;
   } catch {
     return false;
   }

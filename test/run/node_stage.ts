@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runCommand } from './command.ts';
-import { type Note, type Outcome, sum } from './outcome.ts';
+import { describe, type Note, type Outcome, sum } from './outcome.ts';
 import type { Stage, StageContext } from './stage.ts';
 import { LINE_MARK, type TestLine } from './test_line.ts';
 
@@ -76,7 +76,7 @@ function createTally(root: string, print: (line: string) => void): Tally {
     else {
       current.failed++;
       outcome.failures.push(note);
-      print(`  FAIL ${note.name}`);
+      print(describe([note], 'FAIL'));
     }
   };
   return {
