@@ -21,10 +21,10 @@ export async function loadHandlers(path: string | undefined): Promise<Handlers> 
   if (!path) return NO_HANDLERS;
   let list: unknown;
   try {
-    list = (await import(pathToFileURL(resolve(path)).href)).default;
+    list = defaultOf(await import(pathToFileURL(resolve(path)).href));
   } catch (error) {
     throw new StackError(
-      `the handlers in ${path} cannot be loaded`,
+      `the handlers in ${path} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`,
       'SLUICE_HANDLERS names the module',
       error,
     );
@@ -37,6 +37,12 @@ export async function loadHandlers(path: string | undefined): Promise<Handlers> 
     handlers.set(handler.name, handler);
   }
   return handlers;
+}
+
+/** TypeScript in a folder without "type": "module" is CommonJS, whose default export is one level further down. */
+function defaultOf(module: { default?: unknown }): unknown {
+  const inner = module.default;
+  return typeof inner === 'object' && inner !== null && 'default' in inner ? inner.default : inner;
 }
 
 function wrong(path: string, what: string): StackError {

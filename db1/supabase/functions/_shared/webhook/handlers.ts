@@ -44,9 +44,13 @@ export interface Handler<Called = unknown> {
   apply(event: HandledEvent, tx: Transaction, called: Called): Promise<string | void>;
 }
 
-/** Retrying cannot help: the event goes to the dead letters at once. */
+/**
+ * Retrying cannot help: the event goes to the dead letters at once. Told by its code, as an SQL handler tells it: a module
+ * of handlers may have loaded a copy of this class of its own.
+ */
 export class PermanentError extends Error {
   override readonly name = 'PermanentError';
+  readonly code = 'SL030';
 }
 
 /**
@@ -55,4 +59,5 @@ export class PermanentError extends Error {
  */
 export class TryLater extends Error {
   override readonly name = 'TryLater';
+  readonly code = 'SL034';
 }

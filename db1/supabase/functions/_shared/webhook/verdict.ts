@@ -1,10 +1,10 @@
 // What a try that ended in an error means for its event, and the text of that error. SQL handlers have the same table in
 // webhook.verdict.
 
-import { PermanentError, TryLater } from './handlers.ts';
 import type { FinishOutcome } from './ports.ts';
 
 const VERDICTS: ReadonlyMap<unknown, FinishOutcome> = new Map<unknown, FinishOutcome>([
+  // PermanentError and TryLater in TypeScript.
   ['SL030', 'dead_letter'],
   ['SL034', 'later'],
   // Deadlock, serialisation failure, lock timeout: two got in each other's way, which says nothing about the event.
@@ -19,8 +19,6 @@ const OUTAGE = /^(08...|53...|57P..|58...|25006)$/;
 const LONE_SURROGATE = /\p{Cs}/gu;
 
 export function verdictOf(error: unknown): FinishOutcome {
-  if (error instanceof PermanentError) return 'dead_letter';
-  if (error instanceof TryLater) return 'later';
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   if (typeof code === 'string' && OUTAGE.test(code)) return 'outage';
   return VERDICTS.get(code) ?? 'failed';
