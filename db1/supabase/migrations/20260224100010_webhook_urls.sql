@@ -46,7 +46,8 @@ begin
     elsif intake.is_special_address(btrim(v_host, '[]')::inet) then
       return 'a private or special address';
     end if;
-  elsif v_host !~ '\.' or v_host ~ '\.(localhost|local|internal)$' then
+  elsif v_host !~ '\.'
+    or v_host ~ '\.(localhost|local|internal|intranet|private|corp|home|lan|home\.arpa|svc)$' then
     return 'a local name';
   end if;
   return null;
@@ -72,7 +73,7 @@ declare
 begin
   if p_url ~* '^https?://[^/?#]*@' then
     return 'has credentials in it';
-  elsif v_parts is null then
+  elsif v_parts is null or substr(v_parts[2], 2)::int > 65535 then
     return 'not a plain http or https URL';
   elsif exists (
     select from intake.webhook_allowed_hosts a where a.host in (v_host, v_host || v_parts[2])

@@ -8,7 +8,7 @@ import { bridgeWorkerRoute } from '../_shared/edge/bridge_worker.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
 import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
-import { createEdgeWebhook } from '../_shared/edge/webhook.ts';
+import { createEdgeWebhook, type FetchWithHost } from '../_shared/edge/webhook.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
@@ -21,13 +21,24 @@ const clientFor = (side: 'DB1' | 'DB2') => (): RpcClient =>
     global: { fetch: timedFetch },
   });
 
+/** Undefined on a runtime that is too old for it. */
+const fetchWithHost = ((): FetchWithHost | undefined => {
+  if (typeof Deno.createHttpClient !== 'function') return undefined;
+  const client = Deno.createHttpClient({ allowHost: true });
+  return (url, init) => fetch(url, { ...init, client });
+})();
+
 const ledger = createLedger(callOver(clientFor('DB2')));
 
 const route = bridgeWorkerRoute('/bridge-worker', {
   authorize: requireKey(env('DB1_SUPABASE_SERVICE_ROLE_KEY')),
   intake: createIntake(callOver(clientFor('DB1'))),
   ledger: () => ledger,
-  webhook: createEdgeWebhook(readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')), Deno.resolveDns),
+  webhook: createEdgeWebhook(
+    readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')),
+    Deno.resolveDns,
+    fetchWithHost,
+  ),
   log,
   metrics: NO_METRICS,
   now: Date.now,

@@ -63,17 +63,11 @@ function ipv6Groups(text: string): number[] | undefined {
 }
 
 function isRefusedIpv6(groups: readonly number[]): boolean {
-  const [g0 = 0, g1 = 0, , , , g5 = 0, g6 = 0, g7 = 0] = groups;
-  const embedded = g6 * 65_536 + g7;
-  const startsWithZeros = groups.slice(0, 5).every((group) => group === 0);
-  // ::, ::1, IPv4-compatible and IPv4-mapped addresses are judged by the IPv4 address inside.
-  if (startsWithZeros && (g5 === 0 || g5 === 0xffff)) return g5 === 0 || isRefusedIpv4(embedded);
-  // NAT64 and 6to4 carry an IPv4 address too.
-  if (g0 === 0x64 && g1 === 0xff9b) return true;
-  if (g0 === 0x2002) return isRefusedIpv4(g1 * 65_536 + (groups[2] ?? 0));
-  // Only 2000::/3 is global unicast; of it, documentation and Teredo are not for us.
+  const [g0 = 0, g1 = 0] = groups;
+  // Only 2000::/3 is global unicast: neither what is local nor what carries an IPv4 address (mapped, compatible, NAT64) is
+  // in it. Of it, 6to4, which carries one too, documentation and Teredo are not for us.
   if (g0 >> 13 !== 1) return true;
-  return (g0 === 0x2001 && (g1 === 0x0db8 || g1 < 0x0200)) || g0 === 0x3fff;
+  return g0 === 0x2002 || (g0 === 0x2001 && (g1 === 0x0db8 || g1 < 0x0200)) || g0 === 0x3fff;
 }
 
 /** True for every address that a webhook may not have. Text that is no address counts as refused. */
@@ -83,6 +77,9 @@ export function isRefusedAddress(address: string): boolean {
   const groups = ipv6Groups(address);
   return groups === undefined || isRefusedIpv6(groups);
 }
+
+// Names that no public DNS answers (RFC 6761, 6762 with its appendix G, 8375; .internal by ICANN; Kubernetes' .svc).
+const LOCAL_ENDINGS = /\.(localhost|local|internal|intranet|private|corp|home|lan|home\.arpa|svc)$/;
 
 /** Why a URL cannot be a webhook, or undefined. Hosts on the operator's list are allowed whatever their address. */
 export function refusalOfUrl(text: string, allowedHosts: ReadonlySet<string>): string | undefined {
@@ -96,11 +93,11 @@ export function refusalOfUrl(text: string, allowedHosts: ReadonlySet<string>): s
   if (url.username !== '' || url.password !== '') return 'has credentials in it';
   if (allowedHosts.has(url.host) || allowedHosts.has(url.hostname)) return undefined;
   // A dot at the end makes a name absolute, and changes nothing else about it.
-  const host = url.hostname.replace(/^\[|\]$|\.$/g, '');
+  const host = url.hostname.replace(/^\[|\]$|\.+$/g, '');
   const looksLikeAddress = host.includes(':') || /^[\d.]+$/.test(host);
   if (looksLikeAddress && isRefusedAddress(host)) return 'a private or special address';
   // A name of one label is found in the searching machine's own domain, if anywhere.
-  const isLocal = !looksLikeAddress && (!host.includes('.') || /\.(localhost|local|internal)$/.test(host));
+  const isLocal = !looksLikeAddress && (!host.includes('.') || LOCAL_ENDINGS.test(host));
   return isLocal ? 'a local name' : undefined;
 }
 

@@ -2,7 +2,8 @@
 
 import { Bridge } from '../bridge/bridge.ts';
 import type { BridgePorts } from '../bridge/ports.ts';
-import { type DoorRequest, jsonResponse } from '../door.ts';
+import { type DoorRequest, jsonResponse, readJson } from '../door.ts';
+import type { Schema } from '../schema.ts';
 import type { EdgeRoute } from './handler.ts';
 
 /** The smallest limit of the platforms is 150 s; the guard leaves room to finish what is held. */
@@ -10,8 +11,9 @@ const GUARD_MS = 50_000;
 /** Longer than the guard and three calls of 10 s after it, so that no second worker takes what this one still holds. */
 const LEASE_SEC = 90;
 const BATCH_SIZE = 100;
-/** Nothing is read from it; the cron job sends `{}`. */
 const MAX_BODY_BYTES = 64 * 1024;
+/** The cron job sends `{}`, people nothing at all. Whoever sends more expects something that will not happen. */
+const NO_ORDERS = { type: 'object', properties: {}, additionalProperties: false } as const satisfies Schema;
 
 export interface BridgeWorkerPorts extends BridgePorts {
   /** Throws a DoorError where the caller may not do this. */
@@ -36,6 +38,7 @@ export function bridgeWorkerRoute(path: string, ports: BridgeWorkerPorts): EdgeR
     maxBodyBytes: MAX_BODY_BYTES,
     async handle(request) {
       await ports.authorize(request);
+      if (request.body.length > 0) readJson(request, NO_ORDERS);
       // A new bridge each time: what an earlier call learnt about an outage must not make this one sit still.
       const bridge = new Bridge(ports, { batchSize: BATCH_SIZE, leaseSec: LEASE_SEC });
       const drained = await drain(bridge, AbortSignal.timeout(GUARD_MS));

@@ -1,5 +1,7 @@
-// Calls to the webhooks of pools with `fetch`. The name is resolved and judged just before the call. Unlike on Node, the
-// connection resolves it once more: a name that changes its answer in between is not caught here.
+// Calls to the webhooks of pools with `fetch`. The name is resolved and judged just before the call, and a plain http call
+// goes to the address that was judged: a name that changes its answer in between gains nothing. With https `fetch` resolves
+// it once more, but nothing is sent before the other side has proven the name by its certificate, which no private service
+// can do.
 
 import { isRefusedAddress, refusalOfUrl } from '../bridge/address.ts';
 import type { Webhook } from '../bridge/ports.ts';
@@ -7,6 +9,9 @@ import { Unreachable } from '../bridge/unreachable.ts';
 
 /** Resolves to the addresses of a name; rejects as Deno.resolveDns does. */
 export type ResolveDns = (name: string, type: 'A' | 'AAAA') => Promise<string[]>;
+
+/** `fetch` that sends the Host header it is given: how one calls an address in the name of its host. */
+export type FetchWithHost = (url: URL, init: RequestInit) => Promise<Response>;
 
 /** A webhook that takes longer is down, as far as a queue is concerned. */
 const TIMEOUT_MS = 10_000;
@@ -16,6 +21,7 @@ const NOT_PERMITTED: ReadonlySet<string> = new Set(['NotCapable', 'PermissionDen
 export function createEdgeWebhook(
   allowedHosts: ReadonlySet<string>,
   resolveDns: ResolveDns | undefined,
+  fetchWithHost?: FetchWithHost,
 ): Webhook {
   return {
     async post({ url: target, payload, idempotencyKey, allowedHosts: more, signal }) {
@@ -24,14 +30,22 @@ export function createEdgeWebhook(
       if (refusal !== undefined) throw new Unreachable(`the webhook's URL is ${refusal}`);
       const url = new URL(target);
       const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
-      if (!isAllowed && resolveDns !== undefined) await refusePrivateName(url.hostname, resolveDns);
-      const response = await fetch(url, {
+      const addresses =
+        isAllowed || resolveDns === undefined ? [] : await publicAddresses(url.hostname, resolveDns);
+      const headers = { 'content-type': 'application/json', 'x-idempotency-key': idempotencyKey };
+      const init: RequestInit = {
         method: 'POST',
         redirect: 'manual',
-        headers: { 'content-type': 'application/json', 'x-idempotency-key': idempotencyKey },
+        headers,
         body: JSON.stringify(payload),
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-      }).catch((error: unknown) => {
+      };
+      const [address] = addresses;
+      const isHeld = address !== undefined && url.protocol === 'http:' && fetchWithHost !== undefined;
+      const asked = isHeld
+        ? fetchWithHost(atAddress(url, address), { ...init, headers: { ...headers, host: url.host } })
+        : fetch(url, init);
+      const response = await asked.catch((error: unknown) => {
         throw isUnconnected(error) ? new Unreachable('no connection', { cause: error }) : error;
       });
       // The status is all we need.
@@ -47,19 +61,28 @@ function isUnconnected(error: unknown): boolean {
   return /client error \(Connect\)/.test(error.message) || isUnconnected(error.cause);
 }
 
-async function refusePrivateName(hostname: string, resolveDns: ResolveDns): Promise<void> {
+/** The same URL with an address for its host. */
+function atAddress(url: URL, address: string): URL {
+  const there = new URL(url);
+  there.hostname = address.includes(':') ? `[${address}]` : address;
+  return there;
+}
+
+/** The addresses of a name, IPv4 first; none where there was nothing to ask or nobody to ask. Throws where one is private. */
+async function publicAddresses(hostname: string, resolveDns: ResolveDns): Promise<string[]> {
   // An address needs no resolving, and has been judged with the URL.
-  if (hostname.startsWith('[') || /^[\d.]+$/.test(hostname)) return;
+  if (hostname.startsWith('[') || /^[\d.]+$/.test(hostname)) return [];
   const answers = await Promise.all([
     addressesOf(hostname, 'A', resolveDns),
     addressesOf(hostname, 'AAAA', resolveDns),
   ]);
   // Where the platform does not let us ask, its own network rules are what is left.
-  if (answers.includes(undefined)) return;
+  if (answers.includes(undefined)) return [];
   const addresses = answers.flatMap((some) => some ?? []);
   if (addresses.length === 0) throw new Unreachable(`${hostname} has no address`);
   if (addresses.some(isRefusedAddress))
     throw new Unreachable(`${hostname} is at a private or special address`);
+  return addresses;
 }
 
 /** Undefined where we may not ask. */
