@@ -18,10 +18,7 @@ export const pgtapOnEmbedded: Stage = {
   run: async (context) => {
     const databases = await startDatabases();
     try {
-      return sum([
-        await runSide(context, 'db1', databases.db1.url),
-        await runSide(context, 'db2', databases.db2.url),
-      ]);
+      return sum(await Promise.all(SIDES.map((side) => runSide(context, side, databases[side].url))));
     } finally {
       await databases.stop();
     }
@@ -34,9 +31,7 @@ export const pgtapOnDebian: Stage = {
   run: async (context) => {
     const reason = await prepareDebian();
     if (reason !== undefined) return skippedOne('pgTAP on Debian’s Postgres 15', reason);
-    const outcomes: Outcome[] = [];
-    for (const side of SIDES) outcomes.push(await onDebianCluster(context, side));
-    return sum(outcomes);
+    return sum(await Promise.all(SIDES.map((side) => onDebianCluster(context, side))));
   },
 };
 
