@@ -14,6 +14,8 @@ export interface CrewOptions {
   db2Url: string;
   workers: number;
   batchSize: number;
+  /** How long a worker may hold a message without a sign of life; DEFAULT_LEASE_SEC where left out. */
+  leaseSec?: number;
   /** Hosts that webhooks may have although their addresses are private. */
   allowedHosts: ReadonlySet<string>;
   log: Log;
@@ -28,7 +30,7 @@ export const DEFAULT_WORKERS = 2;
 /** Few readers with large batches beat many with small ones; above this a batch only holds its messages longer. */
 export const DEFAULT_BATCH_SIZE = 500;
 /** A batch takes well under a second; a step that waits for webhooks extends its lease three times within it. */
-const LEASE_SEC = 60;
+export const DEFAULT_LEASE_SEC = 60;
 /** One for the steps, one for heartbeats and marks of validation while a step waits. */
 const DB1_CONNECTIONS = 2;
 const DB2_CONNECTIONS = 1;
@@ -91,7 +93,15 @@ export async function drainOnce(options: CrewOptions, signal: AbortSignal): Prom
 }
 
 function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void> } {
-  const { log, metrics, tracer = NO_TRACER, db1Url, db2Url, batchSize } = options;
+  const {
+    log,
+    metrics,
+    tracer = NO_TRACER,
+    db1Url,
+    db2Url,
+    batchSize,
+    leaseSec = DEFAULT_LEASE_SEC,
+  } = options;
   const applicationName = 'sluice-worker';
   const db1 = createDatabase({ url: db1Url, max: DB1_CONNECTIONS, applicationName, log });
   let db2: Database | undefined;
@@ -110,7 +120,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
       now: Date.now,
       random: Math.random,
     },
-    { batchSize, leaseSec: LEASE_SEC },
+    { batchSize, leaseSec },
   );
   return {
     bridge,

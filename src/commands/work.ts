@@ -7,6 +7,7 @@ import type { Log } from '#core/ports.ts';
 import {
   type CrewOptions,
   DEFAULT_BATCH_SIZE,
+  DEFAULT_LEASE_SEC,
   DEFAULT_WORKERS,
   drainOnce,
   startCrew,
@@ -26,9 +27,10 @@ import {
 } from '../webhook/crew.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
 import type { Command } from './command.ts';
+import { readDatabaseUrls } from './operator.ts';
 import { UsageError } from './usage_error.ts';
 
-const usage = `sluice work [--workers N] [--batch N] [--once [--json]]
+const usage = `sluice work [--workers N] [--batch N] [--lease N] [--once [--json]]
 
 Carries every claim from DB1's queue to DB2, or to the dead letters, once, and lets every recorded webhook event take
 effect, once. Runs until SIGTERM or Ctrl-C: then it finishes or hands back what it holds; a second signal leaves at once,
@@ -38,11 +40,13 @@ Where pg_cron is absent it also runs the cron jobs of DB1; any number of them ma
 Options:
   --workers N   workers side by side (default ${DEFAULT_WORKERS})
   --batch N     messages a worker takes at a time (default ${DEFAULT_BATCH_SIZE})
+  --lease N     seconds after which others take what a worker that died held (default ${DEFAULT_LEASE_SEC}); a pool's
+                visibility_timeout_sec counts where it is longer
   --once        work until nothing is ready, say what was done, and end: 0 when drained, 1 when a target was down
   --json        with --once: say it as JSON
 
 Environment:
-  DB1_URL, DB2_URL               Postgres addresses of the intake and the ledger
+  DB1_URL, DB2_URL               Postgres addresses of the intake and the ledger (default: those of the stack in .sluice)
   SLUICE_WEBHOOK_ALLOWED_HOSTS   hosts, with commas between, that webhooks may have although they are private
   SLUICE_HANDLERS                a module with webhook handlers of your own (docs/extend_webhooks.md)
   SLUICE_METRICS_PORT            where /metrics and /healthz of these workers are; nowhere by default
@@ -56,6 +60,8 @@ Examples:
 
 const MAX_WORKERS = 64;
 const MAX_BATCH_SIZE = 10_000;
+/** As long as a pool's visibility timeout can be. */
+const MAX_LEASE_SEC = 43_200;
 const MAX_PORT = 65_535;
 const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 
@@ -65,21 +71,34 @@ async function run(args: string[]): Promise<number> {
     options: {
       workers: { type: 'string', default: String(DEFAULT_WORKERS) },
       batch: { type: 'string', default: String(DEFAULT_BATCH_SIZE) },
+      lease: { type: 'string', default: String(DEFAULT_LEASE_SEC) },
       once: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   });
-  const { DB1_URL: db1Url, DB2_URL: db2Url, SLUICE_WEBHOOK_ALLOWED_HOSTS: allowedHosts } = process.env;
+  const { db1Url, db2Url } = readDatabaseUrls(process.env);
+  const { SLUICE_WEBHOOK_ALLOWED_HOSTS: allowedHosts } = process.env;
   const workers = readCount('--workers', values.workers, MAX_WORKERS);
   const batchSize = readCount('--batch', values.batch, MAX_BATCH_SIZE);
+  const leaseSec = readCount('--lease', values.lease, MAX_LEASE_SEC);
   if (!db1Url || !db2Url) {
-    throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice work --help`');
+    throw new StackError(
+      'DB1_URL and DB2_URL must both be set, and no stack runs here',
+      'see `sluice work --help`, or start one with `npm start`',
+    );
   }
   const log = createLog();
   const handlers = await loadHandlers(process.env.SLUICE_HANDLERS);
   const tracing = await openTracing('sluice-work', process.env, log);
   const shared = { db2Url, metrics: createMetrics(), tracer: tracing.tracer, log };
-  const crew = { ...shared, db1Url, workers, batchSize, allowedHosts: readAllowedHosts(allowedHosts) };
+  const crew = {
+    ...shared,
+    db1Url,
+    workers,
+    batchSize,
+    leaseSec,
+    allowedHosts: readAllowedHosts(allowedHosts),
+  };
   const webhooks = {
     ...shared,
     workers: DEFAULT_WEBHOOK_WORKERS,

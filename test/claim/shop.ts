@@ -43,12 +43,13 @@ export function startShop(options: ShopOptions): Shop {
     try {
       while (!closing) {
         let open = Array.from({ length: options.batchSize(buyer) }, () => `request ${++started}`);
+        const startedAt = performance.now();
         while (open.length > 0) {
           const asked = open;
           const slots = await connection.untilAnswered((session) => options.ask(session, asked));
           const answered = asked.flatMap((requestId, at) => {
             const slotId = slots[at];
-            return slotId === undefined ? [] : [{ requestId, slotId, startedByThen: started }];
+            return slotId === undefined ? [] : [{ requestId, slotId, startedAt, endedAt: performance.now() }];
           });
           told.push(...answered);
           open = asked.filter((_, at) => slots[at] === undefined);

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createNetServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { openClient, putOnSale } from '../door/support.ts';
@@ -76,14 +79,14 @@ describe('sluice work', () => {
     await db1.query('delete from pgmq.q_intake_queue');
   });
 
-  it('leaves at once on a second signal, and the leases keep what it held', async () => {
+  it('leaves at once on a second signal, and the leases keep what it held for as long as --lease says', async () => {
     // A ledger that takes connections and says nothing.
     const mute = createNetServer();
     await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
     const { port } = mute.address() as AddressInfo;
     await putOnSale(db1, 'hurried', 2);
     await claimMany(db1, 'hurried', 2);
-    const running = sluice(['work', '--workers', '1'], {
+    const running = sluice(['work', '--workers', '1', '--lease', '3600'], {
       ...env,
       DB2_URL: `postgres://x:x@127.0.0.1:${port}/x`,
     });
@@ -97,7 +100,7 @@ describe('sluice work', () => {
     assert.equal(code, 1, stderr);
     assert.match(stderr, /left in a hurry/);
     const { rows } = await db1.query(
-      `select q.read_ct, q.vt > now() as is_leased from pgmq.q_intake_queue q`,
+      `select q.read_ct, q.vt > now() + interval '30 minutes' as is_leased from pgmq.q_intake_queue q`,
     );
     assert.deepEqual(rows, Array(2).fill({ read_ct: 1, is_leased: true }));
     await db1.query('delete from pgmq.q_intake_queue');
@@ -109,12 +112,33 @@ describe('sluice work', () => {
       ['--workers', 'two'],
       ['--batch', '-1'],
       ['--batch', '10001'],
+      ['--lease', '0'],
+      ['--lease', '43201'],
     ]) {
       const { code, stderr } = await sluice(['work', ...args], env).ended;
       assert.equal(code, 2, stderr);
       assert.match(stderr, new RegExp(`${args[0]} is "${args[1]}"|ambiguous`));
     }
     assert.equal((await sluice(['work', '--nonsense'], env).ended).code, 2);
+  });
+
+  it('works for the stack that runs here, where nothing else is set', async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), 'sluice-work-'));
+    t.after(() => rmSync(dir, { recursive: true }));
+    writeFileSync(join(dir, 'env'), `DB1_URL=${env.DB1_URL}\nDB2_URL=${env.DB2_URL}\n`);
+    await putOnSale(db1, 'beside', 1);
+    await claimMany(db1, 'beside', 1);
+    const { code, stdout } = await sluice(['work', '--once', '--json'], { SLUICE_DIR: dir }).ended;
+    assert.deepEqual([code, JSON.parse(stdout).status, JSON.parse(stdout).committed], [0, 'drained', 1]);
+  });
+
+  it('says in two lines that a database is away, as reconcile does', async () => {
+    const away = { ...env, DB1_URL: 'postgres://x@127.0.0.1:1/x', SLUICE_LOG: 'silent' };
+    for (const args of [['work', '--once'], ['reconcile']]) {
+      const { code, stdout, stderr } = await sluice(args, away).ended;
+      assert.deepEqual([code, stdout], [1, ''], args.join(' '));
+      assert.match(stderr, /^error: connect ECONNREFUSED 127\.0\.0\.1:1\nhint: .*DB1_URL.*\n$/, args.join(' '));
+    }
   });
 
   it('says what is not set', async () => {

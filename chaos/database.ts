@@ -1,0 +1,107 @@
+// A Postgres server that can be killed, stopped and started again on its data. Its port changes; the proxies follow it.
+
+import { spawnSync } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { withClient } from '../src/stack/sql.ts';
+import { startDatabases, type TestDatabase, type TestDatabases } from '../test/support/databases.ts';
+import type { Random } from './random.ts';
+import { setupSql } from './setup/sql.ts';
+
+/** A crash recovery on a busy machine takes seconds; a server that takes longer than this does not come back. */
+const RECOVERY_MS = 60_000;
+const POLL_MS = 50;
+
+export class Database {
+  readonly side: 'db1' | 'db2';
+  readonly #set: TestDatabases;
+  #running: TestDatabase;
+
+  private constructor(side: 'db1' | 'db2', set: TestDatabases) {
+    this.side = side;
+    this.#set = set;
+    this.#running = set[side];
+  }
+
+  /** With durability as Postgres has it by default, unless the settings say otherwise. */
+  static async start(
+    side: 'db1' | 'db2',
+    settings: Record<string, string>,
+    patch?: string,
+  ): Promise<Database> {
+    const other = side === 'db1' ? 'db2' : 'db1';
+    const database = new Database(side, await startDatabases({ [other]: false, settings }));
+    if (patch !== undefined) {
+      await withClient(database.url, (client) => client.query(patch)).catch(async (error: unknown) => {
+        await database.stop();
+        throw new Error(`the patch of ${side} cannot be applied`, { cause: error });
+      });
+    }
+    return database;
+  }
+
+  get url(): string {
+    return this.#running.url;
+  }
+  get port(): number {
+    return this.#running.port;
+  }
+  get authenticatorUrl(): string {
+    return this.#running.authenticatorUrl;
+  }
+
+  /** kill -9 of the postmaster: its children find out and end by themselves. */
+  async killPostmaster(): Promise<void> {
+    process.kill(this.#running.pid, 'SIGKILL');
+    await this.#running.exited;
+  }
+
+  /** As `pg_ctl stop -m immediate`. */
+  stopImmediately(): Promise<void> {
+    return this.#running.stop('immediate');
+  }
+
+  async startAgain(): Promise<void> {
+    this.#running = await this.#running.restart();
+  }
+
+  /** kill -9 of one backend of ours: Postgres ends all sessions and recovers. */
+  async killBackend(random: Random): Promise<void> {
+    const deadline = Date.now() + RECOVERY_MS;
+    for (;;) {
+      const { rows } = await withClient(this.url, (client) =>
+        client.query<{ pid: number }>(setupSql('backends')),
+      );
+      // A backend may have ended since, and its number may be somebody else's by now.
+      const victim = random.shuffled(rows).find(({ pid }) => isChildOf(pid, this.#running.pid));
+      if (victim !== undefined) {
+        process.kill(victim.pid, 'SIGKILL');
+        return this.takesConnections();
+      }
+      if (Date.now() > deadline) throw new Error(`nobody of ours connects to ${this.side}`);
+      await pause(POLL_MS);
+    }
+  }
+
+  async takesConnections(): Promise<void> {
+    const deadline = Date.now() + RECOVERY_MS;
+    for (;;) {
+      // The look right after a kill can come before the server has noticed; a statement shows that it lives.
+      await pause(POLL_MS);
+      try {
+        await withClient(this.url, (client) => client.query(setupSql('backends')));
+        return;
+      } catch (error) {
+        if (Date.now() > deadline) throw new Error(`${this.side} does not come back`, { cause: error });
+      }
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#set.stop();
+  }
+}
+
+function isChildOf(pid: number, parent: number): boolean {
+  const ps = spawnSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8' });
+  return Number(ps.stdout.trim()) === parent;
+}

@@ -1,0 +1,22 @@
+// What every kind of fault is.
+
+import type { Random } from '../random.ts';
+import type { Planned } from '../schedule.ts';
+import type { World } from '../world.ts';
+
+/** What clients notice of it: recovery is the next acknowledgement of this kind. `commit` is a claim carried to its end. */
+export type Touches = 'claim' | 'event' | 'call' | 'commit';
+
+export type FaultKind = {
+  touches(target: string): Touches;
+  /** The parts that it uses up while it lasts: no other fault to them happens meanwhile. */
+  partsOf(target: string, world: World): string[];
+  /** Makes it happen; returns how to heal it, or undefined where it heals by itself and has done so. */
+  begin(world: World, plan: Planned, random: Random): Promise<(() => void | Promise<void>) | undefined>;
+};
+
+export function processNamed(world: World, name: string) {
+  const found = [...world.servers, ...world.workers].find((one) => one.name === name);
+  if (found === undefined) throw new Error(`there is no process ${name}`);
+  return found;
+}

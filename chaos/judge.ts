@@ -1,0 +1,40 @@
+// The promises of DESIGN §6 as pure functions over a history, and what they find.
+
+import { auditedAsDone } from './checkers/audited.ts';
+import { everythingDrains } from './checkers/drained.ts';
+import { creditsAddUp, oneEffectPerEvent } from './checkers/effects.ts';
+import { everyClaimEndsOnce } from './checkers/ends.ts';
+import { acknowledgedIsKept } from './checkers/kept.ts';
+import { lostLeaseChangesNothing } from './checkers/leases.ts';
+import { onlyTheHopelessDie } from './checkers/letters.ts';
+import type { Checker } from './checkers/lookup.ts';
+import { bothDatabasesAgree, noSlotHasTwoOwners } from './checkers/owners.ts';
+import { slotsAreConserved, soldWithinCapacity } from './checkers/slots.ts';
+import { type Counts, countsOf, type Recovery, recoveryOf } from './counts.ts';
+import type { History } from './history.ts';
+
+export const PROMISES = {
+  I1: { text: 'no acknowledged claim, event or call is lost', check: acknowledgedIsKept },
+  I2: { text: 'no slot has two live owners, in DB1 or DB2', check: noSlotHasTwoOwners },
+  I3: { text: 'the owner in DB1 is the owner in DB2', check: bothDatabasesAgree },
+  I4: { text: 'sold ≤ capacity', check: soldWithinCapacity },
+  I5: { text: 'slots are conserved, and "sold out" is true', check: slotsAreConserved },
+  I6: { text: 'every claim ends exactly once', check: everyClaimEndsOnce },
+  I7: { text: 'one effect per event', check: oneEffectPerEvent },
+  I8: { text: 'the credit sum equals the sum of facts', check: creditsAddUp },
+  I9: { text: 'a lost lease changes nothing', check: lostLeaseChangesNothing },
+  I10: { text: 'everything drains once faults stop', check: everythingDrains },
+  I11: { text: 'audit rows = operator actions', check: auditedAsDone },
+  I12: { text: 'no healthy message is dead-lettered', check: onlyTheHopelessDie },
+} as const satisfies Record<string, { text: string; check: Checker }>;
+
+export type PromiseName = keyof typeof PROMISES;
+export type Violation = { promise: PromiseName; what: string };
+export type Verdict = { violations: Violation[]; counts: Counts; recovery: Recovery };
+
+export function judge(history: History): Verdict {
+  const violations = Object.entries(PROMISES).flatMap(([promise, { check }]) =>
+    check(history).map((what) => ({ promise: promise as PromiseName, what })),
+  );
+  return { violations, counts: countsOf(history), recovery: recoveryOf(history) };
+}

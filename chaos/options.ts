@@ -1,0 +1,155 @@
+// What a run can be told, by a person and by a test.
+
+import { parseArgs } from 'node:util';
+
+export const FAULTS = [
+  'kill-db1-postmaster',
+  'kill-db2-postmaster',
+  'kill-db1-backend',
+  'kill-db2-backend',
+  'stop-db1-immediate',
+  'stop-db2-immediate',
+  'kill-worker',
+  'kill-server',
+  'stall-worker',
+  'delay',
+  'cut',
+  'half-open',
+  'cut-after-request',
+  'flush-redis',
+  'kill-redis',
+  'target-errors',
+  'clock-skew',
+  'rolling-restart',
+] as const;
+
+export type FaultName = (typeof FAULTS)[number];
+
+export type Phase = 'start' | 'warm' | 'storm' | 'calm' | 'drain' | 'collect';
+
+export type Progress = {
+  phase: Phase;
+  /** Since the run began. */
+  atMs: number;
+  /** Answers that clients can count on, in all and in the last second. */
+  acknowledgements: number;
+  perSecond: number;
+  /** Faults begun so far, and those that are not healed yet. */
+  faults: number;
+  open: readonly string[];
+};
+
+export type RunOptions = {
+  seed: number;
+  minutes: number;
+  faults: readonly FaultName[];
+  /** `small` is for tests: a third of the load and short phases. */
+  scale?: 'full' | 'small';
+  /** SQL applied after the migrations: for negative controls. */
+  patch?: { db1?: string; db2?: string };
+  /** Settings of the Postgres servers, such as synchronous_commit. */
+  settings?: { db1?: Record<string, string>; db2?: Record<string, string> };
+  /** Ends the storm early; the run still calms down, drains and is collected. */
+  signal?: AbortSignal;
+  onProgress?: (progress: Progress) => void;
+  /** True keeps the journals and logs; where they are is in the history's `dir`. */
+  keep?: boolean;
+};
+
+export type Command = {
+  seed: number;
+  minutes: number;
+  faults: readonly FaultName[];
+  scale: 'full' | 'small';
+  json?: string;
+  report: boolean;
+  keep: boolean;
+};
+
+export const USAGE = `npm run chaos -- [--seed N] [--minutes M] [--faults a,b,…] [--scale full|small] [--json file] [--report] [--keep]
+
+Starts two Postgres servers, PostgREST, Redis, two servers and two workers, lets buyers, providers, callers and an operator
+work with them while faults happen, then lets everything come to rest and judges what is left against the promises I1 to I12.
+Ends with 0 when nothing was violated.
+
+Options:
+  --seed N       repeats the schedule of the run with this seed (default: by chance)
+  --minutes M    how long faults happen (default 1); decimals are fine
+  --faults a,b   only these faults; "none" for none (default: all)
+  --scale S      small is a third of the load (default full)
+  --json file    writes the verdict, the counts and the faults there
+  --report       afterwards runs the negative controls and writes docs/reliability.md
+  --keep         keeps journals and logs also when nothing was violated
+
+Faults:
+${FAULTS.map((fault) => `  ${fault}`).join('\n')}
+
+Examples:
+  npm run chaos -- --seed 1 --minutes 1
+  npm run chaos -- --faults kill-worker,stall-worker --minutes 0.5 --json run.json`;
+
+/** A mistake of the person at the keyboard: the message is all they need. */
+export class OptionError extends Error {
+  override readonly name = 'OptionError';
+}
+
+const MAX_SEED = 2 ** 31 - 1;
+/** A day: longer runs are better made as several, each with a seed of its own. */
+const MAX_MINUTES = 24 * 60;
+
+/** Undefined where help was asked for. */
+export function readCommand(args: string[], chosenSeed: () => number): Command | undefined {
+  const { values } = parse(args);
+  if (values.help) return undefined;
+  const minutes = Number(values.minutes ?? '1');
+  if (!(minutes > 0 && minutes <= MAX_MINUTES))
+    throw new OptionError(
+      `--minutes is "${values.minutes}"; it must be a number above 0, up to ${MAX_MINUTES}`,
+    );
+  const seed = values.seed === undefined ? chosenSeed() : Number(values.seed);
+  if (!Number.isInteger(seed) || seed < 0 || seed > MAX_SEED)
+    throw new OptionError(`--seed is "${values.seed}"; it must be a whole number from 0 to ${MAX_SEED}`);
+  const scale = values.scale ?? 'full';
+  if (scale !== 'full' && scale !== 'small')
+    throw new OptionError(`--scale is "${values.scale}"; it must be full or small`);
+  return {
+    seed,
+    minutes,
+    faults: readFaults(values.faults),
+    scale,
+    report: values.report,
+    keep: values.keep,
+    ...(values.json !== undefined && { json: values.json }),
+  };
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        seed: { type: 'string' },
+        minutes: { type: 'string' },
+        faults: { type: 'string' },
+        scale: { type: 'string' },
+        json: { type: 'string' },
+        report: { type: 'boolean', default: false },
+        keep: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+  } catch (error) {
+    throw new OptionError(`${(error as Error).message} See: npm run chaos -- --help`);
+  }
+}
+
+function readFaults(list: string | undefined): readonly FaultName[] {
+  if (list === undefined || list === 'all') return FAULTS;
+  if (list === 'none') return [];
+  return list.split(',').map((text) => {
+    const fault = FAULTS.find((name) => name === text.trim());
+    if (fault === undefined)
+      throw new OptionError(`--faults: there is no fault "${text}"; there are ${FAULTS.join(', ')}`);
+    return fault;
+  });
+}

@@ -1,0 +1,146 @@
+// Throughput through a fault, as an SVG that we write ourselves: no library, readable on light and dark pages.
+
+import type { RunResult } from './result.ts';
+
+/** Shown before the fault begins and after it is healed. */
+const BEFORE_MS = 5_000;
+const AFTER_MS = 10_000;
+const SECOND_MS = 1_000;
+
+const WIDTH = 760;
+const HEIGHT = 300;
+const MARGIN = { top: 44, right: 16, bottom: 40, left: 56 };
+const INNER = {
+  width: WIDTH - MARGIN.left - MARGIN.right,
+  height: HEIGHT - MARGIN.top - MARGIN.bottom,
+};
+/** Faults that stop everything for everybody: what one wants to see the way back from. */
+const TELLING = ['kill-db1-postmaster', 'stop-db1-immediate'];
+
+type Window = { from: number; to: number; fault: RunResult['faults'][number] };
+
+/** How long a fault goes on within a window. */
+const sharedMs = ({ from, to }: Window, fault: RunResult['faults'][number]): number =>
+  Math.max(0, Math.min(to, fault.healedAt) - Math.max(from, fault.startedAt));
+
+/** How much of other faults one sees in it: what happens then is not this fault's doing alone. */
+const clutterMs = (run: RunResult, window: Window): number =>
+  run.faults
+    .filter((fault) => fault !== window.fault)
+    .reduce((sum, fault) => sum + sharedMs(window, fault), 0);
+
+/** The window around the telling fault that has the least of others in it. */
+function telling(run: RunResult): Window | undefined {
+  const last = run.throughput.counts.length * run.throughput.binMs;
+  return run.faults
+    .filter((fault) => TELLING.includes(fault.name))
+    .map((fault) => ({
+      from: Math.max(0, fault.startedAt - BEFORE_MS),
+      to: Math.min(last, fault.healedAt + AFTER_MS),
+      fault,
+    }))
+    .sort((one, other) => clutterMs(run, one) - clutterMs(run, other))[0];
+}
+
+/** The run whose picture says most about one fault; undefined where no fault was of that kind. */
+export function clearest(runs: readonly RunResult[]): RunResult | undefined {
+  const clutterOf = (run: RunResult): number => {
+    const window = telling(run);
+    return window === undefined ? Number.POSITIVE_INFINITY : clutterMs(run, window);
+  };
+  return runs
+    .filter((run) => telling(run) !== undefined)
+    .sort((one, other) => clutterOf(one) - clutterOf(other))[0];
+}
+
+export function plot(run: RunResult): string | undefined {
+  const window = telling(run);
+  if (window === undefined) return undefined;
+  const { from, to } = window;
+  const { binMs, counts } = run.throughput;
+  const rates = counts
+    .map((count, bin) => ({ at: (bin + 0.5) * binMs, rate: (count * SECOND_MS) / binMs }))
+    .filter(({ at }) => at >= from && at <= to);
+  const top = niceTop(Math.max(1, ...rates.map(({ rate }) => rate)));
+  const x = (at: number) => round(MARGIN.left + ((at - from) / (to - from)) * INNER.width);
+  const y = (rate: number) => round(MARGIN.top + (1 - rate / top) * INNER.height);
+  const zero = window.fault.startedAt;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-labelledby="t d">`,
+    `<title id="t">Acknowledgements per second through ${window.fault.name}</title>`,
+    `<desc id="d">Seed ${run.seed}: throughput falls while the fault lasts and comes back after it is healed.</desc>`,
+    STYLE,
+    text(
+      MARGIN.left,
+      20,
+      `Acknowledgements per second, seed ${run.seed}; 0 s: ${window.fault.name}`,
+      'title',
+    ),
+    ...run.faults.filter((fault) => isSeen(window, fault)).map((fault, row) => band(fault, window, x, row)),
+    ...[0, 0.5, 1].flatMap((part) => [
+      `<line class="grid" x1="${MARGIN.left}" x2="${WIDTH - MARGIN.right}" y1="${y(top * part)}" y2="${y(top * part)}"/>`,
+      text(MARGIN.left - 8, y(top * part) + 4, String(top * part), 'end'),
+    ]),
+    ...ticks(from - zero, to - zero).map((at) =>
+      text(x(at + zero), HEIGHT - MARGIN.bottom + 18, `${at / SECOND_MS} s`, 'middle'),
+    ),
+    `<polyline class="line" points="${rates.map(({ at, rate }) => `${x(at)},${y(rate)}`).join(' ')}"/>`,
+    '</svg>',
+    '',
+  ].join('\n');
+}
+
+const isSeen = (window: Window, fault: RunResult['faults'][number]): boolean =>
+  fault.startedAt < window.to && fault.healedAt >= window.from;
+
+const STYLE = `<style>
+  text { font: 12px system-ui, sans-serif; fill: #333; }
+  .title { font-size: 14px; font-weight: 600; }
+  .middle { text-anchor: middle; } .end { text-anchor: end; }
+  .grid { stroke: #8886; } .fault { fill: #d33; fill-opacity: 0.16; }
+  .line { fill: none; stroke: #06c; stroke-width: 2; }
+  @media (prefers-color-scheme: dark) { text { fill: #ddd; } .line { stroke: #6bf; } .fault { fill: #f66; fill-opacity: 0.26; } }
+</style>`;
+
+/** Names of faults that overlap stand below each other. */
+function band(
+  fault: RunResult['faults'][number],
+  window: Window,
+  x: (at: number) => number,
+  row: number,
+): string {
+  const left = x(Math.max(fault.startedAt, window.from));
+  const right = x(Math.min(fault.healedAt, window.to));
+  const [lines, lineHeight] = [10, 14];
+  const name = escaped(`${fault.name} ${fault.target}`);
+  const isRight = left > MARGIN.left + INNER.width * 0.7;
+  return [
+    `<rect class="fault" x="${left}" y="${MARGIN.top}" width="${Math.max(2, round(right - left))}" height="${INNER.height}"/>`,
+    text(
+      isRight ? right : left,
+      MARGIN.top + 12 + (row % lines) * lineHeight,
+      name,
+      isRight ? 'end' : 'name',
+    ),
+  ].join('\n');
+}
+
+function ticks(from: number, to: number): number[] {
+  const step = 5 * SECOND_MS;
+  const first = Math.ceil(from / step) * step;
+  return Array.from({ length: Math.floor((to - first) / step) + 1 }, (_, index) => first + index * step);
+}
+
+/** The next of 1, 2, 4, 6, 8 times a power of ten, so that half of it is a round number too. */
+function niceTop(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return power * ([1, 2, 4, 6, 8, 10].find((factor) => factor * power >= value) ?? 10);
+}
+
+const text = (x: number, y: number, content: string, style: string): string =>
+  `<text class="${style}" x="${x}" y="${y}">${content}</text>`;
+
+const round = (value: number): number => Math.round(value * 10) / 10;
+
+const escaped = (value: string): string =>
+  value.replace(/[&<>]/g, (sign) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[sign] ?? sign);

@@ -1,0 +1,64 @@
+// What a person sees of a run: one line while it goes on, a table when it is over.
+
+import type { History } from './history.ts';
+import type { Verdict } from './judge.ts';
+import type { Progress } from './options.ts';
+
+const SECOND_MS = 1_000;
+/** On a terminal one line is written over and over; elsewhere one now and then. */
+const LOG_EVERY_MS = 10_000;
+const EXAMPLES = 20;
+
+export function showProgress(out: NodeJS.WriteStream = process.stderr): {
+  show(progress: Progress): void;
+  end(): void;
+} {
+  let loggedMs = Number.NEGATIVE_INFINITY;
+  return {
+    show(progress) {
+      if (out.isTTY) out.write(`\r\x1b[2K${lineOf(progress)}`);
+      else if (progress.atMs - loggedMs >= LOG_EVERY_MS) {
+        loggedMs = progress.atMs;
+        out.write(`${lineOf(progress)}\n`);
+      }
+    },
+    end() {
+      if (out.isTTY) out.write('\n');
+    },
+  };
+}
+
+export function lineOf({ phase, atMs, acknowledgements, perSecond, faults, open }: Progress): string {
+  const seconds = String(Math.round(atMs / SECOND_MS)).padStart(4);
+  const now = open.length > 0 ? `, now ${open.join(', ')}` : '';
+  return `${seconds} s ${phase.padEnd(7)} ${acknowledgements} acks (${Math.round(perSecond)}/s), ${faults} faults${now}`;
+}
+
+export function summaryOf(history: History, verdict: Verdict): string {
+  const { counts, recovery, violations } = verdict;
+  const byName = new Map<string, number>();
+  for (const { name } of history.faults) byName.set(name, (byName.get(name) ?? 0) + 1);
+  const tally = (name: string, row: Record<string, number>) =>
+    `  ${name.padEnd(8)} ${Object.entries(row)
+      .map(([key, value]) => `${key} ${value}`)
+      .join(', ')}`;
+  const spread = (what: string, value: { p50: number; p99: number } | null) =>
+    value === null ? `${what} –` : `${what} p50 ${Math.round(value.p50)} ms, p99 ${Math.round(value.p99)} ms`;
+  const drained = recovery.drainMs === null ? 'never' : `${(recovery.drainMs / SECOND_MS).toFixed(1)} s`;
+  return [
+    `faults: ${history.faults.length} (${[...byName].map(([name, count]) => `${name} ${count}`).join(', ')})`,
+    tally('claims', counts.claims),
+    tally('events', counts.events),
+    tally('calls', counts.calls),
+    `  operator actions ${counts.operatorActions}, releases ${history.releases.filter((one) => one.answer === 'released').length}, lost leases ${history.lostLeases.length}, dead letters ${history.final.deadLetters.length} + ${history.final.archivedLetters.length} archived`,
+    `answers: ${Object.entries(history.answers ?? {})
+      .sort()
+      .map(([what, count]) => `${what} × ${count}`)
+      .join('; ')}`,
+    `recovery: ${spread('first acknowledgement', recovery.toFirstAck)}; ${spread('half throughput', recovery.toHalfThroughput)}; never ${recovery.neverRecovered}; drained after ${drained}`,
+    ...(history.leftOut ?? []).map((what) => `left out: ${what}`),
+    ...(history.surprises ?? []).map((what) => `surprise: ${what}`),
+    `violations: ${violations.length}`,
+    ...violations.slice(0, EXAMPLES).map(({ promise, what }) => `  ${promise} ${what}`),
+  ].join('\n');
+}

@@ -1,0 +1,234 @@
+// The system on trial, as real processes: two Postgres servers, PostgREST, Redis, two servers, two workers, the webhook
+// target, and a proxy of ours on every wire between them.
+
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { freePort, LOOPBACK } from '../src/stack/ports.ts';
+import { withClient } from '../src/stack/sql.ts';
+import { startRedis, type TestRedis } from '../test/calls/redis.ts';
+import { addSites, SECRETS as CALL_SECRETS } from '../test/calls/support.ts';
+import { ADMIN_KEY, JWT_SECRET, putOnSale } from '../test/door/support.ts';
+import { cleanUpOnExit } from '../test/support/databases.ts';
+import { startTestPostgrest, type TestPostgrest } from '../test/support/postgrest.ts';
+import { addEndpoint, SECRETS as WEBHOOK_SECRETS } from '../test/webhook/world.ts';
+import { PROVIDER_ENDPOINTS } from './clients/providers.ts';
+import { Database } from './database.ts';
+import type { Pool, TargetCall } from './history.ts';
+import type { RunOptions } from './options.ts';
+import { Process } from './process.ts';
+import { startProxy, type WireProxy } from './proxy.ts';
+import { createRandom } from './random.ts';
+import { LINKS, SERVERS, WORKERS } from './schedule.ts';
+import { setupSql } from './setup/sql.ts';
+import { PICKY_POOL, startTarget, type Target } from './target.ts';
+
+/** So short that a stalled or killed worker's messages are taken over while the storm is still on. */
+export const LEASE_SEC = 4;
+/** Claims of the pool `small` that no worker has taken by then can expire. */
+const HOLD_SEC = 3;
+/** A message that its target always refuses is a dead letter after this many deliveries. */
+const PICKY_RETRIES = 4;
+
+export type World = {
+  db1: Database;
+  db2: Database;
+  servers: Process[];
+  workers: Process[];
+  links: Map<string, WireProxy>;
+  /** Undefined where there is none to be had. */
+  redis: TestRedis | undefined;
+  target: Target;
+  pools: Pool[];
+  /** Where clients reach the servers, by way of the proxies. */
+  ports: number[];
+  postgrestPort: number | undefined;
+  adminKey: string;
+  stripeSecret: string;
+  /** What processes did that nobody asked for: ended by themselves, or did not stop. */
+  surprises: string[];
+  /** What this world lacks, and why. */
+  leftOut: string[];
+  stop(): Promise<void>;
+};
+
+/** Capacities of the pools; `expected` is about how many claims there will be in all. */
+function poolsFor(expected: number): Pool[] {
+  return [
+    { poolId: 'rpc', capacity: Math.ceil(expected), commit: 'rpc' },
+    { poolId: 'hook', capacity: Math.ceil(expected / 4), commit: 'webhook' },
+    { poolId: 'checked', capacity: Math.ceil(expected / 4), commit: 'rpc' },
+    // A twelfth of those who come: it sells out early, and what is given back is sold again.
+    { poolId: 'small', capacity: Math.ceil(expected / 100), commit: 'rpc', holdSec: HOLD_SEC },
+    { poolId: PICKY_POOL, capacity: Math.ceil(expected / 20), commit: 'webhook', neverCommits: true },
+  ];
+}
+
+export async function startWorld(
+  options: RunOptions,
+  dir: string,
+  expectedClaims: number,
+  onTargetCall: (call: Omit<TargetCall, 'at'>) => void,
+): Promise<World> {
+  const ends: (() => unknown)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const end of ends.splice(0).reverse()) await end();
+  };
+  try {
+    return { ...(await startParts(options, dir, expectedClaims, onTargetCall, ends)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startParts(
+  options: RunOptions,
+  dir: string,
+  expectedClaims: number,
+  onTargetCall: (call: Omit<TargetCall, 'at'>) => void,
+  ends: (() => unknown)[],
+): Promise<Omit<World, 'stop'>> {
+  const { seed, settings = {}, patch = {} } = options;
+  const surprises: string[] = [];
+  const leftOut: string[] = [];
+  const [db1, db2] = await Promise.all([
+    Database.start('db1', settings.db1 ?? {}, patch.db1),
+    Database.start('db2', settings.db2 ?? {}, patch.db2),
+  ]);
+  ends.push(() => Promise.all([db1.stop(), db2.stop()]));
+  const target = await startTarget(onTargetCall);
+  ends.push(() => target.close());
+  const pools = poolsFor(expectedClaims);
+  await furnish(db1, db2, target, pools);
+
+  const ownPorts = new Map<string, number>();
+  for (const server of SERVERS) ownPorts.set(server, await freePort());
+  const portOf = (to: string): number =>
+    to === 'db1' ? db1.port : to === 'db2' ? db2.port : (ownPorts.get(to) ?? 0);
+  const links = new Map<string, WireProxy>();
+  const link = async (name: string): Promise<WireProxy> => {
+    const to = name.split('→')[1] ?? '';
+    const proxy = await startProxy(() => portOf(to), createRandom(seed, name));
+    links.set(name, proxy);
+    ends.push(() => proxy.close());
+    return proxy;
+  };
+  for (const name of LINKS) await link(name);
+  const restLink = await link('postgrest→db1');
+
+  const redis = await startRedisIfThere(leftOut);
+  if (redis) ends.push(() => redis.stop());
+  const postgrest = await startRest(db1, restLink.port);
+  ends.push(() => postgrest.stop());
+
+  const logDir = join(dir, 'logs');
+  mkdirSync(logDir);
+  const urlVia = (from: string, database: Database): string => {
+    const url = new URL(database.url);
+    url.port = String(links.get(`${from}→${database.side}`)?.port);
+    return url.href;
+  };
+  const envOf = (name: string): Record<string, string> => ({
+    DB1_URL: urlVia(name, db1),
+    DB2_URL: urlVia(name, db2),
+    ...(redis && { SLUICE_REDIS_URL: redis.url }),
+    SLUICE_ADMIN_KEY: ADMIN_KEY,
+    SLUICE_JWT_SECRET: JWT_SECRET,
+    ...WEBHOOK_SECRETS,
+    ...CALL_SECRETS,
+  });
+  const onFault = (what: string) => surprises.push(what);
+  const servers = SERVERS.map(
+    (name) =>
+      new Process({
+        name,
+        args: ['serve'],
+        env: {
+          ...envOf(name),
+          SLUICE_PORT: String(ownPorts.get(name)),
+          SLUICE_HOST: LOOPBACK,
+          SLUICE_LOG: 'warn',
+        },
+        ready: 'Sluice listens on',
+        logDir,
+        onFault,
+      }),
+  );
+  // At level debug a worker says of each delivery how it ended, which is evidence.
+  const workers = WORKERS.map(
+    (name) =>
+      new Process({
+        name,
+        args: ['work', '--lease', String(LEASE_SEC)],
+        env: { ...envOf(name), SLUICE_LOG: 'debug' },
+        ready: '"message":"workers started"',
+        logDir,
+        onFault,
+      }),
+  );
+  const all = [...servers, ...workers];
+  const forget = cleanUpOnExit(() => {
+    for (const one of all) one.killNow();
+  });
+  ends.push(async () => {
+    await Promise.all(all.map((one) => one.kill()));
+    forget();
+  });
+  await Promise.all(all.map((one) => one.start()));
+
+  return {
+    db1,
+    db2,
+    servers,
+    workers,
+    links,
+    redis,
+    target,
+    pools,
+    ports: SERVERS.map((server) => links.get(`client→${server}`)?.port ?? 0),
+    postgrestPort: Number(new URL(postgrest.url).port),
+    adminKey: ADMIN_KEY,
+    stripeSecret: WEBHOOK_SECRETS.STRIPE_WEBHOOK_SECRET ?? '',
+    surprises,
+    leftOut,
+  };
+}
+
+async function furnish(db1: Database, db2: Database, target: Target, pools: readonly Pool[]): Promise<void> {
+  await withClient(db1.url, async (client) => {
+    await client.query(setupSql('allow_host'), [target.host]);
+    for (const { poolId, capacity, commit, holdSec } of pools) {
+      await putOnSale(client, poolId, capacity, {
+        visibility_timeout_sec: 1,
+        ...(commit === 'webhook' && { commit_webhook_url: target.commitUrl }),
+        ...(poolId === 'checked' && { validation_webhook_url: target.validateUrl }),
+        ...(poolId === PICKY_POOL && { max_retries: PICKY_RETRIES }),
+        ...(holdSec !== undefined && { hold_sec: holdSec }),
+      });
+    }
+  });
+  await withClient(db2.url, async (client) => {
+    const settings = { lease_sec: LEASE_SEC, backoff_cap_sec: LEASE_SEC };
+    for (const name of PROVIDER_ENDPOINTS) await addEndpoint(client, name, 'stripe', name, settings);
+    await addSites(client);
+  });
+}
+
+/** The test's own Redis wants a test to skip where there is none; here the run goes on without and says so. */
+async function startRedisIfThere(leftOut: string[]): Promise<TestRedis | undefined> {
+  const instead = { skip: (why: string) => leftOut.push(`Redis: ${why}`) };
+  return startRedis(instead as unknown as TestContext);
+}
+
+function startRest(db1: Database, port: number): Promise<TestPostgrest> {
+  const url = new URL(db1.authenticatorUrl);
+  url.port = String(port);
+  return startTestPostgrest({ authenticatorUrl: url.href } as Parameters<typeof startTestPostgrest>[0]);
+}
+
+/** A folder that the Postgres user can look into, for journals and logs. */
+export function openDir(dir: string): void {
+  chmodSync(dir, 0o755);
+  mkdirSync(join(dir, 'journal'));
+}

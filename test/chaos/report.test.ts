@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { CONTROLS } from '../../chaos/controls/controls.ts';
+import { judge, PROMISES } from '../../chaos/judge.ts';
+import { duration, plain, small, table } from '../../chaos/markdown.ts';
+import { clearest, plot } from '../../chaos/plot.ts';
+import {
+  keepControls,
+  keepRun,
+  type Results,
+  readResults,
+  reportOf,
+  writeReport,
+} from '../../chaos/report.ts';
+import { resultOf } from '../../chaos/result.ts';
+import { BAD_HISTORIES } from './bad_histories.ts';
+import { goodHistory } from './good_history.ts';
+
+const AT = new Date('2026-01-01T00:00:00Z');
+
+function sampleRun(spoil: (typeof BAD_HISTORIES)[number]['spoil'] = () => undefined) {
+  const history = goodHistory();
+  history.faults.push({
+    ...{ name: 'kill-db1-postmaster', target: 'db1 <&>' },
+    ...{ startedAt: 30_000, healedAt: 33_000, recoveredAt: 33_500 },
+  });
+  history.operatorActions.push({
+    ...{ action: 'dlq_replay', ids: [], reason: 'late', at: 60_000, answer: 'done', results: [] },
+  });
+  spoil(history);
+  return resultOf(history, judge(history), 'npm run chaos -- --seed 1', AT);
+}
+
+const control = {
+  ...{ name: 'fence-off', why: 'no fence', promises: ['I9'] as const, seed: 4, elapsedMs: 12_345, rounds: 2 },
+  ...{ violations: { I9: 3 }, example: { promise: 'I9' as const, what: 'message 7 was ended | late' } },
+};
+
+describe('the report', () => {
+  let dir: string;
+  let results: Results;
+  before(() => {
+    dir = mkdtempSync(join(tmpdir(), 'sluice-report-'));
+    keepRun(sampleRun(), dir);
+    keepControls([control], dir);
+    results = readResults(dir);
+  });
+  after(() => rmSync(dir, { recursive: true, force: true }));
+
+  test('is written from the kept files, with its picture', () => {
+    const page = readFileSync(writeReport(results, dir), 'utf8');
+    // 6 claims, 4 events, 1 call and 2 operator actions were acknowledged.
+    assert.match(page, /13 acknowledgements, 3 faults \(2 crashes, 1 cuts\), \*\*0 violations\*\*/);
+    assert.match(page, /3\/n = 0.23/);
+    assert.match(
+      page,
+      /\| fence-off \| no fence \| 4 \| 12\.3 s \| I9 3 \| I9: message 7 was ended \\\| late \|/,
+    );
+    assert.match(page, /pictures\/throughput-through-a-fault\.svg/);
+    for (const name of Object.keys(PROMISES)) assert.match(page, new RegExp(`^\\| ${name} \\|`, 'm'));
+    assert.match(page, /## Not tested/);
+    assert.match(readFileSync(join(dir, 'pictures/throughput-through-a-fault.svg'), 'utf8'), /^<svg /);
+  });
+
+  test('does not claim a bound when there was a violation, and shows an example', () => {
+    const page = reportOf({ ...results, runs: [sampleRun(BAD_HISTORIES[0]?.spoil)] }, false);
+    assert.match(page, /\*\*1 violations\*\*/);
+    assert.doesNotMatch(page, /95 %/);
+    assert.match(page, /seed 1: I1 request r9 of pool rpc was acknowledged and has no claim/);
+  });
+
+  test('says "not found" of a control that found nothing', () => {
+    const missed = { ...control, seed: null, violations: {}, example: null };
+    assert.match(
+      reportOf({ ...results, controls: [missed] }, false),
+      /fence-off \| no fence \| – \| not found \| 0/,
+    );
+  });
+
+  test('says what has no result, and shows what has one', () => {
+    const model = { seed: 3, histories: 20_000, violations: [], controls: [{ name: 'x', seed: 9 }] };
+    const page = reportOf({ ...results, others: { model } }, false);
+    assert.match(page, /- histories: 20,000/);
+    assert.match(page, /- violations: none/);
+    assert.match(page, /\| x \| 9 \|/);
+    assert.match(page, /Fuzzed requests: no result is kept/);
+    assert.doesNotMatch(page, /Random histories against a model: no result/);
+  });
+
+  test('of nothing says that nothing is kept', () => {
+    const page = reportOf({ runs: [], controls: [], others: {} }, false);
+    assert.match(page, /No run is kept yet/);
+    assert.doesNotMatch(page, /undefined|NaN|\[object/);
+  });
+});
+
+describe('the picture', () => {
+  test('shows the fault that stops everything, and is well-formed', () => {
+    const svg = plot(sampleRun()) ?? '';
+    assert.match(svg, /kill-db1-postmaster db1 &lt;&amp;&gt;/);
+    assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
+    assert.match(svg, /prefers-color-scheme: dark/);
+  });
+
+  test('is of the run in which the fewest other faults went on meanwhile', () => {
+    const cluttered = sampleRun((history) => {
+      history.faults.push({ name: 'cut', target: 'x', startedAt: 1, healedAt: 90_000, recoveredAt: null });
+    });
+    const clear = sampleRun();
+    const calm = sampleRun((history) => {
+      history.faults = [];
+    });
+    assert.equal(clearest([calm, cluttered, clear]), clear);
+    assert.equal(clearest([calm]), undefined);
+  });
+
+  test('is left out where no such fault happened', () => {
+    assert.equal(plot({ ...sampleRun(), faults: [] }), undefined);
+  });
+});
+
+describe('figures in the report', () => {
+  test('read as people write them', () => {
+    assert.equal(duration(null), '–');
+    assert.equal(duration(1_234), '1,234 ms');
+    assert.equal(duration(65_432), '65.4 s');
+    assert.equal(small(0.000012), '1.2 × 10⁻⁵');
+    assert.equal(table(['a', 'b'], [[1, 'x']]), '| a | b |\n|---:|---|\n| 1 | x |');
+    assert.equal(plain({ a_b: 1, c: [{ d: null }] }), '- a b: 1\n\nc:\n\n| d |\n|---:|\n| – |');
+  });
+});
+
+test('every negative control names the promise it breaks, and each promise is broken by a control', () => {
+  const named = new Set(CONTROLS.flatMap((one) => one.promises));
+  assert.ok(CONTROLS.every((one) => one.promises.length > 0 && one.why !== ''));
+  assert.deepEqual(
+    Object.keys(PROMISES).filter((name) => !named.has(name as keyof typeof PROMISES)),
+    [],
+  );
+});

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FAULT_KINDS } from '../../chaos/faults/kinds.ts';
+import { FAULTS, OptionError, readCommand } from '../../chaos/options.ts';
+import { LINKS, planFaults, SERVERS, TARGET_MOODS, WORKERS } from '../../chaos/schedule.ts';
+
+const MINUTES = 10;
+
+describe('the schedule of faults', () => {
+  it('is the same for the same seed, and another for another', () => {
+    const plan = planFaults(7, MINUTES, FAULTS);
+    assert.deepEqual(planFaults(7, MINUTES, FAULTS), plan);
+    assert.notDeepEqual(planFaults(8, MINUTES, FAULTS), plan);
+  });
+
+  it('has every kind once before any comes twice', () => {
+    const kinds = planFaults(1, MINUTES, FAULTS).map(({ fault }) => fault);
+    assert.ok(kinds.length >= 3 * FAULTS.length, `only ${kinds.length} faults`);
+    for (let round = 0; round + FAULTS.length <= kinds.length; round += FAULTS.length)
+      assert.deepEqual([...kinds.slice(round, round + FAULTS.length)].sort(), [...FAULTS].sort());
+  });
+
+  it('keeps to its minutes and to the faults it was given, in the order of time', () => {
+    const plan = planFaults(3, 2, ['cut', 'kill-worker']);
+    assert.ok(plan.length > 0);
+    assert.deepEqual(
+      plan.map(({ atMs }) => atMs),
+      plan.map(({ atMs }) => atMs).sort((one, other) => one - other),
+    );
+    for (const { atMs, fault } of plan) assert.ok(atMs < 120_000 && ['cut', 'kill-worker'].includes(fault));
+    assert.deepEqual(planFaults(3, 2, []), []);
+  });
+
+  it('aims only at what there is, and in the long run at all of it', () => {
+    const targets = new Map<string, Set<string>>();
+    for (const { fault, target } of planFaults(5, 120, FAULTS))
+      targets.set(fault, (targets.get(fault) ?? new Set()).add(target));
+    assert.deepEqual([...(targets.get('cut') ?? [])].sort(), [...LINKS].sort());
+    assert.deepEqual([...(targets.get('kill-worker') ?? [])].sort(), [...WORKERS]);
+    assert.deepEqual([...(targets.get('kill-server') ?? [])].sort(), [...SERVERS]);
+    assert.deepEqual([...(targets.get('target-errors') ?? [])].sort(), [...TARGET_MOODS].sort());
+    assert.deepEqual([...targets.keys()].sort(), Object.keys(FAULT_KINDS).sort());
+  });
+});
+
+describe('the options of npm run chaos', () => {
+  const read = (...args: string[]) => readCommand(args, () => 42);
+
+  it('choose a seed where none is given, and all faults', () => {
+    assert.deepEqual(read(), {
+      seed: 42,
+      minutes: 1,
+      faults: FAULTS,
+      scale: 'full',
+      report: false,
+      keep: false,
+    });
+    assert.deepEqual(read('--faults', 'cut,delay', '--seed', '7')?.faults, ['cut', 'delay']);
+    assert.deepEqual(read('--faults', 'none')?.faults, []);
+    assert.equal(read('--help'), undefined);
+  });
+
+  it('are refused with the reason where they make no sense', () => {
+    for (const [args, reason] of [
+      [['--seed', 'x'], /--seed is "x"/],
+      [['--seed', '-1'], /seed/],
+      [['--minutes', '0'], /--minutes is "0"/],
+      [['--minutes', 'NaN'], /--minutes is "NaN"/],
+      [['--faults', 'cut,earthquake'], /no fault "earthquake"; there are kill-db1-postmaster/],
+      [['--scale', 'huge'], /--scale is "huge"/],
+      [['--nonsense'], /--help/],
+    ] as const)
+      assert.throws(
+        () => read(...args),
+        (error: Error) => error instanceof OptionError && reason.test(error.message),
+      );
+  });
+});
