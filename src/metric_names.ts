@@ -40,7 +40,16 @@ const CLAIM_OUTCOMES = [
   'request_conflict',
   'busy',
 ];
-const BRIDGE_OUTCOMES = ['committed', 'refused', 'gone', 'retry', 'outage', 'dead_letter', 'lost_lease'];
+const BRIDGE_OUTCOMES = [
+  'committed',
+  'refused',
+  'gone',
+  'retry',
+  'outage',
+  'untried',
+  'dead_letter',
+  'lost_lease',
+];
 
 export const METRICS: Readonly<Record<string, Described>> = {
   sluice_http_requests_total: {

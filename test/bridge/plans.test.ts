@@ -12,7 +12,7 @@ const FINISHED = 100;
 /** Rows read for each message of a batch, in one table: once to find it, and room for what is read again. */
 const READS_A_MESSAGE_MAX = 4;
 
-const VERDICTS = ['committed', 'refused', 'dead_letter', 'retry', 'outage'];
+const VERDICTS = ['committed', 'refused', 'dead_letter', 'retry', 'outage', 'untried'];
 
 let databases: TestDatabases;
 let session: Session;
@@ -63,6 +63,7 @@ test('a finish that was planned while everything was empty reads only its batch,
     ['committed'],
     ['retry'],
     ['outage'],
+    ['untried'],
     ['refused'],
     ['committed', 'retry', 'refused', 'dead_letter'],
   ];

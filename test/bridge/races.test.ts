@@ -133,3 +133,45 @@ for (const end of ['commit', 'rollback'] as const) {
     await world.db1.query('delete from pgmq.q_intake_queue');
   });
 }
+
+test('a release that waits for a take of a message that was handed back untried comes too late', async () => {
+  const [worker, buyer, observer] = sessions;
+  await world.sell('metered', ['ann']);
+  const msgIds = await take();
+  assert.deepEqual(await outcomesOf(worker, msgIds, '{1}', '{untried}'), ['untried']);
+  const { first, second } = await interleave(
+    observer,
+    {
+      session: worker,
+      run: () => worker.rows('select read_ct from public.bridge_take(1, 600)'),
+      end: 'commit',
+    },
+    {
+      session: buyer,
+      run: () =>
+        buyer
+          .rows(
+            `select public.release_claim(c.claim_id, 'ann') from public.claims c where c.pool_id = 'metered'`,
+          )
+          .then(
+            () => 'released',
+            (error: { code?: string }) => error.code,
+          ),
+    },
+  );
+  assert.deepEqual([first, second], [[{ read_ct: 2 }], 'SL009']);
+  await world.db1.query('delete from pgmq.q_intake_queue');
+});
+
+test('an expiry passes by a message that was handed back untried while a worker is about to take it', async () => {
+  const [worker, cron] = sessions;
+  await world.sell('due', ['ann'], { hold_sec: 60 });
+  const msgIds = await take();
+  assert.deepEqual(await outcomesOf(worker, msgIds, '{1}', '{untried}'), ['untried']);
+  await world.db1.query(`update public.claims set hold_until = now() - interval '1 s' where pool_id = 'due'`);
+  await worker.client.query('begin');
+  await worker.rows('select from public.bridge_take(1, 600)');
+  assert.equal(await cron.value('select public.expire_holds()'), 0);
+  await worker.client.query('rollback');
+  assert.equal(await cron.value('select public.expire_holds()'), 1, 'it was only the worker that kept it');
+});

@@ -199,8 +199,8 @@ export class World {
       outcomes.set(finish.msg_id, finish.verdict);
       if (finish.verdict === 'validated') {
         this.queue[place] = { ...message, claim_state: 'validated' };
-      } else if (finish.verdict === 'retry' || finish.verdict === 'outage') {
-        const attempts = message.attempts - (finish.verdict === 'outage' ? 1 : 0);
+      } else if (['retry', 'outage', 'untried'].includes(finish.verdict)) {
+        const attempts = message.attempts - (finish.verdict === 'retry' ? 0 : 1);
         this.queue[place] = { ...message, attempts, visibleAtMs: this.nowMs + finish.delay_ms };
       } else {
         this.queue.splice(place, 1);

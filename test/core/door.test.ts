@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { jsonResponse, type Route, readJson } from '#core/door.ts';
+import { Door, jsonResponse, type Route, readJson } from '#core/door.ts';
 import { askDoor, memoryLog } from './support.ts';
 
 const SCHEMA = {
@@ -34,6 +34,22 @@ describe('a door', () => {
     assert.deepEqual((await ask({ path: '/things/a-b_c.d~1:2@3' })).json, { thing: 'a-b_c.d~1:2@3' });
   });
 
+  const whole = '\u{1F3AB}'.repeat(200);
+  for (const [path, thing] of [
+    ['/things/a%20b%2Fc', 'a b/c'],
+    ['/things/%c3%bcn%C3%AFcode', 'ünïcode'],
+    ['/things/%2541', '%41'],
+    ['/things/...', '...'],
+    ['/things/%2F..%2F', '/../'],
+    ['/things/a%3Ab%40c', 'a:b@c'],
+    [`/things/${encodeURIComponent("!'()*[]{}|;,+&=$?#")}`, "!'()*[]{}|;,+&=$?#"],
+    [`/things/${encodeURIComponent(whole)}`, whole],
+  ] as const) {
+    it(`takes ${path.slice(0, 40)} for what it spells`, async () => {
+      assert.deepEqual((await ask({ path })).json, { thing });
+    });
+  }
+
   for (const path of [
     '',
     '/',
@@ -47,10 +63,21 @@ describe('a door', () => {
     '/things/%2E%2E/x',
     '/things/.',
     '/things/..',
-    '/things/a%20b',
     '/things/a b',
     '/things/é',
     '/things/x;y',
+    '/things/%41',
+    '/things/%7ex',
+    '/things/x%2',
+    '/things/%ff',
+    '/things/%c0%ae',
+    '/things/%ed%a0%80',
+    '/things/%00',
+    '/things/x%0a',
+    '/things/%7F',
+    '/things/%C2%85',
+    '/things%2Fx',
+    `/things/${encodeURIComponent('\u{1F3AB}'.repeat(201))}`,
     `/things/${'x'.repeat(201)}`,
     'http://host/things/x',
     '*',
@@ -63,7 +90,24 @@ describe('a door', () => {
 
   it('names the methods of a path that does not take this one', async () => {
     const { status, headers, json } = await ask({ method: 'PUT', path: '/things/x' });
-    assert.deepEqual([status, json.error.code, headers.allow], [405, 'method_not_allowed', 'GET, DELETE']);
+    assert.deepEqual(
+      [status, json.error.code, headers.allow],
+      [405, 'method_not_allowed', 'GET, HEAD, DELETE'],
+    );
+  });
+
+  it('takes HEAD where it takes GET, and follows nobody then', async () => {
+    assert.equal((await ask({ method: 'HEAD', path: '/things/x' })).status, 200);
+    assert.equal((await ask({ method: 'HEAD', path: '/things' })).status, 405);
+    const follow = () => assert.fail('nobody reads it');
+    const stream: Route = {
+      method: 'GET',
+      path: '/s',
+      handle: () => ({ status: 200, headers: {}, body: '', follow }),
+    };
+    const door = new Door([stream], memoryLog());
+    const request = { method: 'HEAD', path: '/s', headers: {}, body: new Uint8Array(), requestId: 'r' };
+    assert.equal((await door.handle(door.find('HEAD', '/s'), request)).follow, undefined);
   });
 
   it('tells a refusal in one shape, with the request id', async () => {

@@ -17,7 +17,7 @@ begin
     create extension pg_cron;
   end if;
   if pg_catalog.to_regnamespace('net') is null then
-    create extension pg_net;
+    create extension pg_net with schema extensions;
   end if;
 end
 $$;
@@ -60,6 +60,12 @@ create type public.claim_state as enum (
 create domain public.given_id as text
   constraint has_1_to_200_characters check (length(value) between 1 and 200);
 
+-- A pool is asked for by a path (/v1/pools/<pool_id>, percent-encoded), and these are what no path can hold: whoever sends
+-- "." or ".." has it taken away on the way, and nobody can see a control character.
+create domain public.given_pool_id as public.given_id
+  constraint pool_id_is_not_dots_and_has_no_control_characters
+  check (value not in ('.', '..') and value !~ '[\u0001-\u001f\u007f-\u009f]');
+
 -- The order in which slots are sold. Its own sequence: one owned by an UNLOGGED table restarts at 1
 -- after a crash.
 create sequence intake.sale_order_seq cache 1;
@@ -71,7 +77,7 @@ create unlogged table public.inventory_slots (
     lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
     || '-7' || substr(gen_random_uuid()::text, 16)
   )::uuid,
-  pool_id public.given_id not null,
+  pool_id public.given_pool_id not null,
   status public.slot_status not null default 'AVAILABLE',
   locked_by text,
   locked_at timestamptz,
@@ -94,7 +100,7 @@ create index idx_available_stripes
 
 -- A row with only a pool_id is a working pool.
 create table public.engine_config (
-  pool_id public.given_id primary key,
+  pool_id public.given_pool_id primary key,
   batch_size int not null default 100,
   visibility_timeout_sec int not null default 45,
   max_retries int not null default 10,
@@ -138,8 +144,12 @@ create index idx_metrics_pool_ts
 
 -- One buyer's hold on one slot. freed_at is set when the slot went back on sale, so "live" needs no list
 -- of states, and the way queued → validated → committed touches no indexed column (HOT updates).
+-- The id begins with the time (UUID version 7), so that the order of ids is the order of claims; 74 bits of chance follow.
 create table public.claims (
-  claim_id uuid primary key,
+  claim_id uuid primary key default (
+    lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+    || '-7' || substr(gen_random_uuid()::text, 16)
+  )::uuid,
   pool_id text not null,
   slot_id uuid not null,
   user_id public.given_id not null,

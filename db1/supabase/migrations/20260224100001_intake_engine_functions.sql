@@ -358,11 +358,11 @@ begin
         exit;
       end if;
     end if;
-    v_answer.claim_id := gen_random_uuid();
     v_msg_id := nextval('pgmq.q_intake_queue_msg_id_seq');
-    insert into public.claims (claim_id, pool_id, slot_id, user_id, request_id, verified, hold_until, msg_id)
-    values (v_answer.claim_id, p_pool_id, v_slot.id, p_user_id, p_request_id, p_verified, v_pool.hold_until, v_msg_id)
-    on conflict do nothing;
+    insert into public.claims as c (pool_id, slot_id, user_id, request_id, verified, hold_until, msg_id)
+    values (p_pool_id, v_slot.id, p_user_id, p_request_id, p_verified, v_pool.hold_until, v_msg_id)
+    on conflict do nothing
+    returning c.claim_id into v_answer.claim_id;
     if not found then
       v_answer := intake.lost_race(p_pool_id, p_user_id, p_request_id, p_verified, v_slot.id);
       continue;

@@ -167,10 +167,13 @@ set search_path = ''
 as $$
 declare
   v_requests intake.claim_request[] := p_requests[1 : cardinality(p_slot_ids)];
+  -- As for a single claim: ids begin with the time, here once for all of them.
+  v_time text := lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7';
   v_claim_ids uuid[];
   v_msg_ids bigint[];
 begin
-  select array_agg(gen_random_uuid()), array_agg(nextval('pgmq.q_intake_queue_msg_id_seq'))
+  select array_agg((v_time || substr(gen_random_uuid()::text, 16))::uuid),
+    array_agg(nextval('pgmq.q_intake_queue_msg_id_seq'))
   into v_claim_ids, v_msg_ids
   from generate_series(1, cardinality(p_slot_ids));
   insert into public.claims (claim_id, pool_id, slot_id, user_id, request_id, verified, hold_until, msg_id)

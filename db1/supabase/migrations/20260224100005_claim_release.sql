@@ -11,10 +11,33 @@ create type intake.claim_view as (
   claimed_at timestamptz,
   hold_until timestamptz,
   ended_at timestamptz,
-  end_reason text
+  end_reason text,
+  ahead bigint
 );
 
--- Promise: the claim, or no row. Second call: the same. Locks: none. Definer: the row is all a caller needs.
+-- Promise: the oldest message that nobody has taken yet, or about that: it looks at 200 at most, because those that are
+-- being carried or wait for another attempt stand in front, and takes the last of these where all are taken. Null where the
+-- queue is empty. Second call: the same. Locks: none.
+create function intake.queue_head()
+returns bigint
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+as $$
+declare
+  c_look_at constant int := 200;
+begin
+  return (
+    select coalesce(min(m.msg_id) filter (where m.read_ct = 0), max(m.msg_id))
+    from (select q.msg_id, q.read_ct from pgmq.q_intake_queue q order by q.msg_id limit c_look_at) m
+  );
+end
+$$;
+
+-- Promise: the claim, or no row. ahead is about how many messages are carried before its own, of all pools, while it is on
+-- the queue, told from the numbers of the messages and not counted; else null. Second call: the same. Locks: none.
+-- Definer: the row is all a caller needs.
 create function public.get_claim(p_claim_id uuid)
 returns setof intake.claim_view
 language sql
@@ -23,7 +46,8 @@ security definer
 set search_path = ''
 as $$
   select c.claim_id, c.slot_id, c.pool_id, c.user_id, c.request_id, c.state::text, c.verified,
-    c.claimed_at, c.hold_until, c.freed_at, c.end_reason
+    c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
+    case when c.state in ('queued', 'validated') then greatest(0, c.msg_id - intake.queue_head()) end
   from public.claims c
   where c.claim_id = p_claim_id;
 $$;
@@ -74,7 +98,8 @@ end
 $$;
 
 -- Promise: the claim is released and its slot back on sale; p_user_id must be its owner, null is an operator.
--- Only while the bridge has never taken its message: after that the ledger may have it already.
+-- Only while its message is untried, never taken or each time handed back so (intake.finish_later): after that the ledger
+-- may have it already. A message that was replayed is new, and its claim is not: whoever had the old one may be slow.
 -- Raises SL006 not yours, SL008 no such claim, SL009 with the bridge, SL010 committed, SL013 dead letter.
 -- Second call: the released claim again. Locks: claim → message → those of free_claims.
 -- Definer: owners have no rights to the tables.
@@ -104,7 +129,8 @@ begin
       using errcode = 'SL013', hint = 'an operator replays or discards it';
   elsif v_claim.freed_at is null then
     delete from pgmq.q_intake_queue q
-    where q.msg_id = v_claim.msg_id and q.read_ct = 0 and v_claim.state = 'queued';
+    where q.msg_id = v_claim.msg_id and v_claim.state = 'queued' and not q.message ? 'replayed_from'
+      and (q.read_ct = 0 or q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct));
     if not found then
       raise exception 'claim % is with the bridge', p_claim_id
         using errcode = 'SL009', hint = 'look again in a moment: it becomes a ticket, or ends with a reason';
@@ -116,8 +142,9 @@ end
 $$;
 
 -- Promise: claims whose hold has run out before anybody validated them end as expired, their messages are
--- withdrawn and their slots go back on sale, in one statement each. A claim whose message was ever taken is
--- left alone where commits need no validation: the ledger may have it. Returns how many.
+-- withdrawn and their slots go back on sale, in one statement each. Where commits need no validation only a claim whose
+-- message is untried ends, never taken or each time handed back so (intake.finish_later): the ledger may have the others.
+-- Returns how many.
 -- Second call: the next p_limit. Locks: as release_claim; claims that somebody else works on are skipped.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.expire_holds(p_limit int default 1000)
@@ -137,7 +164,10 @@ begin
     join pgmq.q_intake_queue q on q.msg_id = c.msg_id
     left join public.engine_config g on g.pool_id = c.pool_id
     where c.hold_until < now() and c.hold_until is not null and c.freed_at is null and c.state = 'queued'
-      and (q.read_ct = 0 or (g.validation_webhook_url is not null and q.vt <= clock_timestamp()))
+      and (
+        q.read_ct = 0 or q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct)
+        or (g.validation_webhook_url is not null and q.vt <= clock_timestamp())
+      )
     order by c.hold_until
     limit p_limit
     for update of c, q skip locked
@@ -150,9 +180,62 @@ begin
 end
 $$;
 
+-- How many slots of a large pool were free, and where its mark stood, when they were last counted. Lost in a crash, and
+-- then counted anew.
+create unlogged table intake.free_counts (
+  pool_id text primary key,
+  free bigint not null,
+  low_order bigint not null,
+  counted_at timestamptz not null
+);
+
+-- Promise: how many slots of the pool are free. Up to p_look_at it looks at each, which is exact; beyond that it counts at
+-- most every 10 seconds, and in between follows the pool's mark. Second call: the same. Locks: the pool's row of
+-- free_counts, when counting.
+create function intake.free_slots(
+  p_pool_id text,
+  p_low_order bigint,
+  p_look_at int
+)
+returns bigint
+language plpgsql
+set search_path = ''
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  c_count_every constant interval := '10 seconds';
+  v_free bigint;
+  v_last intake.free_counts;
+begin
+  select count(*) into v_free
+  from (
+    select from public.inventory_slots s
+    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
+    limit p_look_at + 1
+  ) seen;
+  if v_free <= p_look_at then
+    return v_free;
+  end if;
+  select f.* into v_last from intake.free_counts f where f.pool_id = p_pool_id;
+  if v_last.counted_at > clock_timestamp() - c_count_every then
+    return greatest(v_free, v_last.free - greatest(0, p_low_order - v_last.low_order));
+  end if;
+  insert into intake.free_counts as f (pool_id, free, low_order, counted_at)
+  select p_pool_id, count(*), p_low_order, clock_timestamp()
+  from public.inventory_slots s
+  where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
+  on conflict (pool_id) do update set
+    free = excluded.free, low_order = excluded.low_order, counted_at = excluded.counted_at
+  returning f.free into v_free;
+  return v_free;
+end
+$$;
+
 -- Promise: what a buyer may know of a pool, or no row where there is none: open, not_open, closed or sold_out,
--- and how many slots are left. Second call: the same. Locks: none, or those of a rebuild.
--- Definer: as get_claim. It counts the free slots in their index: ask once a second, not once a request.
+-- and how many slots are left, exact up to 2000. Second call: the same. Locks: those of free_slots, or of a rebuild.
+-- Definer: as get_claim. Made to be asked once a second for each pool that somebody watches: a large pool is counted at
+-- most every 10 seconds (intake.free_slots).
 create function public.pool_status(p_pool_id text)
 returns table (
   pool_id text, status text, capacity bigint, available bigint, opens_at timestamptz, closes_at timestamptz,
@@ -161,13 +244,12 @@ returns table (
 language plpgsql
 security definer
 set search_path = ''
-set enable_seqscan = off
 as $$
 declare
-  v_gate text;
+  c_look_at constant int := 2000;
+  v_pool intake.pool_gates := intake.open_pool(p_pool_id);
 begin
-  select p.gate into v_gate from intake.open_pool(p_pool_id) p;
-  if v_gate = 'unknown_pool' then
+  if v_pool.gate = 'unknown_pool' then
     return;
   end if;
   return query
@@ -175,14 +257,16 @@ begin
     p_pool_id,
     case
       when now() < c.opens_at and c.is_active then 'not_open'
-      when v_gate is null and free.slots = 0 then 'sold_out'
-      else coalesce(v_gate, 'open')
+      when v_pool.gate is null and free.slots = 0 then 'sold_out'
+      else coalesce(v_pool.gate, 'open')
     end,
     coalesce(t.slots, 0), free.slots, c.opens_at, c.closes_at, c.max_per_user, c.hold_sec,
     coalesce(c.require_auth, false)
   from (
-    select count(*) as slots from public.inventory_slots s
-    where s.pool_id = p_pool_id and s.status = 'AVAILABLE'
+    select case
+      when v_pool.low_order is null then 0
+      else intake.free_slots(p_pool_id, v_pool.low_order, c_look_at)
+    end as slots
   ) free
   left join intake.pool_totals t on t.pool_id = p_pool_id
   left join public.engine_config c on c.pool_id = p_pool_id;

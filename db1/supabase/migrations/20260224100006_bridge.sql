@@ -1,6 +1,7 @@
 -- BRIDGE: how messages leave the queue. A worker takes a batch under a lease, decides, and finishes it in one call.
 -- Every finish names (msg_id, read_ct): a worker whose lease was taken over touches nothing. read_ct is never lowered;
 -- attempts = read_ct - forgiven, where an outage forgives the delivery that met it.
+-- A message whose every delivery so far was handed back untried says so: untried is [msg_id, read_ct]. See bridge_finish.
 
 -- Promise: the deliveries of a message that an outage has forgiven. Clamped, because a message is anybody's JSON, and a
 -- number that is no int would stop every take. Second call: the same. Locks: none.

@@ -3,7 +3,9 @@
 --   refused      validation said no: claim ended with the reason, slot back on sale, message gone
 --   gone         the claim had ended before: message gone
 --   retry        it failed: hidden for delay_ms, counted as an attempt
---   outage       something else was down, or the worker hands it back: hidden for delay_ms, not counted
+--   outage       something else was down, perhaps in the midst of the commit: hidden for delay_ms, not counted
+--   untried      handed back before anybody tried to commit it (the pool's ceiling, a worker that stops): as outage, and
+--                the message remembers it
 --   dead_letter  it will not succeed by retrying: moved to the dead letters with the reason, the claim keeps its slot
 --   validated    not an end: remembered, the lease goes on
 
@@ -261,9 +263,12 @@ begin
 end
 $$;
 
--- Promise: these deliveries stay on the queue: retry and outage hidden for delay_ms (an outage forgiven), validated
--- remembered under the running lease. Never are more deliveries forgiven than there were. Second call: hides them anew.
--- Locks: messages (held by the caller), claims.
+-- Promise: these deliveries stay on the queue: retry, outage and untried hidden for delay_ms (the latter two forgiven),
+-- validated remembered under the running lease. Never are more deliveries forgiven than there were.
+-- While every delivery was handed back untried, the message says untried: [msg_id, read_ct], and as long as that is its own
+-- id and its present read_ct the ledger cannot have it: the mark of delivery n needs that of n - 1, the next take raises
+-- read_ct before anybody can try, a worker that dies or tries leaves no mark, and a copy of the message has another id.
+-- Second call: hides them anew. Locks: messages (held by the caller), claims.
 create function intake.finish_later(p_deliveries intake.delivery[])
 returns void
 language plpgsql
@@ -279,9 +284,15 @@ begin
     message = case
       when jsonb_typeof(q.message) is distinct from 'object' then q.message
       when d.verdict = 'validated' then jsonb_set(q.message, '{state}', '"validated"')
-      when d.verdict = 'outage' then q.message
+      when d.verdict in ('outage', 'untried') then q.message - 'untried'
         || jsonb_build_object('forgiven', least(intake.forgiven(q.message), q.read_ct - 1) + 1)
-      when q.message ? 'forgiven' then q.message || jsonb_build_object(
+        || case
+          when d.verdict = 'untried' and (q.read_ct = 1 or q.message -> 'untried' in (
+            jsonb_build_array(q.msg_id, q.read_ct - 1), jsonb_build_array(q.msg_id, q.read_ct)
+          )) then jsonb_build_object('untried', jsonb_build_array(q.msg_id, q.read_ct))
+          else '{}'
+        end
+      when q.message ? 'forgiven' then q.message - 'untried' || jsonb_build_object(
         'last_error', d.reason, 'forgiven', least(intake.forgiven(q.message), q.read_ct - 1)
       )
       else q.message || jsonb_build_object('last_error', d.reason)
@@ -316,14 +327,14 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  c_later constant text[] := '{retry,outage,validated}';
+  c_later constant text[] := '{retry,outage,untried,validated}';
   v_ended bigint[];
   v_held intake.delivery[];
 begin
   if cardinality(p_verdicts) is distinct from cardinality(p_msg_ids) or exists (
     select from unnest(p_verdicts) v
     where v is null
-      or v not in ('committed', 'refused', 'gone', 'retry', 'outage', 'dead_letter', 'validated')
+      or v not in ('committed', 'refused', 'gone', 'retry', 'outage', 'untried', 'dead_letter', 'validated')
   ) then
     raise exception 'each message needs a known verdict' using errcode = 'SL001';
   end if;

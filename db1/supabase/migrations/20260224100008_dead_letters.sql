@@ -82,7 +82,9 @@ as $$
   select case
     when jsonb_typeof(p_letter) <> 'object' then p_letter
     when p_letter ? 'payload' and not p_letter ? 'pool_id' then p_letter -> 'payload'
-    else p_letter - array['original_msg_id', 'final_read_ct', 'routed_to_dlq_at', 'reason', 'last_error', 'forgiven']
+    else p_letter - array[
+      'original_msg_id', 'final_read_ct', 'routed_to_dlq_at', 'reason', 'last_error', 'forgiven', 'untried'
+    ]
   end;
 $$;
 

@@ -210,7 +210,7 @@ begin
   if v_msg_id is null then
     v_msg_id := pgmq.send('intake_queue', jsonb_build_object(
       'claim_id', v_claim.claim_id, 'pool_id', v_claim.pool_id, 'resource_id', v_claim.slot_id,
-      'user_id', v_claim.user_id, 'state', v_state
+      'user_id', v_claim.user_id, 'state', v_state, 'replayed_from', v_claim.msg_id
     ));
   end if;
   update public.claims c set state = v_state, hold_until = null, msg_id = v_msg_id where c.claim_id = v_claim.claim_id;

@@ -1,15 +1,6 @@
 -- CONSOLE: what operators watch and change. Watching must not cost the doors anything, so nothing here counts a table that
 -- may be large more than once in 10 seconds; in between numbers are estimates, and say so by being round about right.
 
--- How many slots of a large pool were free, and where its mark stood, when they were last counted. Lost in a crash, and
--- then counted anew.
-create unlogged table intake.free_counts (
-  pool_id text primary key,
-  free bigint not null,
-  low_order bigint not null,
-  counted_at timestamptz not null
-);
-
 -- Promise: how many rows a table has, as the statistics know it. Second call: the same or newer. Locks: none.
 create function intake.estimated_rows(p_table regclass)
 returns bigint
@@ -65,49 +56,6 @@ begin
 end
 $$;
 
--- Promise: how many slots of the pool are free. Up to p_look_at it looks at each, which is exact; beyond that it counts at
--- most every 10 seconds, and in between follows the pool's mark. Second call: the same. Locks: the pool's row of
--- free_counts, when counting.
-create function intake.free_slots(
-  p_pool_id text,
-  p_low_order bigint,
-  p_look_at int
-)
-returns bigint
-language plpgsql
-set search_path = ''
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
-declare
-  c_count_every constant interval := '10 seconds';
-  v_free bigint;
-  v_last intake.free_counts;
-begin
-  select count(*) into v_free
-  from (
-    select from public.inventory_slots s
-    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
-    limit p_look_at + 1
-  ) seen;
-  if v_free <= p_look_at then
-    return v_free;
-  end if;
-  select f.* into v_last from intake.free_counts f where f.pool_id = p_pool_id;
-  if v_last.counted_at > clock_timestamp() - c_count_every then
-    return greatest(v_free, v_last.free - greatest(0, p_low_order - v_last.low_order));
-  end if;
-  insert into intake.free_counts as f (pool_id, free, low_order, counted_at)
-  select p_pool_id, count(*), p_low_order, clock_timestamp()
-  from public.inventory_slots s
-  where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
-  on conflict (pool_id) do update set
-    free = excluded.free, low_order = excluded.low_order, counted_at = excluded.counted_at
-  returning f.free into v_free;
-  return v_free;
-end
-$$;
-
 -- Promise: the slots of up to p_limit pools, those for sale first: capacity exact, free as intake.free_slots, reserved from
 -- the pools of the oldest messages and dead letters (exact up to 1000 of each), consumed what is left. A pool whose cache is
 -- lost has nulls until a claim rebuilds it: watching does not. Second call: the same. Locks: those of free_slots.
@@ -160,7 +108,8 @@ end
 $$;
 
 -- Promise: one look at the intake: enqueued (messages ever put on the queue, from its sequence: it never lags, and also
--- counts replays and what was rolled back), queue_depth, oldest_msg_sec, dlq_depth, and the levels of up to 50 pools.
+-- counts replays and what was rolled back), queue_depth, oldest_msg_sec, dlq_depth, the levels of up to 50 pools, and how
+-- many connections bridge workers hold.
 -- Made to be asked once a second. Second call: the same. Locks: those of intake.free_slots.
 -- Definer, as all that follow: service_role needs no rights to queue and tables.
 create function public.live_sample()
@@ -185,6 +134,10 @@ begin
     'pools', (
       select coalesce(jsonb_agg(l order by l.pool_id), '[]')
       from intake.pool_levels(v_queue_depth, v_dlq_depth, c_pools) l
+    ),
+    'bridge_workers', (
+      select count(*) from pg_catalog.pg_stat_activity s
+      where s.application_name = 'sluice-worker' and s.datname = current_database()
     )
   );
 end
@@ -247,6 +200,50 @@ begin
   where l.pool_id > p_after and (p_pool_id is null or l.pool_id = p_pool_id)
   order by l.pool_id
   limit p_limit;
+end
+$$;
+
+-- What operators asked for under a request_id, so that asking again after a lost answer does nothing twice. As many rows as
+-- such requests: it grows like the audit log.
+create table intake.pool_requests (
+  pool_id text not null,
+  request_id public.given_id not null,
+  slots int not null,
+  at timestamptz not null default now(),
+  primary key (pool_id, request_id)
+);
+
+-- Promise: true the first time that this is asked for, and always without a request_id. Raises SL007 where the request_id
+-- was used for another number of slots. Second call: false. Locks: the request, until the end of the transaction: who asks
+-- the same meanwhile waits for it.
+create function intake.is_first_asked(
+  p_pool_id text,
+  p_request_id text,
+  p_slots int
+)
+returns boolean
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_slots int;
+begin
+  if p_request_id is null then
+    return true;
+  end if;
+  insert into intake.pool_requests (pool_id, request_id, slots) values (p_pool_id, p_request_id, p_slots)
+  on conflict do nothing;
+  if found then
+    return true;
+  end if;
+  select r.slots into v_slots from intake.pool_requests r where r.pool_id = p_pool_id and r.request_id = p_request_id;
+  if v_slots <> p_slots then
+    raise exception 'this request_id asked for % slots before', v_slots using errcode = 'SL007';
+  end if;
+  return false;
+exception
+  when check_violation or not_null_violation then
+    raise exception 'a request has an id of 1 to 200 characters and a number of slots' using errcode = 'SL001';
 end
 $$;
 
@@ -315,14 +312,15 @@ end
 $$;
 
 -- Promise: a new pool with these rules and p_slots slots on sale, all in one transaction, with one audit row. Raises SL001
--- for what is no name, rule or number of slots, SL014 when there is such a pool, by its rules or by its slots.
--- Second call: SL014. Locks: the pool's row, those of intake.slots_added.
+-- for what is no name, rule or number of slots, SL014 when there is such a pool, by its rules or by its slots. Second call:
+-- SL014, or with the same p_request_id the pool as it is now. Locks: the request, the pool's row, those of slots_added.
 create function public.pool_create(
   p_pool_id text,
   p_slots int,
   p_rules jsonb,
   p_actor text,
-  p_reason text default null
+  p_reason text default null,
+  p_request_id text default null
 )
 returns setof intake.pool_view
 language plpgsql
@@ -332,8 +330,16 @@ as $$
 begin
   if (length(p_pool_id) between 1 and 200 and jsonb_typeof(p_rules) = 'object') is not true then
     raise exception 'a pool has a name of 1 to 200 characters, and rules' using errcode = 'SL001';
+  elsif not intake.is_first_asked(p_pool_id, p_request_id, p_slots) then
+    return query select * from public.pool_list(p_pool_id);
+    return;
   end if;
-  insert into public.engine_config (pool_id) values (p_pool_id) on conflict do nothing;
+  begin
+    insert into public.engine_config (pool_id) values (p_pool_id) on conflict do nothing;
+  exception
+    when check_violation then
+      raise exception 'no name for a pool: %', sqlerrm using errcode = 'SL001';
+  end;
   if not found or exists (select from intake.pool_totals t where t.pool_id = p_pool_id) then
     raise exception 'there is a pool %', p_pool_id using errcode = 'SL014';
   end if;
@@ -347,14 +353,16 @@ end
 $$;
 
 -- Promise: the pool has these rules and p_add_slots slots more, in one transaction, with one audit row that tells what the
--- rules were before. Raises SL001 as pool_create, SL002 when there is no such pool. Second call: adds as many slots again;
--- without slots it changes nothing and writes no audit row. Locks: as pool_create.
+-- rules were before. Raises SL001 as pool_create, SL002 when there is no such pool, SL007 when p_request_id asked for another
+-- number of slots. Second call: with the same p_request_id it changes nothing, without one it adds as many slots again; what
+-- changes nothing writes no audit row. Locks: as pool_create.
 create function public.pool_change(
   p_pool_id text,
   p_rules jsonb,
   p_add_slots int,
   p_actor text,
-  p_reason text default null
+  p_reason text default null,
+  p_request_id text default null
 )
 returns setof intake.pool_view
 language plpgsql
@@ -376,6 +384,10 @@ begin
       raise exception 'no pool %', p_pool_id using errcode = 'SL002';
     end if;
   end if;
+  if not intake.is_first_asked(p_pool_id, p_request_id, p_add_slots) then
+    return query select * from public.pool_list(p_pool_id);
+    return;
+  end if;
   v_before := intake.set_rules(p_pool_id, p_rules);
   perform intake.add_slots(p_pool_id, p_add_slots);
   select coalesce(jsonb_object_agg(k, to_jsonb(c) -> k), '{}') into v_after
@@ -389,9 +401,10 @@ begin
 end
 $$;
 
--- Promise: p_limit claims after p_after in the order of their ids, of those that match what is not null. By user, claim or
--- request id it asks an index; by pool or state alone it walks the claims until it has a page. Second call: the same.
--- Locks: none.
+-- Promise: p_limit claims of those that match what is not null, newest first: in the order of their ids, which begin with the
+-- time, from p_after on. (A claim made of a message by hand has the slot's id and stands where that one does.) By user, claim
+-- or request id it asks an index; by pool or state alone it walks the claims until it has a page. Second call: the same, and
+-- what is new. Locks: none.
 create function public.claim_search(
   p_claim_id uuid default null,
   p_user_id text default null,
@@ -408,10 +421,13 @@ security definer
 set search_path = ''
 set plan_cache_mode = force_custom_plan
 as $$
+declare
+  v_head bigint := intake.queue_head();
 begin
   return query
   select c.claim_id, c.slot_id, c.pool_id, c.user_id::text, c.request_id::text, c.state::text, c.verified,
-    c.claimed_at, c.hold_until, c.freed_at, c.end_reason
+    c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
+    case when c.state in ('queued', 'validated') then greatest(0, c.msg_id - v_head) end
   from public.claims c
   where (p_claim_id is null or c.claim_id = p_claim_id)
     and (p_user_id is null or c.user_id = p_user_id)
@@ -422,8 +438,8 @@ begin
     ))
     and (p_pool_id is null or c.pool_id = p_pool_id)
     and (p_state is null or c.state::text = p_state)
-    and (p_after is null or c.claim_id > p_after)
-  order by c.claim_id
+    and (p_after is null or c.claim_id < p_after)
+  order by c.claim_id desc
   limit p_limit;
 end
 $$;
@@ -557,4 +573,36 @@ as $$
       ) a
     )
   );
+$$;
+
+-- Sessions of the console that were signed out before their end. The id alone opens nothing: the cookie is signed.
+create table intake.ended_sessions (
+  session_id text primary key,
+  ends_at timestamptz not null,
+  constraint session_id_is_short check (length(session_id) between 1 and 64)
+);
+
+-- Promise: the session is ended for every server, and those that would have ended by now are forgotten. Second call: the
+-- same. Locks: the rows of the sessions, one by one.
+create function public.session_end(p_session_id text, p_ends_at timestamptz)
+returns void
+language sql
+security definer
+set search_path = ''
+as $$
+  delete from intake.ended_sessions s where s.ends_at < clock_timestamp();
+  insert into intake.ended_sessions (session_id, ends_at) values (p_session_id, p_ends_at) on conflict do nothing;
+$$;
+
+-- Promise: the sessions that were signed out and would otherwise still be good. Second call: the same. Locks: none.
+create function public.sessions_ended()
+returns table (session_id text, ends_ms bigint)
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select s.session_id, (extract(epoch from s.ends_at) * 1000)::bigint
+  from intake.ended_sessions s
+  where s.ends_at >= clock_timestamp();
 $$;

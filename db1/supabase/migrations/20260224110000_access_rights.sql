@@ -45,13 +45,15 @@ grant execute on function public.webhook_allowed_hosts() to service_role;
 grant execute on function public.intake_ready() to service_role;
 grant execute on function public.live_sample() to service_role;
 grant execute on function public.pool_list(text, text, int) to service_role;
-grant execute on function public.pool_create(text, int, jsonb, text, text) to service_role;
-grant execute on function public.pool_change(text, jsonb, int, text, text) to service_role;
+grant execute on function public.pool_create(text, int, jsonb, text, text, text) to service_role;
+grant execute on function public.pool_change(text, jsonb, int, text, text, text) to service_role;
 grant execute on function public.claim_search(uuid, text, text, text, text, uuid, int) to service_role;
 grant execute on function public.claim_timeline(uuid) to service_role;
 grant execute on function public.claim_release(uuid, text, text) to service_role;
 grant execute on function public.audit_page(bigint, int) to service_role;
 grant execute on function public.intake_health() to service_role;
+grant execute on function public.session_end(text, timestamptz) to service_role;
+grant execute on function public.sessions_ended() to service_role;
 
 grant select, insert, update, delete on public.engine_config to service_role;
 grant select, insert, update, delete on public.inventory_slots to service_role;

@@ -3,7 +3,7 @@
 -- Promise: up to p_limit events after p_after in the order of their ids, which is that of their time, filtered by what
 -- is not null (p_since and p_until by when they were received, the second one excluded; a p_provider 'hmac' means those
 -- of 'hmac:<endpoint>' too); without payload and body.
--- Page on with p_after = the last id. Second call: the same. Locks: none.
+-- With p_newest_first it is the other way round, and "after" means before. Page on with p_after = the last id. Second call: the same. Locks: none.
 create function webhook.list_events(
   p_webhook_id uuid default null,
   p_event_id text default null,
@@ -12,7 +12,8 @@ create function webhook.list_events(
   p_since timestamptz default null,
   p_until timestamptz default null,
   p_after uuid default null,
-  p_limit int default 100
+  p_limit int default 100,
+  p_newest_first boolean default false
 )
 returns table (
   id uuid, webhook_id uuid, name text, provider text, event_id text, event_type text, occurred_at timestamptz,
@@ -41,8 +42,8 @@ begin
     and (v_statuses is null or e.status = any (v_statuses))
     and (p_since is null or e.received_at >= p_since)
     and (p_until is null or e.received_at < p_until)
-    and (p_after is null or e.id > p_after)
-  order by e.id
+    and (p_after is null or case when p_newest_first then e.id < p_after else e.id > p_after end)
+  order by case when p_newest_first then null else e.id end, e.id desc
   limit least(p_limit, 1000);
 end
 $$;

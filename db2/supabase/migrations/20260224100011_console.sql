@@ -32,8 +32,8 @@ as $$
 $$;
 
 -- Promise: one look at the ledger: tickets, counted while the table is small (a few milliseconds), else what the statistics
--- say; webhooks as public.webhook_sample; calls ever recorded, from the statistics, which lag by a second or two. Made to be
--- asked once a second. Second call: the same. Locks: none.
+-- say; webhooks as public.webhook_sample; calls ever recorded, from the statistics, which lag by a second or two; how many
+-- connections webhook workers hold. Made to be asked once a second. Second call: the same. Locks: none.
 create function public.ledger_sample()
 returns jsonb
 language plpgsql
@@ -58,6 +58,10 @@ begin
     'webhooks', public.webhook_sample(),
     'calls', (
       select s.n_tup_ins from pg_catalog.pg_stat_all_tables s where s.relid = 'public.calls'::regclass
+    ),
+    'webhook_workers', (
+      select count(*) from pg_catalog.pg_stat_activity a
+      where a.application_name = 'sluice-webhook-worker' and a.datname = current_database()
     )
   );
 end

@@ -51,7 +51,7 @@ grant execute on function webhook.extend_leases(uuid[], uuid[]) to service_role;
 grant execute on function webhook.claim_next_event(uuid) to service_role;
 grant execute on function webhook.mark_event_result(uuid, public.webhook_event_status, text) to service_role;
 grant execute on function webhook.list_events(
-  uuid, text, text, text[], timestamptz, timestamptz, uuid, int
+  uuid, text, text, text[], timestamptz, timestamptz, uuid, int, boolean
 ) to service_role;
 grant execute on function webhook.show_event(uuid) to service_role;
 grant execute on function webhook.replay_events(uuid[], text, text, boolean, text) to service_role;

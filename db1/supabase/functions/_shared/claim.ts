@@ -42,6 +42,8 @@ export interface ClaimRecord {
   readonly hold_until: string | null;
   readonly ended_at: string | null;
   readonly end_reason: string | null;
+  /** About how many messages are carried before its own; null where it is not on the queue. */
+  readonly ahead: number | null;
 }
 
 export interface ClaimPorts extends AuthPorts {

@@ -1,4 +1,4 @@
-// What all HTTP doors share: a path is matched exactly as it was sent, a body is read strictly, a refusal has one shape.
+// What all HTTP doors share: a path is matched as it was sent, only its parameter is unescaped, a body is read strictly, a refusal has one shape.
 // A runtime's adapter calls find(), reads at most maxBodyBytes, calls handle() and sends what comes back.
 
 import { DoorError, ERROR_KINDS, type ErrorCode, type ErrorKind, toDoorError } from './errors.ts';
@@ -16,6 +16,8 @@ export interface DoorRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Uint8Array;
   readonly requestId: string;
+  /** The address at the other end of the connection, which may be a proxy's; left out where the runtime does not tell. */
+  readonly peer?: string | undefined;
 }
 
 export interface DoorResponse {
@@ -28,9 +30,9 @@ export interface DoorResponse {
 
 /**
  * Called once, when the head is out. `send` is false, and sends nothing, once the reader has left or was cut because it does
- * not keep up; `closed` tells of the same.
+ * not keep up; `closed` tells of the same. `end` ends the stream.
  */
-export type Follow = (send: (text: string) => boolean, closed: AbortSignal) => void;
+export type Follow = (send: (text: string) => boolean, closed: AbortSignal, end: () => void) => void;
 
 export interface Route {
   readonly method: string;
@@ -108,8 +110,14 @@ export function refusalOf(match: Extract<Match, { refusal: DoorError }>, request
     : { ...response, headers: { ...response.headers, allow: match.allow } };
 }
 
-// The characters a path may hold unescaped. A percent sign is not one of them: there is one spelling per path.
-const PARAMETER = /^(?!\.{1,2}$)[A-Za-z0-9._~:@-]{1,200}$/;
+/** Nearly every parameter: nothing in it is escaped. */
+const PLAIN_PARAMETER = /^(?!\.{1,2}$)[A-Za-z0-9._~:@-]{1,200}$/;
+/** With escapes, and with what encodeURIComponent leaves bare. */
+const ESCAPED_PARAMETER = /^(?:[A-Za-z0-9._~:@!'()*-]|%[0-9A-Fa-f]{2})+$/;
+/** Letters, digits and -._~ are never escaped: two spellings of one name would pass a proxy's rules for the other. */
+const NEEDLESS_ESCAPE = /%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])/;
+/** As public.given_pool_id has it: no control character, and a character is one code point. */
+const PARAMETER = /^(?!\.{1,2}$)\P{Cc}{1,200}$/u;
 
 interface Place {
   readonly segments: readonly string[];
@@ -128,7 +136,7 @@ export class Door {
       return {
         segments: path.split('/'),
         routes: new Map(here.map((route) => [route.method, route])),
-        allow: here.map((route) => route.method).join(', '),
+        allow: here.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', '),
       };
     });
     this.#log = log;
@@ -139,7 +147,7 @@ export class Door {
     for (const place of this.#places) {
       const parameter = matchSegments(place.segments, segments);
       if (parameter === undefined) continue;
-      const route = place.routes.get(method);
+      const route = place.routes.get(method === 'HEAD' ? 'GET' : method);
       if (route !== undefined) return { route, parameter };
       return { refusal: new DoorError('method_not_allowed'), allow: place.allow };
     }
@@ -149,7 +157,11 @@ export class Door {
   async handle(match: Match, request: DoorRequest): Promise<DoorResponse> {
     try {
       if (match.refusal !== undefined) return refusalOf(match, request.requestId);
-      return await match.route.handle(request, match.parameter);
+      const answer = await match.route.handle(request, match.parameter);
+      if (request.method !== 'HEAD' || answer.follow === undefined) return answer;
+      // The head of a stream, and nobody who reads it. Of other answers the adapter leaves out the body.
+      const { follow: _, ...head } = answer;
+      return head;
     } catch (thrown) {
       const error = toDoorError(thrown);
       this.#report(error, request);
@@ -181,13 +193,25 @@ function matchSegments(pattern: readonly string[], segments: readonly string[]):
     const segment = segments[index] as string;
     if (!expected.startsWith(':')) {
       if (segment !== expected) return undefined;
-    } else if (PARAMETER.test(segment)) {
-      parameter = segment;
     } else {
-      return undefined;
+      const value = PLAIN_PARAMETER.test(segment) ? segment : unescapeParameter(segment);
+      if (value === undefined) return undefined;
+      parameter = value;
     }
   }
   return parameter;
+}
+
+/** Undefined where the segment is no UTF-8, or not spelled as it should be. */
+function unescapeParameter(segment: string): string | undefined {
+  if (!ESCAPED_PARAMETER.test(segment) || NEEDLESS_ESCAPE.test(segment)) return undefined;
+  try {
+    const value = decodeURIComponent(segment);
+    return PARAMETER.test(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
 }
 
 const JSON_CONTENT_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i;

@@ -166,6 +166,15 @@ const KINDS = [
   kind('too_many_attempts', 429, 'Too many wrong keys.', 'Try again after Retry-After seconds.', {
     retryable: true,
   }),
+  kind(
+    'too_many_requests',
+    429,
+    'More requests are under way than this server takes.',
+    'Try again after Retry-After seconds.',
+    {
+      retryable: true,
+    },
+  ),
   kind('internal', 500, 'Something went wrong here.', 'Report the request_id.'),
   kind(
     'overloaded',

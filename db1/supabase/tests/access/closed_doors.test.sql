@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(160);
+select plan(168);
 
 -- All that a claim can change, as one value.
 create function pg_temp.state()
@@ -90,7 +90,9 @@ cross join (values
   ('select what from public.claim_timeline(gen_random_uuid())'),
   ('select claim_id from public.claim_release(gen_random_uuid(), ''eve'')'),
   ('select id from public.audit_page()'),
-  ('select public.intake_health()')
+  ('select public.intake_health()'),
+  ('select public.session_end(''x'', now())'),
+  ('select session_id from public.sessions_ended()')
 ) t (statement);
 
 select * from finish();

@@ -1,6 +1,6 @@
 -- The fence: whoever lost the lease changes nothing, and a batch ends each message by its own verdict.
 begin;
-select plan(26);
+select plan(27);
 
 -- All that a finish can change, as one value.
 create function pg_temp.state()
@@ -49,7 +49,7 @@ select count(*) from public.bridge_take(1, 30);
 
 create temp table before as select pg_temp.state() as state;
 select is(pg_temp.finish('a', 1, v, 'late', 0), 'lost_lease', 'the lease was taken over: too late to say ' || v)
-from unnest(array['committed', 'refused', 'gone', 'retry', 'outage', 'dead_letter', 'validated']) v;
+from unnest(array['committed', 'refused', 'gone', 'retry', 'outage', 'untried', 'dead_letter', 'validated']) v;
 select is(pg_temp.finish('a', 3, 'committed'), 'lost_lease', 'nor can a lease be used that nobody has yet');
 select is(pg_temp.state(), (select state from before), 'nothing has changed');
 select results_eq(

@@ -1,6 +1,6 @@
--- A delivery that stays: retry, outage and validated; and one that goes to the dead letters.
+-- A delivery that stays: retry, outage, untried and validated; and one that goes to the dead letters.
 begin;
-select plan(37);
+select plan(38);
 
 -- All that a finish can change, as one value.
 create function pg_temp.state()
@@ -114,7 +114,7 @@ select results_eq(
   format($$ select outcome from public.bridge_finish('{-4,-3,-2,-1}', '{1,1,1,1}', %L, '{r,r,r,r}', '{0,0,0,0}') $$, verdicts),
   verdicts, format('messages that are no objects can end as %s', verdicts)
 )
-from (values ('{retry,outage,validated,retry}'::text[]), ('{outage,validated,retry,outage}'), ('{dead_letter,gone,refused,dead_letter}'))
+from (values ('{retry,outage,validated,retry}'::text[]), ('{outage,validated,retry,outage}'), ('{untried,untried,untried,untried}'), ('{dead_letter,gone,refused,dead_letter}'))
   v (verdicts);
 
 select * from finish();

@@ -1,6 +1,6 @@
 -- Operators look for claims, at the way of one, and at what was done.
 begin;
-select plan(20);
+select plan(22);
 
 delete from pgmq.q_intake_queue;
 delete from pgmq.q_intake_dlq;
@@ -35,9 +35,20 @@ select is(
     select claim_id from public.claim_search(p_limit => 2)
     union all
     select claim_id from public.claim_search(p_limit => 100, p_after => (
-      select claim_id from public.claim_search(p_limit => 2) order by claim_id desc limit 1
+      select claim_id from public.claim_search(p_limit => 2) order by claim_id limit 1
     ))
   ) pages), (select count(*)::int from public.claims), 'page by page nothing is left out or told twice'
+);
+
+-- Ids begin with the time: the newest claim is the first of the first page, however it was made.
+select pg_sleep(0.002);
+select public.claim_batch(array['p'], array['cy'], array['r-cy'], array[false]);
+select is((select user_id from public.claim_search(p_limit => 1)), 'cy', 'the newest first');
+select pg_sleep(0.002);
+select public.claim_resource_and_queue('p', 'di');
+select is(
+  (select string_agg(concat(user_id, ' ', ahead), ', ') from public.claim_search(p_pool_id => 'p', p_limit => 2)),
+  'di 5, cy 4', 'then the one before, each with how many are ahead of it'
 );
 
 select is(pg_temp.way('ann', 'p'), 'claimed queued', 'a claim on its way');

@@ -1,6 +1,6 @@
 -- What the console watches: numbers that are right while they are small, and cheap when they are not.
 begin;
-select plan(14);
+select plan(15);
 
 delete from pgmq.q_intake_queue;
 delete from pgmq.q_intake_dlq;
@@ -46,6 +46,15 @@ select is(pg_temp.level('large'), '2500 2500 0 0', 'but after 10 seconds');
 
 delete from intake.pool_marks where pool_id = 'p';
 select is(pg_temp.level('p'), '10', 'a pool whose cache is lost has no levels, and watching does not rebuild it');
+
+-- Another session may be one too; before this one is, it does not count.
+create temp table workers as select (public.live_sample() ->> 'bridge_workers')::int as before;
+set application_name = 'sluice-worker';
+select pg_stat_clear_snapshot();
+select is(
+  (public.live_sample() ->> 'bridge_workers')::int, (select before + 1 from workers), 'bridge workers are counted by their connections'
+);
+reset application_name;
 
 select * from finish();
 rollback;

@@ -1,6 +1,6 @@
 -- Operators make and change pools: in one transaction, with one audit row, or not at all.
 begin;
-select plan(22);
+select plan(32);
 
 create function pg_temp.state() returns text language sql
 as $$
@@ -57,6 +57,27 @@ select results_eq(
 create temp table before as select pg_temp.state() as state;
 select * from public.pool_change('bare', '{"opens_at": "2999-01-01T00:00:00Z"}', 0, 'olga');
 select is(pg_temp.state(), (select state from before), 'what is so already is no change');
+
+-- A request_id makes it safe to ask again.
+select is(
+  (select capacity from public.pool_change('bare', '{}', 5, 'olga', null, 'r1')), 15::bigint, 'slots are added under a request_id'
+);
+drop table before;
+create temp table before as select pg_temp.state() as state;
+select is(
+  (select capacity from public.pool_change('bare', '{"is_active": false}', 5, 'olga', null, 'r1')), 15::bigint,
+  'asked again, none are added'
+);
+select is(pg_temp.state(), (select state from before), 'and nothing else changes, also in the audit log');
+select pg_temp.refuses(
+  $$ select public.pool_change('bare', '{}', 6, 'olga', null, 'r1') $$, 'SL007', 'another number under the same request_id is refused'
+);
+select is(
+  (select capacity from public.pool_change('gig', '{}', 5, 'olga', null, 'r1')), 125::bigint, 'a request_id is of one pool'
+);
+select is((select capacity from public.pool_create('once', 3, '{}', 'olga', null, 'c1')), 3::bigint, 'a pool is made once');
+select is((select capacity from public.pool_create('once', 3, '{}', 'olga', null, 'c1')), 3::bigint, 'and told again');
+select pg_temp.refuses($$ select public.pool_create('once', 3, '{}', 'olga', null, 'c2') $$, 'SL014', 'to who asked for it');
 select throws_ok($$ select public.pool_change('nobody', '{}', 0, 'olga') $$, 'SL002', null, 'what is no pool is not changed');
 
 select * from finish();

@@ -1,6 +1,6 @@
 -- What a buyer may know of a pool.
 begin;
-select plan(9);
+select plan(11);
 
 insert into public.engine_config (pool_id, is_active, opens_at, closes_at, max_per_user, hold_sec, require_auth) values
   ('p_open', true, now(), now() + interval '1 day', 2, 60, true),
@@ -39,6 +39,12 @@ select results_eq(
 );
 select is_empty($$ select public.pool_status('p_nowhere') $$, 'a pool that is not there is no row');
 select is_empty($$ select public.pool_status(null) $$, 'no pool is no row');
+
+-- Watching a large pool must not cost a count a second.
+insert into public.inventory_slots (pool_id) select 'p_large' from generate_series(1, 2500);
+select is((select available from public.pool_status('p_large')), 2500::bigint, 'a large pool is counted');
+update intake.free_counts set free = 2400 where pool_id = 'p_large';
+select is((select available from public.pool_status('p_large')), 2400::bigint, 'and not counted again at once');
 
 select * from finish();
 rollback;

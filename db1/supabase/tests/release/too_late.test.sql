@@ -1,6 +1,6 @@
 -- Once the bridge has taken a claim, release is too late.
 begin;
-select plan(9);
+select plan(13);
 
 -- All that a claim can change, as one value.
 create function pg_temp.state()
@@ -27,7 +27,7 @@ begin
 end
 $$;
 
-insert into public.inventory_slots (pool_id) select 'late' from generate_series(1, 3);
+insert into public.inventory_slots (pool_id) select 'late' from generate_series(1, 5);
 select public.claim_resource_and_queue('late', 'taken');
 select count(*) from public.intake_queue_read(0, 10000);
 select public.claim_resource_and_queue('late', 'sold');
@@ -37,6 +37,16 @@ create function pg_temp.claim_of(p_user text) returns uuid language sql
 as $$ select claim_id from public.claims where pool_id = 'late' and user_id = p_user $$;
 select public.intake_route_to_dlq(c.msg_id, jsonb_build_object('claim_id', c.claim_id), 11)
 from public.claims c where c.claim_id = pg_temp.claim_of('dead');
+select public.claim_resource_and_queue('late', 'replayed');
+select public.dlq_replay(array[public.intake_route_to_dlq(
+  c.msg_id, jsonb_build_object('claim_id', c.claim_id), 11
+)], 'ada')
+from public.claims c where c.claim_id = pg_temp.claim_of('replayed');
+select public.claim_resource_and_queue('late', 'stranded');
+delete from pgmq.q_intake_queue q using public.claims c
+where c.claim_id = pg_temp.claim_of('stranded') and q.msg_id = c.msg_id;
+select public.reconcile_fix(c.slot_id, 'claim_without_message', 'ada')
+from public.claims c where c.claim_id = pg_temp.claim_of('stranded');
 
 select pg_temp.refuses(
   $$ select public.release_claim(pg_temp.claim_of('taken'), 'taken') $$, 'SL009',
@@ -51,6 +61,14 @@ select pg_temp.refuses(
 select pg_temp.refuses(
   $$ select public.release_claim(pg_temp.claim_of('dead'), 'dead') $$, 'SL013',
   'a dead letter waits for its operator and cannot be released'
+);
+select pg_temp.refuses(
+  $$ select public.release_claim(pg_temp.claim_of('replayed'), 'replayed') $$, 'SL009',
+  'a claim that was replayed cannot be released: who had its old message may be writing the ticket'
+);
+select pg_temp.refuses(
+  $$ select public.release_claim(pg_temp.claim_of('stranded'), 'stranded') $$, 'SL009',
+  'nor can one whose message was lost and sent again'
 );
 select is(
   (select state from public.get_claim(pg_temp.claim_of('dead'))), 'dead_letter', 'the dead letter is still there'

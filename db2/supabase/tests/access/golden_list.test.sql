@@ -34,7 +34,7 @@ select bag_eq(
     ('service_role', 'webhook.list_handlers()'),
     ('service_role', 'webhook.missing_handlers(integer)'),
     ('service_role', 'webhook.remove_handler(text,text,text)'),
-    ('service_role', 'webhook.list_events(uuid,text,text,text[],timestamp with time zone,timestamp with time zone,uuid,integer)'),
+    ('service_role', 'webhook.list_events(uuid,text,text,text[],timestamp with time zone,timestamp with time zone,uuid,integer,boolean)'),
     ('service_role', 'webhook.mark_event_result(uuid,webhook_event_status,text)'),
     ('service_role', 'webhook.metrics()'),
     ('service_role', 'webhook.process_event(uuid)'),

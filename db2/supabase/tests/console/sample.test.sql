@@ -1,6 +1,6 @@
 -- What the console watches of the ledger.
 begin;
-select plan(8);
+select plan(9);
 
 delete from public.confirmed_tickets;
 select is(public.ledger_sample() ->> 'tickets', '0', 'an empty ledger has no tickets');
@@ -36,6 +36,15 @@ select results_eq(
   $$ select actor, action from public.audit_page(p_limit => 1) $$,
   $$ select actor, action from audit.audit_logs order by id desc limit 1 $$, 'the newest of the audit log comes first'
 );
+
+-- Another session may be one too; before this one is, it does not count.
+create temp table workers as select (public.ledger_sample() ->> 'webhook_workers')::int as before;
+set application_name = 'sluice-webhook-worker';
+select pg_stat_clear_snapshot();
+select is(
+  (public.ledger_sample() ->> 'webhook_workers')::int, (select before + 1 from workers), 'webhook workers are counted by their connections'
+);
+reset application_name;
 
 select * from finish();
 rollback;

@@ -1,6 +1,6 @@
 -- list_events pages through what the filters leave; show_event tells all about one.
 begin;
-select plan(19);
+select plan(21);
 
 select webhook.add_endpoint('shop', 'stripe', '{A}', 'queued', '{}', 'ann');
 insert into public.webhook_events
@@ -29,6 +29,16 @@ select is(pg_temp.listed(''), 'e1 e2 e3 e4 e5 e6', 'without filters all are list
 select is(pg_temp.listed('p_limit => 2'), 'e1 e2', 'a page');
 select is(
   pg_temp.listed($$p_limit => 2, p_after => '00000000-0000-7000-8000-000000000002'$$), 'e3 e4', 'and the next one'
+);
+select results_eq(
+  $$ select event_id from webhook.list_events(p_limit => 2, p_newest_first => true) $$, $$ values ('e6'), ('e5') $$,
+  'the newest first, where that is asked for'
+);
+select results_eq(
+  $$ select event_id from webhook.list_events(
+       p_limit => 2, p_newest_first => true, p_after => '00000000-0000-7000-8000-000000000005'
+     ) $$,
+  $$ values ('e4'), ('e3') $$, 'and the page after that is older'
 );
 select is(
   pg_temp.listed('p_webhook_id => (select webhook_id from public.webhook_endpoints)'), 'e1 e2 e3', 'of an endpoint'

@@ -74,8 +74,8 @@ export class Bridge {
     await commitByWebhook(able, context);
     await commitToLedger(able, context);
     trouble.settle();
-    // Whoever is left was not reached before the signal.
-    for (const delivery of able) if (delivery.isOpen) delivery.end('outage', 'handed back');
+    // Whoever is left was not reached before the signal: a try, whatever came of it, has ended its delivery.
+    for (const delivery of able) if (delivery.isOpen) delivery.end('untried', 'handed back');
   }
 
   /**
@@ -115,7 +115,7 @@ export class Bridge {
       const allowed = await this.#ports.intake.allow(poolId, waiting.length);
       for (const [place, delivery] of waiting.slice(allowed).entries()) {
         const rate = delivery.config.commit_rate_per_sec ?? 1;
-        delivery.end('outage', 'metered', Math.ceil(((place + 1) / rate) * 1000));
+        delivery.end('untried', 'metered', Math.ceil(((place + 1) / rate) * 1000));
       }
     }
   }

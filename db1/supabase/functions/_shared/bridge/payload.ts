@@ -39,6 +39,7 @@ function sizeOf(message: object): number | undefined {
 /** Without what the queue has added: a message must not become too large by waiting. */
 function sizeOfOriginal({
   forgiven,
+  untried,
   last_error,
   replayed_from,
   ...original

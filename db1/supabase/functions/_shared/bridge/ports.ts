@@ -26,7 +26,16 @@ export interface PoolConfig {
   readonly allowed_hosts: readonly string[];
 }
 
-export type Verdict = 'committed' | 'refused' | 'gone' | 'retry' | 'outage' | 'dead_letter' | 'validated';
+/** As public.bridge_finish knows them. `untried` promises that this delivery has not tried to commit. */
+export type Verdict =
+  | 'committed'
+  | 'refused'
+  | 'gone'
+  | 'retry'
+  | 'outage'
+  | 'untried'
+  | 'dead_letter'
+  | 'validated';
 
 export interface Finish {
   readonly msg_id: number;
