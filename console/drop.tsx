@@ -16,7 +16,7 @@ import './drop.css';
 
 const TICK_MS = 1_000;
 
-const pool = location.pathname.split('/')[2] ?? '';
+const pool = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 const store = new Store(openStorage(), pool);
 const clock = new ServerClock(monotonic);
 
@@ -60,12 +60,17 @@ function Page() {
       <section class="panel" aria-label="Your ticket">
         {(!isOnline || !watched.isConnected) && scene.kind !== 'unreachable' && (
           <p class="banner" role="alert">
-            {isOnline ? 'Connection lost. Reconnecting…' : 'You are offline.'} Nothing is lost: what you asked
-            for is kept.
+            {isOnline ? 'Connection lost. Reconnecting…' : 'You are offline.'} What you asked for is kept.
           </p>
         )}
         <div class="scene">
-          <SceneView pool={pool} scene={scene} now={now} onBuy={() => purchase.buy()} />
+          <SceneView
+            pool={pool}
+            scene={scene}
+            now={now}
+            onBuy={() => purchase.buy()}
+            onForget={() => purchase.forget()}
+          />
         </div>
         {seen && scene.kind !== 'ticket' && <Left {...seen} />}
         <p class="visually-hidden" role="status">
@@ -89,7 +94,7 @@ function useClock(): number {
 function start(setOnline: (isOnline: boolean) => void): () => void {
   const wake = () => {
     setOnline(navigator.onLine);
-    if (document.visibilityState === 'hidden') return;
+    if (document.visibilityState === 'hidden') return watch.rest();
     purchase.wake();
     watch.wake();
   };
@@ -105,6 +110,7 @@ function start(setOnline: (isOnline: boolean) => void): () => void {
   store.attempt();
   purchase.resume();
   void purchase.check();
+  if (document.visibilityState === 'hidden') watch.rest();
   void watch.start();
   return () => {
     removeEventListener('online', wake);
@@ -123,6 +129,7 @@ const BADGES: Readonly<Record<Scene['kind'], string>> = {
   held: 'Seat held',
   ticket: 'Confirmed',
   ended: 'On sale',
+  sign_in: 'Live drop',
   sold_out: 'Sold out',
   closed: 'Closed',
   refused: 'Live drop',
@@ -135,9 +142,10 @@ const ANNOUNCED: Readonly<Record<Scene['kind'], string>> = {
   unknown: 'There is no drop here.',
   countdown: 'The drop has not opened yet.',
   open: 'On sale now.',
-  held: 'The seat is yours. Your ticket is being written.',
+  held: 'A seat is held for you. Your ticket is being written.',
   ticket: 'Your ticket is confirmed.',
   ended: 'Your seat was given back.',
+  sign_in: 'Only signed-in people may buy here.',
   sold_out: 'Sold out.',
   closed: 'The drop is closed.',
   refused: 'That did not work.',

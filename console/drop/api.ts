@@ -6,8 +6,9 @@ import type { Claim } from './store.ts';
 /** An answer of the server, or why there was none that counts. */
 export type Answer<Value> =
   | { readonly kind: 'ok'; readonly value: Value; readonly sentAt: number | undefined }
+  /** Our own server said no, with one of the codes that this door has. */
   | { readonly kind: 'refused'; readonly code: string }
-  /** No connection, no server, or one that says to come back: the same again can succeed. */
+  /** No connection, no server, one that says to come back, or somebody else's answer: the same again can succeed. */
   | { readonly kind: 'trouble'; readonly retryAfterMs: number };
 
 export interface Api {
@@ -19,30 +20,61 @@ export interface Api {
 /** Longer than the server takes for its worst answer, short enough that a dead connection is noticed. */
 const TIMEOUT_MS = 20_000;
 
-async function ask<Value>(path: string, init: RequestInit = {}): Promise<Answer<Value>> {
+const CLAIM_REFUSALS = [
+  'sold_out',
+  'closed',
+  'limit',
+  'unknown_pool',
+  'auth_required',
+  'request_conflict',
+  'claim_ended',
+  'invalid_input',
+];
+/** The only answer that says a claim is not there. */
+export const CLAIM_IS_GONE = 'unknown_claim';
+const POOL_IS_NONE = ['unknown_pool', 'invalid_input', 'not_found'];
+
+/** `codes` are the refusals that count: a proxy's 403 says nothing about what became of a purchase. */
+async function ask<Value>(
+  path: string,
+  codes: readonly string[],
+  init: RequestInit = {},
+): Promise<Answer<Value>> {
   try {
     const response = await fetch(path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
     const body = await response.json();
     const sentAt = Date.parse(response.headers.get('date') ?? '') || undefined;
     if (response.ok) return { kind: 'ok', value: body as Value, sentAt };
-    if (response.status >= 500 || response.status === 429 || response.status === 408) {
-      const retryAfterMs = (Number(response.headers.get('retry-after')) || 0) * 1_000;
-      return { kind: 'trouble', retryAfterMs };
-    }
-    return { kind: 'refused', code: String(body?.error?.code ?? 'unknown') };
+    const code = body?.error?.code;
+    if (response.status < 500 && codes.includes(code)) return { kind: 'refused', code };
+    return { kind: 'trouble', retryAfterMs: (Number(response.headers.get('retry-after')) || 0) * 1_000 };
   } catch {
     // Offline, cut off half-way, too slow, or somebody else's page: nobody knows what became of the request.
     return { kind: 'trouble', retryAfterMs: 0 };
   }
 }
 
+/** A page of somebody else that is not even about a claim is no claim. */
+async function askForClaim(
+  path: string,
+  codes: readonly string[],
+  init: RequestInit,
+): Promise<Answer<Claim>> {
+  const answer = await ask<Partial<Claim>>(path, codes, init);
+  if (answer.kind !== 'ok') return answer;
+  const { claim_id, resource_id, status } = answer.value ?? {};
+  return claim_id && resource_id && status
+    ? { ...answer, value: answer.value as Claim }
+    : { kind: 'trouble', retryAfterMs: 0 };
+}
+
 export const api: Api = {
   claim: (pool, userId, requestId) =>
-    ask(`/v1/pools/${pool}/claims`, {
+    askForClaim(`/v1/pools/${encodeURIComponent(pool)}/claims`, CLAIM_REFUSALS, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ user_id: userId, request_id: requestId }),
     }),
-  getClaim: (claimId) => ask(`/v1/claims/${claimId}`, { cache: 'no-store' }),
-  getPool: (pool) => ask(`/v1/pools/${pool}`),
+  getClaim: (claimId) => askForClaim(`/v1/claims/${claimId}`, [CLAIM_IS_GONE], { cache: 'no-store' }),
+  getPool: (pool) => ask(`/v1/pools/${encodeURIComponent(pool)}`, POOL_IS_NONE),
 };

@@ -10,7 +10,8 @@ export type Progress =
   | { readonly kind: 'refused'; readonly code: string; readonly at: number }
   /** The seat is ours; the ledger does not have it yet. */
   | { readonly kind: 'held'; readonly claim: Claim; readonly trouble: boolean; readonly since: number }
-  | { readonly kind: 'ticket'; readonly claim: Claim }
+  /** `isMissing` where the server does not know it, as after a restore: the ledger may, so it is kept. */
+  | { readonly kind: 'ticket'; readonly claim: Claim; readonly isMissing: boolean }
   | { readonly kind: 'ended'; readonly claim: Claim };
 
 const ENDED: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded']);
@@ -57,13 +58,22 @@ export class Purchase {
     else if (kind !== 'refused') this.#finish({ kind: 'idle' });
   }
 
-  /** A remembered ticket is shown at once; a server that was started over knows nothing of it, and then neither do we. */
+  /** What is remembered is shown at once, and looked up afterwards. A claim that is on its way is looked up anyway. */
   async check(): Promise<void> {
     const { store, api } = this.#options;
     const { claim } = store.attempt();
-    if (claim === null) return;
+    if (claim === null || this.#progress.kind === 'held') return;
     const answer = await api.getClaim(claim.claim_id);
-    if (answer.kind === 'refused' && store.attempt().claim?.claim_id === claim.claim_id) this.#forget();
+    if (store.attempt().claim?.claim_id !== claim.claim_id || answer.kind !== 'refused') return;
+    if (claim.status === 'committed') this.#finish({ kind: 'ticket', claim, isMissing: true });
+    else this.#letGo();
+  }
+
+  /** The person's own wish, for a ticket that the server does not know. */
+  forget(): void {
+    if (this.#progress.kind !== 'ticket' || !this.#progress.isMissing) return;
+    this.#options.store.renew();
+    this.#finish({ kind: 'idle' });
   }
 
   /** The button. A second press while the first is on its way does nothing. */
@@ -122,7 +132,7 @@ export class Purchase {
     const { claim_id, resource_id, user_id, status, claimed_at, hold_until } = answer;
     const claim = { claim_id, resource_id, user_id, status, claimed_at, hold_until };
     this.#options.store.change({ asked: false, claim });
-    if (status === 'committed') this.#finish({ kind: 'ticket', claim });
+    if (status === 'committed') this.#finish({ kind: 'ticket', claim, isMissing: false });
     else if (ENDED.has(status)) this.#finish({ kind: 'ended', claim });
     else if (this.#progress.kind !== 'held') void this.#follow(claim);
   }
@@ -136,24 +146,29 @@ export class Purchase {
     const run = ++this.#run;
     const { api, now } = this.#options;
     const since = now();
-    this.#set({ kind: 'held', claim: first, trouble: false, since });
+    let claim = first;
+    this.#set({ kind: 'held', claim, trouble: false, since });
     for (let tries = 0; ; tries++) {
       await this.#pause.wait(delayOf(LOOK_AGAIN, tries));
       if (run !== this.#run) return;
       const answer = await api.getClaim(first.claim_id);
       if (run !== this.#run) return;
       if (answer.kind === 'refused') {
-        this.#forget();
+        this.#letGo();
         return;
       }
-      const claim = answer.kind === 'ok' ? answer.value : first;
+      if (answer.kind === 'ok') claim = answer.value;
       this.#set({ kind: 'held', claim, trouble: answer.kind === 'trouble', since });
       if (answer.kind === 'ok') this.#have(claim);
     }
   }
 
-  #forget(): void {
-    this.#options.store.renew();
+  /**
+   * The server says that there is no such claim. The request keeps its id: should that have been a mistake, the next press
+   * finds the same seat again and not a second one.
+   */
+  #letGo(): void {
+    this.#options.store.change({ asked: false, claim: null });
     this.#finish({ kind: 'idle' });
   }
 

@@ -12,8 +12,10 @@ export type Scene =
   /** Asking keeps the scene, so that the button stays the same button. */
   | { readonly kind: 'open'; readonly isAsking: boolean; readonly hasTrouble: boolean }
   | { readonly kind: 'held'; readonly claim: Claim; readonly hasTrouble: boolean; readonly since: number }
-  | { readonly kind: 'ticket'; readonly claim: Claim }
+  | { readonly kind: 'ticket'; readonly claim: Claim; readonly isMissing: boolean }
   | { readonly kind: 'ended'; readonly claim: Claim }
+  /** Only for people who are signed in, which nobody is on this page. */
+  | { readonly kind: 'sign_in' }
   | { readonly kind: 'sold_out' }
   | { readonly kind: 'closed' }
   | { readonly kind: 'refused'; readonly code: string };
@@ -53,10 +55,12 @@ function isOvertaken(
 function sceneOfRefusal(code: string): Scene {
   if (code === 'sold_out' || code === 'closed') return { kind: code };
   if (code === 'unknown_pool') return { kind: 'unknown' };
+  if (code === 'auth_required') return { kind: 'sign_in' };
   return { kind: 'refused', code };
 }
 
-function sceneOfPool({ status, opens_at }: PoolNow, now: number): Scene {
+function sceneOfPool({ status, opens_at, require_auth }: PoolNow, now: number): Scene {
+  if (require_auth && (status === 'open' || status === 'not_open')) return { kind: 'sign_in' };
   const opensAt = opens_at === null ? undefined : Date.parse(opens_at);
   if (status === 'not_open' && opensAt !== undefined && now < opensAt) return { kind: 'countdown', opensAt };
   // By the clock it is open; the next telling will say so too.

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { BigButton, Countdown, Steps } from './parts.tsx';
 import type { Scene } from './scene.ts';
 import type { Claim } from './store.ts';
-import { moment, shortCode, timeLeft } from './text.ts';
+import { aheadText, moment, shortCode, shortTime, timeLeft } from './text.ts';
 import { CopyButton, Ticket } from './ticket.tsx';
 
 /** From here on a person wonders. */
@@ -16,9 +16,10 @@ interface SceneProps {
   readonly scene: Scene;
   readonly now: number;
   readonly onBuy: () => void;
+  readonly onForget: () => void;
 }
 
-export function SceneView({ pool, scene, now, onBuy }: SceneProps) {
+export function SceneView({ pool, scene, now, onBuy, onForget }: SceneProps) {
   switch (scene.kind) {
     case 'loading':
       return <Words title="One moment" text="Looking up this drop." isBusy />;
@@ -51,12 +52,19 @@ export function SceneView({ pool, scene, now, onBuy }: SceneProps) {
     case 'held':
       return <Held {...scene} now={now} />;
     case 'ticket':
-      return <YourTicket pool={pool} claim={scene.claim} />;
+      return <YourTicket pool={pool} {...scene} onForget={onForget} />;
     case 'ended':
       return (
         <Words title="This seat was given back" text={ENDINGS[scene.claim.status] ?? 'It is on sale again.'}>
           <BigButton onPress={onBuy}>Try for another</BigButton>
         </Words>
+      );
+    case 'sign_in':
+      return (
+        <Words
+          title="For people who are signed in"
+          text="Seats of this drop are sold to signed-in people only, and this page does not sign anybody in. Buy on the organiser’s own site or app."
+        />
       );
     case 'sold_out':
       return (
@@ -88,7 +96,6 @@ const ENDINGS: Readonly<Record<string, string>> = {
 
 const REFUSALS: Readonly<Record<string, string>> = {
   limit: 'You already hold as many seats as one person may have.',
-  auth_required: 'Only people who are signed in may buy here, and this page does not sign anybody in.',
   claim_ended: 'The seat you asked for earlier was given back. You can ask for a new one.',
 };
 
@@ -112,9 +119,7 @@ function Open(props: { isAsking: boolean; hasTrouble: boolean; onBuy: () => void
     <>
       <Title>{isAsking ? 'Asking for your seat' : 'On sale now'}</Title>
       <p class="lead">
-        {hasTrouble
-          ? 'No answer yet. We go on asking with the same request, so you cannot lose your place or buy twice.'
-          : calm}
+        {hasTrouble ? 'No answer yet. We go on asking with the same request, so you cannot buy twice.' : calm}
       </p>
       <BigButton isBusy={isAsking} onPress={onBuy}>
         {isAsking ? 'Getting your ticket…' : 'Get my ticket'}
@@ -123,33 +128,70 @@ function Open(props: { isAsking: boolean; hasTrouble: boolean; onBuy: () => void
   );
 }
 
+/** What can be promised: a seat is held, and for how long; a ticket it is only when the ledger has it. */
+function heldText(status: string, isLate: boolean): string {
+  if (status === 'dead_letter')
+    return 'Your ticket could not be written yet, and the organiser has to look at it: they confirm the seat or give it back. This page shows which, also if you close it and come back.';
+  return isLate
+    ? 'Confirming takes longer than usual. You may close this page and come back later: it shows what became of your seat.'
+    : 'We are writing your ticket. It appears here by itself.';
+}
+
 function Held(props: { claim: Claim; hasTrouble: boolean; since: number; now: number }) {
   const { claim, hasTrouble, since, now } = props;
-  const isLong = now - since > LONG_MS || claim.status === 'dead_letter';
+  const { status, hold_until, ahead, resource_id } = claim;
+  // A claim that was validated does not run out any more, and a dead letter is with the organiser.
+  const holdsUntil = status === 'queued' && hold_until !== null ? Date.parse(hold_until) : undefined;
   return (
     <>
-      <Title>The seat is yours</Title>
-      <p class="lead">
-        {isLong || hasTrouble
-          ? 'Confirming takes longer than usual. The seat stays yours: you may close this page and come back later.'
-          : 'We are writing your ticket. It appears here by itself.'}
-      </p>
+      <Title>A seat is held for you</Title>
+      <p class="lead">{heldText(status, hasTrouble || now - since > LONG_MS)}</p>
       <Steps done={2} />
+      {holdsUntil !== undefined && <Hold leftMs={holdsUntil - now} />}
+      {typeof ahead === 'number' && <p class="ahead">{aheadText(ahead)}</p>}
       <p class="held-seat">
         <span class="label">Seat</span>
-        <span class="code">{shortCode(claim.resource_id)}</span>
+        <span class="code">{shortCode(resource_id)}</span>
       </p>
     </>
   );
 }
 
-function YourTicket({ pool, claim }: { pool: string; claim: Claim }) {
+function Hold({ leftMs }: { leftMs: number }) {
+  if (leftMs <= 0)
+    return (
+      <p class="hold">
+        The time for confirming it has passed: unless the ticket comes first, it is given back.
+      </p>
+    );
+  return (
+    <p class="hold" role="timer">
+      Held for another <b>{shortTime(timeLeft(leftMs))}</b>
+    </p>
+  );
+}
+
+function YourTicket(props: { pool: string; claim: Claim; isMissing: boolean; onForget: () => void }) {
+  const { pool, claim, isMissing, onForget } = props;
+  const forget = () => {
+    // A ticket is dear: the one dialog of this page.
+    if (confirm('Forget this ticket? This browser will not show it again.')) onForget();
+  };
   return (
     <>
       <Title>You are in</Title>
-      <p class="lead">Your ticket is confirmed and kept in this browser.</p>
+      <p class="lead">
+        {isMissing
+          ? 'The box office does not find this ticket at the moment. Keep the claim id: the organiser finds your seat by it.'
+          : 'Your ticket is confirmed and kept in this browser.'}
+      </p>
       <Ticket pool={pool} claim={claim} />
       <CopyButton text={claim.claim_id}>Copy claim id</CopyButton>
+      {isMissing && (
+        <button type="button" class="quiet" onClick={forget}>
+          Forget this ticket
+        </button>
+      )}
     </>
   );
 }

@@ -8,6 +8,8 @@ export interface Claim {
   readonly status: string;
   readonly claimed_at: string;
   readonly hold_until: string | null;
+  /** About how many are carried to the ledger before it. Never kept: it is another number in a moment. */
+  readonly ahead?: number | null;
 }
 
 /**

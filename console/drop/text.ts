@@ -5,6 +5,9 @@ const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeSt
 
 export const number = (value: number): string => numbers.format(value);
 export const seatsText = (count: number): string => `${number(count)} ${count === 1 ? 'seat' : 'seats'}`;
+/** It is told from numbers of messages, some of which may be gone: "about". */
+export const aheadText = (ahead: number): string =>
+  ahead === 0 ? 'You are next' : `About ${number(ahead)} ahead of you`;
 export const moment = (at: number | string): string => moments.format(new Date(at));
 
 /** `demo_concert_2026` is "Demo Concert 2026". */

@@ -1,14 +1,16 @@
 // What the pool looks like now: a stream from the server, and where that does not come through, a look now and then.
 
 import type { PoolStatus } from '../../db1/supabase/functions/_shared/pool.ts';
+import { type Following, followStream } from '../lib/one_stream.ts';
 import type { Api } from './api.ts';
 import type { ServerClock } from './clock.ts';
 import { delayOf, type Pace, Pause } from './pause.ts';
 
-export type PoolNow = Pick<PoolStatus, 'status' | 'available' | 'capacity' | 'opens_at'>;
+type Told = Pick<PoolStatus, 'status' | 'available' | 'capacity' | 'opens_at'>;
+export type PoolNow = Told & Pick<PoolStatus, 'require_auth'>;
 
 /** `event: pool`. All but the time is null while the database does not answer. */
-type News = { readonly [Name in keyof PoolNow]: PoolNow[Name] | null } & { readonly now: string };
+type News = { readonly [Name in keyof Told]: Told[Name] | null } & { readonly now: string };
 
 export interface Watched {
   /** Undefined until something is known. */
@@ -20,6 +22,8 @@ export interface Watched {
 const OPEN_AGAIN: Pace = { firstMs: 1_000, factor: 2, mostMs: 10_000 };
 /** A stream that is cut is usually back at once; nobody needs to read about that. */
 const QUIET_MS = 1_500;
+/** How often a tab looks that nobody sees, for its title. It holds no stream: a browser has six connections for all its tabs. */
+const LOOK_HIDDEN_MS = 60_000;
 
 export class Watch {
   readonly #api: Api;
@@ -29,12 +33,13 @@ export class Watch {
   readonly #onChange: (watched: Watched) => void;
   readonly #pause = new Pause();
   #watched: Watched = { pool: undefined, isConnected: true };
-  #stream: EventSource | undefined;
+  #isHidden = false;
+  #leave: (() => void) | undefined;
   #lostTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(pool: string, api: Api, clock: ServerClock, onChange: (watched: Watched) => void) {
     this.#pool = pool;
-    this.#path = `/v1/pools/${pool}/live`;
+    this.#path = `/v1/pools/${encodeURIComponent(pool)}/live`;
     this.#api = api;
     this.#clock = clock;
     this.#onChange = onChange;
@@ -53,40 +58,67 @@ export class Watch {
       else if (answer.kind === 'trouble') this.#tell({ isConnected: false });
       else {
         if (answer.sentAt !== undefined) this.#clock.toldRoughly(answer.sentAt);
-        this.#see(answer.value);
-        await this.#follow();
+        this.#see(answer.value, answer.value.require_auth);
+        if (!this.#isHidden) await this.#follow();
       }
-      await this.#pause.wait(delayOf(OPEN_AGAIN, tries));
+      await this.#pause.wait(this.#isHidden ? LOOK_HIDDEN_MS : delayOf(OPEN_AGAIN, tries));
     }
   }
 
   wake(): void {
+    this.#isHidden = false;
     this.#pause.wake();
   }
 
-  /** Until the browser gives the stream up. */
+  /** Nobody sees the page. */
+  rest(): void {
+    this.#isHidden = true;
+    this.#leave?.();
+  }
+
+  /** Until the browser gives the stream up, or nobody sees the page. */
   #follow(): Promise<void> {
-    const stream = new EventSource(this.#path);
-    this.#stream?.close();
-    this.#stream = stream;
-    stream.addEventListener('pool', ({ data }: MessageEvent<string>) => {
-      const { now, status, available, capacity, opens_at } = JSON.parse(data) as News;
-      this.#clock.told(Date.parse(now));
-      if (status === null || available === null || capacity === null) this.#tell({ isConnected: false });
-      else this.#see({ status, available, capacity, opens_at });
-    });
     return new Promise((resolve) => {
-      stream.addEventListener('error', () => {
-        this.#lostTimer ??= setTimeout(() => this.#tell({ isConnected: false }), QUIET_MS);
-        if (stream.readyState === EventSource.CLOSED) resolve();
+      let following: Following | undefined;
+      const leave = () => {
+        this.#leave = undefined;
+        this.#calm();
+        following?.stop();
+        resolve();
+      };
+      this.#leave = leave;
+      following = followStream({
+        path: this.#path,
+        events: ['pool'],
+        onEvent: ({ data }) => this.#hear(JSON.parse(data) as News),
+        onLost: () => {
+          this.#lostTimer ??= setTimeout(() => this.#tell({ isConnected: false }), QUIET_MS);
+        },
+        onEnd: leave,
       });
     });
   }
 
-  #see({ status, available, capacity, opens_at }: PoolNow): void {
+  #hear({ now, status, available, capacity, opens_at }: News): void {
+    this.#clock.told(Date.parse(now));
+    const { pool } = this.#watched;
+    if (status === null || available === null || capacity === null) this.#tell({ isConnected: false });
+    // The stream does not tell who may buy; that was in the look before it.
+    else
+      this.#see(
+        { status, available, capacity, opens_at },
+        typeof pool === 'object' ? pool.require_auth : false,
+      );
+  }
+
+  #see({ status, available, capacity, opens_at }: Told, require_auth: boolean): void {
+    this.#calm();
+    this.#tell({ pool: { status, available, capacity, opens_at, require_auth }, isConnected: true });
+  }
+
+  #calm(): void {
     clearTimeout(this.#lostTimer);
     this.#lostTimer = undefined;
-    this.#tell({ pool: { status, available, capacity, opens_at }, isConnected: true });
   }
 
   #tell(change: Partial<Watched>): void {

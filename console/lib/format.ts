@@ -51,11 +51,11 @@ export const plural = (amount: number, one: string, many = `${one}s`): string =>
   `${count(amount)} ${amount === 1 ? one : many}`;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-/;
-const UUID_SHOWN = 13;
+const UUID_SHOWN = 12;
 const OTHERS_SHOWN = 28;
 
-/** The beginning of an id, enough to tell it from its neighbours. */
+/** As much of an id as tells it from its neighbours: ours begin with the time, which those of one moment share. */
 export function shortId(id: string): string {
-  const shown = UUID.test(id) ? UUID_SHOWN : OTHERS_SHOWN;
-  return id.length > shown ? `${id.slice(0, shown)}…` : id;
+  if (UUID.test(id)) return `…${id.slice(-UUID_SHOWN)}`;
+  return id.length > OTHERS_SHOWN ? `${id.slice(0, OTHERS_SHOWN)}…` : id;
 }

@@ -1,4 +1,4 @@
-// The live stream: one connection for the whole console, the last five minutes, and whether we are still connected.
+// The live stream: one connection for all tabs of the console, the last five minutes, and whether we are still connected.
 
 import { useEffect } from 'preact/hooks';
 import {
@@ -9,6 +9,8 @@ import {
   type LiveSample,
 } from '../../db1/supabase/functions/_shared/console/sample.ts';
 import { findSession, session } from './api.ts';
+import { recent } from './history.ts';
+import { canShare, type Following, followStream, type Heard } from './one_stream.ts';
 import { createStore, useStore } from './store.ts';
 
 type Column = Exclude<(typeof HISTORY_COLUMNS)[number], 'at' | 'db1_ok' | 'db2_ok'>;
@@ -27,9 +29,10 @@ export interface Live {
   readonly connection: 'connecting' | 'live' | 'lost';
 }
 
-const KEEP = 300;
 /** Samples come each second: after this silence the line is dead, whatever the browser thinks of it. */
 const SILENCE_MS = 6_000;
+/** So that of many tabs one notices first. */
+const SPREAD_MS = 1_000;
 const RECONNECT_MS = 2_000;
 
 const NOTHING: Live = { points: [], latest: undefined, connection: 'connecting' };
@@ -41,43 +44,85 @@ const pointOf = (row: HistoryRow): Point =>
     HISTORY_COLUMNS.map((column, index) => [column, row[index] ?? null]),
   ) as unknown as Point;
 
+const historyOf = (points: readonly Point[]): History => ({
+  columns: HISTORY_COLUMNS,
+  rows: points.map((point) => HISTORY_COLUMNS.map((column) => point[column])),
+});
+
 function follow(): () => void {
-  let source: EventSource | undefined;
+  let following: Following | undefined;
   let silence: number | undefined;
   let again: number | undefined;
   let isOver = false;
-  const parse = (event: Event) => JSON.parse((event as MessageEvent<string>).data);
+  let hasHeard = false;
   const hear = (): void => {
     clearTimeout(silence);
-    silence = window.setTimeout(lose, SILENCE_MS);
+    silence = window.setTimeout(onSilence, SILENCE_MS + Math.random() * SPREAD_MS);
+  };
+  const showLost = (): void => {
+    if (live.get().connection === 'live') live.set({ ...live.get(), connection: 'lost' });
   };
   const lose = (): void => {
-    source?.close();
+    following?.stop();
+    following = undefined;
     clearTimeout(silence);
     clearTimeout(again);
-    if (live.get().connection === 'live') live.set({ ...live.get(), connection: 'lost' });
+    showLost();
     // A session that ended looks the same to an EventSource as a server that is away.
     again = window.setTimeout(() => void findSession().then(open), RECONNECT_MS);
   };
-  const open = (): void => {
-    if (isOver || session.get() !== 'in') return;
-    source = new EventSource('/admin/live');
-    source.addEventListener('history', (event) => {
-      live.set({ ...live.get(), points: (parse(event) as History).rows.map(pointOf) });
-      hear();
-    });
-    source.addEventListener('sample', (event) => {
-      const latest = parse(event) as LiveSample;
-      const points = [...live.get().points, pointOf(historyRow(latest))].slice(-KEEP);
-      live.set({ points, latest, connection: 'live' });
-      hear();
-    });
-    source.addEventListener('error', lose);
+  const onSilence = (): void => {
+    // A first answer may take its time; a refusal is told.
+    if (following?.isLeading() && hasHeard) {
+      lose();
+      return;
+    }
+    // The tab that has the stream sleeps, as browsers let tabs do that nobody looks at.
+    showLost();
+    following?.takeOver();
+    hear();
   };
+  const onEvent = ({ type, data }: Heard): void => {
+    if (type === 'history')
+      live.set({ ...live.get(), points: recent((JSON.parse(data) as History).rows.map(pointOf)) });
+    else {
+      const latest = JSON.parse(data) as LiveSample;
+      const points = recent([...live.get().points, pointOf(historyRow(latest))]);
+      live.set({ points, latest, connection: 'live' });
+    }
+    hasHeard = true;
+    hear();
+  };
+  const open = (): void => {
+    if (isOver || following !== undefined || session.get() !== 'in') return;
+    if (document.visibilityState === 'hidden' && !canShare()) return;
+    following = followStream({
+      path: '/admin/live',
+      events: ['history', 'sample'],
+      onEvent,
+      // Not left to the browser, which would try for ever where the session has ended.
+      onLost: () => (following?.isLeading() ? lose() : showLost()),
+      onEnd: lose,
+      catchUp: () => ({ type: 'history', data: JSON.stringify(historyOf(live.get().points)) }),
+    });
+    hasHeard = false;
+    hear();
+  };
+  const onVisibility = (): void => {
+    if (canShare()) return;
+    if (document.visibilityState === 'visible') open();
+    else {
+      following?.stop();
+      following = undefined;
+      clearTimeout(silence);
+    }
+  };
+  document.addEventListener('visibilitychange', onVisibility);
   open();
   return () => {
     isOver = true;
-    source?.close();
+    document.removeEventListener('visibilitychange', onVisibility);
+    following?.stop();
     clearTimeout(silence);
     clearTimeout(again);
     live.set(NOTHING);

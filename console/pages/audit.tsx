@@ -4,7 +4,7 @@ import { type Page, usePages } from '../lib/load.ts';
 import { usePlace } from '../lib/router.tsx';
 import type { AuditRow } from '../lib/shapes.ts';
 import { Tabs } from '../parts/fields.tsx';
-import { asJson, Code, Moment, PageHead } from '../parts/small.tsx';
+import { asJson, Code, Given, Moment, PageHead } from '../parts/small.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import { type Column, More, Table } from '../parts/table.tsx';
 
@@ -15,10 +15,14 @@ const TABS = [
 
 const COLUMNS: Column<AuditRow>[] = [
   { head: 'When', place: 'corner', cell: ({ at }) => <Moment at={at} /> },
-  { head: 'Who', cell: ({ actor }) => actor },
+  { head: 'Who', cell: ({ actor }) => <Given value={actor} /> },
   { head: 'Did', place: 'title', cell: ({ action }) => <strong>{words(action)}</strong> },
-  { head: 'To', cell: ({ subject }) => subject },
-  { head: 'Why', place: 'wide', cell: ({ reason }) => reason ?? <span class="muted">no reason given</span> },
+  { head: 'To', cell: ({ subject }) => <span class="note">{subject}</span> },
+  {
+    head: 'Why',
+    place: 'wide',
+    cell: ({ reason }) => <span class={reason ? 'note' : 'muted'}>{reason ?? 'no reason given'}</span>,
+  },
   {
     head: 'Details',
     place: 'wide',

@@ -3,7 +3,7 @@ import { type Page, usePages } from '../lib/load.ts';
 import { Link, usePlace } from '../lib/router.tsx';
 import type { CallRow } from '../lib/shapes.ts';
 import { Filters } from '../parts/fields.tsx';
-import { Chip, Id, Moment, PageHead } from '../parts/small.tsx';
+import { Chip, Given, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import { type Column, More, Table } from '../parts/table.tsx';
 
@@ -23,8 +23,15 @@ const COLUMNS: Column<CallRow>[] = [
       </Link>
     ),
   },
-  { head: 'Kind', cell: ({ kind }) => <strong>{kind}</strong> },
-  { head: 'Site', cell: ({ site_id }) => site_id },
+  {
+    head: 'Kind',
+    cell: ({ kind }) => (
+      <strong>
+        <Given value={kind} />
+      </strong>
+    ),
+  },
+  { head: 'Site', cell: ({ site_id }) => <Given value={site_id} /> },
   { head: 'Event id', cell: ({ event_id }) => <Id value={event_id} isShort /> },
   {
     head: 'Signature',

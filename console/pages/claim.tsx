@@ -1,4 +1,5 @@
 import { get } from '../lib/api.ts';
+import { plural } from '../lib/format.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { ClaimRecord, TimelineEvent } from '../lib/shapes.ts';
@@ -75,6 +76,7 @@ export function Claim({ parameter }: { parameter: string }) {
                   ['Slot', <Id key="slot" value={claim.resource_id} />],
                   ['Request id', <Id key="request" value={claim.request_id} />],
                   ['Claimed', <Moment key="claimed" at={claim.claimed_at} />],
+                  ['Ahead of it', claim.ahead === null ? null : `about ${plural(claim.ahead, 'message')}`],
                   ['Held until', claim.hold_until && <Moment key="hold" at={claim.hold_until} />],
                   ['Ended', claim.ended_at && <Moment key="ended" at={claim.ended_at} />],
                   ['End', claim.end_reason],

@@ -3,7 +3,7 @@ import { type Page, usePages } from '../lib/load.ts';
 import { Link, usePlace } from '../lib/router.tsx';
 import type { ClaimRecord } from '../lib/shapes.ts';
 import { Filters } from '../parts/fields.tsx';
-import { Chip, Id, Moment, PageHead } from '../parts/small.tsx';
+import { Chip, Given, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import { type Column, More, Table } from '../parts/table.tsx';
 
@@ -39,8 +39,8 @@ const COLUMNS: Column<ClaimRecord>[] = [
     ),
   },
   { head: 'State', place: 'corner', cell: ({ state }) => <Chip state={state} /> },
-  { head: 'User', cell: ({ user_id }) => user_id },
-  { head: 'Pool', cell: ({ pool_id }) => pool_id },
+  { head: 'User', cell: ({ user_id }) => <Given value={user_id} /> },
+  { head: 'Pool', cell: ({ pool_id }) => <Given value={pool_id} /> },
   { head: 'Request', cell: ({ request_id }) => <Id value={request_id} isShort /> },
   { head: 'Claimed', cell: ({ claimed_at }) => <Moment at={claimed_at} /> },
   { head: 'Ended', cell: ({ ended_at }) => <Moment at={ended_at} /> },

@@ -5,7 +5,7 @@ import { Link, usePlace } from '../lib/router.tsx';
 import type { DeadLetter, EventRow } from '../lib/shapes.ts';
 import { Bench } from '../parts/bench.tsx';
 import { type Filter, Filters, Tabs } from '../parts/fields.tsx';
-import { Id, Moment, PageHead } from '../parts/small.tsx';
+import { Given, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import type { Column } from '../parts/table.tsx';
 import { Reason } from './reason.tsx';
@@ -44,8 +44,8 @@ const LETTER_COLUMNS: Column<DeadLetter>[] = [
     place: 'wide',
     cell: ({ reason }) => <Reason reason={reason} />,
   },
-  { head: 'Pool', cell: ({ pool_id }) => pool_id },
-  { head: 'User', cell: ({ user_id }) => user_id },
+  { head: 'Pool', cell: ({ pool_id }) => <Given value={pool_id} /> },
+  { head: 'User', cell: ({ user_id }) => <Given value={user_id} /> },
   { head: 'Deliveries', isNumber: true, cell: ({ final_read_ct }) => final_read_ct },
   { head: 'Dead since', cell: ({ dead_since }) => <Moment at={dead_since} /> },
 ];
@@ -101,12 +101,12 @@ const EVENT_COLUMNS: Column<EventRow>[] = [
     place: 'wide',
     cell: ({ error, event_type }) => (
       <>
-        <strong>{event_type}</strong>
+        <strong class="note">{event_type}</strong>
         {error && <span class="muted clip">{error}</span>}
       </>
     ),
   },
-  { head: 'Endpoint', cell: ({ name, provider }) => name ?? provider },
+  { head: 'Endpoint', cell: ({ name, provider }) => <Given value={name ?? provider} /> },
   { head: 'Attempts', isNumber: true, cell: ({ attempts }) => attempts },
   { head: 'Received', cell: ({ received_at }) => <Moment at={received_at} /> },
 ];

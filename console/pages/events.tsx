@@ -4,7 +4,7 @@ import { usePages } from '../lib/load.ts';
 import { Link, usePlace } from '../lib/router.tsx';
 import { EVENT_STATUSES, type EventRow } from '../lib/shapes.ts';
 import { type Filter, Filters } from '../parts/fields.tsx';
-import { Chip, Id, Moment, PageHead } from '../parts/small.tsx';
+import { Chip, Given, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import { type Column, More, Table } from '../parts/table.tsx';
 
@@ -43,12 +43,12 @@ const COLUMNS: Column<EventRow>[] = [
     place: 'wide',
     cell: ({ event_type, error }) => (
       <>
-        {event_type}
+        <span class="note">{event_type}</span>
         {error && <span class="muted clip">{error}</span>}
       </>
     ),
   },
-  { head: 'Endpoint', cell: ({ name, provider }) => name ?? provider },
+  { head: 'Endpoint', cell: ({ name, provider }) => <Given value={name ?? provider} /> },
   { head: 'Attempts', isNumber: true, cell: ({ attempts }) => attempts },
   { head: 'Received', cell: ({ received_at }) => <Moment at={received_at} /> },
   { head: 'Processed', cell: ({ processed_at }) => <Moment at={processed_at} /> },

@@ -45,9 +45,13 @@ function deadLetters(point: Point): number | null {
     : (dlq_depth ?? 0) + (webhooks_dead_letters ?? 0);
 }
 
+/** While the ledger is shut nothing runs into it: what the counters still show is the end of what was on its way. */
+const drained = (point: Point): number | null => (point.db2_ok ? point.drain_per_sec : null);
+
 function etaText(point: Point | undefined): string {
   if (point === undefined || point.queue_depth === null) return 'not known';
   if (point.queue_depth === 0) return 'the queue is empty';
+  if (!point.db2_ok) return `nothing is drained: ${LEDGER_DOWN}`;
   if (point.eta_sec !== null) return `empty in ${duration(point.eta_sec)}`;
   if (!point.drain_per_sec) return 'nothing is drained';
   return point.drain_per_sec < (point.claims_per_sec ?? 0) ? 'the queue grows' : 'keeps pace with the claims';
@@ -75,11 +79,11 @@ function Charts({ points }: { points: readonly Point[] }) {
       />
       <Tile
         title="Drained per second"
-        value={rate(now?.drain_per_sec)}
+        value={rate(now && drained(now))}
         about={etaText(now)}
         points={points}
-        read={(point) => point.drain_per_sec}
-        source="db1_ok"
+        read={drained}
+        source="db2_ok"
       />
       <Tile
         title="Ledger commits per second"
@@ -125,7 +129,8 @@ function Levels({ pools }: { pools: readonly PoolLevel[] | null }) {
   if (pools.length === 0)
     return (
       <Empty title="No pool yet">
-        A pool is a set of slots for sale. <Link to="/pools">Create the first one</Link>
+        A pool is a set of slots for sale. <Link to="/pools">Create the first one</Link>, or see a burst of
+        5,000 buyers here: run <code>npx sluice demo</code>.
       </Empty>
     );
   return (
@@ -149,6 +154,14 @@ export function Overview() {
     <>
       <PageHead title="Overview" />
       <Flow point={points.at(-1)} sample={latest} />
+      {latest?.claims_total === 0 && (
+        <Card title="Nothing has happened yet">
+          <p>
+            To see a burst absorbed and drained on this page, run <code>npx sluice demo</code>: 5,000 buyers
+            for 1,000 seats, and a stream of payments.
+          </p>
+        </Card>
+      )}
       <Charts points={points} />
       <Card title="Pools">{latest ? <Levels pools={latest.pools} /> : <Skeleton rows={3} />}</Card>
     </>

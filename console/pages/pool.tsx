@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
 import { get, pathWith, post } from '../lib/api.ts';
+import { plural } from '../lib/format.ts';
+import { listLetters } from '../lib/lists.ts';
 import { useLive } from '../lib/live.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
@@ -8,55 +10,96 @@ import { useSubmit } from '../lib/submit.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
 import { LevelBar } from '../parts/levels.tsx';
-import { Card, Facts, PageHead } from '../parts/small.tsx';
+import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Trouble } from '../parts/states.tsx';
 import { say } from '../parts/toast.tsx';
-import { RuleFields, rulesOf } from './pool_rules.tsx';
+import { AddSlots } from './add_slots.tsx';
+import { CarryFields, changesOf, RuleFields } from './pool_rules.tsx';
 
 type Change = (changes: Record<string, unknown>, said: string) => Promise<void>;
 
 const pathOf = (pool: string): string => `/admin/pools/${encodeURIComponent(pool)}`;
+const reasonOf = (form: HTMLFormElement): { reason?: string } => {
+  const reason = String(new FormData(form).get('reason') ?? '').trim();
+  return reason === '' ? {} : { reason };
+};
 
 function Rules({ pool, change }: { pool: PoolView; change: Change }) {
   const { isBusy, error, run } = useSubmit();
+  const [sent, setSent] = useState<Record<string, unknown>>({});
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
-    const rules = rulesOf(event.currentTarget as HTMLFormElement);
-    void run(() => change({ ...rules }, 'The rules are saved.'));
+    const form = event.currentTarget as HTMLFormElement;
+    const changes = changesOf(form);
+    setSent(changes);
+    if (Object.keys(changes).length === 0) say('No rule was changed.');
+    else void run(() => change({ ...changes, ...reasonOf(form) }, 'The rules are saved.'));
   };
+  const errorOf = (name: string): string | undefined =>
+    error !== undefined && name in sent && isAbout(error.hint, name) ? error.hint : undefined;
+  const isShown = Object.keys(sent).some((name) => errorOf(name) !== undefined);
   return (
-    <Card title="Rules">
-      <form onSubmit={onSubmit}>
+    <form onSubmit={onSubmit}>
+      <Card title="Rules">
         <RuleFields pool={pool} />
-        {error && <Trouble error={error} />}
+      </Card>
+      <Card title="How it is carried to the ledger">
+        <CarryFields pool={pool} errorOf={errorOf} />
+      </Card>
+      <Card title="Save">
+        <Field name="reason" label="Reason for the change" hint="For the audit log." />
+        {error && !isShown && <Trouble error={error} />}
+        {isShown && (
+          <p class="field-error" role="alert">
+            Nothing was saved: see the field above.
+          </p>
+        )}
         <p>
           <button type="submit" class="button button-main" disabled={isBusy}>
             Save rules
           </button>
         </p>
-      </form>
-    </Card>
+      </Card>
+    </form>
   );
 }
 
-function AddSlots({ change, onClose }: { change: Change; onClose(): void }) {
+/** The server names the field, or says "the webhook URL". */
+const isAbout = (hint: string, name: string): boolean =>
+  hint.includes(name) || (name.endsWith('_webhook_url') && hint.includes('webhook URL'));
+
+function OpenOrClose({ pool, change, onClose }: { pool: PoolView; change: Change; onClose(): void }) {
   const { isBusy, error, run } = useSubmit();
+  const verb = pool.is_active ? 'Close pool' : 'Open pool';
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
-    const slots = Number(new FormData(event.currentTarget as HTMLFormElement).get('slots'));
+    const form = event.currentTarget as HTMLFormElement;
     void run(async () => {
-      await change({ add_slots: slots }, `${slots} slots more are on sale.`);
+      const said = pool.is_active ? 'The pool is closed.' : 'The pool is open.';
+      await change({ is_active: !pool.is_active, ...reasonOf(form) }, said);
       onClose();
     });
   };
   return (
-    <Dialog title="Add slots" onClose={onClose}>
+    <Dialog title={verb} onClose={onClose}>
       <form onSubmit={onSubmit}>
-        <Field name="slots" label="How many" type="number" isRequired min={1} max={1_000_000} />
+        <p>
+          {pool.is_active
+            ? 'Buyers are refused from now on, until it is opened again. Claims that were taken are carried on.'
+            : 'Buyers can claim again at once, within the times in its rules.'}
+        </p>
+        <Field name="reason" label="Reason" isRequired autoFocus hint="For the audit log." />
         {error && <Trouble error={error} />}
         <footer class="dialog-foot">
-          <button type="submit" class="button button-main" disabled={isBusy}>
-            Add slots
+          <button type="button" class="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class={`button ${pool.is_active ? 'button-danger' : 'button-main'}`}
+            disabled={isBusy}
+          >
+            {`Yes, ${verb.toLowerCase()}`}
           </button>
         </footer>
       </form>
@@ -64,13 +107,24 @@ function AddSlots({ change, onClose }: { change: Change; onClose(): void }) {
   );
 }
 
-function PoolHead({ pool, change }: { pool: PoolView; change: Change }) {
-  const { isBusy, error, run } = useSubmit();
-  const [isAdding, setAdding] = useState(false);
-  const flip = (): void => {
-    const said = pool.is_active ? 'The pool is closed.' : 'The pool is open.';
-    void run(() => change({ is_active: !pool.is_active }, said));
-  };
+/** Some of what is held may be among the dead letters, where nothing moves without an operator. */
+function HeldBack({ pool }: { pool: string }) {
+  const { value } = useLoad(`letters of ${pool}`, () => listLetters({ pool_id: pool }));
+  if (value === undefined || value.items.length === 0) return null;
+  const letters = plural(value.items.length, 'dead letter');
+  return (
+    <p class="trouble-title">
+      <Link to={pathWith('/dead-letters', { pool_id: pool })}>
+        {value.next === null ? letters : `${letters} or more`}
+      </Link>{' '}
+      of this pool: held until an operator replays or discards them.
+    </p>
+  );
+}
+
+function PoolHead({ pool, change, onAdded }: { pool: PoolView; change: Change; onAdded(): void }) {
+  const [shown, setShown] = useState<'slots' | 'switch'>();
+  const close = (): void => setShown(undefined);
   return (
     <>
       <PageHead title={pool.pool_id} state={pool.status}>
@@ -80,20 +134,19 @@ function PoolHead({ pool, change }: { pool: PoolView; change: Change }) {
         <Link class="button" to={pathWith('/claims', { pool_id: pool.pool_id })}>
           Claims
         </Link>
-        <button type="button" class="button" onClick={() => setAdding(true)}>
+        <button type="button" class="button" onClick={() => setShown('slots')}>
           Add slots
         </button>
         <button
           type="button"
           class={`button ${pool.is_active ? 'button-danger' : 'button-main'}`}
-          disabled={isBusy}
-          onClick={flip}
+          onClick={() => setShown('switch')}
         >
-          {pool.is_active ? 'Close pool' : 'Open pool'}
+          {pool.is_active ? 'Close pool…' : 'Open pool…'}
         </button>
       </PageHead>
-      {error && <Trouble error={error} />}
-      {isAdding && <AddSlots change={change} onClose={() => setAdding(false)} />}
+      {shown === 'slots' && <AddSlots pool={pool.pool_id} onAdded={onAdded} onClose={close} />}
+      {shown === 'switch' && <OpenOrClose pool={pool} change={change} onClose={close} />}
     </>
   );
 }
@@ -110,23 +163,12 @@ export function Pool({ parameter }: { parameter: string }) {
     <Await loaded={loaded}>
       {(pool) => (
         <>
-          <PoolHead pool={pool} change={change} />
+          <PoolHead pool={pool} change={change} onAdded={loaded.reload} />
           <Card title="Slots">
             <LevelBar level={latest?.pools?.find(({ pool_id }) => pool_id === parameter) ?? pool} hasLegend />
+            <HeldBack pool={parameter} />
           </Card>
           <Rules key={JSON.stringify(pool)} pool={pool} change={change} />
-          <Card title="How it is carried to the ledger">
-            <Facts
-              facts={[
-                ['Commits by', <code key="rpc">{pool.commit_rpc_name}</code>],
-                ['Commit webhook', pool.commit_webhook_url],
-                ['Validation webhook', pool.validation_webhook_url],
-                ['Batch', `${pool.batch_size} messages`],
-                ['Visibility timeout', `${pool.visibility_timeout_sec} s`],
-                ['Attempts', String(pool.max_retries)],
-              ]}
-            />
-          </Card>
         </>
       )}
     </Await>

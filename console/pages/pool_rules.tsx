@@ -1,12 +1,19 @@
 // The rules of a pool as fields of a form, and back.
 
 import type { PoolView } from '../lib/shapes.ts';
-import { Check, Field } from '../parts/fields.tsx';
+import { Check, Field, type FieldProps } from '../parts/fields.tsx';
 
 type Rules = Pick<
   PoolView,
   'opens_at' | 'closes_at' | 'max_per_user' | 'hold_sec' | 'commit_rate_per_sec' | 'require_auth'
 >;
+
+/** As the API has them. */
+const MAX_BATCH = 10_000;
+const MAX_VISIBILITY_SEC = 43_200;
+/** With one, no claim would be tried at all. */
+const LEAST_DELIVERIES = 2;
+const MAX_DELIVERIES = 1_000;
 
 const toField = (value: number | null | undefined): string | undefined => value?.toString();
 
@@ -61,6 +68,90 @@ export function RuleFields({ pool }: { pool?: PoolView }) {
       <Check name="require_auth" label="Only signed-in users" isChecked={pool?.require_auth ?? false} />
     </div>
   );
+}
+
+/** How a pool's claims are carried to the ledger. `errorOf` is what the server said against a field. */
+export function CarryFields({
+  pool,
+  errorOf,
+}: {
+  pool: PoolView;
+  errorOf(name: string): string | undefined;
+}) {
+  const field = (name: keyof PoolView, label: string, hint: string, more: Partial<FieldProps> = {}) => (
+    <Field
+      name={name}
+      label={label}
+      hint={hint}
+      value={pool[name]?.toString()}
+      error={errorOf(name)}
+      {...more}
+    />
+  );
+  const number = { type: 'number', isRequired: true } as const;
+  return (
+    <div class="fields">
+      {field('batch_size', 'Batch, messages', 'How many a worker takes at once.', {
+        ...number,
+        min: 1,
+        max: MAX_BATCH,
+      })}
+      {field(
+        'visibility_timeout_sec',
+        'Visibility timeout, seconds',
+        'How long a worker may be at one batch.',
+        {
+          ...number,
+          min: 1,
+          max: MAX_VISIBILITY_SEC,
+        },
+      )}
+      {field(
+        'max_retries',
+        'Deliveries until it is a dead letter',
+        'One less than this are tries: with 2 a claim is tried once.',
+        { ...number, min: LEAST_DELIVERIES, max: MAX_DELIVERIES },
+      )}
+      {field('commit_rpc_name', 'Commits by', 'The function of the ledger that writes a ticket.', {
+        isRequired: true,
+        pattern: '[a-z_][a-z0-9_]{0,62}',
+      })}
+      {field('commit_webhook_url', 'Commit webhook', 'Asked instead of the function. Empty: none.')}
+      {field(
+        'validation_webhook_url',
+        'Validation webhook',
+        'Asked before a ticket is written. Empty: none.',
+      )}
+    </div>
+  );
+}
+
+/** What was changed in a form: the rest is not sent, so that a rule from before a check does not stand in the way of another. */
+export function changesOf(form: HTMLFormElement): Record<string, unknown> {
+  const values: Readonly<Record<string, unknown>> = { ...rulesOf(form), ...carryOf(form) };
+  const changed = [...form.elements].filter(
+    (element): element is HTMLInputElement =>
+      element instanceof HTMLInputElement &&
+      (element.type === 'checkbox'
+        ? element.checked !== element.defaultChecked
+        : element.value !== element.defaultValue),
+  );
+  return Object.fromEntries(
+    changed.filter(({ name }) => name in values).map(({ name }) => [name, values[name]]),
+  );
+}
+
+function carryOf(form: HTMLFormElement): Record<string, unknown> {
+  const data = new FormData(form);
+  const text = (name: string): string => String(data.get(name) ?? '').trim();
+  return {
+    batch_size: Number(text('batch_size')),
+    visibility_timeout_sec: Number(text('visibility_timeout_sec')),
+    max_retries: Number(text('max_retries')),
+    commit_rpc_name: text('commit_rpc_name'),
+    commit_webhook_url: text('commit_webhook_url') || null,
+    validation_webhook_url: text('validation_webhook_url') || null,
+  };
 }
 
 export function rulesOf(form: HTMLFormElement): Rules {

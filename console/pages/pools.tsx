@@ -7,7 +7,7 @@ import { go, Link } from '../lib/router.tsx';
 import type { PoolLevel, PoolView } from '../lib/shapes.ts';
 import { Icon } from '../parts/icons.tsx';
 import { LevelBar } from '../parts/levels.tsx';
-import { Chip, Moment, PageHead } from '../parts/small.tsx';
+import { Chip, Given, Moment, PageHead } from '../parts/small.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import { type Column, More, Table } from '../parts/table.tsx';
 import { NewPool } from './new_pool.tsx';
@@ -19,7 +19,7 @@ function columnsFor(levelOf: (pool: PoolView) => PoolLevel): Column<PoolView>[] 
       place: 'title',
       cell: ({ pool_id }) => (
         <Link class="row-link" to={`/pools/${encodeURIComponent(pool_id)}`}>
-          {pool_id}
+          <Given value={pool_id} />
         </Link>
       ),
     },
@@ -55,7 +55,8 @@ export function Pools() {
         {(pools) =>
           pools.length === 0 ? (
             <Empty title="No pool yet">
-              Create one, and its slots are on sale at once or from a time you choose.
+              Create one, and its slots are on sale at once or from a time you choose.{' '}
+              <code>npx sluice demo</code> makes one and sells it to 5,000 buyers, to look at.
             </Empty>
           ) : (
             <>

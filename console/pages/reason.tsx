@@ -6,7 +6,7 @@ const USED_UP = /^max_retries(: )?/;
 export function Reason({ reason }: { reason: string }) {
   const error = reason.replace(USED_UP, '');
   return (
-    <div>
+    <div class="note">
       <strong class="verdict">{error || 'no attempt came to an end'}</strong>
       {USED_UP.test(reason) && <span class="muted"> all attempts are used up</span>}
     </div>

@@ -11,7 +11,7 @@ export function SignIn() {
     const data = new FormData(event.currentTarget as HTMLFormElement);
     setBusy(true);
     try {
-      await signIn(String(data.get('key')), String(data.get('operator')));
+      await signIn(String(data.get('key')).trim(), String(data.get('operator')));
     } catch (cause) {
       setError(cause instanceof ApiError ? cause : undefined);
       setBusy(false);

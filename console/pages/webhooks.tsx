@@ -7,10 +7,12 @@ import type { EndpointRow } from '../lib/shapes.ts';
 import { useSubmit } from '../lib/submit.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
-import { Chip, Moment, PageHead } from '../parts/small.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { Chip, Given, Moment, PageHead } from '../parts/small.tsx';
 import { Await, Empty, Trouble } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { say } from '../parts/toast.tsx';
+import { NewEndpoint } from './new_endpoint.tsx';
 
 function Switch({ endpoint, onClose, onDone }: { endpoint: EndpointRow; onClose(): void; onDone(): void }) {
   const { isBusy, error, run } = useSubmit();
@@ -58,7 +60,11 @@ function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointR
     {
       head: 'Endpoint',
       place: 'title',
-      cell: ({ name, webhook_id }) => <Link to={pathWith('/events', { webhook_id })}>{name}</Link>,
+      cell: ({ name, webhook_id }) => (
+        <Link to={pathWith('/events', { webhook_id })}>
+          <Given value={name} />
+        </Link>
+      ),
     },
     {
       head: 'State',
@@ -91,14 +97,19 @@ function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointR
 export function Webhooks() {
   const loaded = useLoad('endpoints', listEndpoints);
   const [switched, setSwitched] = useState<EndpointRow>();
+  const [isNew, setNew] = useState(false);
   return (
     <>
-      <PageHead title="Webhooks" about="Where providers deliver. Follow one to its events." />
+      <PageHead title="Webhooks" about="Where providers deliver. Follow one to its events.">
+        <button type="button" class="button button-main" onClick={() => setNew(true)}>
+          <Icon name="plus" /> New endpoint
+        </button>
+      </PageHead>
       <Await loaded={loaded}>
         {(endpoints) =>
           endpoints.length === 0 ? (
             <Empty title="No endpoint yet">
-              Add one with <code>sluice webhooks endpoints add</code>.
+              Add one here, or with <code>sluice webhooks endpoints add</code>.
             </Empty>
           ) : (
             <Table
@@ -110,6 +121,7 @@ export function Webhooks() {
           )
         }
       </Await>
+      {isNew && <NewEndpoint onClose={() => setNew(false)} onAdded={loaded.reload} />}
       {switched && (
         <Switch endpoint={switched} onClose={() => setSwitched(undefined)} onDone={loaded.reload} />
       )}

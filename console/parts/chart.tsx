@@ -1,9 +1,11 @@
-// A line over the last five minutes. Times at which a database did not answer are shaded, never drawn as zero.
+// A line over the last five minutes. Times at which a database did not answer are shaded, never drawn as zero; where nobody
+// watched, there is no line.
 
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { axis, clock } from '../lib/format.ts';
+import { isAfterHole, lineOf, secondsOf } from '../lib/history.ts';
 import type { Point } from '../lib/live.ts';
 
 /** At least a minute, so that a console that was just opened is not an empty sheet. */
@@ -26,13 +28,12 @@ interface ChartProps {
 
 const colour = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const secondsOf = (point: Point): number => Date.parse(point.at) / 1_000;
 
 /** Seconds only where two labels would be the same without them. */
 const timeLabel = (at: number, stepSec: number): string => clock(at * 1_000, stepSec < 60);
 
 function dataOf({ points, read }: ChartProps): uPlot.AlignedData {
-  return [points.map(secondsOf), points.map(read)];
+  return lineOf(points, read);
 }
 
 function shadeOutages(plot: uPlot, { points, source }: ChartProps): void {
@@ -41,7 +42,10 @@ function shadeOutages(plot: uPlot, { points, source }: ChartProps): void {
   ctx.fillStyle = colour('--outage');
   for (const [index, point] of points.entries()) {
     if (point[source]) continue;
-    const from = plot.valToPos(secondsOf(points[index - 1] ?? point), 'x', true);
+    const before = points[index - 1];
+    // Of a hole nobody knows whether the database was there.
+    const since = before === undefined || isAfterHole(before, point) ? point : before;
+    const from = plot.valToPos(secondsOf(since), 'x', true);
     const to = plot.valToPos(secondsOf(point), 'x', true);
     const left = Math.max(from, bbox.left);
     ctx.fillRect(left, bbox.top, Math.max(1, to - left), bbox.height);

@@ -19,11 +19,14 @@ export interface FieldProps {
   pattern?: string;
   autoComplete?: string;
   autoFocus?: boolean;
+  /** Why the server did not take it. */
+  error?: string | undefined;
 }
 
 export function Field(props: FieldProps) {
   const id = useId();
-  const { name, label, type = 'text', hint, isRequired = false } = props;
+  const { name, label, type = 'text', hint, isRequired = false, error } = props;
+  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
   return (
     <div class="field">
       <label for={id}>
@@ -45,8 +48,14 @@ export function Field(props: FieldProps) {
         spellcheck={false}
         // biome-ignore lint/a11y/noAutofocus: only where the field is what a person came for, as on the sign-in form.
         autoFocus={props.autoFocus}
-        aria-describedby={hint ? `${id}-hint` : undefined}
+        aria-invalid={error !== undefined}
+        aria-describedby={described || undefined}
       />
+      {error && (
+        <p class="field-error" id={`${id}-error`}>
+          {error}
+        </p>
+      )}
       {hint && (
         <p class="hint" id={`${id}-hint`}>
           {hint}
@@ -98,7 +107,14 @@ export function Filters({ filters, children }: { filters: readonly Filter[]; chi
       <form class="filters" onSubmit={onSubmit}>
         {filters.map(({ name, label, options, placeholder }) =>
           options ? (
-            <Choice key={name} name={name} label={label} options={options} value={query.get(name) ?? ''} />
+            <Choice
+              key={name}
+              name={name}
+              label={label}
+              options={options}
+              value={query.get(name) ?? ''}
+              hasAny
+            />
           ) : (
             <Field
               key={name}
@@ -122,23 +138,29 @@ export function Filters({ filters, children }: { filters: readonly Filter[]; chi
   );
 }
 
-function Choice({
-  name,
-  label,
-  options,
-  value,
-}: {
+export interface ChoiceProps {
   name: string;
   label: string;
   options: readonly Option[];
   value: string;
-}) {
+  hint?: string;
+  /** May be left open. */
+  hasAny?: boolean;
+  onChoose?(value: string): void;
+}
+
+export function Choice({ name, label, options, value, hint, hasAny = false, onChoose }: ChoiceProps) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} name={name}>
-        <option value="">any</option>
+      <select
+        id={id}
+        name={name}
+        aria-describedby={hint ? `${id}-hint` : undefined}
+        onChange={(event) => onChoose?.((event.currentTarget as HTMLSelectElement).value)}
+      >
+        {hasAny && <option value="">any</option>}
         {options.map((option) => {
           const [own, called] = typeof option === 'string' ? [option, words(option)] : option;
           return (
@@ -148,6 +170,11 @@ function Choice({
           );
         })}
       </select>
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// How full a pool is: what is left stands in it as water, what is on its way is hatched, what is sold is gone.
+// How full a pool is: what is left stands in it as water, what is held is hatched, what is sold is gone.
 
 import { count } from '../lib/format.ts';
 import type { PoolLevel } from '../lib/shapes.ts';
@@ -8,7 +8,7 @@ export function LevelBar({ level, hasLegend = false }: { level: PoolLevel; hasLe
   const isKnown = available !== null && reserved !== null && consumed !== null;
   const share = (part: number | null) => `${capacity > 0 ? (100 * (part ?? 0)) / capacity : 0}%`;
   const text = isKnown
-    ? `${count(available)} of ${count(capacity)} left, ${count(reserved)} on their way, ${count(consumed)} sold`
+    ? `${count(available)} of ${count(capacity)} left, ${count(reserved)} held, ${count(consumed)} sold`
     : 'being counted after a restart of the database';
   return (
     <div class="level">
@@ -23,7 +23,7 @@ export function LevelBar({ level, hasLegend = false }: { level: PoolLevel; hasLe
       {hasLegend && (
         <ul class="legend">
           <li class="key-available">{count(available)} left</li>
-          <li class="key-reserved">{count(reserved)} on their way</li>
+          <li class="key-reserved">{count(reserved)} held</li>
           <li class="key-consumed">{count(consumed)} sold</li>
         </ul>
       )}

@@ -49,6 +49,16 @@ export function Id({ value, isShort = false }: { value: string | null | undefine
   );
 }
 
+/** A name that somebody else has given. It may be as long as they like: a table shows its beginning, and all of it on demand. */
+export function Given({ value }: { value: string | null | undefined }) {
+  if (!value) return <span class="muted">{UNKNOWN}</span>;
+  return (
+    <span class="given" title={value}>
+      {value}
+    </span>
+  );
+}
+
 export function PageHead({
   title,
   state,

@@ -29,6 +29,10 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
+/** For people: what the API says to programs about a server that is away is about headers and request ids. */
+const hintOf = (error: ApiError): string =>
+  error.status === 503 ? 'It may be back in a moment.' : error.hint;
+
 export function Trouble({ error, onRetry }: { error: ApiError; onRetry?: () => void }) {
   return (
     <div class={`trouble ${error.isOutage ? 'trouble-outage' : ''}`} role="alert">
@@ -36,7 +40,7 @@ export function Trouble({ error, onRetry }: { error: ApiError; onRetry?: () => v
       <div>
         <p class="trouble-title">{error.message}</p>
         <p>
-          {error.hint} {error.isOutage && 'This page tries again by itself.'}
+          {hintOf(error)} {error.isOutage && onRetry && 'This page tries again by itself.'}
         </p>
         {error.requestId && <p class="muted">Request {error.requestId}</p>}
       </div>

@@ -25,6 +25,8 @@ export interface Page<Item> {
 
 /** Longer than the longest statement of the server: a million slots in one go. */
 const TIMEOUT_MS = 60_000;
+const KEY_HINT =
+  'set SLUICE_ADMIN_KEY to the key that this server was started with, and SLUICE_URL to its address';
 
 export class AdminClient {
   readonly #connection: Connection;
@@ -86,6 +88,9 @@ export class AdminClient {
 function refusalOf(status: number, text: string): ApiError {
   try {
     const { code, message, hint } = JSON.parse(text).error;
+    // What the server says is for programs that send headers; whoever is here has set a variable.
+    if (code === 'auth_required')
+      return new ApiError(status, code, 'the server refused the admin key', KEY_HINT);
     return new ApiError(status, String(code), String(message), String(hint));
   } catch (error) {
     // Not our shape: somebody else answers there.

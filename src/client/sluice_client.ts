@@ -24,6 +24,8 @@ export interface Claim {
   /** Once it has ended without a ticket. */
   readonly ended_at?: string | null;
   readonly end_reason?: string | null;
+  /** About how many claims, of all pools, become tickets before this one, as `getClaim` tells; null: not on the queue. */
+  readonly ahead?: number | null;
 }
 
 export interface Pool {

@@ -33,10 +33,12 @@ export async function sendCrowd(options: CrowdOptions): Promise<void> {
     fetch: async (...call) => {
       try {
         const response = await fetch(...call);
+        tally.serverSilentSince = undefined;
         if (response.status >= 500) tally.triedAgain++;
         return response;
       } catch (error) {
         tally.triedAgain++;
+        tally.serverSilentSince ??= Date.now();
         throw error;
       }
     },

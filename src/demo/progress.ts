@@ -36,7 +36,7 @@ export function startProgress(options: ProgressOptions): Progress {
   ];
   const lines = (): string[] => {
     const shown = meters.filter(({ name }) => name !== 'Payments' || tally.noPayments === undefined);
-    return shown.map((meter) => meter.line(out.isTTY)).concat(tally.ledgerAnswers ? [] : [SILENT]);
+    return shown.map((meter) => meter.line(out.isTTY)).concat(troubleOf(tally));
   };
   let drawn = 0;
   const clear = () => {
@@ -66,7 +66,10 @@ export function startProgress(options: ProgressOptions): Progress {
   };
 }
 
-const SILENT = 'The ledger does not answer: claims go on, tickets wait.';
+function troubleOf({ serverSilentSince, ledgerAnswers }: Tally): string[] {
+  if (serverSilentSince !== undefined) return ['The server does not answer: nobody can claim.'];
+  return ledgerAnswers ? [] : ['The ledger does not answer: claims go on, tickets wait.'];
+}
 
 /** One count on its way to a total. */
 export class Meter {

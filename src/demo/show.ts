@@ -1,8 +1,10 @@
 // The show: a crowd, a stream of payments, and an outage where one is asked for, all at once.
 
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminClient } from '../client/admin_client.ts';
 import type { Database } from '../db/database.ts';
+import { StackError } from '../stack/failure.ts';
 import { sendCrowd } from './crowd.ts';
 import { judge } from './judge.ts';
 import { watchEffects, watchTickets } from './ledger.ts';
@@ -30,11 +32,15 @@ export interface ShowOptions {
 /** The outage begins when this share of the seats is claimed: early enough that most of them wait for its end. */
 const OUTAGE_AT = 0.2;
 const LOOK_EVERY_MS = 20;
+/** A server that restarts is back before; one that was stopped is not worth a crowd that goes on asking for minutes. */
+const SERVER_PATIENCE_MS = 15_000;
 
 export async function runShow(given: ShowOptions): Promise<Facts> {
   const ending = new AbortController();
   const options = { ...given, signal: AbortSignal.any([given.signal, ending.signal]) };
   const { url, pool, buyers, seats, db2, signal, tally } = options;
+  // Everybody in the crowd listens to it, and that is no leak.
+  setMaxListeners(0, signal, given.signal);
   const payments = startPayments(options);
   const startedAt = Date.now();
   let burstMs: number | undefined;
@@ -51,7 +57,8 @@ export async function runShow(given: ShowOptions): Promise<Facts> {
   const drained = watchTickets(db2, tally, () => burstMs !== undefined, signal).then(
     () => Date.now() - startedAt,
   );
-  const parts = [crowd, drained, makeOutage(options)] as const;
+  const isOver = () => burstMs !== undefined;
+  const parts = [crowd, drained, makeOutage(options), watchServer(tally, isOver, signal)] as const;
   for (const part of parts) part.catch((error: unknown) => ending.abort(error));
   await Promise.allSettled(parts);
   const [, drainedMs] = await Promise.all(parts);
@@ -83,5 +90,16 @@ async function makeOutage(options: ShowOptions): Promise<void> {
   } finally {
     end();
     progress.say('The ledger runs again.');
+  }
+}
+
+async function watchServer(tally: Tally, isOver: () => boolean, signal: AbortSignal): Promise<void> {
+  while (!isOver()) {
+    if (Date.now() - (tally.serverSilentSince ?? Date.now()) > SERVER_PATIENCE_MS)
+      throw new StackError(
+        `the server has not answered for ${SERVER_PATIENCE_MS / 1_000} s`,
+        'was it stopped? start it again with `npm start`, and then the demo',
+      );
+    await delay(LOOK_EVERY_MS, undefined, { signal });
   }
 }

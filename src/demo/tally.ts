@@ -15,6 +15,8 @@ export interface Tally {
   others: number;
   /** False while the ledger does not answer us. */
   ledgerAnswers: boolean;
+  /** Since when the server has not answered the crowd; undefined while it does. */
+  serverSilentSince: number | undefined;
   /** Claims that waited for the ledger when it came back. */
   waited: number;
   /** Payments whose event was taken, and how often events were delivered for that. */
@@ -37,6 +39,7 @@ export function newTally(): Tally {
     tickets: 0,
     others: 0,
     ledgerAnswers: true,
+    serverSilentSince: undefined,
     waited: 0,
     paid: 0,
     deliveries: 0,

@@ -159,8 +159,9 @@ describe('the typed client', () => {
       code: 'unknown_pool',
       tries: 1,
     });
-    await assert.rejects(client().pool('p/../tiny'), { code: 'not_found' });
-    assert.equal(proxy.seen.length, 3);
+    await assert.rejects(client().pool('p/../tiny'), { code: 'unknown_pool' });
+    await assert.rejects(client().pool('a\nb'), { code: 'not_found' });
+    assert.equal(proxy.seen.length, 4);
     proxy.faults.push({ status: 500, body: '<html>' });
     await assert.rejects(client().pool('p'), { code: 'not_sluice', status: 500, retryable: false });
     proxy.faults.push({ status: 503, headers: { 'retry-after': '3600' } });
@@ -183,7 +184,8 @@ describe('the typed client', () => {
 
   it('looks at claims and pools, and releases; the second release says the same', async () => {
     const { claim_id } = await client().claim({ pool: 'a:b@c', userId: 'hal' });
-    assert.equal((await client().getClaim(claim_id)).status, 'queued');
+    const { status, ahead } = await client().getClaim(claim_id);
+    assert.deepEqual([status, typeof ahead], ['queued', 'number']);
     assert.equal(samePool((await client().pool('a:b@c')) as PoolStatus).capacity, 1);
     const released = await client().release(claim_id);
     assert.equal(released.status, 'released');

@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import { adminRoutes } from '../../src/server/admin.ts';
-import { OperatorAuth } from '../../src/server/operator_auth.ts';
 import { bury } from '../admin/support.ts';
-import { memoryLog } from '../core/support.ts';
 import {
   ADMIN_KEY,
   ask,
@@ -15,19 +12,8 @@ import {
   openClient,
   putOnSale,
   startTestServer,
-  token,
 } from '../door/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
-
-const nobody = () => Promise.reject(new Error('not asked'));
-const ROUTES = adminRoutes(new OperatorAuth(ADMIN_KEY, Date.now), {
-  db1: nobody,
-  db2: nobody,
-  webhook: nobody,
-  calls: nobody,
-  now: Date.now,
-  log: memoryLog(),
-});
 
 describe('the admin API', () => {
   let databases: TestDatabases;
@@ -69,65 +55,14 @@ describe('the admin API', () => {
     ).rows,
   ];
 
-  describe('to whoever has no key', () => {
-    const bodies: Record<string, unknown> = {
-      '/admin/session': undefined,
-      '/admin/pools': { pool_id: 'forged', slots: 1 },
-      '/admin/pools/:pool': { add_slots: 1 },
-      '/admin/claims/:claim/release': { reason: 'forged' },
-      '/admin/webhooks/endpoints': { name: 'forged', provider: 'stripe', secret_names: ['A'] },
-      '/admin/webhooks/endpoints/change': { name: 'stripe', changes: { is_active: false } },
-      '/admin/webhooks/events/replay': { ids: [randomUUID()] },
-      '/admin/webhooks/events/skip': { ids: [randomUUID()] },
-      '/admin/dlq/replay': { msg_ids: [1] },
-      '/admin/dlq/discard': { msg_ids: [1] },
-    };
-    for (const { method, path } of ROUTES) {
-      // Signing in is what one does without a key; it has a test of its own.
-      if (method === 'POST' && path === '/admin/session') continue;
-      it(`gives nothing away at ${method} ${path}, and changes nothing`, async () => {
-        const place = server.url + path.replace(/:\w+/, path.includes('claim') ? randomUUID() : '1');
-        const body = method === 'POST' ? { body: bodies[path] } : {};
-        const before = await all();
-        const credentials: Record<string, string>[] = [
-          {},
-          { authorization: '' },
-          bearer('wrong'),
-          bearer(ADMIN_KEY.slice(0, -1)),
-          { authorization: `Basic ${ADMIN_KEY}` },
-          {
-            cookie:
-              'sluice_session=v1.9999999999.AAAAAAAAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
-          },
-          bearer(await token({ role: 'service_role' })),
-          bearer(await token({ role: 'authenticated', sub: 'u' })),
-        ];
-        for (const headers of credentials) {
-          const csrf = { 'x-sluice-csrf': '1' };
-          assertRefusal(
-            await ask(place, { method, headers: { ...headers, ...csrf }, ...body }),
-            401,
-            'auth_required',
-          );
-        }
-        assert.deepEqual(await all(), before);
-      });
-    }
-
-    it('is not the same as to one who has it', async () => {
-      for (const path of [
-        '/admin/session',
-        '/admin/pools',
-        '/admin/claims',
-        '/admin/audit',
-        '/admin/health',
-        '/admin/dlq',
-        '/admin/webhooks/endpoints',
-        '/admin/webhooks/events',
-        '/admin/calls',
-      ])
-        assert([200, 204].includes((await ask(server.url + path, { headers: admin })).status), path);
-    });
+  it('refuses a pool whose claims would be dead letters before they were tried, and says why', async () => {
+    const before = await all();
+    const made = await post('/admin/pools', { pool_id: 'once', slots: 1, max_retries: 1 });
+    assertRefusal(made, 422, 'invalid_input');
+    assert.match(made.json.error.hint, /max_retries must be at least 2\..*N means N - 1 tries/);
+    assert.deepEqual(await all(), before);
+    assertRefusal(await post('/admin/pools/once', { max_retries: 1 }), 422, 'invalid_input');
+    assertRefusal(await post('/admin/pools/once', { max_retries: 2 }), 404, 'unknown_pool');
   });
 
   it('makes a pool with its slots and rules, once, and writes down who did', async () => {
@@ -163,6 +98,29 @@ describe('the admin API', () => {
     assert.deepEqual([shown.available, shown.reserved, shown.consumed], [38, 2, 0]);
     assertRefusal(await ask(`${server.url}/admin/pools/none`, { headers: admin }), 404, 'unknown_pool');
     assertRefusal(await post('/admin/pools/none', { add_slots: 1 }), 404, 'unknown_pool');
+  });
+
+  it('adds slots once under one request id, also when both are sent at once, and refuses another number', async () => {
+    const { capacity } = await get('/admin/pools/gig');
+    const add = (slots: number) => post('/admin/pools/gig', { add_slots: slots, request_id: 'add-1' });
+    const answers = await Promise.all([add(5), add(5), add(5)]);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200],
+    );
+    assert.equal((await get('/admin/pools/gig')).capacity, capacity + 5);
+    assertRefusal(await add(6), 409, 'request_conflict');
+    assertRefusal(await post('/admin/pools/gig', { add_slots: 1, request_id: '' }), 422, 'invalid_input');
+    // Without an id each is a wish of its own.
+    assert.equal((await post('/admin/pools/gig', { add_slots: 5 })).json.capacity, capacity + 10);
+    const create = () => post('/admin/pools', { pool_id: 'made-once', slots: 3, request_id: 'create-1' });
+    assert.deepEqual([(await create()).status, (await create()).json.capacity], [201, 3]);
+    assertRefusal(await post('/admin/pools', { pool_id: 'made-once', slots: 3 }), 409, 'pool_exists');
+    // Of no use to the tests that follow.
+    await db1.query(`delete from public.inventory_slots where pool_id = 'made-once'`);
+    await db1.query(`delete from public.engine_config where pool_id = 'made-once'`);
+    await db1.query(`delete from intake.pool_totals where pool_id = 'made-once'`);
+    await db1.query(`delete from intake.pool_marks where pool_id = 'made-once'`);
   });
 
   it('refuses what is no pool, says why, and changes nothing', async () => {
@@ -233,6 +191,27 @@ describe('the admin API', () => {
         422,
         'invalid_input',
       );
+  });
+
+  it('lists claims newest first, page by page, while more are made', async () => {
+    await putOnSale(db1, 'stream', 9);
+    const users = async (query: string) => {
+      const { items, next } = await get(`/admin/claims?pool_id=stream&${query}`);
+      return { users: items.map((item: { user_id: string }) => item.user_id).join(' '), next };
+    };
+    const make = async (user: string) => {
+      // Ids begin with the millisecond: two claims of one have no order.
+      const { claimed_at } = (await claim(server.url, 'stream', { user_id: user })).json;
+      while (Date.now() <= Date.parse(claimed_at) + 1) await new Promise(setImmediate);
+    };
+    for (const user of ['u1', 'u2', 'u3', 'u4', 'u5']) await make(user);
+    const first = await users('limit=2');
+    assert.equal(first.users, 'u5 u4');
+    await make('u6');
+    const second = await users(`limit=2&after=${first.next}`);
+    assert.equal(second.users, 'u3 u2');
+    assert.deepEqual(await users(`limit=2&after=${second.next}`), { users: 'u1', next: null });
+    assert.equal((await users('limit=1')).users, 'u6');
   });
 
   it('tells the way of a claim from the door to the ledger, and back from the dead letters', async () => {
@@ -329,7 +308,17 @@ describe('the admin API', () => {
     }
     assert.match(items[0].summary, /^Postgres \d/);
     assert.equal(items[0].detail.connections['sluice-server'] >= 1, true);
-    const workers = items.find((item: { name: string }) => item.name === 'Bridge workers');
-    assert.equal(workers.status, 'warn', 'no worker runs in this test');
+    const crewOf = (list: { name: string; status: string }[], name: string) =>
+      list.find((item) => item.name === name)?.status;
+    for (const name of ['Bridge workers', 'Webhook workers'])
+      assert.equal(crewOf(items, name), 'warn', 'no worker runs in this test');
+    // A worker is seen by the name of its connection, in the database that it takes work from.
+    await db2.query(`set application_name = 'sluice-webhook-worker'`);
+    try {
+      const seen = (await get('/admin/health')).items;
+      assert.deepEqual([crewOf(seen, 'Bridge workers'), crewOf(seen, 'Webhook workers')], ['warn', 'ok']);
+    } finally {
+      await db2.query('reset application_name');
+    }
   });
 });

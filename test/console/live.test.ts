@@ -100,9 +100,16 @@ describe('the live view', () => {
 });
 
 describe('the sampler', () => {
-  const look: IntakeLook = { enqueued: 0, queue_depth: 0, oldest_msg_sec: null, dlq_depth: 0, pools: [] };
+  const look: IntakeLook = {
+    enqueued: 0,
+    queue_depth: 0,
+    oldest_msg_sec: null,
+    dlq_depth: 0,
+    pools: [],
+    bridge_workers: 0,
+  };
   const webhooks = { backlog: 0, oldest_sec: null, dead_letters: 0, recorded: 0 };
-  const ledgerLook: LedgerLook = { tickets: 0, webhooks, calls: 0 };
+  const ledgerLook: LedgerLook = { tickets: 0, webhooks, calls: 0, webhook_workers: 0 };
 
   async function startView(lookAtLedger: () => Promise<LedgerLook> = async () => ledgerLook) {
     const log = memoryLog();
@@ -123,8 +130,8 @@ describe('the sampler', () => {
     const gone = new EventEmitter();
     const handle = (): DoorResponse => {
       const { follow, ...answer } = view.answer();
-      const announced: Follow = (send, closed) => {
-        follow?.(send, closed);
+      const announced: Follow = (send, closed, end) => {
+        follow?.(send, closed, end);
         closed.addEventListener('abort', () => gone.emit('one'));
       };
       return { ...answer, follow: announced };

@@ -9,7 +9,7 @@ import {
 } from '#core/console/sample.ts';
 
 const intake = (enqueued: number, queue_depth: number): { look: IntakeLook; ms: number } => ({
-  look: { enqueued, queue_depth, oldest_msg_sec: null, dlq_depth: 0, pools: [] },
+  look: { enqueued, queue_depth, oldest_msg_sec: null, dlq_depth: 0, pools: [], bridge_workers: 4 },
   ms: 1.4,
 });
 const ledger = (tickets: number, recorded = 0): { look: LedgerLook; ms: number } => ({
@@ -17,6 +17,7 @@ const ledger = (tickets: number, recorded = 0): { look: LedgerLook; ms: number }
     tickets,
     webhooks: { backlog: 3, oldest_sec: 2, dead_letters: 1, recorded },
     calls: 0,
+    webhook_workers: 2,
   },
   ms: 2,
 });

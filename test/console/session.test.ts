@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { Door, jsonResponse, type Route } from '#core/door.ts';
+import { ERROR_KINDS } from '#core/errors.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { OperatorAuth } from '../../src/server/operator_auth.ts';
+import type { ProxySettings } from '../../src/server/proxy.ts';
 import { memoryLog } from '../core/support.ts';
 import { ADMIN_KEY, type Ask, ask, assertRefusal, bearer } from '../door/support.ts';
+import { openStream } from './support.ts';
 
 const HOURS_12_MS = 12 * 60 * 60 * 1_000;
 
@@ -14,8 +17,14 @@ describe('an operator', () => {
   let now = Date.UTC(2026, 1, 24, 10);
   const auth = new OperatorAuth(ADMIN_KEY, () => now);
   const changes: string[] = [];
+  const speakers: ((text: string) => boolean)[] = [];
   const behind: Route[] = [
     { method: 'GET', path: '/admin/thing', handle: () => jsonResponse(200, { secret: 1 }) },
+    {
+      method: 'GET',
+      path: '/admin/stream',
+      handle: () => ({ status: 200, headers: {}, body: '', follow: (send) => void speakers.push(send) }),
+    },
     {
       method: 'POST',
       path: '/admin/thing',
@@ -67,11 +76,39 @@ describe('an operator', () => {
     }
   });
 
-  it('signs out, and the cookie is gone from the browser', async () => {
-    const headers = { ...(await cookieOf()), 'x-sluice-csrf': '1' };
+  it('signs out, and the cookie is gone from the browser and good for nothing', async () => {
+    const [headers, other] = [{ ...(await cookieOf()), 'x-sluice-csrf': '1' }, await cookieOf()];
     const answer = await send('DELETE', '/admin/session', headers);
     assert.equal(answer.status, 204);
     assert.match(String(answer.headers['set-cookie']), /^sluice_session=; .*Max-Age=0$/);
+    assertRefusal(await send('GET', '/admin/thing', headers), 401, 'auth_required');
+    assertRefusal(await send('DELETE', '/admin/session', headers), 401, 'auth_required');
+    assert.equal((await send('GET', '/admin/thing', other)).status, 200, 'another session of the same key');
+  });
+
+  it('follows a stream until the session ends, by its time or by signing out, and with the key for ever', async () => {
+    const read = async (headers: Record<string, string>) => {
+      const stream = await openStream(`${url}/admin/stream`, headers);
+      const say = speakers.shift();
+      assert(say !== undefined);
+      say('one');
+      assert.equal(await stream.next(), 'one');
+      return { stream, say };
+    };
+    const byTime = await read(await cookieOf());
+    const signedOut = await cookieOf();
+    const bySigningOut = await read(signedOut);
+    const withKey = await read(bearer(ADMIN_KEY));
+    await send('DELETE', '/admin/session', { ...signedOut, 'x-sluice-csrf': '1' });
+    assert.equal(bySigningOut.say('two'), false);
+    assert.equal(await bySigningOut.stream.next(), undefined);
+    assert.equal(byTime.say('two'), true);
+    assert.equal(await byTime.stream.next(), 'two');
+    now += HOURS_12_MS;
+    assert.equal(byTime.say('three'), false);
+    assert.equal(await byTime.stream.next(), undefined);
+    assert.equal(withKey.say('three'), true);
+    withKey.stream.leave();
   });
 
   it('is not let in by anything else', async () => {
@@ -121,31 +158,105 @@ describe('an operator', () => {
       { ...own, origin: `http://${host}.evil.example` },
       { ...own, origin: 'null' },
       { ...own, origin: '' },
+      // Nobody here is a trusted proxy, and the browser itself says where it comes from.
+      { ...own, origin: 'http://evil.example', 'x-forwarded-host': 'evil.example' },
+      { ...own, 'sec-fetch-site': 'cross-site' },
+      { ...own, 'sec-fetch-site': 'same-site' },
+      { ...own, 'sec-fetch-site': 'none' },
+      { origin: own.origin, 'sec-fetch-site': 'same-origin' },
     ];
     for (const headers of forged) {
       assertRefusal(await send('POST', '/admin/thing', { ...cookie, ...headers }), 403, 'csrf_refused');
       assertRefusal(await send('DELETE', '/admin/session', { ...cookie, ...headers }), 403, 'csrf_refused');
     }
     assert.deepEqual(changes, []);
-    for (const headers of [own, { 'x-sluice-csrf': '1' }])
+    // The third is what a browser sends by way of a proxy that puts its own name for us into Host.
+    const renamed = { ...own, origin: 'https://tickets.example.com', 'sec-fetch-site': 'same-origin' };
+    for (const headers of [own, { 'x-sluice-csrf': '1' }, renamed])
       assert.equal((await send('POST', '/admin/thing', { ...cookie, ...headers })).status, 200);
     // A key in a header is put there by a program, never by a browser on its own.
     assert.equal((await send('POST', '/admin/thing', bearer(ADMIN_KEY))).status, 200);
-    assert.equal(changes.length, 3);
+    assert.equal(changes.length, 4);
   });
 
-  it('has five guesses a second, whoever guesses, and a right one is no exception', async () => {
+  it('is known by the public address too, and by the name that a trusted proxy tells', async () => {
+    const publicUrl = new URL('https://tickets.example.com');
+    const proxied: [ProxySettings, Record<string, string>, number][] = [
+      [{ trustedProxies: 0, publicUrl }, { origin: 'https://tickets.example.com' }, 200],
+      [{ trustedProxies: 0, publicUrl }, { origin: 'http://tickets.example.com' }, 403],
+      [{ trustedProxies: 0, publicUrl }, { origin: 'https://evil.example' }, 403],
+      [
+        { trustedProxies: 1 },
+        { origin: 'https://tickets.example.com', 'x-forwarded-host': 'tickets.example.com' },
+        200,
+      ],
+      [
+        { trustedProxies: 1 },
+        { origin: 'https://evil.example', 'x-forwarded-host': 'tickets.example.com' },
+        403,
+      ],
+    ];
+    for (const [proxy, headers, status] of proxied) {
+      const front = new OperatorAuth(ADMIN_KEY, () => now, { proxy });
+      const door = new Door([...front.routes(), ...front.guard(behind)], log);
+      const ask = (method: string, path: string, more: Record<string, string>, body = '') =>
+        door.handle(door.find(method, path), {
+          method,
+          path,
+          headers: { host: 'upstream:4000', ...more },
+          body: Buffer.from(body),
+          requestId: 'r',
+        });
+      const json = { 'content-type': 'application/json' };
+      const signedIn = await ask('POST', '/admin/session', json, JSON.stringify({ key: ADMIN_KEY }));
+      assert.equal(/; Secure$/.test(signedIn.headers['set-cookie'] ?? ''), proxy.publicUrl !== undefined);
+      const cookie = signedIn.headers['set-cookie']?.split(';')[0] ?? '';
+      const changed = await ask('POST', '/admin/thing', { cookie, 'x-sluice-csrf': '1', ...headers });
+      assert.deepEqual([headers, changed.status], [headers, status]);
+    }
+  });
+
+  it('has five guesses a second, at the sign-in and as a header alike, and a right one is no exception', async () => {
     now += 10_000;
-    for (const key of ['', 'a', 'undefined', `${ADMIN_KEY}x`, ADMIN_KEY.slice(1)])
-      assert.equal((await signIn(key)).status, 401);
+    for (const key of ['', 'a', 'undefined']) assert.equal((await signIn(key)).status, 401);
+    for (const key of [`${ADMIN_KEY}x`, ADMIN_KEY.slice(1)])
+      assertRefusal(await send('GET', '/admin/thing', bearer(key)), 401, 'auth_required');
     const refused = await signIn();
     assertRefusal(refused, 429, 'too_many_attempts');
     assert.equal(refused.headers['retry-after'], '1');
     assert.equal(refused.headers['set-cookie'], undefined);
+    assertRefusal(await send('GET', '/admin/thing', bearer(ADMIN_KEY)), 429, 'too_many_attempts');
     now += 999;
     assert.equal((await signIn()).status, 429);
     now += 1;
     assert.equal((await signIn()).status, 204);
+  });
+
+  it('is not kept out by strangers who guess elsewhere, nor once signed in by anybody', async () => {
+    const cookie = await cookieOf();
+    for (let guess = 0; guess < 5; guess++) await send('GET', '/admin/thing', bearer('guess'));
+    assert.equal((await send('GET', '/admin/thing', bearer(ADMIN_KEY))).status, 429);
+    assert.equal((await send('GET', '/admin/thing', cookie)).status, 200);
+
+    const front = new OperatorAuth(ADMIN_KEY, () => now, { proxy: { trustedProxies: 1 } });
+    const from = (forwarded: string, key: string) => {
+      const headers = { ...bearer(key), 'x-forwarded-for': forwarded };
+      return front.authorize({
+        method: 'GET',
+        path: '/',
+        headers,
+        body: new Uint8Array(),
+        requestId: 'r',
+        peer: '10.0.0.1',
+      });
+    };
+    for (let guess = 0; guess < 5; guess++)
+      // What the guesser writes in front changes each time; the last is what our proxy has seen.
+      await assert.rejects(from(`192.0.2.${guess}, 203.0.113.9`, 'guess'), {
+        kind: ERROR_KINDS.auth_required,
+      });
+    await assert.rejects(from('203.0.113.9', ADMIN_KEY), { kind: ERROR_KINDS.too_many_attempts });
+    assert.equal(await from('203.0.113.10', ADMIN_KEY), undefined);
   });
 
   it('sends a key as JSON and nothing else', async () => {

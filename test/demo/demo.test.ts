@@ -53,7 +53,7 @@ describe('sluice demo', () => {
   };
 
   it('is offered by npm start', () => {
-    assert.match(dev.output(), /npm run sluice demo/);
+    assert.match(dev.output(), /npx sluice demo/);
   });
 
   it('sells every seat once to a crowd that is larger, and says so in words', async () => {
@@ -69,7 +69,9 @@ describe('sluice demo', () => {
   });
 
   it('takes the ledger away, and nothing is lost', async () => {
-    const { code, stdout } = await demo('--buyers', '400', '--seats', '300', '--outage=2', '--json').ended;
+    const { code, stdout, stderr } = await demo('--buyers', '400', '--seats', '300', '--outage=2', '--json')
+      .ended;
+    assert.equal(stderr, '', 'Node has nothing to warn of');
     const outcome = JSON.parse(stdout);
     assert.equal(code, 0, stdout);
     assert.deepEqual([outcome.ok, outcome.tickets, outcome.sold_out, outcome.problems], [true, 300, 100, []]);
@@ -122,6 +124,19 @@ describe('sluice demo', () => {
     const { code, stderr } = await sluice(['demo', '--outage'], elsewhere).ended;
     assert.equal(code, 1);
     assert.match(stderr, /^error: the ledger is not one that `npm start` runs on this machine/);
+  });
+
+  it('is told that the server is gone when the stack is stopped in the middle of an outage, which ends at once', async () => {
+    const running = demo('--buyers', '50000', '--seats', '50000', '--outage=60');
+    await running.said(/The ledger is stopped/);
+    assert.equal(stateOf(ledger), 'T');
+    dev.child.kill('SIGINT');
+    await running.said(/The server does not answer: nobody can claim/);
+    // Long before the outage would have been over by itself: its guard is still there.
+    assert.equal(await dev.ended, 0, dev.output());
+    assert.equal(guards(ledger).length, 1);
+    running.child.kill('SIGINT');
+    assert.equal((await running.ended).code, 1);
   });
 });
 

@@ -29,7 +29,8 @@ describe('an operator', { skip }, () => {
     await page.keyboard.press('Enter');
     assert.match((await page.getByRole('alert').textContent()) ?? '', /not the admin key/);
     assert.equal(await page.getByRole('navigation').count(), 0);
-    await page.getByLabel('Admin key').fill(ADMIN_KEY);
+    // As it is pasted, with what came along.
+    await page.getByLabel('Admin key').fill(` ${ADMIN_KEY} `);
     await page.keyboard.press('Enter');
     await heading(page, 'Health');
     await page.getByText('DB2 ledger').waitFor();
@@ -149,9 +150,42 @@ describe('an operator', { skip }, () => {
     await leave(page);
   });
 
+  it('adds an endpoint, sees what is no name of a secret, and its provider is heard', async () => {
+    const page = await house.signIn('/webhooks');
+    await page.getByRole('button', { name: 'New endpoint' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('stripe-two');
+    await page.getByLabel('Name of the secret').fill('whsec_the_secret_itself');
+    await page.getByLabel('Takes effect').selectOption('inline');
+    await page.getByLabel('Reason').fill('a second account');
+    await page.getByRole('button', { name: 'Add endpoint' }).click();
+    assert.equal(await page.getByText('stripe-two is on').count(), 0, 'a secret is not sent as a name');
+    await page.getByLabel('Name of the secret').fill('STRIPE_WEBHOOK_SECRET');
+    await picture(page, 'new-endpoint');
+    await page.getByRole('button', { name: 'Add endpoint' }).click();
+    await page.getByText('stripe-two is on').waitFor();
+    await page.getByRole('link', { name: 'stripe-two' }).waitFor();
+    await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_9', { endpoint: 'stripe-two' });
+    const stored = await onLedger(house, (db2) =>
+      db2.query(
+        `select e.mode, e.secret_names, a.actor, a.reason from public.webhook_endpoints e
+         join audit.audit_logs a on a.subject like '%stripe-two%' where e.name = 'stripe-two'`,
+      ),
+    );
+    assert.deepEqual(stored.rows, [
+      { mode: 'inline', secret_names: ['STRIPE_WEBHOOK_SECRET'], actor: 'ada', reason: 'a second account' },
+    ]);
+    await page.getByRole('button', { name: 'New endpoint' }).click();
+    await page.getByLabel('Provider').selectOption('hmac');
+    await page.getByLabel('Header of the signature').waitFor();
+    await leave(page);
+  });
+
   it('switches an endpoint off, and its provider is refused', async () => {
     const page = await house.signIn('/webhooks');
-    await page.getByRole('button', { name: 'Switch off…' }).click();
+    await page
+      .getByRole('row', { name: /^stripe active/ })
+      .getByRole('button', { name: 'Switch off…' })
+      .click();
     await page.getByLabel('Reason').fill('a leaked secret');
     await page.getByRole('button', { name: 'Switch off', exact: true }).click();
     await page.getByText('stripe is off.').waitFor();
@@ -194,15 +228,54 @@ describe('an operator', { skip }, () => {
     await page.getByLabel('Throttle, tickets per second').fill('50');
     await page.getByRole('button', { name: 'Save rules' }).click();
     await page.getByText('The rules are saved.').waitFor();
-    await page.getByRole('button', { name: 'Close pool' }).click();
-    await page.getByRole('button', { name: 'Open pool' }).waitFor();
+    // It stops a sale: one press is not enough, nor is one without a reason.
+    await page.getByRole('button', { name: 'Close pool…' }).click();
+    await page.getByRole('button', { name: 'Yes, close pool' }).click();
+    assert.equal((await claim(house.url, 'spring_sale', { user_id: 'ann' })).status, 201);
+    await page.getByLabel('Reason', { exact: true }).fill('the hall is closed');
+    await page.getByRole('button', { name: 'Yes, close pool' }).click();
+    await page.getByRole('button', { name: 'Open pool…' }).waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await picture(page, 'pool');
     assert.equal((await claim(house.url, 'spring_sale', { user_id: 'bob' })).json.error.code, 'closed');
     const { rows } = await house.db1.query(
-      `select c.commit_rate_per_sec, c.max_per_user, array(select l.actor from audit.audit_logs l where l.subject = 'pool spring_sale') as actors
+      `select c.commit_rate_per_sec, c.max_per_user,
+         array(select l.actor || ': ' || coalesce(l.reason, '') from audit.audit_logs l
+               where l.subject = 'pool spring_sale' order by l.id) as audit
        from public.engine_config c where c.pool_id = 'spring_sale'`,
     );
-    assert.deepEqual(rows, [{ commit_rate_per_sec: 50, max_per_user: 1, actors: ['ada', 'ada', 'ada'] }]);
+    assert.deepEqual(rows, [
+      { commit_rate_per_sec: 50, max_per_user: 1, audit: ['ada: ', 'ada: ', 'ada: the hall is closed'] },
+    ]);
+    await leave(page);
+  });
+
+  it('puts many slots on sale in steps, sees how far it is, and none is there twice when an answer is lost', async () => {
+    const page = await house.signIn('/pools');
+    let isLost = false;
+    const done: string[] = [];
+    await page.route('**/admin/pools/arena', async (route) => {
+      const request = route.request();
+      if (request.method() !== 'POST' || isLost) return route.continue();
+      done.push(await page.locator('.progress').innerText());
+      await picture(page, 'progress');
+      isLost = true;
+      await route.fetch();
+      return route.abort('connectionreset');
+    });
+    await page.getByRole('button', { name: 'New pool' }).click();
+    await page.getByLabel('Name').fill('arena');
+    await page.getByLabel('Slots', { exact: true }).fill('60000');
+    await page.getByRole('button', { name: 'Create pool' }).click();
+    await heading(page, 'arena');
+    await page.getByText('60,000 left').waitFor();
+    assert(isLost);
+    assert.match(done.join(), /50,000 of 60,000/);
+    const { rows } = await house.db1.query(
+      `select t.slots::int as capacity, c.is_active from intake.pool_totals t join public.engine_config c using (pool_id)
+       where pool_id = 'arena'`,
+    );
+    assert.deepEqual(rows, [{ capacity: 60_000, is_active: true }]);
     await leave(page);
   });
 

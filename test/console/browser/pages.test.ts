@@ -19,7 +19,7 @@ const SLOW = { offline: false, latency: 400, downloadThroughput: 50_000, uploadT
 const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   front: ['/', 'taken in all'],
   pools: ['/pools', 'early_bird'],
-  'pool-rules': ['/pools/early_bird', 'finalize_transaction'],
+  'pool-rules': ['/pools/early_bird', 'Commits by'],
   claims: ['/claims?pool_id=members', 'user 0'],
   'dead-letters': ['/dead-letters', 'status 500'],
   'dead-letters-of-webhooks': ['/dead-letters?kind=webhooks', 'charge.refunded'],
@@ -28,7 +28,7 @@ const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   events: ['/events', 'SM9f0c4a7711'],
   event: ['/events?status=dead_letter', 'Raw body', 'evt_1QhZ4aB1'],
   calls: ['/calls', 'other-site'],
-  call: ['/calls?event_id=call-4712', 'Signature hash', '0'],
+  call: ['/calls?event_id=call-4712', 'Signature hash', '…'],
   audit: ['/audit', 'allow webhook host'],
   health: ['/health', 'DB2 ledger'],
 };
@@ -71,10 +71,40 @@ describe('each page of the console', { skip }, () => {
       await page.getByRole('button', { name: 'New pool' }).click();
       await assertAccessible(page);
       await assertFits(page);
+      await page.goto(`${house.url}/webhooks`);
+      await page.getByRole('button', { name: 'New endpoint' }).click();
+      await assertAccessible(page);
+      await assertFits(page);
       assert.deepEqual(complaints, []);
       await page.context().close();
     });
   }
+
+  it('of the health shows who is at work: bridge workers, webhook workers and the scheduler', async () => {
+    const page = await house.signIn('/health');
+    const part = (name: string) =>
+      page.locator('.part', { has: page.getByRole('heading', { name, exact: true }) });
+    await part('Webhook workers').getByText('none is connected').waitFor();
+    await part('Bridge workers')
+      .getByText(/\d+ connections?/)
+      .waitFor();
+    const leave = house.startWorkers();
+    try {
+      for (const patience = Date.now() + 15_000; ; ) {
+        await page.getByRole('button', { name: 'Check again' }).click();
+        await page.waitForTimeout(100);
+        const texts = await Promise.all(
+          ['Webhook workers', 'Scheduler'].map((name) => part(name).innerText()),
+        );
+        if (texts.every((text) => /\d+ connections?/.test(text))) break;
+        assert(Date.now() < patience, texts.join());
+      }
+      await picture(page, 'health');
+    } finally {
+      await leave();
+    }
+    await page.context().close();
+  });
 
   it('would not pass with a button that has no name, which is how we know that axe looks', async () => {
     const page = await house.signIn('/health');
@@ -107,13 +137,13 @@ describe('each page of the console', { skip }, () => {
     const cdp = await page.context().newCDPSession(page);
     await cdp.send('Network.emulateNetworkConditions', SLOW);
     await page.goto(house.url);
-    await page.getByLabel('Admin key').fill('test-admin-key');
+    await page.getByLabel('Admin key').fill('test-admin-key-of-the-house');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Menu' }).click();
     await page.getByRole('link', { name: 'Pools' }).click();
     await page.getByText('Loading').waitFor({ state: 'attached' });
     await page.getByRole('link', { name: 'early_bird' }).click();
-    await page.getByText('finalize_transaction').waitFor();
+    await page.getByText('Commits by').waitFor();
     await page.context().close();
   });
 });

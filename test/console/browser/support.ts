@@ -9,7 +9,10 @@ import type pg from 'pg';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { NO_METRICS } from '#core/ports.ts';
 import { startCrew } from '../../../src/bridge/crew.ts';
+import { startScheduler } from '../../../src/scheduler/scheduler.ts';
 import { startServer } from '../../../src/server/server.ts';
+import { startWebhookCrew } from '../../../src/webhook/crew.ts';
+import { NO_HANDLERS } from '../../../src/webhook/handlers.ts';
 import { startProxy } from '../../bridge/proxy.ts';
 import { SECRETS as CALL_SECRETS } from '../../calls/support.ts';
 import { memoryLog } from '../../core/support.ts';
@@ -33,6 +36,8 @@ export interface House {
   readonly browser: Browser;
   /** What the validation service of a pool answers with. */
   readonly validation: { readonly url: string; status: number };
+  /** Webhook workers and the scheduler, beside the bridge that always runs; until the returned function is called. */
+  startWorkers(): () => Promise<void>;
   stopLedger(): Promise<void>;
   startLedger(): Promise<void>;
   stopServer(): Promise<void>;
@@ -100,6 +105,21 @@ export async function openHouse(executablePath: string): Promise<House> {
       db2Url: proxy.url,
       browser,
       validation,
+      startWorkers() {
+        const log = memoryLog();
+        const webhooks = startWebhookCrew({
+          db2Url: proxy.url,
+          workers: 1,
+          batchSize: 100,
+          handlers: NO_HANDLERS,
+          metrics: NO_METRICS,
+          log,
+        });
+        const scheduler = startScheduler({ db1Url: databases.db1.url, log });
+        return async () => {
+          await Promise.all([webhooks.stop(), scheduler.stop()]);
+        };
+      },
       stopLedger: () => databases.db2.stop('immediate'),
       startLedger: async () => proxy.retarget((await databases.db2.restart()).url),
       stopServer: () => server.stop(),

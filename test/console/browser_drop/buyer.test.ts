@@ -9,6 +9,8 @@ const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;
 const BUTTON = 'button.big';
 const OPENS_IN_MS = 4_000;
+/** The slower end of 3G. */
+const SLOW = { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 20_000 };
 
 describe('a buyer on the drop page', { skip }, () => {
   let shop: Shop;
@@ -50,7 +52,6 @@ describe('a buyer on the drop page', { skip }, () => {
     assert.equal(claim?.state, 'queued');
     await page.locator('.left b', { hasText: '999' }).waitFor();
     await assertAccessible(page);
-    await picture(page, 'drop-held');
 
     const close = shop.openBridge();
     await scene(page, 'ticket');
@@ -198,6 +199,54 @@ describe('a buyer on the drop page', { skip }, () => {
     }
   });
 
+  it('sees how many are ahead, fewer as they are carried, without a reload', async () => {
+    await putOnSale(shop.db1, 'long_line', 20);
+    // What other tests left on the queue would be ahead too.
+    await shop.db1.query('delete from pgmq.q_intake_queue');
+    await shop.db1.query(
+      `select public.claim_resource_and_queue('long_line', 'early ' || i) from generate_series(1, 12) i`,
+    );
+    const page = await open('long_line');
+    await page.click(BUTTON);
+    await scene(page, 'held');
+    await page.getByText('About 12 ahead of you').waitFor();
+    await assertAccessible(page);
+    await assertFits(page);
+    await picture(page, 'drop-held');
+    const carry = (count: number) =>
+      shop.db1.query(
+        `select public.bridge_finish(array_agg(msg_id), array_agg(read_ct), array_fill('committed'::text, array[$1::int]),
+           array_fill(null::text, array[$1::int]), array_fill(0, array[$1::int]))
+         from public.bridge_take($1, 60)`,
+        [count],
+      );
+    await carry(9);
+    await page.getByText('About 3 ahead of you').waitFor();
+    await carry(3);
+    await page.getByText('You are next').waitFor();
+    // The line alone is no ticket: that one comes with the buyer's own message.
+    await scene(page, 'held');
+    await carry(1);
+    await scene(page, 'ticket');
+    await page.getByText('ahead of you').waitFor({ state: 'detached' });
+    await page.context().close();
+  });
+
+  it('can buy over a slow line: there is something to read at once, and one press is enough', async () => {
+    await putOnSale(shop.db1, 'far_away', 10);
+    const context = await shop.visit();
+    const page = await context.newPage();
+    const cdp = await context.newCDPSession(page);
+    await cdp.send('Network.emulateNetworkConditions', SLOW);
+    await page.goto(`${shop.url}/drop/far_away`, { waitUntil: 'commit' });
+    await scene(page, 'loading');
+    await page.click(BUTTON);
+    await page.getByText('Getting your ticket…').waitFor();
+    await scene(page, 'held');
+    assert.equal((await shop.claims('far_away')).length, 1);
+    await context.close();
+  });
+
   it('needs no mouse, no light, no motion and no more than 360 pixels', async () => {
     await putOnSale(shop.db1, 'narrow_evening_with_a_rather_long_name', 10);
     const page = await open('narrow_evening_with_a_rather_long_name', {
@@ -219,6 +268,21 @@ describe('a buyer on the drop page', { skip }, () => {
     await assertAccessible(page);
     await assertFits(page);
     await picture(page, 'drop-ticket-dark');
+    await page.context().close();
+  });
+
+  it('buys in a pool whose name a path can only hold escaped, and finds the seat again after a reload', async () => {
+    const pool = 'Fête 1/2 & more?';
+    await putOnSale(shop.db1, pool, 10);
+    const page = await open(encodeURIComponent(pool));
+    await scene(page, 'open');
+    assert.match(await page.title(), /Fête 1\/2 & More\?/i);
+    await page.click(BUTTON);
+    await scene(page, 'held');
+    await page.locator('.left b', { hasText: '9' }).waitFor();
+    await page.reload();
+    await scene(page, 'held');
+    assert.equal((await shop.claims(pool)).length, 1);
     await page.context().close();
   });
 });

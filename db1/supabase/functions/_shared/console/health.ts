@@ -49,6 +49,14 @@ const MAX_SKEW_MS = 1_000;
 const EVERY_MINUTE = /^(\*\/[1-5]|\*) \* \* \* \*$/;
 /** A job of every few minutes that has not run for so long does not run. */
 const LATE_MS = 10 * 60 * 1_000;
+/** Our jobs, and what it means when one does not run. */
+export const JOBS: Readonly<Record<string, string>> = {
+  drain_queue_trigger: 'the bridge worker among the Edge Functions is not called',
+  expire_holds: 'holds do not end',
+  metrics_snapshot: 'engine_metrics stands still',
+  purge_cron_history: 'cron.job_run_details grows for ever',
+  reap_orphaned_slots: 'slots that nobody holds stay off sale',
+};
 const EXTENSIONS = ['pgmq', 'pg_cron', 'pg_net'];
 
 export function healthCheckRoutes(ports: HealthCheckPorts): Route[] {
@@ -69,13 +77,17 @@ export async function checkHealth(ports: HealthCheckPorts): Promise<HealthCheck[
     checkRedis(ports),
   ]);
   const { vitals } = db1;
+  const webhookWorkers = db2.vitals === undefined ? [] : [webhookWorkerCheck(db2.vitals)];
   const inside =
     vitals === undefined
-      ? []
+      ? webhookWorkers
       : [
-          ...workerChecks(vitals),
+          bridgeWorkerCheck(vitals),
+          ...webhookWorkers,
+          schedulerCheck(vitals),
           ...EXTENSIONS.map((name) => extensionCheck(name, vitals)),
           ...vitals.jobs.map((job) => jobCheck(job, ports.now())),
+          ...missingJobs(vitals),
         ];
   return [db1.check, db2.check, redis, ...inside];
 }
@@ -120,29 +132,42 @@ async function checkRedis({ pingRedis, now }: HealthCheckPorts): Promise<HealthC
   }
 }
 
-function workerChecks({ connections, is_stand_in }: IntakeVitals): HealthCheck[] {
-  const workers = connections['sluice-worker'] ?? 0;
+function connectionsText(count: number): string {
+  return `${count} ${count === 1 ? 'connection' : 'connections'}`;
+}
+
+/** Workers announce themselves by the name of their connections, in the database that they take work from. */
+function crewCheck(name: string, workers: number): HealthCheck {
+  return {
+    kind: 'workers',
+    name,
+    status: workers > 0 ? 'ok' : 'warn',
+    summary: workers > 0 ? connectionsText(workers) : 'none is connected; start one with "sluice work"',
+    detail: { connections: workers },
+  };
+}
+
+function bridgeWorkerCheck({ connections }: Vitals): HealthCheck {
+  return crewCheck('Bridge workers', connections['sluice-worker'] ?? 0);
+}
+
+function webhookWorkerCheck({ connections }: Vitals): HealthCheck {
+  return crewCheck('Webhook workers', connections['sluice-webhook-worker'] ?? 0);
+}
+
+function schedulerCheck({ connections, is_stand_in }: IntakeVitals): HealthCheck {
   const schedulers = connections['sluice-scheduler'] ?? 0;
-  return [
-    {
-      kind: 'workers',
-      name: 'Bridge workers',
-      status: workers > 0 ? 'ok' : 'warn',
-      summary: workers > 0 ? `${workers} connections` : 'none is connected; start one with "sluice work"',
-      detail: { connections: workers },
-    },
-    {
-      kind: 'workers',
-      name: 'Scheduler',
-      status: !is_stand_in ? 'off' : schedulers > 0 ? 'ok' : 'warn',
-      summary: !is_stand_in
-        ? 'pg_cron runs the jobs'
-        : schedulers > 0
-          ? `${schedulers} connections`
-          : 'nobody runs the cron jobs; "sluice work" does',
-      detail: { connections: schedulers },
-    },
-  ];
+  return {
+    kind: 'workers',
+    name: 'Scheduler',
+    status: !is_stand_in ? 'off' : schedulers > 0 ? 'ok' : 'warn',
+    summary: !is_stand_in
+      ? 'pg_cron runs the jobs'
+      : schedulers > 0
+        ? connectionsText(schedulers)
+        : 'nobody runs the cron jobs; "sluice work" does',
+    detail: { connections: schedulers },
+  };
 }
 
 function extensionCheck(name: string, { extensions, is_stand_in }: IntakeVitals): HealthCheck {
@@ -150,6 +175,19 @@ function extensionCheck(name: string, { extensions, is_stand_in }: IntakeVitals)
   const isStandIn = is_stand_in && name !== 'pgmq';
   const summary = version === undefined ? 'plain SQL in its place' : isStandIn ? 'our stand-in' : version;
   return { kind: 'extension', name, status: 'ok', summary, detail: { version: version ?? null } };
+}
+
+function missingJobs({ jobs }: IntakeVitals): HealthCheck[] {
+  const scheduled = new Set(jobs.map(({ name }) => name));
+  return Object.entries(JOBS)
+    .filter(([name]) => !scheduled.has(name))
+    .map(([name, meaning]) => ({
+      kind: 'job',
+      name,
+      status: 'warn',
+      summary: `not scheduled: ${meaning}`,
+      detail: { is_active: false, last_start_ms: null },
+    }));
 }
 
 function jobCheck(job: Job, now: number): HealthCheck {
@@ -161,8 +199,12 @@ function jobCheck(job: Job, now: number): HealthCheck {
     summary,
     detail: { ...job },
   });
-  if (!job.is_active) return check('off', 'switched off');
-  if (last_start_ms === null) return check('warn', 'has not run yet');
+  if (!job.is_active) return check('warn', `switched off: ${JOBS[name] ?? 'it does not run'}`);
+  if (last_start_ms === null)
+    // A new database has not seen the hour of its daily jobs.
+    return EVERY_MINUTE.test(job.schedule)
+      ? check('warn', 'has not run yet')
+      : check('ok', `has not run yet; its time is ${job.schedule}`);
   if (last_status === 'failed') return check('warn', 'its last run failed');
   const agoMs = now - last_start_ms;
   if (EVERY_MINUTE.test(job.schedule) && agoMs > LATE_MS)

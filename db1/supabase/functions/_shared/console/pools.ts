@@ -31,7 +31,7 @@ export interface PoolView {
   readonly commit_webhook_url: string | null;
 }
 
-/** One transaction; a million slots take it about a quarter of a minute. */
+/** One transaction; a million slots take it about a quarter of a minute. See slot_steps.ts for the way without the wait. */
 const MAX_SLOTS = 1_000_000;
 const MAX_INT = 2_147_483_647;
 
@@ -44,6 +44,10 @@ const TIME = {
 const COUNT = { type: ['integer', 'null'], minimum: 1, maximum: MAX_INT } as const satisfies Schema;
 const URL_OR_NULL = { type: ['string', 'null'], maxLength: 2_000 } as const satisfies Schema;
 const SLOTS = { type: 'integer', minimum: 0, maximum: MAX_SLOTS } as const satisfies Schema;
+const REQUEST_ID = {
+  ...GIVEN_ID,
+  description: 'Makes it safe to ask again: the same id for the same pool changes nothing the second time.',
+} as const satisfies Schema;
 
 const RULES = {
   is_active: { type: 'boolean', description: 'False closes the pool.' },
@@ -55,7 +59,14 @@ const RULES = {
   commit_rate_per_sec: { ...COUNT, description: 'At most so many tickets a second; null is no limit.' },
   batch_size: { type: 'integer', minimum: 1, maximum: 10_000 },
   visibility_timeout_sec: { type: 'integer', minimum: 1, maximum: 43_200 },
-  max_retries: { type: 'integer', minimum: 1, maximum: 1_000 },
+  // The table takes 1 as well, because old callers set it.
+  max_retries: {
+    type: 'integer',
+    minimum: 2,
+    maximum: 1_000,
+    description:
+      'A message becomes a dead letter when its deliveries reach this number: N means N - 1 tries, and with 1 no claim would be tried at all.',
+  },
   validation_webhook_url: URL_OR_NULL,
   commit_rpc_name: { type: 'string', pattern: '^[a-z_][a-z0-9_]{0,62}$' },
   commit_webhook_url: URL_OR_NULL,
@@ -64,9 +75,10 @@ const RULES = {
 export const POOL_CREATE_BODY = {
   type: 'object',
   properties: {
-    // What a path can hold: a pool that nobody can ask for would be of no use.
+    // What a path holds unescaped. Pools made in SQL may be called more (public.given_pool_id): every door takes them escaped.
     pool_id: { ...GIVEN_ID, pattern: '^(?!\\.{1,2}$)[A-Za-z0-9._~:@-]+$' },
     slots: SLOTS,
+    request_id: REQUEST_ID,
     reason: REASON,
     ...RULES,
   },
@@ -76,7 +88,7 @@ export const POOL_CREATE_BODY = {
 
 export const POOL_CHANGE_BODY = {
   type: 'object',
-  properties: { add_slots: SLOTS, reason: REASON, ...RULES },
+  properties: { add_slots: SLOTS, request_id: REQUEST_ID, reason: REASON, ...RULES },
   additionalProperties: false,
 } as const satisfies Schema;
 
@@ -106,25 +118,27 @@ async function show(db1: CallFunction, poolId: string): Promise<DoorResponse> {
 }
 
 async function create(db1: CallFunction, request: DoorRequest): Promise<DoorResponse> {
-  const { pool_id, slots, reason, ...rules } = readJson(request, POOL_CREATE_BODY);
+  const { pool_id, slots, request_id, reason, ...rules } = readJson(request, POOL_CREATE_BODY);
   const pools = db1<PoolView>('pool_create', {
     p_pool_id: pool_id,
     p_slots: slots,
     p_rules: rules,
     p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
     p_reason: reason ?? null,
+    p_request_id: request_id ?? null,
   });
   return one(201, await withReason(pools));
 }
 
 async function change(db1: CallFunction, request: DoorRequest, poolId: string): Promise<DoorResponse> {
-  const { add_slots, reason, ...rules } = readJson(request, POOL_CHANGE_BODY);
+  const { add_slots, request_id, reason, ...rules } = readJson(request, POOL_CHANGE_BODY);
   const pools = db1<PoolView>('pool_change', {
     p_pool_id: poolId,
     p_rules: rules,
     p_add_slots: add_slots ?? 0,
     p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
     p_reason: reason ?? null,
+    p_request_id: request_id ?? null,
   });
   return one(200, await withReason(pools));
 }

@@ -8,6 +8,8 @@ export interface IntakeLook {
   readonly oldest_msg_sec: number | null;
   readonly dlq_depth: number;
   readonly pools: readonly PoolLevel[];
+  /** Connections that they hold. */
+  readonly bridge_workers: number;
 }
 
 export interface PoolLevel {
@@ -30,6 +32,8 @@ export interface LedgerLook {
     readonly recorded: number;
   };
   readonly calls: number;
+  /** Connections that they hold. */
+  readonly webhook_workers: number;
 }
 
 /** A database as it was seen. Without a look it did not answer in time. */
@@ -59,6 +63,8 @@ export interface LiveSample {
   };
   readonly calls_per_sec: number | null;
   readonly pools: readonly PoolLevel[] | null;
+  /** Connections that workers hold; 0 is nobody at work. */
+  readonly workers: { readonly bridge: number | null; readonly webhook: number | null };
   readonly db1: { readonly ok: boolean; readonly ms: number };
   readonly db2: { readonly ok: boolean; readonly ms: number };
 }
@@ -82,6 +88,10 @@ export class SampleMaker {
       at: new Date(atMs).toISOString(),
       ...flow,
       ...effects,
+      workers: {
+        bridge: intake.look?.bridge_workers ?? null,
+        webhook: ledger.look?.webhook_workers ?? null,
+      },
       db1: { ok: intake.look !== undefined, ms: Math.round(intake.ms) },
       db2: { ok: ledger.look !== undefined, ms: Math.round(ledger.ms) },
     };

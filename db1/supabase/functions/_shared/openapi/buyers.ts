@@ -38,7 +38,19 @@ const POOL = {
 } as const;
 
 export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
-  Claim: shape({ ...CLAIM, ended_at: TEXT_OR_NULL, end_reason: TEXT_OR_NULL }, ['ended_at', 'end_reason']),
+  Claim: shape(
+    {
+      ...CLAIM,
+      ended_at: TEXT_OR_NULL,
+      end_reason: TEXT_OR_NULL,
+      ahead: {
+        ...COUNT_OR_NULL,
+        description:
+          'About how many claims, of all pools, become tickets before this one; null: not on the queue.',
+      },
+    },
+    ['ended_at', 'end_reason', 'ahead'],
+  ),
   Pool: shape({
     pool_id: TEXT,
     ...POOL,
@@ -58,7 +70,7 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
 };
 
 const CLAIM_ANSWER = { $ref: '#/components/schemas/Claim' };
-const POOL_ID = 'The pool: letters, digits and . _ ~ : @ -';
+const POOL_ID = 'The pool, percent-encoded where it holds more than letters, digits and . _ ~ : @ -';
 
 export const BUYER_DESCRIPTIONS: Descriptions = {
   'POST /v1/pools/:pool/claims': {

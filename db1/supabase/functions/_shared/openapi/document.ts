@@ -60,11 +60,18 @@ const SECURITY: Readonly<Record<RouteDescription['auth'], readonly Json[]>> = {
   token: [{}, { token: [] }],
   operator: [{ adminKey: [] }, { session: [] }],
 };
-const ALWAYS: readonly ErrorCode[] = ['internal', 'database_unavailable', 'busy', 'shutting_down'];
+const ALWAYS: readonly ErrorCode[] = [
+  'internal',
+  'database_unavailable',
+  'busy',
+  'shutting_down',
+  'too_many_requests',
+  // Where no body is expected one can be sent all the same.
+  'too_large',
+];
 const WITH_BODY: readonly ErrorCode[] = [
   'invalid_json',
   'invalid_input',
-  'too_large',
   'unsupported_media_type',
   'timeout',
 ];

@@ -62,6 +62,7 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     hold_until: TEXT_OR_NULL,
     ended_at: TEXT_OR_NULL,
     end_reason: TEXT_OR_NULL,
+    ahead: COUNT_OR_NULL,
   }),
   ClaimWithTimeline: shape({
     claim: ref('OperatorClaim'),
@@ -110,6 +111,7 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     }),
     calls_per_sec: NUMBER_OR_NULL,
     pools: { type: ['array', 'null'], items: shape({ pool_id: TEXT, ...LEVELS }) },
+    workers: shape({ bridge: COUNT_OR_NULL, webhook: COUNT_OR_NULL }),
     db1: DATABASE,
     db2: DATABASE,
   }),
@@ -156,7 +158,7 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
     'admin: pools',
     'Create a pool with slots, in one transaction',
     { 201: { description: 'Created.', schema: ref('OperatorPool') } },
-    { body: POOL_CREATE_BODY, errors: ['pool_exists'] },
+    { body: POOL_CREATE_BODY, errors: ['pool_exists', 'request_conflict'] },
   ),
   'GET /admin/pools/:pool': reads('admin: pools', 'One pool', ref('OperatorPool'), {
     parameter: POOL_ID,
@@ -166,9 +168,11 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
     'admin: pools',
     'Change rules, add slots',
     { 200: { description: 'Changed.', schema: ref('OperatorPool') } },
-    { parameter: POOL_ID, body: POOL_CHANGE_BODY, errors: ['unknown_pool'] },
+    { parameter: POOL_ID, body: POOL_CHANGE_BODY, errors: ['unknown_pool', 'request_conflict'] },
   ),
-  'GET /admin/claims': reads('admin: claims', 'Search claims', page('OperatorClaim'), { query: CLAIM_QUERY }),
+  'GET /admin/claims': reads('admin: claims', 'Search claims, newest first', page('OperatorClaim'), {
+    query: CLAIM_QUERY,
+  }),
   'GET /admin/claims/:claim': reads(
     'admin: claims',
     'A claim and its way from the door to the ledger',

@@ -164,7 +164,7 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
   ),
   'GET /admin/webhooks/events': reads(
     'admin: webhooks',
-    'Stored events, oldest first, without payloads',
+    'Stored events, newest first, without payloads',
     shape({ events: { type: 'array', items: ref('Event') } }),
     { query: EVENTS_QUERY },
   ),

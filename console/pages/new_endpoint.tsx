@@ -1,0 +1,136 @@
+import { useState } from 'preact/hooks';
+import { post } from '../lib/api.ts';
+import { PROVIDERS } from '../lib/providers.ts';
+import type { EndpointRow } from '../lib/shapes.ts';
+import { useSubmit } from '../lib/submit.ts';
+import { Dialog } from '../parts/dialog.tsx';
+import { Choice, Field } from '../parts/fields.tsx';
+import { Trouble } from '../parts/states.tsx';
+import { say } from '../parts/toast.tsx';
+
+/** What the server takes as the name of a secret: a secret pasted here by mistake is stopped before it is sent. */
+const SECRET_NAME = '[A-Z][A-Z0-9_]{0,99}';
+const SECRET_HINT = 'The name of an environment variable of the server, never the secret itself.';
+const MODES = [
+  ['queued', 'after the answer, by a worker'],
+  ['inline', 'before the answer'],
+] as const;
+const PROVIDER_OPTIONS = PROVIDERS.map(
+  (name) => [name, name === 'hmac' ? 'hmac, described below' : name] as const,
+);
+
+function endpointOf(form: HTMLFormElement): Record<string, unknown> {
+  const data = new FormData(form);
+  const text = (name: string): string => String(data.get(name) ?? '').trim();
+  const optional = (name: string) => (text(name) === '' ? {} : { [name]: text(name) });
+  return {
+    name: text('name'),
+    provider: text('provider'),
+    mode: text('mode'),
+    secret_names: [text('secret_name')],
+    ...optional('verify_token_name'),
+    ...optional('public_url'),
+    ...optional('reason'),
+    ...(text('provider') === 'hmac' && { scheme: { header: text('header'), id: text('id') } }),
+  };
+}
+
+/** What only some providers need. */
+function Particulars({ provider }: { provider: string }) {
+  if (provider === 'whatsapp')
+    return (
+      <Field
+        name="verify_token_name"
+        label="Name of the verify token"
+        isRequired
+        pattern={SECRET_NAME}
+        hint={SECRET_HINT}
+      />
+    );
+  if (provider === 'twilio')
+    return (
+      <Field
+        name="public_url"
+        label="Public address"
+        pattern="https?://.*"
+        hint="What Twilio signs, where a proxy stands in front."
+      />
+    );
+  if (provider !== 'hmac') return null;
+  return (
+    <>
+      <Field
+        name="header"
+        label="Header of the signature"
+        isRequired
+        pattern="[a-z0-9][a-z0-9\-]{0,63}"
+        hint="In lower case, such as x-signature. SHA-256 of the body, in hex; the command line knows other schemes."
+      />
+      <Field
+        name="id"
+        label="Event id"
+        isRequired
+        hint="Where it stands in the body, such as /id, or the name of a header."
+      />
+    </>
+  );
+}
+
+export function NewEndpoint({ onClose, onAdded }: { onClose(): void; onAdded(): void }) {
+  const { isBusy, error, run } = useSubmit();
+  const [provider, setProvider] = useState<string>(PROVIDERS[0]);
+  const onSubmit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const endpoint = endpointOf(event.currentTarget as HTMLFormElement);
+    void run(async () => {
+      const added = await post<EndpointRow>('/admin/webhooks/endpoints', endpoint);
+      say(`${added.name} is on: deliver to /webhooks/${added.name}`);
+      onAdded();
+      onClose();
+    });
+  };
+  return (
+    <Dialog title="New endpoint" onClose={onClose}>
+      <form onSubmit={onSubmit}>
+        <div class="fields">
+          <Field
+            name="name"
+            label="Name"
+            isRequired
+            autoFocus
+            pattern="[a-z0-9][a-z0-9_\-]{0,62}"
+            hint="The last part of its address: small letters, digits, _ and -"
+          />
+          <Choice
+            name="provider"
+            label="Provider"
+            options={PROVIDER_OPTIONS}
+            value={provider}
+            hint="Who signs what is delivered."
+            onChoose={setProvider}
+          />
+          <Field
+            name="secret_name"
+            label="Name of the secret"
+            isRequired
+            pattern={SECRET_NAME}
+            placeholder="STRIPE_WEBHOOK_SECRET"
+            hint={SECRET_HINT}
+          />
+          <Choice name="mode" label="Takes effect" options={MODES} value="queued" />
+          <Particulars provider={provider} />
+          <Field name="reason" label="Reason" />
+        </div>
+        {error && <Trouble error={error} />}
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="button button-main" disabled={isBusy}>
+            Add endpoint
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,328 @@
+import assert from 'node:assert/strict';
+import { request as httpRequest } from 'node:http';
+import { after, before, describe, it } from 'node:test';
+import type pg from 'pg';
+import type { CallFunction } from '#core/bridge/databases.ts';
+import { Door, type Route } from '#core/door.ts';
+import { createDatabase } from '../../src/db/database.ts';
+import { adminRoutes } from '../../src/server/admin.ts';
+import { HttpServer } from '../../src/server/http.ts';
+import { OperatorAuth } from '../../src/server/operator_auth.ts';
+import { bury } from '../admin/support.ts';
+import { memoryLog } from '../core/support.ts';
+import {
+  ADMIN_KEY,
+  ask,
+  bearer,
+  claim,
+  openClient,
+  putOnSale,
+  startTestServer,
+  token,
+} from '../door/support.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+
+/** In the name of everything that is stored here, and in nothing that a refusal may say. */
+const MARK = 'confidential';
+/** Signing in is what one does without a key. */
+const OPEN = 'POST /admin/session';
+
+interface Place {
+  method: string;
+  /** As the description spells it. */
+  path: string;
+}
+interface Told {
+  status: number;
+  text: string;
+  cookie: string | undefined;
+}
+type Headers = Record<string, string>;
+
+/** As a person would send it who has no right to: with a body that does something, to an id that is there. */
+interface Attack extends Place {
+  target: string;
+  body?: unknown;
+}
+
+describe('every admin route', () => {
+  let databases: TestDatabases;
+  let server: Awaited<ReturnType<typeof startTestServer>>;
+  let db1: pg.Client;
+  let db2: pg.Client;
+  let attacks: Attack[];
+  let session: string;
+  before(async () => {
+    databases = await startDatabases();
+    server = await startTestServer(databases);
+    db1 = await openClient(databases.db1.url);
+    db2 = await openClient(databases.db2.url);
+    attacks = await makeAttacks();
+    const signedIn = await ask(`${server.url}/admin/session`, { method: 'POST', body: { key: ADMIN_KEY } });
+    session = signedIn.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+    assert.match(session, /^sluice_session=v1/);
+  });
+  after(async () => {
+    await db1?.end();
+    await db2?.end();
+    await server?.stop();
+    await databases?.stop();
+  });
+
+  /** What the server says it answers below /admin: a new route is in it, or it would not start. */
+  async function places(): Promise<Place[]> {
+    const { json } = await ask(`${server.url}/openapi.json`);
+    return Object.entries<Record<string, unknown>>(json.paths)
+      .filter(([path]) => path.startsWith('/admin'))
+      .flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })),
+      )
+      .filter(({ method, path }) => `${method} ${path}` !== OPEN);
+  }
+
+  async function makeAttacks(): Promise<Attack[]> {
+    await putOnSale(db1, MARK, 20);
+    const letters = await bury(db1, MARK, 2);
+    const made = await claim(server.url, MARK, { user_id: `${MARK} buyer` });
+    await db2.query(`select webhook.add_endpoint($1, 'stripe', '{A}', 'queued', '{}', 'ann')`, [MARK]);
+    const { rows: events } = await db2.query(
+      `insert into public.webhook_events (webhook_id, event_id, status, payload, raw_body)
+       select e.webhook_id, $1 || n, 'dead_letter', jsonb_build_object('note', $1::text), $2
+       from public.webhook_endpoints e, generate_series(1, 2) n returning id`,
+      [MARK, Buffer.from(MARK)],
+    );
+    await db2.query(
+      `select calls.record_calls(array[$1], array['1'], array['ring'], array[jsonb_build_object('note', $1)::text],
+         array[now()], array['x'])`,
+      [MARK],
+    );
+    const { rows: calls } = await db2.query('select id from public.calls');
+    const ids: Record<string, string> = {
+      '/admin/pools/': MARK,
+      '/admin/claims/': made.json.claim_id,
+      '/admin/dlq/': String(letters[0]),
+      '/admin/webhooks/events/': events[0].id,
+      '/admin/calls/': calls[0].id,
+    };
+    const bodies: Record<string, unknown> = {
+      'POST /admin/pools': { pool_id: 'forged', slots: 1 },
+      'POST /admin/pools/{pool}': { add_slots: 1, is_active: false },
+      'POST /admin/claims/{claim}/release': { reason: 'forged' },
+      'POST /admin/webhooks/endpoints': { name: 'forged', provider: 'stripe', secret_names: ['A'] },
+      'POST /admin/webhooks/endpoints/change': { name: MARK, changes: { max_attempts: 7 } },
+      'POST /admin/webhooks/events/replay': { ids: [events[0].id] },
+      'POST /admin/webhooks/events/skip': { ids: [events[1].id] },
+      'POST /admin/dlq/replay': { msg_ids: [letters[0]] },
+      'POST /admin/dlq/discard': { msg_ids: [letters[1]] },
+    };
+    return (await places()).map(({ method, path }) => {
+      const [prefix = '', rest] = path.split(/\{\w+\}/);
+      const id = rest === undefined ? '' : ids[prefix];
+      assert(id !== undefined, `the test knows no id for ${path}: add one`);
+      const target = `${prefix}${id}${rest ?? ''}`;
+      if (method !== 'POST') return { method, path, target };
+      const body = bodies[`${method} ${path}`];
+      assert(body !== undefined, `the test knows no body for ${method} ${path}: add one`);
+      return { method, path, target, body };
+    });
+  }
+
+  /** All rows of all tables of ours, as one text for each database. */
+  async function fingerprint(): Promise<string[]> {
+    return Promise.all(
+      [db1, db2].map(async (db) => {
+        const { rows: tables } = await db.query(
+          `select format('%I.%I', n.nspname, c.relname) as name from pg_class c
+           join pg_namespace n on n.oid = c.relnamespace
+           where c.relkind = 'r' and n.nspname in ('public', 'intake', 'audit', 'pgmq', 'webhook', 'calls', 'cron')
+           order by 1`,
+        );
+        const parts = tables.map(
+          ({ name }) => `(select coalesce(string_agg(t::text, ',' order by t::text), '') from ${name} t)`,
+        );
+        const { rows } = await db.query(`select md5(concat_ws('|', ${parts.join(', ')})) as hash`);
+        return rows[0].hash;
+      }),
+    );
+  }
+
+  /** What is wrong with how a server refuses this: nothing, where the guard is in its place. */
+  async function breaches(
+    url: string,
+    { method, target, body }: Attack,
+    tries: readonly Headers[],
+    expected: { status: number; code: string },
+  ): Promise<string[]> {
+    const found: string[] = [];
+    const before = await fingerprint();
+    for (const headers of tries) {
+      const { status, text, cookie } = await send(url + target, method, headers, body);
+      const what = JSON.stringify(headers);
+      if (status !== expected.status) found.push(`${what}: status ${status}`);
+      else if (!text.includes(`"code":"${expected.code}"`)) found.push(`${what}: ${text}`);
+      if (text.includes(MARK)) found.push(`${what}: data left the house`);
+      if (cookie !== undefined) found.push(`${what}: a cookie`);
+    }
+    if (String(await fingerprint()) !== String(before)) found.push('the databases changed');
+    return found;
+  }
+
+  const NO_KEY = { status: 401, code: 'auth_required' };
+  const NO_PROOF = { status: 403, code: 'csrf_refused' };
+
+  async function withoutKey(): Promise<Headers[]> {
+    const credentials: Headers[] = [
+      {},
+      { authorization: '' },
+      { authorization: 'Bearer' },
+      { authorization: 'Bearer ' },
+      bearer('undefined'),
+      bearer('null'),
+      bearer('wrong'),
+      bearer(ADMIN_KEY.slice(0, -1)),
+      bearer(`${ADMIN_KEY}x`),
+      { authorization: `Basic ${ADMIN_KEY}` },
+      { authorization: ADMIN_KEY },
+      { 'x-api-key': ADMIN_KEY },
+      { cookie: 'sluice_session=' },
+      { cookie: `sluice_session=${ADMIN_KEY}` },
+      { cookie: `sluice_session=v1.9999999999.${'A'.repeat(22)}.${'A'.repeat(43)}` },
+      // A wrong key is not made up for by a right cookie.
+      { cookie: session, ...bearer('undefined') },
+      bearer(await token({ role: 'service_role' })),
+      bearer(await token({ role: 'authenticated', sub: 'u' })),
+    ];
+    // With the proof of the console, so that nothing but the key is missing.
+    return credentials.map((headers) => ({ 'x-sluice-csrf': '1', ...headers }));
+  }
+
+  const withoutProof = (): Headers[] => {
+    const own = { cookie: session, 'x-sluice-csrf': '1' };
+    return [
+      { cookie: session },
+      { cookie: session, 'x-sluice-csrf': '' },
+      { cookie: session, 'x-sluice-csrf': 'true' },
+      { cookie: session, origin: server.url },
+      { ...own, origin: 'http://elsewhere.example' },
+      { ...own, origin: 'null' },
+    ];
+  };
+
+  it('is one that this test attacks', async () => {
+    const made = adminRoutes(new OperatorAuth(ADMIN_KEY, Date.now), portsOf(nobody, nobody));
+    const spelled = made.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
+    const attacked = attacks.map(({ method, path }) => `${method} ${path}`);
+    assert.deepEqual([OPEN, ...attacked].toSorted(), spelled.toSorted());
+  });
+
+  it('gives nothing away without the key, and changes nothing', async () => {
+    const tries = await withoutKey();
+    for (const attack of attacks)
+      assert.deepEqual([attack.path, await breaches(server.url, attack, tries, NO_KEY)], [attack.path, []]);
+  });
+
+  it('takes no change from a session without the proof that the console sent it', async () => {
+    const writing = attacks.filter(({ method }) => method !== 'GET');
+    assert(writing.length >= 10);
+    for (const attack of writing)
+      assert.deepEqual(
+        [attack.path, await breaches(server.url, attack, withoutProof(), NO_PROOF)],
+        [attack.path, []],
+      );
+  });
+
+  it('answers whoever has the key with what the others did not see', async () => {
+    for (const { method, path, target } of attacks) {
+      if (method !== 'GET') continue;
+      const { status, text } = await send(server.url + target, method, bearer(ADMIN_KEY), undefined);
+      assert([200, 204].includes(status), `${path}: ${text}`);
+      const isList = /^\/admin\/(pools|claims|dlq|calls|webhooks)/.test(path);
+      if (isList) assert(text.includes(MARK), `${path} holds nothing that could have been given away`);
+    }
+  });
+
+  it('is found open by this very test where the guard is off', async () => {
+    const open = await openHouse(databases);
+    try {
+      // Signed out last: the others need nothing of it.
+      for (const attack of attacks) {
+        const [first = {}] = await withoutKey();
+        const found = await breaches(open.url, attack, [first], NO_KEY);
+        const { method, path } = attack;
+        assert(found.length > 0, `${method} ${path}`);
+        if (method === 'POST') assert(found.includes('the databases changed'), `${method} ${path}: ${found}`);
+      }
+    } finally {
+      await open.stop();
+    }
+  });
+});
+
+const nobody: CallFunction = () => Promise.reject(new Error('not asked'));
+
+function portsOf(db1: CallFunction, db2: CallFunction, webhook = db2, calls = db2) {
+  return { db1, db2, webhook, calls, now: Date.now, log: memoryLog() };
+}
+
+/** The same routes with a guard that lets everybody through. */
+class NoGuard extends OperatorAuth {
+  override guard(routes: readonly Route[]): Route[] {
+    return [...routes];
+  }
+}
+
+async function openHouse(databases: TestDatabases): Promise<{ url: string; stop(): Promise<void> }> {
+  const log = memoryLog();
+  const open = (url: string) => createDatabase({ url, max: 1, applicationName: 'no-guard', log });
+  const db1 = open(databases.db1.url);
+  const db2 = open(databases.db2.url);
+  const of =
+    (db: typeof db1, schema: string): CallFunction =>
+    (name, args) =>
+      db.call(`${schema}.${name}`, args);
+  const ports = portsOf(of(db1, 'public'), of(db2, 'public'), of(db2, 'webhook'), of(db2, 'calls'));
+  const http = new HttpServer(new Door(adminRoutes(new NoGuard(ADMIN_KEY, Date.now), ports), log), log);
+  const port = await http.listen(0, '127.0.0.1');
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      await http.close();
+      await Promise.all([db1.end(), db2.end()]);
+    },
+  };
+}
+
+/** Of a stream only the head: it has no end. */
+function send(url: string, method: string, headers: Headers, body: unknown): Promise<Told> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const type: Headers =
+    text === undefined
+      ? {}
+      : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) };
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      url,
+      { method, headers: { ...type, ...headers }, agent: false },
+      (response) => {
+        let said = '';
+        const tell = () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            text: said,
+            cookie: response.headers['set-cookie']?.[0],
+          });
+        if (response.headers['content-type'] === 'text/event-stream') {
+          tell();
+          request.destroy();
+          return;
+        }
+        response.setEncoding('utf8').on('data', (piece: string) => {
+          said += piece;
+        });
+        response.on('end', tell).on('error', reject);
+      },
+    );
+    request.on('error', reject);
+    request.end(text);
+  });
+}
