@@ -8,11 +8,12 @@ import { StackError } from '../src/stack/failure.ts';
 import { bridge } from './bridge.ts';
 import { calls } from './calls.ts';
 import { claims } from './claims.ts';
+import { consoleSuite } from './console.ts';
 import { commit, machine } from './machine.ts';
 import type { Demand, Suite } from './suite.ts';
 import { webhooks } from './webhooks.ts';
 
-const SUITES: Record<string, Suite> = { claims, bridge, webhooks, calls };
+const SUITES: Record<string, Suite> = { claims, bridge, webhooks, calls, console: consoleSuite };
 const RESULTS = fileURLToPath(new URL('./results/', import.meta.url));
 
 const EXIT_FAILED = 1;
