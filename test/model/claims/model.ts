@@ -1,0 +1,326 @@
+// The intake and the ledger as one person would explain them: a few lists in memory, no SQL, no time. It says what each
+// call must answer; what it cannot know (which of the free slots, which id) it learns from the answer.
+
+export type ClaimState =
+  | 'queued'
+  | 'validated'
+  | 'committed'
+  | 'dead_letter'
+  | 'released'
+  | 'expired'
+  | 'refused'
+  | 'discarded';
+
+export type PoolRules = {
+  slots: number;
+  maxPerUser: number | null;
+  hasHold: boolean;
+  validates: boolean;
+  maxRetries: number;
+};
+
+export type Pool = PoolRules & { id: string; isOpen: boolean };
+/** isOrphan: RESERVED by hand, with nobody behind it. */
+export type Slot = { id: string; name: string; pool: Pool; isOrphan: boolean };
+export type Claim = {
+  id: string;
+  name: string;
+  slot: Slot;
+  user: string;
+  request: string | null;
+  state: ClaimState;
+  hold: 'none' | 'running' | 'over';
+  /** Of its message, or of its dead letter. */
+  msgId: number | null;
+};
+export type Message = {
+  id: number;
+  claim: Claim;
+  readCt: number;
+  forgiven: number;
+  isVisible: boolean;
+  /** The delivery up to which everybody has handed it back untried. */
+  untriedUpTo: number;
+  /** Its claim had another message before. */
+  isReplayed: boolean;
+};
+export type Letter = { id: number; claim: Claim; reason: string; readCt: number };
+export type LedgerAnswer = 'committed' | 'already' | 'conflict' | 'none';
+/** A message in the hands of a worker, who may be slower than its lease. */
+export type Delivery = {
+  worker: string;
+  message: Message;
+  readCt: number;
+  attempts: number;
+  isValidated: boolean;
+  /** What the ledger said, if it was asked. */
+  answer: LedgerAnswer | null;
+};
+export type Difference = { kind: string; slot: Slot };
+
+const ENDED: ReadonlySet<ClaimState> = new Set(['released', 'expired', 'refused', 'discarded']);
+export const hasEnded = (claim: Claim): boolean => ENDED.has(claim.state);
+
+/** Nobody who was ever given it can have told the ledger. */
+const isUntried = ({ readCt, untriedUpTo }: Message): boolean => untriedUpTo === readCt;
+
+export class Model {
+  readonly pools: Pool[] = [];
+  readonly slots: Slot[] = [];
+  readonly claims: Claim[] = [];
+  messages: Message[] = [];
+  letters: Letter[] = [];
+  deliveries: Delivery[] = [];
+  readonly tickets = new Map<Slot, Claim>();
+  readonly audit: string[] = [];
+  /** True from a crash until somebody looks: rows of the cache cannot be touched by hand then. */
+  isCacheLost = false;
+
+  liveClaim(slot: Slot): Claim | undefined {
+    return this.claims.find((claim) => claim.slot === slot && !hasEnded(claim));
+  }
+
+  freeSlots(pool: Pool): Slot[] {
+    return this.slots.filter((slot) => slot.pool === pool && this.statusOf(slot) === 'AVAILABLE');
+  }
+
+  statusOf(slot: Slot): 'AVAILABLE' | 'RESERVED' | 'CONSUMED' {
+    const claim = this.liveClaim(slot);
+    if (claim !== undefined) return claim.state === 'committed' ? 'CONSUMED' : 'RESERVED';
+    return slot.isOrphan ? 'RESERVED' : 'AVAILABLE';
+  }
+
+  claimOf(pool: Pool, request: string | null): Claim | undefined {
+    if (request === null) return undefined;
+    return this.claims.find((claim) => claim.slot.pool === pool && claim.request === request);
+  }
+
+  isAtLimit(pool: Pool, user: string): boolean {
+    const held = this.claims.filter(
+      (claim) => claim.slot.pool === pool && claim.user === user && !hasEnded(claim),
+    );
+    return pool.maxPerUser !== null && held.length >= pool.maxPerUser;
+  }
+
+  /** Why a claim without a known request is refused; empty where it must succeed. Where two hold, either may be said. */
+  refusals(pool: Pool, user: string): string[] {
+    if (!pool.isOpen) return ['closed'];
+    const reasons: string[] = [];
+    if (this.freeSlots(pool).length === 0) reasons.push('sold_out');
+    if (this.isAtLimit(pool, user)) reasons.push('limit');
+    return reasons;
+  }
+
+  claim(slot: Slot, user: string, request: string | null, ids: { claimId: string; msgId: number }): Claim {
+    const hold = slot.pool.hasHold ? 'running' : 'none';
+    const name = `c${this.claims.length + 1}`;
+    const claim: Claim = {
+      id: ids.claimId,
+      name,
+      slot,
+      user,
+      request,
+      state: 'queued',
+      hold,
+      msgId: ids.msgId,
+    };
+    this.claims.push(claim);
+    this.#enqueue(claim, ids.msgId, false);
+    return claim;
+  }
+
+  #enqueue(claim: Claim, msgId: number, isReplayed: boolean): void {
+    claim.msgId = msgId;
+    const fresh = { readCt: 0, forgiven: 0, isVisible: true, untriedUpTo: 0 };
+    this.messages.push({ id: msgId, claim, ...fresh, isReplayed });
+  }
+
+  messageOf(claim: Claim): Message | undefined {
+    return this.messages.find((message) => message.claim === claim);
+  }
+
+  /** The claim gives its slot back. */
+  end(claim: Claim, state: 'released' | 'expired' | 'refused' | 'discarded'): void {
+    this.messages = this.messages.filter((message) => message.claim !== claim);
+    claim.state = state;
+    claim.msgId = null;
+  }
+
+  releaseAnswer(claim: Claim, user: string | null): string {
+    if (user !== null && user !== claim.user) return 'SL006';
+    if (claim.state === 'committed') return 'SL010';
+    if (claim.state === 'dead_letter') return 'SL013';
+    if (hasEnded(claim)) return claim.state;
+    const message = this.messageOf(claim);
+    const isOurs = message !== undefined && !message.isReplayed && isUntried(message);
+    return claim.state === 'queued' && isOurs ? 'released' : 'SL009';
+  }
+
+  dueHolds(): Claim[] {
+    return this.claims.filter((claim) => {
+      const message = this.messageOf(claim);
+      if (claim.hold !== 'over' || claim.state !== 'queued' || message === undefined) return false;
+      return isUntried(message) || (claim.slot.pool.validates && message.isVisible);
+    });
+  }
+
+  /** Takes what bridge_take must give, oldest first. */
+  take(worker: string, limit: number, paused: readonly Pool[]): Delivery[] {
+    const due = this.messages
+      .filter((message) => message.isVisible && !paused.includes(message.claim.slot.pool))
+      .sort((one, other) => one.id - other.id)
+      .slice(0, limit);
+    const taken = due.map((message): Delivery => {
+      message.readCt++;
+      message.isVisible = false;
+      const isValidated = !message.claim.slot.pool.validates || message.claim.state === 'validated';
+      const attempts = message.readCt - Math.min(message.forgiven, message.readCt - 1);
+      return { worker, message, readCt: message.readCt, attempts, isValidated, answer: null };
+    });
+    this.deliveries.push(...taken);
+    return taken;
+  }
+
+  holds({ message, readCt }: Delivery): boolean {
+    return this.messages.includes(message) && message.readCt === readCt;
+  }
+
+  isSpent({ attempts, message }: Delivery): boolean {
+    return attempts >= message.claim.slot.pool.maxRetries;
+  }
+
+  ledgerAnswer({ slot, ...claim }: Claim): 'already' | 'conflict' | undefined {
+    const ticket = this.tickets.get(slot);
+    if (ticket === undefined) return undefined;
+    return ticket.id === claim.id ? 'already' : 'conflict';
+  }
+
+  /** What somebody who sells at the ledger itself must be told; a sale is a ticket whose claim nobody made. */
+  sellAtLedger(slot: Slot, user: string): 'done' | 'SL020' {
+    const ticket = this.tickets.get(slot);
+    if (ticket !== undefined) return ticket.user === user ? 'done' : 'SL020';
+    const name = `${user}'s`;
+    const sale = { id: slot.id, name, slot, user, request: null, hold: 'none', msgId: null } as const;
+    this.tickets.set(slot, { ...sale, state: 'committed' });
+    return 'done';
+  }
+
+  forget(deliveries: readonly Delivery[]): void {
+    this.deliveries = this.deliveries.filter((delivery) => !deliveries.includes(delivery));
+  }
+
+  /** What a verdict changes, where the lease is still held. A dead letter's id is learned. */
+  finish(delivery: Delivery, verdict: string, reason: string | null, delayMs: number, dlqId?: number): void {
+    const { message } = delivery;
+    const { claim } = message;
+    const leave = () => {
+      this.messages = this.messages.filter((other) => other !== message);
+    };
+    if (verdict === 'committed') {
+      leave();
+      this.commit(claim);
+    } else if (verdict === 'refused') {
+      this.end(claim, 'refused');
+      this.freeByHand(claim.slot);
+    } else if (verdict === 'dead_letter') {
+      leave();
+      claim.state = 'dead_letter';
+      claim.msgId = dlqId ?? null;
+      this.letters.push({ id: dlqId ?? 0, claim, reason: reason ?? 'max_retries', readCt: delivery.readCt });
+    } else if (verdict === 'validated') {
+      if (claim.state === 'queued') Object.assign(claim, { state: 'validated', hold: 'none' });
+    } else {
+      message.isVisible = delayMs === 0;
+      const isFirstTry = message.untriedUpTo >= message.readCt - 1;
+      message.untriedUpTo = verdict === 'untried' && isFirstTry ? message.readCt : -1;
+      if (verdict !== 'retry') message.forgiven = Math.min(message.forgiven, message.readCt - 1) + 1;
+    }
+  }
+
+  commit(claim: Claim): void {
+    // A ticket that was written past the intake has no claim until reconcile makes one.
+    if (!this.claims.includes(claim)) this.claims.push(claim);
+    Object.assign(claim, { state: 'committed', msgId: null, hold: 'none' });
+    claim.slot.isOrphan = false;
+  }
+
+  /** A slot that nobody speaks for any more goes back on sale. */
+  freeByHand(slot: Slot): void {
+    if (!this.isNamed(slot)) slot.isOrphan = false;
+  }
+
+  isNamed(slot: Slot): boolean {
+    return [...this.messages, ...this.letters].some(({ claim }) => claim.slot === slot);
+  }
+
+  /** What a replay must answer; `anew`: the old claim has ended, so it is a claim like any other. */
+  replayAnswer({ id, claim }: Letter): string {
+    if (claim.state === 'dead_letter' && claim.msgId === id) return 'replayed';
+    return hasEnded(claim) ? 'anew' : `claim_is_${claim.state}`;
+  }
+
+  replay(letter: Letter, msgId: number): void {
+    this.dropLetter(letter);
+    letter.claim.state = 'queued';
+    letter.claim.hold = 'none';
+    this.#enqueue(letter.claim, msgId, true);
+  }
+
+  dropLetter(letter: Letter): void {
+    this.letters = this.letters.filter((other) => other !== letter);
+  }
+
+  /** A slot that the ledger has sold to another must not go back on sale with its dead letter. */
+  discardAnswer({ claim, reason }: Letter): 'discarded' | 'ticket_conflict' {
+    const live = this.liveClaim(claim.slot);
+    const isSettled = live !== undefined && (live.state === 'committed' || live !== claim);
+    return reason.startsWith('ticket_conflict') && !isSettled ? 'ticket_conflict' : 'discarded';
+  }
+
+  discard(letter: Letter): void {
+    const { claim } = letter;
+    this.dropLetter(letter);
+    if (claim.state === 'dead_letter' && claim.msgId === letter.id) this.end(claim, 'discarded');
+    this.freeByHand(claim.slot);
+  }
+
+  /** What a comparison of both databases must find. */
+  differences(): Difference[] {
+    return this.slots.flatMap((slot): Difference[] => {
+      const ticket = this.tickets.get(slot);
+      const live = this.liveClaim(slot);
+      if (ticket === undefined) {
+        const isWrong = live === undefined && slot.isOrphan;
+        return isWrong ? [{ kind: 'slot_status', slot }] : [];
+      }
+      if (live === undefined)
+        return [{ kind: slot.isOrphan ? 'ticket_without_claim' : 'ticket_on_sale', slot }];
+      if (live !== ticket) return [{ kind: 'ticket_of_another_claim', slot }];
+      return live.state === 'dead_letter' ? [{ kind: 'ticket_without_claim', slot }] : [];
+    });
+  }
+
+  /** Repairs it, if an operator's command may. */
+  fix({ kind, slot }: Difference): 'fixed' | 'unchanged' {
+    const ticket = this.tickets.get(slot);
+    const live = this.liveClaim(slot);
+    if (ticket === undefined) {
+      if (this.isNamed(slot)) return 'unchanged';
+      slot.isOrphan = false;
+    } else {
+      if (kind === 'ticket_of_another_claim') {
+        if (live?.state !== 'dead_letter') return 'unchanged';
+        this.end(live, 'discarded');
+      }
+      this.commit(ticket);
+    }
+    this.audit.push('reconcile_fix');
+    return 'fixed';
+  }
+
+  /** The cache is gone; what comes back knows nothing of what was written into it by hand. */
+  loseCache(): void {
+    this.isCacheLost = true;
+    for (const slot of this.slots) slot.isOrphan = false;
+  }
+}

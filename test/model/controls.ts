@@ -1,0 +1,125 @@
+// Negative controls: one guard of the product is switched off in a lane, and the histories must notice. A control that
+// finds nothing says that the histories could not have found that mistake in the product either.
+
+import { readFileSync } from 'node:fs';
+import { type Found, runBlocks, type Subject } from './engine.ts';
+import type { Lane, Lanes, Side } from './lanes.ts';
+import { CLAIMS, EVENTS } from './subjects.ts';
+
+export type Control = { summary: string; subject: Subject; apply(lane: Lane): Promise<void> };
+export type ControlResult = {
+  name: string;
+  seed: number;
+  /** How many histories it took, or how many found nothing. */
+  histories: number;
+  violation: string | null;
+  history: readonly string[];
+};
+
+/** Several times what the shyest one needs. */
+const HISTORIES_MAX = 2_000;
+
+const sqlFile = (name: string): string =>
+  readFileSync(new URL(`./controls/${name}.sql`, import.meta.url), 'utf8');
+
+/** The deployed function with a piece of it replaced, wherever it stands. */
+async function change(side: Side, name: string, from: string, to: string): Promise<void> {
+  const [row] = await side.rows<{ text: string }>(
+    'select pg_get_functiondef(p.oid) as text from pg_proc p where p.oid = $1::regproc',
+    [name],
+  );
+  if (!row?.text.includes(from)) throw new Error(`${name} does not contain "${from}"`);
+  await side.run(row.text.replaceAll(from, () => to));
+}
+
+export const CONTROLS: Record<string, Control> = {
+  'fence-off': {
+    summary: 'a finish does not ask whether its lease is still held',
+    subject: CLAIMS,
+    async apply({ db1 }) {
+      await change(db1, 'intake.held_deliveries', 'and t.read_ct = q.read_ct', '');
+      await change(
+        db1,
+        'intake.finish_committed',
+        '((q.msg_id, q.read_ct) in (select * from unnest(p_msg_ids, p_read_cts))) is true',
+        'true',
+      );
+    },
+  },
+  'prd-reaper': {
+    summary: 'the reaper of the first plan: frees what no message on the queue names',
+    subject: CLAIMS,
+    apply: ({ db1 }) => db1.run(sqlFile('prd_reaper')),
+  },
+  'do-nothing': {
+    summary: 'the ledger answers "committed" where another has the ticket',
+    subject: CLAIMS,
+    apply: ({ db2 }) => db2.run(sqlFile('do_nothing')),
+  },
+  'outage-counts': {
+    summary: 'an outage is counted as an attempt of the message',
+    subject: CLAIMS,
+    apply: ({ db1 }) =>
+      change(db1, 'intake.finish_later', 'least(intake.forgiven(q.message), q.read_ct - 1) + 1', '0'),
+  },
+  'blind-rebuild': {
+    summary: 'a rebuild of the slot cache does not look at the claims',
+    subject: CLAIMS,
+    apply: ({ db1 }) =>
+      change(
+        db1,
+        'intake.rebuild_inventory',
+        'left join public.claims c on c.slot_id = m.slot_id and c.freed_at is null',
+        'left join public.claims c on false',
+      ),
+  },
+  'late-release': {
+    summary: 'a claim can be released while the bridge has its message',
+    subject: CLAIMS,
+    apply: ({ db1 }) => change(db1, 'public.release_claim', '(q.read_ct = 0 or', '(true or'),
+  },
+  'replayed-release': {
+    summary: 'a claim can be released after a replay, while who had its old message may be slow',
+    subject: CLAIMS,
+    apply: ({ db1 }) => change(db1, 'public.release_claim', `and not q.message ? 'replayed_from'`, ''),
+  },
+  'webhook-late-mark': {
+    summary: 'a worker may finish an event whatever its lease token',
+    subject: EVENTS,
+    async apply({ db2 }) {
+      await change(db2, 'webhook.held_tasks', 'and e.lease_token = t.lease_token', '');
+      await change(db2, 'webhook.hold_event', 'and e.lease_token = p_lease_token', '');
+    },
+  },
+  'credit-per-event': {
+    summary: 'two events that tell one fact are two credits',
+    subject: EVENTS,
+    apply: ({ db2 }) =>
+      change(
+        db2,
+        'webhook.write_credit',
+        `p_event_id, p_kind || ':' || p_fact_id)`,
+        'p_event_id, p_event_id)',
+      ),
+  },
+};
+
+export async function runControl(
+  lanes: Lanes,
+  name: string,
+  control: Control,
+  seed: number,
+  isShrunk: boolean,
+): Promise<ControlResult> {
+  const lane = await lanes.open(control.apply);
+  const block = { subject: control.subject, seed, histories: HISTORIES_MAX, isShrunk };
+  const tally = await runBlocks([lane], [block], () => undefined);
+  const found: Found | undefined = tally.violations[0];
+  return {
+    name,
+    seed,
+    histories: found?.histories ?? tally.histories,
+    violation: found?.violation ?? null,
+    history: found?.history ?? [],
+  };
+}

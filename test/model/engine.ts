@@ -1,0 +1,130 @@
+// Runs many histories. They come in blocks of their own seed, which lanes take as they get free: so a run does the same
+// with one lane or with ten, and a violation can be had again from its block's seed alone.
+
+import fc, { type IAsyncProperty } from 'fast-check';
+import type { Lane } from './lanes.ts';
+import { Violation } from './violation.ts';
+
+/** Runs one history and answers how many commands it had. */
+export type Watch = (history: () => Promise<number>) => Promise<void>;
+
+/** One lane set up for one of the models. */
+export type Bench = {
+  /** What the history that runs now has done so far. */
+  record(): readonly string[];
+  property(watch: Watch): IAsyncProperty<unknown>;
+};
+
+export type Subject = { name: string; open(lane: Lane): Bench };
+
+export type Found = {
+  model: string;
+  seed: number;
+  /** Where the shrunk history stands in fast-check's tree: with the seed, it is all that a replay needs. */
+  path: string;
+  /** How many histories of the block it took. */
+  histories: number;
+  promise: string;
+  violation: string;
+  history: readonly string[];
+};
+
+export type Tally = {
+  histories: number;
+  commands: number;
+  longest: number;
+  /** How often each word was an answer: what a run never got to, it has not tested. */
+  answers: Record<string, number>;
+  violations: Found[];
+};
+
+export const BLOCK_HISTORIES = 250;
+/** Enough to see whether they have one cause; more would only shrink for hours. */
+const VIOLATIONS_MAX = 3;
+
+export type Block = { subject: Subject; seed: number; histories: number; isShrunk?: boolean };
+
+/** Blocks of each subject, with the seeds that follow the first. */
+export function blocksOf(subjects: readonly Subject[], seed: number, histories: number): Block[] {
+  const count = Math.ceil(histories / BLOCK_HISTORIES);
+  return Array.from({ length: count }, (_, at) =>
+    subjects.map((subject) => ({
+      subject,
+      seed: seed + at,
+      histories: Math.min(BLOCK_HISTORIES, histories - at * BLOCK_HISTORIES),
+    })),
+  ).flat();
+}
+
+export async function runBlocks(
+  lanes: readonly Lane[],
+  blocks: readonly Block[],
+  advance: () => void,
+): Promise<Tally> {
+  const tally: Tally = { histories: 0, commands: 0, longest: 0, answers: {}, violations: [] };
+  const waiting = [...blocks];
+  await Promise.all(
+    lanes.map(async (lane) => {
+      while (tally.violations.length < VIOLATIONS_MAX) {
+        const block = waiting.shift();
+        if (block === undefined) return;
+        const found = await runBlock(lane, block, tally, advance);
+        if (found !== undefined) tally.violations.push(found);
+      }
+    }),
+  );
+  return tally;
+}
+
+async function runBlock(
+  lane: Lane,
+  { subject, seed, histories, isShrunk = true }: Block,
+  tally: Tally,
+  advance: () => void,
+): Promise<Found | undefined> {
+  const bench = subject.open(lane);
+  let hasFailed = false;
+  const property = bench.property(async (history) => {
+    try {
+      const commands = await history();
+      // After the first failure fast-check shrinks, and those are no histories of their own.
+      if (hasFailed) return;
+      tally.histories++;
+      tally.commands += commands;
+      tally.longest = Math.max(tally.longest, commands);
+      countAnswers(bench.record(), tally.answers);
+      advance();
+    } catch (error) {
+      hasFailed = true;
+      throw asViolation(error, bench.record());
+    }
+  });
+  const details = await fc.check(property, { seed, numRuns: histories, endOnFailure: !isShrunk });
+  if (!details.failed) return undefined;
+  const violation = details.errorInstance;
+  if (!(violation instanceof Violation))
+    throw new Error(`no history could be made: ${fc.defaultReportMessage(details)}`);
+  return {
+    model: subject.name,
+    seed,
+    path: details.counterexamplePath ?? '',
+    histories: details.numRuns,
+    promise: violation.promise,
+    violation: violation.message,
+    history: violation.history,
+  };
+}
+
+function countAnswers(history: readonly string[], answers: Record<string, number>): void {
+  for (const line of history)
+    for (const word of (line.split(' → ')[1] ?? '').split(/[ ,]+/))
+      if (/^(SL\d{3}|[a-z_]{4,})$/.test(word)) answers[word] = (answers[word] ?? 0) + 1;
+}
+
+/** What a function raised and nobody expected is a violation like any other, with the history that led to it. */
+function asViolation(error: unknown, history: readonly string[]): Violation {
+  const violation = error instanceof Violation ? error : new Violation('model', `it raised ${String(error)}`);
+  violation.history = [...history];
+  if (violation !== error && error instanceof Error) violation.stack = error.stack ?? '';
+  return violation;
+}

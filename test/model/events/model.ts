@@ -1,0 +1,175 @@
+// Provider events as one person would explain them: each is recorded once, worked on under a lease, and takes effect once.
+
+import { type Notice, summaryOf } from './payments.ts';
+
+export type Status = 'pending' | 'processing' | 'success' | 'skipped' | 'failed' | 'dead_letter';
+/** What the shop's handler does with every event: takes the effect, or raises. */
+export type Mood = 'well' | 'failed' | 'dead_letter' | 'later' | 'outage' | 'again';
+export type Outcome = Exclude<Mood, 'well'> | 'success' | 'skipped' | 'pending';
+
+/** Notice: a payment's; without one it is the shop's, whose effect is a row. */
+export type Template = { name: string; eventId: string; payment: string | null; notice: Notice | null };
+
+export type Event = Template & {
+  id: string;
+  /** The body it was recorded with. */
+  isForged: boolean;
+  status: Status;
+  attempts: number;
+  takeovers: number;
+  /** Which lease it is under: counted up with each. */
+  token: number | null;
+  isLeaseOver: boolean;
+  /** When a worker may take it: in the order of these, then of arrival. Null: not yet, or never again. */
+  dueSince: number | null;
+  arrival: number;
+  hasTrouble: boolean;
+  isSkippedByOperator: boolean;
+  effects: number;
+};
+
+export type Lease = { worker: string; event: Event; token: number; text: string };
+
+export const MAX_ATTEMPTS = 3;
+const TAKEOVERS_MAX = 10;
+
+export class Model {
+  readonly events: Event[] = [];
+  leases: Lease[] = [];
+  /** What the session of the workers without tokens remembers. */
+  readonly remembered = new Map<Event, number>();
+  readonly alarms = new Set<string>();
+  readonly audit: string[] = [];
+  mood: Mood = 'well';
+  #clock = 0;
+  #tokens = 0;
+
+  tick = (): number => ++this.#clock;
+
+  find(template: Template): Event | undefined {
+    return this.events.find(({ eventId }) => eventId === template.eventId);
+  }
+
+  record(template: Template & { isForged: boolean }, id: string, dueSince: number, arrival: number): Event {
+    const event: Event = {
+      ...template,
+      id,
+      status: 'pending',
+      attempts: 0,
+      takeovers: 0,
+      token: null,
+      isLeaseOver: false,
+      dueSince,
+      arrival,
+      hasTrouble: false,
+      isSkippedByOperator: false,
+      effects: 0,
+    };
+    this.events.push(event);
+    return event;
+  }
+
+  /** Takes what must be given: the longest due; suspects, of which a worker may have died, one at a time. */
+  take(limit: number): Event[] {
+    const due = this.events
+      .filter(({ dueSince }) => dueSince !== null)
+      .sort((one, other) => (one.dueSince ?? 0) - (other.dueSince ?? 0) || one.arrival - other.arrival)
+      .slice(0, limit);
+    const isLost = (event: Event) => event.status === 'processing' && event.takeovers + 1 >= TAKEOVERS_MAX;
+    const isSuspect = (event: Event) => event.status === 'processing' || event.takeovers > 0;
+    for (const event of due.filter(isLost)) this.mark(event, 'dead_letter');
+    const rest = due.filter((event) => event.status !== 'dead_letter');
+    const sound = rest.filter((event) => !isSuspect(event));
+    const [first] = rest;
+    const taken = first !== undefined && isSuspect(first) ? [first] : sound;
+    for (const event of taken) {
+      if (event.status === 'processing') event.takeovers++;
+      else event.attempts++;
+      Object.assign(event, {
+        status: 'processing',
+        token: ++this.#tokens,
+        isLeaseOver: false,
+        dueSince: null,
+      });
+    }
+    return taken.sort((one, other) => one.arrival - other.arrival);
+  }
+
+  holds({ event, token }: Lease): boolean {
+    return event.status === 'processing' && event.token === token;
+  }
+
+  /** What the handlers make of these events, and what that changes. */
+  handle(events: readonly Event[]): void {
+    const byArrival = events.toSorted((one, other) => one.arrival - other.arrival);
+    const payments = byArrival.filter(({ notice }) => notice !== null);
+    // Each handler's events as one set; if one of them raises, each alone, and last those that had trouble before.
+    let outcomes = this.#pay(payments);
+    if (outcomes.some(([, outcome]) => outcome === 'later'))
+      outcomes = this.#pay(
+        payments.toSorted((one, other) => Number(one.hasTrouble) - Number(other.hasTrouble)),
+      );
+    const shop = byArrival.filter(({ notice }) => notice === null);
+    for (const event of shop) outcomes.push([event, this.mood === 'well' ? 'success' : this.mood]);
+    for (const [event, outcome] of outcomes) {
+      // Also a notice that changes nothing has been taken into account.
+      if (outcome === 'success' || outcome === 'skipped') event.effects++;
+      this.mark(event, outcome);
+    }
+  }
+
+  takenOf(payment: string | null): Notice[] {
+    return this.events.flatMap(({ notice, payment: own, effects }) =>
+      notice !== null && own === payment && effects > 0 ? [notice] : [],
+    );
+  }
+
+  #pay(order: readonly Event[]): [Event, Outcome][] {
+    const taken = new Map<string | null, Notice[]>();
+    return order.map((event): [Event, Outcome] => {
+      const { notice, payment } = event;
+      const known = taken.get(payment) ?? this.takenOf(payment);
+      if (notice === null || (known.length === 0 && !notice.namesUser)) return [event, 'later'];
+      taken.set(payment, [...known, notice]);
+      return [event, isNews(known, notice) ? 'success' : 'skipped'];
+    });
+  }
+
+  mark(event: Event, outcome: Outcome): void {
+    const isCounted = !['again', 'outage', 'later', 'pending'].includes(outcome);
+    if (!isCounted) event.attempts = Math.max(0, event.attempts - 1);
+    const isLast = outcome === 'failed' && event.attempts >= MAX_ATTEMPTS;
+    const wait = ['again', 'outage', 'later'].includes(outcome) ? 'failed' : (outcome as Status);
+    event.status = isLast ? 'dead_letter' : wait;
+    if (!['success', 'skipped', 'dead_letter'].includes(event.status)) event.takeovers = 0;
+    event.token = null;
+    event.isLeaseOver = false;
+    event.dueSince = outcome === 'pending' ? this.tick() : null;
+    event.hasTrouble = outcome !== 'success' && outcome !== 'pending';
+  }
+
+  hasEnded = ({ status }: Event): boolean => ['success', 'skipped', 'dead_letter'].includes(status);
+
+  replayAnswer({ status, isSkippedByOperator }: Event): string {
+    if (status === 'pending' || status === 'processing') return 'in_flight';
+    const canGoRound = status === 'failed' || status === 'dead_letter' || isSkippedByOperator;
+    return canGoRound ? 'replayed' : 'already_processed';
+  }
+
+  skipAnswer({ status, isLeaseOver }: Event): string {
+    if (status === 'success') return 'already_processed';
+    if (status === 'skipped') return 'already_skipped';
+    return status === 'processing' && !isLeaseOver ? 'in_flight' : 'skipped';
+  }
+}
+
+function isNews(known: Notice[], notice: Notice): boolean {
+  const before = summaryOf(known);
+  const after = summaryOf([...known, notice]);
+  return (
+    !before.isKnown ||
+    after.told > before.told ||
+    after.refunded !== before.refunded ||
+    after.credits.size > before.credits.size
+  );
+}

@@ -1,0 +1,90 @@
+// Databases for many short histories: each lane is a pair of databases of its own, in which one history runs at a time.
+// So functions that work on everything (take, reap, expire, reconcile) run as they are and meet nobody else's rows.
+
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+import { startDatabases } from '../support/databases.ts';
+
+const SHOP = readFileSync(new URL('./events/sql/shop.sql', import.meta.url), 'utf8');
+
+/** One database of a lane. Statements are prepared once: a history sends the same few hundreds of times. */
+export type Side = {
+  rows<Row extends pg.QueryResultRow>(sql: string, args?: unknown[]): Promise<Row[]>;
+  /** Runs several statements that take no arguments. */
+  run(sql: string): Promise<void>;
+};
+
+export type Lane = { db1: Side; db2: Side };
+
+/** `open` makes a lane; `prepare` is how a control switches a guard off in it. */
+export type Lanes = { open(prepare?: (lane: Lane) => Promise<void>): Promise<Lane>; stop(): Promise<void> };
+
+// Crashes of the machine are not the subject, and nothing here has to outlive the run.
+const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', jit: 'off' };
+
+export async function startLanes(): Promise<Lanes> {
+  const databases = await startDatabases({ settings: SETTINGS });
+  const clients: pg.Client[] = [];
+  const connect = async (url: string): Promise<pg.Client> => {
+    const client = new pg.Client({ connectionString: url });
+    // A connection that breaks while idle reports here; the statement that follows then fails with the reason.
+    client.on('error', () => undefined);
+    clients.push(client);
+    await client.connect();
+    return client;
+  };
+  const stop = async (): Promise<void> => {
+    // Settled, not just all: whatever a connection says at its end, the servers have to be stopped.
+    await Promise.allSettled(clients.map((client) => client.end()));
+    await databases.stop();
+  };
+  let count = 0;
+  try {
+    // A database can be copied while nobody is connected to it, so whoever makes the copies sits elsewhere.
+    const [one, other] = await Promise.all(
+      [databases.db1.url, databases.db2.url].map((url) => connect(otherDatabase(url, 'template1'))),
+    );
+    let making: Promise<unknown> = Promise.resolve();
+    const open: Lanes['open'] = async (prepare) => {
+      const name = `lane_${++count}`;
+      const statement = `create database ${name} template postgres`;
+      // One after the other: a connection has one statement at a time.
+      making = making.then(() => Promise.all([one, other].map((maker) => maker?.query(statement))));
+      await making;
+      const lane = {
+        db1: asSide(await connect(otherDatabase(databases.db1.url, name))),
+        db2: asSide(await connect(otherDatabase(databases.db2.url, name))),
+      };
+      await lane.db2.run(SHOP);
+      await prepare?.(lane);
+      return lane;
+    };
+    return { open, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function otherDatabase(url: string, name: string): string {
+  const other = new URL(url);
+  other.pathname = `/${name}`;
+  return other.href;
+}
+
+function asSide(client: pg.Client): Side {
+  const names = new Map<string, string>();
+  return {
+    async rows<Row extends pg.QueryResultRow>(sql: string, args: unknown[] = []) {
+      let name = names.get(sql);
+      if (name === undefined) {
+        name = `model_${names.size + 1}`;
+        names.set(sql, name);
+      }
+      return (await client.query<Row>({ name, text: sql, values: args })).rows;
+    },
+    async run(sql) {
+      await client.query(sql);
+    },
+  };
+}

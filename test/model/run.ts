@@ -1,0 +1,193 @@
+// `npm run model`: many histories of commands against the real databases, each answer compared with a model in memory.
+
+import { randomInt } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { progressLine, startProgress } from '../../src/commands/progress.ts';
+import { CONTROLS, type ControlResult, runControl } from './controls.ts';
+import { blocksOf, type Found, runBlocks, type Tally } from './engine.ts';
+import { type Lanes, startLanes } from './lanes.ts';
+import { SUBJECTS } from './subjects.ts';
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+const DEFAULT_HISTORIES = 1_000;
+/** fast-check takes 32 bits; the blocks of a long run count up from the seed. */
+const SEED_MAX = 2 ** 31 - 1_000_000;
+/** While one lane waits for its server, another one thinks. More than this only wait for each other on two cores. */
+const LANES = 3;
+const LANES_MAX = 32;
+/** Where nobody watches a bar, a line so often says that it goes on. */
+const LINE_EVERY_MS = 60_000;
+const MS_PER_SEC = 1_000;
+
+const usage = `npm run model -- [--histories N] [--seed S] [--model name] [--control name] [--json file]
+
+Runs N histories of commands, half of them claims and half of them provider events, against real databases, and compares
+every answer and the state at the end with a model in memory. Then switches guards off, one at a time, to see that the
+histories notice. Any violation is shrunk to the shortest history that still has it.
+
+  --histories N    how many (default ${DEFAULT_HISTORIES}; 20000 take about a quarter of an hour on two cores)
+  --seed S         makes the run the same again (default: at random, and printed)
+  --model name     only ${SUBJECTS.map(({ name }) => name).join(' or ')}
+  --control name   no histories, only this control, or all of them:
+${Object.entries(CONTROLS)
+  .map(([name, { summary }]) => `                     ${name.padEnd(18)} ${summary}`)
+  .join('\n')}
+  --no-controls    histories only
+  --lanes N        databases that run side by side (default ${LANES}); changes nothing but the time
+  --json file      also writes the result there, for machines
+
+Exit code: 0 when no promise was broken and every control was noticed, 1 otherwise, 2 when the call was not understood.
+
+Examples:
+  npm run model -- --histories 20000 --json model.json
+  npm run model -- --seed 7 --histories 250 --model claims
+  npm run model -- --control fence-off`;
+
+type Wanted = {
+  histories: number;
+  lanes: number;
+  seed: number;
+  subjects: typeof SUBJECTS;
+  controls: string[];
+  json: string | undefined;
+};
+
+class UsageError extends Error {}
+
+function read(args: string[]): Wanted | undefined {
+  const { values } = parseArgs({
+    args,
+    allowNegative: true,
+    options: {
+      histories: { type: 'string' },
+      seed: { type: 'string' },
+      model: { type: 'string' },
+      control: { type: 'string' },
+      lanes: { type: 'string', default: String(LANES) },
+      controls: { type: 'boolean', default: true },
+      json: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  });
+  if (values.help) return undefined;
+  const { control, model } = values;
+  if (control !== undefined && control !== 'all' && !Object.hasOwn(CONTROLS, control))
+    throw new UsageError(`there is no control ${control}; there are ${Object.keys(CONTROLS).join(', ')}`);
+  const subjects = SUBJECTS.filter(({ name }) => model === undefined || name === model);
+  if (subjects.length === 0) throw new UsageError(`there is no model ${model}`);
+  const all = Object.keys(CONTROLS).filter(
+    (name) => control === undefined || control === 'all' || name === control,
+  );
+  const lanes = wholeNumber('--lanes', values.lanes);
+  if (lanes < 1 || lanes > LANES_MAX) throw new UsageError(`--lanes is 1 to ${LANES_MAX}`);
+  return {
+    lanes,
+    histories:
+      control === undefined ? wholeNumber('--histories', values.histories ?? String(DEFAULT_HISTORIES)) : 0,
+    seed: values.seed === undefined ? randomInt(SEED_MAX) : wholeNumber('--seed', values.seed),
+    subjects,
+    controls: values.controls ? all : [],
+    json: values.json,
+  };
+}
+
+function wholeNumber(name: string, text: string): number {
+  const number = Number(text);
+  if (!/^\d+$/.test(text) || number > SEED_MAX)
+    throw new UsageError(`${name} is a whole number up to ${SEED_MAX}, not "${text}"`);
+  return number;
+}
+
+async function runHistories(databases: Lanes, { subjects, seed, histories, lanes }: Wanted): Promise<Tally> {
+  const each = Math.ceil(histories / subjects.length);
+  const total = each * subjects.length;
+  const blocks = blocksOf(subjects, seed, each);
+  const open = await Promise.all(
+    Array.from({ length: Math.min(lanes, blocks.length) }, () => databases.open()),
+  );
+  const progress = startProgress(total, 'histories');
+  const startedMs = performance.now();
+  let done = 0;
+  const line = setInterval(() => {
+    const elapsedSec = (performance.now() - startedMs) / MS_PER_SEC;
+    if (!process.stderr.isTTY)
+      process.stderr.write(`${progressLine(done, total, 'histories', elapsedSec)}\n`);
+  }, LINE_EVERY_MS);
+  try {
+    return await runBlocks(open, blocks, () => {
+      done++;
+      progress.advance(1);
+    });
+  } finally {
+    clearInterval(line);
+    progress.end();
+  }
+}
+
+function showFound({ model, seed, path, promise, violation, history, histories }: Found): void {
+  console.log(`\nVIOLATION of ${promise} (${model}, seed ${seed}, path ${path})\n  ${violation}`);
+  console.log(history.map((line, at) => `  ${String(at + 1).padStart(2)}. ${line}`).join('\n'));
+  console.log(
+    `  again: npm run model -- --model ${model} --seed ${seed} --histories ${histories} --no-controls`,
+  );
+}
+
+function showControl({ name, seed, histories, violation, history }: ControlResult): void {
+  if (violation === null)
+    console.log(`\ncontrol ${name}: NOT noticed in ${histories} histories (seed ${seed})`);
+  else console.log(`\ncontrol ${name}: noticed by history ${histories} (seed ${seed})\n  ${violation}`);
+  console.log(history.map((line, at) => `  ${String(at + 1).padStart(2)}. ${line}`).join('\n'));
+}
+
+async function main(args: string[]): Promise<number> {
+  const wanted = read(args);
+  if (wanted === undefined) {
+    console.log(usage);
+    return 0;
+  }
+  const { seed } = wanted;
+  console.log(`seed ${seed}`);
+  const lanes = await startLanes();
+  try {
+    const startedMs = performance.now();
+    const tally = await runHistories(lanes, wanted);
+    const seconds = (performance.now() - startedMs) / MS_PER_SEC;
+    for (const found of tally.violations) showFound(found);
+    const controls: ControlResult[] = [];
+    for (const name of wanted.controls) {
+      const control = CONTROLS[name];
+      if (control === undefined) continue;
+      const result = await runControl(lanes, name, control, seed, true);
+      controls.push(result);
+      showControl(result);
+    }
+    const noticed = controls.filter(({ violation }) => violation !== null).length;
+    const { histories, commands, longest, violations } = tally;
+    console.log(
+      `\nmodel: ${histories} histories, ${commands} commands (${(commands / Math.max(1, histories)).toFixed(1)} each, ` +
+        `longest ${longest}) in ${seconds.toFixed(0)} s, ${(histories / seconds).toFixed(1)}/s, seed ${seed}: ` +
+        `${violations.length} violations; ${noticed} of ${controls.length} controls noticed`,
+    );
+    if (wanted.json !== undefined)
+      writeFileSync(
+        resolve(wanted.json),
+        `${JSON.stringify({ seed, ...tally, seconds, controls }, null, 2)}\n`,
+      );
+    return violations.length === 0 && noticed === controls.length ? 0 : EXIT_FAILED;
+  } finally {
+    await lanes.stop();
+  }
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  const isUsage =
+    error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS');
+  if (!isUsage) throw error;
+  console.error(`${(error as Error).message}\nhint: npm run model -- --help tells more`);
+  process.exitCode = EXIT_USAGE;
+}
