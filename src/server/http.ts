@@ -14,7 +14,7 @@ import {
   refusalOf,
   refuse,
 } from '#core/door.ts';
-import { toDoorError } from '#core/errors.ts';
+import { DoorError, type ErrorCode, toDoorError } from '#core/errors.ts';
 import type { Log } from '#core/ports.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -38,6 +38,23 @@ export interface Timeouts {
 }
 const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkMs: 1_000 };
 
+export interface Limits {
+  /** Requests under way, from their headers to their answer. Streams do not count: their doors have limits of their own. */
+  maxRequests: number;
+  /** What bodies may take together, of requests under way. */
+  maxHeldBytes: number;
+}
+/** Twice what the claim door lets wait: beyond it somebody floods us, or a database is stuck. */
+export const DEFAULT_MAX_REQUESTS = 20_000;
+/** A hundred of the largest bodies. Their senders need no key, and thousands of them would be more memory than there is. */
+const DEFAULT_MAX_HELD_BYTES = 100 * 1024 * 1024;
+const LIMITS: Limits = { maxRequests: DEFAULT_MAX_REQUESTS, maxHeldBytes: DEFAULT_MAX_HELD_BYTES };
+const TOO_MANY: Match = { refusal: new DoorError('too_many_requests') };
+/** HTTP/1.1 demands the header (RFC 9112, 3.2). */
+const NO_HOST: Match = { refusal: new DoorError('bad_request', 'Send a Host header.') };
+/** Answered however many others are under way: who asks here would take a refusal for a dead process. */
+const WATCHED_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+
 const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const NO_BODY = new Uint8Array(0);
 
@@ -46,14 +63,18 @@ export class HttpServer {
   readonly #log: Log;
   readonly #server: Server;
   readonly #idPrefix = `${randomBytes(6).toString('hex')}-`;
+  readonly #limits: Limits;
   #requests = 0;
+  #underWay = 0;
+  #heldBytes = 0;
   #draining = false;
   readonly #refusedSockets = new WeakSet<object>();
   readonly #streams = new Set<ServerResponse>();
 
-  constructor(door: Door, log: Log, timeouts: Timeouts = TIMEOUTS) {
+  constructor(door: Door, log: Log, timeouts: Timeouts = TIMEOUTS, limits: Partial<Limits> = {}) {
     this.#door = door;
     this.#log = log;
+    this.#limits = { ...LIMITS, ...limits };
     this.#server = createServer(
       {
         maxHeaderSize: MAX_HEADER_BYTES,
@@ -61,10 +82,16 @@ export class HttpServer {
         requestTimeout: timeouts.requestMs,
         connectionsCheckingInterval: timeouts.checkMs,
         keepAliveTimeout: KEEP_ALIVE_MS,
+        // Node's own refusal has no body; ours has the shape of all others.
+        requireHostHeader: false,
         noDelay: true,
       },
       (request, response) => this.#onRequest(request, response),
     );
+    // Node drops headers beyond the thousandth, and one that is dropped is one that nobody checks; their bytes bound them.
+    this.#server.maxHeadersCount = 0;
+    // Node would answer 417 without a body. Nothing we do depends on what is expected, so it is passed over.
+    this.#server.on('checkExpectation', (request, response) => this.#onRequest(request, response));
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       this.#onClientError(error, socket as Socket),
     );
@@ -109,14 +136,21 @@ export class HttpServer {
     const id = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : this.#nextId();
     const query = url.indexOf('?');
     const path = query < 0 ? url : url.slice(0, query);
-    const match = this.#door.find(request.method ?? '', path);
+    const isNamed = headers.host !== undefined || request.httpVersion === '1.0';
+    const match = isNamed ? this.#door.find(request.method ?? '', path) : NO_HOST;
 
     const length = headers['content-length'];
-    if (length === undefined && headers['transfer-encoding'] === undefined) {
+    if (this.#underWay >= this.#limits.maxRequests && !WATCHED_PATHS.has(path)) {
+      // What is left of its body is read and dropped by node:http, so the connection can be kept.
+      request.resume();
+      this.#underWay++;
+      this.#handle(request, response, TOO_MANY, path, id, NO_BODY);
+    } else if (length === undefined && headers['transfer-encoding'] === undefined) {
+      this.#underWay++;
       this.#handle(request, response, match, path, id, NO_BODY);
     } else if (length !== undefined && Number(length) > bodyLimit(match)) {
       request.resume();
-      this.#refuseEarly(request, response, match, path, id);
+      this.#refuseEarly(request, response, match, path, id, 'too_large');
     } else {
       this.#readBody(request, response, match, path, id);
     }
@@ -134,15 +168,34 @@ export class HttpServer {
     id: string,
   ): void {
     const body = new BodyBuffer(bodyLimit(match));
-    let tooLarge = false;
+    let refusal: ErrorCode | undefined;
+    let isHandled = false;
+    this.#underWay++;
     request.on('data', (chunk: Buffer) => {
-      if (tooLarge || body.add(chunk)) return;
-      tooLarge = true;
-      this.#refuseEarly(request, response, match, path, id);
+      if (refusal !== undefined) return;
+      const isHeld = this.#heldBytes + chunk.length <= this.#limits.maxHeldBytes;
+      if (isHeld && body.add(chunk)) {
+        this.#heldBytes += chunk.length;
+        return;
+      }
+      refusal = isHeld ? 'too_large' : 'too_many_requests';
+      this.#refuseEarly(request, response, match, path, id, refusal);
     });
     request.on('end', () => {
-      if (!tooLarge) this.#handle(request, response, match, path, id, body.bytes());
+      if (refusal !== undefined) return;
+      isHandled = true;
+      this.#handle(request, response, match, path, id, body.bytes());
     });
+    // Refused, or its sender left: nobody else gives back what it holds.
+    request.on('close', () => {
+      if (!isHandled) this.#leave(body.bytes());
+    });
+  }
+
+  /** Once for each request that was counted as under way. */
+  #leave(body: Uint8Array): void {
+    this.#underWay--;
+    this.#heldBytes -= body.length;
   }
 
   #handle(
@@ -154,11 +207,23 @@ export class HttpServer {
     body: Uint8Array,
   ): void {
     const { method = '', headers, url = '' } = request;
-    const asked = { method, path, query: url.slice(path.length + 1), headers, body, requestId };
+    const asked = {
+      method,
+      path,
+      query: url.slice(path.length + 1),
+      headers,
+      body,
+      requestId,
+      peer: request.socket.remoteAddress,
+    };
     // Door.handle answers every failure itself; what is left here is a failure to send.
     this.#door.handle(match, asked).then(
-      (answer) => this.#send(response, answer, method, path, requestId),
+      (answer) => {
+        this.#leave(body);
+        this.#send(response, answer, method, path, requestId);
+      },
       (error) => {
+        this.#leave(body);
         this.#log.error('answer failed', { request_id: requestId, method, path, cause: error });
         response.destroy();
       },
@@ -188,23 +253,29 @@ export class HttpServer {
     response.shouldKeepAlive = false;
     response.writeHead(answer.status, [...flatHeaders(answer.headers), 'x-request-id', requestId]);
     response.flushHeaders();
-    if (this.#draining || response.destroyed) {
+    // Its own, not the response's: one that waits for its turn behind an earlier answer has none yet, and is told nothing.
+    const { socket } = response.req;
+    if (this.#draining || response.destroyed || socket.destroyed) {
       response.end();
       return;
     }
     this.#streams.add(response);
     const closing = new AbortController();
-    response.on('close', () => {
+    const onClose = () => {
+      socket.off('close', onClose);
       this.#streams.delete(response);
       closing.abort();
-    });
-    follow((text) => {
-      if (response.destroyed || response.writableEnded) return false;
+    };
+    response.on('close', onClose);
+    socket.on('close', onClose);
+    const send = (text: string): boolean => {
+      if (response.destroyed || response.writableEnded || socket.destroyed) return false;
       response.write(text);
       if (response.writableLength <= MAX_STREAM_BUFFER_BYTES) return true;
       response.destroy();
       return false;
-    }, closing.signal);
+    };
+    follow(send, closing.signal, () => response.end());
   }
 
   #writeHead(response: ServerResponse, answer: DoorResponse, requestId: string): void {
@@ -222,17 +293,17 @@ export class HttpServer {
     ]);
   }
 
-  /** Answers a request whose body is not going to be read: too large, or to a path that takes none. */
+  /** Answers a request whose body is not going to be read: with `code`, or as one to a path that takes none. */
   #refuseEarly(
     request: IncomingMessage,
     response: ServerResponse,
     match: Match,
     path: string,
     requestId: string,
+    code: ErrorCode,
   ): void {
     const method = request.method ?? '';
-    const refusal =
-      match.refusal === undefined ? refuse('too_large', requestId) : refusalOf(match, requestId);
+    const refusal = match.refusal === undefined ? refuse(code, requestId) : refusalOf(match, requestId);
     if (this.#log.debugEnabled)
       this.#log.debug('request', { request_id: requestId, method, path, status: refusal.status });
     response.shouldKeepAlive = false;
@@ -248,8 +319,15 @@ export class HttpServer {
   #onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     if (this.#refusedSockets.has(socket)) return;
     this.#refusedSockets.add(socket);
-    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
+      return;
+    }
+    const earlier = unanswered(socket);
+    if (earlier !== undefined) {
+      // It is whole and may have taken effect: it gets its answer, as the last one on this connection.
+      if (earlier.headersSent) socket.destroySoon();
+      else earlier.shouldKeepAlive = false;
       return;
     }
     const requestId = this.#nextId();
@@ -292,8 +370,8 @@ function flatHeaders(headers: DoorResponse['headers']): string[] {
   return flat;
 }
 
-/** True where an earlier, complete request on this connection still waits for its answer: another answer must not overtake it. */
-function isAnswering(socket: Socket): boolean {
+/** An earlier, complete request on this connection that still waits for its answer: another answer must not overtake it. */
+function unanswered(socket: Socket): ServerResponse | undefined {
   const { _httpMessage: current } = socket as Socket & { _httpMessage?: ServerResponse | null };
-  return current != null && (current.headersSent || current.req.complete);
+  return current != null && (current.headersSent || current.req.complete) ? current : undefined;
 }

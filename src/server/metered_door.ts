@@ -3,6 +3,7 @@
 
 import { Door, type DoorRequest, type DoorResponse, type Match, type Route } from '#core/door.ts';
 import type { Log, Metrics } from '#core/ports.ts';
+import { notFoundPage } from '../console/not_found.ts';
 import type { DoorWord } from '../metric_names.ts';
 
 /** The first that a path begins with, or is. What is none of these are pages. */
@@ -21,16 +22,23 @@ const WORDS: readonly (readonly [path: string, word: DoorWord])[] = [
 export class MeteredDoor extends Door {
   readonly #metrics: Metrics;
   readonly #words: ReadonlyMap<string, DoorWord>;
+  readonly #notFound: (request: DoorRequest) => DoorResponse | undefined;
 
   constructor(routes: readonly Route[], log: Log, metrics: Metrics) {
     super(routes, log);
     this.#metrics = metrics;
     this.#words = new Map(routes.map(({ path }) => [path, wordOf(path)]));
+    const pages = new Door(
+      routes.filter(({ path }) => wordOf(path) === 'pages'),
+      log,
+    );
+    this.#notFound = (request) => notFoundPage(request, (method, path) => pages.find(method, path));
   }
 
   override async handle(match: Match, request: DoorRequest): Promise<DoorResponse> {
     const startedMs = performance.now();
-    const answer = await super.handle(match, request);
+    const page = match.refusal?.kind.code === 'not_found' ? this.#notFound(request) : undefined;
+    const answer = page ?? (await super.handle(match, request));
     // Paths from outside would make metrics without end; the words are few.
     const door = (match.refusal === undefined && this.#words.get(match.route.path)) || 'none';
     const status = `${Math.floor(answer.status / 100)}xx`;

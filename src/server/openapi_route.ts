@@ -30,7 +30,9 @@ const SESSION_DESCRIPTIONS: Descriptions = {
     tag: 'admin: session',
     summary: 'Sign out',
     auth: 'operator',
-    answers: { 204: { description: 'The cookie is gone.' } },
+    answers: {
+      204: { description: 'The session has ended: the cookie is good for nothing, and its streams end.' },
+    },
   },
 };
 

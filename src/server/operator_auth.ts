@@ -1,22 +1,24 @@
 // Who may pass the operator's doors: whoever sends the admin key, or the cookie that the key was exchanged for. The cookie is
-// signed with the key, so that a new key ends every session; nothing is stored.
+// signed with the key, so that a new key ends every session; stored is only which sessions were signed out.
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type DoorRequest, type DoorResponse, type Route, readJson } from '#core/door.ts';
+import { type DoorRequest, type DoorResponse, type Follow, type Route, readJson } from '#core/door.ts';
 import { DoorError } from '#core/errors.ts';
 import type { Clock } from '#core/ports.ts';
 import type { Schema } from '#core/schema.ts';
+import { EndedSessions, type Session } from './ended_sessions.ts';
+import { clientOf, isFromOwnPage, isHttps, type ProxySettings } from './proxy.ts';
+import { WrongKeys } from './wrong_keys.ts';
 
 const COOKIE = 'sluice_session';
 /** A working day with room to spare. */
 const SESSION_SEC = 12 * 60 * 60;
 const NONCE_BYTES = 16;
-/** A person mistypes now and then; a program that guesses gets nowhere at this rate. */
-const MAX_FAILURES_PER_SEC = 5;
-const FAILURE_WINDOW_MS = 1_000;
+/** From one address. A person mistypes now and then; a program that guesses gets nowhere at this rate. */
+export const DEFAULT_MAX_WRONG_KEYS_PER_SEC = 5;
 
 const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
-const SESSION = /^(v1\.(\d{1,12})\.[\w-]{22})\.([\w-]{43})$/;
+const SESSION = /^(v1\.(\d{1,12})\.([\w-]{22}))\.([\w-]{43})$/;
 
 export const SESSION_BODY = {
   type: 'object',
@@ -25,44 +27,62 @@ export const SESSION_BODY = {
   additionalProperties: false,
 } as const satisfies Schema;
 
+export interface OperatorAuthOptions {
+  readonly proxy?: ProxySettings;
+  /** Wrong keys that one address may send in a second. */
+  readonly maxWrongKeysPerSec?: number;
+  /** Sessions that were signed out; known to this process only where left out. */
+  readonly endedSessions?: EndedSessions;
+}
+
 export class OperatorAuth {
   readonly #key: string;
   readonly #keyHash: Buffer;
   readonly #now: Clock;
-  /** When the latest wrong keys came, oldest first; no more of them than are needed to refuse. */
-  #failures: number[] = [];
+  readonly #proxy: ProxySettings;
+  readonly #wrongKeys: WrongKeys;
+  readonly #ended: EndedSessions;
 
-  constructor(adminKey: string, now: Clock) {
+  constructor(adminKey: string, now: Clock, options: OperatorAuthOptions = {}) {
     this.#key = adminKey;
     this.#keyHash = sha256(adminKey);
     this.#now = now;
+    this.#proxy = options.proxy ?? { trustedProxies: 0 };
+    this.#wrongKeys = new WrongKeys(options.maxWrongKeysPerSec ?? DEFAULT_MAX_WRONG_KEYS_PER_SEC, now);
+    this.#ended = options.endedSessions ?? new EndedSessions(now);
   }
 
-  /** The same routes, each behind authorize(). */
+  /** The same routes, each behind authorize(). A stream ends with the session that opened it. */
   guard(routes: readonly Route[]): Route[] {
     return routes.map((route) => {
       if (!/^\/admin(\/|$)/.test(route.path)) throw new Error(`${route.path} is no path of an operator`);
       return {
         ...route,
-        handle: (request, parameter) => {
-          this.authorize(request);
-          return route.handle(request, parameter);
+        handle: async (request, parameter) => {
+          const session = await this.authorize(request);
+          const answer = await route.handle(request, parameter);
+          if (session === undefined || answer.follow === undefined) return answer;
+          return { ...answer, follow: this.#followUntilEnd(session, answer.follow) };
         },
       };
     });
   }
 
-  /** Throws a DoorError where the caller may not do this. */
-  authorize(request: DoorRequest): void {
+  /** The session that lets the caller in, or undefined for the key; throws a DoorError where the caller may not do this. */
+  async authorize(request: DoorRequest): Promise<Session | undefined> {
     const { authorization, cookie } = request.headers;
     if (authorization !== undefined) {
       const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
-      if (token === undefined || !this.#isKey(token)) throw new DoorError('auth_required');
-      return;
+      if (token === undefined) throw new DoorError('auth_required');
+      this.#checkKey(request, token);
+      return undefined;
     }
-    if (!this.#isSession(cookieOf(cookie))) throw new DoorError('auth_required');
-    // A browser adds the cookie by itself, whoever made it send the request; this header it adds for nobody.
-    if (request.method !== 'GET' && !isFromOwnPage(request)) throw new DoorError('csrf_refused');
+    const session = this.#sessionOf(cookieOf(cookie));
+    if (session === undefined || (await this.#ended.has(session))) throw new DoorError('auth_required');
+    // A browser adds the cookie by itself, whoever made it send the request.
+    const isReading = request.method === 'GET' || request.method === 'HEAD';
+    if (!isReading && !isFromOwnPage(request, this.#proxy)) throw new DoorError('csrf_refused');
+    return session;
   }
 
   routes(): Route[] {
@@ -71,39 +91,62 @@ export class OperatorAuth {
       { method: 'POST', path, handle: (request) => this.#signIn(request) },
       ...this.guard([
         { method: 'GET', path, handle: () => empty({}) },
-        { method: 'DELETE', path, handle: (request) => empty(setCookie(request, '', 0)) },
+        { method: 'DELETE', path, handle: (request) => this.#signOut(request) },
       ]),
     ];
   }
 
   #signIn(request: DoorRequest): DoorResponse {
     const { key } = readJson(request, SESSION_BODY);
-    const since = this.#now() - FAILURE_WINDOW_MS;
-    this.#failures = this.#failures.filter((at) => at > since);
-    // A right key too: who may go on guessing would otherwise see which one was right.
-    if (this.#failures.length >= MAX_FAILURES_PER_SEC) throw new DoorError('too_many_attempts');
-    if (!this.#isKey(key)) {
-      this.#failures.push(this.#now());
-      throw new DoorError('auth_required', 'This is not the admin key.');
-    }
+    this.#checkKey(request, key, 'This is not the admin key.');
     const expiresSec = Math.floor(this.#now() / 1_000) + SESSION_SEC;
     const text = `v1.${expiresSec}.${randomBytes(NONCE_BYTES).toString('base64url')}`;
-    return empty(setCookie(request, `${text}.${this.#sign(text)}`, SESSION_SEC));
+    return empty(this.#setCookie(request, `${text}.${this.#sign(text)}`, SESSION_SEC));
   }
 
-  /** Hashed first: equal lengths, so the comparison says nothing about the key's length either. */
-  #isKey(key: string): boolean {
-    return timingSafeEqual(sha256(key), this.#keyHash);
+  async #signOut(request: DoorRequest): Promise<DoorResponse> {
+    const session = this.#sessionOf(cookieOf(request.headers.cookie));
+    if (session !== undefined) await this.#ended.end(session);
+    return empty(this.#setCookie(request, '', 0));
   }
 
-  #isSession(value: string | undefined): boolean {
-    const [, text = '', expires = '', signature = ''] = SESSION.exec(value ?? '') ?? [];
-    if (!timingSafeEqual(sha256(signature), sha256(this.#sign(text)))) return false;
-    return this.#now() < Number(expires) * 1_000;
+  #checkKey(request: DoorRequest, key: string, hint?: string): void {
+    const client = clientOf(request, this.#proxy);
+    if (this.#wrongKeys.isBarred(client)) throw new DoorError('too_many_attempts');
+    // Hashed first: equal lengths, so the comparison says nothing about the key's length either.
+    if (timingSafeEqual(sha256(key), this.#keyHash)) return;
+    this.#wrongKeys.add(client);
+    throw new DoorError('auth_required', hint);
+  }
+
+  #sessionOf(value: string | undefined): Session | undefined {
+    const [, text = '', expires = '', id = '', signature = ''] = SESSION.exec(value ?? '') ?? [];
+    if (!timingSafeEqual(sha256(signature), sha256(this.#sign(text)))) return undefined;
+    const session = { id, expiresMs: Number(expires) * 1_000 };
+    return this.#now() < session.expiresMs ? session : undefined;
+  }
+
+  /** Whatever is sent is asked about first, so that a stream that speaks once a second ends a second late at most. */
+  #followUntilEnd(session: Session, follow: Follow): Follow {
+    return (send, closed, end) => {
+      const sendWhileGood = (text: string): boolean => {
+        if (this.#now() < session.expiresMs && !this.#ended.isKnown(session)) return send(text);
+        end();
+        return false;
+      };
+      follow(sendWhileGood, closed, end);
+    };
   }
 
   #sign(text: string): string {
     return createHmac('sha256', this.#key).update(text).digest('base64url');
+  }
+
+  #setCookie(request: DoorRequest, value: string, maxAgeSec: number): Record<string, string> {
+    const secure = isHttps(request, this.#proxy) ? '; Secure' : '';
+    return {
+      'set-cookie': `${COOKIE}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSec}${secure}`,
+    };
   }
 }
 
@@ -115,20 +158,6 @@ function cookieOf(header: string | string[] | undefined): string | undefined {
   const pairs = String(header ?? '').split(';');
   const found = pairs.find((pair) => pair.trim().startsWith(`${COOKIE}=`));
   return found?.trim().slice(COOKIE.length + 1);
-}
-
-function isFromOwnPage({ headers }: DoorRequest): boolean {
-  if (headers['x-sluice-csrf'] !== '1') return false;
-  const { origin, host } = headers;
-  if (origin === undefined) return true;
-  return typeof origin === 'string' && URL.canParse(origin) && new URL(origin).host === host;
-}
-
-function setCookie(request: DoorRequest, value: string, maxAgeSec: number): Record<string, string> {
-  const secure = request.headers['x-forwarded-proto'] === 'https' ? '; Secure' : '';
-  return {
-    'set-cookie': `${COOKIE}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSec}${secure}`,
-  };
 }
 
 function empty(headers: Record<string, string>): DoorResponse {

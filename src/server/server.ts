@@ -16,6 +16,7 @@ import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { adminRoutes } from './admin.ts';
 import { createBacklog } from './backlog.ts';
+import { EndedSessions } from './ended_sessions.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
 import { MeteredDoor } from './metered_door.ts';
@@ -24,6 +25,7 @@ import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { createDatabasePorts } from './ports.ts';
 import { processPage } from './process_page.ts';
+import type { ProxySettings } from './proxy.ts';
 import { createTokenPorts } from './tokens.ts';
 import { createWake } from './wake.ts';
 import { openWebhookDoor } from './webhooks.ts';
@@ -52,6 +54,12 @@ export interface ServerOptions {
   metrics?: CollectedMetrics;
   /** Nobody traces where left out. */
   tracer?: Tracer;
+  /** Requests under way at once; more are answered 429. DEFAULT_MAX_REQUESTS where left out. */
+  maxRequests?: number;
+  /** What is in front of the server; nothing where left out. */
+  proxy?: ProxySettings;
+  /** Wrong admin keys that one address may send in a second. DEFAULT_MAX_WRONG_KEYS_PER_SEC where left out. */
+  maxWrongKeysPerSec?: number;
 }
 
 export interface RunningServer {
@@ -109,7 +117,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
   const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });
-  const admin = adminRoutes(new OperatorAuth(options.adminKey, Date.now), {
+  const auth = new OperatorAuth(options.adminKey, Date.now, {
+    ...(options.proxy && { proxy: options.proxy }),
+    ...(options.maxWrongKeysPerSec && { maxWrongKeysPerSec: options.maxWrongKeysPerSec }),
+    endedSessions: new EndedSessions(Date.now, callIntake, log),
+  });
+  const admin = adminRoutes(auth, {
     db1: callIntake,
     db2: (name, args) => db2.call(`public.${name}`, args),
     webhook,
@@ -127,6 +140,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const http = new HttpServer(
     new MeteredDoor([...programs, openApiRoute(programs), ...pageRoutes(pages, log)], log, metrics),
     log,
+    undefined,
+    options.maxRequests === undefined ? {} : { maxRequests: options.maxRequests },
   );
 
   let port: number;
@@ -136,7 +151,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await Promise.allSettled([endDatabases(), pages]);
     throw error;
   }
-  const url = `http://127.0.0.1:${port}`;
+  const host = options.host ?? '127.0.0.1';
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   log.info('server listens', { url });
 
   return {

@@ -124,6 +124,21 @@ describe('the claim door on real databases', () => {
     assert.notEqual(next.json.claim_id, made.json.claim_id);
   });
 
+  it('tells a buyer about how many are ahead, fewer as those are carried, and nothing once it is a ticket', async () => {
+    await client.query('delete from pgmq.q_intake_queue');
+    await putOnSale(client, 'line', 4);
+    const made: { claim_id: string }[] = [];
+    for (const user of ['a', 'b', 'c', 'd']) made.push((await claim(url, 'line', { user_id: user })).json);
+    const ahead = async (at: number) => (await ask(`${url}/v1/claims/${made[at]?.claim_id}`)).json.ahead;
+    assert.deepEqual([await ahead(0), await ahead(3)], [0, 3]);
+    const [taken] = await rows('select * from public.bridge_take(1, 60)', []);
+    await rows(
+      `select public.bridge_finish(array[$1::bigint], array[$2::int], '{committed}', '{null}', '{0}')`,
+      [taken.msg_id, taken.read_ct],
+    );
+    assert.deepEqual([await ahead(0), await ahead(1), await ahead(3)], [null, 0, 2]);
+  });
+
   it('lets the operator release any claim, and says why it ended', async () => {
     await putOnSale(client, 'ops', 1);
     const made = await claim(url, 'ops', {}, ann);

@@ -52,6 +52,11 @@ describe('sluice serve', () => {
       const { child, listening, exited } = serve(env);
       const url = await Promise.race([listening, exited.then(({ output }) => assert.fail(output))]);
       assert.equal((await ask(`${url}/readyz`)).status, 200);
+      for (const path of ['/healthz', '/metrics', '/', '/favicon.ico']) {
+        const head = await fetch(url + path, { method: 'HEAD' });
+        assert.deepEqual([path, head.status, await head.text()], [path, 200, '']);
+        assert.ok(Number(head.headers.get('content-length')) > 0, path);
+      }
       child.kill(signal);
       assert.equal((await exited).code, 0);
     });
@@ -73,6 +78,29 @@ describe('sluice serve', () => {
     assert.equal(code, 1);
     assert.match(output, new RegExp(`Port ${port} is taken.*SLUICE_PORT`));
     assert.doesNotMatch(output, /at .*\.ts/);
+  });
+
+  it('refuses an admin key that can be guessed, unless nobody beyond this machine can try', async () => {
+    const short = await serve({ ...env, SLUICE_ADMIN_KEY: 'fifteen-letters' }).exited;
+    assert.equal(short.code, 1);
+    assert.match(short.output, /SLUICE_ADMIN_KEY has less than 16 characters.*\nhint: .*openssl rand/);
+    const { child, listening, exited } = serve({ ...env, SLUICE_ADMIN_KEY: 'a', SLUICE_HOST: '127.0.0.1' });
+    const url = await Promise.race([listening, exited.then(({ output }) => assert.fail(output))]);
+    assert.equal((await ask(`${url}/healthz`)).status, 200);
+    child.kill();
+    assert.equal((await exited).code, 0);
+  });
+
+  it('refuses settings about its proxy that cannot be meant', async () => {
+    const wrong = [
+      { SLUICE_PUBLIC_URL: 'tickets.example.com' },
+      { SLUICE_TRUSTED_PROXIES: 'yes' },
+      { SLUICE_MAX_WRONG_KEYS: '0' },
+    ];
+    for (const settings of wrong) {
+      const { code, output } = await serve({ ...env, ...settings }).exited;
+      assert.deepEqual([code, output.split(' ', 1)[0]], [1, Object.keys(settings)[0]]);
+    }
   });
 
   it('refuses a port that is no number', async () => {

@@ -131,8 +131,10 @@ function findInString(schema: StringSchema, value: string, name: string): string
 }
 
 function findInInteger(schema: IntegerSchema, value: number, name: string): string | undefined {
-  if (value < (schema.minimum ?? -Infinity)) return `${name} must be at least ${schema.minimum}.`;
-  if (value > (schema.maximum ?? Infinity)) return `${name} must be at most ${schema.maximum}.`;
+  // What the number means is what explains its bounds.
+  const meaning = schema.description === undefined ? '' : ` ${schema.description}`;
+  if (value < (schema.minimum ?? -Infinity)) return `${name} must be at least ${schema.minimum}.${meaning}`;
+  if (value > (schema.maximum ?? Infinity)) return `${name} must be at most ${schema.maximum}.${meaning}`;
   return undefined;
 }
 

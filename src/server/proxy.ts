@@ -1,0 +1,44 @@
+// What a proxy in front changes: whose address a connection has, and which name the browser knows us by.
+
+import type { DoorRequest } from '#core/door.ts';
+
+export interface ProxySettings {
+  /** How many proxies in front are ours and add to X-Forwarded-For; 0: nobody's word is taken for it. */
+  readonly trustedProxies: number;
+  /** The address that browsers have, where it is known. */
+  readonly publicUrl?: URL;
+}
+
+/** Everybody whose address nobody knows counts as one. */
+const UNKNOWN = 'unknown';
+
+export function clientOf(
+  { peer = UNKNOWN, headers }: DoorRequest,
+  { trustedProxies }: ProxySettings,
+): string {
+  if (trustedProxies === 0) return peer;
+  // What is further to the left was written by whoever asked, and may be anything.
+  const told = String(headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .map((part) => part.trim());
+  return told.at(-trustedProxies) || peer;
+}
+
+/** A page of another site can add neither the header, nor the browser's own word about where the request comes from. */
+export function isFromOwnPage({ headers }: DoorRequest, settings: ProxySettings): boolean {
+  if (headers['x-sluice-csrf'] !== '1') return false;
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  // Older browsers, and plain http.
+  const { origin } = headers;
+  if (origin === undefined) return true;
+  if (typeof origin !== 'string' || !URL.canParse(origin)) return false;
+  const { host, origin: whole } = new URL(origin);
+  if (settings.publicUrl?.origin === whole) return true;
+  const hosts = [headers.host, settings.trustedProxies > 0 ? headers['x-forwarded-host'] : undefined];
+  return hosts.includes(host);
+}
+
+export function isHttps({ headers }: DoorRequest, { publicUrl }: ProxySettings): boolean {
+  return headers['x-forwarded-proto'] === 'https' || publicUrl?.protocol === 'https:';
+}

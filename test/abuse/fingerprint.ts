@@ -1,0 +1,62 @@
+// Both databases as one value to compare: for each table the number of its rows and the sum of their hashes, whatever
+// their order.
+
+import pg from 'pg';
+
+export type Fingerprint = ReadonlyMap<string, string>;
+
+const TABLES = `select format('%I.%I', n.nspname, c.relname) as name
+  from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where c.relkind = 'r' and n.nspname not in ('pg_catalog', 'information_schema')
+  order by 1`;
+
+export interface Watch {
+  take(): Promise<Fingerprint>;
+  /** The tables that are not what they were when somebody last looked. */
+  changes(): Promise<string[]>;
+  stop(): Promise<void>;
+}
+
+export async function watchDatabases(urls: readonly string[]): Promise<Watch> {
+  const sides = await Promise.all(
+    urls.map(async (url, index) => {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      const { rows } = await client.query<{ name: string }>(TABLES);
+      const hashes = rows.map(
+        ({ name }) =>
+          `select '${name}' as name, count(*) || ' ' || coalesce(sum(hashtextextended(t::text, 0)), 0) as hash from ${name} t`,
+      );
+      return { client, side: `db${index + 1}`, sql: hashes.join(' union all ') };
+    }),
+  );
+  const take = async (): Promise<Fingerprint> => {
+    const taken = await Promise.all(
+      sides.map(async ({ client, side, sql }) => {
+        const { rows } = await client.query<{ name: string; hash: string }>(sql);
+        return rows.map(({ name, hash }): [string, string] => [`${side} ${name}`, hash]);
+      }),
+    );
+    last = new Map(taken.flat());
+    return last;
+  };
+  let last: Fingerprint = new Map();
+  await take();
+  return {
+    take,
+    async changes() {
+      const before = last;
+      return changed(before, await take());
+    },
+    async stop() {
+      await Promise.all(sides.map(({ client }) => client.end()));
+    },
+  };
+}
+
+/** The tables that differ, in their order. */
+export function changed(before: Fingerprint, after: Fingerprint): string[] {
+  return [...new Set([...before.keys(), ...after.keys()])].filter(
+    (name) => before.get(name) !== after.get(name),
+  );
+}

@@ -1,0 +1,53 @@
+// The row "too many requests": as many are under way as the server takes, and every door is asked once more.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { type Answer, ask, openClient } from '../door/support.ts';
+import { DOORS, requestTo } from './doors.ts';
+import { complaints } from './judge.ts';
+import type { Place } from './place.ts';
+import { type RowResult, send } from './run_row.ts';
+
+/** What the server of this row is told to take. Not more than it has connections: those who wait for one are not seen. */
+export const MAX_REQUESTS = 3;
+const POLL_MS = 20;
+const TOO_MANY = { status: 429, word: 'too_many_requests' };
+
+export interface Flood extends RowResult {
+  /** What those were told who were under way. */
+  readonly answers: readonly Answer[];
+}
+
+/** Nobody can look at a claim while somebody has locked the table, so whoever asks for one is under way until then. */
+export async function runFlood(place: Place): Promise<Flood> {
+  const locker = await openClient(place.databaseUrls()[0]);
+  const watcher = await openClient(place.databaseUrls()[0]);
+  try {
+    await locker.query('begin; lock table public.claims');
+    const path = `/v1/claims/${place.things.claimId}`;
+    const asked = Array.from({ length: MAX_REQUESTS }, () => ask(place.url + path));
+    while ((await countWaiting(watcher)) < MAX_REQUESTS) await delay(POLL_MS);
+    const doors = DOORS.filter(({ paths }) => paths[place.runtime] !== undefined);
+    // All at once: those under way give up after a while, and then there is room.
+    const judged = await Promise.all(
+      doors.map(async (door) => {
+        const answer = await send(place, await requestTo(door, place));
+        return complaints(answer, TOO_MANY, place.hidden).map((text) => `${door.name}: ${text}`);
+      }),
+    );
+    const wrong = judged.flat();
+    if (!(await place.isAlive())) wrong.push('/healthz was not answered');
+    await locker.query('rollback');
+    return { cells: doors.length, wrong, answers: await Promise.all(asked) };
+  } finally {
+    await Promise.all([locker.end(), watcher.end()]);
+  }
+}
+
+async function countWaiting(client: pg.Client): Promise<number> {
+  const { rows } = await client.query(
+    `select count(*)::int as n from pg_catalog.pg_stat_activity
+     where application_name = 'sluice-server' and wait_event_type = 'Lock'`,
+  );
+  return rows[0].n;
+}
