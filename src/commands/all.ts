@@ -1,5 +1,4 @@
 import type { Command } from './command.ts';
-import { createCompletion } from './completion.ts';
 
 type Load = () => Promise<Command>;
 
@@ -20,7 +19,7 @@ export const COMMANDS: Readonly<Record<string, Load>> = {
   demo: async () => (await import('./demo.ts')).demo,
   bench: async () => (await import('./bench.ts')).bench,
   reset: async () => (await import('./reset.ts')).reset,
-  completion: async () => createCompletion(loadAll),
+  completion: async () => (await import('./completion.ts')).completion,
 };
 
 export async function loadAll(): Promise<Record<string, Command>> {

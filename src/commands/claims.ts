@@ -25,7 +25,7 @@ Filters of find:
   --after ID         those after this claim: "next" of the page before
 
 Options:
-  --yes              release without asking
+  --yes              release without asking; needed where there is no terminal
   --reason TEXT      why, for the audit log
   --json             for machines
 

@@ -1,12 +1,14 @@
-// `sluice completion`: what a shell offers after Tab. Taken from the help pages, so that it cannot know less or more than they.
+// `sluice completion`: what a shell offers after Tab.
 
 import { parseArgs } from 'node:util';
 import type { Command } from './command.ts';
 import { UsageError } from './usage_error.ts';
+import { type Place, placesOf, WORDS } from './words.ts';
 
 const usage = `sluice completion bash|zsh|fish
 
-Prints a script that completes commands, actions and options. Load it from your shell's start file.
+Prints a script that completes commands, actions and options of the word "sluice". Load it from your shell's start file.
+Where only \`npx sluice\` is there, give it that name first: sluice() { npx --no-install sluice "$@"; }
 
 Exit code: 0, or 2 for another shell.
 
@@ -16,79 +18,85 @@ Examples:
   sluice completion fish > ~/.config/fish/completions/sluice.fish
 `;
 
-/** What can follow `sluice <command>`: its actions and its options. */
-export function wordsOf(page: string): string[] {
-  const options = page.match(/--[a-z][a-z-]*[a-z]/g) ?? [];
-  return [...new Set([...actionsOf(page), ...options, '--help'])];
-}
-
-/** From the first lines ("sluice dlq list|show …") and the list below them, which ends at the first heading. */
-function actionsOf(page: string): string[] {
-  const top = page.split(/^[A-Z].*:$/m, 1)[0] ?? '';
-  const inUsage = [...top.matchAll(/^sluice [a-z]+ ((?:[a-z-]+\|)+[a-z-]+)/gm)].flatMap(([, list = '']) =>
-    list.split('|'),
-  );
-  const inList = [...top.matchAll(/^ {2}([a-z][a-z-]*)(?= )/gm)].map(([, word = '']) => word);
-  return [...inUsage, ...inList];
-}
-
-const SHELLS: Readonly<Record<string, (words: ReadonlyMap<string, readonly string[]>) => string>> = {
-  bash: (words) => `_sluice() {
-  local words
-  case "\${COMP_WORDS[1]}" in
-${cases(words, (list) => `words='${list}'`)}
+const SHELLS: Readonly<Record<string, (places: readonly Place[]) => string>> = {
+  bash: (places) => `_sluice() {
+  local place='' word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$place $word" in
+${known(places)}
+    esac
+  done
+  local words=''
+  case "$place" in
+${cases(places, (list) => `words='${list}'`)}
   esac
-  [ "$COMP_CWORD" -eq 1 ] && words='${[...words.keys()].join(' ')}'
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _sluice sluice`,
-  zsh: (words) => `#compdef sluice
+  zsh: (places) => `#compdef sluice
 _sluice() {
-  if (( CURRENT == 2 )); then
-    compadd -- ${[...words.keys()].join(' ')}
-    return
-  fi
-  case "$words[2]" in
-${cases(words, (list) => `compadd -- ${list}`)}
+  local place='' word
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "$place $word" in
+${known(places)}
+    esac
+  done
+  case "$place" in
+${cases(places, (list) => `compadd -- ${list}`)}
   esac
   _files
 }
 compdef _sluice sluice`,
-  fish: (words) =>
-    [...words]
-      .flatMap(([command, list]) => [
-        `complete -c sluice -f -n __fish_use_subcommand -a ${command}`,
-        ...list.map((word) => fishLine(command, word)),
-      ])
-      .join('\n'),
+  fish: (places) => `function __sluice_place
+  set -l place ''
+  for word in (commandline -opc)[2..-1]
+    switch "$place $word"
+      case ${placesBelow(places)
+        .map((place) => `'${place}'`)
+        .join(' ')}
+        set place "$place $word"
+    end
+  end
+  echo "$place"
+end
+complete -c sluice -f
+${[{ path: [], offered: commandsOf(places) }, ...places]
+  .map(
+    ({ path, offered }) =>
+      `complete -c sluice -n 'test (__sluice_place) = "${joined(path)}"' -a '${offered.join(' ')}'`,
+  )
+  .join('\n')}`,
 };
 
-function cases(words: ReadonlyMap<string, readonly string[]>, body: (list: string) => string): string {
-  return [...words].map(([command, list]) => `    ${command}) ${body(list.join(' '))} ;;`).join('\n');
+const joined = (path: readonly string[]): string => path.map((word) => ` ${word}`).join('');
+
+function placesBelow(places: readonly Place[]): string[] {
+  return places.map(({ path }) => joined(path));
 }
 
-function fishLine(command: string, word: string): string {
-  const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-a ${word}`;
-  return `complete -c sluice -n '__fish_seen_subcommand_from ${command}' ${what}`;
+function commandsOf(places: readonly Place[]): string[] {
+  return places.filter(({ path }) => path.length === 1).map(({ path }) => path[0] ?? '');
 }
 
-export function createCompletion(loadCommands: () => Promise<Record<string, Command>>): Command {
-  return {
-    summary: 'print a completion script for bash, zsh or fish',
-    usage,
-    async run(args) {
-      const { positionals } = parseArgs({ args, options: {}, allowPositionals: true });
-      const [shell, ...rest] = positionals;
-      const script = shell !== undefined && Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
-      if (script === undefined || rest.length > 0)
-        throw new UsageError(
-          shell === undefined ? 'name a shell' : `no completion for ${positionals.join(' ')}`,
-        );
-      const words = Object.entries(await loadCommands()).map(
-        ([name, { usage: page }]) => [name, wordsOf(page)] as const,
-      );
-      console.log(script(new Map(words)));
-      return 0;
-    },
-  };
+/** A word that leads on is remembered; all others, such as the name of a pool, are passed over. */
+function known(places: readonly Place[]): string {
+  const patterns = placesBelow(places).map((place) => `'${place}'`);
+  return `      ${patterns.join('|')}) place="$place $word" ;;`;
 }
+
+function cases(places: readonly Place[], body: (list: string) => string): string {
+  const all = [{ path: [], offered: commandsOf(places) }, ...places];
+  return all.map(({ path, offered }) => `    '${joined(path)}') ${body(offered.join(' '))} ;;`).join('\n');
+}
+
+async function run(args: string[]): Promise<number> {
+  const { positionals } = parseArgs({ args, options: {}, allowPositionals: true });
+  const [shell, ...rest] = positionals;
+  const script = shell !== undefined && Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
+  if (script === undefined || rest.length > 0)
+    throw new UsageError(shell === undefined ? 'name a shell' : `no completion for ${positionals.join(' ')}`);
+  console.log(script(placesOf(WORDS)));
+  return 0;
+}
+
+export const completion: Command = { summary: 'print a completion script for bash, zsh or fish', usage, run };

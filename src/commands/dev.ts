@@ -164,6 +164,8 @@ async function showUntilStopped(
     return 0;
   } finally {
     rmSync(envPath, { force: true });
+    // Who finishes what it has taken waits for a ledger that a demo has stopped.
+    for (const side of [stack.db1, stack.db2]) side.cluster.resume();
     await server.stop();
   }
 }

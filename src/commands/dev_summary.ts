@@ -23,7 +23,8 @@ Try it: claim a slot, through Supabase's REST path and through Sluice's own door
   curl -X POST '${serverUrl}/v1/pools/${DEMO_POOL}/claims' \\
     -H 'Content-Type: application/json' -d '{"user_id":"user_43","request_id":"try-1"}'
 
-See it under load: \`npm run sluice demo\` sends 5,000 buyers for 1,000 seats; with \`-- --outage\` the ledger stops meanwhile.
+See it under load: \`npx sluice demo\` sends 5,000 buyers for 1,000 seats, and the console above shows it;
+with \`--outage\` the ledger stops meanwhile.
 
 Ctrl-C stops everything; the data stays. \`npm run reset\` starts over.
 `;

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import type { DeadLetter, DlqResult } from '#core/dlq.ts';
 import { createDlqClient, type DlqClient, type DlqQuery } from '../client/dlq_client.ts';
 import type { Command } from './command.ts';
-import { confirm, readConnection } from './operator.ts';
+import { canAsk, confirm, readConnection } from './operator.ts';
 import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
 
@@ -28,7 +28,7 @@ Filters:
 
 Options:
   --dry-run            say what would be done
-  --yes                do not ask
+  --yes                do not ask; needed where there is no terminal, unless a replay names its letters
   --reason-text TEXT   why, for the audit log
   --json               for machines
 
@@ -115,7 +115,9 @@ async function act(
     return 0;
   }
   const isDryRun = values['dry-run'];
-  if (!isDryRun && !values.yes) {
+  // A replay can be undone by what it leads to, and whoever names its letters has said enough for a script.
+  const isNamedReplay = action === 'replay' && ids.length > 0 && !canAsk();
+  if (!isDryRun && !values.yes && !isNamedReplay) {
     const question = `${action} ${found.length} dead letter${found.length === 1 ? '' : 's'}?`;
     if (!(await confirm(question))) {
       console.error('Nothing was changed.');

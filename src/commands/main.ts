@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { toDoorError } from '#core/errors.ts';
 import { ApiError } from '../client/admin_client.ts';
 import { StackError } from '../stack/failure.ts';
 import { COMMANDS, loadAll } from './all.ts';
@@ -7,6 +8,8 @@ import { UsageError } from './usage_error.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
+const DATABASE_HINT =
+  'are both databases running, and are DB1_URL and DB2_URL theirs? `sluice doctor` tells which is not';
 
 async function overview(): Promise<string> {
   const commands = Object.entries(await loadAll());
@@ -72,6 +75,16 @@ function report(name: string, error: unknown): number {
     console.error(`${error.message}\nhint: see \`sluice ${name} --help\``);
     return EXIT_USAGE;
   }
+  if (toDoorError(error).kind.code === 'database_unavailable') {
+    console.error(`error: ${messageOf(error)}\nhint: ${DATABASE_HINT}`);
+    return EXIT_FAILED;
+  }
   console.error(error);
   return EXIT_FAILED;
+}
+
+/** A refused connection to a name with several addresses has its reasons inside. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return messageOf(error.errors[0]);
+  return error instanceof Error ? error.message : String(error);
 }

@@ -4,6 +4,7 @@ import { StackError } from '../stack/failure.ts';
 import { migrate as applyMigrations } from '../stack/migrate.ts';
 import { applyPlatform } from '../stack/platform/platform.ts';
 import { PROJECT_ROOT } from '../stack/settings.ts';
+import { refuseMisplaced, sideOf } from '../stack/sides.ts';
 import { sqlFile, withClient } from '../stack/sql.ts';
 import type { Command } from './command.ts';
 
@@ -37,6 +38,8 @@ async function run(args: string[]): Promise<number> {
       'give the intake and the ledger one each',
     );
   }
+  // Before anything is changed in either.
+  refuseMisplaced({ db1: await withClient(db1, sideOf), db2: await withClient(db2, sideOf) });
   await prepare('db1', db1, values.seed);
   await prepare('db2', db2, values.seed);
   return 0;

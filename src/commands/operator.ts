@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { StackError } from '../stack/failure.ts';
 import { layout, readSettings } from '../stack/settings.ts';
+import { UsageError } from './usage_error.ts';
 
 const MAX_NAME_CHARS = 200;
 
@@ -60,9 +61,14 @@ function readEnvFile(path: string): Record<string, string> {
   );
 }
 
-/** Asks a person at a terminal; where there is none, nobody is asked and the answer is yes. */
+/** Whether there is a person to ask. What is asked goes to stderr, so that the output may go into a pipe. */
+export function canAsk(): boolean {
+  return Boolean(process.stdin.isTTY && process.stderr.isTTY);
+}
+
+/** Asks a person at a terminal; where there is none the call is refused: only --yes says yes for nobody. */
 export async function confirm(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY || !process.stdout.isTTY) return true;
+  if (!canAsk()) throw new UsageError(`there is nobody to ask: ${question} Add --yes`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());

@@ -10,8 +10,8 @@ const NO_RULE = 'none';
 const YES: ReadonlySet<string> = new Set(['yes', 'true']);
 const NO: ReadonlySet<string> = new Set(['no', 'false']);
 
-// Slots and the reason are no rules, and open and close are actions of their own.
-const { add_slots: _, reason: __, is_active: ___, ...RULES } = POOL_CHANGE_BODY.properties;
+// Slots, the request id and the reason are no rules, and open and close are actions of their own.
+const { add_slots: _, reason: __, is_active: ___, request_id: ____, ...RULES } = POOL_CHANGE_BODY.properties;
 
 const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   opens_at: 'no claim before, such as 2026-03-01T18:00:00Z',
@@ -22,7 +22,7 @@ const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   commit_rate_per_sec: 'at most so many tickets a second: the throttle',
   batch_size: 'messages carried at a time',
   visibility_timeout_sec: 'lease of a message',
-  max_retries: 'deliveries before a message is a dead letter',
+  max_retries: 'at this many deliveries a message is a dead letter: N means N - 1 tries, 2 is the least',
   validation_webhook_url: 'asked before each commit',
   commit_rpc_name: 'function of the ledger that commits',
   commit_webhook_url: 'commits instead of the ledger',

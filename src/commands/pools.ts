@@ -1,8 +1,11 @@
 // `sluice pools`: what is on sale, under which rules, and changes to both.
 
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { PoolView } from '#core/console/pools.ts';
-import { AdminClient } from '../client/admin_client.ts';
+import { type SlotStep, slotSteps } from '#core/console/slot_steps.ts';
+import { AdminClient, ApiError } from '../client/admin_client.ts';
 import type { Command } from './command.ts';
 import { confirm, readConnection } from './operator.ts';
 import { RULE_OPTIONS, type Rules, readRules, rulesHelp } from './pool_rules.ts';
@@ -11,8 +14,9 @@ import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
 
 const MAX_SLOTS = 1_000_000;
-/** A request adds so many: well under a second, so that the bar moves and no statement runs into its time limit. */
-const SLOTS_PER_REQUEST = 20_000;
+/** A step whose answer was lost is asked for again, with the same request id: a restart of the server takes a few seconds. */
+const TRIES = 4;
+const PAUSE_MS = 500;
 const PAGE_ITEMS = '1000';
 
 const usage = `sluice pools list|show|create|open|close|set|add-slots [pool] [options]
@@ -32,8 +36,12 @@ Options of create:
 Rules, for create and set ("none" takes one away):
 ${rulesHelp()}
 
+Options of create and add-slots, which send large numbers in steps of 50000:
+  --request-id ID         what makes it safe to run the same command again: what was added is not added twice
+                          (default: a new one, which is told where it is needed)
+
 Options:
-  --yes                   close without asking
+  --yes                   close without asking; needed where there is no terminal
   --reason TEXT           why, for the audit log
   --json                  for machines
 
@@ -53,12 +61,20 @@ const OPTIONS = {
   ...RULE_OPTIONS,
   slots: { type: 'string' },
   closed: { type: 'boolean', default: false },
+  'request-id': { type: 'string' },
   yes: { type: 'boolean', default: false },
   reason: { type: 'string' },
   json: { type: 'boolean', default: false },
 } as const;
 
-type Values = { slots?: string; closed: boolean; yes: boolean; reason?: string; json: boolean };
+type Values = {
+  slots?: string;
+  closed: boolean;
+  'request-id'?: string;
+  yes: boolean;
+  reason?: string;
+  json: boolean;
+};
 
 interface Call {
   readonly api: AdminClient;
@@ -88,6 +104,8 @@ async function run(args: string[]): Promise<number> {
   if (!takesRules && Object.keys(rules).length > 0) throw new UsageError(`${name} takes no rules; set does`);
   if (name !== 'create' && (values.slots !== undefined || values.closed))
     throw new UsageError('--slots and --closed are for create; see add-slots and close');
+  if (name !== 'create' && name !== 'add-slots' && values['request-id'] !== undefined)
+    throw new UsageError('--request-id is for create and add-slots');
   if (name === 'list' ? pools.length > 0 : pools.length === 0)
     throw new UsageError(name === 'list' ? 'list takes no pool; show does' : `${name} needs a pool`);
   return action({ api: new AdminClient(readConnection(process.env)), pools, rules, values });
@@ -109,17 +127,20 @@ async function show({ api, pools, values }: Call): Promise<number> {
 async function create({ api, pools, rules, values }: Call): Promise<number> {
   const pool_id = only(pools, 'create');
   const slots = readCount('--slots', values.slots ?? '0', 0);
-  const isLarge = slots > SLOTS_PER_REQUEST;
   // A large pool opens when it is complete.
   const isActive = !values.closed && rules.is_active !== false;
-  const first = { ...rules, ...reasonOf(values), is_active: isActive && !isLarge };
-  const made = await api.post<PoolView>('/admin/pools', {
-    pool_id,
-    slots: Math.min(slots, SLOTS_PER_REQUEST),
-    ...first,
-  });
-  if (!isLarge) return print(made, values);
-  await addInSteps(api, pool_id, slots - SLOTS_PER_REQUEST, values);
+  const made = await inSteps(slots, values, (step, isFirst, isLast) =>
+    isFirst
+      ? api.post<PoolView>('/admin/pools', {
+          pool_id,
+          ...step,
+          ...rules,
+          ...reasonOf(values),
+          is_active: isActive && isLast,
+        })
+      : addStep(api, pool_id, step, values),
+  );
+  if (made.is_active === isActive) return print(made, values);
   return print(await api.post<PoolView>(path(pool_id), { is_active: isActive, ...reasonOf(values) }), values);
 }
 
@@ -142,28 +163,57 @@ async function addSlots({ api, pools, values }: Call): Promise<number> {
   const [pool, count, ...rest] = pools;
   if (pool === undefined || count === undefined || rest.length > 0)
     throw new UsageError('add-slots needs a pool and a number');
-  return print(await addInSteps(api, pool, readCount('the number of slots', count, 1), values), values);
+  const slots = readCount('the number of slots', count, 1);
+  return print(await inSteps(slots, values, (step) => addStep(api, pool, step, values)), values);
 }
 
-/** Each step is a transaction of its own: what was added stays, and is told. */
-async function addInSteps(api: AdminClient, pool: string, count: number, values: Values): Promise<PoolView> {
-  const progress = startProgress(count, 'slots');
+function addStep(api: AdminClient, pool: string, step: SlotStep, values: Values): Promise<PoolView> {
+  const { slots: add_slots, request_id } = step;
+  return api.post<PoolView>(path(pool), { add_slots, request_id, ...reasonOf(values) });
+}
+
+type Send = (step: SlotStep, isFirst: boolean, isLast: boolean) => Promise<PoolView>;
+
+/** Each step is a transaction of its own: what was added stays, and is told, with how to go on. */
+async function inSteps(slots: number, values: Values, send: Send): Promise<PoolView> {
+  const requestId = values['request-id'] ?? randomUUID();
+  const steps = slotSteps(slots, requestId);
+  const progress = startProgress(slots, 'slots');
   let added = 0;
   let latest: PoolView | undefined;
   try {
-    while (latest === undefined || added < count) {
-      const step = Math.min(SLOTS_PER_REQUEST, count - added);
-      latest = await api.post<PoolView>(path(pool), { add_slots: step, ...reasonOf(values) });
-      added += step;
-      progress.advance(step);
+    for (const [at, step] of steps.entries()) {
+      latest = await untilAnswered(() => send(step, at === 0, at === steps.length - 1));
+      added += step.slots;
+      progress.advance(step.slots);
     }
-    return latest;
   } catch (error) {
-    if (added > 0) console.error(`${added} of ${count} slots were added.`);
+    if (added > 0 || isAnswerLost(error))
+      console.error(
+        `${added} of ${slots} slots are there for sure. The same command with --request-id ${requestId} goes on.`,
+      );
     throw error;
   } finally {
     progress.end();
   }
+  // There is at least one step.
+  return latest as PoolView;
+}
+
+async function untilAnswered<Answer>(send: () => Promise<Answer>): Promise<Answer> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await send();
+    } catch (error) {
+      if (tries >= TRIES || !isAnswerLost(error)) throw error;
+      await delay(PAUSE_MS * tries);
+    }
+  }
+}
+
+/** Nobody answered, or a server that says to come back: whether the step was taken is not known. */
+function isAnswerLost(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 0 || error.status >= 500);
 }
 
 async function changeEach({ api, pools, values }: Call, rules: Rules): Promise<number> {

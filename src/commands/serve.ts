@@ -2,13 +2,19 @@
 
 import { parseArgs } from 'node:util';
 import { createLog } from '../log.ts';
-import { startServer } from '../server/server.ts';
+import { DEFAULT_MAX_REQUESTS } from '../server/http.ts';
+import { DEFAULT_MAX_WRONG_KEYS_PER_SEC } from '../server/operator_auth.ts';
+import { type ServerOptions, startServer } from '../server/server.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
 import type { Command } from './command.ts';
 
 const DEFAULT_PORT = 4000;
 const REQUIRED = ['DB1_URL', 'DB2_URL', 'SLUICE_ADMIN_KEY', 'SLUICE_JWT_SECRET'] as const;
+
+/** What a guesser needs ages for, also where the characters are words. */
+const MIN_KEY_CHARS = 16;
+const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/;
 
 const usage = `sluice serve
 
@@ -25,6 +31,13 @@ Environment:
   OTEL_EXPORTER_OTLP_ENDPOINT
                        a collector of traces (docs/observe.md); optional
   SLUICE_PORT          default ${DEFAULT_PORT}
+  SLUICE_HOST          the interface to listen on, such as 127.0.0.1 behind a proxy on the same machine; default all
+  SLUICE_PUBLIC_URL    the address browsers have, where a proxy changes the name (docs/secure.md); optional
+  SLUICE_TRUSTED_PROXIES
+                       how many proxies in front add to X-Forwarded-For; default 0: it is not believed
+  SLUICE_MAX_WRONG_KEYS
+                       wrong admin keys from one address in a second, more are answered 429; default ${DEFAULT_MAX_WRONG_KEYS_PER_SEC}
+  SLUICE_MAX_REQUESTS  requests under way at once, more are answered 429; default ${DEFAULT_MAX_REQUESTS}
   SLUICE_LOG           debug, info (default), warn, error or silent
 
 Example:
@@ -52,6 +65,13 @@ async function run(args: string[]): Promise<number> {
   if (!/^[0-9]{1,5}$/.test(wanted) || port > 65_535)
     return fail(`SLUICE_PORT is "${wanted}"; it must be a port number.`);
 
+  const most = env.SLUICE_MAX_REQUESTS ?? String(DEFAULT_MAX_REQUESTS);
+  const maxRequests = Number(most);
+  if (!/^[1-9][0-9]{0,6}$/.test(most))
+    return fail(`SLUICE_MAX_REQUESTS is "${most}"; it must be a whole number from 1 to 9999999.`);
+
+  const front = readFront(env);
+  if (typeof front === 'string') return fail(front);
   const handlers = await loadHandlers(env.SLUICE_HANDLERS);
   const tracing = await openTracing('sluice-serve', env, createLog());
   const stopSignal = nextSignal();
@@ -65,6 +85,8 @@ async function run(args: string[]): Promise<number> {
       jwtSecret: env.SLUICE_JWT_SECRET ?? '',
       handlers,
       tracer: tracing.tracer,
+      maxRequests,
+      ...front,
       ...(env.SLUICE_REDIS_URL ? { redisUrl: env.SLUICE_REDIS_URL } : {}),
       ...(env.SLUICE_JWKS_URL ? { jwksUrl: env.SLUICE_JWKS_URL } : {}),
     });
@@ -77,6 +99,28 @@ async function run(args: string[]): Promise<number> {
   await server.stop();
   await tracing.stop();
   return 0;
+}
+
+/** What stands in front of the server, as options for it; or what is wrong with the settings. */
+function readFront(
+  env: NodeJS.ProcessEnv,
+): Pick<ServerOptions, 'host' | 'proxy' | 'maxWrongKeysPerSec'> | string {
+  const { SLUICE_HOST: host, SLUICE_PUBLIC_URL: address } = env;
+  if ((env.SLUICE_ADMIN_KEY ?? '').length < MIN_KEY_CHARS && !LOOPBACK.test(host ?? ''))
+    return `SLUICE_ADMIN_KEY has less than ${MIN_KEY_CHARS} characters, which can be guessed.\nhint: make one with: openssl rand -base64 32 (or set SLUICE_HOST=127.0.0.1 to be heard on this machine only)`;
+  if (address && !(URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)))
+    return `SLUICE_PUBLIC_URL is "${address}"; it must be an address such as https://tickets.example.com.`;
+  const proxies = env.SLUICE_TRUSTED_PROXIES ?? '0';
+  if (!/^\d$/.test(proxies))
+    return `SLUICE_TRUSTED_PROXIES is "${proxies}"; it must be a number from 0 to 9.`;
+  const wrongKeys = env.SLUICE_MAX_WRONG_KEYS ?? String(DEFAULT_MAX_WRONG_KEYS_PER_SEC);
+  if (!/^[1-9]\d{0,5}$/.test(wrongKeys))
+    return `SLUICE_MAX_WRONG_KEYS is "${wrongKeys}"; it must be a whole number from 1 to 999999.`;
+  return {
+    ...(host && { host }),
+    proxy: { trustedProxies: Number(proxies), ...(address && { publicUrl: new URL(address) }) },
+    maxWrongKeysPerSec: Number(wrongKeys),
+  };
 }
 
 export const serve: Command = {

@@ -21,6 +21,8 @@ export function statusPage(sample: LiveSample, url: string, paint: Paint): strin
     ],
     ['webhook dead letters', number(webhooks.dead_letters), '', ''],
     ['calls', '', perSecond(sample.calls_per_sec), ''],
+    ['bridge workers', number(sample.workers.bridge), '', crewNote(sample.workers.bridge)],
+    ['webhook workers', number(sample.workers.webhook), '', crewNote(sample.workers.webhook)],
   ];
   const pools = (sample.pools ?? []).map((pool) => [
     pool.pool_id,
@@ -54,6 +56,13 @@ export function statusLine(sample: LiveSample): string {
 function queueNote({ oldest_msg_sec, eta_sec, queue_depth }: LiveSample): string {
   if (!queue_depth) return '';
   return [age(oldest_msg_sec), eta_sec === null ? '' : `empty in ${eta_sec} s`].filter(Boolean).join(', ');
+}
+
+/** Workers are seen by the connections they hold. */
+function crewNote(connections: number | null): string {
+  if (connections === null) return '';
+  if (connections === 0) return 'none; start some with sluice work';
+  return connections === 1 ? 'connection' : 'connections';
 }
 
 function age(seconds: number | null): string {

@@ -18,7 +18,7 @@ const usage = `sluice webhooks <action> [options]
   endpoints disable|enable <name>   deliveries are answered 404 within a second, or taken again
   handlers list                     who lets which events take effect
   handlers remove <name>            one that nobody serves any more; a worker that has it registers it again
-  list                              stored events, oldest first, without their payloads
+  list                              stored events, newest first, without their payloads
   show <id> …                       all that is known about some; our id or the provider's
   replay [id …]                     let failed and dead-lettered events go round again
   skip [id …]                       set them aside: they will not be tried again
@@ -32,7 +32,7 @@ Filters of list, replay and skip (without --status, replay and skip take failed 
   --provider NAME      of this provider
   --status LIST        pending, processing, success, skipped, failed, dead_letter; commas between
   --since, --until T   received in this time: 2026-02-24 or 2026-02-24T10:00:00Z
-  --limit N            at most so many, the oldest (default 100)
+  --limit N            at most so many (default 100): of list the newest, of replay and skip the oldest
 
 Options of replay and skip:
   --dry-run            say what would be done

@@ -19,7 +19,7 @@ export async function list(args: string[]): Promise<number> {
   });
   const filter = readFilter(values);
   if (filter.limit > MAX_LIST) throw new UsageError(`--limit of list is at most ${MAX_LIST}`);
-  const events = await withStore((store) => store.listEvents(filter));
+  const events = await withStore((store) => store.listEvents({ ...filter, newestFirst: true }));
   if (values.json) console.log(JSON.stringify({ events }));
   else console.log(events.length === 0 ? 'No such events.' : tableOf(events));
   return 0;
@@ -65,8 +65,6 @@ export async function prune(args: string[]): Promise<number> {
     },
   });
   const days = values.days === undefined ? null : readWhole('--days', values.days, MAX_DAYS);
-  if (!values.yes && !(process.stdin.isTTY && process.stdout.isTTY))
-    throw new UsageError('there is nobody to ask whether to remove payloads: add --yes');
   if (!values.yes && !(await confirm('Remove payloads and raw bodies for good?'))) {
     console.error('Nothing was changed.');
     return 1;

@@ -2,7 +2,7 @@
 
 import { parseArgs } from 'node:util';
 import type { EventFilter, EventResult, OperatorStore } from '#core/webhook/operators.ts';
-import { confirm } from './operator.ts';
+import { canAsk, confirm } from './operator.ts';
 import { startProgress } from './progress.ts';
 import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
@@ -105,11 +105,9 @@ async function isAllowed(
   targets: Target[],
   { dryRun, yes, isOne }: Request,
 ): Promise<boolean> {
-  if (dryRun || yes) return true;
-  if (process.stdin.isTTY && process.stdout.isTTY)
-    return confirm(`${action} ${targets.length} event${targets.length === 1 ? '' : 's'}?`);
-  if (isOne) return true;
-  throw new UsageError(`there is nobody to ask whether to ${action} ${targets.length} events: add --yes`);
+  // Whoever names one event has said enough for a script.
+  if (dryRun || yes || (isOne && !canAsk())) return true;
+  return confirm(`${action} ${targets.length} event${targets.length === 1 ? '' : 's'}?`);
 }
 
 async function act(

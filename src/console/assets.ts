@@ -107,7 +107,7 @@ export function buildPages(sources?: string): Promise<Pages> {
   return built;
 }
 
-const SECURITY: Readonly<Record<string, string>> = {
+export const SECURITY: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
   'referrer-policy': 'no-referrer',
@@ -124,7 +124,10 @@ export function pageRoutes(pages: Promise<Pages>, log: Log): Route[] {
     path,
     handle: async (request) => send(request, (await pages)[name], PAGE_CACHE),
   });
+  const icon = pageFile('svg', readFileSync(join(SOURCES, 'icon.svg')));
   return [
+    // Browsers ask for it whatever a page says.
+    { method: 'GET', path: '/favicon.ico', handle: async (request) => send(request, await icon, PAGE_CACHE) },
     ...CONSOLE_PATHS.map((path) => page(path, 'console')),
     page('/drop/:pool', 'drop'),
     {

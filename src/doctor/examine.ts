@@ -11,8 +11,10 @@ import { type Finding, fail, ok, skip } from './finding.ts';
 import {
   judgeDatabase,
   judgeHealth,
+  judgePools,
   judgeQueue,
   judgeSecrets,
+  judgeSides,
   judgeWebhooks,
   type SecretUser,
 } from './judge.ts';
@@ -30,9 +32,20 @@ export interface Patient {
 
 export async function examine(patient: Patient): Promise<Finding[]> {
   const [db1, db2] = await Promise.all([look('db1', patient.db1Url), look('db2', patient.db2Url)]);
+  const misplaced = judgeSides(db1, db2);
+  if (misplaced.length > 0) {
+    const wellPlaced = (['db1', 'db2'] as const).filter((place) => ({ db1, db2 })[place].side === place);
+    return [
+      ...wellPlaced.flatMap((place) => judgeDatabase(place, { db1, db2 }[place])),
+      ...misplaced,
+      skip('health', 'see above'),
+      await examineServer(patient.server),
+    ];
+  }
   return [
     ...judgeDatabase('db1', db1),
     ...judgeDatabase('db2', db2),
+    ...(isComplete(db1) ? [judgePools(db1)] : []),
     ...(isComplete(db1) && isComplete(db2) ? await examineBoth(patient) : [skip('health', 'see above')]),
     await examineServer(patient.server),
   ];

@@ -2,8 +2,9 @@
 
 import type { HealthCheck } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
+import { misplacement, type SideName } from '../stack/sides.ts';
 import { type Finding, fail, ok, skip, warn } from './finding.ts';
-import type { Facts, Look, SideName } from './look.ts';
+import type { Facts, Look } from './look.ts';
 import type { RightDifference } from './rights.ts';
 
 const OLDEST_SERVER_VERSION = 150_000;
@@ -13,7 +14,6 @@ const TRANSACTION_POOLER_PORT = '6543';
 const QUEUE_WARN_SEC = 60;
 const QUEUE_FAIL_SEC = 600;
 const SHOWN = 3;
-const OFTEN = /^(\*|\*\/\d+) \* \* \* \*$/;
 
 export const TITLES: Readonly<Record<SideName, string>> = { db1: 'DB1 intake', db2: 'DB2 ledger' };
 
@@ -40,8 +40,27 @@ export function judgeDatabase(side: SideName, seen: Look): Finding[] {
             'run the doctor as the owner once',
           ),
         ]
-      : [...judgeMigrations(side, seen), judgeRights(title, seen.rights)]),
+      : [...judgeMigrations(side, seen), judgeRights(title, seen)]),
   ];
+}
+
+/** Nothing else is said about a database in the wrong place: what it lacks there, it should lack. */
+export function judgeSides(db1: Look, db2: Look): Finding[] {
+  const sides = { db1: db1.side, db2: db2.side };
+  return (['db1', 'db2'] as const).flatMap((place) => {
+    const wrong = misplacement(place, sides);
+    return wrong === undefined ? [] : [fail(`${TITLES[place]}: address`, wrong.found, wrong.todo)];
+  });
+}
+
+export function judgePools({ untriedPools }: Look): Finding {
+  const [first] = untriedPools;
+  if (first === undefined) return ok('pools', 'each lets its claims be tried');
+  return warn(
+    'pools',
+    `${some(untriedPools.map((pool) => `${pool}: max_retries 1`))}, so that every claim is a dead letter without one try`,
+    `\`sluice pools set ${first} --max-retries 10\`, then \`sluice dlq replay --pool ${first}\``,
+  );
 }
 
 /** Row policies hide rows without a word: tickets would seem to be missing. */
@@ -95,15 +114,14 @@ function judgeMigrations(side: SideName, { missing, unknown, applied }: Look): F
   return findings.length > 0 ? findings : [ok(check, `all ${applied} applied`)];
 }
 
-function judgeRights(title: string, differences: RightDifference[] | undefined): Finding {
+function judgeRights(title: string, { rights: differences, rowSecurity = [] }: Look): Finding {
   const check = `${title}: rights`;
   if (differences === undefined) return skip(check, 'migrations are missing');
-  if (differences.length === 0) return ok(check, 'as granted by the migrations, and no others');
-  const found = some(
-    differences.map(
-      (it) => `${it.role} ${it.kind === 'extra' ? 'may' : 'may not'} ${it.privilege} ${it.object}`,
-    ),
-  );
+  if (differences.length === 0 && rowSecurity.length === 0)
+    return ok(check, 'as granted by the migrations, and no others');
+  const found = some([...rowSecurity, ...differences.map(told)]);
+  if (rowSecurity.length > 0)
+    return fail(check, found, 'put it back as the migrations have it: it decides who sees whose rows');
   const isOpen = differences.some(({ kind, role }) => kind === 'extra' && role !== 'service_role');
   const isShort = differences.some(({ kind }) => kind === 'missing');
   if (isOpen || isShort)
@@ -113,6 +131,10 @@ function judgeRights(title: string, differences: RightDifference[] | undefined):
       isOpen ? 'revoke what is too much' : 'grant what is missing: see the access_rights migration',
     );
   return warn(check, found, 'revoke what is too much');
+}
+
+function told({ kind, role, privilege, object }: RightDifference): string {
+  return `${role} ${kind === 'extra' ? 'may' : 'may not'} ${privilege} ${object}`;
 }
 
 const CURES: Readonly<Record<HealthCheck['kind'], string>> = {
@@ -128,13 +150,17 @@ export function judgeHealth(checks: readonly HealthCheck[]): Finding[] {
     if (kind === 'database' && status === 'ok')
       return ok(`${name}: clock`, `${detail.clock_skew_ms} ms from ours, which is nothing`);
     const check = kind === 'database' ? `${name}: clock` : kind === 'job' ? `cron job ${name}` : name;
-    // A new database has not seen the hour of its daily jobs.
-    if (kind === 'job' && detail.last_start_ms === null && !OFTEN.test(String(detail.schedule)))
-      return skip(check, summary);
+    if (kind === 'job' && detail.is_active === false) return warn(check, summary, cureOfJob(name, detail));
     if (status === 'off') return skip(check, summary);
     if (status === 'down') return fail(check, summary, CURES[kind]);
     return status === 'warn' ? warn(check, summary, CURES[kind]) : ok(check, summary);
   });
+}
+
+function cureOfJob(name: string, { schedule }: HealthCheck['detail']): string {
+  return schedule === undefined
+    ? 'schedule it on DB1 as the migration intake_engine_cron does'
+    : `on DB1: select cron.alter_job(jobid, active => true) from cron.job where jobname = '${name}'`;
 }
 
 export function judgeQueue({ queue_depth, oldest_msg_sec, dlq_depth }: IntakeLook): Finding[] {

@@ -4,10 +4,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { PROJECT_ROOT } from '../stack/settings.ts';
+import { type SideName, sideOf } from '../stack/sides.ts';
 import { sqlFile } from '../stack/sql.ts';
 import { expectedRights, type RightDifference } from './rights.ts';
-
-export type SideName = 'db1' | 'db2';
+import { expectedRowSecurity, rowSecurityDifferences } from './row_security.ts';
 
 export interface Facts {
   readonly version: string;
@@ -25,6 +25,8 @@ export interface Look {
   /** Left out where the database did not answer. */
   readonly facts?: Facts;
   readonly error?: string;
+  /** Which database it is; left out where it is neither yet. Where it is the other one, nothing more was looked at. */
+  readonly side?: SideName;
   /** True where this role may not read the record of migrations; nothing is known about them and the rights then. */
   readonly isDenied: boolean;
   /** Versions of migrations that this program has and the database has not, and the other way round. */
@@ -33,6 +35,10 @@ export interface Look {
   readonly applied: number;
   /** Left out where migrations are missing: they would explain every difference. */
   readonly rights?: RightDifference[];
+  /** What is not as the migrations set row security up, a sentence each; left out likewise. */
+  readonly rowSecurity?: string[];
+  /** Pools of the intake whose claims would be dead letters before anybody tried one. */
+  readonly untriedPools: string[];
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -53,7 +59,14 @@ export async function look(side: SideName, url: string): Promise<Look> {
     await client.connect();
     const { rows } = await client.query(sqlFile('../doctor/sql/facts.sql'));
     const { has_migrations, ...facts } = rows[0];
-    return { ...NOTHING, url, facts, ...(await compare(client, side, has_migrations)) };
+    const actual = await sideOf(client);
+    const seen = { ...NOTHING, url, facts, ...(actual && { side: actual }) };
+    if (actual !== undefined && actual !== side) return seen;
+    return {
+      ...seen,
+      ...(await compare(client, side, has_migrations)),
+      ...(actual === 'db1' && { untriedPools: await findUntriedPools(client) }),
+    };
   } catch (error) {
     return { ...NOTHING, url, error: messageOf(error) };
   } finally {
@@ -61,13 +74,14 @@ export async function look(side: SideName, url: string): Promise<Look> {
   }
 }
 
-const NOTHING = { isDenied: false, missing: [], unknown: [], applied: 0 };
+const NOTHING = { isDenied: false, missing: [], unknown: [], applied: 0, untriedPools: [] };
 
 async function compare(client: pg.Client, side: SideName, hasTable: boolean): Promise<Partial<Look>> {
   try {
     const migrations = await compareMigrations(client, side, hasTable);
     if (migrations.missing.length > 0) return migrations;
-    return { ...migrations, rights: await compareRights(client, side) };
+    const rights = await compareRights(client, side);
+    return { ...migrations, rights, rowSecurity: await compareRowSecurity(client, side) };
   } catch (error) {
     if ((error as pg.DatabaseError).code === DENIED) return { isDenied: true };
     throw error;
@@ -103,6 +117,17 @@ async function compareRights(client: pg.Client, side: SideName): Promise<RightDi
     grants.map(({ object }) => object),
   ]);
   return rows;
+}
+
+async function compareRowSecurity(client: pg.Client, side: SideName): Promise<string[]> {
+  const { schemas } = expectedRights(side);
+  const { rows } = await client.query(sqlFile('../doctor/sql/row_security.sql'), [schemas]);
+  return rowSecurityDifferences(expectedRowSecurity(side), rows[0]);
+}
+
+async function findUntriedPools(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query(sqlFile('../doctor/sql/untried_pools.sql'));
+  return rows.map((row): string => row.pool_id);
 }
 
 /** A refused connection to a name with several addresses has its reasons inside. */

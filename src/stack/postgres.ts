@@ -19,7 +19,9 @@ export type Cluster = {
   logFile: string;
   /** Settles when the server has ended, wanted or not. */
   exited: Promise<void>;
-  /** Ends the server and waits for it. A second call waits for the same end. */
+  /** Lets it go on where somebody made it stand still, as an outage of the demo does. */
+  resume(): void;
+  /** Ends the server and waits for it, also where it stands still. A second call waits for the same end. */
   stop(mode?: StopMode): Promise<void>;
 };
 
@@ -212,8 +214,12 @@ function asCluster(server: ChildProcess, dir: string, port: number, url: string,
     pid,
     logFile,
     exited,
+    resume() {
+      server.kill('SIGCONT');
+    },
     stop(mode: StopMode = 'fast') {
       server.kill(STOP_SIGNALS[mode]);
+      server.kill('SIGCONT');
       return exited;
     },
   };

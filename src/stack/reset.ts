@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { unhideFromGit } from './git_ignore.ts';
 import { claimRunDir } from './run_files.ts';
 import { removeReachableDir } from './server_user.ts';
 import { layout } from './settings.ts';
@@ -16,6 +17,7 @@ export async function resetStack(dir: string): Promise<boolean> {
   rmSync(paths.secrets, { force: true });
   rmSync(paths.env, { force: true });
   rmSync(paths.run, { recursive: true });
+  unhideFromGit(dir);
   if (readdirSync(dir).length === 0) rmdirSync(dir);
   return true;
 }

@@ -14,6 +14,7 @@ import {
 } from './functions.ts';
 import { functionsRoot } from './functions_root.ts';
 import { type Gateway, startGateway } from './gateway.ts';
+import { hideFromGit } from './git_ignore.ts';
 import { type ApiKeys, apiKeys, loadSecrets, type Secrets } from './keys.ts';
 import { migrate } from './migrate.ts';
 import { applyPlatform } from './platform/platform.ts';
@@ -87,6 +88,7 @@ type Start = {
 export async function startStack(options: StackOptions): Promise<Stack> {
   const paths = layout(options.dir);
   mkdirSync(options.dir, { recursive: true });
+  hideFromGit(options.dir);
   const runFiles = claimRunDir(paths.run);
   const parts: Parts = { gateways: [], functions: [], postgrests: [], clusters: [] };
   let stopping = false;

@@ -67,6 +67,8 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'claim_release',
       'audit_page',
       'intake_health',
+      'session_end',
+      'sessions_ended',
       'webhook_allowed_hosts',
     ],
   },

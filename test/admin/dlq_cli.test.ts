@@ -57,7 +57,12 @@ describe('sluice dlq', () => {
     );
     const dry = await dlq('discard', '--reason', 'malformed', '--dry-run');
     assert.deepEqual([dry.code, dry.stdout], [0, `ID  OUTCOME\n${id}   would_discard\n`]);
-    const done = await dlq('discard', '--pool', 'p', '--reason-text', 'a test', '--json');
+    for (const which of [[String(id)], ['--pool', 'p']]) {
+      const refused = await dlq('discard', ...which);
+      assert.deepEqual([refused.code, refused.stdout], [2, '']);
+      assert.match(refused.stderr, /nobody to ask: discard 1 dead letter\? Add --yes/);
+    }
+    const done = await dlq('discard', '--pool', 'p', '--reason-text', 'a test', '--json', '--yes');
     assert.deepEqual(JSON.parse(done.stdout), { results: [{ msg_id: id, outcome: 'discarded' }] });
     const { rows } = await db1.query('select actor, reason from audit.audit_logs order by id desc limit 1');
     assert.deepEqual(rows, [{ actor: 'grace', reason: 'a test' }]);
@@ -107,7 +112,7 @@ describe('sluice dlq', () => {
   it('says what to mend when the key is wrong, nobody answers, or nothing is set', async () => {
     const wrong = await sluice(['dlq', 'list'], { ...env, SLUICE_ADMIN_KEY: 'wrong' }).ended;
     assert.equal(wrong.code, 1);
-    assert.match(wrong.stderr, /^error: This needs a valid token\.\nhint: /);
+    assert.match(wrong.stderr, /^error: the server refused the admin key\nhint: set SLUICE_ADMIN_KEY /);
     const nobody = await sluice(['dlq', 'list'], { ...env, SLUICE_URL: 'http://127.0.0.1:1' }).ended;
     assert.match(nobody.stderr, /^error: no server answers at /);
     const unset = await sluice(['dlq', 'list'], { SLUICE_DIR: '/nonexistent' }).ended;

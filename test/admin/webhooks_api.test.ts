@@ -123,12 +123,12 @@ describe('/admin/webhooks', () => {
       assert.equal(answer.status, 200, answer.text);
       return answer.json.events.map((row: { event_id: string }) => row.event_id);
     };
-    assert.deepEqual(await ids(''), ['l-1', 'l-2', 'l-3', 'l-4']);
+    assert.deepEqual(await ids(''), ['l-4', 'l-3', 'l-2', 'l-1'], 'the newest first');
     assert.deepEqual(await ids('&status=failed'), ['l-4']);
     assert.deepEqual(await ids('&event_id=l-2'), ['l-2']);
     assert.deepEqual(await ids('&provider=other'), []);
     assert.deepEqual(await ids('&since=2020-01-02&until=2020-01-03T00:00:00%2B01:00'), ['l-4']);
-    assert.deepEqual(await ids(`&limit=1&after=${events[0]?.id}`), ['l-2']);
+    assert.deepEqual(await ids(`&limit=1&after=${events[2]?.id}`), ['l-2']);
     assert.doesNotMatch((await get('/events')).text, /payload|raw_body/);
     const shown = await get(`/events/${events[0]?.id}`);
     assert.deepEqual(

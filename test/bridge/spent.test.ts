@@ -81,6 +81,6 @@ test('a pool that commits by webhook has nobody to ask; one with a function of i
 test('who is told to stop hands back what is used up, unasked', async () => {
   const world = new World();
   world.send(payload(1), SPENT);
-  assert.deepEqual((await world.step(AbortSignal.abort())).outcomes, { outage: 1 });
+  assert.deepEqual((await world.step(AbortSignal.abort())).outcomes, { untried: 1 });
   assert.deepEqual(world.asked, []);
 });

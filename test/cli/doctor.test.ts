@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
+import { checkHealth, JOBS } from '#core/console/health.ts';
 import type { Finding } from '../../src/doctor/finding.ts';
 import {
   judgeDatabase,
@@ -14,6 +17,7 @@ import { parseRights } from '../../src/doctor/rights.ts';
 import { bury } from '../admin/support.ts';
 import { ADMIN_KEY, openClient, putOnSale, startTestServer } from '../door/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { PROJECT } from '../support/dev.ts';
 import { sluice } from '../work/support.ts';
 import { runHere } from './support.ts';
 
@@ -56,7 +60,7 @@ describe('sluice doctor', () => {
     assert.deepEqual([code, ok], [0, true]);
     assert.deepEqual(
       shortly(bad(checks)).filter((line) => !line.includes('cron job')),
-      ['warn Bridge workers', 'warn Scheduler'],
+      ['warn Bridge workers', 'warn Webhook workers', 'warn Scheduler'],
     );
     for (const check of [
       'DB1 intake: rights',
@@ -182,6 +186,7 @@ describe('what the doctor thinks', () => {
     unknown: [],
     applied: 3,
     rights: [],
+    untriedPools: [],
   };
 
   it('of a database: old, a standby, behind a pooler, not durable, of another version', () => {
@@ -208,30 +213,55 @@ describe('what the doctor thinks', () => {
 
   it('of queues by their age, and of dead letters by their number', () => {
     const queue = (oldest_msg_sec: number | null, dlq_depth = 0) =>
-      shortly(judgeQueue({ enqueued: 1, queue_depth: 1, oldest_msg_sec, dlq_depth, pools: [] }));
+      shortly(
+        judgeQueue({ enqueued: 1, queue_depth: 1, oldest_msg_sec, dlq_depth, pools: [], bridge_workers: 0 }),
+      );
     assert.deepEqual(queue(59), ['ok queue', 'ok dead letters']);
     assert.deepEqual(queue(60), ['warn queue', 'ok dead letters']);
     assert.deepEqual(queue(600, 1), ['fail queue', 'warn dead letters']);
     const events = (oldest_sec: number | null, dead_letters: number) => {
       const webhooks = { backlog: 1, oldest_sec, dead_letters, recorded: 9 };
-      return shortly(judgeWebhooks({ tickets: 0, calls: 0, webhooks }));
+      return shortly(judgeWebhooks({ tickets: 0, calls: 0, webhooks, webhook_workers: 0 }));
     };
     assert.deepEqual(events(null, 0), ['ok webhook events', 'ok webhook dead letters']);
     assert.deepEqual(events(61, 2), ['warn webhook events', 'warn webhook dead letters']);
   });
 
-  it('of jobs that have not run: the frequent ones should have', () => {
-    const job = (schedule: string) => ({
-      kind: 'job' as const,
-      name: 'j',
-      status: 'warn' as const,
-      summary: 'has not run yet',
-      detail: { schedule, last_start_ms: null },
+  it('of jobs that have not run: the frequent ones should have', async () => {
+    const job = (name: string, schedule: string) => ({
+      name,
+      schedule,
+      is_active: true,
+      last_status: null,
+      last_start_ms: null,
+      last_message: null,
     });
-    assert.deepEqual(shortly(judgeHealth([job('* * * * *'), job('17 3 * * *')])), [
-      'warn cron job j',
-      'skip cron job j',
+    const vitals = { version: '18', now_ms: 0, connections: {}, extensions: {}, is_stand_in: true };
+    const jobs = [
+      job('expire_holds', '* * * * *'),
+      job('reap_orphaned_slots', '*/2 * * * *'),
+      job('purge_cron_history', '17 3 * * *'),
+    ];
+    const answer = (name: string) => Promise.resolve([{ [name]: { ...vitals, jobs } } as never]);
+    const health = await checkHealth({ db1: answer, db2: answer, now: () => 0 });
+    const found = judgeHealth(health.filter(({ kind }) => kind === 'job'));
+    assert.deepEqual(shortly(found), [
+      'warn cron job expire_holds',
+      'warn cron job reap_orphaned_slots',
+      'ok cron job purge_cron_history',
+      'warn cron job drain_queue_trigger',
+      'warn cron job metrics_snapshot',
     ]);
+    assert.match(found.at(-1)?.found ?? '', /^not scheduled/);
+  });
+
+  it('of jobs by a list that is the one of the migration', () => {
+    const migration = readFileSync(
+      join(PROJECT, 'db1/supabase/migrations/20260224100002_intake_engine_cron.sql'),
+      'utf8',
+    );
+    const scheduled = [...migration.matchAll(/cron\.schedule\(\s*'(\w+)'/g)].map(([, name]) => name);
+    assert.deepEqual(Object.keys(JOBS).sort(), scheduled.sort());
   });
 
   it('of secrets that are not in the environment', () => {

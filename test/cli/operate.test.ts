@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, before, describe, it, mock } from 'node:test';
 import type pg from 'pg';
 import { ADMIN_KEY, claim, openClient, startTestServer } from '../door/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
@@ -54,8 +54,8 @@ describe('the operator at the command line', () => {
   });
 
   it('keeps a pool of many slots closed until all of them are there', async () => {
-    const { capacity, is_active } = await json('pools', 'create', 'large', '--slots', '20001');
-    assert.deepEqual([capacity, is_active], [20_001, true]);
+    const { capacity, is_active } = await json('pools', 'create', 'large', '--slots', '50001');
+    assert.deepEqual([capacity, is_active], [50_001, true]);
     const { rows } = await db1.query(
       `select details -> 'rules' ->> 'is_active' as open, details -> 'after' ->> 'is_active' as opened,
          details ->> 'add_slots' as added
@@ -70,6 +70,9 @@ describe('the operator at the command line', () => {
   });
 
   it('closes, opens, changes and adds to pools', async () => {
+    const unasked = await run('pools', 'close', 'night');
+    assert.deepEqual([unasked.code, unasked.stdout], [2, '']);
+    assert.match(unasked.stderr, /^there is nobody to ask: Close night\? .* Add --yes\nhint: /);
     assert.equal((await json('pools', 'close', 'night', '--yes')).status, 'closed');
     assert.equal((await claim(server.url, 'night', { user_id: 'ann' })).json.error.code, 'closed');
     assert.equal((await json('pools', 'open', 'night')).status, 'open');
@@ -96,6 +99,34 @@ describe('the operator at the command line', () => {
     assert.match((await run('pools', 'show', 'nowhere')).stderr, /^error: There is no such pool/);
   });
 
+  it('adds slots once, however often it is told to under one request id', async () => {
+    const more = () => json('pools', 'add-slots', 'night', '2', '--request-id', 'more-1');
+    assert.deepEqual([(await more()).capacity, (await more()).capacity], [10, 10]);
+    const other = await run('pools', 'add-slots', 'night', '3', '--request-id', 'more-1');
+    assert.equal(other.code, 1);
+    assert.match(other.stderr, /request_id/);
+    // Without the id it is another wish each time.
+    assert.equal((await json('pools', 'add-slots', 'night', '2')).capacity, 12);
+    const made = () => json('pools', 'create', 'once', '--slots', '2', '--request-id', 'once-1');
+    assert.deepEqual([(await made()).capacity, (await made()).capacity], [2, 2]);
+  });
+
+  it('asks again when an answer is lost, and no slot is there twice', async () => {
+    const { fetch } = globalThis;
+    let lost = 0;
+    const lossy = mock.method(globalThis, 'fetch', async (...call: Parameters<typeof fetch>) => {
+      const answer = await fetch(...call);
+      if (lost++ === 0) throw new TypeError('fetch failed');
+      return answer;
+    });
+    try {
+      assert.equal((await json('pools', 'add-slots', 'once', '5')).capacity, 7);
+    } finally {
+      lossy.mock.restore();
+    }
+    assert.equal(lost, 2);
+  });
+
   it('finds a claim, shows its way, and releases it once', async () => {
     const { claim_id: id } = (await claim(server.url, 'night', { user_id: 'ann', request_id: 'r-1' })).json;
     const found = await run('claims', 'find', '--user', 'ann');
@@ -106,10 +137,11 @@ describe('the operator at the command line', () => {
     assert.match(shown, /^state +queued$/m);
     assert.match(shown, /^2\S+Z +claimed +.*resource_id=/m);
     assert.match(shown, /^2\S+Z +queued +.*msg_id=1/m);
-    const released = await json('claims', 'release', id, '--reason', 'asked by phone');
+    assert.equal((await run('claims', 'release', id)).code, 2);
+    const released = await json('claims', 'release', id, '--reason', 'asked by phone', '--yes');
     assert.deepEqual(released.results, [{ claim_id: id, outcome: 'released' }]);
     const unknown = '00000000-0000-4000-8000-000000000000';
-    const more = await run('claims', 'release', id, unknown);
+    const more = await run('claims', 'release', id, unknown, '--yes');
     assert.equal(more.code, 1);
     assert.match(more.stdout, new RegExp(`^${id} +released\n${unknown} +unknown_claim$`, 'm'));
     const way = (await run('claims', 'show', id)).stdout;
@@ -127,6 +159,7 @@ describe('the operator at the command line', () => {
       ['pools', 'set', 'night', '--require-auth', 'maybe'],
       ['pools', 'add-slots', 'night', '-5'],
       ['pools', 'create', 'x', '--slots', '1000001'],
+      ['pools', 'open', 'night', '--request-id', 'x'],
       ['claims'],
       ['claims', 'find'],
       ['claims', 'show'],
@@ -144,9 +177,9 @@ describe('the operator at the command line', () => {
     assert.equal(code, 0);
     assert.match(stdout, /^DB1 intake ok \d+ ms {3}DB2 ledger ok \d+ ms$/m);
     assert.match(stdout, /^claims +1 +[\d.]+\/s$/m);
-    assert.match(stdout, /^night +8 +8 +0 +0$/m);
+    assert.match(stdout, /^night +12 +12 +0 +0$/m);
     assert.ok(!stdout.includes('\u001b'));
-    assert.equal((await json('status')).pools.length, 3);
+    assert.equal((await json('status')).pools.length, 4);
     const watching = sluice(['status', '--watch'], env);
     await watching.said(/queue 0 .*\n.*queue 0 .*db2 ok\n/);
     watching.child.kill('SIGINT');
@@ -156,7 +189,7 @@ describe('the operator at the command line', () => {
   it('tells of a wrong key and of a server that is away', async () => {
     const wrong = await runHere(['status'], { ...env, SLUICE_ADMIN_KEY: 'wrong' });
     assert.equal(wrong.code, 1);
-    assert.match(wrong.stderr, /^error: This needs a valid token/);
+    assert.match(wrong.stderr, /^error: the server refused the admin key\nhint: set SLUICE_ADMIN_KEY /);
     assert.equal(wrong.stdout, '');
     const away = await runHere(['pools', 'list'], { ...env, SLUICE_URL: 'http://127.0.0.1:1' });
     assert.match(away.stderr, /^error: no server answers at /);

@@ -52,6 +52,7 @@ describe('the page of status', () => {
     webhooks: { backlog: null, oldest_sec: null, dead_letters: null, per_sec: null },
     calls_per_sec: null,
     pools: null,
+    workers: { bridge: null, webhook: 0 },
     db1: { ok: false, ms: 900 },
     db2: { ok: true, ms: 1.4 },
   };
@@ -62,6 +63,13 @@ describe('the page of status', () => {
     assert.match(page, /^DB1 intake DOWN {3}DB2 ledger ok 1 ms$/m);
     assert.match(page, /^claims +- +-$/m);
     assert.match(page, /^tickets +12,345 +10.5\/s$/m);
+    assert.match(page, /^bridge workers +-$/m);
+  });
+
+  it('tells who is at work, and what to do where nobody is', () => {
+    const page = statusPage({ ...down, workers: { bridge: 4, webhook: 0 } }, 'http://h', plain);
+    assert.match(page, /^bridge workers +4 +connections$/m);
+    assert.match(page, /^webhook workers +0 +none; start some with sluice work$/m);
   });
 
   it('tells the age of the queue, when it will be empty, and what to do about dead letters', () => {

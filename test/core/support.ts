@@ -62,6 +62,7 @@ export function record(change: Partial<ClaimRecord> = {}): ClaimRecord {
     hold_until: null,
     ended_at: null,
     end_reason: null,
+    ahead: 0,
     ...change,
   };
 }

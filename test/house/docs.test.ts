@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { loadAll } from '../../src/commands/all.ts';
-import { wordsOf } from '../../src/commands/completion.ts';
+import { placesOf, WORDS } from '../../src/commands/words.ts';
 import { runCommand } from '../run/command.ts';
 import { PROJECT } from '../support/dev.ts';
 
@@ -18,6 +18,18 @@ const PAGES = [
     .map((file) => `docs/${file}`),
 ];
 
+const ALL_PAGES = [
+  ...PAGES,
+  ...['ops', 'integrations'].flatMap((folder) =>
+    readdirSync(join(PROJECT, 'docs', folder)).map((file) => `docs/${folder}/${file}`),
+  ),
+];
+
+/** Only a global installation has it; what anybody could follow is `npx sluice`. */
+const BARE_COMMAND = /(?:^|[ (])(?<!npx )(?<!-- )(?<!--no-install )sluice (?=[a-z])/;
+/** Without a terminal npx installs what it does not find, without asking. */
+const FETCHES = /npx (?!--no-install )/;
+
 /** Each command line in a block of shell, without comments and with what was continued joined. */
 function commandLines(page: string): string[] {
   const blocks = [...page.matchAll(/^```(?:sh|bash)\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
@@ -27,6 +39,11 @@ function commandLines(page: string): string[] {
       .split('\n')
       .map((line) => line.replace(/\s+#.*$/, '').trim()),
   );
+}
+
+/** Files that nobody sits before: units and schedules in the pages, in the other languages of their blocks. */
+function unattendedBlocks(page: string): string[] {
+  return [...page.matchAll(/^```(?:ini|systemd|cron|yaml)\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
 }
 
 function linesOf(program: RegExp): { page: string; words: string[] }[] {
@@ -47,10 +64,43 @@ describe('the documents', () => {
       const [name = '', ...rest] = words;
       const command = commands[name];
       assert.ok(command, `${page}: there is no command ${name}`);
-      const known = wordsOf(command.usage);
-      for (const option of rest.join(' ').match(/--[a-z-]+/g) ?? [])
-        assert.ok(known.includes(option), `${page}: sluice ${name} has no ${option}`);
+      const leads = (path: readonly string[]) => path.every((word, at) => word === [name, ...rest][at]);
+      const place = placesOf(WORDS).findLast(({ path }) => leads(path));
+      for (const option of rest.join(' ').match(/(?<= )--[a-z-]+/g) ?? [])
+        assert.ok(
+          place?.offered.includes(option),
+          `${page}: sluice ${place?.path.join(' ')} has no ${option}`,
+        );
     }
+  });
+
+  it('call the command as it is there in a clone and in a folder where the package is installed', () => {
+    for (const page of ALL_PAGES) {
+      const text = readFileSync(join(PROJECT, page), 'utf8');
+      const bare = commandLines(text).filter((line) => BARE_COMMAND.test(line));
+      assert.deepEqual(bare, [], page);
+      const inProse = [...text.matchAll(/`(sluice [a-z][^`]*)`/g)].map(([, words]) => words);
+      assert.deepEqual(inProse, [], page);
+    }
+  });
+
+  it('let nothing that runs by itself ask the registry for a package of our name', () => {
+    const blocks = ALL_PAGES.flatMap((page) =>
+      unattendedBlocks(readFileSync(join(PROJECT, page), 'utf8')).map((block) => ({ page, block })),
+    );
+    assert.ok(blocks.some(({ block }) => block.includes('sluice')));
+    for (const { page, block } of blocks) assert.doesNotMatch(block, FETCHES, page);
+    assert.match('ExecStart=/usr/bin/npx sluice serve', FETCHES);
+    assert.doesNotMatch('npx --no-install sluice serve', FETCHES);
+  });
+
+  it('start the unit from the folder of the program, by a path that is there', () => {
+    const page = readFileSync(join(PROJECT, 'docs', 'run_on_your_postgres.md'), 'utf8');
+    const [unit = ''] = unattendedBlocks(page);
+    const [, folder = '-'] = /^WorkingDirectory=(\/\S+)$/m.exec(unit) ?? [];
+    const [, program = ''] = /^ExecStart=\/usr\/bin\/node (\S+) serve$/m.exec(unit) ?? [];
+    assert.ok(program.startsWith(`${folder}/`), unit);
+    assert.ok(existsSync(join(PROJECT, program.slice(folder.length))), program);
   });
 
   it('name only commands and options that the Supabase CLI has', async (t) => {

@@ -104,17 +104,24 @@ describe('the plans of the hot statements', () => {
     );
   });
 
-  test('the dead letters are found among all others by their index', async () => {
+  test('the dead letters, the newest and the oldest are found among all others by their index', async () => {
     await session.client.query('analyze public.webhook_events');
-    const blocksFor = async (status: string) => {
+    const blocksFor = async (status: string) => blocksOf(`p_statuses => array['${status}']`);
+    const blocksOf = async (filter: string) => {
       const [plan] = await session.value<[{ Plan: Record<string, number> }]>(
-        `explain (analyze, buffers, format json) select * from webhook.list_events(p_statuses => array['${status}'])`,
+        `explain (analyze, buffers, format json) select * from webhook.list_events(${filter})`,
       );
       return (plan.Plan['Shared Hit Blocks'] ?? 0) + (plan.Plan['Shared Read Blocks'] ?? 0);
     };
     // Once for what the first call has to look up in the catalog.
     await blocksFor('dead_letter');
     assert((await blocksFor('dead_letter')) < BLOCKS_MAX);
+    const middle = await session.value<string>(
+      'select e.id from public.webhook_events e order by e.id offset (select count(*) / 2 from public.webhook_events) limit 1',
+    );
+    for (const order of ['p_limit => 5, p_newest_first => true', 'p_limit => 5, p_newest_first => false'])
+      for (const page of [order, `${order}, p_after => '${middle}'`])
+        assert((await blocksOf(page)) < BLOCKS_MAX, page);
     // Negative control: a state without such an index is looked for in the whole table.
     assert((await blocksFor('skipped')) > BLOCKS_MAX);
   });

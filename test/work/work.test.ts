@@ -137,7 +137,11 @@ describe('sluice work', () => {
     for (const args of [['work', '--once'], ['reconcile']]) {
       const { code, stdout, stderr } = await sluice(args, away).ended;
       assert.deepEqual([code, stdout], [1, ''], args.join(' '));
-      assert.match(stderr, /^error: connect ECONNREFUSED 127\.0\.0\.1:1\nhint: .*DB1_URL.*\n$/, args.join(' '));
+      assert.match(
+        stderr,
+        /^error: connect ECONNREFUSED 127\.0\.0\.1:1\nhint: .*DB1_URL.*\n$/,
+        args.join(' '),
+      );
     }
   });
 

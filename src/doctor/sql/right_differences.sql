@@ -19,6 +19,11 @@ actual as (
     union all
     select 'r', c.oid, c.oid::regclass::text, c.relnamespace, c.relacl, 'pg_class'::regclass
     from pg_catalog.pg_class c where c.relkind in ('r', 'p', 'v', 'm')
+    union all
+    select 'r', c.oid, c.oid::regclass::text || '(' || t.attname || ')', c.relnamespace, t.attacl, 'pg_class'::regclass
+    from pg_catalog.pg_attribute t
+    join pg_catalog.pg_class c on c.oid = t.attrelid and c.relkind in ('r', 'p', 'v', 'm')
+    where t.attacl is not null and not t.attisdropped
   ) o
   join pg_catalog.pg_namespace n on n.oid = o.namespace and n.nspname = any ($1::text[])
   cross join lateral aclexplode(o.acl) a

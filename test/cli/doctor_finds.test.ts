@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type pg from 'pg';
+import type { Finding } from '../../src/doctor/finding.ts';
+import { openClient, putOnSale } from '../door/support.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { runHere } from './support.ts';
+
+describe('sluice doctor finds', () => {
+  let databases: TestDatabases;
+  let db1: pg.Client;
+  let db2: pg.Client;
+  let env: Record<string, string>;
+
+  const doctor = async (more: Record<string, string> = {}) => {
+    const { code, stdout, stderr } = await runHere(['doctor', '--json'], { ...env, ...more });
+    assert.notEqual(stdout, '', stderr);
+    const { checks } = JSON.parse(stdout) as { checks: Finding[] };
+    return { code, of: (check: string) => checks.find((finding) => finding.check === check), checks };
+  };
+
+  before(async () => {
+    databases = await startDatabases();
+    db1 = await openClient(databases.db1.url);
+    db2 = await openClient(databases.db2.url);
+    env = {
+      DB1_URL: databases.db1.url,
+      DB2_URL: databases.db2.url,
+      SLUICE_DIR: '/nonexistent',
+      SLUICE_LOG: 'silent',
+    };
+  });
+  after(async () => {
+    await db1?.end();
+    await db2?.end();
+    await databases?.stop();
+  });
+
+  /** What opens the ledger or the intake to the wrong people, how it is closed again, and what must be told. */
+  const OPENED: { name: string; side: 1 | 2; open: string; close: string; told: RegExp }[] = [
+    {
+      name: 'a ledger without row security, which shows everybody all tickets',
+      side: 2,
+      open: 'alter table public.confirmed_tickets disable row level security',
+      close: 'alter table public.confirmed_tickets enable row level security',
+      told: /row security of confirmed_tickets is off/,
+    },
+    {
+      name: 'row security that is off in the intake',
+      side: 1,
+      open: 'alter table public.claims disable row level security',
+      close: 'alter table public.claims enable row level security',
+      told: /row security of claims is off/,
+    },
+    {
+      name: 'a policy that no migration made',
+      side: 2,
+      open: 'create policy oops on public.confirmed_tickets for select to authenticated using (true)',
+      close: 'drop policy oops on public.confirmed_tickets',
+      told: /policy oops on confirmed_tickets is not ours/,
+    },
+    {
+      name: 'a policy on a table that has none',
+      side: 1,
+      open: 'create policy oops on public.claims using (true)',
+      close: 'drop policy oops on public.claims',
+      told: /policy oops on claims is not ours/,
+    },
+    {
+      name: 'our policy with another condition',
+      side: 2,
+      open: 'alter policy own_tickets on public.confirmed_tickets using (true)',
+      close:
+        'alter policy own_tickets on public.confirmed_tickets using ((select auth.uid())::text = user_id)',
+      told: /policy own_tickets on confirmed_tickets was changed/,
+    },
+    {
+      name: 'our policy for other people',
+      side: 2,
+      open: 'alter policy own_tickets on public.confirmed_tickets to public',
+      close: 'alter policy own_tickets on public.confirmed_tickets to authenticated',
+      told: /policy own_tickets on confirmed_tickets was changed/,
+    },
+    {
+      name: 'a role that row security does not hold for',
+      side: 2,
+      open: 'alter role authenticated bypassrls',
+      close: 'alter role authenticated nobypassrls',
+      told: /row security does not hold for authenticated/,
+    },
+    {
+      name: 'a grant on a column',
+      side: 2,
+      open: 'grant select (user_id) on public.confirmed_tickets to anon',
+      close: 'revoke select (user_id) on public.confirmed_tickets from anon',
+      told: /anon may select confirmed_tickets\(user_id\)/,
+    },
+  ];
+
+  for (const { name, side, open, close, told } of OPENED) {
+    it(name, async () => {
+      const client = side === 1 ? db1 : db2;
+      const check = side === 1 ? 'DB1 intake: rights' : 'DB2 ledger: rights';
+      await client.query(open);
+      try {
+        const found = await doctor();
+        const finding = found.of(check);
+        assert.deepEqual([found.code, finding?.status], [1, 'fail'], JSON.stringify(finding));
+        assert.match(finding?.found ?? '', told);
+      } finally {
+        await client.query(close);
+      }
+      const closed = (await doctor()).of(check);
+      assert.equal(closed?.status, 'ok', JSON.stringify(closed));
+    });
+  }
+
+  it('a policy of ours that is gone: buyers see no ticket', async () => {
+    await db2.query('drop policy own_tickets on public.confirmed_tickets');
+    try {
+      const finding = (await doctor()).of('DB2 ledger: rights');
+      assert.equal(finding?.status, 'fail');
+      assert.match(finding?.found ?? '', /policy own_tickets on confirmed_tickets is missing/);
+    } finally {
+      await db2.query(`create policy own_tickets on public.confirmed_tickets for select to authenticated
+        using ((select auth.uid())::text = user_id)`);
+    }
+    assert.equal((await doctor()).of('DB2 ledger: rights')?.status, 'ok');
+  });
+
+  it('a cron job that is switched off or gone, with what that means and how to put it right', async () => {
+    await db1.query(`update cron.job set active = false where jobname = 'expire_holds'`);
+    const { rows } = await db1.query(`delete from cron.job where jobname = 'metrics_snapshot' returning *`);
+    try {
+      const found = await doctor();
+      const off = found.of('cron job expire_holds');
+      assert.equal(off?.status, 'warn');
+      assert.match(off?.found ?? '', /^switched off: holds do not end$/);
+      assert.match(off?.todo ?? '', /cron\.alter_job\(jobid, active => true\).*'expire_holds'/);
+      const gone = found.of('cron job metrics_snapshot');
+      assert.equal(gone?.status, 'warn');
+      assert.match(gone?.found ?? '', /^not scheduled: /);
+      await db1.query(
+        /\bselect cron\.alter_job.*?'expire_holds'/.exec(off?.todo ?? '')?.[0] ?? 'select 1 from nowhere',
+      );
+    } finally {
+      await db1.query(
+        'insert into cron.job overriding system value select * from json_populate_record(null::cron.job, $1)',
+        [JSON.stringify(rows[0])],
+      );
+    }
+    const mended = await doctor();
+    assert.match(mended.of('cron job expire_holds')?.found ?? '', /has not run yet/);
+    assert.equal(mended.of('cron job purge_cron_history')?.status, 'ok');
+  });
+
+  it('swapped addresses, and advises nothing that would change a database', async () => {
+    const found = await doctor({ DB1_URL: databases.db2.url, DB2_URL: databases.db1.url });
+    assert.equal(found.code, 1);
+    for (const check of ['DB1 intake: address', 'DB2 ledger: address']) {
+      assert.equal(found.of(check)?.status, 'fail', check);
+      assert.match(found.of(check)?.found ?? '', /swapped/);
+    }
+    const advice = JSON.stringify(found.checks);
+    assert.doesNotMatch(advice, /sluice migrate|revoke|grant what|run `sluice doctor` again/);
+  });
+
+  it('one database in both places', async () => {
+    const found = await doctor({ DB2_URL: databases.db1.url });
+    assert.equal(found.code, 1);
+    assert.equal(found.of('DB1 intake: rights')?.status, 'ok');
+    const finding = found.of('DB2 ledger: address');
+    assert.equal(finding?.status, 'fail');
+    assert.match(finding?.found ?? '', /DB2_URL leads to the intake/);
+    assert.doesNotMatch(JSON.stringify(found.checks), /sluice migrate|revoke|another version/);
+  });
+
+  it('a pool whose claims are never tried', async () => {
+    await putOnSale(db1, 'once', 1);
+    await db1.query(`update engine_config set max_retries = 1 where pool_id = 'once'`);
+    try {
+      const finding = (await doctor()).of('pools');
+      assert.equal(finding?.status, 'warn');
+      assert.match(finding?.found ?? '', /once: max_retries 1/);
+      assert.match(finding?.todo ?? '', /sluice pools set once --max-retries/);
+    } finally {
+      await db1.query(`update engine_config set max_retries = 10 where pool_id = 'once'`);
+    }
+    assert.equal((await doctor()).of('pools')?.status, 'ok');
+  });
+});
+
+describe('sluice migrate', () => {
+  it('names swapped addresses, and changes nothing', async () => {
+    const databases = await startDatabases();
+    try {
+      const { code, stdout, stderr } = await runHere(['migrate'], {
+        DB1_URL: databases.db2.url,
+        DB2_URL: databases.db1.url,
+      });
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.match(stderr, /^error: DB1_URL leads to the ledger.*swapped/);
+      assert.doesNotMatch(stderr, /reset/);
+      const { stderr: same } = await runHere(['migrate'], {
+        DB1_URL: databases.db1.url,
+        DB2_URL: `${databases.db1.url}?application_name=x`,
+      });
+      assert.match(same, /^error: DB2_URL leads to the intake/);
+    } finally {
+      await databases.stop();
+    }
+  });
+});

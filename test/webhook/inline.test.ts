@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { TracedSpan } from '#core/ports.ts';
+import { Inline } from '#core/webhook/inline.ts';
+import type { Endpoint, EventStatus, Processed, Recorded } from '#core/webhook/ports.ts';
+import type { ReadEvent } from '#core/webhook/provider.ts';
+import { memoryLog } from '../core/support.ts';
+import { metricLines } from './process_support.ts';
+
+const ENDPOINT = { webhook_id: 'the webhook', provider: 'shop' } as Endpoint;
+const EVENT = { eventId: 'event a', eventType: 'order.paid' } as ReadEvent;
+const recorded = (status: EventStatus = 'pending', id = 'a'): Recorded => ({
+  ordinal: 1,
+  id,
+  outcome: 'recorded',
+  status,
+});
+
+function open(answers: Record<string, string> = {}, here?: (id: string) => Promise<Processed | undefined>) {
+  const world = { nowMs: 5_000, tried: [] as string[], spans: [] as TracedSpan[] };
+  const log = memoryLog();
+  const metrics = metricLines();
+  const inline = new Inline({
+    store: {
+      processEvent: async (id) => {
+        world.tried.push(id);
+        world.nowMs += 30;
+        return { status: null, error: 'why', outcome: answers[id] ?? 'success' };
+      },
+    },
+    ...(here && { runTypescript: here }),
+    log,
+    metrics,
+    tracer: { isOn: true, record: (span) => void world.spans.push(span) },
+    now: () => world.nowMs,
+  });
+  const process = (row = recorded()) => inline.process(ENDPOINT, EVENT, row);
+  return { process, world, log, metrics };
+}
+
+describe('an event that takes effect while its provider waits', () => {
+  const RESULTS = { success: 'processed', skipped: 'skipped', dead_letter: 'dead_letter' };
+  for (const [outcome, result] of Object.entries({ ...RESULTS, failed: 'failed', lost_lease: 'failed' }))
+    it(`that became ${outcome} is ${result}`, async () => {
+      const { process, world } = open({ a: outcome });
+      assert.equal(await process(), result);
+      assert.deepEqual(world.tried, ['a']);
+    });
+
+  for (const [status, result] of Object.entries(RESULTS))
+    it(`is not tried again once it is ${status}`, async () => {
+      const { process, world, log } = open();
+      assert.equal(await process(recorded(status as EventStatus)), result);
+      assert.deepEqual([world.tried, log.lines], [[], []]);
+    });
+
+  it('is tried again where it failed before', async () => {
+    const { process, world } = open();
+    assert.equal(await process(recorded('failed')), 'processed');
+    assert.deepEqual(world.tried, ['a']);
+  });
+
+  it('is tried once for all deliveries that wait together, and anew for one that comes later', async () => {
+    const { process, world } = open({ a: 'failed' });
+    const both = await Promise.all([process(), process(), process(recorded('pending', 'b'))]);
+    assert.deepEqual(both, ['failed', 'failed', 'processed']);
+    assert.deepEqual(world.tried, ['a', 'b']);
+    await process();
+    assert.deepEqual(world.tried, ['a', 'b', 'a']);
+  });
+
+  it('is told to the log and the traces with the time it took', async () => {
+    const { process, world, log } = open({ a: 'failed' });
+    await process();
+    assert.deepEqual(log.lines, [
+      {
+        level: 'warn',
+        message: 'event processed',
+        fields: {
+          event_id: 'event a',
+          event_type: 'order.paid',
+          webhook_id: 'the webhook',
+          provider: 'shop',
+          attempts: undefined,
+          duration_ms: 30,
+          result: 'failed',
+          error: 'why',
+        },
+      },
+    ]);
+    assert.deepEqual(
+      world.spans.map(({ subject, startMs, endMs, failure }) => [subject, startMs, endMs, failure]),
+      [['a', 5_000, 5_030, 'why']],
+    );
+  });
+});
+
+describe('an inline event whose handler is TypeScript', () => {
+  const ran = (outcome: string) => async () => ({ status: null, error: null, outcome });
+
+  it('runs here, and the one who ran it has told of it', async () => {
+    const ids: string[] = [];
+    const { process, log } = open({ a: 'typescript' }, async (id) => {
+      ids.push(id);
+      return ran('success')();
+    });
+    assert.equal(await process(), 'processed');
+    assert.deepEqual([ids, log.lines], [['a'], []]);
+  });
+
+  it('is only recorded where its handler is not here, or another holds it', async () => {
+    assert.equal(await open({ a: 'typescript' }).process(), 'recorded');
+    assert.equal(await open({ a: 'typescript' }, async () => undefined).process(), 'recorded');
+  });
+
+  it('has failed where the handler has', async () => {
+    assert.equal(await open({ a: 'typescript' }, ran('failed')).process(), 'failed');
+    assert.equal(await open({ a: 'typescript' }, ran('dead_letter')).process(), 'dead_letter');
+  });
+});

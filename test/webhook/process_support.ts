@@ -1,0 +1,134 @@
+// Processing on ports that live in memory: a store that keeps what it is told, and a clock that a test moves.
+
+import type { TracedSpan } from '#core/ports.ts';
+import type { Handler, Transaction } from '#core/webhook/handlers.ts';
+import type { Processed, TakenEvent, WebhookStore } from '#core/webhook/ports.ts';
+import { Processor, type ProcessorPorts } from '#core/webhook/processor.ts';
+import type { Transact } from '#core/webhook/run_handler.ts';
+import { memoryLog } from '../core/support.ts';
+
+export const SUCCESS: Processed = { status: 'success', error: null, outcome: 'success' };
+export const neverAborted = new AbortController().signal;
+
+/** An error as a database driver throws it. */
+export const coded = (code: string) => Object.assign(new Error(`failed with ${code}`), { code });
+
+/** Without a handler's name it is an event for SQL. */
+export function takenEvent(id: string, handler?: string): TakenEvent {
+  return {
+    id,
+    lease_token: `lease of ${id}`,
+    webhook_id: 'the webhook',
+    provider: 'shop',
+    event_id: `event ${id}`,
+    event_type: 'order.paid',
+    occurred_at: '2026-02-24T10:00:00.000Z',
+    attempts: 2,
+    takeovers: 0,
+    payload: { of: id },
+    handler_kind: handler === undefined ? 'sql' : 'typescript',
+    handler_name: handler ?? null,
+    idempotency_key: `key of ${id}`,
+    max_attempts: 5,
+  };
+}
+
+export function handlerOf(parts: Partial<Handler> = {}): Handler {
+  return { name: 'h', provider: 'shop', types: ['*'], apply: async () => undefined, ...parts };
+}
+
+/** What metrics were told, as lines: the name, the labels' values, the number. */
+export function metricLines() {
+  const lines: string[] = [];
+  const tell = (name: string, labels: Readonly<Record<string, string>>, value: number) =>
+    void lines.push(
+      [name, ...Object.entries(labels).map(([key, text]) => `${key}=${text}`), value].join(' '),
+    );
+  return {
+    lines,
+    count: (name: string, labels: Record<string, string>, by = 1) => tell(name, labels, by),
+    observe: tell,
+  };
+}
+
+export class ProcessWorld {
+  nowMs = 5_000;
+  readonly takes: { limit: number; names: readonly string[] }[] = [];
+  readonly begun: { id: string; names: readonly string[] }[] = [];
+  readonly sets: string[][] = [];
+  readonly extended: string[][] = [];
+  readonly finished: { id: string; lease: string; outcome: string; error: string | null }[] = [];
+  readonly calls: { functionName: string; args: Record<string, unknown> }[] = [];
+  readonly limitsMs: number[] = [];
+  readonly spans: TracedSpan[] = [];
+  readonly log = memoryLog();
+  readonly metrics = metricLines();
+
+  events: TakenEvent[] = [];
+  handlers: Handler[] = [];
+  /** What the database has under each name. */
+  isHeld: boolean | undefined = true;
+  finishes: (wanted: string) => string | undefined = (wanted) => wanted;
+  process: (ids: string[]) => Map<string, Processed> = (ids) => new Map(ids.map((id) => [id, SUCCESS]));
+  extend: () => Promise<string[]> = async () => [];
+  finish: (outcome: string) => string = (outcome) => outcome;
+
+  readonly store: Pick<WebhookStore, 'take' | 'begin' | 'process' | 'extend' | 'finish'> = {
+    take: async (limit, names) => {
+      this.takes.push({ limit, names });
+      return this.events;
+    },
+    begin: async (id, names) => {
+      this.begun.push({ id, names });
+      return this.events.find((event) => event.id === id);
+    },
+    process: async (leases) => {
+      this.sets.push(leases.map(({ id }) => id));
+      return this.process(leases.map(({ id }) => id));
+    },
+    extend: async (leases) => {
+      this.extended.push(leases.map(({ id }) => id));
+      return this.extend();
+    },
+    finish: async ({ id, lease_token: lease }, outcome, error) => {
+      this.finished.push({ id, lease, outcome, error });
+      return this.finish(outcome);
+    },
+  };
+
+  readonly tx: Transaction = {
+    call: async <Row>(functionName: string, args: Record<string, unknown>) => {
+      this.calls.push({ functionName, args });
+      if (functionName === 'webhook.hold_event')
+        return (this.isHeld === undefined ? [] : [{ hold_event: this.isHeld }]) as Row[];
+      const status = this.finishes(String(args.p_outcome));
+      return (status === undefined ? [] : [{ finish_event: status }]) as Row[];
+    },
+    query: async () => [],
+  };
+
+  transact: Transact = async (work, timeoutMs) => {
+    this.limitsMs.push(timeoutMs);
+    return work(this.tx);
+  };
+
+  ports(): ProcessorPorts {
+    return {
+      store: this.store as WebhookStore,
+      transact: (work, timeoutMs) => this.transact(work, timeoutMs),
+      handlers: new Map(this.handlers.map((handler) => [handler.name, handler])),
+      log: this.log,
+      metrics: this.metrics,
+      tracer: { isOn: true, record: (span) => void this.spans.push(span) },
+      now: () => this.nowMs,
+    };
+  }
+
+  processor(batchSize = 100): Processor {
+    return new Processor(this.ports(), batchSize);
+  }
+
+  step(signal: AbortSignal = neverAborted) {
+    return this.processor().step(signal);
+  }
+}

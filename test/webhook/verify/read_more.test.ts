@@ -1,0 +1,239 @@
+// What of a body a provider may not overlook, and what it may not make up.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { utf8 } from '#core/webhook/bytes.ts';
+import type { ReadEvent, SignedRequest } from '#core/webhook/provider.ts';
+import { handshake, providerNamed } from '#core/webhook/providers.ts';
+import { nodeHmac } from '../../../src/webhook/hmac.ts';
+import { NOW } from './cases.ts';
+
+async function read(
+  provider: string,
+  body: string,
+  headers: SignedRequest['headers'] = {},
+): Promise<ReadEvent[]> {
+  const known = providerNamed(provider);
+  assert.ok(known);
+  return known.read({ method: 'POST', url: '', headers, body: utf8(body) }, { port: nodeHmac, nowSec: NOW });
+}
+
+const one = async (...args: Parameters<typeof read>): Promise<ReadEvent> => {
+  const events = await read(...args);
+  assert.equal(events.length, 1);
+  return events[0] as ReadEvent;
+};
+
+describe('which providers take forms, and sign addresses', () => {
+  it('are Twilio and Slack, and Twilio', () => {
+    const names = ['stripe', 'twilio', 'whatsapp', 'daily', 'github', 'shopify', 'slack', 'standard', 'hmac'];
+    const which = (flag: 'takesForms' | 'signsUrl') =>
+      names.filter((name) => providerNamed(name)?.[flag] === true);
+    assert.deepEqual([which('takesForms'), which('signsUrl')], [['twilio', 'slack'], ['twilio']]);
+  });
+});
+
+describe('an event whose type stands in a header', () => {
+  it('of GitHub has what happened behind it, where both say so', async () => {
+    const typeOf = async (event: string | string[] | undefined, body: string) =>
+      (await one('github', body, { 'x-github-delivery': 'd', 'x-github-event': event })).eventType;
+    assert.equal(await typeOf('issues', '{"action":"opened"}'), 'issues.opened');
+    assert.equal(await typeOf('push', '{}'), 'push');
+    assert.equal(await typeOf('push', '{"action":7}'), 'push');
+    assert.equal(await typeOf(undefined, '{"action":"opened"}'), 'unknown');
+    assert.equal(await typeOf(['a', 'b'], '{"action":"opened"}'), 'unknown');
+  });
+
+  it('of Shopify is its topic, its id is not signed, and its signature is base64', async () => {
+    const headers = { 'x-shopify-event-id': 'shop-1', 'x-shopify-topic': 'orders/create' };
+    const event = await one('shopify', '{"updated_at":"2026-02-24T11:00:00+01:00"}', headers);
+    assert.deepEqual(
+      [event.eventId, event.eventType, event.occurredAt],
+      ['shop-1', 'orders/create', '2026-02-24T10:00:00.000Z'],
+    );
+    assert.equal(event.dedupeHash, event.hash);
+    const body = utf8('{}');
+    const signed = await providerNamed('shopify')?.sign({ method: 'POST', url: '', body }, 's', {
+      port: nodeHmac,
+      nowSec: NOW,
+    });
+    assert.match(signed?.['x-shopify-hmac-sha256'] ?? '', /^[A-Za-z0-9+/]{43}=$/);
+  });
+});
+
+describe('Stripe', () => {
+  it('leaves out how many deliveries are open, and nothing else', async () => {
+    const hashOf = async (more: string) => (await one('stripe', `{"id":"a"${more}}`)).hash;
+    const plain = await hashOf(',"pending_webhooks":1');
+    assert.equal(await hashOf(',"pending_webhooks": \n 12'), plain);
+    assert.notEqual(await hashOf(',"pending_webhooks":"1"'), plain);
+    assert.notEqual(await hashOf(',"pending_webhooks":true1'.replace('true1', 'true')), plain);
+    // It is taken out, not replaced: the rest alone is what is hashed.
+    const sha = await nodeHmac.sha256(utf8('{"id":"a",}'));
+    assert.equal(plain, Buffer.from(sha).toString('hex'));
+  });
+});
+
+describe('Twilio', () => {
+  it('needs both the id and the status of a thing', async () => {
+    for (const body of [
+      'CallSid=CA1',
+      'CallStatus=busy',
+      'CallSid=CA1&CallSid=CA2&CallStatus=busy',
+      'CallSid=CA1&CallStatus=a&CallStatus=b',
+    ])
+      assert.equal((await one('twilio', body)).quarantine, 'no_id', body);
+  });
+
+  it('keeps the time of a callback, also where it is about nothing we know', async () => {
+    const Timestamp = encodeURIComponent('Tue, 24 Feb 2026 10:00:00 +0000');
+    for (const body of [`CallSid=CA1&CallStatus=busy&Timestamp=${Timestamp}`, `Timestamp=${Timestamp}`])
+      assert.equal((await one('twilio', body)).occurredAt, '2026-02-24T10:00:00.000Z', body);
+  });
+});
+
+describe('Slack', () => {
+  it('keeps a command as the object of its fields, and one with a NUL as bytes only', async () => {
+    const command = await one('slack', 'command=%2Fgo&trigger_id=13.1&text=a');
+    assert.deepEqual(
+      [command.payload, command.quarantine],
+      ['{"command":"/go","text":"a","trigger_id":"13.1"}', null],
+    );
+    const poisoned = await one('slack', 'command=%2Fgo&trigger_id=13.1&text=%00');
+    assert.deepEqual([poisoned.payload, poisoned.quarantine], [null, 'nul_character']);
+  });
+
+  it('takes a payload that is no object, or came twice, for a field like any other', async () => {
+    for (const [body, payload] of [
+      ['trigger_id=1&payload=7', '{"payload":"7","trigger_id":"1"}'],
+      ['trigger_id=1&payload=%7B', '{"payload":"{","trigger_id":"1"}'],
+      ['trigger_id=1&payload=%7B%7D&payload=8', '{"payload":["8","{}"],"trigger_id":"1"}'],
+    ] as const)
+      assert.equal((await one('slack', body)).payload, payload);
+  });
+
+  it('answers a challenge of 1,024 bytes, and none that is longer or begins otherwise', () => {
+    const challengeOf = (body: string) =>
+      providerNamed('slack')?.challenge?.({ method: 'POST', url: '', headers: {}, body: utf8(body) });
+    const asking = (bytes: number) => {
+      const bare = '{"type":"url_verification","challenge":"c","x":""}';
+      return bare.replace('""}', `"${'x'.repeat(bytes - bare.length)}"}`);
+    };
+    assert.equal(utf8(asking(1_024)).length, 1_024);
+    assert.equal(challengeOf(asking(1_024)), 'c');
+    assert.equal(challengeOf(asking(1_025)), undefined);
+    assert.equal(challengeOf(` ${asking(60)}`), undefined);
+  });
+});
+
+describe('WhatsApp', () => {
+  const post = (value: string, entry = '') =>
+    `{"entry":[{${entry}"changes":[{"field":"messages","value":${value}}]}]}`;
+
+  it('has an event for each status, with its time and the number it is about', async () => {
+    const value =
+      '{"metadata":{"phone_number_id":"p1"},"statuses":[{"id":"wamid.A","status":"read","timestamp":"1700000000"}]}';
+    assert.deepEqual(
+      [await one('whatsapp', post(value, '"id":"42",'))].map(({ hash, ...rest }) => rest),
+      [
+        {
+          eventId: 'status:wamid.A:read',
+          eventType: 'status.read',
+          occurredAt: '2023-11-14T22:13:20.000Z',
+          payload:
+            '{"business_account_id":"42","phone_number_id":"p1","status":{"id":"wamid.A","status":"read","timestamp":"1700000000"}}',
+          dedupeHash: null,
+          quarantine: null,
+        },
+      ],
+    );
+  });
+
+  it('reads a time in digits or as a number, and nothing else', async () => {
+    const timeOf = async (timestamp: string) => {
+      const { occurredAt, quarantine } = await one(
+        'whatsapp',
+        post(`{"messages":[{"id":"wamid.A","timestamp":${timestamp}}]}`),
+      );
+      return quarantine ?? occurredAt;
+    };
+    assert.equal(await timeOf('"1700000000"'), '2023-11-14T22:13:20.000Z');
+    assert.equal(await timeOf('1700000000'), '2023-11-14T22:13:20.000Z');
+    assert.equal(await timeOf('null'), null);
+    for (const strange of [
+      '"a1700000000"',
+      '"1700000000a"',
+      '"170000000000"',
+      '""',
+      '" 1700000000"',
+      '[1700000000]',
+    ])
+      assert.equal(await timeOf(strange), 'bad_time', strange);
+  });
+
+  it('quarantines a status or message that lacks what names it', async () => {
+    for (const value of [
+      '{"statuses":[{"status":"read"}]}',
+      '{"statuses":[{"id":"wamid.A"}]}',
+      '{"statuses":[[]]}',
+      '{"statuses":["read"]}',
+      '{"messages":[{"type":"text"}]}',
+      '{"messages":["text"]}',
+    ])
+      assert.equal((await one('whatsapp', post(value))).quarantine, 'no_id', value);
+    for (const entry of ['{}', '{"changes":{}}', '[]']) {
+      assert.equal((await one('whatsapp', `{"entry":[${entry}]}`)).quarantine, 'no_id', entry);
+    }
+  });
+
+  it('keeps news with its account, its time and the whole change', async () => {
+    const news =
+      '{"entry":[{"id":"42","time":1700000000,"changes":[{"field":"account_update","value":{"x":1}}]}]}';
+    const { payload, occurredAt } = await one('whatsapp', news);
+    assert.equal(
+      payload,
+      '{"business_account_id":"42","time":1700000000,"change":{"field":"account_update","value":{"x":1}}}',
+    );
+    assert.equal(occurredAt, '2023-11-14T22:13:20.000Z');
+    const nameless = await one('whatsapp', '{"entry":[{"changes":[{"field":"f","value":{}}]}]}');
+    assert.equal(
+      nameless.payload,
+      '{"business_account_id":null,"time":null,"change":{"field":"f","value":{}}}',
+    );
+  });
+
+  it('quarantines news that jsonb cannot keep', async () => {
+    const { quarantine } = await one('whatsapp', post('{"x":"\\u0000"}', '"id":"42",'));
+    assert.equal(quarantine, 'nul_character');
+  });
+});
+
+describe('Meta’s handshake', () => {
+  const ask = (fields: Record<string, string>) =>
+    handshake(
+      new URLSearchParams({
+        'hub.mode': 'subscribe',
+        'hub.verify_token': 't',
+        'hub.challenge': 'c',
+        ...fields,
+      }).toString(),
+      't',
+    );
+
+  it('answers a challenge of 1 to 200 visible characters', () => {
+    for (const challenge of ['c', '!~', 'x'.repeat(200)])
+      assert.equal(ask({ 'hub.challenge': challenge }), challenge);
+    for (const challenge of ['', 'a b', ' a', 'a ', 'ü', 'x'.repeat(201)])
+      assert.equal(ask({ 'hub.challenge': challenge }), undefined, challenge);
+  });
+
+  it('needs mode, token and challenge', () => {
+    for (const query of [
+      'hub.verify_token=t&hub.challenge=c',
+      'hub.mode=subscribe&hub.challenge=c',
+      'hub.mode=subscribe&hub.verify_token=t',
+      '',
+    ])
+      assert.equal(handshake(query, 't'), undefined, query);
+  });
+});
