@@ -20,13 +20,19 @@ describe('the address that a provider signed', () => {
   for (const host of [
     'shop.example',
     'localhost.shop.example',
+    'not-localhost',
+    'shop.localhost:8080',
     '127.0.0.1.nip.io',
+    '1127.0.0.1',
     'localhost:1@x',
     '',
     '10.0.0.1',
   ])
     it(`has to be set for ${host || 'no host'}`, () =>
       assert.throws(() => urlOf(host), { name: 'DoorError', hint: /^no_public_url/ }));
+
+  it('has to be set where the host came more than once', () =>
+    assert.throws(() => urlOf(['localhost'] as unknown as string), { hint: /^no_public_url/ }));
 
   it('matters to nobody who does not sign it', () =>
     assert.equal(urlOf('shop.example', '', null, 'stripe'), 'http://shop.example/webhooks/t'));

@@ -111,7 +111,8 @@ export class WebhookAdminDoor {
 
   async #listEvents(request: DoorRequest): Promise<DoorResponse> {
     await this.#ports.authorize(request);
-    const filter = filterOf(readQuery(request.query, EVENTS_QUERY));
+    // What just came or failed is what somebody looks for.
+    const filter = { ...filterOf(readQuery(request.query, EVENTS_QUERY)), newestFirst: true };
     return jsonResponse(200, { events: await this.#ports.store.listEvents(filter) });
   }
 

@@ -78,6 +78,8 @@ export interface EventFilter {
   readonly until?: string;
   /** The last id of the page before. */
   readonly after?: string;
+  /** The oldest come first where left out. */
+  readonly newestFirst?: boolean;
   readonly limit: number;
 }
 
@@ -176,6 +178,7 @@ function filterArgs(filter: EventFilter): Record<string, unknown> {
     p_until: filter.until ?? null,
     p_after: filter.after ?? null,
     p_limit: filter.limit,
+    p_newest_first: filter.newestFirst ?? false,
   };
 }
 

@@ -18,9 +18,8 @@ const UNSTORABLE = /^(22...|54...)$/;
 export class Recorder {
   readonly #coalescer: Coalescer<Delivery, Recorded[]>;
 
-  constructor(record: WebhookStore['record'], maxWaiting?: number) {
+  constructor(record: WebhookStore['record']) {
     this.#coalescer = new Coalescer((deliveries) => againOnCollision(() => record(deliveries)), {
-      ...(maxWaiting !== undefined && { maxWaiting }),
       // Not the database's state but something in the batch: its neighbours are not to suffer for it.
       isSpoiled: (error) => toDoorError(error).kind.code === 'internal',
       weigh: ({ body, events }) => body.length + events.length * EVENT_BYTES,

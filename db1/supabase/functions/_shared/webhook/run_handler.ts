@@ -62,10 +62,9 @@ export async function runHandler(
     return await ports.transact((tx) => apply(taken, event, handler, called, tx), applyMs);
   } catch (error) {
     if (error instanceof LostLease) return { status: null, error: null, outcome: 'lost_lease' };
-    const cause = error instanceof HandlerFailed ? error.cause : error;
     // The database went away, and nothing happened: the lease runs out and somebody tries again.
-    if (cause === error && toDoorError(error).kind.code === 'database_unavailable') throw error;
-    return fail(taken, cause, ports);
+    if (toDoorError(error).kind.code === 'database_unavailable') throw error;
+    return fail(taken, error instanceof HandlerFailed ? error.cause : error, ports);
   }
 }
 
