@@ -28,7 +28,7 @@ Runs N histories of commands, half of them claims and half of them provider even
 every answer and the state at the end with a model in memory. Then switches guards off, one at a time, to see that the
 histories notice. Any violation is shrunk to the shortest history that still has it.
 
-  --histories N    how many (default ${DEFAULT_HISTORIES}; 20000 take about a quarter of an hour on two cores)
+  --histories N    how many (default ${DEFAULT_HISTORIES}; 20000 took 28 minutes on two cores that others used as well)
   --seed S         makes the run the same again (default: at random, and printed)
   --model name     only ${SUBJECTS.map(({ name }) => name).join(' or ')}
   --control name   no histories, only this control, or all of them:
