@@ -8,7 +8,7 @@ import { assertAccessible, assertFits, openShop, picture, type Shop, scene } fro
 const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;
 const BUTTON = 'button.big';
-const OPENS_IN_MS = 4_000;
+const OPENS_IN_MS = 8_000;
 /** The slower end of 3G. */
 const SLOW = { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 20_000 };
 
@@ -37,9 +37,9 @@ describe('a buyer on the drop page', { skip }, () => {
     assert.equal(await page.locator(BUTTON).count(), 0);
     assert.match(
       await page.locator('.countdown').innerText(),
-      /^00\s+hours\s+00\s+minutes\s+0[1-4]\s+seconds$/,
+      /^00\s+hours\s+00\s+minutes\s+0[1-8]\s+seconds$/,
     );
-    assert.match(await page.title(), /^00:0[1-4] · Summer Night 2026$/);
+    assert.match(await page.title(), /^00:0[1-8] · Summer Night 2026$/);
     await assertAccessible(page);
     await picture(page, 'drop-countdown');
 
@@ -92,8 +92,10 @@ describe('a buyer on the drop page', { skip }, () => {
 
     // The kept request is what holds the promise: without it the next press is another buyer's.
     await tab.close();
+    // From a page that does not write there: the drop page notes its claim at each look.
+    await page.goto(`${shop.url}/healthz`);
     await page.evaluate('localStorage.clear()');
-    await page.reload();
+    await page.goto(`${shop.url}/drop/twice`);
     await page.click(BUTTON);
     await scene(page, 'held');
     assert.equal((await shop.claims('twice')).length, 2);
