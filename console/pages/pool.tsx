@@ -39,14 +39,12 @@ function Rules({ pool, change }: { pool: PoolView; change: Change }) {
     error !== undefined && name in sent && isAbout(error.hint, name) ? error.hint : undefined;
   const isShown = Object.keys(sent).some((name) => errorOf(name) !== undefined);
   return (
-    <form onSubmit={onSubmit}>
+    <form class="form-cards" onSubmit={onSubmit}>
       <Card title="Rules">
-        <RuleFields pool={pool} />
+        <RuleFields pool={pool} errorOf={errorOf} />
       </Card>
       <Card title="How it is carried to the ledger">
         <CarryFields pool={pool} errorOf={errorOf} />
-      </Card>
-      <Card title="Save">
         <Field name="reason" label="Reason for the change" hint="For the audit log." />
         {error && !isShown && <Trouble error={error} />}
         {isShown && (

@@ -24,11 +24,15 @@ function toLocal(at: string | null | undefined): string | undefined {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
-export function RuleFields({ pool }: { pool?: PoolView }) {
+/** What the server said against a field. */
+type ErrorOf = (name: string) => string | undefined;
+
+export function RuleFields({ pool, errorOf }: { pool?: PoolView; errorOf?: ErrorOf }) {
   return (
     <div class="fields">
       <Field
         name="opens_at"
+        error={errorOf?.('opens_at')}
         label="Opens"
         type="datetime-local"
         value={toLocal(pool?.opens_at)}
@@ -36,6 +40,7 @@ export function RuleFields({ pool }: { pool?: PoolView }) {
       />
       <Field
         name="closes_at"
+        error={errorOf?.('closes_at')}
         label="Closes"
         type="datetime-local"
         value={toLocal(pool?.closes_at)}
@@ -43,6 +48,7 @@ export function RuleFields({ pool }: { pool?: PoolView }) {
       />
       <Field
         name="max_per_user"
+        error={errorOf?.('max_per_user')}
         label="Slots per user"
         type="number"
         min={1}
@@ -51,6 +57,7 @@ export function RuleFields({ pool }: { pool?: PoolView }) {
       />
       <Field
         name="hold_sec"
+        error={errorOf?.('hold_sec')}
         label="Hold, seconds"
         type="number"
         min={1}
@@ -59,6 +66,7 @@ export function RuleFields({ pool }: { pool?: PoolView }) {
       />
       <Field
         name="commit_rate_per_sec"
+        error={errorOf?.('commit_rate_per_sec')}
         label="Throttle, tickets per second"
         type="number"
         min={1}
@@ -70,14 +78,8 @@ export function RuleFields({ pool }: { pool?: PoolView }) {
   );
 }
 
-/** How a pool's claims are carried to the ledger. `errorOf` is what the server said against a field. */
-export function CarryFields({
-  pool,
-  errorOf,
-}: {
-  pool: PoolView;
-  errorOf(name: string): string | undefined;
-}) {
+/** How a pool's claims are carried to the ledger. */
+export function CarryFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorOf }) {
   const field = (name: keyof PoolView, label: string, hint: string, more: Partial<FieldProps> = {}) => (
     <Field
       name={name}
@@ -106,12 +108,11 @@ export function CarryFields({
           max: MAX_VISIBILITY_SEC,
         },
       )}
-      {field(
-        'max_retries',
-        'Deliveries until it is a dead letter',
-        'One less than this are tries: with 2 a claim is tried once.',
-        { ...number, min: LEAST_DELIVERIES, max: MAX_DELIVERIES },
-      )}
+      {field('max_retries', 'Deliveries at most', 'With the last one it is a dead letter: 2 is one try.', {
+        ...number,
+        min: LEAST_DELIVERIES,
+        max: MAX_DELIVERIES,
+      })}
       {field('commit_rpc_name', 'Commits by', 'The function of the ledger that writes a ticket.', {
         isRequired: true,
         pattern: '[a-z_][a-z0-9_]{0,62}',

@@ -111,10 +111,10 @@ describe('the console, with names as long as they may be', { skip }, () => {
     await assertFits(page);
     await field.fill(house.validation.url);
     await page.getByLabel('Batch, messages').fill('7');
-    await page.getByLabel('Deliveries until it is a dead letter').fill('1');
+    await page.getByLabel('Deliveries at most').fill('1');
     await save.click();
     assert.equal(await page.locator('input[name="max_retries"]:invalid').count(), 1);
-    await page.getByLabel('Deliveries until it is a dead letter').fill('3');
+    await page.getByLabel('Deliveries at most').fill('3');
     await page.getByLabel('Reason for the change').fill('a new service');
     await save.click();
     await page.getByText('The rules are saved.').waitFor();
