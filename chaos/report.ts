@@ -30,7 +30,8 @@ const isCut = (name: string): boolean => /^(cut|half-open)/.test(name);
 const OTHERS: Record<string, string> = {
   model: 'Random histories against a model',
   fuzz: 'Fuzzed requests',
-  abuse: 'Bad input, row by row',
+  'abuse.node': 'Bad input, row by row, on Node',
+  'abuse.deno': 'Bad input, row by row, on Deno',
   mutation: 'Mutation testing',
 };
 

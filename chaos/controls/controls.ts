@@ -21,7 +21,7 @@ export const CONTROLS: readonly Control[] = [
   },
   {
     name: 'synchronous-commit-off',
-    why: 'DB1 answers before the commit is on disk',
+    why: 'DB1 answers before the commit is on disk (synchronous_commit off, wal_writer_delay 1 s)',
     promises: ['I1'],
     // What is lost is what came in since the last write; with the default of 200 ms some runs are lucky.
     options: {
