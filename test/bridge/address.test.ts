@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
 
 /** The first and the last address of a block, and its public neighbours, where it has any. */
-const BLOCKS: [first: string, last: string, before?: string, after?: string][] = [
+const BLOCKS: [first: string, last: string, before?: string | undefined, after?: string][] = [
   ['0.0.0.0', '0.255.255.255', undefined, '1.0.0.0'],
   ['10.0.0.0', '10.255.255.255', '9.255.255.255', '11.0.0.0'],
   ['100.64.0.0', '100.127.255.255', '100.63.255.255', '100.128.0.0'],

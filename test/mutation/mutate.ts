@@ -9,6 +9,8 @@ import type { Part } from './parts.ts';
 
 /** In the copy. */
 const BUNDLES = 'bundles';
+/** A test that is being ended may still write its last file. */
+const CLEANING_TRIES = 5;
 const COPIED = ['package.json', 'db1/supabase/functions/_shared', 'src', 'test'];
 
 /**
@@ -24,7 +26,7 @@ export async function mutate(part: Part, concurrency: number): Promise<MutantRes
   const copy = mkdtempSync(join(tmpdir(), 'sluice-mutation-'));
   const cwd = process.cwd();
   // On a signal Stryker ends the process, and no finally is reached.
-  const clean = (): void => rmSync(copy, { recursive: true, force: true });
+  const clean = (): void => rmSync(copy, { recursive: true, force: true, maxRetries: CLEANING_TRIES });
   process.once('exit', clean);
   try {
     for (const path of COPIED) cpSync(join(PROJECT_ROOT, path), join(copy, path), { recursive: true });

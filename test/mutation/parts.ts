@@ -43,7 +43,10 @@ export const PARTS: readonly Part[] = [
       'bridge',
       'address breaker bridge commit databases delivery observe payload reason spent trouble unreachable webhooks',
     ),
-    under('bridge', 'address core observe databases step validation spent reasons webhook breaker outage'),
+    under(
+      'bridge',
+      'address core observe databases step edges validation spent reasons webhook breaker outage',
+    ),
   ),
   part(
     'record',
