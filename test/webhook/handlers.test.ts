@@ -231,9 +231,11 @@ describe('a handler in TypeScript', () => {
 
   it('is waited for: a worker without it leaves its events alone', async () => {
     await post('queued', 'evt_elsewhere');
-    assert.deepEqual((await world.process(new Map())).totals, {});
+    // Not the totals: events of other tests that failed may come round again at any time.
+    await world.process(new Map());
     assert.equal((await world.event('evt_elsewhere'))?.status, 'pending');
-    assert.deepEqual((await world.process()).totals, { success: 1 });
+    await world.process();
+    assert.equal((await world.event('evt_elsewhere'))?.status, 'success');
   });
 
   it('gives up a type that it no longer lists', async () => {
