@@ -11,12 +11,12 @@ const CRASHES_OF_DB1 = ['kill-db1-postmaster', 'stop-db1-immediate', 'kill-db1-b
 export const CONTROLS: readonly Control[] = [
   {
     name: 'fence-off',
-    why: 'finishing a message does not ask whose lease it is',
+    why: 'finishing a message does not ask whose lease it is (second commits are slow, so that others have it)',
     promises: ['I9'],
     options: {
-      patch: { db1: sql('fence_off') },
-      faults: ['stall-worker', 'target-errors', 'delay'],
-      minutes: 0.5,
+      patch: { db1: sql('fence_off'), db2: sql('slow_second_commit') },
+      faults: ['stall-worker'],
+      minutes: 0.75,
     },
   },
   {
