@@ -43,19 +43,22 @@ export function plain(result: Record<string, unknown>): string {
     Array.isArray(value) &&
     value.length > 0 &&
     value.every((item) => typeof item === 'object' && item !== null);
-  const entries = Object.entries(result);
+  const entries = Object.entries(withNames(result));
   const single = entries.filter(([, value]) => !isRecords(value));
   return [
     ...single.map(([name, value]) => `- ${spelled(name)}: ${shortened(textOf(value))}`),
     ...entries.flatMap(([name, value]) => {
       if (!isRecords(value)) return [];
       const columns = [...new Set(value.flatMap((item) => Object.keys(item)))];
-      const rows = value.map((item) => columns.map((column) => asCell(item[column])));
+      const rows = value.map(withNames).map((item) => columns.map((column) => asCell(item[column])));
       return ['', `${spelled(name)}:`, '', table(columns.map(spelled), rows)];
     }),
   ].join('\n');
 }
 
+/** A seed is a name made of digits: it is typed in again as it stands. */
+const withNames = (record: Record<string, unknown>): Record<string, unknown> =>
+  'seed' in record ? { ...record, seed: String(record.seed) } : record;
 const spelled = (name: string): string =>
   name.replaceAll('_', ' ').replace(/(?<=[a-z])[A-Z]/g, (sign) => ` ${sign.toLowerCase()}`);
 const asCell = (value: unknown): Cell => (typeof value === 'number' ? value : shortened(textOf(value)));
