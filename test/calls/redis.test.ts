@@ -185,7 +185,7 @@ test(`Redis killed, restarted, hung and flushed at random during ${EVENTS} event
   assert.equal(answers.recorded, EVENTS);
   const { rows } = await client.query(
     `select count(*)::int as rows, count(distinct payload ->> 'event')::int as events,
-       count(distinct signature_hash)::int as signatures from public.calls`,
+       count(distinct signature_hash)::int as signatures from public.calls where payload ? 'event'`,
   );
   assert.deepEqual(rows, [{ rows: EVENTS + 1, events: EVENTS + 1, signatures: EVENTS + 1 }]);
   assert.ok(broken.kill > 0 && broken.flush > 0 && broken.hang > 0, JSON.stringify(broken));
