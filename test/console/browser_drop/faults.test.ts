@@ -33,11 +33,13 @@ describe('a buyer whose answers are wrong', { skip }, () => {
     await scene(page, 'held');
     return page;
   };
-  /** Reloads, and waits until the page has looked its claim up and has had the answer. */
+  /** Comes back, and waits until the page has looked its claim up and has had the answer, which is none to the page before. */
   const reload = async (page: Page): Promise<void> => {
-    const answered = page.waitForResponse(/\/v1\/claims\//);
-    await page.reload();
-    await (await answered).finished();
+    const url = page.url();
+    await page.goto('about:blank');
+    const answered = page.waitForEvent('requestfinished', (request) => /\/v1\/claims\//.test(request.url()));
+    await page.goto(url);
+    await answered;
   };
   const finish = (outcome: string, reason: string | null) =>
     shop.db1.query(
