@@ -145,7 +145,7 @@ function circumstances(run: RunResult): string[] {
     `- Commit: ${run.commit}`,
     `- Command: \`${run.command}\``,
     `- Postgres: ${list(run.durability)}`,
-    '- Parts: two Postgres servers, PostgREST, Redis, two `sluice serve`, two `sluice work`, each wire through a proxy of ours',
+    '- Parts: two Postgres servers, PostgREST, Redis, two servers, two workers, each wire through a proxy of ours',
   ];
 }
 
