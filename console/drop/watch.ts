@@ -1,7 +1,7 @@
 // What the pool looks like now: a stream from the server, and where that does not come through, a look now and then.
 
 import type { PoolStatus } from '../../db1/supabase/functions/_shared/pool.ts';
-import { type Following, followStream } from '../lib/one_stream.ts';
+import { type Following, followStream, type Heard } from '../lib/one_stream.ts';
 import type { Api } from './api.ts';
 import type { ServerClock } from './clock.ts';
 import { delayOf, type Pace, Pause } from './pause.ts';
@@ -95,6 +95,7 @@ export class Watch {
           this.#lostTimer ??= setTimeout(() => this.#tell({ isConnected: false }), QUIET_MS);
         },
         onEnd: leave,
+        catchUp: () => this.#catchUp(),
       });
     });
   }
@@ -109,6 +110,18 @@ export class Watch {
         { status, available, capacity, opens_at },
         typeof pool === 'object' ? pool.require_auth : false,
       );
+  }
+
+  /** For a tab that comes later: its look can be a second old, and the stream speaks only of what changes. */
+  #catchUp(): Heard | undefined {
+    const { pool, isConnected } = this.#watched;
+    if (typeof pool !== 'object' || !isConnected) return undefined;
+    const { status, available, capacity, opens_at } = pool;
+    const now = new Date(this.#clock.now()).toISOString();
+    return {
+      type: 'pool',
+      data: JSON.stringify({ status, available, capacity, opens_at, now } satisfies News),
+    };
   }
 
   #see({ status, available, capacity, opens_at }: Told, require_auth: boolean): void {

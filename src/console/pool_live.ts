@@ -16,6 +16,8 @@ export interface PoolNews {
   readonly now: string;
 }
 
+type News = Omit<PoolNews, 'now'>;
+
 export interface PoolLivePorts {
   /** Undefined where there is no such pool. */
   status(poolId: string): Promise<PoolStatus | undefined>;
@@ -33,11 +35,11 @@ interface Channel {
   readonly listeners: Set<(text: string) => boolean>;
   timer: NodeJS.Timeout;
   /** What was said last, without the time. */
-  said: string;
+  said: News;
   saidAt: number;
 }
 
-const UNKNOWN = { status: null, available: null, capacity: null, opens_at: null } as const;
+const UNKNOWN: News = { status: null, available: null, capacity: null, opens_at: null };
 
 export class PoolLive {
   readonly #ports: PoolLivePorts;
@@ -62,27 +64,26 @@ export class PoolLive {
       status: 200,
       headers: EVENT_STREAM,
       body: '',
-      follow: (send, closed) => {
-        send(this.#textOf(newsOf(status)));
-        this.#join(poolId, send, closed);
-      },
+      follow: (send, closed) => this.#join(poolId, newsOf(status), send, closed),
     };
   }
 
-  #join(poolId: string, send: (text: string) => boolean, closed: AbortSignal): void {
+  /** Every listener has heard what its channel said last, also one that asked before that and joins after it. */
+  #join(poolId: string, news: News, send: (text: string) => boolean, closed: AbortSignal): void {
     let channel = this.#channels.get(poolId);
     if (channel === undefined) {
       const made: Channel = {
         listeners: new Set(),
         timer: setTimeout(() => void this.#tell(poolId, made), EVERY_MS),
-        said: '',
+        said: news,
         saidAt: this.#ports.now(),
       };
       channel = made;
       this.#channels.set(poolId, made);
     }
-    const { listeners } = channel;
+    const { listeners, said } = channel;
     const joined = channel;
+    send(this.#textOf(said));
     listeners.add(send);
     this.#listeners++;
     closed.addEventListener('abort', () => {
@@ -98,10 +99,9 @@ export class PoolLive {
   async #tell(poolId: string, channel: Channel): Promise<void> {
     const news = await this.#ports.status(poolId).then(newsOf, () => UNKNOWN);
     if (channel.listeners.size === 0) return;
-    const said = JSON.stringify(news);
-    const isNew = said !== channel.said;
+    const isNew = JSON.stringify(news) !== JSON.stringify(channel.said);
     if (isNew || this.#ports.now() - channel.saidAt >= SILENCE_MS) {
-      channel.said = said;
+      channel.said = news;
       channel.saidAt = this.#ports.now();
       const text = isNew ? this.#textOf(news) : COMMENT;
       for (const send of channel.listeners) send(text);
@@ -109,12 +109,12 @@ export class PoolLive {
     channel.timer = setTimeout(() => void this.#tell(poolId, channel), EVERY_MS);
   }
 
-  #textOf(news: Omit<PoolNews, 'now'>): string {
+  #textOf(news: News): string {
     return eventText('pool', { ...news, now: new Date(this.#ports.now()).toISOString() } satisfies PoolNews);
   }
 }
 
-function newsOf(status: PoolStatus | undefined): Omit<PoolNews, 'now'> {
+function newsOf(status: PoolStatus | undefined): News {
   if (status === undefined) return UNKNOWN;
   const { available, capacity, opens_at } = status;
   return { status: status.status, available, capacity, opens_at };
