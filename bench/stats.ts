@@ -28,6 +28,7 @@ export type Sample = Timing & {
 const US_PER_SEC = 1e6;
 const US_PER_MS = 1e3;
 const TENTHS = 10;
+const TWO_SIDED_95 = 1.96;
 /** A connection's first statements parse, plan and fill its caches; Postgres settles on a plan after five. */
 const WARM_UP_STATEMENTS = 5;
 
@@ -41,6 +42,14 @@ export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const upper = quantile(sorted, 0.5);
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[sorted.length / 2 - 1] as number)) / 2;
+}
+
+/** Where the true median lies, in 95 of 100 runs: by rank, whatever the values are distributed like. */
+export function medianRange(values: readonly number[]): [low: number, high: number] {
+  const sorted = [...values].sort((a, b) => a - b);
+  const width = TWO_SIDED_95 * Math.sqrt(sorted.length);
+  const low = Math.max(0, Math.floor((sorted.length - width) / 2) - 1);
+  return [sorted[low] as number, sorted[sorted.length - 1 - low] as number];
 }
 
 /**

@@ -36,6 +36,8 @@ const SAMPLE = Buffer.from('event: sample\n');
 
 interface Tab {
   readonly socket: Socket;
+  /** Has heard a first sample. */
+  readonly isLive: Promise<void>;
   samples: number;
 }
 
@@ -63,18 +65,20 @@ async function openTab(of: TabsOrder, index: number): Promise<void> {
   for (const [, file] of html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)) if (file) await load(of, file);
   await load(of, '/admin/session');
   const socket = connect(of.port, '127.0.0.1');
-  const tab: Tab = { socket, samples: 0 };
+  const tab: Tab = {
+    socket,
+    samples: 0,
+    isLive: new Promise((resolve, reject) => {
+      socket.on('error', reject).on('data', (chunk: Buffer) => {
+        // Counted, not parsed: a browser's work is done on another machine.
+        for (let at = chunk.indexOf(SAMPLE); at >= 0; at = chunk.indexOf(SAMPLE, at + 1)) tab.samples++;
+        if (tab.samples > 0) resolve();
+      });
+    }),
+  };
   tabs.push(tab);
-  const isLive = new Promise<void>((resolve, reject) => {
-    socket.on('error', reject).on('data', (chunk: Buffer) => {
-      // Counted, not parsed: a browser's work is done on another machine.
-      for (let at = chunk.indexOf(SAMPLE); at >= 0; at = chunk.indexOf(SAMPLE, at + 1)) tab.samples++;
-      if (tab.samples > 0) resolve();
-    });
-  });
   socket.write(`GET /admin/live HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: ${of.cookie}\r\n\r\n`);
   await loadData(of, index);
-  await isLive;
 }
 
 async function openAll(of: TabsOrder): Promise<void> {
@@ -83,6 +87,7 @@ async function openAll(of: TabsOrder): Promise<void> {
     while (next < of.tabs) await openTab(of, next++);
   };
   await Promise.all(Array.from({ length: OPENED_AT_ONCE }, open));
+  await Promise.all(tabs.map(({ isLive }) => isLive));
 }
 
 function startBurst(of: TabsOrder): void {

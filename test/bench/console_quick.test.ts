@@ -41,6 +41,6 @@ test('the cost is the median over pairs, and a tenth is too much', () => {
   assert.ok(demand?.value !== undefined && demand.value < demand.atLeast);
   assert.equal(
     costLine([0.95, 0.2, 0.97], 200),
-    '200 tabs cost the claim door 5.0 % of its throughput (pairs: 5.0 %, 80.0 %, 3.0 %)',
+    '200 tabs cost the claim door 5.0 % of its throughput (95 in 100: 3.0 % to 80.0 %)\npairs: 5.0 %, 80.0 %, 3.0 %',
   );
 });

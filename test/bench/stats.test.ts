@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readLog } from '../../bench/pgbench.ts';
-import { median, quantile, summarise } from '../../bench/stats.ts';
+import { median, medianRange, quantile, summarise } from '../../bench/stats.ts';
 
 const SECOND_US = 1e6;
 
@@ -61,4 +61,10 @@ test('medians of odd and even counts, quantiles within the values', () => {
   assert.equal(median([3, 1, 2]), 2);
   assert.equal(median([4, 1, 2, 3]), 2.5);
   assert.equal(quantile([1, 2, 3, 4], 0.99), 4);
+});
+
+test('the range of a median is by rank: of 41 values the 14th to the 28th, of few all of them', () => {
+  const upTo = (count: number) => Array.from({ length: count }, (_, at) => count - at);
+  assert.deepEqual(medianRange(upTo(41)), [14, 28]);
+  assert.deepEqual(medianRange(upTo(3)), [1, 3]);
 });

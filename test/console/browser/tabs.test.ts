@@ -110,7 +110,7 @@ describe(`${TABS} tabs of one browser`, { skip }, () => {
     await until(() => [...streams.values()].includes(second), 'the other tab holds the stream');
     await until(() => streams.size === 1, 'the hidden tab has let go');
     const third = await open();
-    const before = await (await fetch(`${house.url}/v1/pools/told`)).json();
+    const before = (await (await fetch(`${house.url}/v1/pools/told`)).json()) as { available: number };
     assert.equal(before.available, 100);
     assert.equal((await claim(house.url, 'told', { user_id: 'somebody' })).status, 201);
     for (const page of [second, third]) await page.getByText('99 of 100 left').waitFor();
