@@ -5,10 +5,10 @@ import { formatTable } from '../src/commands/table.ts';
 import { startDatabases } from '../test/support/databases.ts';
 import { type Cell, measure } from './calls/measure.ts';
 import { SITE } from './calls/servers.ts';
+import { DURABLE, readSettings } from './durability.ts';
 import { median, type Sample } from './stats.ts';
 import type { Demand, Row, Suite } from './suite.ts';
 
-const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
 const POOL_CONNECTIONS = 10;
 const REPETITIONS = 3;
 const RUN_SEC = 10;
@@ -53,14 +53,6 @@ function makeCells(quick: boolean): Cell[] {
     { name: 'single', clients, db_connections: POOL_CONNECTIONS, seconds },
     { name: 'coalesced', clients, db_connections: 1, seconds },
   ]);
-}
-
-async function readSettings(client: pg.Client): Promise<Record<string, string>> {
-  const { rows } = await client.query<{ name: string; setting: string }>(
-    `select name, setting from pg_settings where name = any ($1) or name = 'server_version'`,
-    [Object.keys(DURABLE)],
-  );
-  return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
 }
 
 function makeRow(cell: Cell, samples: readonly Sample[]): Row {

@@ -5,10 +5,10 @@ import { formatTable } from '../src/commands/table.ts';
 import { startServer } from '../src/server/server.ts';
 import { startDatabases } from '../test/support/databases.ts';
 import { type Burst, measureBurst, type Place, type Plan, warmUp } from './console/measure.ts';
+import { DURABLE, readSettings } from './durability.ts';
 import { median, medianRange } from './stats.ts';
 import type { Demand, Row, Suite } from './suite.ts';
 
-const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
 const KEYS = { adminKey: 'bench-admin-key', jwtSecret: 'bench-secret-of-at-least-thirty-two-bytes' };
 const FULL: Plan & { pairs: number } = { pairs: 41, claims: 20_000, connections: 64, tabs: 200 };
 /** Over before the first sample: it shows that all parts run. */
@@ -143,14 +143,6 @@ export function costLine(ratios: readonly number[], tabs: number): string {
   const pairs = ratios.map(cost).join(', ');
   return `${tabs} tabs cost the claim door ${cost(median(ratios))} of its throughput (95 in 100: ${cost(high)} to ${cost(low)})
 pairs: ${pairs}`;
-}
-
-async function readSettings(client: pg.Client): Promise<Record<string, string>> {
-  const { rows } = await client.query<{ name: string; setting: string }>(
-    `select name, setting from pg_settings where name = any ($1) or name = 'server_version'`,
-    [Object.keys(DURABLE)],
-  );
-  return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
 }
 
 function makeTable(rows: readonly Row[]): string {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { statementFor } from '../../src/db/statement.ts';
 import { startDatabases } from '../../test/support/databases.ts';
+import { DURABLE } from '../durability.ts';
 import { installGraphileWorker } from './graphile_worker.ts';
 import { installPgBoss } from './pg_boss.ts';
 
@@ -27,7 +28,7 @@ export type World = {
 };
 
 // Autovacuum wakes once a minute, in the middle of some drain or other; no drain here is that long.
-const SETTINGS = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on', autovacuum: 'off' };
+const SETTINGS = { ...DURABLE, autovacuum: 'off' };
 const QUIET_POLL_MS = 10;
 
 export function sql(file: string): string {

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { statementFor } from '../../src/db/statement.ts';
 import { startDatabases, type TestDatabases } from '../../test/support/databases.ts';
+import { DURABLE } from '../durability.ts';
 import { findTools, type Tools } from '../tools.ts';
 
 export type Design = 'plain' | 'ours';
@@ -20,8 +21,6 @@ export type World = {
   fill(design: Design, slots: number): Promise<void>;
   stop(): Promise<void>;
 };
-
-const DURABLE = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' };
 
 function sql(file: string): string {
   return readFileSync(new URL(`../sql/${file}`, import.meta.url), 'utf8');

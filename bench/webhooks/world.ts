@@ -5,6 +5,7 @@ import pg from 'pg';
 import { statementFor } from '../../src/db/statement.ts';
 import { startDatabases } from '../../test/support/databases.ts';
 import { installGraphileWorker } from '../bridge/graphile_worker.ts';
+import { DURABLE } from '../durability.ts';
 import { findTools } from '../tools.ts';
 
 export type World = {
@@ -23,7 +24,7 @@ export type World = {
 export const SECRET = 'whsec_bench';
 
 // Autovacuum wakes once a minute, in the middle of some run or other; no run here is that long.
-const SETTINGS = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on', autovacuum: 'off' };
+const SETTINGS = { ...DURABLE, autovacuum: 'off' };
 
 function sql(file: string): string {
   return readFileSync(new URL(`../sql/${file}`, import.meta.url), 'utf8');

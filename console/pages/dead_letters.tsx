@@ -4,8 +4,9 @@ import { usePages } from '../lib/load.ts';
 import { Link, usePlace } from '../lib/router.tsx';
 import type { DeadLetter, EventRow } from '../lib/shapes.ts';
 import { Bench } from '../parts/bench.tsx';
+import { DELIVERY, EVENT } from '../parts/event_columns.tsx';
 import { type Filter, Filters, Tabs } from '../parts/fields.tsx';
-import { Given, Id, Moment, PageHead } from '../parts/small.tsx';
+import { Given, Moment, PageHead } from '../parts/small.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import type { Column } from '../parts/table.tsx';
 import { Reason } from './reason.tsx';
@@ -87,15 +88,7 @@ const EVENT_FILTERS: readonly Filter[] = [
 ];
 
 const EVENT_COLUMNS: Column<EventRow>[] = [
-  {
-    head: 'Event',
-    place: 'title',
-    cell: ({ id, event_id }) => (
-      <Link class="row-link" to={`/events/${id}`}>
-        <Id value={event_id} isShort />
-      </Link>
-    ),
-  },
+  EVENT,
   {
     head: 'Why',
     place: 'wide',
@@ -106,9 +99,7 @@ const EVENT_COLUMNS: Column<EventRow>[] = [
       </>
     ),
   },
-  { head: 'Endpoint', cell: ({ name, provider }) => <Given value={name ?? provider} /> },
-  { head: 'Attempts', isNumber: true, cell: ({ attempts }) => attempts },
-  { head: 'Received', cell: ({ received_at }) => <Moment at={received_at} /> },
+  ...DELIVERY,
 ];
 
 function Events() {

@@ -1,10 +1,11 @@
 import type { Query } from '../lib/api.ts';
 import { listEvents } from '../lib/lists.ts';
 import { usePages } from '../lib/load.ts';
-import { Link, usePlace } from '../lib/router.tsx';
+import { usePlace } from '../lib/router.tsx';
 import { EVENT_STATUSES, type EventRow } from '../lib/shapes.ts';
+import { DELIVERY, EVENT } from '../parts/event_columns.tsx';
 import { type Filter, Filters } from '../parts/fields.tsx';
-import { Chip, Given, Id, Moment, PageHead } from '../parts/small.tsx';
+import { Chip, Moment, PageHead } from '../parts/small.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import { type Column, More, Table } from '../parts/table.tsx';
 
@@ -28,15 +29,7 @@ const FILTERS: readonly Filter[] = [
 ];
 
 const COLUMNS: Column<EventRow>[] = [
-  {
-    head: 'Event',
-    place: 'title',
-    cell: ({ id, event_id }) => (
-      <Link class="row-link" to={`/events/${id}`}>
-        <Id value={event_id} isShort />
-      </Link>
-    ),
-  },
+  EVENT,
   { head: 'State', place: 'corner', cell: ({ status }) => <Chip state={status} /> },
   {
     head: 'Type',
@@ -48,9 +41,7 @@ const COLUMNS: Column<EventRow>[] = [
       </>
     ),
   },
-  { head: 'Endpoint', cell: ({ name, provider }) => <Given value={name ?? provider} /> },
-  { head: 'Attempts', isNumber: true, cell: ({ attempts }) => attempts },
-  { head: 'Received', cell: ({ received_at }) => <Moment at={received_at} /> },
+  ...DELIVERY,
   { head: 'Processed', cell: ({ processed_at }) => <Moment at={processed_at} /> },
 ];
 

@@ -2,10 +2,8 @@ import { useState } from 'preact/hooks';
 import { post } from '../lib/api.ts';
 import { PROVIDERS } from '../lib/providers.ts';
 import type { EndpointRow } from '../lib/shapes.ts';
-import { useSubmit } from '../lib/submit.ts';
-import { Dialog } from '../parts/dialog.tsx';
 import { Choice, Field } from '../parts/fields.tsx';
-import { Trouble } from '../parts/states.tsx';
+import { FormDialog } from '../parts/form_dialog.tsx';
 import { say } from '../parts/toast.tsx';
 
 /** What the server takes as the name of a secret: a secret pasted here by mistake is stopped before it is sent. */
@@ -77,60 +75,44 @@ function Particulars({ provider }: { provider: string }) {
 }
 
 export function NewEndpoint({ onClose, onAdded }: { onClose(): void; onAdded(): void }) {
-  const { isBusy, error, run } = useSubmit();
   const [provider, setProvider] = useState<string>(PROVIDERS[0]);
-  const onSubmit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const endpoint = endpointOf(event.currentTarget as HTMLFormElement);
-    void run(async () => {
-      const added = await post<EndpointRow>('/admin/webhooks/endpoints', endpoint);
-      say(`${added.name} is on: deliver to /webhooks/${added.name}`);
-      onAdded();
-      onClose();
-    });
+  const submit = async (form: HTMLFormElement): Promise<void> => {
+    const added = await post<EndpointRow>('/admin/webhooks/endpoints', endpointOf(form));
+    say(`${added.name} is on: deliver to /webhooks/${added.name}`);
+    onAdded();
+    onClose();
   };
   return (
-    <Dialog title="New endpoint" onClose={onClose}>
-      <form onSubmit={onSubmit}>
-        <div class="fields">
-          <Field
-            name="name"
-            label="Name"
-            isRequired
-            autoFocus
-            pattern="[a-z0-9][a-z0-9_\-]{0,62}"
-            hint="The last part of its address: small letters, digits, _ and -"
-          />
-          <Choice
-            name="provider"
-            label="Provider"
-            options={PROVIDER_OPTIONS}
-            value={provider}
-            hint="Who signs what is delivered."
-            onChoose={setProvider}
-          />
-          <Field
-            name="secret_name"
-            label="Name of the secret"
-            isRequired
-            pattern={SECRET_NAME}
-            placeholder="STRIPE_WEBHOOK_SECRET"
-            hint={SECRET_HINT}
-          />
-          <Choice name="mode" label="Takes effect" options={MODES} value="queued" />
-          <Particulars provider={provider} />
-          <Field name="reason" label="Reason" />
-        </div>
-        {error && <Trouble error={error} />}
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button button-main" disabled={isBusy}>
-            Add endpoint
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog title="New endpoint" action="Add endpoint" submit={submit} onClose={onClose}>
+      <div class="fields">
+        <Field
+          name="name"
+          label="Name"
+          isRequired
+          autoFocus
+          pattern="[a-z0-9][a-z0-9_\-]{0,62}"
+          hint="The last part of its address: small letters, digits, _ and -"
+        />
+        <Choice
+          name="provider"
+          label="Provider"
+          options={PROVIDER_OPTIONS}
+          value={provider}
+          hint="Who signs what is delivered."
+          onChoose={setProvider}
+        />
+        <Field
+          name="secret_name"
+          label="Name of the secret"
+          isRequired
+          pattern={SECRET_NAME}
+          placeholder="STRIPE_WEBHOOK_SECRET"
+          hint={SECRET_HINT}
+        />
+        <Choice name="mode" label="Takes effect" options={MODES} value="queued" />
+        <Particulars provider={provider} />
+        <Field name="reason" label="Reason" />
+      </div>
+    </FormDialog>
   );
 }

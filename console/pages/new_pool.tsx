@@ -2,68 +2,50 @@ import { useRef, useState } from 'preact/hooks';
 import { post } from '../lib/api.ts';
 import type { PoolView } from '../lib/shapes.ts';
 import { inSteps, newRequestId } from '../lib/slots.ts';
-import { useSubmit } from '../lib/submit.ts';
-import { Dialog } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
+import { FormDialog } from '../parts/form_dialog.tsx';
 import { Progress } from '../parts/progress.tsx';
-import { Trouble } from '../parts/states.tsx';
 import { say } from '../parts/toast.tsx';
 import { RuleFields, rulesOf } from './pool_rules.tsx';
 
 const MAX_SLOTS = 1_000_000;
 
 export function NewPool({ onClose, onCreated }: { onClose(): void; onCreated(pool: PoolView): void }) {
-  const { isBusy, error, run } = useSubmit();
   const [progress, setProgress] = useState<{ done: number; total: number }>();
   /** One for the same name and number, so that a second press goes on where the first one failed. */
   const asked = useRef({ what: '', requestId: '' });
-  const onSubmit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
+  const submit = async (form: HTMLFormElement): Promise<void> => {
     const data = new FormData(form);
     const pool_id = String(data.get('pool_id'));
     const slots = Number(data.get('slots'));
     const what = `${pool_id} ${slots}`;
     if (asked.current.what !== what) asked.current = { what, requestId: newRequestId() };
-    void run(async () => {
-      const path = `/admin/pools/${encodeURIComponent(pool_id)}`;
-      const onProgress = (done: number) => setProgress({ done, total: slots });
-      const made = await inSteps(slots, asked.current.requestId, onProgress, (step, isFirst, isLast) =>
-        isFirst
-          ? // A large pool opens when it is complete.
-            post<PoolView>('/admin/pools', { pool_id, ...step, ...rulesOf(form), is_active: isLast })
-          : post<PoolView>(path, { add_slots: step.slots, request_id: step.request_id }),
-      );
-      const pool = made.is_active ? made : await post<PoolView>(path, { is_active: true });
-      say(`Pool ${pool.pool_id} is there.`);
-      onCreated(pool);
-    });
+    const path = `/admin/pools/${encodeURIComponent(pool_id)}`;
+    const onProgress = (done: number) => setProgress({ done, total: slots });
+    const made = await inSteps(slots, asked.current.requestId, onProgress, (step, isFirst, isLast) =>
+      isFirst
+        ? // A large pool opens when it is complete.
+          post<PoolView>('/admin/pools', { pool_id, ...step, ...rulesOf(form), is_active: isLast })
+        : post<PoolView>(path, { add_slots: step.slots, request_id: step.request_id }),
+    );
+    const pool = made.is_active ? made : await post<PoolView>(path, { is_active: true });
+    say(`Pool ${pool.pool_id} is there.`);
+    onCreated(pool);
   };
   return (
-    <Dialog title="New pool" onClose={onClose}>
-      <form onSubmit={onSubmit}>
-        <div class="fields">
-          <Field
-            name="pool_id"
-            label="Name"
-            isRequired
-            pattern="[A-Za-z0-9._~:@\-]+"
-            hint="Letters, digits and . _ ~ : @ -"
-          />
-          <Field name="slots" label="Slots" type="number" isRequired min={0} max={MAX_SLOTS} value="1000" />
-        </div>
-        <RuleFields />
-        {isBusy && progress && <Progress label="Putting slots on sale" {...progress} />}
-        {error && <Trouble error={error} />}
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button button-main" disabled={isBusy}>
-            {isBusy ? 'Creating…' : 'Create pool'}
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog title="New pool" action="Create pool" submit={submit} onClose={onClose}>
+      <div class="fields">
+        <Field
+          name="pool_id"
+          label="Name"
+          isRequired
+          pattern="[A-Za-z0-9._~:@\-]+"
+          hint="Letters, digits and . _ ~ : @ -"
+        />
+        <Field name="slots" label="Slots" type="number" isRequired min={0} max={MAX_SLOTS} value="1000" />
+      </div>
+      <RuleFields />
+      {progress && <Progress label="Putting slots on sale" {...progress} />}
+    </FormDialog>
   );
 }

@@ -7,8 +7,8 @@ import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { PoolView } from '../lib/shapes.ts';
 import { useSubmit } from '../lib/submit.ts';
-import { Dialog } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
+import { FormDialog } from '../parts/form_dialog.tsx';
 import { LevelBar } from '../parts/levels.tsx';
 import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Trouble } from '../parts/states.tsx';
@@ -67,41 +67,27 @@ const isAbout = (hint: string, name: string): boolean =>
   hint.includes(name) || (name.endsWith('_webhook_url') && hint.includes('webhook URL'));
 
 function OpenOrClose({ pool, change, onClose }: { pool: PoolView; change: Change; onClose(): void }) {
-  const { isBusy, error, run } = useSubmit();
   const verb = pool.is_active ? 'Close pool' : 'Open pool';
-  const onSubmit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    void run(async () => {
-      const said = pool.is_active ? 'The pool is closed.' : 'The pool is open.';
-      await change({ is_active: !pool.is_active, ...reasonOf(form) }, said);
-      onClose();
-    });
+  const submit = async (form: HTMLFormElement): Promise<void> => {
+    const said = pool.is_active ? 'The pool is closed.' : 'The pool is open.';
+    await change({ is_active: !pool.is_active, ...reasonOf(form) }, said);
+    onClose();
   };
   return (
-    <Dialog title={verb} onClose={onClose}>
-      <form onSubmit={onSubmit}>
-        <p>
-          {pool.is_active
-            ? 'Buyers are refused from now on, until it is opened again. Claims that were taken are carried on.'
-            : 'Buyers can claim again at once, within the times in its rules.'}
-        </p>
-        <Field name="reason" label="Reason" isRequired autoFocus hint="For the audit log." />
-        {error && <Trouble error={error} />}
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class={`button ${pool.is_active ? 'button-danger' : 'button-main'}`}
-            disabled={isBusy}
-          >
-            {`Yes, ${verb.toLowerCase()}`}
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={verb}
+      action={`Yes, ${verb.toLowerCase()}`}
+      isDanger={pool.is_active}
+      submit={submit}
+      onClose={onClose}
+    >
+      <p>
+        {pool.is_active
+          ? 'Buyers are refused from now on, until it is opened again. Claims that were taken are carried on.'
+          : 'Buyers can claim again at once, within the times in its rules.'}
+      </p>
+      <Field name="reason" label="Reason" isRequired autoFocus hint="For the audit log." />
+    </FormDialog>
   );
 }
 

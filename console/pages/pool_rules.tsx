@@ -1,5 +1,6 @@
 // The rules of a pool as fields of a form, and back.
 
+import type { VNode } from 'preact';
 import type { PoolView } from '../lib/shapes.ts';
 import { Check, Field, type FieldProps } from '../parts/fields.tsx';
 
@@ -15,8 +16,6 @@ const MAX_VISIBILITY_SEC = 43_200;
 const LEAST_DELIVERIES = 2;
 const MAX_DELIVERIES = 1_000;
 
-const toField = (value: number | null | undefined): string | undefined => value?.toString();
-
 /** An instant as the browser's field for local time spells it. */
 function toLocal(at: string | null | undefined): string | undefined {
   if (!at) return undefined;
@@ -27,52 +26,43 @@ function toLocal(at: string | null | undefined): string | undefined {
 /** What the server said against a field. */
 type ErrorOf = (name: string) => string | undefined;
 
-export function RuleFields({ pool, errorOf }: { pool?: PoolView; errorOf?: ErrorOf }) {
+type MakeField = (name: keyof PoolView, label: string, hint: string, more?: Partial<FieldProps>) => VNode;
+
+const fieldsOf =
+  (pool: PoolView | undefined, errorOf: ErrorOf): MakeField =>
+  (name, label, hint, more) => (
+    <Field
+      name={name}
+      label={label}
+      hint={hint}
+      value={pool?.[name]?.toString()}
+      error={errorOf(name)}
+      {...more}
+    />
+  );
+
+export function RuleFields({
+  pool,
+  errorOf = () => undefined,
+}: {
+  pool?: PoolView;
+  errorOf?: ErrorOf | undefined;
+}) {
+  const field = fieldsOf(pool, errorOf);
+  const time = (at: string | null | undefined) => ({ type: 'datetime-local', value: toLocal(at) }) as const;
+  const number = { type: 'number', min: 1 } as const;
   return (
     <div class="fields">
-      <Field
-        name="opens_at"
-        error={errorOf?.('opens_at')}
-        label="Opens"
-        type="datetime-local"
-        value={toLocal(pool?.opens_at)}
-        hint="Empty: at once."
-      />
-      <Field
-        name="closes_at"
-        error={errorOf?.('closes_at')}
-        label="Closes"
-        type="datetime-local"
-        value={toLocal(pool?.closes_at)}
-        hint="Empty: never."
-      />
-      <Field
-        name="max_per_user"
-        error={errorOf?.('max_per_user')}
-        label="Slots per user"
-        type="number"
-        min={1}
-        value={toField(pool?.max_per_user)}
-        hint="Empty: any number."
-      />
-      <Field
-        name="hold_sec"
-        error={errorOf?.('hold_sec')}
-        label="Hold, seconds"
-        type="number"
-        min={1}
-        value={toField(pool?.hold_sec)}
-        hint="Empty: a claim does not run out."
-      />
-      <Field
-        name="commit_rate_per_sec"
-        error={errorOf?.('commit_rate_per_sec')}
-        label="Throttle, tickets per second"
-        type="number"
-        min={1}
-        value={toField(pool?.commit_rate_per_sec)}
-        hint="How fast the ledger is written. Empty: as fast as it goes."
-      />
+      {field('opens_at', 'Opens', 'Empty: at once.', time(pool?.opens_at))}
+      {field('closes_at', 'Closes', 'Empty: never.', time(pool?.closes_at))}
+      {field('max_per_user', 'Slots per user', 'Empty: any number.', number)}
+      {field('hold_sec', 'Hold, seconds', 'Empty: a claim does not run out.', number)}
+      {field(
+        'commit_rate_per_sec',
+        'Throttle, tickets per second',
+        'How fast the ledger is written. Empty: as fast as it goes.',
+        number,
+      )}
       <Check name="require_auth" label="Only signed-in users" isChecked={pool?.require_auth ?? false} />
     </div>
   );
@@ -80,39 +70,23 @@ export function RuleFields({ pool, errorOf }: { pool?: PoolView; errorOf?: Error
 
 /** How a pool's claims are carried to the ledger. */
 export function CarryFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorOf }) {
-  const field = (name: keyof PoolView, label: string, hint: string, more: Partial<FieldProps> = {}) => (
-    <Field
-      name={name}
-      label={label}
-      hint={hint}
-      value={pool[name]?.toString()}
-      error={errorOf(name)}
-      {...more}
-    />
-  );
-  const number = { type: 'number', isRequired: true } as const;
+  const field = fieldsOf(pool, errorOf);
+  const upTo = (max: number, min = 1) => ({ type: 'number', isRequired: true, min, max }) as const;
   return (
     <div class="fields">
-      {field('batch_size', 'Batch, messages', 'How many a worker takes at once.', {
-        ...number,
-        min: 1,
-        max: MAX_BATCH,
-      })}
+      {field('batch_size', 'Batch, messages', 'How many a worker takes at once.', upTo(MAX_BATCH))}
       {field(
         'visibility_timeout_sec',
         'Visibility timeout, seconds',
         'How long a worker may be at one batch.',
-        {
-          ...number,
-          min: 1,
-          max: MAX_VISIBILITY_SEC,
-        },
+        upTo(MAX_VISIBILITY_SEC),
       )}
-      {field('max_retries', 'Deliveries at most', 'With the last one it is a dead letter: 2 is one try.', {
-        ...number,
-        min: LEAST_DELIVERIES,
-        max: MAX_DELIVERIES,
-      })}
+      {field(
+        'max_retries',
+        'Deliveries at most',
+        'With the last one it is a dead letter: 2 is one try.',
+        upTo(MAX_DELIVERIES, LEAST_DELIVERIES),
+      )}
       {field('commit_rpc_name', 'Commits by', 'The function of the ledger that writes a ticket.', {
         isRequired: true,
         pattern: '[a-z_][a-z0-9_]{0,62}',

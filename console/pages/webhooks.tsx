@@ -4,54 +4,40 @@ import { listEndpoints } from '../lib/lists.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { EndpointRow } from '../lib/shapes.ts';
-import { useSubmit } from '../lib/submit.ts';
-import { Dialog } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
+import { FormDialog } from '../parts/form_dialog.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { Chip, Given, Moment, PageHead } from '../parts/small.tsx';
-import { Await, Empty, Trouble } from '../parts/states.tsx';
+import { Await, Empty } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { say } from '../parts/toast.tsx';
 import { NewEndpoint } from './new_endpoint.tsx';
 
 function Switch({ endpoint, onClose, onDone }: { endpoint: EndpointRow; onClose(): void; onDone(): void }) {
-  const { isBusy, error, run } = useSubmit();
   const verb = endpoint.is_active ? 'Switch off' : 'Switch on';
-  const onSubmit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const reason = String(new FormData(event.currentTarget as HTMLFormElement).get('reason'));
-    void run(async () => {
-      const changes = { is_active: !endpoint.is_active };
-      await post('/admin/webhooks/endpoints/change', { name: endpoint.name, changes, reason });
-      say(`${endpoint.name} is ${endpoint.is_active ? 'off' : 'on'}.`);
-      onDone();
-      onClose();
-    });
+  const submit = async (form: HTMLFormElement): Promise<void> => {
+    const reason = String(new FormData(form).get('reason'));
+    const changes = { is_active: !endpoint.is_active };
+    await post('/admin/webhooks/endpoints/change', { name: endpoint.name, changes, reason });
+    say(`${endpoint.name} is ${endpoint.is_active ? 'off' : 'on'}.`);
+    onDone();
+    onClose();
   };
   return (
-    <Dialog title={`${verb} ${endpoint.name}`} onClose={onClose}>
-      <form onSubmit={onSubmit}>
-        <p>
-          {endpoint.is_active
-            ? 'The provider is refused until the endpoint is on again; most providers try again for hours.'
-            : 'The provider is heard again at once.'}
-        </p>
-        <Field name="reason" label="Reason" isRequired autoFocus />
-        {error && <Trouble error={error} />}
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class={`button ${endpoint.is_active ? 'button-danger' : 'button-main'}`}
-            disabled={isBusy}
-          >
-            {verb}
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`${verb} ${endpoint.name}`}
+      action={verb}
+      isDanger={endpoint.is_active}
+      submit={submit}
+      onClose={onClose}
+    >
+      <p>
+        {endpoint.is_active
+          ? 'The provider is refused until the endpoint is on again; most providers try again for hours.'
+          : 'The provider is heard again at once.'}
+      </p>
+      <Field name="reason" label="Reason" isRequired autoFocus />
+    </FormDialog>
   );
 }
 

@@ -25,6 +25,11 @@ interface ReplayRow {
   readonly total: number;
 }
 
+interface Look {
+  readonly rows: readonly BacklogRow[];
+  readonly totals: readonly ReplayRow[];
+}
+
 const STATUSES = ['pending', 'failed', 'processing', 'dead_letter'] as const;
 
 /** `call` takes names of functions in schema webhook of DB2. Without DB2 the page says so and the rest is missing. */
@@ -35,19 +40,17 @@ export function createBacklog(
   waitMs?: number,
 ): Page {
   const registry = new Registry();
-  const show = createGauges(registry);
   return keptForASecond(registry, {
-    async read() {
+    database: 'DB2',
+    look: async (): Promise<Look> => {
       const [rows, totals] = await Promise.all([
         call<BacklogRow>('metrics', {}),
         call<ReplayRow>('replay_totals', {}),
       ]);
-      show(true, rows, totals);
+      return { rows, totals };
     },
-    onFailure(error) {
-      log.warn('metrics without DB2', { cause: error });
-      show(false, [], []);
-    },
+    show: createGauges(registry),
+    log,
     now,
     waitMs,
   });
@@ -78,14 +81,15 @@ function createGauges(registry: Registry) {
     labelNames: ['webhook_id', 'operator'],
     registers,
   });
-  return (up: boolean, rows: readonly BacklogRow[], totals: readonly ReplayRow[]): void => {
-    isUp.set(up ? 1 : 0);
+  return (look: Look | undefined): void => {
+    isUp.set(look === undefined ? 0 : 1);
     for (const metric of [backlog, oldest, replays]) metric.reset();
-    for (const row of rows) {
+    if (look === undefined) return;
+    for (const row of look.rows) {
       const labels = { webhook_id: row.webhook_id, provider: row.provider };
       for (const status of STATUSES) backlog.set({ ...labels, status }, row[status]);
       oldest.set(labels, row.oldest_due_sec ?? 0);
     }
-    for (const { webhook_id, operator, total } of totals) replays.inc({ webhook_id, operator }, total);
+    for (const { webhook_id, operator, total } of look.totals) replays.inc({ webhook_id, operator }, total);
   };
 }

@@ -28,16 +28,11 @@ export function createIntakeLevels(
   waitMs?: number,
 ): Page {
   const registry = new Registry();
-  const show = createGauges(registry);
   return keptForASecond(registry, {
-    async read() {
-      const [row] = await call<{ live_sample: Sample }>('live_sample', {});
-      show(row?.live_sample);
-    },
-    onFailure(error) {
-      log.warn('metrics without DB1', { cause: error });
-      show(undefined);
-    },
+    database: 'DB1',
+    look: async () => (await call<{ live_sample: Sample }>('live_sample', {}))[0]?.live_sample,
+    show: createGauges(registry),
+    log,
     now,
     waitMs,
   });

@@ -6,17 +6,8 @@ import { watchEffects, watchTickets } from '../../src/demo/ledger.ts';
 import { PRICE } from '../../src/demo/payments.ts';
 import { Meter } from '../../src/demo/progress.ts';
 import { newTally } from '../../src/demo/tally.ts';
+import { claimOf } from './support.ts';
 
-const claimOf = (number: number): Claim => ({
-  claim_id: `claim ${number}`,
-  resource_id: `slot ${number}`,
-  pool_id: 'p',
-  user_id: `user ${number}`,
-  request_id: null,
-  status: 'queued',
-  claimed_at: '2026-02-24T10:00:00Z',
-  hold_until: null,
-});
 const ticketOf = ({ resource_id, claim_id, user_id }: Claim) => ({ slot_id: resource_id, claim_id, user_id });
 
 /** A ledger that has these rows, whatever it is asked; each list is one answer, the last one stays. */

@@ -3,21 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import Stripe from 'stripe';
-import type { Claim } from '../../src/client/sluice_client.ts';
 import { Payments } from '../../src/demo/payments.ts';
 import { newTally } from '../../src/demo/tally.ts';
+import { claimOf } from './support.ts';
 
 const SECRET = 'whsec_test';
-const claimOf = (number: number): Claim => ({
-  claim_id: `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`,
-  resource_id: `slot ${number}`,
-  pool_id: 'p',
-  user_id: `user ${number}`,
-  request_id: null,
-  status: 'queued',
-  claimed_at: '2026-02-24T10:00:00Z',
-  hold_until: null,
-});
 
 /** Pays for so many claims at a door that answers as told; returns the deliveries as they arrived. */
 async function payAt(count: number, answer: (delivery: number) => number) {
