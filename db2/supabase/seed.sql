@@ -1,4 +1,4 @@
 -- Empty by default: tickets are written by the bridge.
 -- Uncomment to have a sample ticket for trying out dashboards:
--- insert into public.confirmed_tickets (resource_id, pool_id, user_id)
--- values (gen_random_uuid(), 'demo_concert_2026', 'test_user_1');
+-- insert into public.confirmed_tickets (resource_id, pool_id, user_id, claim_id)
+-- values (gen_random_uuid(), 'demo_concert_2026', 'test_user_1', gen_random_uuid());

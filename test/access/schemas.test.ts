@@ -17,7 +17,6 @@ const FUNCTIONS: Record<string, string[]> = {
   webhook: [
     'add_endpoint',
     'balance',
-    'begin_event',
     'begin_typescript_event',
     'change_endpoint',
     'claim_next_event',

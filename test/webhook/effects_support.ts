@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { Session } from '../support/sessions.ts';
-
-export type PaymentEvent = { type: string; second: number; object: Record<string, unknown> };
+import type { PaymentEvent } from './payment_sets.ts';
 
 /** A row of webhook_events, as far as a handler reads it. */
 export type EventRow = {
@@ -12,87 +11,8 @@ export type EventRow = {
   event_type: string;
   occurred_at: string;
   arrival?: number;
-  payload: { data: { object: Record<string, unknown> } };
+  payload: { api_version: string; data: { object: Record<string, unknown> } };
 };
-
-// RUN stands in every id for the number of the payment, so that a set can be played again for another payment.
-const USER = { metadata: { user_id: 'ann_RUN' } };
-const MONEY = { currency: 'usd', amount: 1000 };
-
-const intent = (type: string, second: number): PaymentEvent => ({
-  type: `payment_intent.${type}`,
-  second,
-  object: { id: 'pi_RUN', amount_received: 1000, ...MONEY, ...USER },
-});
-const charge = (type: string, second: number, more: object = {}): PaymentEvent => ({
-  type: `charge.${type}`,
-  second,
-  object: { id: 'ch_RUN', payment_intent: 'pi_RUN', ...MONEY, ...USER, ...more },
-});
-/** Names its payment but no user, as the provider sends it: it has to wait until the payment is known. */
-const about = (type: string, second: number, id: string, amount: number, status: string): PaymentEvent => ({
-  type,
-  second,
-  object: { id, payment_intent: 'pi_RUN', currency: 'usd', amount, status, metadata: {} },
-});
-
-export const refund = (type: string, second: number, id: string, amount: number, status = 'succeeded') =>
-  about(`refund.${type}`, second, id, amount, status);
-const dispute = (type: string, second: number, status: string) =>
-  about(`charge.dispute.${type}`, second, 'dp_RUN', 400, status);
-
-export const PAID = { byIntent: intent('succeeded', 0), byCharge: charge('succeeded', 0) };
-
-/** Six events of one payment each, most of them within one second, and what they come to. */
-export const SETS = {
-  refunded: {
-    name: 'paid, then refunded in two parts',
-    events: [
-      intent('created', 0),
-      intent('processing', 0),
-      intent('succeeded', 0),
-      charge('refunded', 1, { amount_refunded: 300 }),
-      charge('refunded', 1, { amount_refunded: 1000 }),
-      refund('created', 1, 're_RUN', 300),
-    ],
-    outcome: 'refunded, paid 1000, refunded 1000, balance 0 usd, waiting 0',
-  },
-  disputed: {
-    name: 'paid by two events, a refund that fails, a dispute that is won',
-    events: [
-      charge('succeeded', 0),
-      {
-        type: 'checkout.session.completed',
-        second: 0,
-        object: {
-          id: 'cs_RUN',
-          payment_intent: 'pi_RUN',
-          payment_status: 'paid',
-          amount_total: 1000,
-          currency: 'usd',
-          ...USER,
-        },
-      },
-      refund('created', 1, 're_RUN', 250, 'pending'),
-      refund('failed', 1, 're_RUN', 250, 'failed'),
-      dispute('created', 1, 'needs_response'),
-      dispute('closed', 1, 'won'),
-    ],
-    outcome: 'dispute_won, paid 1000, refunded 0, balance 1000 usd, waiting 0',
-  },
-  canceled: {
-    name: 'canceled after a failure',
-    events: [
-      intent('created', 0),
-      intent('requires_action', 0),
-      intent('processing', 0),
-      charge('failed', 0),
-      intent('payment_failed', 1),
-      intent('canceled', 0),
-    ],
-    outcome: 'canceled, paid nothing, refunded 0, balance none, waiting 0',
-  },
-} satisfies Record<string, { name: string; events: PaymentEvent[]; outcome: string }>;
 
 export function rowOf(event: PaymentEvent, number: number): EventRow {
   return {
@@ -100,7 +20,7 @@ export function rowOf(event: PaymentEvent, number: number): EventRow {
     event_id: `evt_${number}_RUN`,
     event_type: event.type,
     occurred_at: new Date(Date.UTC(2026, 2, 1, 12, 0, event.second)).toISOString(),
-    payload: { data: { object: event.object } },
+    payload: { api_version: event.version, data: { object: event.object } },
   };
 }
 

@@ -6,15 +6,13 @@ import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
 import {
   applyEvent,
-  PAID,
   permutations,
   playAll,
   preparePlay,
-  refund,
   rowOf,
-  SETS,
   withChangedFunction,
 } from './effects_support.ts';
+import { PAID, refund, SETS } from './payment_sets.ts';
 
 const ORDERS = permutations(6);
 const ORDERS_TWICE = ORDERS.map((order) => [...order, ...order]);
@@ -53,8 +51,8 @@ describe('payment events', () => {
       await withChangedFunction(
         first,
         'webhook.tell_payment',
-        '(p_rule.state, v_at, p_event.arrival) > (v_known.told, v_known.occurred_at, v_known.arrival)',
-        '(v_at, p_event.arrival) > (v_known.occurred_at, v_known.arrival)',
+        '(p_told.told, p_told.occurred_at, p_told.arrival) > (v_known.told, v_known.occurred_at, v_known.arrival)',
+        '(p_told.occurred_at, p_told.arrival) > (v_known.occurred_at, v_known.arrival)',
         () => playAll(first, SETS.disputed.events, ORDERS),
       ),
     );
@@ -88,6 +86,31 @@ describe('payment events', () => {
       () => playAll(first, SETS.disputed.events, ORDERS),
     );
     assert.equal(outcomes[SETS.disputed.outcome], undefined, JSON.stringify(outcomes));
+  });
+
+  test('would debit what a hold let go if that counted as a refund', async () => {
+    const { takenInPartAndRefunded } = SETS;
+    const outcomes = await withChangedFunction(
+      first,
+      'webhook.count_refunds',
+      ' - p_payment.released))',
+      '))',
+      () => playAll(first, takenInPartAndRefunded.events, ORDERS),
+    );
+    assert.deepEqual(outcomes, {
+      'partially_refunded, paid 600, refunded 500, balance 100 usd, waiting 0': 720,
+    });
+  });
+
+  test('would debit a hold that nobody paid if refunds counted without a payment', async () => {
+    const outcomes = await withChangedFunction(
+      first,
+      'webhook.count_refunds',
+      'least(coalesce(p_payment.amount, 0), greatest(',
+      'least(null, greatest(',
+      () => playAll(first, SETS.voided.events, ORDERS),
+    );
+    assert.equal(outcomes[SETS.voided.outcome], undefined, JSON.stringify(outcomes));
   });
 
   const balance = () => observer.value<number>(`select amount::int from webhook.balance('ann_RUN')`);
@@ -129,8 +152,8 @@ describe('payment events', () => {
     const balanceWithoutLock = await withChangedFunction(
       observer,
       'webhook.tell_payment',
-      'and p.object_id = p_key for update;',
-      'and p.object_id = p_key;',
+      'and p.object_id = p_told.object_id for update;',
+      'and p.object_id = p_told.object_id;',
       raceOfRefunds,
     );
     assert.equal(balanceWithoutLock, 700);

@@ -11,6 +11,25 @@ create type public.webhook_event_status as enum (
   'pending', 'processing', 'success', 'skipped', 'failed', 'dead_letter'
 );
 
+-- The numbers of an endpoint.
+create type webhook.limits as (
+  max_attempts int,
+  backoff_cap_sec int,
+  lease_sec int,
+  max_body_bytes int
+);
+
+-- Promise: the numbers of an endpoint that names none of its own, and of events whose endpoint is unknown. Immutable:
+-- what asks for one of them has it in its plan. Second call: the same. Locks: none.
+create function webhook.default_limits()
+returns webhook.limits
+language sql
+immutable
+set search_path = ''
+as $$
+  select (5, 60, 60, 1048576)::webhook.limits;
+$$;
+
 -- Where a provider delivers to: POST /webhooks/<name>. Secrets are named here, never kept: their values are in the
 -- environment of whoever verifies.
 create table public.webhook_endpoints (
@@ -22,10 +41,10 @@ create table public.webhook_endpoints (
   verify_token_name text,
   public_url text,
   scheme jsonb,
-  max_attempts int not null default 5,
-  backoff_cap_sec int not null default 60,
-  lease_sec int not null default 60,
-  max_body_bytes int not null default 1048576,
+  max_attempts int not null default (webhook.default_limits()).max_attempts,
+  backoff_cap_sec int not null default (webhook.default_limits()).backoff_cap_sec,
+  lease_sec int not null default (webhook.default_limits()).lease_sec,
+  max_body_bytes int not null default (webhook.default_limits()).max_body_bytes,
   keep_payload_days int,
   is_active boolean not null default true,
   created_at timestamptz not null default now(),
@@ -276,17 +295,10 @@ security definer
 set search_path = ''
 as $$
 declare
-  v_new public.webhook_endpoints;
+  v_new public.webhook_endpoints := jsonb_populate_record(null::public.webhook_endpoints,
+    to_jsonb(webhook.default_limits()) || jsonb_build_object('webhook_id', gen_random_uuid(), 'name', p_name,
+      'provider', p_provider, 'is_active', true, 'created_at', now()));
 begin
-  v_new.webhook_id := gen_random_uuid();
-  v_new.name := p_name;
-  v_new.provider := p_provider;
-  v_new.max_attempts := 5;
-  v_new.backoff_cap_sec := 60;
-  v_new.lease_sec := 60;
-  v_new.max_body_bytes := 1048576;
-  v_new.is_active := true;
-  v_new.created_at := now();
   v_new := webhook.changed_endpoint(v_new, coalesce(p_settings, '{}')
     || jsonb_build_object('secret_names', p_secret_names, 'mode', coalesce(p_mode, 'queued')));
   insert into public.webhook_endpoints select v_new.*;

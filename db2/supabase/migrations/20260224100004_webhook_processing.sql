@@ -94,6 +94,44 @@ begin
 end
 $$;
 
+-- Promise: those of up to p_limit due events that are taken together, as take_events describes them; those that were lost
+-- for the last time are dead letters now, and where that were all of them, others may be due behind: it looks again.
+-- Null when none is due. Second call: the same in this transaction, others elsewhere. Locks: those of lock_due.
+create function webhook.choose_due(
+  p_now timestamptz,
+  p_limit int,
+  p_handlers text[],
+  p_webhook_id uuid
+)
+returns uuid[]
+language plpgsql
+set search_path = ''
+as $$
+declare
+  v_lost uuid[];
+  v_suspects uuid[];
+  v_ids uuid[];
+  v_is_suspect_first boolean;
+begin
+  loop
+    select array_agg(d.id) filter (where d.is_lost),
+      array_agg(d.id order by d.place) filter (where d.is_suspect and not d.is_lost),
+      array_agg(d.id) filter (where not d.is_suspect),
+      min(d.place) filter (where d.is_suspect and not d.is_lost) < min(d.place) filter (where not d.is_suspect)
+    into v_lost, v_suspects, v_ids, v_is_suspect_first
+    from webhook.lock_due(p_now, p_limit, p_handlers, p_webhook_id) with ordinality as d (id, is_suspect, is_lost, place);
+    if v_is_suspect_first or v_ids is null then
+      v_ids := v_suspects[1:1];
+    end if;
+    exit when v_lost is null;
+    perform webhook.mark_events(v_lost, array_fill('dead_letter'::text, array[cardinality(v_lost)]),
+      array_fill('lease_lost_repeatedly'::text, array[cardinality(v_lost)]));
+    exit when v_ids is not null;
+  end loop;
+  return v_ids;
+end
+$$;
+
 -- Promise: up to p_limit due events, longest due first, each under a lease of its endpoint's lease_sec. Due is a new
 -- or failed one whose time has come, and one whose lease has run out: that is taken over, and the tenth time it becomes
 -- a dead letter instead. When the longest due one is a suspect it comes alone; else suspects are left out, until each is
@@ -122,24 +160,8 @@ as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := clock_timestamp();
-  v_lost uuid[];
-  v_suspects uuid[];
-  v_ids uuid[];
-  v_is_suspect_first boolean;
+  v_ids uuid[] := webhook.choose_due(v_now, p_limit, p_handlers, p_webhook_id);
 begin
-  select array_agg(d.id) filter (where d.is_lost),
-    array_agg(d.id order by d.place) filter (where d.is_suspect and not d.is_lost),
-    array_agg(d.id) filter (where not d.is_suspect),
-    min(d.place) filter (where d.is_suspect and not d.is_lost) < min(d.place) filter (where not d.is_suspect)
-  into v_lost, v_suspects, v_ids, v_is_suspect_first
-  from webhook.lock_due(v_now, p_limit, p_handlers, p_webhook_id) with ordinality as d (id, is_suspect, is_lost, place);
-  if v_is_suspect_first or v_ids is null then
-    v_ids := v_suspects[1:1];
-  end if;
-  if v_lost is not null then
-    perform webhook.mark_events(v_lost, array_fill('dead_letter'::text, array[cardinality(v_lost)]),
-      array_fill('lease_lost_repeatedly'::text, array[cardinality(v_lost)]));
-  end if;
   return query
   with taken as (
     update public.webhook_events e
@@ -151,7 +173,7 @@ begin
       (lease_until, next_attempt_at) = (
         select l.until, l.until
         from (
-          select v_now + make_interval(secs => coalesce(max(p.lease_sec), 60)) as until
+          select v_now + make_interval(secs => coalesce(max(p.lease_sec), (webhook.default_limits()).lease_sec)) as until
           from public.webhook_endpoints p where p.webhook_id = e.webhook_id
         ) l
       )
@@ -160,7 +182,8 @@ begin
   )
   select t.id, t.lease_token, t.webhook_id, t.provider, t.event_id, t.event_type, t.occurred_at, t.attempts,
     case when h.kind = 'typescript' then t.payload end, h.kind, h.name,
-    coalesce(t.idempotency_key, t.provider || ':' || t.event_id), coalesce(p.max_attempts, 5), t.takeovers
+    coalesce(t.idempotency_key, t.provider || ':' || t.event_id),
+    coalesce(p.max_attempts, (webhook.default_limits()).max_attempts), t.takeovers
   from taken t
   left join webhook.find_handlers(
     array(select k.webhook_id from taken k), array(select k.provider from taken k),

@@ -21,7 +21,8 @@ $$;
 
 -- Promise: the outcome (webhook.mark_events) of a try that ended in this SQLSTATE: SL030 is a dead letter at once, SL034
 -- asks to come later; a deadlock, a lock that was not to be had and a serialization failure are somebody else in the
--- way; no connection, no resources, a server that stops or lost its disk, and a read-only one are outages.
+-- way; no connection, no login, no database, no resources, a server that stops or lost its disk, and a read-only one
+-- are outages.
 -- Second call: the same. Locks: none.
 create function webhook.verdict(p_sqlstate text)
 returns text
@@ -33,7 +34,7 @@ as $$
     when p_sqlstate = 'SL030' then 'dead_letter'
     when p_sqlstate = 'SL034' then 'later'
     when p_sqlstate in ('40P01', '55P03', '40001') then 'again'
-    when p_sqlstate ~ '^(08|53|57P|58)' or p_sqlstate = '25006' then 'outage'
+    when p_sqlstate ~ '^(08|28|53|57P|58)' or p_sqlstate in ('25006', '3D000') then 'outage'
     else 'failed'
   end;
 $$;
@@ -68,7 +69,8 @@ begin
   if p_outcomes && array['failed', 'outage', 'later'] then
     p_outcomes := array(
       select case
-        when t.outcome = 'failed' and e.attempts >= coalesce(p.max_attempts, 5) then 'dead_letter'
+        when t.outcome = 'failed' and e.attempts >= coalesce(p.max_attempts, (webhook.default_limits()).max_attempts)
+          then 'dead_letter'
         when t.outcome in ('outage', 'later') and e.waiting_since < v_now - c_patience then 'dead_letter'
         else t.outcome
       end
@@ -90,7 +92,8 @@ begin
       when t.outcome = 'again' then v_now + interval '1 second' * (0.5 + random())
       when t.outcome in ('failed', 'outage', 'later') then v_now + webhook.backoff(
         case t.outcome when 'failed' then e.attempts when 'outage' then 3 else 100 end,
-        coalesce((select p.backoff_cap_sec from public.webhook_endpoints p where p.webhook_id = e.webhook_id), 60)
+        coalesce((select p.backoff_cap_sec from public.webhook_endpoints p where p.webhook_id = e.webhook_id),
+          (webhook.default_limits()).backoff_cap_sec)
       )
     end,
     waiting_since = case
@@ -148,11 +151,10 @@ end
 $$;
 
 -- Promise: a lease on the event, as take_events gives it, or null when it has ended, is leased, or is nobody's.
--- For the inline mode of handlers in TypeScript. Second call: null, until the lease has run out. Locks: the event.
+-- For webhook.begin_typescript_event. Second call: null, until the lease has run out. Locks: the event.
 create function webhook.begin_event(p_id uuid)
 returns uuid
 language sql
-security definer
 set search_path = ''
 as $$
   update public.webhook_events e
@@ -164,7 +166,9 @@ as $$
     (lease_until, next_attempt_at) = (
       select l.until, l.until
       from (
-        select clock_timestamp() + make_interval(secs => coalesce(max(p.lease_sec), 60)) as until
+        select clock_timestamp() + make_interval(
+          secs => coalesce(max(p.lease_sec), (webhook.default_limits()).lease_sec)
+        ) as until
         from public.webhook_endpoints p where p.webhook_id = e.webhook_id
       ) l
     )
@@ -260,7 +264,9 @@ begin
   set (lease_until, next_attempt_at) = (
       select l.until, l.until
       from (
-        select clock_timestamp() + make_interval(secs => coalesce(max(p.lease_sec), 60)) as until
+        select clock_timestamp() + make_interval(
+          secs => coalesce(max(p.lease_sec), (webhook.default_limits()).lease_sec)
+        ) as until
         from public.webhook_endpoints p where p.webhook_id = e.webhook_id
       ) l
     )

@@ -153,8 +153,8 @@ begin
   v_lease_token := webhook.begin_event(p_id);
   return query
   select e.id, e.lease_token, e.webhook_id, e.provider, e.event_id, e.event_type, e.occurred_at, e.attempts, e.payload,
-    'typescript', v_handler, coalesce(e.idempotency_key, e.provider || ':' || e.event_id), coalesce(p.max_attempts, 5),
-    e.takeovers
+    'typescript', v_handler, coalesce(e.idempotency_key, e.provider || ':' || e.event_id),
+    coalesce(p.max_attempts, (webhook.default_limits()).max_attempts), e.takeovers
   from public.webhook_events e
   left join public.webhook_endpoints p on p.webhook_id = e.webhook_id
   where e.id = p_id and e.lease_token = v_lease_token;

@@ -238,10 +238,14 @@ create function calls.list_calls(
 returns table (
   id uuid, site_id text, event_id text, kind text, occurred_at timestamptz, received_at timestamptz, is_signed boolean
 )
-language sql
+language plpgsql
 stable
 set search_path = ''
+-- As of public.tickets_page: a plan for what is given.
+set plan_cache_mode = force_custom_plan
 as $$
+begin
+  return query
   select c.id, c.site_id, c.event_id, c.kind, c.occurred_at, c.received_at, c.signature_hash is not null
   from public.calls c
   where (p_site_id is null or c.site_id = p_site_id)
@@ -250,6 +254,7 @@ as $$
     and (p_before is null or c.id < p_before)
   order by c.id desc
   limit p_limit;
+end
 $$;
 
 -- Promise: everything about one call, or no row. Second call: the same. Locks: none.

@@ -87,16 +87,21 @@ create function public.audit_page(
   p_limit int default 100
 )
 returns table (id bigint, at timestamptz, actor text, action text, subject text, reason text, details jsonb)
-language sql
+language plpgsql
 stable
 security definer
 set search_path = ''
+-- As of public.tickets_page: a plan for what is given.
+set plan_cache_mode = force_custom_plan
 as $$
+begin
+  return query
   select a.id, a.at, a.actor, a.action, a.subject, a.reason, a.details
   from audit.audit_logs a
   where p_before is null or a.id < p_before
   order by a.id desc
   limit p_limit;
+end
 $$;
 
 -- Promise: what a doctor asks of this database: version, clock, and who of ours is connected. Second call: the same.

@@ -44,7 +44,6 @@ grant execute on function webhook.record_events(
 grant execute on function webhook.take_events(int, text[], uuid) to service_role;
 grant execute on function webhook.process_events(uuid[], uuid[]) to service_role;
 grant execute on function webhook.process_event(uuid) to service_role;
-grant execute on function webhook.begin_event(uuid) to service_role;
 grant execute on function webhook.hold_event(uuid, uuid) to service_role;
 grant execute on function webhook.finish_event(uuid, uuid, text, text) to service_role;
 grant execute on function webhook.extend_leases(uuid[], uuid[]) to service_role;

@@ -22,7 +22,6 @@ select bag_eq(
     ('service_role', 'ledger_health()'),
     ('service_role', 'webhook.add_endpoint(text,text,text[],text,jsonb,text,text)'),
     ('service_role', 'webhook.balance(text)'),
-    ('service_role', 'webhook.begin_event(uuid)'),
     ('service_role', 'webhook.begin_typescript_event(uuid,text[])'),
     ('service_role', 'webhook.change_endpoint(text,jsonb,text,text)'),
     ('service_role', 'webhook.claim_next_event(uuid)'),

@@ -59,7 +59,7 @@ select throws_ok(
 );
 select is(pg_temp.balance('eve'), 'nothing', 'who gets nothing');
 select is(
-  pg_temp.apply('invoice.paid', '{"id": "in_2", "amount_paid": 50, "currency": "eur"}'), null, 'another payment comes'
+  pg_temp.apply('charge.succeeded', '{"id": "ch_2", "amount": 50, "currency": "eur"}'), null, 'another payment comes'
 );
 select is(pg_temp.balance(), '50 eur, 900 usd', 'each currency adds up by itself');
 select is(pg_temp.apply('payment_intent.canceled', '{"id": "pi_3"}'), null, 'a third one is canceled');

@@ -1,6 +1,6 @@
 -- A dispute is debited once and, when won, credited once.
 begin;
-select plan(15);
+select plan(17);
 
 create sequence pg_temp.arrivals;
 
@@ -44,6 +44,11 @@ select is(pg_temp.dispute('created', 'dp_1', 'needs_response'), null, 'a dispute
 select is(pg_temp.result(), 'disputed 600', 'it is debited');
 select lives_ok($$ select pg_temp.dispute('funds_withdrawn', 'dp_1', 'lost') $$, 'the withdrawal is no contradiction');
 select is(pg_temp.result(), 'disputed 600', 'both tell one fact');
+select is(
+  pg_temp.dispute('funds_reinstated', 'dp_1', 'needs_response'), 'tells nothing about a payment',
+  'money that comes back while it is open may be a part of it'
+);
+select is(pg_temp.result(), 'disputed 600', 'and is not taken for all of it');
 select is(pg_temp.dispute('closed', 'dp_1', 'won'), null, 'a dispute that is won has an effect');
 select is(pg_temp.result(), 'dispute_won 1000', 'its money comes back');
 select lives_ok($$ select pg_temp.dispute('funds_reinstated', 'dp_1', 'won') $$, 'nor is the money that comes back');

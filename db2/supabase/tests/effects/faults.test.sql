@@ -1,6 +1,6 @@
 -- An event that no retry can mend raises SL030 with the reason, and nothing changes.
 begin;
-select plan(42);
+select plan(44);
 
 create sequence pg_temp.arrivals;
 
@@ -45,15 +45,16 @@ select pg_temp.refuses('{"metadata": {}, "amount_refunded": 1}', 'no metadata.us
 select pg_temp.refuses('{"id": null}', 'no id of a payment');
 select pg_temp.refuses('{"payment_intent": {"id": "pi_1"}}', 'no id of a payment');
 select pg_temp.refuses('{"amount": null}', 'no amount_received');
-select pg_temp.refuses('{}', 'no amount_total', 'checkout.session.async_payment_succeeded');
+select pg_temp.refuses('{"payment_intent": "pi_1"}', 'no amount_total', 'checkout.session.async_payment_succeeded');
 select pg_temp.refuses('{"amount": -1}', 'amount is no whole number');
 select pg_temp.refuses('{"amount": 1.5}', 'amount is no whole number');
 select pg_temp.refuses('{"amount": "1000"}', 'amount is no whole number');
 select pg_temp.refuses('{"amount": 1000000000000001}', 'amount is above 10^15');
 select pg_temp.refuses('{"amount": 1e400}', 'amount is above 10^15');
 select pg_temp.refuses('{"amount": {"value": 1}}', 'amount is no whole number');
+select pg_temp.refuses('{"amount": "x", "amount_received": 900}', 'amount is no whole number');
 select pg_temp.refuses('{"amount_refunded": -1}', 'amount is no whole number', 'charge.refunded');
-select pg_temp.refuses('{"amount": "x"}', 'amount is no whole number', 'refund.created');
+select pg_temp.refuses('{"payment_intent": "pi_1", "amount": "x"}', 'amount is no whole number', 'refund.created');
 select pg_temp.refuses('{"currency": null}', 'no currency');
 select pg_temp.refuses('{"currency": "us"}', 'currency is not three letters');
 select pg_temp.refuses('{"currency": "us1"}', 'currency is not three letters', 'payment_intent.created');

@@ -1,6 +1,6 @@
 -- take_events: due events under a lease, each to one worker; a lease that has run out is taken over, not for ever.
 begin;
-select plan(27);
+select plan(30);
 
 select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{"lease_sec": 30, "max_attempts": 7}', 'ann') as shop;
 insert into public.webhook_handlers (provider, event_type, webhook_id, kind, name) values
@@ -136,6 +136,18 @@ select is(pg_temp.taken(), null, 'so all are reached');
 select pg_temp.due('s3', 30, 9);
 select pg_temp.due('h7', 20, 0);
 select is(pg_temp.taken(), 'h7', 'one that is given up does not stand in the way');
+
+select pg_temp.due('s4', 30, 9);
+select pg_temp.due('s5', 25, 9);
+select pg_temp.due('h8', 20, 0);
+select is(pg_temp.taken(1), 'h8', 'nor do several, for a worker that takes one at a time');
+select bag_eq(
+  $$ select event_id, status::text from public.webhook_events where event_id in ('s4', 's5') $$,
+  $$ values ('s4', 'dead_letter'), ('s5', 'dead_letter') $$,
+  'and they have ended all the same'
+);
+select pg_temp.due('s6', 30, 9);
+select is(pg_temp.taken(1), null, 'where nothing else is due, nothing is taken');
 
 update public.webhook_events set next_attempt_at = now(), takeovers = 3 where event_id = 's1';
 create temp table last as select * from webhook.take_events(1);
