@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { withClient } from '../../src/migrate/sql.ts';
+import { PROJECT_ROOT } from '../../src/project_root.ts';
 import { FUNCTION_NAMES } from '../../src/stack/functions.ts';
-import { PROJECT_ROOT } from '../../src/stack/settings.ts';
-import { withClient } from '../../src/stack/sql.ts';
 import { addressesOf, deno, run, startWorld, type World } from './world.ts';
 
 const FUNCTIONS = 'db1/supabase/functions';
@@ -44,13 +44,24 @@ describe('the Edge Functions on a running stack', () => {
     }
   });
 
+  test('a folder that is deployed holds its entry and tests: what tests share lies in _conformance', () => {
+    for (const name of FUNCTION_NAMES) {
+      const files = readdirSync(join(PROJECT_ROOT, FUNCTIONS, name));
+      assert.deepEqual(
+        files.filter((file) => !file.endsWith('.test.ts')),
+        ['index.ts'],
+        name,
+      );
+    }
+  });
+
   test('deno check finds nothing wrong with the functions, the core and their tests', async () => {
     const files = FUNCTION_NAMES.flatMap((name) => [
       `${FUNCTIONS}/${name}/index.ts`,
       `${FUNCTIONS}/${name}/index.test.ts`,
     ]);
-    const conformance = `${FUNCTIONS}/_conformance/bridge.test.ts`;
-    const { code, output } = await deno('check', [...files, conformance], {}, cacheDir());
+    const conformance = ['bridge', 'webhook'].map((name) => `${FUNCTIONS}/_conformance/${name}.test.ts`);
+    const { code, output } = await deno('check', [...files, ...conformance], {}, cacheDir());
     assert.equal(code, 0, output);
   });
 
@@ -58,7 +69,7 @@ describe('the Edge Functions on a running stack', () => {
     const args = ['--cached-only', '--no-check', '--allow-net', '--allow-env', `${FUNCTIONS}/`];
     const { code, output } = await deno('test', args, addressesOf(world.stack), cacheDir());
     assert.equal(code, 0, output);
-    assert.match(output, /ok \| 30 passed \| 0 failed/);
+    assert.match(output, /ok \| 32 passed \| 0 failed/);
   });
 
   test("the PRD's four curl lines sell a ticket", async () => {

@@ -2,8 +2,8 @@
 
 import { callOver } from '../_shared/edge/rpc.ts';
 import { createEdgeWebhook } from '../_shared/edge/webhook.ts';
-import { db1, db2, makePool, statusOf, ticketsOf } from '../bridge-worker/stack.ts';
 import { cases, run, type World } from './bridge.ts';
+import { db1, db2, makePool, statusOf, ticketsOf } from './stack.ts';
 
 const world: World = {
   db1: callOver(() => db1),

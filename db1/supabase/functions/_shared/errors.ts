@@ -233,9 +233,15 @@ export class DoorError extends Error {
   }
 }
 
-// 08 connection, 53 out of resources (too many connections), 57P shutdown or starting up, 25006 a failed-over primary that
-// is read-only now; then the socket errors of the runtimes.
-const UNAVAILABLE_SQLSTATE = /^(08...|53...|57P..|25006)$/;
+// The database serves nobody, whoever asks and for what: 08 no connection, 28 a login that is refused, 3D000 no such
+// database, 53 out of resources (too many connections), 57P shutdown or starting up, 25006 a failed-over primary that is
+// read-only now; then the socket errors of the runtimes.
+const UNAVAILABLE_SQLSTATE = /^(08...|28...|3D000|53...|57P..|25006)$/;
+// It is there, and its disk fails. Perhaps for one of a set only, so that a door does not take it for away; but never for
+// what was asked.
+const DISK_SQLSTATE = /^58...$/;
+// Whatever its code, it has ended the session and not a statement: poolers refuse a login with XX000.
+const SESSION_SEVERITY: ReadonlySet<unknown> = new Set(['FATAL', 'PANIC']);
 const UNAVAILABLE_SOCKET: ReadonlySet<string> = new Set(
   'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH ENOENT'.split(
     ' ',
@@ -244,11 +250,22 @@ const UNAVAILABLE_SOCKET: ReadonlySet<string> = new Set(
 // Serialisation failure, deadlock, lock not available, statement timeout: a retry can help.
 const BUSY_SQLSTATE: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '57014']);
 
-function codeOf(error: unknown): string {
+/** The SQLSTATE, or the runtime's name for what went wrong; empty where there is neither. */
+export function codeOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return '';
   // A refused connection to a name with several addresses arrives as one AggregateError.
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+function isUnavailable(error: unknown): boolean {
+  if (UNAVAILABLE_SQLSTATE.test(codeOf(error))) return true;
+  return SESSION_SEVERITY.has((error as { severity?: unknown } | null | undefined)?.severity);
+}
+
+/** True for what a database says that is never the fault of what was asked. Sockets are not meant: they may be anybody's. */
+export function isOutage(error: unknown): boolean {
+  return isUnavailable(error) || DISK_SQLSTATE.test(codeOf(error));
 }
 
 /** Turns whatever was thrown into a refusal. What is not recognised becomes `internal`; its text stays in `cause`. */
@@ -257,7 +274,7 @@ export function toDoorError(error: unknown): DoorError {
   const code = codeOf(error);
   const own = CODE_OF_SQLSTATE.get(code);
   if (own) return new DoorError(own, undefined, error);
-  if (UNAVAILABLE_SQLSTATE.test(code) || UNAVAILABLE_SOCKET.has(code)) {
+  if (isUnavailable(error) || UNAVAILABLE_SOCKET.has(code)) {
     return new DoorError('database_unavailable', undefined, error);
   }
   if (BUSY_SQLSTATE.has(code)) return new DoorError('busy', undefined, error);

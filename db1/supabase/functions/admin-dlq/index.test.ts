@@ -8,7 +8,7 @@ import {
   makeDeadLetter,
   statusOf,
   ticketsOf,
-} from '../bridge-worker/stack.ts';
+} from '../_conformance/stack.ts';
 
 const test = Deno.test;
 

@@ -11,7 +11,7 @@ import {
   ok,
   statusOf,
   ticketsOf,
-} from './stack.ts';
+} from '../_conformance/stack.ts';
 
 const test = Deno.test;
 

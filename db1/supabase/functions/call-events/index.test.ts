@@ -1,8 +1,8 @@
 // Against a running stack: deno test --allow-net --allow-env, with all of .sluice/env in the environment.
 
+import { db2, equal, invoke, ok } from '../_conformance/stack.ts';
 import { signCall } from '../_shared/calls/signature.ts';
 import { webHmac } from '../_shared/webhook/hmac.ts';
-import { db2, equal, invoke, ok } from '../bridge-worker/stack.ts';
 
 const test = Deno.test;
 const site = Deno.env.get('OPS_SITE_ID') ?? '';

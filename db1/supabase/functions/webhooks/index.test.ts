@@ -1,9 +1,9 @@
 // Against a running stack: deno test --allow-net --allow-env, with the addresses and secrets of .sluice/env in the
 // environment.
 
+import { equal, invoke, need } from '../_conformance/stack.ts';
 import { webHmac } from '../_shared/webhook/hmac.ts';
 import { stripe } from '../_shared/webhook/providers/stripe.ts';
-import { equal, invoke, need } from '../bridge-worker/stack.ts';
 
 const test = Deno.test;
 

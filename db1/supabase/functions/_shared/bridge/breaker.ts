@@ -19,7 +19,7 @@ export class Breaker {
   /** Counts the successes: failures of one row have none between them. */
   #row = 0;
 
-  /** `onChange` hears when the target becomes suspect, and when it has answered again. */
+  /** `onChange` hears when the target becomes suspect, and when it has answered again or nobody needs it any more. */
   constructor(now: Clock, onChange: (isDown: boolean) => void = () => undefined) {
     this.#now = now;
     this.#onChange = onChange;
@@ -41,6 +41,11 @@ export class Breaker {
     this.#pauseMs = 0;
     this.#failing.clear();
     this.#row++;
+  }
+
+  /** Nobody needs the target any more, so nobody will call it and find that it answers. */
+  retire(): void {
+    if (this.isSuspect) this.#onChange(false);
   }
 
   /** The target could not be reached, or said that it cannot serve now. */

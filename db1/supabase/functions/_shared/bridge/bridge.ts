@@ -3,7 +3,7 @@
 // every effect on the way is idempotent by the claim's id.
 
 import { Breaker } from './breaker.ts';
-import { commitToLedger } from './commit.ts';
+import { commitToLedger, targetsInLedger } from './commit.ts';
 import { Delivery, groupBy } from './delivery.ts';
 import { labelOfTarget, tellStep } from './observe.ts';
 import type { BridgePorts, Finish, PoolConfig } from './ports.ts';
@@ -96,13 +96,26 @@ export class Bridge {
     for (const delivery of deliveries) if (delivery.isOpen) poolIds.add(delivery.payload.pool_id);
     const configs = new Map<string, PoolConfig>();
     if (poolIds.size > 0) {
-      for (const config of await this.#ports.intake.config([...poolIds])) {
-        configs.set(config.pool_id, config);
-        this.#targets.set(config.pool_id, targetsOf(config));
-      }
+      for (const config of await this.#ports.intake.config([...poolIds])) configs.set(config.pool_id, config);
+      this.#learnTargets(poolIds, configs);
     }
     for (const delivery of deliveries)
       if (delivery.isOpen) delivery.enter(configs.get(delivery.payload.pool_id));
+  }
+
+  /** A webhook that no pool names any more is nobody's outage: its breaker goes. */
+  #learnTargets(poolIds: Iterable<string>, configs: ReadonlyMap<string, PoolConfig>): void {
+    for (const poolId of poolIds) {
+      const config = configs.get(poolId);
+      if (config === undefined) this.#targets.delete(poolId);
+      else this.#targets.set(poolId, targetsOf(config));
+    }
+    const needed = new Set([...this.#targets.values()].flat());
+    for (const [target, breaker] of this.#breakers) {
+      if (needed.has(target)) continue;
+      breaker.retire();
+      this.#breakers.delete(target);
+    }
   }
 
   /** A pool with a ceiling commits what it allows now; the rest comes back when it may. */
@@ -196,10 +209,11 @@ export class Bridge {
   }
 }
 
-/** The ledger is one target, each webhook is one. */
+/** Each webhook is one target. */
 function targetsOf(config: PoolConfig): string[] {
-  const commit = config.commit_webhook_url ?? 'ledger';
-  return config.validation_webhook_url === null ? [commit] : [config.validation_webhook_url, commit];
+  const { commit_webhook_url, validation_webhook_url } = config;
+  const commit = commit_webhook_url === null ? targetsInLedger(config) : [commit_webhook_url];
+  return validation_webhook_url === null ? commit : [validation_webhook_url, ...commit];
 }
 
 /** Said by the database, or by PostgREST about the JSON it got. */

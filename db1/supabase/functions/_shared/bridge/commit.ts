@@ -1,11 +1,11 @@
 // Commit to the ledger: in one call for all that use the default function, one by one for the others. A failing batch is
 // halved until the message that spoils it stands alone.
 
-import { toDoorError } from '../errors.ts';
+import { codeOf, isOutage, toDoorError } from '../errors.ts';
 import type { Breaker } from './breaker.ts';
 import type { Delivery } from './delivery.ts';
 import { tellCommit } from './observe.ts';
-import type { BridgePorts, Ledger } from './ports.ts';
+import type { BridgePorts, Ledger, PoolConfig } from './ports.ts';
 import type { Trouble } from './trouble.ts';
 
 export interface CommitContext extends BridgePorts {
@@ -17,9 +17,23 @@ export interface CommitContext extends BridgePorts {
 const DEFAULT_FUNCTION = 'finalize_transaction';
 export const LEDGER = 'ledger';
 
-// No such function, no such table, no right to it: the ledger is not set up (yet), and no message can help it. The last
-// is PostgREST's word for the first.
-const NOT_SET_UP: ReadonlySet<unknown> = new Set(['42883', '42P01', '42501', 'PGRST202']);
+// No such function, no such table, no right to it: the ledger is not set up (yet), and no message can help it. The last two
+// are PostgREST's words: the schema is not served, there is no such function.
+const NOT_SET_UP: ReadonlySet<string> = new Set(['42883', '42P01', '42501', 'PGRST106', 'PGRST202']);
+// SQLSTATEs, and PostgREST's own codes. The system's names (EPIPE) begin with an E, which no SQLSTATE does.
+const ANSWER = /^((?!E)[0-9A-Z]{5}|PGRST.*)$/;
+// A statement or an index that is broken, PostgREST's own trouble, and what has no code at all.
+const BROKEN = /^(42|XX|PGRST|$)/;
+
+/** A function of the pool's own is a target beside the ledger: it can be missing, or slow, while all else works. */
+export function targetsInLedger({ commit_rpc_name }: PoolConfig): string[] {
+  return commit_rpc_name === DEFAULT_FUNCTION ? [LEDGER] : [LEDGER, ownTarget(commit_rpc_name)];
+}
+
+/** With a space, so that it can be taken neither for a webhook's address nor for its host. */
+function ownTarget(functionName: string): string {
+  return `${LEDGER} ${functionName}`;
+}
 
 export async function commitToLedger(deliveries: readonly Delivery[], context: CommitContext): Promise<void> {
   const waiting = deliveries.filter(
@@ -52,12 +66,12 @@ async function commitSet(deliveries: Delivery[], ledger: Ledger, context: Commit
     }
   } catch (error) {
     tellCommit(deliveries, error, startedMs, context);
-    if (isOutage(error) || NOT_SET_UP.has((error as { code?: unknown }).code)) {
+    if (isDown(error) || NOT_SET_UP.has(codeOf(error))) {
       breaker.outage();
       context.log.warn('the ledger is unavailable', { messages: deliveries.length, cause: error });
       for (const delivery of deliveries) delivery.end('outage', 'ledger unavailable');
     } else if (deliveries.length === 1) {
-      for (const delivery of deliveries) endFailed(delivery, error, context);
+      for (const delivery of deliveries) endFailed(delivery, error, breaker, context);
     } else {
       const half = deliveries.length >> 1;
       await commitSet(deliveries.slice(0, half), ledger, context);
@@ -67,42 +81,58 @@ async function commitSet(deliveries: Delivery[], ledger: Ledger, context: Commit
 }
 
 async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitContext): Promise<void> {
+  const { commit_rpc_name } = delivery.config;
   const breaker = context.breakerOf(LEDGER);
-  if (breaker.openUntilMs > 0) {
-    delivery.end('outage', 'ledger unavailable');
+  const own = context.breakerOf(ownTarget(commit_rpc_name));
+  if (breaker.openUntilMs > 0 || own.openUntilMs > 0) {
+    delivery.end('outage', `${breaker.openUntilMs > 0 ? LEDGER : commit_rpc_name} unavailable`);
     return;
   }
   const startedMs = context.now();
   try {
-    await ledger.call(delivery.config.commit_rpc_name, delivery.payload);
+    await ledger.call(commit_rpc_name, delivery.payload);
     breaker.succeeded();
+    own.succeeded();
     tellCommit([delivery], ['committed'], startedMs, context);
     delivery.end('committed');
   } catch (error) {
     tellCommit([delivery], error, startedMs, context);
-    if (isOutage(error)) {
+    if (isDown(error)) {
       breaker.outage();
       context.log.warn('the ledger is unavailable', { ...delivery.names, cause: error });
       delivery.end('outage', 'ledger unavailable');
+    } else if (NOT_SET_UP.has(codeOf(error))) {
+      own.outage();
+      context.log.warn('a commit function is unavailable', {
+        ...delivery.names,
+        commit_rpc_name,
+        cause: error,
+      });
+      delivery.end('outage', `${commit_rpc_name} unavailable`);
     } else {
-      endFailed(delivery, error, context);
+      endFailed(delivery, error, own, context);
     }
   }
 }
 
-function isOutage(error: unknown): boolean {
-  const { code } = toDoorError(error).kind;
-  return code === 'database_unavailable';
+/** The ledger serves nobody, or nobody has answered: no connection, no TLS, no address. */
+function isDown(error: unknown): boolean {
+  if (isOutage(error)) return true;
+  const code = codeOf(error);
+  // What our own code stumbles over: one message may have brought it about.
+  if (code === '' && (error instanceof TypeError || error instanceof RangeError)) return false;
+  return !ANSWER.test(code);
 }
 
 /**
- * Data the ledger refuses is refused for ever (classes 22, 23 and our own); anything else may be mended and is retried.
- * A lock or a timeout can be the message's doing; where it meets one message after another, it is the ledger's.
+ * Data the ledger refuses is refused for ever (classes 22, 23 and our own). A lock, a timeout or what is broken can be the
+ * message's doing; where it meets one message after another, it is the target's. Anything else was said about this
+ * message, may be mended and is retried.
  */
-function endFailed(delivery: Delivery, error: unknown, { trouble, breakerOf }: CommitContext): void {
-  const { code, message } = error as { code?: unknown; message?: unknown };
-  const reason = `${String(code ?? 'error')}: ${String(message ?? error)}`;
-  const isPermanent = typeof code === 'string' && /^(22|23|SL)/.test(code);
-  if (toDoorError(error).kind.code === 'busy') trouble.failed(delivery, breakerOf(LEDGER), reason);
-  else delivery.end(isPermanent ? 'dead_letter' : 'retry', reason);
+function endFailed(delivery: Delivery, error: unknown, target: Breaker, { trouble }: CommitContext): void {
+  const code = codeOf(error);
+  const { message } = error as { message?: unknown };
+  const reason = `${code || 'error'}: ${String(message)}`;
+  if (toDoorError(error).kind.code === 'busy' || BROKEN.test(code)) trouble.failed(delivery, target, reason);
+  else delivery.end(/^(22|23|SL)/.test(code) ? 'dead_letter' : 'retry', reason);
 }

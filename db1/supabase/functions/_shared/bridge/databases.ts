@@ -54,10 +54,12 @@ export function createLedger(call: CallFunction): Ledger {
       });
       const outcomes = new Array<Outcome>(payloads.length);
       for (const row of rows) outcomes[row.ordinal - 1] = row.outcome;
-      // What is not clearly a yes must not be taken for one.
+      // What is not clearly a yes must not be taken for one. One payload may be behind it, so it is no outage (commit.ts).
       const odd = outcomes.findIndex((outcome) => !OUTCOMES.has(outcome));
       if (odd >= 0 || outcomes.length !== payloads.length || rows.length !== payloads.length)
-        throw new Error(`${payloads.length} payloads gave ${rows.length} rows, ${outcomes[odd]} among them`);
+        throw new TypeError(
+          `${payloads.length} payloads gave ${rows.length} rows, ${outcomes[odd]} among them`,
+        );
       return outcomes;
     },
     async ticketsOf(payloads) {

@@ -2,7 +2,8 @@
 
 import type { CommitContext } from './commit.ts';
 import type { Delivery } from './delivery.ts';
-import { tellCall } from './observe.ts';
+import { labelOfTarget, tellCall } from './observe.ts';
+import { endByTicket } from './tickets.ts';
 import { Unreachable } from './unreachable.ts';
 
 /** Calls to one step's webhooks that run at the same time. */
@@ -15,8 +16,12 @@ const OUTAGE_STATUS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /** `tried` is one whose failure has been noted. */
 type Answer = 'accepted' | 'outage' | 'tried' | { refused: string };
 
-/** Asks the pool's validation webhook about each delivery that nobody validated yet; remembers each yes at once. */
+/**
+ * Asks the pool's validation webhook about each delivery that nobody validated yet; remembers each yes at once. A no frees
+ * the slot: where somebody may have carried the claim before, only if the ledger has no ticket of it.
+ */
 export async function validate(deliveries: readonly Delivery[], context: CommitContext): Promise<void> {
+  const reasons = new Map<Delivery, string>();
   await each(
     deliveries.filter(
       (delivery) =>
@@ -27,9 +32,18 @@ export async function validate(deliveries: readonly Delivery[], context: CommitC
       const answer = await ask(delivery, delivery.config.validation_webhook_url ?? '', context);
       if (answer === 'accepted') await rememberValidated(delivery, context);
       else if (answer === 'outage') delivery.end('outage', 'webhook unavailable');
-      else if (answer !== 'tried') delivery.end('refused', `refused by validation: ${answer.refused}`);
+      else if (answer !== 'tried') reasons.set(delivery, `refused by validation: ${answer.refused}`);
     },
   );
+  const refuse = (delivery: Delivery) => delivery.end('refused', reasons.get(delivery));
+  const refused = [...reasons.keys()];
+  for (const delivery of refused) if (!mayHaveTicket(delivery)) refuse(delivery);
+  await endByTicket(refused.filter(mayHaveTicket), context, refuse);
+}
+
+/** Its first delivery cannot have left one, and a commit webhook leaves none. */
+function mayHaveTicket({ config, readCt, payload }: Delivery): boolean {
+  return config.commit_webhook_url === null && (readCt > 1 || payload.replayed_from !== undefined);
 }
 
 export async function commitByWebhook(
@@ -89,7 +103,11 @@ async function ask(delivery: Delivery, url: string, context: CommitContext): Pro
   } catch (error) {
     tellCall(delivery, url, error, startedMs, context);
     if (context.signal.aborted) return 'outage';
-    context.log.warn('a webhook gave no answer', { ...delivery.names, url, cause: error });
+    context.log.warn('a webhook gave no answer', {
+      ...delivery.names,
+      target: labelOfTarget(url),
+      cause: error,
+    });
     if (error instanceof Unreachable) {
       breaker.outage();
       return 'outage';

@@ -19,9 +19,11 @@ interface RpcAnswer {
 const CALL_TIMEOUT_MS = 10_000;
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
+const PGRST = /^PGRST/;
 const CONNECTION_FAILURE = '08006';
 const CONNECTION_REJECTED = '08004';
 const NO_CONNECTION = '08001';
+const LIMIT_EXCEEDED = '54000';
 
 export class RpcError extends Error {
   override readonly name = 'RpcError';
@@ -34,13 +36,16 @@ export class RpcError extends Error {
   }
 }
 
-/** An answer without a SQLSTATE comes from what stands before the database: then its HTTP status says what is wrong. */
+/** What stands before the database has no codes, or codes for its own outages: then the HTTP status says what is wrong. */
 function codeOf(code: string, status: number): string {
   if (SQLSTATE.test(code)) return code;
-  if (status === 0 || status === 429 || status >= 502) return CONNECTION_FAILURE;
   // A key that is not taken says nothing about the messages: they wait until it is put right.
   if (status === 401) return CONNECTION_REJECTED;
-  return code;
+  if (status === 429 || status >= 502) return CONNECTION_FAILURE;
+  if (PGRST.test(code)) return code;
+  // Less at once may pass.
+  if (status === 413) return LIMIT_EXCEEDED;
+  return status === 403 ? CONNECTION_REJECTED : CONNECTION_FAILURE;
 }
 
 /** The client is made at the first call, and kept. */
@@ -72,8 +77,15 @@ function toRows(functionName: string, data: unknown): unknown[] {
   return data.map((item) => (typeof item === 'object' && item !== null ? item : { [functionName]: item }));
 }
 
-/** A `fetch` that gives up: without it a database that went silent would hold a worker for ever. */
-export function timedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+/**
+ * A `fetch` that gives up: without it a database that went silent would hold a worker for ever. A 404 with nothing or a list
+ * in it, which supabase-js takes for a yes, is not PostgREST's: it becomes a 502.
+ */
+export async function timedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
-  return fetch(input, { ...init, signal: init.signal ? AbortSignal.any([init.signal, timeout]) : timeout });
+  const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
+  const answer = await fetch(input, { ...init, signal });
+  if (answer.status !== 404) return answer;
+  const text = await answer.text();
+  return new Response(text, { status: text.startsWith('{') ? 404 : 502 });
 }

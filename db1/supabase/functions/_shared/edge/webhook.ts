@@ -46,7 +46,7 @@ export function createEdgeWebhook(
         ? fetchWithHost(atAddress(url, address), { ...init, headers: { ...headers, host: url.host } })
         : fetch(url, init);
       const response = await asked.catch((error: unknown) => {
-        throw isUnconnected(error) ? new Unreachable('no connection', { cause: error }) : error;
+        throw failureOf(error, url.host);
       });
       // The status is all we need.
       await response.body?.cancel();
@@ -55,10 +55,15 @@ export function createEdgeWebhook(
   };
 }
 
-/** Deno says it in words only: "client error (Connect)" covers DNS, TCP and TLS. A timeout says nothing of where. */
-function isUnconnected(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return /client error \(Connect\)/.test(error.message) || isUnconnected(error.cause);
+/**
+ * Deno says it in words only: "client error (Connect)" covers DNS, TCP and TLS. A timeout says nothing of where. The words
+ * hold the whole address, whose path may hold a secret: they are kept with the host alone.
+ */
+function failureOf(error: unknown, host: string): unknown {
+  if (!(error instanceof TypeError)) return error;
+  const { message } = error.cause instanceof Error ? error.cause : error;
+  const words = message.replace(/https?:\/\/\S+/g, host);
+  return words.includes('client error (Connect)') ? new Unreachable(words) : new Error(words);
 }
 
 /** The same URL with an address for its host. */
@@ -85,7 +90,7 @@ async function publicAddresses(hostname: string, resolveDns: ResolveDns): Promis
   return addresses;
 }
 
-/** Undefined where we may not ask. */
+/** Undefined where we may not ask. Whoever has no address yet has not seen the request, whatever is wrong. */
 async function addressesOf(
   name: string,
   type: 'A' | 'AAAA',
@@ -94,9 +99,9 @@ async function addressesOf(
   try {
     return await resolveDns(name, type);
   } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    if (error.name === 'NotFound') return [];
-    if (NOT_PERMITTED.has(error.name)) return undefined;
-    throw error;
+    const kind = error instanceof Error ? error.name : '';
+    if (kind === 'NotFound') return [];
+    if (NOT_PERMITTED.has(kind)) return undefined;
+    throw new Unreachable(`${name} cannot be resolved`, { cause: error });
   }
 }
