@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import type pg from 'pg';
-import { withClient } from '../src/stack/sql.ts';
+import { withClient } from '../src/migrate/sql.ts';
 import type { FinalState, Letter } from './history.ts';
 
 export type Urls = { db1: string; db2: string };
@@ -44,6 +44,7 @@ async function readLedger(client: pg.Client) {
     tickets: await rows<FinalState['tickets'][number]>(client, 'db2_tickets'),
     events: await rows<FinalState['events'][number]>(client, 'db2_events'),
     credits: await rows<FinalState['credits'][number]>(client, 'db2_credits'),
+    payments: await rows<FinalState['payments'][number]>(client, 'db2_payments'),
     calls: await rows<FinalState['calls'][number]>(client, 'db2_calls'),
     audit: (await rows<Audit>(client, 'audit')).map((row) => ({ database: 'db2' as const, ...row })),
     durability: await readDurability(client),

@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { withClient } from '../src/stack/sql.ts';
+import { withClient } from '../src/migrate/sql.ts';
 import { startDatabases, type TestDatabase, type TestDatabases } from '../test/support/databases.ts';
 import type { Random } from './random.ts';
 import { setupSql } from './setup/sql.ts';

@@ -1,7 +1,7 @@
 // Waiting until nothing waits any more.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { withClient } from '../src/stack/sql.ts';
+import { withClient } from '../src/migrate/sql.ts';
 import { setupSql } from './setup/sql.ts';
 
 const POLL_MS = 200;

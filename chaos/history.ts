@@ -26,6 +26,8 @@ export type History = {
   lostLeases: LostLease[];
   /** How each delivery ended, as its worker was told; workers log it at level debug (worker_log.ts reads it). */
   finishes: Finish[];
+  /** The same of events that workers had under a lease. */
+  eventFinishes: EventFinish[];
   final: FinalState;
   /** What processes did that nobody asked for: ended by themselves, or did not stop when asked to. */
   surprises?: string[];
@@ -128,6 +130,16 @@ export type Finish = {
   at: number;
 };
 
+/** What became of one try of an event. Attempts and takeovers are those of the lease under which it was tried. */
+export type EventFinish = {
+  worker: string;
+  eventId: string;
+  attempts: number;
+  takeovers: number;
+  result: string;
+  at: number;
+};
+
 export type FinalState = {
   /** The settings on which durability rests, as each server had them. */
   durability?: { db1: Record<string, string>; db2: Record<string, string> };
@@ -154,12 +166,23 @@ export type FinalState = {
     endpoint: string;
     eventId: string;
     status: string;
+    /** Of the lease that ended it. */
     attempts: number;
+    takeovers: number;
     error: string | null;
     /** The operator who skipped it. */
     skippedBy: string | null;
   }[];
   credits: { provider: string; eventId: string; userId: string; amount: number; currency: string }[];
+  payments: {
+    provider: string;
+    object: string;
+    userId: string;
+    state: string;
+    amount: number | null;
+    refunded: number;
+    currency: string | null;
+  }[];
   calls: { siteId: string; signatureHash: string | null }[];
   audit: { database: 'db1' | 'db2'; action: string; actor: string; reason: string | null; ids: string[] }[];
 };

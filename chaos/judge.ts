@@ -5,7 +5,7 @@ import { everythingDrains } from './checkers/drained.ts';
 import { creditsAddUp, oneEffectPerEvent } from './checkers/effects.ts';
 import { everyClaimEndsOnce } from './checkers/ends.ts';
 import { acknowledgedIsKept } from './checkers/kept.ts';
-import { lostLeaseChangesNothing } from './checkers/leases.ts';
+import { lostLeaseEndsNothing } from './checkers/leases.ts';
 import { onlyTheHopelessDie } from './checkers/letters.ts';
 import type { Checker } from './checkers/lookup.ts';
 import { bothDatabasesAgree, noSlotHasTwoOwners } from './checkers/owners.ts';
@@ -22,7 +22,7 @@ export const PROMISES = {
   I6: { text: 'every claim ends exactly once', check: everyClaimEndsOnce },
   I7: { text: 'one effect per event', check: oneEffectPerEvent },
   I8: { text: 'the credit sum equals the sum of facts', check: creditsAddUp },
-  I9: { text: 'a lost lease changes nothing', check: lostLeaseChangesNothing },
+  I9: { text: 'a lost lease ends nothing', check: lostLeaseEndsNothing },
   I10: { text: 'everything drains once faults stop', check: everythingDrains },
   I11: { text: 'audit rows = operator actions', check: auditedAsDone },
   I12: { text: 'no healthy message is dead-lettered', check: onlyTheHopelessDie },

@@ -43,6 +43,8 @@ export type RunOptions = {
   seed: number;
   minutes: number;
   faults: readonly FaultName[];
+  /** Those of them that happen first, in this order: for a run that is too short for all. */
+  first?: readonly FaultName[];
   /** `small` is for tests: a third of the load and short phases. */
   scale?: 'full' | 'small';
   /** SQL applied after the migrations: for negative controls. */

@@ -14,7 +14,7 @@ const INNER = {
   width: WIDTH - MARGIN.left - MARGIN.right,
   height: HEIGHT - MARGIN.top - MARGIN.bottom,
 };
-/** Faults that stop everything for everybody: what one wants to see the way back from. */
+/** Faults that stop every claim: what one wants to see the way back from. Events and calls go on, and are counted too. */
 const TELLING = ['kill-db1-postmaster', 'stop-db1-immediate'];
 
 type Window = { from: number; to: number; fault: RunResult['faults'][number] };
@@ -68,12 +68,12 @@ export function plot(run: RunResult): string | undefined {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-labelledby="t d">`,
     `<title id="t">Acknowledgements per second through ${window.fault.name}</title>`,
-    `<desc id="d">Seed ${run.seed}: throughput falls while the fault lasts and comes back after it is healed.</desc>`,
+    `<desc id="d">Seed ${run.seed}: what clients were told, claims, events and calls together; bands are faults.</desc>`,
     STYLE,
     text(
       MARGIN.left,
       20,
-      `Acknowledgements per second, seed ${run.seed}; 0 s: ${window.fault.name}`,
+      `Acknowledgements per second, all kinds, seed ${run.seed}; 0 s: ${window.fault.name}`,
       'title',
     ),
     ...run.faults.filter((fault) => isSeen(window, fault)).map((fault, row) => band(fault, window, x, row)),

@@ -14,12 +14,15 @@ const READY_MS = 120_000;
 const STOP_MS = 60_000;
 const POLL_MS = 25;
 
+export const SERVER_READY = /^Sluice listens on \S+:(\d+)\n/m;
+export const WORKER_READY = /"message":"workers started"/;
+
 export type ProcessOptions = {
   name: string;
   args: string[];
   env: Record<string, string>;
-  /** What its output says when it is ready. */
-  ready: string;
+  /** What its output says when it is ready; the first group is the port on which it listens, where there is one. */
+  ready: RegExp;
   logDir: string;
   /** Called when it ended although nobody had ended it, or did not end when asked to. */
   onFault(what: string): void;
@@ -34,6 +37,7 @@ export class Process {
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
   #isWanted = false;
+  #port = 0;
 
   constructor(options: ProcessOptions) {
     this.#options = options;
@@ -41,6 +45,11 @@ export class Process {
 
   get name(): string {
     return this.#options.name;
+  }
+
+  /** Where it listens now: another port after each start. 0, where nobody can be, while it does not. */
+  get port(): number {
+    return this.#port;
   }
 
   async start(skewMs = 0): Promise<void> {
@@ -61,13 +70,19 @@ export class Process {
     this.#ended = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
         hasEnded = true;
+        if (this.#child === child) this.#port = 0;
         if (this.#isWanted && this.#child === child)
           onFault(`${name} ended by itself with ${code ?? signal}: ${tailOf(path)}`);
         resolve();
       });
     });
     const deadline = Date.now() + READY_MS;
-    while (!readFileSync(path, 'utf8').includes(ready)) {
+    for (;;) {
+      const said = ready.exec(readFileSync(path, 'utf8'));
+      if (said !== null) {
+        if (!hasEnded) this.#port = Number(said[1] ?? 0);
+        return;
+      }
       // It was killed, or stopped, while it started: whoever did that starts it again.
       if (!this.#isWanted) return;
       if (hasEnded) throw new Error(`${name} ended while it started: ${tailOf(path)}`);

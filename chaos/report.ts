@@ -23,6 +23,9 @@ const DOCS = fileURLToPath(new URL('../docs/', import.meta.url));
 const PICTURE = 'pictures/throughput-through-a-fault.svg';
 const CONTROLS_FILE = 'controls';
 
+/** As much of a hash as git shows; what follows it says that there were changes. */
+const WHOLE_HASH = /^([0-9a-f]{7})[0-9a-f]{33}/;
+
 /** Faults after which something had to start anew, and faults of a wire. */
 const isCrash = (name: string): boolean => /^(kill|stop)-/.test(name);
 const isCut = (name: string): boolean => /^(cut|half-open)/.test(name);
@@ -142,7 +145,6 @@ function circumstances(run: RunResult): string[] {
       .join(', ');
   return [
     `- Machine: ${list(run.machine)}`,
-    `- Commit: ${run.commit}`,
     `- Command: \`${run.command}\``,
     `- Postgres: ${list(run.durability)}`,
     '- Parts: two Postgres servers, PostgREST, Redis, two servers, two workers, each wire through a proxy of ours',
@@ -153,7 +155,18 @@ function runs({ runs: all }: Results): string {
   if (all.length === 0) return '';
   const four = (pick: 'lost' | 'duplicated' | 'unexpected' | 'recovered') => (run: RunResult) =>
     run.counts.claims[pick] + run.counts.events[pick] + run.counts.calls[pick];
-  const head = ['seed', 'min', 'claims', 'events', 'calls', 'operator', 'faults', 'crashes', 'cuts'];
+  const head = [
+    'seed',
+    'commit',
+    'min',
+    'claims',
+    'events',
+    'calls',
+    'operator',
+    'faults',
+    'crashes',
+    'cuts',
+  ];
   return [
     '## Runs',
     '',
@@ -161,6 +174,7 @@ function runs({ runs: all }: Results): string {
       [...head, 'lost leases', 'lost', 'duplicated', 'unexpected', 'recovered', 'violations'],
       all.map((run) => [
         run.seed,
+        run.commit.replace(WHOLE_HASH, '$1'),
         run.minutes,
         run.counts.claims.acknowledged,
         run.counts.events.acknowledged,
@@ -254,7 +268,10 @@ function recovery({ runs: all }: Results, hasPicture: boolean): string {
     ...(hasPicture
       ? [
           '',
-          `![Acknowledgements per second through a fault: none while it lasts, all again after it](${PICTURE})`,
+          `![Acknowledgements per second around a fault of DB1, claims, events and calls together](${PICTURE})`,
+          '',
+          'Each band is a fault until it is healed; a database that was killed then still has to recover. Claims need DB1, events and',
+          'calls need DB2.',
         ]
       : []),
     '',

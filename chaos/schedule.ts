@@ -81,15 +81,27 @@ function targetOf(fault: FaultName, random: Random): string {
   }
 }
 
-/** Every kind once before any comes twice, in an order that the seed decides. Times count from the storm's beginning. */
-export function planFaults(seed: number, minutes: number, faults: readonly FaultName[]): Planned[] {
+/**
+ * Every kind once before any comes twice, in an order that the seed decides after those of `first`. Times count from the
+ * storm's beginning.
+ */
+export function planFaults(
+  seed: number,
+  minutes: number,
+  faults: readonly FaultName[],
+  first: readonly FaultName[] = [],
+): Planned[] {
   const random = createRandom(seed, 'schedule');
   const endMs = minutes * 60_000;
   const planned: Planned[] = [];
   let deck: FaultName[] = [];
+  let ahead = first.filter((fault) => faults.includes(fault)).reverse();
   let atMs = random.between(0, MEAN_GAP_MS);
   while (faults.length > 0 && atMs < endMs) {
-    if (deck.length === 0) deck = random.shuffled(faults);
+    if (deck.length === 0) {
+      deck = [...random.shuffled(faults).filter((fault) => !ahead.includes(fault)), ...ahead];
+      ahead = [];
+    }
     const fault = deck.pop();
     if (fault === undefined) break;
     const [shortest, longest] = DURATION_MS[fault];

@@ -1,15 +1,15 @@
-// Workers say at the end of each delivery what became of it. Their logs (SLUICE_LOG=debug) are evidence of what each of
+// Workers say at the end of each delivery, and of each try of an event, what became of it. Their logs (SLUICE_LOG=debug) are evidence of what each of
 // them believed, which the databases do not keep.
 
-import type { Finish, LostLease } from './history.ts';
+import type { EventFinish, Finish, LostLease } from './history.ts';
 
-export type WorkerLog = { finishes: Finish[]; lostLeases: LostLease[] };
+export type WorkerLog = { finishes: Finish[]; eventFinishes: EventFinish[]; lostLeases: LostLease[] };
 
 const LOST = 'lost_lease';
 
 /** Reads what one worker has logged. Lines that are no JSON (a kill cuts the last one) say nothing. */
 export function readWorkerLog(worker: string, text: string, startedAtMs: number): WorkerLog {
-  const log: WorkerLog = { finishes: [], lostLeases: [] };
+  const log: WorkerLog = { finishes: [], eventFinishes: [], lostLeases: [] };
   for (const line of text.split('\n')) {
     const entry = parse(line);
     if (entry === undefined) continue;
@@ -20,8 +20,12 @@ export function readWorkerLog(worker: string, text: string, startedAtMs: number)
       const outcome = String(entry.outcome);
       log.finishes.push({ worker, msgId, claimId, readCt: Number(entry.read_ct), outcome, at });
       if (outcome === LOST) log.lostLeases.push({ worker, kind: 'bridge', ids: [claimId ?? msgId], at });
-    } else if (entry.message === 'event processed' && entry.result === LOST) {
-      log.lostLeases.push({ worker, kind: 'webhook', ids: [String(entry.event_id)], at });
+    } else if (entry.message === 'event processed') {
+      const eventId = String(entry.event_id);
+      const [attempts, takeovers] = [Number(entry.attempts), Number(entry.takeovers)];
+      const result = String(entry.result);
+      log.eventFinishes.push({ worker, eventId, attempts, takeovers, result, at });
+      if (result === LOST) log.lostLeases.push({ worker, kind: 'webhook', ids: [eventId], at });
     }
   }
   return log;

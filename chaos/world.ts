@@ -4,8 +4,8 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { freePort, LOOPBACK } from '../src/stack/ports.ts';
-import { withClient } from '../src/stack/sql.ts';
+import { withClient } from '../src/migrate/sql.ts';
+import { LOOPBACK } from '../src/stack/ports.ts';
 import { startRedis, type TestRedis } from '../test/calls/redis.ts';
 import { addSites, SECRETS as CALL_SECRETS } from '../test/calls/support.ts';
 import { ADMIN_KEY, JWT_SECRET, putOnSale } from '../test/door/support.ts';
@@ -16,7 +16,7 @@ import { PROVIDER_ENDPOINTS } from './clients/providers.ts';
 import { Database } from './database.ts';
 import type { Pool, TargetCall } from './history.ts';
 import type { RunOptions } from './options.ts';
-import { Process } from './process.ts';
+import { Process, SERVER_READY, WORKER_READY } from './process.ts';
 import { startProxy, type WireProxy } from './proxy.ts';
 import { createRandom } from './random.ts';
 import { LINKS, SERVERS, WORKERS } from './schedule.ts';
@@ -102,10 +102,10 @@ async function startParts(
   const pools = poolsFor(expectedClaims);
   await furnish(db1, db2, target, pools);
 
-  const ownPorts = new Map<string, number>();
-  for (const server of SERVERS) ownPorts.set(server, await freePort());
-  const portOf = (to: string): number =>
-    to === 'db1' ? db1.port : to === 'db2' ? db2.port : (ownPorts.get(to) ?? 0);
+  const portOf = (to: string): number => {
+    if (to === 'db1' || to === 'db2') return { db1, db2 }[to].port;
+    return servers.find(({ name }) => name === to)?.port ?? 0;
+  };
   const links = new Map<string, WireProxy>();
   const link = async (name: string): Promise<WireProxy> => {
     const to = name.split('→')[1] ?? '';
@@ -139,18 +139,14 @@ async function startParts(
     ...CALL_SECRETS,
   });
   const onFault = (what: string) => surprises.push(what);
+  // Any port that is free, as with databases: one that was chosen beforehand may be somebody else's after a restart.
   const servers = SERVERS.map(
     (name) =>
       new Process({
         name,
         args: ['serve'],
-        env: {
-          ...envOf(name),
-          SLUICE_PORT: String(ownPorts.get(name)),
-          SLUICE_HOST: LOOPBACK,
-          SLUICE_LOG: 'warn',
-        },
-        ready: 'Sluice listens on',
+        env: { ...envOf(name), SLUICE_PORT: '0', SLUICE_HOST: LOOPBACK, SLUICE_LOG: 'warn' },
+        ready: SERVER_READY,
         logDir,
         onFault,
       }),
@@ -162,7 +158,7 @@ async function startParts(
         name,
         args: ['work', '--lease', String(LEASE_SEC)],
         env: { ...envOf(name), SLUICE_LOG: 'debug' },
-        ready: '"message":"workers started"',
+        ready: WORKER_READY,
         logDir,
         onFault,
       }),

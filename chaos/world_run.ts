@@ -12,13 +12,13 @@ import { type AckKind, Traffic } from './clients/traffic.ts';
 import { collect } from './collect.ts';
 import { drain } from './drain.ts';
 import { FAULT_KINDS } from './faults/kinds.ts';
-import type { Fault, Finish, History, LostLease } from './history.ts';
+import type { Fault, History } from './history.ts';
 import { Journal, readJournals } from './journal.ts';
 import { createNemesis, type Happened, type Nemesis } from './nemesis.ts';
 import type { FaultName, Phase, RunOptions } from './options.ts';
 import { createRandom } from './random.ts';
 import { planFaults } from './schedule.ts';
-import { readWorkerLog } from './worker_log.ts';
+import { readWorkerLog, type WorkerLog } from './worker_log.ts';
 import { openDir, startWorld, type World } from './world.ts';
 
 /** Per second in all, and by how many clients at a time. Bounded: the processes on trial share two cores with us. */
@@ -108,10 +108,10 @@ class Run {
 
     this.#phase = 'storm';
     const stormAt = this.#now();
-    const { seed, minutes, faults } = this.#options;
+    const { seed, minutes, faults, first } = this.#options;
     const now = () => this.#now();
     const possible = faults.filter((fault) => world.redis !== undefined || !fault.endsWith('-redis'));
-    const plan = planFaults(seed, minutes, possible);
+    const plan = planFaults(seed, minutes, possible, first);
     const nemesis = createNemesis(world, plan, createRandom(seed, 'nemesis'), now, stormMs, signal);
     this.#nemesis = nemesis;
     try {
@@ -208,7 +208,7 @@ function withRecovery(fault: Happened, traffic: Traffic): Fault {
 }
 
 /** A skewed worker dates its lines by its own clock. */
-function readLogs(world: World, startedAt: number): { finishes: Finish[]; lostLeases: LostLease[] } {
+function readLogs(world: World, startedAt: number): WorkerLog {
   const logs = world.workers.flatMap((worker) =>
     worker.logs.map(({ path, skewMs }) =>
       readWorkerLog(worker.name, readFileSync(path, 'utf8'), startedAt + skewMs),
@@ -216,6 +216,7 @@ function readLogs(world: World, startedAt: number): { finishes: Finish[]; lostLe
   );
   return {
     finishes: logs.flatMap((log) => log.finishes),
+    eventFinishes: logs.flatMap((log) => log.eventFinishes),
     lostLeases: logs.flatMap((log) => log.lostLeases),
   };
 }

@@ -1,4 +1,5 @@
-// I7 and I8: one effect per event, and money that adds up. Two events may tell one fact, and a fact counts once.
+// I7 and I8: one effect per event, and money that adds up. Two events may tell one fact, and a fact counts once. What
+// they come to as a payment is in payments.ts.
 
 import type { EventCall, History } from '../history.ts';
 import {
@@ -9,10 +10,12 @@ import {
   type FinalEvent,
   factKey,
   groupBy,
+  hasTakenEffect,
   isOpenEvent,
   repeated,
   worthOf,
 } from './lookup.ts';
+import { paymentsUnlikeTheirEvents } from './payments.ts';
 
 /** I7: one effect per event, whatever is delivered, in whatever order, however often. */
 export const oneEffectPerEvent: Checker = (history) => {
@@ -26,6 +29,7 @@ export const oneEffectPerEvent: Checker = (history) => {
       .map((event) => `nobody sent event ${event.eventId}`),
     ...strangers.map((credit) => `a credit is of event ${credit.eventId}, which nobody sent`),
     ...effectsPerFact(history, creditsByFact(history)),
+    ...paymentsUnlikeTheirEvents(history),
     ...repeated(final.calls, callKey).map(([key, rows]) => `call ${key} is there ${rows.length} times`),
     ...callEvents
       .filter((call) => call.stored > 1)
@@ -46,13 +50,11 @@ function effectsPerFact({ events, final }: History, credits: Map<string, Credit[
   });
 }
 
-/** True when one of the events that tell a fact has ended by itself, and so should have had its effect. */
+/** True when one of the events that tell a fact should have had its effect. */
 function isDue(tellers: EventCall[], rows: Map<string, FinalEvent>): boolean {
   return tellers.some((event) => {
     const row = rows.get(eventKey(event));
-    return (
-      row !== undefined && (row.status === 'success' || (row.status === 'skipped' && row.skippedBy === null))
-    );
+    return row !== undefined && hasTakenEffect(row);
   });
 }
 

@@ -1,14 +1,17 @@
-// I9: a lost lease changes nothing. The workers' own words are compared with each other and with how things ended.
+// I9: a lost lease ends nothing. The workers' own words are compared with each other and with how things ended. What a
+// late worker can do short of an end (hide another's message, or put it back) leaves no trace to compare with: that is
+// for test/model, which knows at each step who holds what.
 
 import type { History } from '../history.ts';
 import { createEndsOf } from './ends.ts';
-import { type Checker, claimsById, eventKey, groupBy, isOnItsWay } from './lookup.ts';
+import { type Checker, claimsById, eventKey, groupBy, hasTakenEffect, isOnItsWay } from './lookup.ts';
 
 /** After one of these the message has left the queue. */
 const LAST: ReadonlySet<string> = new Set(['committed', 'refused', 'gone', 'dead_letter']);
 
-export const lostLeaseChangesNothing: Checker = (history) => [
+export const lostLeaseEndsNothing: Checker = (history) => [
   ...endedByALateWorker(history),
+  ...eventsEndedByALateWorker(history),
   ...claimsWithLostLeases(history),
   ...eventsWithLostLeases(history),
 ];
@@ -29,6 +32,25 @@ function endedByALateWorker({ finishes }: History): string[] {
           `message ${msgId} was ended (${end.outcome}) by delivery ${end.readCt}, and ${newest} held its lease`,
         ]
       : [];
+  });
+}
+
+/**
+ * A row keeps the attempt and the takeover in which it ended, and each worker says in which it was told so. A worker that
+ * ended it in another had lost its lease, and so had one of two that ended it.
+ */
+function eventsEndedByALateWorker({ eventFinishes, final }: History): string[] {
+  const ends = groupBy(eventFinishes, (finish) => finish.eventId);
+  return final.events.filter(hasTakenEffect).flatMap(({ eventId, status, attempts, takeovers }) => {
+    const own = (ends.get(eventId) ?? []).filter(({ result }) => result === status);
+    if (own.length > 1) return [`event ${eventId} was ended (${status}) by ${own.length} leases`];
+    return own
+      .filter((end) => end.attempts !== attempts || end.takeovers !== takeovers)
+      .map(
+        (end) =>
+          `event ${eventId} was ended (${status}) in attempt ${end.attempts}, takeover ${end.takeovers}, ` +
+          `and attempt ${attempts}, takeover ${takeovers} held its lease`,
+      );
   });
 }
 

@@ -2,7 +2,10 @@
 // known beforehand: what was made to end there, and what a target refused for good.
 
 import type { History, Letter } from '../history.ts';
-import { type Checker, refusedByTarget } from './lookup.ts';
+import { type Checker, type FinalEvent, refusedByTarget } from './lookup.ts';
+
+/** What the operator does to events, and to dead letters only (clients/operator.ts). */
+const EVENT_ACTIONS: ReadonlySet<string> = new Set(['webhook_replay', 'webhook_skip']);
 
 export const onlyTheHopelessDie: Checker = (history) => [
   ...deadThoughHealthy(history),
@@ -23,10 +26,20 @@ function deadThoughHealthy(history: History): string[] {
     ...[...final.deadLetters, ...final.archivedLetters]
       .filter(isHealthy)
       .map(({ msgId, identity, reason }) => `dead letter ${msgId} is of healthy ${identity}: ${reason}`),
-    ...final.events
-      .filter((event) => event.status === 'dead_letter' && !hopeless.has(event.eventId))
-      .map(({ eventId, error }) => `event ${eventId} was healthy and is a dead letter: ${error}`),
+    ...deadEvents(history)
+      .filter(({ eventId }) => !hopeless.has(eventId))
+      .map(
+        ({ eventId, status, error }) => `event ${eventId} was healthy and a dead letter: ${status}, ${error}`,
+      ),
   ];
+}
+
+/** A row says only what became of an event in the end; the operator names none that was not listed as a dead letter. */
+function deadEvents({ operatorActions, final }: History): FinalEvent[] {
+  const named = new Set(
+    operatorActions.filter(({ action }) => EVENT_ACTIONS.has(action)).flatMap(({ ids }) => ids),
+  );
+  return final.events.filter(({ id, status }) => status === 'dead_letter' || named.has(id));
 }
 
 /** The other way round: what cannot succeed must not be seen to have, nor vanish. */

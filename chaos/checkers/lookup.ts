@@ -33,6 +33,9 @@ export function repeated<Item, Key>(items: readonly Item[], keyOf: (item: Item) 
 
 export const isOnItsWay = (claim: FinalClaim): boolean => ON_ITS_WAY.has(claim.state);
 export const isOpenEvent = (event: FinalEvent): boolean => OPEN_EVENT.has(event.status);
+/** True of an event that has ended by itself, and so should have had its effect. */
+export const hasTakenEffect = ({ status, skippedBy }: FinalEvent): boolean =>
+  status === 'success' || (status === 'skipped' && skippedBy === null);
 
 export const requestKey = ({ poolId, requestId }: { poolId: string; requestId: string | null }): string =>
   `${poolId}/${requestId}`;

@@ -41,10 +41,11 @@ export const noSlotHasTwoOwners: Checker = (history) => {
   ];
 };
 
-/** I3: the owner in DB1 is the owner in DB2, seen from both sides. */
+/** I3: the owner in DB1 is the owner in DB2, or at the webhook target, seen from both sides. */
 export const bothDatabasesAgree: Checker = (history) => [
   ...ticketsWithoutOwner(history),
   ...committedWithoutTicket(history),
+  ...committedAndGivenBack(history),
 ];
 
 const ticketsWithoutOwner: Checker = (history) => {
@@ -78,4 +79,14 @@ const committedWithoutTicket: Checker = (history) => {
       const own = tickets.get(claim.claimId)?.length ?? 0;
       return own === 1 ? [] : [`claim ${claim.claimId} is committed and has ${own} tickets`];
     });
+};
+
+/** Nobody gives back what a target may have: a claim can end like this only while nobody has tried to commit it. */
+const GIVEN_BACK: ReadonlySet<string> = new Set(['released', 'expired', 'refused']);
+
+const committedAndGivenBack: Checker = (history) => {
+  const accepted = acceptedByTarget(history, 'commit');
+  return history.final.claims
+    .filter((claim) => accepted.has(claim.claimId) && GIVEN_BACK.has(claim.state))
+    .map((claim) => `claim ${claim.claimId} was committed by its target and is ${claim.state}`);
 };

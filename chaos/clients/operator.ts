@@ -2,7 +2,7 @@
 // who puts messages on the queue that nobody can carry, so that there are dead letters to look at.
 
 import { randomUUID } from 'node:crypto';
-import { withClient } from '../../src/stack/sql.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import type { OperatorCall } from '../history.ts';
 import { createRandom, type Random } from '../random.ts';
 import { setupSql } from '../setup/sql.ts';

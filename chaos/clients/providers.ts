@@ -74,8 +74,10 @@ export class Providers {
       created: OCCURRED_AT_SEC,
       data: { object: event.object },
     });
+    // Before anybody hears of it: it may be stored, and end as a dead letter, although no answer ever comes.
+    journal.write(client, 'event', call);
+    if (event.isPoison) journal.write(client, 'poison', { id: event.id });
     await this.#untilTaken(call, body, random);
-    if (event.isPoison && call.acknowledgedAt !== null) journal.write(client, 'poison', { id: event.id });
     journal.write(client, 'event', call);
     if (!random.chance(AGAIN_SHARE)) return;
     await this.#untilTaken(call, body, random);

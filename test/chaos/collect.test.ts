@@ -33,12 +33,10 @@ describe('what is collected from two real databases', () => {
 
   test('has everything that happened, and no promise is broken', async () => {
     assert.deepEqual(judge({ ...history, final: await collected() }).violations, []);
-    const { slots, claims, tickets, deadLetters, archivedLetters, events, credits, calls, audit } =
-      await collected();
-    const sizes = { slots, claims, tickets, deadLetters, archivedLetters, events, credits, calls, audit };
+    const { durability: _, queued: __, ...sizes } = await collected();
     assert.deepEqual(Object.fromEntries(Object.entries(sizes).map(([name, rows]) => [name, rows.length])), {
       ...{ slots: 3, claims: 2, tickets: 1, deadLetters: 1, archivedLetters: 1 },
-      ...{ events: 1, credits: 1, calls: 1, audit: 2 },
+      ...{ events: 1, credits: 1, payments: 1, calls: 1, audit: 2 },
     });
   });
 
@@ -54,6 +52,8 @@ describe('what is collected from two real databases', () => {
     ['I5', 'db1', `update public.inventory_slots set status = 'RESERVED' where status = 'AVAILABLE'`],
     ['I6', 'db1', `update public.claims set state = 'queued' where request_id = 'r1'`],
     ['I7', 'db2', `update public.webhook_events set event_id = 'evt_other'`],
+    ['I7', 'db2', 'update public.payments set refunded = 3'],
+    ['I9', 'db2', 'update public.webhook_events set takeovers = 1'],
     ['I10', 'db2', `update public.webhook_events set status = 'pending'`],
     ['I11', 'db1', 'delete from audit.audit_logs'],
     ['I12', 'db1', `update pgmq.a_intake_dlq set message = message || '{"user_id": "healthy"}'`],
@@ -76,7 +76,7 @@ async function keep(client: pg.Client): Promise<() => Promise<void>> {
   const { rows } = await client.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables
      where schemaname in ('public', 'audit', 'pgmq') and tablename in (
-       'claims', 'inventory_slots', 'audit_logs', 'a_intake_dlq', 'confirmed_tickets', 'webhook_events')`,
+       'claims', 'inventory_slots', 'audit_logs', 'a_intake_dlq', 'confirmed_tickets', 'webhook_events', 'payments')`,
   );
   await client.query('set session_replication_role = replica');
   for (const [index, { name }] of rows.entries())
@@ -160,6 +160,7 @@ async function live(db1: pg.Client, db2: pg.Client, databases: TestDatabases): P
     ],
     poison: ['poison 1', 'poison 2'],
     ...{ targetCalls: [], faults: [], lostLeases: [], finishes: [] },
+    eventFinishes: [{ worker: 'w1', eventId: 'evt_1', attempts: 1, takeovers: 0, result: 'success', at: 3 }],
     final: await collect({ db1: databases.db1.url, db2: databases.db2.url }),
   };
 }

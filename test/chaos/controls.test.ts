@@ -76,6 +76,24 @@ describe('a negative control', () => {
     assert.equal(result.example?.promise, 'I10');
   });
 
+  test('that names several promises goes on until one run has broken all of them', async () => {
+    let runs = 0;
+    const result = await runControl({ ...control, promises: ['I5', 'I10'] }, async () => {
+      const history = goodHistory();
+      runs++;
+      if (runs !== 2) history.drainedAt = null;
+      if (runs !== 1) history.final.slots.pop();
+      return history;
+    });
+    assert.deepEqual([result.seed, result.rounds, result.example?.promise], [3, 3, 'I5']);
+  });
+
+  test('that finds only some of what it names says that it found nothing, and what it did find', async () => {
+    const run = async () => ({ ...goodHistory(), drainedAt: null });
+    const result = await runControl({ ...control, promises: ['I5', 'I10'] }, run, { budgetMs: -1 });
+    assert.deepEqual([result.seed, result.example, result.violations], [null, null, { I10: 1 }]);
+  });
+
   test('that finds nothing in its time says so', async () => {
     const result = await runControl(control, async () => goodHistory(), { budgetMs: -1 });
     assert.deepEqual([result.seed, result.rounds, result.example], [null, 1, null]);

@@ -100,6 +100,10 @@ export function goodHistory(): History {
       { worker: 'w1', msgId: '1', claimId: 'c1', readCt: 1, outcome: 'lost_lease', at: 240 },
       { worker: 'w2', msgId: '1', claimId: 'c1', readCt: 2, outcome: 'committed', at: 230 },
     ],
+    eventFinishes: [
+      { worker: 'w1', eventId: 'e1', attempts: 1, takeovers: 0, result: 'lost_lease', at: 240 },
+      { worker: 'w2', eventId: 'e1', attempts: 1, takeovers: 1, result: 'success', at: 230 },
+    ],
     final: {
       slots: [
         { poolId: 'rpc', slotId: 's1', status: 'CONSUMED' },
@@ -132,7 +136,7 @@ export function goodHistory(): History {
         { slotId: 's4', claimId: 'c2', poolId: 'rpc', userId: 'u2' },
       ],
       events: [
-        stored('row1', 'e1', 'success'),
+        { ...stored('row1', 'e1', 'success'), takeovers: 1 },
         stored('row2', 'e2', 'skipped'),
         stored('row3', 'e3', 'success'),
         stored('row5', 'bad', 'dead_letter'),
@@ -140,6 +144,12 @@ export function goodHistory(): History {
       credits: [
         { provider: 'stripe', eventId: 'e1', userId: 'payer', amount: 10, currency: 'eur' },
         { provider: 'stripe', eventId: 'e3', userId: 'payer', amount: -4, currency: 'eur' },
+      ],
+      payments: [
+        {
+          ...{ provider: 'stripe', object: 'pay1', userId: 'payer', state: 'partially_refunded' },
+          ...{ amount: 10, refunded: 4, currency: 'eur' },
+        },
       ],
       calls: [{ siteId: 'site', signatureHash: 'aa' }],
       audit: [
@@ -176,6 +186,7 @@ export const stored = (id: string, eventId: string, status: string) => ({
   eventId,
   status,
   attempts: 1,
+  takeovers: 0,
   error: null,
   skippedBy: null as string | null,
 });

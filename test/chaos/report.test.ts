@@ -60,9 +60,19 @@ describe('the report', () => {
       /\| fence-off \| no fence \| 4 \| 12\.3 s \| I9 3 \| I9: message 7 was ended \\\| late \|/,
     );
     assert.match(page, /pictures\/throughput-through-a-fault\.svg/);
+    assert.match(page, /!\[[^\]]*claims, events and calls together/);
     for (const name of Object.keys(PROMISES)) assert.match(page, new RegExp(`^\\| ${name} \\|`, 'm'));
     assert.match(page, /## Not tested/);
     assert.match(readFileSync(join(dir, 'pictures/throughput-through-a-fault.svg'), 'utf8'), /^<svg /);
+  });
+
+  test('names the commit of each run, and says which had changes', () => {
+    const [one = '', other = ''] = ['a'.repeat(40), `${'b'.repeat(40)} with changes`];
+    const runs = [one, other].map((commit, index) => ({ ...sampleRun(), commit, seed: index + 1 }));
+    const page = reportOf({ ...results, runs }, false);
+    assert.match(page, /^\| 1 \| aaaaaaa \|/m);
+    assert.match(page, /^\| 2 \| bbbbbbb with changes \|/m);
+    assert.doesNotMatch(page, /^- Commit/m);
   });
 
   test('does not claim a bound when there was a violation, and shows an example', () => {
@@ -98,8 +108,9 @@ describe('the report', () => {
 });
 
 describe('the picture', () => {
-  test('shows the fault that stops everything, and is well-formed', () => {
+  test('shows a fault that stops claims, says what else it counts, and is well-formed', () => {
     const svg = plot(sampleRun()) ?? '';
+    assert.match(svg, /<desc id="d">[^<]*claims, events and calls together/);
     assert.match(svg, /kill-db1-postmaster db1 &lt;&amp;&gt;/);
     assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
     assert.match(svg, /prefers-color-scheme: dark/);

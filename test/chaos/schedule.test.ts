@@ -20,6 +20,18 @@ describe('the schedule of faults', () => {
       assert.deepEqual([...kinds.slice(round, round + FAULTS.length)].sort(), [...FAULTS].sort());
   });
 
+  it('begins with those that are to come first, and still has every kind once before any comes twice', () => {
+    for (const seed of [1, 2, 3]) {
+      const kinds = planFaults(seed, MINUTES, FAULTS, ['cut', 'kill-worker']).map(({ fault }) => fault);
+      assert.deepEqual(kinds.slice(0, 2), ['cut', 'kill-worker']);
+      assert.deepEqual(kinds.slice(0, FAULTS.length).sort(), [...FAULTS].sort());
+    }
+    assert.deepEqual(
+      planFaults(1, MINUTES, ['delay'], ['cut']).filter(({ fault }) => fault !== 'delay'),
+      [],
+    );
+  });
+
   it('keeps to its minutes and to the faults it was given, in the order of time', () => {
     const plan = planFaults(3, 2, ['cut', 'kill-worker']);
     assert.ok(plan.length > 0);

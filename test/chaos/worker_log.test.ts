@@ -50,17 +50,27 @@ describe("a worker's log", () => {
     assert.equal(finishes.length, 2);
   });
 
-  test('tells which event was lost to another worker, and nothing of those that were not', () => {
+  test('tells under which lease each event was tried, and which was lost to another worker', () => {
     const outcome = {
       ...{ webhookId: 'w', provider: 'stripe', eventId: 'evt_1', eventType: 't', error: null, durationMs: 1 },
+      ...{ attempts: 2, takeovers: 1 },
     };
     const text = logOf((log) => {
       tellOutcome({ ...outcome, result: 'lost_lease' }, log, NO_METRICS);
       tellOutcome({ ...outcome, eventId: 'evt_2', result: 'success' }, log, NO_METRICS);
     });
+    const { lostLeases, eventFinishes } = readWorkerLog('w1', text, Date.now());
     assert.deepEqual(
-      readWorkerLog('w1', text, Date.now()).lostLeases.map(({ kind, ids }) => [kind, ...ids]),
+      lostLeases.map(({ kind, ids }) => [kind, ...ids]),
       [['webhook', 'evt_1']],
+    );
+    const finish = { worker: 'w1', attempts: 2, takeovers: 1, at: 0 };
+    assert.deepEqual(
+      eventFinishes.map((one) => ({ ...one, at: 0 })),
+      [
+        { ...finish, eventId: 'evt_1', result: 'lost_lease' },
+        { ...finish, eventId: 'evt_2', result: 'success' },
+      ],
     );
   });
 

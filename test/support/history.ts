@@ -39,7 +39,7 @@ function asHistory({ capacity, told, claims, slots, queued }: ClaimsRun): Histor
       told: slotId === null ? [] : [{ claimId: null, slotId }],
     })),
     ...{ releases: [], events: [], callEvents: [], operatorActions: [], poison: [], targetCalls: [] },
-    ...{ faults: [], lostLeases: [], finishes: [] },
+    ...{ faults: [], lostLeases: [], finishes: [], eventFinishes: [] },
     final: {
       slots: slots.map((slot) => ({ ...POOL, ...slot })),
       claims: claims.map((claim) => ({
@@ -49,7 +49,8 @@ function asHistory({ capacity, told, claims, slots, queued }: ClaimsRun): Histor
       queued: queued.map((claimId, index) => ({
         ...{ msgId: String(index), claimId, poolId: POOL.poolId, identity: claimId },
       })),
-      ...{ deadLetters: [], archivedLetters: [], tickets: [], events: [], credits: [], calls: [], audit: [] },
+      ...{ deadLetters: [], archivedLetters: [], tickets: [], events: [], credits: [], payments: [] },
+      ...{ calls: [], audit: [] },
     },
   };
 }
