@@ -63,6 +63,8 @@ export interface Page<Item> {
 
 export interface Pages<Item> extends Loaded<readonly Item[]> {
   readonly hasMore: boolean;
+  /** Why the list could not be continued; nobody but the one who asks again tries again. */
+  readonly moreError: ApiError | undefined;
   more(): Promise<void>;
 }
 
@@ -73,22 +75,22 @@ export function usePages<Item>(
 ): Pages<Item> {
   const first = useLoad(key, () => load(undefined));
   const [rest, setRest] = useState<{ of: unknown; items: readonly Item[]; next: string | null }>();
-  const [error, setError] = useState<ApiError>();
+  const [failed, setFailed] = useState<{ of: unknown; error: ApiError }>();
   const own = rest !== undefined && rest.of === first.value ? rest : undefined;
   const next = own === undefined ? (first.value?.next ?? null) : own.next;
   return {
     ...first,
     value: first.value && [...first.value.items, ...(own?.items ?? [])],
-    error: first.error ?? error,
     hasMore: next !== null,
+    moreError: failed?.of === first.value ? failed?.error : undefined,
     async more() {
       if (next === null) return;
       try {
         const page = await load(next);
         setRest({ of: first.value, items: [...(own?.items ?? []), ...page.items], next: page.next });
-        setError(undefined);
+        setFailed(undefined);
       } catch (cause) {
-        setError(asApiError(cause));
+        setFailed({ of: first.value, error: asApiError(cause) });
       }
     },
   };

@@ -13,7 +13,13 @@ export function DeadLetter({ parameter }: { parameter: string }) {
   return (
     <>
       <PageHead title={`Dead letter #${parameter}`}>
-        {loaded.value && <ActButtons acts={LETTER_ACTS} id={parameter} onDone={() => go('/dead-letters')} />}
+        {loaded.value && (
+          <ActButtons
+            acts={LETTER_ACTS}
+            id={parameter}
+            onDone={(isAll) => (isAll ? go('/dead-letters') : loaded.reload())}
+          />
+        )}
       </PageHead>
       <Await loaded={loaded}>
         {(letter) => (

@@ -11,8 +11,17 @@ import { type Step, Timeline } from '../parts/timeline.tsx';
 
 const ENDS: Readonly<Record<string, Step['tone']>> = { success: 'good', skipped: 'good', dead_letter: 'bad' };
 
+/** As webhook.can_go_round has it; what was quarantined or pruned has nothing to process. */
+function canReplay({ status, skipped_by, error, event_type, payload }: EventDetails): boolean {
+  if (payload === null) return false;
+  if (status === 'failed' || status === 'dead_letter') return true;
+  return status === 'skipped' && (skipped_by !== null || error === `no handler for ${event_type}`);
+}
+
 function stepsOf(event: EventDetails): Step[] {
   const { status, attempts, takeovers, error } = event;
+  // What an operator gave as the reason for skipping it, or why it was quarantined, is not what a try ended with.
+  const isOfTheEnd = event.skipped_by !== null || event.last_attempt_at === null;
   const steps: (Step | false)[] = [
     event.occurred_at !== null && { at: event.occurred_at, what: 'happened at the provider' },
     { at: event.received_at, what: 'received, verified and recorded', detail: { event_id: event.event_id } },
@@ -27,7 +36,7 @@ function stepsOf(event: EventDetails): Step[] {
     event.last_attempt_at !== null && {
       at: event.last_attempt_at,
       what: `tried ${plural(attempts, 'time')}`,
-      ...(error !== null && { tone: 'bad', note: error }),
+      ...(error !== null && !isOfTheEnd && { tone: 'bad', note: error }),
       ...(takeovers > 0 && { detail: { 'taken over from a worker that was lost': takeovers } }),
     },
     status === 'failed' && {
@@ -43,6 +52,7 @@ function stepsOf(event: EventDetails): Step[] {
       at: event.processed_at ?? event.last_attempt_at,
       what: event.skipped_by ? `skipped by ${event.skipped_by}` : status,
       tone: ENDS[status] ?? 'wait',
+      ...(error !== null && isOfTheEnd && { note: error }),
     },
   ];
   return steps.filter((step) => step !== false);
@@ -63,7 +73,11 @@ function Bodies({ event }: { event: EventDetails }) {
     <>
       <h3>Payload</h3>
       {event.payload === null ? (
-        <p class="muted">Pruned.</p>
+        <p class="muted">
+          {event.raw_body === null
+            ? 'Pruned.'
+            : 'None: it was quarantined when it came, and only its bytes are kept.'}
+        </p>
       ) : (
         <Code text={asJson(event.payload)} label="Payload" />
       )}
@@ -90,15 +104,15 @@ export function Event({ parameter }: { parameter: string }) {
   const loaded = useLoad(`event ${parameter}`, () =>
     get<EventDetails>(`/admin/webhooks/events/${parameter}`),
   );
-  const status = loaded.value?.status;
-  const acts = EVENT_ACTS.filter(({ verb }) =>
-    verb === 'Replay'
-      ? status === 'failed' || status === 'dead_letter'
-      : status && !(status === 'success' || status === 'skipped'),
+  const { value } = loaded;
+  const acts = EVENT_ACTS.filter(
+    ({ verb }) =>
+      value !== undefined &&
+      (verb === 'Replay' ? canReplay(value) : value.status !== 'success' && value.status !== 'skipped'),
   );
   return (
     <>
-      <PageHead title={loaded.value?.event_type ?? 'Event'} state={status}>
+      <PageHead title={value?.event_type ?? 'Event'} state={value?.status}>
         <button type="button" class="button" onClick={loaded.reload}>
           Refresh
         </button>

@@ -57,7 +57,7 @@ export function Events() {
   );
   return (
     <>
-      <PageHead title="Events" about="What providers told us, in the order it came." />
+      <PageHead title="Events" about="What providers told us, newest first." />
       <Filters filters={FILTERS} />
       <Await loaded={pages}>
         {(events) =>

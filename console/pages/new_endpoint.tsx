@@ -50,8 +50,9 @@ function Particulars({ provider }: { provider: string }) {
       <Field
         name="public_url"
         label="Public address"
+        isRequired
         pattern="https?://.*"
-        hint="What Twilio signs, where a proxy stands in front."
+        hint="Exactly as it stands in Twilio, which signs it."
       />
     );
   if (provider !== 'hmac') return null;

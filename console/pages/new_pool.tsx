@@ -18,17 +18,21 @@ export function NewPool({ onClose, onCreated }: { onClose(): void; onCreated(poo
     const data = new FormData(form);
     const pool_id = String(data.get('pool_id'));
     const slots = Number(data.get('slots'));
+    const rules = rulesOf(form);
     const what = `${pool_id} ${slots}`;
-    if (asked.current.what !== what) asked.current = { what, requestId: newRequestId() };
+    const isAgain = asked.current.what === what;
+    if (!isAgain) asked.current = { what, requestId: newRequestId() };
     const path = `/admin/pools/${encodeURIComponent(pool_id)}`;
     const onProgress = (done: number) => setProgress({ done, total: slots });
     const made = await inSteps(slots, asked.current.requestId, onProgress, (step, isFirst, isLast) =>
       isFirst
         ? // A large pool opens when it is complete.
-          post<PoolView>('/admin/pools', { pool_id, ...step, ...rulesOf(form), is_active: isLast })
+          post<PoolView>('/admin/pools', { pool_id, ...step, ...rules, is_active: isLast })
         : post<PoolView>(path, { add_slots: step.slots, request_id: step.request_id }),
     );
-    const pool = made.is_active ? made : await post<PoolView>(path, { is_active: true });
+    // The first press may have made it, with the rules of then: those of now hold.
+    const pool =
+      made.is_active && !isAgain ? made : await post<PoolView>(path, { ...rules, is_active: true });
     say(`Pool ${pool.pool_id} is there.`);
     onCreated(pool);
   };

@@ -10,7 +10,6 @@ type Rules = Pick<
 >;
 
 /** As the API has them. */
-const MAX_BATCH = 10_000;
 const MAX_VISIBILITY_SEC = 43_200;
 /** With one, no claim would be tried at all. */
 const LEAST_DELIVERIES = 2;
@@ -74,11 +73,10 @@ export function CarryFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorO
   const upTo = (max: number, min = 1) => ({ type: 'number', isRequired: true, min, max }) as const;
   return (
     <div class="fields">
-      {field('batch_size', 'Batch, messages', 'How many a worker takes at once.', upTo(MAX_BATCH))}
       {field(
         'visibility_timeout_sec',
         'Visibility timeout, seconds',
-        'How long a worker may be at one batch.',
+        'The lease on its messages, where longer than that of the workers: 60, or 90 in the Edge Function.',
         upTo(MAX_VISIBILITY_SEC),
       )}
       {field(
@@ -120,7 +118,6 @@ function carryOf(form: HTMLFormElement): Record<string, unknown> {
   const data = new FormData(form);
   const text = (name: string): string => String(data.get(name) ?? '').trim();
   return {
-    batch_size: Number(text('batch_size')),
     visibility_timeout_sec: Number(text('visibility_timeout_sec')),
     max_retries: Number(text('max_retries')),
     commit_rpc_name: text('commit_rpc_name'),

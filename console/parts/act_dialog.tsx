@@ -1,6 +1,7 @@
 // Try it, then do it: one act on one or many, with a reason for the audit log.
 
 import { useState } from 'preact/hooks';
+import { isDone } from '../../db1/supabase/functions/_shared/console/outcomes.ts';
 import type { Act, Outcome } from '../lib/acts.ts';
 import { plural, words } from '../lib/format.ts';
 import { useSubmit } from '../lib/submit.ts';
@@ -13,7 +14,8 @@ interface ActDialogProps {
   act: Act;
   ids: readonly string[];
   onClose(): void;
-  onDone(): void;
+  /** The server has answered; `isAll`: for each of them it was done. */
+  onDone(isAll: boolean): void;
 }
 
 function groups(outcomes: readonly Outcome[]): [string, string[]][] {
@@ -22,11 +24,17 @@ function groups(outcomes: readonly Outcome[]): [string, string[]][] {
   return [...byOutcome];
 }
 
+function verdictOf(outcomes: readonly Outcome[], isDryRun: boolean): string {
+  if (isDryRun) return 'Dry run: nothing was changed.';
+  if (outcomes.every(isDone)) return 'Done.';
+  return outcomes.some(isDone) ? 'Not all is done.' : 'Not done.';
+}
+
 function Outcomes({ outcomes, isDryRun }: { outcomes: readonly Outcome[]; isDryRun: boolean }) {
   return (
     <div class="outcomes" role="status">
       <p>
-        <strong>{isDryRun ? 'Dry run: nothing was changed.' : 'Done.'}</strong>
+        <strong>{verdictOf(outcomes, isDryRun)}</strong>
       </p>
       <ul>
         {groups(outcomes).map(([outcome, ids]) => (
@@ -53,14 +61,15 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
       const outcomes = await act.run(ids, reason, isDryRun);
       setShown({ outcomes, isDryRun });
       if (isDryRun) return;
-      onDone();
+      const isAll = outcomes.every(isDone);
+      onDone(isAll);
       const summary = groups(outcomes).map(([outcome, of]) => `${of.length} ${words(outcome)}`);
-      say(`${summary.join(', ')}.`);
-      // Where all went one way there is nothing left to read here.
-      if (summary.length === 1) onClose();
+      say(`${summary.join(', ')}.`, isAll ? 'good' : 'bad');
+      // Where all is done there is nothing left to read here.
+      if (isAll) onClose();
     });
   };
-  const isDone = shown !== undefined && !shown.isDryRun;
+  const isOver = shown !== undefined && !shown.isDryRun;
   return (
     <Dialog title={`${act.verb} ${plural(ids.length, act.noun)}`} onClose={onClose}>
       <form onSubmit={onSubmit}>
@@ -76,9 +85,9 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
         {error && <Trouble error={error} />}
         <footer class="dialog-foot">
           <button type="button" class="button" onClick={onClose}>
-            {isDone ? 'Close' : 'Cancel'}
+            {isOver ? 'Close' : 'Cancel'}
           </button>
-          {!isDone && (
+          {!isOver && (
             <>
               <button type="submit" class="button" value="dry" disabled={isBusy}>
                 Dry run

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { Act } from '../lib/acts.ts';
-import { plural } from '../lib/format.ts';
+import { count } from '../lib/format.ts';
 import type { Pages } from '../lib/load.ts';
 import { ActDialog } from './act_dialog.tsx';
 import { type Column, More, Table } from './table.tsx';
@@ -33,9 +33,7 @@ export function Bench<Row>({ caption, pages, rows, columns, keyOf, nameOf, acts 
     <>
       <div class={ids.length > 0 ? 'workbar workbar-active' : 'workbar'}>
         <span role="status">
-          {ids.length > 0
-            ? `${plural(ids.length, 'one', 'of them')} selected`
-            : 'Select some to act on them.'}
+          {ids.length > 0 ? `${count(ids.length)} selected` : 'Select some to act on them.'}
         </span>
         {ids.length > 0 && (
           <span class="workbar-acts">
@@ -70,7 +68,15 @@ export function Bench<Row>({ caption, pages, rows, columns, keyOf, nameOf, acts 
 }
 
 /** The same acts for one thing, on its own page. */
-export function ActButtons({ acts, id, onDone }: { acts: readonly Act[]; id: string; onDone(): void }) {
+export function ActButtons({
+  acts,
+  id,
+  onDone,
+}: {
+  acts: readonly Act[];
+  id: string;
+  onDone(isAll: boolean): void;
+}) {
   const [act, setAct] = useState<Act>();
   return (
     <>

@@ -1,6 +1,5 @@
 // Fields of forms, and the bar of filters above a list. Filters live in the address: a search can be sent to a colleague.
 
-import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import { pathWith } from '../lib/api.ts';
 import { words } from '../lib/format.ts';
@@ -88,10 +87,9 @@ export interface Filter {
   name: string;
   label: string;
   options?: readonly Option[];
-  placeholder?: string;
 }
 
-export function Filters({ filters, children }: { filters: readonly Filter[]; children?: ComponentChildren }) {
+export function Filters({ filters }: { filters: readonly Filter[] }) {
   const { path, query } = usePlace();
   const kept = [...query].filter(([name]) => !filters.some((filter) => filter.name === name));
   const isFiltered = filters.some(({ name }) => query.has(name));
@@ -105,7 +103,7 @@ export function Filters({ filters, children }: { filters: readonly Filter[]; chi
     // Its key is the query: after "Clear" or "back" the fields show what is asked for.
     <search key={query.toString()}>
       <form class="filters" onSubmit={onSubmit}>
-        {filters.map(({ name, label, options, placeholder }) =>
+        {filters.map(({ name, label, options }) =>
           options ? (
             <Choice
               key={name}
@@ -116,14 +114,7 @@ export function Filters({ filters, children }: { filters: readonly Filter[]; chi
               hasAny
             />
           ) : (
-            <Field
-              key={name}
-              type="search"
-              name={name}
-              label={label}
-              value={query.get(name) ?? ''}
-              {...(placeholder !== undefined && { placeholder })}
-            />
+            <Field key={name} type="search" name={name} label={label} value={query.get(name) ?? ''} />
           ),
         )}
         <div class="filter-actions">
@@ -131,7 +122,6 @@ export function Filters({ filters, children }: { filters: readonly Filter[]; chi
             Search
           </button>
           {isFiltered && <Link to={pathWith(path, Object.fromEntries(kept))}>Clear</Link>}
-          {children}
         </div>
       </form>
     </search>

@@ -70,7 +70,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   }, []);
   const letters = (live.latest?.dlq_depth ?? 0) + (live.latest?.webhooks.dead_letters ?? 0);
   const leave = (): void => {
-    signOut().catch(() => say('Signing out did not work: the server does not answer.'));
+    signOut().catch(() => say('Signing out did not work: the server does not answer.', 'bad'));
   };
   return (
     <div class="shell">

@@ -56,18 +56,16 @@ export function Trouble({ error, onRetry }: { error: ApiError; onRetry?: () => v
 /** Skeleton, trouble or content; what was there before an outage stays in view below the trouble. */
 export function Await<Value>({
   loaded,
-  rows,
   children,
 }: {
   loaded: Loaded<Value>;
-  rows?: number;
   children: (value: Value) => ComponentChildren;
 }) {
   const { value, error, isBusy, reload } = loaded;
   return (
     <div class="await" aria-busy={isBusy}>
       {error && <Trouble error={error} onRetry={reload} />}
-      {value === undefined ? !error && <Skeleton {...(rows !== undefined && { rows })} /> : children(value)}
+      {value === undefined ? !error && <Skeleton /> : children(value)}
     </div>
   );
 }

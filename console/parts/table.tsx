@@ -3,6 +3,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Pages } from '../lib/load.ts';
+import { Trouble } from './states.tsx';
 
 export interface Column<Row> {
   head: string;
@@ -97,10 +98,13 @@ export function More<Item>({ pages }: { pages: Pages<Item> }) {
     setBusy(false);
   };
   return (
-    <p class="more">
-      <button type="button" class="button" disabled={isBusy} onClick={load}>
-        {isBusy ? 'Loading…' : 'Show more'}
-      </button>
-    </p>
+    <>
+      {pages.moreError && <Trouble error={pages.moreError} />}
+      <p class="more">
+        <button type="button" class="button" disabled={isBusy} onClick={load}>
+          {isBusy ? 'Loading…' : 'Show more'}
+        </button>
+      </p>
+    </>
   );
 }

@@ -4,22 +4,24 @@ import { createStore, useStore } from '../lib/store.ts';
 import { Icon } from './icons.tsx';
 
 const SHOWN_MS = 6_000;
-const toast = createStore('');
+type Tone = 'good' | 'bad';
+
+const toast = createStore<{ text: string; tone: Tone } | undefined>(undefined);
 let timer: number | undefined;
 
-export function say(text: string): void {
-  toast.set(text);
+export function say(text: string, tone: Tone = 'good'): void {
+  toast.set({ text, tone });
   clearTimeout(timer);
-  timer = window.setTimeout(() => toast.set(''), SHOWN_MS);
+  timer = window.setTimeout(() => toast.set(undefined), SHOWN_MS);
 }
 
 export function Toast() {
-  const text = useStore(toast);
+  const said = useStore(toast);
   return (
     <div class="toast-place" role="status" aria-live="polite">
-      {text && (
-        <p class="toast">
-          <Icon name="check" /> {text}
+      {said && (
+        <p class={`toast toast-${said.tone}`}>
+          <Icon name={said.tone === 'good' ? 'check' : 'alarm'} /> {said.text}
         </p>
       )}
     </div>

@@ -54,7 +54,7 @@ describe('an outage', { skip }, () => {
       `select count(*)::int as left_over from public.claims where pool_id = 'concert_2026' and state <> 'committed'`,
     );
     assert.deepEqual(rows, [{ left_over: 0 }]);
-    const phone = await house.signIn('/', { viewport: PHONE, deviceScaleFactor: 2, colorScheme: 'dark' });
+    const phone = await house.signIn('/', { viewport: PHONE, colorScheme: 'dark' });
     await phone.getByText('nothing waits').first().waitFor();
     await picture(phone, 'phone');
     await phone.context().close();
@@ -66,8 +66,10 @@ describe('an outage', { skip }, () => {
     await page.getByText('live', { exact: true }).waitFor();
     await house.stopServer();
     await page.getByText('The live connection is lost.').last().waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.locator('.toast-bad', { hasText: 'Signing out did not work' }).waitFor();
     await page.getByRole('link', { name: 'Pools' }).click();
-    await page.getByText('The server does not answer.').waitFor();
+    await page.getByText('The server does not answer.', { exact: true }).waitFor();
     await house.startServer();
     await page.getByRole('table').waitFor();
     await page.getByText('live', { exact: true }).waitFor();

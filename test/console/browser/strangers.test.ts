@@ -110,7 +110,7 @@ describe('the console, with names as long as they may be', { skip }, () => {
     await assertAccessible(page);
     await assertFits(page);
     await field.fill(house.validation.url);
-    await page.getByLabel('Batch, messages').fill('7');
+    await page.getByLabel('Visibility timeout, seconds').fill('120');
     await page.getByLabel('Deliveries at most').fill('1');
     await save.click();
     assert.equal(await page.locator('input[name="max_retries"]:invalid').count(), 1);
@@ -119,12 +119,12 @@ describe('the console, with names as long as they may be', { skip }, () => {
     await save.click();
     await page.getByText('The rules are saved.').waitFor();
     const { rows } = await house.db1.query(
-      `select c.batch_size, c.max_retries, c.validation_webhook_url, c.commit_rpc_name, l.reason
+      `select c.visibility_timeout_sec, c.max_retries, c.validation_webhook_url, c.commit_rpc_name, l.reason
        from public.engine_config c join audit.audit_logs l on l.subject = 'pool carried' where c.pool_id = 'carried'`,
     );
     assert.deepEqual(rows, [
       {
-        batch_size: 7,
+        visibility_timeout_sec: 120,
         max_retries: 3,
         validation_webhook_url: house.validation.url,
         commit_rpc_name: 'finalize_transaction',

@@ -68,7 +68,6 @@ describe('a buyer on the drop page', { skip }, () => {
     await picture(page, 'drop-ticket');
     await page.setViewportSize({ width: 1_280, height: 800 });
     await assertFits(page);
-    await picture(page, 'drop-desktop');
     await page.reload();
     await scene(page, 'ticket');
     await context.close();
@@ -136,7 +135,6 @@ describe('a buyer on the drop page', { skip }, () => {
     await page.getByText('You are offline.').waitFor();
     await page.getByText('We go on asking with the same request').waitFor();
     await assertAccessible(page);
-    await picture(page, 'drop-offline');
     assert.deepEqual(await shop.claims('tunnel'), []);
     await page.context().setOffline(false);
     await scene(page, 'held');
@@ -177,7 +175,6 @@ describe('a buyer on the drop page', { skip }, () => {
     await scene(late, 'sold_out');
     assert.equal(await late.locator(BUTTON).count(), 0);
     await assertAccessible(late);
-    await picture(late, 'drop-sold-out');
     const [claim] = await shop.claims('last_dance_2026');
     assert.equal((await fetch(`${shop.url}/v1/claims/${claim?.claim_id}`, { method: 'DELETE' })).status, 200);
     await late.click(BUTTON);
@@ -214,7 +211,6 @@ describe('a buyer on the drop page', { skip }, () => {
     await page.getByText('About 12 ahead of you').waitFor();
     await assertAccessible(page);
     await assertFits(page);
-    await picture(page, 'drop-held');
     const carry = (count: number) =>
       shop.db1.query(
         `select public.bridge_finish(array_agg(msg_id), array_agg(read_ct), array_fill('committed'::text, array[$1::int]),
@@ -269,7 +265,6 @@ describe('a buyer on the drop page', { skip }, () => {
     assert.equal(await page.evaluate('document.getAnimations().length'), 0);
     await assertAccessible(page);
     await assertFits(page);
-    await picture(page, 'drop-ticket-dark');
     await page.context().close();
   });
 
