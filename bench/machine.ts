@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { cpus, platform, release, totalmem } from 'node:os';
-import { PROJECT_ROOT } from '../src/stack/settings.ts';
+import { PROJECT_ROOT } from '../src/project_root.ts';
 
 const BYTES_PER_GIB = 1024 ** 3;
 

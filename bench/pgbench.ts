@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { StackError } from '../src/stack/failure.ts';
+import { StackError } from '../src/failure.ts';
 import { cleanUpOnExit } from '../test/support/databases.ts';
 import { run } from './process.ts';
 import type { Finished } from './stats.ts';

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { StackError } from '../src/stack/failure.ts';
+import { StackError } from '../src/failure.ts';
 import { cleanUpOnExit } from '../test/support/databases.ts';
 
 export type Ended = { code: number | null; stdout: string; stderr: string };

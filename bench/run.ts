@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { StackError } from '../src/stack/failure.ts';
+import { StackError } from '../src/failure.ts';
 import { bridge } from './bridge.ts';
 import { calls } from './calls.ts';
 import { claims } from './claims.ts';

@@ -2,7 +2,7 @@
 
 import { accessSync, constants, existsSync, readdirSync, realpathSync } from 'node:fs';
 import { basename, delimiter, join } from 'node:path';
-import { StackError } from '../src/stack/failure.ts';
+import { StackError } from '../src/failure.ts';
 import { ensureDebianPackages } from '../test/pgtap/debian_packages.ts';
 
 const DEBIAN_POSTGRES = '/usr/lib/postgresql';

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { StackError } from '../src/stack/failure.ts';
+import { StackError } from '../src/failure.ts';
 import { run } from './process.ts';
 
 export type WrkOptions = { wrk: string; url: string; path: string; connections: number; seconds: number };

@@ -7,6 +7,7 @@ import { Door, type DoorRequest, type DoorResponse, jsonResponse, readJson, refu
 import { createDatabase } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { HttpServer } from '../../src/server/http.ts';
+import { OperatorAuth } from '../../src/server/operator_auth.ts';
 import type { RunningServer } from '../../src/server/server.ts';
 import { createTokenPorts } from '../../src/server/tokens.ts';
 
@@ -16,11 +17,11 @@ type Claimed = { claim_resource_and_queue: string | null };
 
 export async function startPlainServer(url: string, keys: { adminKey: string; jwtSecret: string }) {
   const log = createLog('warn');
-  const tokens = createTokenPorts(keys);
+  const tokens = createTokenPorts(keys, new OperatorAuth(keys.adminKey, Date.now));
   const database = createDatabase({ url, max: CONNECTIONS, applicationName: 'plain-claims', log });
 
   async function claim(request: DoorRequest, poolId: string): Promise<DoorResponse> {
-    await identify(tokens, request.headers.authorization);
+    await identify(tokens, request);
     const { user_id, request_id = null } = readJson(request, CLAIM_BODY);
     const [row] = await database.call<Claimed>('plain.claim_resource_and_queue', {
       p_pool_id: poolId,

@@ -5,7 +5,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { StackError } from '../../src/stack/failure.ts';
+import { StackError } from '../../src/failure.ts';
 import { sampleOf } from '../../src/webhook/samples.ts';
 import { run } from '../process.ts';
 import type { WrkResult } from '../wrk.ts';

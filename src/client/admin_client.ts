@@ -59,14 +59,18 @@ export class AdminClient {
   async stream(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const response = await this.#send(path, { signal });
     if (response.ok && response.body !== null) return response.body;
-    throw refusalOf(response.status, await response.text());
+    throw refusalOf(response.status, await this.#textOf(response));
   }
 
   async #json<Answer>(path: string, init: RequestInit): Promise<Answer> {
     const response = await this.#send(path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
-    const text = await response.text();
-    if (response.ok) return (text === '' ? undefined : JSON.parse(text)) as Answer;
-    throw refusalOf(response.status, text);
+    const text = await this.#textOf(response);
+    if (!response.ok) throw refusalOf(response.status, text);
+    try {
+      return (text === '' ? undefined : JSON.parse(text)) as Answer;
+    } catch {
+      throw refusalOf(response.status, text);
+    }
   }
 
   async #send(path: string, init: RequestInit): Promise<Response> {
@@ -81,6 +85,16 @@ export class AdminClient {
     } catch (error) {
       const hint = 'is it running? SLUICE_URL says where';
       throw new ApiError(0, 'no_answer', `no server answers at ${url}`, hint, error);
+    }
+  }
+
+  /** Half an answer says nothing. */
+  async #textOf(response: Response): Promise<string> {
+    try {
+      return await response.text();
+    } catch (error) {
+      const message = `the answer of ${this.#connection.url} was cut off`;
+      throw new ApiError(0, 'no_answer', message, 'try again', error);
     }
   }
 }

@@ -1,6 +1,6 @@
 // One call over HTTP, tried until it is answered or there is no use in it. Web globals only.
 
-import { noAnswer, type Refusal, refusalOf, SluiceError } from './refusal.ts';
+import { noAnswer, notSluice, type Refusal, refusalOf, SluiceError } from './refusal.ts';
 import { pauseMs, type RetryOptions } from './retry.ts';
 
 export interface AskOptions extends RetryOptions {
@@ -43,24 +43,38 @@ async function tryOnce<Answer>(
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    if (response.ok) return { answer: JSON.parse(text) as Answer };
-    return { refusal: refusalOf(response, text) };
+    return response.ok ? answerOf<Answer>(response, text) : { refusal: refusalOf(response, text) };
   } catch (error) {
     given?.throwIfAborted();
     return { refusal: noAnswer(error) };
   }
 }
 
-/** The head of a stream, without a timeout, or the refusal. */
-export async function open(
-  { url, headers, fetch }: AskOptions,
-  path: string,
-  signal: AbortSignal | undefined,
-): Promise<Response | Refusal> {
+/** A page of a hotel's Wi-Fi is a good answer to the browser, and none to us. */
+function answerOf<Answer>({ status }: Response, text: string): { answer: Answer } | { refusal: Refusal } {
   try {
-    const response = await fetch(`${url}${path}`, { headers, ...(signal && { signal }) });
-    return response.ok ? response : refusalOf(response, await response.text());
+    return { answer: JSON.parse(text) as Answer };
   } catch (error) {
-    return noAnswer(error);
+    return { refusal: notSluice(status, error) };
+  }
+}
+
+/** A stream, or the refusal. Its beginning is waited for as long as for an answer. */
+export async function open(
+  { url, headers, timeoutMs, fetch }: AskOptions,
+  path: string,
+  given: AbortSignal | undefined,
+): Promise<{ body: Response['body'] } | { refusal: Refusal }> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new Error('no answer in time')), timeoutMs);
+  const signal = given ? AbortSignal.any([given, late.signal]) : late.signal;
+  try {
+    const response = await fetch(`${url}${path}`, { headers, signal });
+    if (response.ok) return { body: response.body };
+    return { refusal: refusalOf(response, await response.text()) };
+  } catch (error) {
+    return { refusal: noAnswer(error) };
+  } finally {
+    clearTimeout(timer);
   }
 }

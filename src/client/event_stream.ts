@@ -8,9 +8,13 @@ export interface StreamEvent {
 /** A line or an event longer than this is not one of ours. */
 const MAX_EVENT_CHARS = 1024 * 1024;
 
-/** Ends when the stream does. Leaving the loop early cancels the stream. */
+/** The server says something every 15 s. After this long the connection is gone, and nobody has told us. */
+const SILENCE_MS = 40_000;
+
+/** Ends when the stream does, or is silent for too long. Leaving the loop early cancels the stream. */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
+  silenceMs = SILENCE_MS,
 ): AsyncGenerator<StreamEvent, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -19,7 +23,8 @@ export async function* readEvents(
   let data: string[] = [];
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const timer = setTimeout(() => void reader.cancel().catch(() => undefined), silenceMs);
+      const { done, value } = await reader.read().finally(() => clearTimeout(timer));
       if (done) return;
       rest += decoder.decode(value, { stream: true });
       if (rest.length > MAX_EVENT_CHARS) throw new Error('the stream has a line without an end');

@@ -55,12 +55,18 @@ export function refusalOf(response: Response, text: string): Refusal {
     const { code, message, hint } = JSON.parse(text).error;
     return { ...common, code: String(code), message: String(message), hint: String(hint) };
   } catch (cause) {
-    return {
-      ...common,
-      code: 'not_sluice',
-      message: `Something in front of the server answered ${status}.`,
-      hint: 'Check the url, and the proxy before it.',
-      cause,
-    };
+    return { ...notSluice(status, cause), ...common };
   }
+}
+
+/** Somebody else's answer, whatever its status. */
+export function notSluice(status: number, cause: unknown): Refusal {
+  return {
+    code: 'not_sluice',
+    status,
+    message: `Something in front of the server answered ${status}.`,
+    hint: 'Check the url, and the proxy before it.',
+    retryable: false,
+    cause,
+  };
 }

@@ -106,17 +106,17 @@ export function createSluiceClient(options: SluiceClientOptions): SluiceClient {
   };
   return {
     claim({ pool, userId, requestId = crypto.randomUUID() }, { signal } = {}) {
-      const path = `/v1/pools/${segment(pool)}/claims`;
+      const path = `/v1/pools/${encodeURIComponent(pool)}/claims`;
       const body = { ...(userId !== undefined && { user_id: userId }), request_id: requestId };
       return ask<Claim>(ways, { method: 'POST', path, body, requestId, signal });
     },
     getClaim: (claimId, { signal } = {}) =>
-      ask<Claim>(ways, { method: 'GET', path: `/v1/claims/${segment(claimId)}`, signal }),
+      ask<Claim>(ways, { method: 'GET', path: `/v1/claims/${encodeURIComponent(claimId)}`, signal }),
     release: (claimId, { signal } = {}) =>
-      ask<Claim>(ways, { method: 'DELETE', path: `/v1/claims/${segment(claimId)}`, signal }),
+      ask<Claim>(ways, { method: 'DELETE', path: `/v1/claims/${encodeURIComponent(claimId)}`, signal }),
     pool: (poolId, { signal } = {}) =>
-      ask<Pool>(ways, { method: 'GET', path: `/v1/pools/${segment(poolId)}`, signal }),
-    follow: (poolId, { signal } = {}) => follow(ways, `/v1/pools/${segment(poolId)}/live`, signal),
+      ask<Pool>(ways, { method: 'GET', path: `/v1/pools/${encodeURIComponent(poolId)}`, signal }),
+    follow: (poolId, { signal } = {}) => follow(ways, `/v1/pools/${encodeURIComponent(poolId)}/live`, signal),
   };
 }
 
@@ -127,16 +127,17 @@ async function* follow(
 ): AsyncGenerator<PoolNews, void, undefined> {
   for (let failures = 0; !signal?.aborted; failures++) {
     const opened = await open(ways, path, signal);
-    if (!(opened instanceof Response)) {
+    let wait: number | undefined;
+    if ('refusal' in opened) {
       if (signal?.aborted) return;
-      if (!opened.retryable) throw new SluiceError(opened, failures + 1);
+      if (!opened.refusal.retryable) throw new SluiceError(opened.refusal, failures + 1);
+      wait = opened.refusal.retryAfterMs;
     } else if (opened.body !== null) {
       for await (const { event, data } of untilLost(opened.body)) {
         failures = 0;
         if (event === 'pool') yield JSON.parse(data) as PoolNews;
       }
     }
-    const wait = opened instanceof Response ? undefined : opened.retryAfterMs;
     await ways.sleep(pauseMs(failures + 1, wait, ways.random), signal).catch((error: unknown) => {
       if (!signal?.aborted) throw error;
     });
@@ -155,9 +156,4 @@ async function* untilLost(body: ReadableStream<Uint8Array>): AsyncGenerator<Stre
   } finally {
     await events.return();
   }
-}
-
-/** The server takes a path as it is sent, with one spelling for each: these two stay as they are. */
-function segment(text: string): string {
-  return encodeURIComponent(text).replaceAll('%3A', ':').replaceAll('%40', '@');
 }

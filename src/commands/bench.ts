@@ -3,8 +3,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { StackError } from '../stack/failure.ts';
-import { PROJECT_ROOT } from '../stack/settings.ts';
+import { StackError } from '../failure.ts';
+import { PROJECT_ROOT } from '../project_root.ts';
 import type { Command } from './command.ts';
 
 const usage = `sluice bench <suite> [--quick] [--json file]

@@ -2,14 +2,12 @@
 
 import { parseArgs } from 'node:util';
 import type { CallSite } from '#core/calls/store.ts';
-import { withRules } from '#core/rules.ts';
-import { createDatabase, type Database } from '../db/database.ts';
-import { createLog } from '../log.ts';
-import { StackError } from '../stack/failure.ts';
+import { allSites } from '../calls/all_sites.ts';
+import { StackError } from '../failure.ts';
 import { run as send } from './calls_send.ts';
 import type { Command } from './command.ts';
-import { explained } from './explained.ts';
-import { readDatabaseUrls, readOperator } from './operator.ts';
+import { withDb2 } from './db2.ts';
+import { actor } from './operator.ts';
 import { readSecretNames, rotated } from './secret_names.ts';
 import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
@@ -49,7 +47,7 @@ Options of send:
   --json                 for machines
 
 Environment:
-  DB2_URL                      Postgres address of the ledger (default: that of the stack in .sluice)
+  DB2_URL                      Postgres address of the ledger (default: DATABASE_URL, then that of the stack in .sluice)
   SLUICE_URL, OPS_SITE_ID, OPS_SITE_SECRET
                                for send (default: those of the stack in .sluice)
   SLUICE_OPERATOR              who you are, for the audit log (default: $USER)
@@ -102,7 +100,7 @@ async function run(args: string[]): Promise<number> {
 
 async function sites([action = 'list', siteId, ...rest]: string[], values: Values): Promise<number> {
   if (rest.length > 0) throw new UsageError('one site at a time');
-  if (action === 'list') return showSites(await allSites(), values);
+  if (action === 'list') return showSites(await withDb2(allSites), values);
   if (siteId === undefined) throw new UsageError(`${action} needs the id of a site`);
   const secretNames = readSecretNames('--secret-name', values['secret-name'] ?? []);
   if (action === 'add') return add(siteId, secretNames, values);
@@ -115,13 +113,13 @@ async function sites([action = 'list', siteId, ...rest]: string[], values: Value
 async function add(siteId: string, secretNames: string[], values: Values): Promise<number> {
   if (secretNames.length === 0 && !values.unsigned)
     throw new UsageError('add needs --secret-name or --unsigned');
-  const added = await onDb2(async (db2) => {
+  const added = await withDb2(async (db2) => {
     const [row] = await db2.call<{ add_site: boolean }>('calls.add_site', {
       p_site_id: siteId,
       p_secret_names: secretNames,
       p_require_signature: !values.unsigned,
       p_kinds: values.kind ?? null,
-      p_actor: readOperator(process.env) ?? 'operator',
+      p_actor: actor(),
       p_reason: values.reason ?? null,
     });
     return row?.add_site === true;
@@ -139,11 +137,11 @@ async function rotate(siteId: string, given: string[], values: Values): Promise<
 }
 
 async function change(siteId: string, changes: Record<string, unknown>, values: Values): Promise<number> {
-  const changed = await onDb2((db2) =>
+  const changed = await withDb2((db2) =>
     db2.call<CallSite>('calls.change_site', {
       p_site_id: siteId,
       p_changes: changes,
-      p_actor: readOperator(process.env) ?? 'operator',
+      p_actor: actor(),
       p_reason: values.reason ?? null,
     }),
   );
@@ -152,23 +150,11 @@ async function change(siteId: string, changes: Record<string, unknown>, values: 
 }
 
 function findSite(siteId: string): Promise<CallSite[]> {
-  return onDb2((db2) => db2.call<CallSite>('calls.find_site', { p_site_id: siteId }));
+  return withDb2((db2) => db2.call<CallSite>('calls.find_site', { p_site_id: siteId }));
 }
 
 function unknownSite(siteId: string): StackError {
   return new StackError(`there is no site ${siteId}`, '`sluice calls sites list` shows them');
-}
-
-function allSites(): Promise<CallSite[]> {
-  return onDb2(async (db2) => {
-    const found: CallSite[] = [];
-    for (;;) {
-      const after = found.at(-1)?.site_id ?? '';
-      const page = await db2.call<CallSite>('calls.list_sites', { p_after: after, p_limit: MAX_LIMIT });
-      found.push(...page);
-      if (page.length < MAX_LIMIT) return found;
-    }
-  });
 }
 
 function showSites(found: CallSite[], { json }: Values): number {
@@ -190,7 +176,7 @@ function showSites(found: CallSite[], { json }: Values): number {
 async function list(values: Values): Promise<number> {
   const [kind = null, ...more] = values.kind ?? [];
   if (more.length > 0) throw new UsageError('list takes one --kind');
-  const calls = await onDb2((db2) =>
+  const calls = await withDb2((db2) =>
     db2.call<ListedCall>('calls.list_calls', {
       p_site_id: values.site ?? null,
       p_event_id: values['event-id'] ?? null,
@@ -217,7 +203,7 @@ async function list(values: Values): Promise<number> {
 
 async function show(ids: string[], { json }: Values): Promise<number> {
   const wanted = ids.map(readId);
-  const found = await onDb2((db2) =>
+  const found = await withDb2((db2) =>
     Promise.all(wanted.map((id) => db2.call<{ id: string }>('calls.show_call', { p_id: id }))),
   );
   for (const [at, [call]] of found.entries()) {
@@ -225,24 +211,6 @@ async function show(ids: string[], { json }: Values): Promise<number> {
     else console.error(`There is no call ${wanted[at]}.`);
   }
   return found.every(({ length }) => length === 1) ? 0 : 1;
-}
-
-/** Directly, so that it works when the server is down. */
-async function onDb2<Result>(work: (db2: Database) => Promise<Result>): Promise<Result> {
-  const { db2Url } = readDatabaseUrls(process.env);
-  if (!db2Url)
-    throw new StackError(
-      'DB2_URL is not set, and no stack runs here',
-      'set it, or start one with `npm start`',
-    );
-  const db2 = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-calls-cli', log: createLog() });
-  try {
-    return await withRules(work(db2));
-  } catch (error) {
-    throw explained(error);
-  } finally {
-    await db2.end();
-  }
 }
 
 function readId(text: string): string {

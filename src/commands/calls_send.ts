@@ -1,12 +1,11 @@
 // `sluice calls send`: signs a sample call event as a site would and posts it to a running server.
 
 import { randomInt } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { parseArgs, parseEnv } from 'node:util';
+import { parseArgs } from 'node:util';
 import { SIGNATURE_HEADER, SITE_HEADER, signCall, TIMESTAMP_HEADER } from '#core/calls/signature.ts';
-import { StackError } from '../stack/failure.ts';
-import { layout, readSettings } from '../stack/settings.ts';
+import { StackError } from '../failure.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
+import { readStackEnv } from './operator.ts';
 import { UsageError } from './usage_error.ts';
 
 const OPTIONS = {
@@ -34,10 +33,10 @@ export async function run(args: string[]): Promise<number> {
   const { values } = parseArgs({ args, options: OPTIONS });
   if (!/^[1-9]\d{0,3}$/.test(values.count) || Number(values.count) > MAX_COUNT)
     throw new UsageError(`--count is "${values.count}"; it must be a number from 1 to ${MAX_COUNT}`);
-  const stack = stackEnv();
-  const site = values.site ?? need('OPS_SITE_ID', '--site', stack);
-  const secret = values.secret ?? need('OPS_SITE_SECRET', '--secret', stack);
-  const url = values.to ?? `${need('SLUICE_URL', '--to', stack).replace(/\/+$/, '')}/call-events`;
+  const env = readStackEnv(process.env);
+  const site = values.site ?? need('OPS_SITE_ID', '--site', env);
+  const secret = values.secret ?? need('OPS_SITE_SECRET', '--secret', env);
+  const url = values.to ?? `${need('SLUICE_URL', '--to', env).replace(/\/+$/, '')}/call-events`;
   const request = await signedRequest(site, secret, {
     ...(values['event-id'] !== undefined && { event_id: values['event-id'] }),
     kind: values.kind,
@@ -98,14 +97,8 @@ function readPayload(text: string | undefined): unknown {
   }
 }
 
-/** What `npm start` left in .sluice/env; nothing where no stack runs. */
-function stackEnv(): NodeJS.Dict<string> {
-  const path = layout(readSettings(process.env).dir).env;
-  return existsSync(path) ? parseEnv(readFileSync(path, 'utf8')) : {};
-}
-
-function need(name: string, option: string, stack: NodeJS.Dict<string>): string {
-  const value = process.env[name] || stack[name];
+function need(name: string, option: string, env: NodeJS.ProcessEnv): string {
+  const value = env[name];
   if (value) return value;
   throw new StackError(`${name} is not set, and no stack runs here`, `give ${option}, or run \`npm start\``);
 }

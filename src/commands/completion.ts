@@ -42,7 +42,7 @@ ${known(places)}
     esac
   done
   case "$place" in
-${cases(places, (list) => `compadd -- ${list}`)}
+${cases(places, (list) => `compadd -- ${list} && return`)}
   esac
   _files
 }

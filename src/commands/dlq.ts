@@ -1,6 +1,7 @@
 // `sluice dlq`: an operator looks at the dead letters, and sends them round again or throws them away.
 
 import { parseArgs } from 'node:util';
+import { isDone } from '#core/console/outcomes.ts';
 import type { DeadLetter, DlqResult } from '#core/dlq.ts';
 import { createDlqClient, type DlqClient, type DlqQuery } from '../client/dlq_client.ts';
 import type { Command } from './command.ts';
@@ -59,13 +60,6 @@ type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS; allowPositi
 type Action = 'replay' | 'discard';
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
-const DONE: ReadonlySet<string> = new Set([
-  'replayed',
-  'claimed',
-  'discarded',
-  'would_replay',
-  'would_discard',
-]);
 /** The server takes at most this many ids at a time. */
 const MAX_LIMIT = 1_000;
 
@@ -142,7 +136,7 @@ async function act(
         results.map(({ msg_id, outcome }) => [String(msg_id), outcome]),
       ),
     );
-  return results.every(({ outcome }) => DONE.has(outcome)) ? 0 : 1;
+  return results.every(isDone) ? 0 : 1;
 }
 
 function tableOf(letters: DeadLetter[]): string {

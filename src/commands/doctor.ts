@@ -3,8 +3,8 @@
 import { parseArgs } from 'node:util';
 import { examine } from '../doctor/examine.ts';
 import type { Finding } from '../doctor/finding.ts';
+import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
-import { StackError } from '../stack/failure.ts';
 import type { Command } from './command.ts';
 import { type Connection, readConnection, readDatabaseUrls, readStackEnv } from './operator.ts';
 import { createPaint, type Paint } from './paint.ts';

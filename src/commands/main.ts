@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { toDoorError } from '#core/errors.ts';
 import { ApiError } from '../client/admin_client.ts';
-import { StackError } from '../stack/failure.ts';
+import { StackError } from '../failure.ts';
 import { COMMANDS, loadAll } from './all.ts';
 import { nearest } from './nearest.ts';
 import { UsageError } from './usage_error.ts';

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { StackError } from '../stack/failure.ts';
-import { migrate as applyMigrations } from '../stack/migrate.ts';
-import { applyPlatform } from '../stack/platform/platform.ts';
-import { PROJECT_ROOT } from '../stack/settings.ts';
-import { refuseMisplaced, sideOf } from '../stack/sides.ts';
-import { sqlFile, withClient } from '../stack/sql.ts';
+import { StackError } from '../failure.ts';
+import { migrate as applyMigrations } from '../migrate/migrate.ts';
+import { applyPlatform } from '../migrate/platform/platform.ts';
+import { refuseMisplaced, sideOf } from '../migrate/sides.ts';
+import { sqlFile, withClient } from '../migrate/sql.ts';
+import { PROJECT_ROOT } from '../project_root.ts';
 import type { Command } from './command.ts';
 
 const usage = `sluice migrate [--seed]

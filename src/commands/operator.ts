@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
-import { StackError } from '../stack/failure.ts';
+import { StackError } from '../failure.ts';
 import { layout, readSettings } from '../stack/settings.ts';
 import { UsageError } from './usage_error.ts';
 
@@ -33,15 +33,24 @@ export function readDatabaseUrls(env: NodeJS.ProcessEnv): { db1Url?: string; db2
   return { ...(db1Url && { db1Url }), ...(db2Url && { db2Url }) };
 }
 
-/** What `npm start` left in .sluice/env, with the environment on top; the environment alone where no stack runs. */
+/**
+ * What `npm start` left in .sluice/env, with the environment on top; the environment alone where no stack runs. An empty
+ * variable counts as not set.
+ */
 export function readStackEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return { ...readEnvFile(layout(readSettings(env).dir).env), ...env };
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value));
+  return { ...readEnvFile(layout(readSettings(env).dir).env), ...set };
 }
 
 /** Who is asking, for the audit log, as a header can hold it: plain ASCII. */
 export function readOperator(env: NodeJS.ProcessEnv): string | undefined {
   const name = (env.SLUICE_OPERATOR || env.USER || '').replace(/[^\x20-\x7e]/g, '?').trim();
   return name.slice(0, MAX_NAME_CHARS).trim() || undefined;
+}
+
+/** Who the audit log names, where no server stands between. */
+export function actor(): string {
+  return readOperator(process.env) ?? 'operator';
 }
 
 /** They belong together: all are taken from the environment, or all from the stack. */

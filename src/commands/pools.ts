@@ -211,9 +211,9 @@ async function untilAnswered<Answer>(send: () => Promise<Answer>): Promise<Answe
   }
 }
 
-/** Nobody answered, or a server that says to come back: whether the step was taken is not known. */
+/** No answer, none that can be read, or one that says to come back: whether the step was taken is not known. */
 function isAnswerLost(error: unknown): boolean {
-  return error instanceof ApiError && (error.status === 0 || error.status >= 500);
+  return error instanceof ApiError && (error.status < 300 || error.status >= 500);
 }
 
 async function changeEach({ api, pools, values }: Call, rules: Rules): Promise<number> {
@@ -248,8 +248,7 @@ function tableOf(pools: PoolView[]): string {
 }
 
 function path(pool: string): string {
-  // As the server spells it: these two are not escaped.
-  return `/admin/pools/${encodeURIComponent(pool).replaceAll('%3A', ':').replaceAll('%40', '@')}`;
+  return `/admin/pools/${encodeURIComponent(pool)}`;
 }
 
 function only([pool, ...rest]: readonly string[], action: string): string {

@@ -10,10 +10,10 @@ import {
   type TicketRow,
 } from '#core/reconcile.ts';
 import { createDatabase, type Database } from '../db/database.ts';
+import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
-import { StackError } from '../stack/failure.ts';
 import type { Command } from './command.ts';
-import { readDatabaseUrls, readOperator } from './operator.ts';
+import { actor, readDatabaseUrls } from './operator.ts';
 import { type Progress, startProgress } from './progress.ts';
 import { formatTable } from './table.ts';
 
@@ -106,7 +106,7 @@ async function fix(db1: Database, { kind, slot_id, ticket }: Difference): Promis
   const [row] = await db1.call<{ reconcile_fix: string }>('public.reconcile_fix', {
     p_slot_id: slot_id,
     p_kind: kind,
-    p_actor: readOperator(process.env) ?? 'operator',
+    p_actor: actor(),
     p_ticket: ticket,
   });
   return row?.reconcile_fix === 'fixed' ? 'fixed' : FOR_A_PERSON;

@@ -12,12 +12,13 @@ import {
   NEW_ENDPOINT,
 } from '#core/webhook/endpoint_settings.ts';
 import type { EndpointRow, OperatorStore, Signed } from '#core/webhook/operators.ts';
-import { StackError } from '../stack/failure.ts';
+import { StackError } from '../failure.ts';
+import { actor } from './operator.ts';
 import { readSecretNames, rotated } from './secret_names.ts';
 import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
 import { readText, readWhole } from './webhooks_filter.ts';
-import { actor, withStore } from './webhooks_store.ts';
+import { withStore } from './webhooks_store.ts';
 
 const OPTIONS = {
   provider: { type: 'string' },

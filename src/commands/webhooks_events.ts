@@ -2,11 +2,11 @@
 
 import { parseArgs } from 'node:util';
 import type { EventDetails, EventRow, OperatorStore } from '#core/webhook/operators.ts';
-import { confirm } from './operator.ts';
+import { actor, confirm } from './operator.ts';
 import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
 import { FILTER_OPTIONS, isUuid, readFilter, readText, readWhole, short } from './webhooks_filter.ts';
-import { actor, withStore } from './webhooks_store.ts';
+import { withStore } from './webhooks_store.ts';
 
 const MAX_LIST = 1_000;
 const MAX_DAYS = 36_500;

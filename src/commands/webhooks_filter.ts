@@ -1,8 +1,9 @@
 // The filters that list, replay and skip share. What is not understood is refused here, before anything is asked.
 
 import { DoorError } from '#core/errors.ts';
+import { UUID } from '#core/operator.ts';
 import { check, type Schema, SchemaError } from '#core/schema.ts';
-import { MOMENT, momentOf, UUID } from '#core/webhook/admin.ts';
+import { MOMENT, momentOf } from '#core/webhook/admin.ts';
 import type { EventFilter } from '#core/webhook/operators.ts';
 import type { EventStatus } from '#core/webhook/ports.ts';
 import { UsageError } from './usage_error.ts';

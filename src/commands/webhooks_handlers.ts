@@ -1,15 +1,12 @@
 // `sluice webhooks handlers`: who lets which events take effect, and away with one that nobody serves any more.
 
 import { parseArgs } from 'node:util';
-import { createDatabase, type Database } from '../db/database.ts';
-import { createLog } from '../log.ts';
-import { StackError } from '../stack/failure.ts';
-import { explained } from './explained.ts';
-import { readDatabaseUrls } from './operator.ts';
+import { StackError } from '../failure.ts';
+import { withDb2 } from './db2.ts';
+import { actor } from './operator.ts';
 import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
 import { readText } from './webhooks_filter.ts';
-import { actor } from './webhooks_store.ts';
 
 /** A row of public.webhook_handlers. */
 interface HandlerRow {
@@ -34,9 +31,7 @@ export async function run(args: string[]): Promise<number> {
   if (name === undefined || rest.length > 0) throw new UsageError('remove needs the name of one handler');
   const reason = values.reason === undefined ? null : readText('--reason', values.reason);
   const by = { p_name: name, p_actor: actor(), p_reason: reason };
-  const [row] = await ask((database) =>
-    database.call<{ remove_handler: number }>('webhook.remove_handler', by),
-  );
+  const [row] = await withDb2((db2) => db2.call<{ remove_handler: number }>('webhook.remove_handler', by));
   const removed = row?.remove_handler ?? 0;
   if (removed === 0)
     throw new StackError(`there is no handler ${name}`, '`sluice webhooks handlers list` shows them');
@@ -47,7 +42,7 @@ export async function run(args: string[]): Promise<number> {
 }
 
 async function list(asJson: boolean): Promise<number> {
-  const handlers = await ask((database) => database.call<HandlerRow>('webhook.list_handlers', {}));
+  const handlers = await withDb2((db2) => db2.call<HandlerRow>('webhook.list_handlers', {}));
   if (asJson) {
     console.log(JSON.stringify({ handlers }));
     return 0;
@@ -61,22 +56,4 @@ async function list(asJson: boolean): Promise<number> {
   ]);
   console.log(formatTable(['PROVIDER', 'TYPE', 'KIND', 'NAME', 'WEBHOOK ID'], rows));
   return 0;
-}
-
-async function ask<Result>(question: (database: Database) => Promise<Result>): Promise<Result> {
-  const { env } = process;
-  const url = env.DB2_URL || env.DATABASE_URL || readDatabaseUrls(env).db2Url;
-  if (!url)
-    throw new StackError(
-      'DB2_URL is not set, and no stack runs here',
-      'set it, or start one with `npm start`',
-    );
-  const database = createDatabase({ url, max: 1, applicationName: 'sluice-webhooks', log: createLog() });
-  try {
-    return await question(database);
-  } catch (error) {
-    throw explained(error);
-  } finally {
-    await database.end();
-  }
 }

@@ -1,13 +1,14 @@
 // `sluice webhooks replay` and `skip`: stored events go round again, or are set aside. tools/webhook_replay.sh comes here.
 
 import { parseArgs } from 'node:util';
+import { isDone } from '#core/console/outcomes.ts';
 import type { EventFilter, EventResult, OperatorStore } from '#core/webhook/operators.ts';
-import { canAsk, confirm } from './operator.ts';
+import { actor, canAsk, confirm } from './operator.ts';
 import { startProgress } from './progress.ts';
 import { formatTable } from './table.ts';
 import { UsageError } from './usage_error.ts';
 import { FILTER_OPTIONS, isFiltered, readFilter, readText, readUuid } from './webhooks_filter.ts';
-import { actor, withStore } from './webhooks_store.ts';
+import { withStore } from './webhooks_store.ts';
 
 type Action = 'replay' | 'skip';
 
@@ -40,7 +41,6 @@ const OPTIONS = {
 /** One batch is one transaction: all of it with its audit rows, or nothing. */
 const BATCH = 500;
 const MAX_KEY_CHARS = 200;
-const DONE: ReadonlySet<string> = new Set(['replayed', 'would_replay', 'skipped', 'would_skip']);
 
 export async function run(action: Action, args: string[]): Promise<number> {
   const request = readRequest(action, args);
@@ -58,7 +58,7 @@ export async function run(action: Action, args: string[]): Promise<number> {
     }
     const results = await act(store, action, targets, request);
     report(results, request.json);
-    return results.every(({ outcome }) => DONE.has(outcome)) ? 0 : 1;
+    return results.every(isDone) ? 0 : 1;
   });
 }
 

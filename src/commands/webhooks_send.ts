@@ -1,13 +1,12 @@
 // `sluice webhooks send`: signs a sample event as its provider would and posts it to a running server.
 
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { parseArgs, parseEnv } from 'node:util';
+import { parseArgs } from 'node:util';
 import { providerNamed } from '#core/webhook/providers.ts';
-import { StackError } from '../stack/failure.ts';
-import { layout, readSettings } from '../stack/settings.ts';
+import { StackError } from '../failure.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
 import { SAMPLE_TYPES, type SampleOrder, sampleOf } from '../webhook/samples.ts';
+import { readStackEnv } from './operator.ts';
 import { UsageError } from './usage_error.ts';
 
 export const usage = `sluice webhooks send <provider> <type> [options]
@@ -75,11 +74,11 @@ export async function run(args: string[]): Promise<number> {
     throw new UsageError(`there is no sample of ${provider}; of ${Object.keys(SAMPLE_TYPES).join(', ')}`);
   const amount = readNumber('--amount', values.amount, AMOUNT_MAX);
   const count = readNumber('--count', values.count, COUNT_MAX);
-  const stack = stackEnv();
-  const secret = values.secret ?? valueFrom(stack, SECRET_NAMES[provider]);
+  const env = readStackEnv(process.env);
+  const secret = values.secret ?? env[SECRET_NAMES[provider] ?? ''];
   if (!secret)
     throw new StackError(`no secret to sign as ${provider} with`, 'give --secret, or run `npm start`');
-  const url = values.to ?? `${serverFrom(stack).replace(/\/+$/, '')}/webhooks/${provider}`;
+  const url = values.to ?? `${serverFrom(env).replace(/\/+$/, '')}/webhooks/${provider}`;
   let failures = 0;
   for (let index = 0; index < count; index++) {
     const eventId = values['event-id'] ?? `${ID_PREFIXES[provider] ?? ''}${randomBytes(12).toString('hex')}`;
@@ -138,18 +137,8 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What `npm start` left in .sluice/env; nothing where no stack runs. */
-function stackEnv(): NodeJS.Dict<string> {
-  const path = layout(readSettings(process.env).dir).env;
-  return existsSync(path) ? parseEnv(readFileSync(path, 'utf8')) : {};
-}
-
-function valueFrom(stack: NodeJS.Dict<string>, name: string | undefined): string | undefined {
-  return name === undefined ? undefined : process.env[name] || stack[name];
-}
-
-function serverFrom(stack: NodeJS.Dict<string>): string {
-  const url = valueFrom(stack, 'SLUICE_URL');
+function serverFrom(env: NodeJS.ProcessEnv): string {
+  const url = env.SLUICE_URL;
   if (!url)
     throw new StackError('SLUICE_URL is not set, and no stack runs here', 'give --to, or `npm start`');
   return url;

@@ -12,11 +12,11 @@ import {
   drainOnce,
   startCrew,
 } from '../bridge/crew.ts';
+import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { startMetricsServer } from '../server/metrics_server.ts';
-import { StackError } from '../stack/failure.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import {
   DEFAULT_WEBHOOK_BATCH,
@@ -49,7 +49,7 @@ Environment:
   DB1_URL, DB2_URL               Postgres addresses of the intake and the ledger (default: those of the stack in .sluice)
   SLUICE_WEBHOOK_ALLOWED_HOSTS   hosts, with commas between, that webhooks may have although they are private
   SLUICE_HANDLERS                a module with webhook handlers of your own (docs/extend_webhooks.md)
-  SLUICE_METRICS_PORT            where /metrics and /healthz of these workers are; nowhere by default
+  SLUICE_METRICS_PORT            where /metrics, /healthz and /readyz of these workers are; nowhere by default
   OTEL_EXPORTER_OTLP_ENDPOINT    a collector of traces (docs/observe.md); none by default
   SLUICE_LOG                     debug, info (default), warn, error or silent
 

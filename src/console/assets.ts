@@ -8,7 +8,7 @@ import type { DoorRequest, DoorResponse, Route } from '#core/door.ts';
 import { DoorError } from '#core/errors.ts';
 import type { Log } from '#core/ports.ts';
 import { CONSOLE_PATHS } from '../../console/paths.ts';
-import { PROJECT_ROOT } from '../stack/settings.ts';
+import { PROJECT_ROOT } from '../project_root.ts';
 
 /** A file as it is sent. Compressed forms only where they are smaller. */
 export interface PageFile {

@@ -1,6 +1,7 @@
 // What must be true at the end, beside what was noted on the way.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { FREED_STATES } from '#core/claim.ts';
 import type { AdminClient } from '../client/admin_client.ts';
 import { type Claim, createSluiceClient } from '../client/sluice_client.ts';
 import type { Database } from '../db/database.ts';
@@ -23,7 +24,6 @@ const LOOK_EVERY_MS = 100;
 /** Longer than the server keeps what it said about a pool. */
 const POOL_NEWS_MS = 5_000;
 const PAGE = '1000';
-const ENDED: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded']);
 
 export async function judge(trial: Trial): Promise<void> {
   const { seats, buyers, tally } = trial;
@@ -51,7 +51,7 @@ async function seatsLeft({ url, pool, signal }: Trial, expected: number): Promis
 /** People may buy on the drop page meanwhile. Their claims must be tickets too, and account for every seat that is not ours. */
 async function admitOthers({ pool, admin, db2, signal, tally }: Trial, seats: number): Promise<void> {
   const claims = await admin.all<Claim & { state: string }>('/admin/claims', { pool_id: pool, limit: PAGE });
-  const theirs = claims.filter(({ user_id, state }) => !isOurs(user_id) && !ENDED.has(state));
+  const theirs = claims.filter(({ user_id, state }) => !isOurs(user_id) && !FREED_STATES.has(state));
   if (theirs.length !== seats) note(tally, `${seats} seats are gone that ${theirs.length} other buyers hold`);
   const other = newTally();
   other.claims.push(...theirs);

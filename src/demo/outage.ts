@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { StackError } from '../stack/failure.ts';
+import { StackError } from '../failure.ts';
 import { commandLine, isSameProcess, type ProcessId } from '../stack/processes.ts';
 import { layout } from '../stack/settings.ts';
 

@@ -1,8 +1,9 @@
 // A stream of payment events, signed as Stripe signs them and delivered at least once.
 
-import { createHmac } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { stripe } from '#core/webhook/providers/stripe.ts';
 import type { Claim } from '../client/sluice_client.ts';
+import { nodeHmac } from '../webhook/hmac.ts';
 import { note, type Tally } from './tally.ts';
 
 /** In minor units. */
@@ -95,11 +96,14 @@ export class Payments {
 
   /** The status, or 0 where nobody answered. */
   async #post(body: string): Promise<number> {
-    const { url, secret, signal } = this.#options;
+    const { secret, signal } = this.#options;
+    const url = `${this.#options.url}/webhooks/stripe`;
+    const context = { port: nodeHmac, nowSec: Math.floor(Date.now() / 1_000) };
+    const signed = await stripe.sign({ method: 'POST', url, body: Buffer.from(body) }, secret, context);
     try {
-      const response = await fetch(`${url}/webhooks/stripe`, {
+      const response = await fetch(url, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'stripe-signature': signatureOf(body, secret) },
+        headers: { 'content-type': 'application/json', ...signed },
         body,
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
@@ -130,10 +134,4 @@ function eventOf({ claim_id, claimed_at }: Claim, account: string): string {
       },
     },
   });
-}
-
-function signatureOf(body: string, secret: string): string {
-  const nowSec = Math.floor(Date.now() / 1_000);
-  const mac = createHmac('sha256', secret).update(`${nowSec}.${body}`).digest('hex');
-  return `t=${nowSec},v1=${mac}`;
 }

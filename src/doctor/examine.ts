@@ -4,9 +4,10 @@ import type { CallFunction } from '#core/bridge/databases.ts';
 import { checkHealth } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import type { Log } from '#core/ports.ts';
+import { allSites } from '../calls/all_sites.ts';
 import { AdminClient } from '../client/admin_client.ts';
 import type { Connection } from '../commands/operator.ts';
-import { createDatabase } from '../db/database.ts';
+import { createDatabase, type Database } from '../db/database.ts';
 import { type Finding, fail, ok, skip } from './finding.ts';
 import {
   judgeDatabase,
@@ -68,7 +69,7 @@ async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Findi
       ledger<{ ledger_sample: LedgerLook }>('ledger_sample', {}),
     ]);
     const health = await checkHealth({ db1: intake, db2: ledger, now: Date.now });
-    const users = await secretUsers((name) => db2.call(name, {}));
+    const users = await secretUsers(db2);
     return [
       ...judgeHealth(health.filter(({ kind }) => kind !== 'redis')),
       ...(fromIntake ? judgeQueue(fromIntake.live_sample) : []),
@@ -85,22 +86,26 @@ async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Findi
 }
 
 interface Endpoint {
-  readonly name?: string;
-  readonly site_id?: string;
+  readonly name: string;
   readonly is_active: boolean;
   readonly secret_names: string[];
-  readonly verify_token_name?: string | null;
+  readonly verify_token_name: string | null;
 }
 
-async function secretUsers(call: (name: string) => Promise<Endpoint[]>): Promise<SecretUser[]> {
-  const lists = await Promise.all([call('webhook.list_endpoints'), call('calls.list_sites')]);
-  return lists
-    .flat()
-    .filter(({ is_active }) => is_active)
-    .map(({ name, site_id, secret_names, verify_token_name }) => ({
-      name: name ?? site_id ?? '?',
-      secrets: verify_token_name ? [...secret_names, verify_token_name] : secret_names,
-    }));
+async function secretUsers(db2: Database): Promise<SecretUser[]> {
+  const endpoints = await db2.call<Endpoint>('webhook.list_endpoints', {});
+  const sites = await allSites(db2);
+  return [
+    ...endpoints
+      .filter(({ is_active }) => is_active)
+      .map(({ name, secret_names, verify_token_name }) => ({
+        name,
+        secrets: verify_token_name ? [...secret_names, verify_token_name] : secret_names,
+      })),
+    ...sites
+      .filter(({ is_active }) => is_active)
+      .map(({ site_id, secret_names }) => ({ name: site_id, secrets: secret_names })),
+  ];
 }
 
 async function examineServer(server: Connection | undefined): Promise<Finding> {

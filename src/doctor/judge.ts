@@ -2,7 +2,7 @@
 
 import type { HealthCheck } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
-import { misplacement, type SideName } from '../stack/sides.ts';
+import { misplacement, type SideName } from '../migrate/sides.ts';
 import { type Finding, fail, ok, skip, warn } from './finding.ts';
 import type { Facts, Look } from './look.ts';
 import type { RightDifference } from './rights.ts';

@@ -3,9 +3,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { PROJECT_ROOT } from '../stack/settings.ts';
-import { type SideName, sideOf } from '../stack/sides.ts';
-import { sqlFile } from '../stack/sql.ts';
+import { type SideName, sideOf } from '../migrate/sides.ts';
+import { sqlFile } from '../migrate/sql.ts';
+import { PROJECT_ROOT } from '../project_root.ts';
 import { expectedRights, type RightDifference } from './rights.ts';
 import { expectedRowSecurity, rowSecurityDifferences } from './row_security.ts';
 

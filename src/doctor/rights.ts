@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PROJECT_ROOT } from '../stack/settings.ts';
+import { PROJECT_ROOT } from '../project_root.ts';
 
 export interface Grant {
   readonly role: string;

@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PROJECT_ROOT } from '../stack/settings.ts';
-import type { SideName } from '../stack/sides.ts';
+import type { SideName } from '../migrate/sides.ts';
+import { PROJECT_ROOT } from '../project_root.ts';
 
 export interface Policy {
   readonly name: string;

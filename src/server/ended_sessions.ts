@@ -2,6 +2,7 @@
 // not good any more: this process does, and the intake for all processes.
 
 import type { CallFunction } from '#core/bridge/databases.ts';
+import { within } from '#core/deadline.ts';
 import type { Clock, Log } from '#core/ports.ts';
 
 export interface Session {
@@ -18,15 +19,17 @@ export class EndedSessions {
   readonly #intake: CallFunction | undefined;
   readonly #now: Clock;
   readonly #log: Log | undefined;
+  readonly #againMs: number;
   /** Until when each would have been good; past that it is refused anyway. */
   readonly #ended = new Map<string, number>();
   #readAtMs = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
-  constructor(now: Clock, intake?: CallFunction, log?: Log) {
+  constructor(now: Clock, intake?: CallFunction, log?: Log, againMs = READ_EVERY_MS) {
     this.#now = now;
     this.#intake = intake;
     this.#log = log;
+    this.#againMs = againMs;
   }
 
   /** By what is known here and now. Asks the intake, without waiting for it, where that is a second ago. */
@@ -37,7 +40,8 @@ export class EndedSessions {
 
   async has(session: Session): Promise<boolean> {
     const reading = this.#read();
-    if (reading !== undefined) await within(WAIT_MS, reading);
+    // Too late is no failure here.
+    if (reading !== undefined) await within(() => reading, WAIT_MS).catch(() => undefined);
     return this.#ended.has(session.id);
   }
 
@@ -46,13 +50,25 @@ export class EndedSessions {
     this.#forget();
     this.#ended.set(session.id, session.expiresMs);
     try {
-      await this.#intake?.('session_end', {
-        p_session_id: session.id,
-        p_ends_at: new Date(session.expiresMs).toISOString(),
-      });
+      await this.#tell(session);
     } catch (error) {
-      this.#log?.warn('a sign-out is known to this process only', { cause: error });
+      this.#log?.warn('a sign-out is known to this process only, until the intake is back', { cause: error });
+      this.#tellLater(session);
     }
+  }
+
+  async #tell({ id, expiresMs }: Session): Promise<void> {
+    const p_ends_at = new Date(expiresMs).toISOString();
+    await this.#intake?.('session_end', { p_session_id: id, p_ends_at });
+  }
+
+  /** Again and again, until the intake has taken it or it would be over anyway. */
+  #tellLater(session: Session): void {
+    const again = async (): Promise<void> => {
+      if (session.expiresMs <= this.#now()) return;
+      await this.#tell(session).catch(() => this.#tellLater(session));
+    };
+    setTimeout(() => void again(), this.#againMs).unref();
   }
 
   /** One question at a time, and one a second at most. Never rejects. */
@@ -82,13 +98,4 @@ export class EndedSessions {
     const now = this.#now();
     for (const [id, endsMs] of this.#ended) if (endsMs <= now) this.#ended.delete(id);
   }
-}
-
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, tooLate]);
-  clearTimeout(timer);
 }

@@ -1,4 +1,4 @@
-// /metrics and /healthz for a process that has no other door: the workers.
+// /metrics, /healthz and /readyz for a process that has no other door: the workers.
 
 import { Door } from '#core/door.ts';
 import { healthRoutes } from '#core/health.ts';
@@ -33,7 +33,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   const endDatabases = () => Promise.all([db1.end(), db2.end()]);
   const health = healthRoutes({
     checkDatabases: async () => {
-      await db2.call('public.ledger_ready', {});
+      await Promise.all([db1.call('public.intake_ready', {}), db2.call('public.ledger_ready', {})]);
     },
     isDraining: () => http.isDraining,
   });

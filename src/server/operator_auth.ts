@@ -44,6 +44,7 @@ export class OperatorAuth {
   readonly #ended: EndedSessions;
 
   constructor(adminKey: string, now: Clock, options: OperatorAuthOptions = {}) {
+    if (adminKey === '') throw new Error('the admin key must not be empty');
     this.#key = adminKey;
     this.#keyHash = sha256(adminKey);
     this.#now = now;
@@ -74,7 +75,7 @@ export class OperatorAuth {
     if (authorization !== undefined) {
       const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
       if (token === undefined) throw new DoorError('auth_required');
-      this.#checkKey(request, token);
+      if (!this.isAdminKey(token, request)) throw new DoorError('auth_required');
       return undefined;
     }
     const session = this.#sessionOf(cookieOf(cookie));
@@ -83,6 +84,19 @@ export class OperatorAuth {
     const isReading = request.method === 'GET' || request.method === 'HEAD';
     if (!isReading && !isFromOwnPage(request, this.#proxy)) throw new DoorError('csrf_refused');
     return session;
+  }
+
+  /**
+   * The one place where the key is compared, whichever door it was sent to. A wrong one is counted; too_many_attempts is
+   * thrown, whatever the key, while its address has to wait.
+   */
+  isAdminKey(key: string, request: DoorRequest): boolean {
+    const client = clientOf(request, this.#proxy);
+    if (this.#wrongKeys.isBarred(client)) throw new DoorError('too_many_attempts');
+    // Hashed first: equal lengths, so the comparison says nothing about the key's length either.
+    const isRight = timingSafeEqual(sha256(key), this.#keyHash);
+    if (!isRight) this.#wrongKeys.add(client);
+    return isRight;
   }
 
   routes(): Route[] {
@@ -98,7 +112,7 @@ export class OperatorAuth {
 
   #signIn(request: DoorRequest): DoorResponse {
     const { key } = readJson(request, SESSION_BODY);
-    this.#checkKey(request, key, 'This is not the admin key.');
+    if (!this.isAdminKey(key, request)) throw new DoorError('auth_required', 'This is not the admin key.');
     const expiresSec = Math.floor(this.#now() / 1_000) + SESSION_SEC;
     const text = `v1.${expiresSec}.${randomBytes(NONCE_BYTES).toString('base64url')}`;
     return empty(this.#setCookie(request, `${text}.${this.#sign(text)}`, SESSION_SEC));
@@ -108,15 +122,6 @@ export class OperatorAuth {
     const session = this.#sessionOf(cookieOf(request.headers.cookie));
     if (session !== undefined) await this.#ended.end(session);
     return empty(this.#setCookie(request, '', 0));
-  }
-
-  #checkKey(request: DoorRequest, key: string, hint?: string): void {
-    const client = clientOf(request, this.#proxy);
-    if (this.#wrongKeys.isBarred(client)) throw new DoorError('too_many_attempts');
-    // Hashed first: equal lengths, so the comparison says nothing about the key's length either.
-    if (timingSafeEqual(sha256(key), this.#keyHash)) return;
-    this.#wrongKeys.add(client);
-    throw new DoorError('auth_required', hint);
   }
 
   #sessionOf(value: string | undefined): Session | undefined {

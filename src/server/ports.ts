@@ -4,7 +4,10 @@ import type { ClaimOutcome, ClaimPorts, ClaimRecord } from '#core/claim.ts';
 import type { PoolPorts, PoolStatus } from '#core/pool.ts';
 import type { Database } from '../db/database.ts';
 
-export type DatabasePorts = Pick<ClaimPorts, 'claimBatch' | 'getClaim' | 'releaseClaim'> &
+export type DatabasePorts = Pick<
+  ClaimPorts,
+  'claimBatch' | 'getClaim' | 'releaseClaim' | 'releaseAsOperator'
+> &
   Pick<PoolPorts, 'poolStatus'>;
 
 /** `lane` is the one connection that claims; `rest` serves everything that must not wait behind a batch. */
@@ -24,9 +27,11 @@ export function createDatabasePorts(lane: Database, rest: Database): DatabasePor
         await rest.call<ClaimRecord>('public.release_claim', {
           p_claim_id: claimId,
           p_user_id: userId,
-          p_reason: userId === null ? 'released by an operator' : 'released by the buyer',
+          p_reason: 'released by the buyer',
         })
       )[0],
+    releaseAsOperator: async (claimId, actor) =>
+      (await rest.call<ClaimRecord>('public.claim_release', { p_claim_id: claimId, p_actor: actor }))[0],
     poolStatus: async (poolId) =>
       (await rest.call<PoolStatus>('public.pool_status', { p_pool_id: poolId }))[0],
   };

@@ -75,7 +75,6 @@ const DB2_CONNECTIONS = 2;
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const log = createLog();
-  const tokens = createTokenPorts(options);
   const open = (url: string, max: number, applicationName: string) =>
     createDatabase({ url, max, applicationName, log });
   const lane = open(options.db1Url, LANE_CONNECTIONS, 'sluice-claims');
@@ -88,6 +87,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const endDatabases = (): Promise<unknown> =>
     Promise.all([lane.end(), db1.end(), db2.end(), webhooks.end(), calls.end()]);
 
+  const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
+  const auth = new OperatorAuth(options.adminKey, Date.now, {
+    ...(options.proxy && { proxy: options.proxy }),
+    ...(options.maxWrongKeysPerSec && { maxWrongKeysPerSec: options.maxWrongKeysPerSec }),
+    endedSessions: new EndedSessions(Date.now, callIntake, log),
+  });
   const ports = createDatabasePorts(lane, db1);
   const wake = createWake(async () => {
     options.onClaimed?.();
@@ -98,7 +103,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const claims = new ClaimDoor({
     ...ports,
-    ...tokens,
+    ...createTokenPorts(options, auth),
     metrics,
     ...(options.tracer && { tracer: options.tracer }),
     now: Date.now,
@@ -115,13 +120,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     isDraining: () => http.isDraining,
   });
-  const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
   const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });
-  const auth = new OperatorAuth(options.adminKey, Date.now, {
-    ...(options.proxy && { proxy: options.proxy }),
-    ...(options.maxWrongKeysPerSec && { maxWrongKeysPerSec: options.maxWrongKeysPerSec }),
-    endedSessions: new EndedSessions(Date.now, callIntake, log),
-  });
   const admin = adminRoutes(auth, {
     db1: callIntake,
     db2: (name, args) => db2.call(`public.${name}`, args),

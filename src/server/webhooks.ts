@@ -36,15 +36,10 @@ export function openWebhookDoor(options: WebhookDoorOptions, metrics: Metrics, l
     createDatabase({ url: db2Url, max, applicationName, callTimeoutMs: DELIVERY_MS, log });
   const lane = open(LANE_CONNECTIONS, 'sluice-webhooks');
   const rest = open(INLINE_CONNECTIONS, 'sluice-webhooks-inline');
-  const { processor, end } = openProcessor({
-    db2Url,
-    workers: 1,
-    batchSize: 1,
-    handlers,
-    metrics,
-    tracer,
-    log,
-  });
+  const { processor, end } = openProcessor(
+    { db2Url, workers: 1, batchSize: 1, handlers, metrics, tracer, log },
+    'sluice-webhooks-handlers',
+  );
   const stopping = new AbortController();
   const wake = createWake(async () => {
     options.onRecorded?.();

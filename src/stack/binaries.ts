@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { StackError } from './failure.ts';
+import { StackError } from '../failure.ts';
 import { commonGroundFor, serverUser } from './server_user.ts';
 
 const require = createRequire(import.meta.url);

@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { StackError } from './failure.ts';
+import { StackError } from '../failure.ts';
 import { LOOPBACK } from './ports.ts';
 
 const require = createRequire(import.meta.url);

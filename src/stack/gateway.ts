@@ -8,7 +8,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { pipeline } from 'node:stream';
-import { StackError } from './failure.ts';
+import { StackError } from '../failure.ts';
 import { LOOPBACK } from './ports.ts';
 
 /** Where the gateway sends what. A part that is not (yet) there is answered with 503. */

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { SignJWT } from 'jose';
-import { StackError } from './failure.ts';
+import { StackError } from '../failure.ts';
 
 /** Everything secret about one embedded stack; made once, on first start. */
 export type Secrets = {

@@ -2,12 +2,12 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { StackError } from '../failure.ts';
+import { withClient } from '../migrate/sql.ts';
 import { postgresBinaries } from './binaries.ts';
-import { StackError } from './failure.ts';
 import { freePort, LOOPBACK } from './ports.ts';
 import { commandLine, isAlive, stopProcess } from './processes.ts';
 import { giveToServer, makeServerDir, serverUser } from './server_user.ts';
-import { withClient } from './sql.ts';
 
 export type StopMode = 'smart' | 'fast' | 'immediate';
 

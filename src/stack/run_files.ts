@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { StackError } from './failure.ts';
+import { StackError } from '../failure.ts';
 import { identify, isSameProcess, type ProcessId, stopProcess } from './processes.ts';
 
 const OWN_NAME = 'sluice';

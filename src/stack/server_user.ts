@@ -13,7 +13,7 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { StackError } from './failure.ts';
+import { StackError } from '../failure.ts';
 
 /** Whom Postgres runs as. Empty for an ordinary user: then it runs as ourselves. */
 export type ServerUser = { uid: number; gid: number } | Record<string, never>;

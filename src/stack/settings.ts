@@ -1,9 +1,5 @@
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { StackError } from './failure.ts';
-
-/** The checkout this file belongs to, wherever the command was called from. */
-export const PROJECT_ROOT = fileURLToPath(new URL('../../', import.meta.url));
+import { StackError } from '../failure.ts';
 
 export type Settings = { dir: string; sluicePort: number; db1ApiPort: number; db2ApiPort: number };
 

@@ -1,9 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { addDemoSite } from '../calls/demo_site.ts';
+import { copyExtensionFiles } from '../migrate/extensions/extensions.ts';
+import { migrate } from '../migrate/migrate.ts';
+import { applyPlatform } from '../migrate/platform/platform.ts';
+import { withClient } from '../migrate/sql.ts';
 import { addDemoEndpoints } from './demo_endpoints.ts';
 import { demoSecrets } from './demo_secrets.ts';
-import { copyExtensionFiles } from './extensions/extensions.ts';
 import {
   type EdgeFunction,
   FUNCTION_NAMES,
@@ -16,15 +19,12 @@ import { functionsRoot } from './functions_root.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { hideFromGit } from './git_ignore.ts';
 import { type ApiKeys, apiKeys, loadSecrets, type Secrets } from './keys.ts';
-import { migrate } from './migrate.ts';
-import { applyPlatform } from './platform/platform.ts';
 import { freePort, portIsFree } from './ports.ts';
 import { type Cluster, startCluster } from './postgres.ts';
 import { findPostgrest, type Postgrest, startPostgrest } from './postgrest.ts';
 import { claimRunDir, type RunFiles } from './run_files.ts';
 import { makeServerDir, reachableDir } from './server_user.ts';
 import { layout } from './settings.ts';
-import { withClient } from './sql.ts';
 
 export type SideName = 'db1' | 'db2';
 

@@ -21,6 +21,8 @@ export interface WebhookCrewOptions {
   tracer?: Tracer;
 }
 
+/** The console, `status` and `doctor` count the workers by it: nobody else may be called so. */
+const WORKER_NAME = 'sluice-webhook-worker';
 export const DEFAULT_WEBHOOK_WORKERS = 2;
 /** One batch is one transaction for SQL handlers: more only makes everybody wait longer for its locks. */
 export const DEFAULT_WEBHOOK_BATCH = 100;
@@ -103,10 +105,10 @@ export async function processOnce(options: WebhookCrewOptions, signal: AbortSign
   }
 }
 
-export function openProcessor(options: WebhookCrewOptions) {
+export function openProcessor(options: WebhookCrewOptions, applicationName = WORKER_NAME) {
   const { db2Url, batchSize, handlers, metrics, tracer = NO_TRACER, log } = options;
   const max = PLAIN_CONNECTIONS + (handlers.size > 0 ? HANDLER_CONNECTIONS : 0);
-  const database = createDatabase({ url: db2Url, max, applicationName: 'sluice-webhook-worker', log });
+  const database = createDatabase({ url: db2Url, max, applicationName, log });
   const processor = new Processor(
     {
       store: openWebhookStore(database),

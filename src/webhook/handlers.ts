@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { Log } from '#core/ports.ts';
 import type { Handler } from '#core/webhook/handlers.ts';
 import type { Database } from '../db/database.ts';
-import { StackError } from '../stack/failure.ts';
+import { StackError } from '../failure.ts';
 
 export type Handlers = ReadonlyMap<string, Handler>;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { findTools } from '../../bench/tools.ts';
-import { StackError } from '../../src/stack/failure.ts';
+import { StackError } from '../../src/failure.ts';
 import { bench, runQuick } from './support.ts';
 
 const ROW_NAMES = [

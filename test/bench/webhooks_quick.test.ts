@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Row } from '../../bench/suite.ts';
 import { findTools } from '../../bench/tools.ts';
 import { demands } from '../../bench/webhooks/rows.ts';
-import { StackError } from '../../src/stack/failure.ts';
+import { StackError } from '../../src/failure.ts';
 import { runQuick } from './support.ts';
 
 const ROW_NAMES = ['single', 'coalesced', 'process', 'graphile-worker'];

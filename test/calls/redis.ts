@@ -3,7 +3,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -36,26 +35,20 @@ export async function startRedis(t: TestContext): Promise<TestRedis | undefined>
     return undefined;
   }
   const dir = mkdtempSync(join(tmpdir(), 'sluice-redis-'));
-  const port = await freePort();
-  const url = `redis://127.0.0.1:${port}`;
   let child: ChildProcess | undefined;
+  /** Its own from the first start on. It cannot choose one itself: to Redis port 0 is none. */
+  let port = 0;
 
   async function start(): Promise<void> {
-    const args = [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--save',
-      '',
-      '--appendonly',
-      'no',
-      '--dir',
-      dir,
-    ];
-    child = spawn('redis-server', args, { stdio: 'ignore' });
     const deadline = Date.now() + READY_DEADLINE_MS;
-    while (!(await answers(port))) {
+    for (;;) {
+      const wanted = port || (await freePort());
+      child = launch(wanted, dir);
+      if (await saysReady(child)) {
+        port = wanted;
+        return;
+      }
+      child = undefined;
       if (Date.now() > deadline) throw new Error('redis-server did not start');
       await delay(POLL_MS);
     }
@@ -72,6 +65,7 @@ export async function startRedis(t: TestContext): Promise<TestRedis | undefined>
     rmSync(dir, { recursive: true, force: true });
   });
   await start();
+  const url = `redis://127.0.0.1:${port}`;
   return {
     url,
     kill,
@@ -92,13 +86,20 @@ export async function startRedis(t: TestContext): Promise<TestRedis | undefined>
   };
 }
 
-function answers(port: number): Promise<boolean> {
+function launch(port: number, dir: string): ChildProcess {
+  const settings = { port, bind: '127.0.0.1', save: '', appendonly: 'no', dir };
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  return spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'ignore'] });
+}
+
+/** False when it ended instead, because somebody else has its port: that something answers there proves nothing. */
+function saysReady(child: ChildProcess): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'));
-    socket.once('data', () => {
-      socket.destroy();
-      resolve(true);
+    let output = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      if (output.includes('Ready to accept connections')) resolve(true);
     });
-    socket.once('error', () => resolve(false));
+    child.once('exit', () => resolve(false));
   });
 }

@@ -1,61 +1,96 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { loadAll } from '../../src/commands/all.ts';
 import { completion } from '../../src/commands/completion.ts';
 import { UsageError } from '../../src/commands/usage_error.ts';
 import { placesOf, WORDS } from '../../src/commands/words.ts';
+import { ensureDebianPackages } from '../pgtap/debian_packages.ts';
+import { PROJECT } from '../support/dev.ts';
 import { runHere } from './support.ts';
 
-/** What bash would offer for these words, the last of which is being typed. */
-function offered(script: string, words: string[]): string[] {
-  const typed = words.map((word) => `'${word}'`).join(' ');
-  const program = `${script}\nCOMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _sluice; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { stdout, stderr, status } = spawnSync('bash', ['-c', program], { encoding: 'utf8' });
-  assert.equal(status, 0, stderr);
-  return stdout.trim().split('\n').filter(Boolean);
-}
-
 const NOWHERE = { SLUICE_DIR: '/nonexistent' };
-const scriptFor = async (shell: string) => (await runHere(['completion', shell], NOWHERE)).stdout;
 
-function hasShell(name: string): boolean {
-  return spawnSync(name, ['-c', 'true']).status === 0;
+/** What a shell prints for a program; the words after it are its arguments. */
+function runShell(shell: string, args: string[], cwd: string): string {
+  const { stdout, stderr, status } = spawnSync(shell, args, { encoding: 'utf8', cwd, timeout: 30_000 });
+  assert.equal(status, 0, stderr);
+  return stdout;
 }
+
+/** How each shell is asked: a program that prints "> <line>" and what would be offered for it, for each line. */
+const PROGRAMS: Record<string, (script: string, lines: readonly string[]) => string[]> = {
+  bash: (script, lines) => [
+    '-c',
+    `source "$1"; shift
+    for line; do
+      echo "> $line"; COMP_WORDS=($line); [[ $line == *' ' ]] && COMP_WORDS+=('')
+      COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _sluice
+      printf '%s\\n' "\${COMPREPLY[@]}"
+    done`,
+    'bash',
+    script,
+    ...lines,
+  ],
+  zsh: (script, lines) => ['-f', join(PROJECT, 'test', 'cli', 'offered.zsh'), script, ...lines],
+  fish: (script, lines) => [
+    '--no-config',
+    '-c',
+    // Where nothing begins with the word, fish by itself offers what has its letters somewhere.
+    `source $argv[1]
+    for line in $argv[2..-1]
+      echo "> $line"; complete -C $line | string match -- (string split ' ' $line)[-1]'*'
+    end`,
+    script,
+    ...lines,
+  ],
+};
+
+/** What is typed after "sluice", and what is offered for the last word. */
+const CASES: Record<string, readonly string[]> = {
+  do: ['doctor'],
+  be: ['bench'],
+  'dlq re': ['replay'],
+  'pools add': ['add-slots'],
+  'pools show --': ['--json', '--help'],
+  'pools show opening_night --': ['--json', '--help'],
+  'pools close opening_night --y': ['--yes'],
+  'pools create x --max-': ['--max-per-user', '--max-retries'],
+  'webhooks endpoints ro': ['rotate'],
+  'webhooks endpoints rotate stripe --o': ['--only'],
+  'webhooks list --o': [],
+  'work --on': ['--once'],
+  'work --slots': [],
+  'doctor --': ['--json', '--help'],
+  'doctor ': ['--json', '--help'],
+  'dlq list --fix': [],
+  '': Object.keys(WORDS),
+};
 
 describe('sluice completion', () => {
-  it('lets bash complete commands, actions and the options of each, and nothing that does not fit', async () => {
-    const script = await scriptFor('bash');
-    const cases: [string, string[]][] = [
-      ['do', ['doctor']],
-      ['dlq re', ['replay']],
-      ['pools add', ['add-slots']],
-      ['pools show ', ['--json', '--help']],
-      ['pools show opening_night --', ['--json', '--help']],
-      ['pools close opening_night --y', ['--yes']],
-      ['pools create x --max-', ['--max-per-user', '--max-retries']],
-      ['webhooks endpoints ro', ['rotate']],
-      ['webhooks endpoints rotate stripe --o', ['--only']],
-      ['webhooks list --o', []],
-      ['work --on', ['--once']],
-      ['work --slots', []],
-      ['doctor ', ['--json', '--help']],
-      ['dlq list --fix', []],
-    ];
-    for (const [typed, expected] of cases)
-      assert.deepEqual(offered(script, ['sluice', ...typed.split(' ')]), expected, typed);
-    assert.deepEqual(offered(script, ['sluice', '']), Object.keys(WORDS));
-  });
-
-  it('prints scripts that zsh and fish can read, where they are installed', async () => {
-    for (const shell of ['zsh', 'fish']) {
-      const script = await scriptFor(shell);
-      assert.match(script, /webhooks endpoints rotate/);
-      if (!hasShell(shell)) continue;
-      const { status, stderr } = spawnSync(shell, ['-n'], { input: script, encoding: 'utf8' });
-      assert.equal(status, 0, stderr);
-    }
-  });
+  for (const [shell, program] of Object.entries(PROGRAMS))
+    it(`lets ${shell} complete commands, actions and options, and nothing that does not fit`, async (t) => {
+      const isHere = spawnSync(shell, ['-c', 'true']).status === 0;
+      const reason = isHere ? undefined : await ensureDebianPackages([shell]);
+      if (reason !== undefined) {
+        t.skip(`no ${shell} here, so nobody presses Tab in it: ${reason}`);
+        return;
+      }
+      const dir = mkdtempSync(join(tmpdir(), 'sluice-completion-'));
+      t.after(() => rmSync(dir, { recursive: true }));
+      const script = join(dir, 'script');
+      writeFileSync(script, (await runHere(['completion', shell], NOWHERE)).stdout);
+      // A file that would fit, too: words go first.
+      writeFileSync(join(dir, 'bench.txt'), '');
+      const lines = Object.keys(CASES).map((typed) => `sluice ${typed}`);
+      const parts = runShell(shell, program(script, lines), dir).split(/^> /m).slice(1);
+      const offered = parts.map((part) => part.trimEnd().split('\n').slice(1).filter(Boolean).sort());
+      for (const [at, [typed, expected]] of Object.entries(CASES).entries())
+        assert.deepEqual(offered[at], [...expected].sort(), typed);
+    });
 
   it('knows no shell it was not made for', async () => {
     await assert.rejects(completion.run(['tcsh']), UsageError);

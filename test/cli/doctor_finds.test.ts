@@ -175,6 +175,17 @@ describe('sluice doctor finds', () => {
     assert.doesNotMatch(JSON.stringify(found.checks), /sluice migrate|revoke|another version/);
   });
 
+  it('a secret that is not set, also of the last of many call sites', async () => {
+    const add = `select calls.add_site(p_site_id => $1, p_secret_names => $2, p_require_signature => false,
+      p_kinds => null, p_actor => 'test')`;
+    for (let n = 0; n < 100; n++) await db2.query(add, [`branch-${100 + n}`, []]);
+    await db2.query(add, ['the-last', ['SECRET_OF_THE_LAST']]);
+    const unset = (await doctor()).of('secrets');
+    assert.equal(unset?.status, 'warn', JSON.stringify(unset));
+    assert.match(unset?.found ?? '', /SECRET_OF_THE_LAST \(the-last\)/);
+    assert.equal((await doctor({ SECRET_OF_THE_LAST: 'set' })).of('secrets')?.status, 'ok');
+  });
+
   it('a pool whose claims are never tried', async () => {
     await putOnSale(db1, 'once', 1);
     await db1.query(`update engine_config set max_retries = 1 where pool_id = 'once'`);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it, mock } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
+import { startProxy } from '../client/proxy.ts';
 import { ADMIN_KEY, claim, openClient, startTestServer } from '../door/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { sluice } from '../work/support.ts';
@@ -111,20 +112,41 @@ describe('the operator at the command line', () => {
     assert.deepEqual([(await made()).capacity, (await made()).capacity], [2, 2]);
   });
 
-  it('asks again when an answer is lost, and no slot is there twice', async () => {
-    const { fetch } = globalThis;
-    let lost = 0;
-    const lossy = mock.method(globalThis, 'fetch', async (...call: Parameters<typeof fetch>) => {
-      const answer = await fetch(...call);
-      if (lost++ === 0) throw new TypeError('fetch failed');
-      return answer;
+  it('asks again when an answer is lost or cut off, and no slot is there twice', async (t) => {
+    const proxy = await startProxy(server.url);
+    t.after(() => proxy.close());
+    proxy.faults.push('lose_answer', 'cut_answer');
+    const { code, stdout, stderr } = await runHere(['pools', 'add-slots', 'once', '5', '--json'], {
+      ...env,
+      SLUICE_URL: proxy.url,
     });
-    try {
-      assert.equal((await json('pools', 'add-slots', 'once', '5')).capacity, 7);
-    } finally {
-      lossy.mock.restore();
-    }
-    assert.equal(lost, 2);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.equal(JSON.parse(stdout).capacity, 7);
+    assert.equal(new Set(proxy.seen.map((body) => JSON.parse(body).request_id)).size, 1);
+    assert.equal(proxy.seen.length, 3);
+  });
+
+  it('hands over the request id with which to go on when no answer comes', async (t) => {
+    const proxy = await startProxy(server.url);
+    t.after(() => proxy.close());
+    const add = (...more: string[]) =>
+      runHere(['pools', 'add-slots', 'once', '5', ...more], { ...env, SLUICE_URL: proxy.url });
+    proxy.faults.push(...Array<'cut_answer'>(9).fill('cut_answer'));
+    const lost = await add();
+    assert.equal(lost.code, 1);
+    assert.match(lost.stderr, /^error: .*cut off/m);
+    const [, id = ''] = /with --request-id (\S+) goes on/.exec(lost.stderr) ?? [];
+    proxy.faults.length = 0;
+    assert.match((await add('--request-id', id)).stdout, /^capacity +12$/m);
+  });
+
+  it('takes a page of somebody else for no answer', async (t) => {
+    const proxy = await startProxy(server.url);
+    t.after(() => proxy.close());
+    proxy.faults.push({ status: 200, body: '<html>' });
+    const { code, stderr } = await runHere(['pools', 'list'], { ...env, SLUICE_URL: proxy.url });
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: the server answered 200\nhint: is SLUICE_URL the Sluice server\?\n$/);
   });
 
   it('finds a claim, shows its way, and releases it once', async () => {

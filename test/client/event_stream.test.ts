@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { readEvents, type StreamEvent } from '../../src/client/event_stream.ts';
+
+const SILENCE_MS = 600;
 
 async function eventsOf(pieces: string[]): Promise<StreamEvent[]> {
   const bytes = pieces.map((piece) => new TextEncoder().encode(piece));
@@ -48,5 +51,26 @@ describe('readEvents', () => {
     for await (const _ of readEvents(endless)) break;
     assert.ok(cancelled);
     await assert.rejects(eventsOf(['x'.repeat(2 * 1024 * 1024)]), /without an end/);
+  });
+
+  it('ends when nothing comes for too long, and not while comments do', async () => {
+    const bytes = new TextEncoder();
+    let isOpen = true;
+    let comments = 0;
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        if (comments++ < 4) {
+          await delay(SILENCE_MS / 3);
+          controller.enqueue(bytes.encode(comments === 4 ? 'data: x\n\n' : ': still here\n\n'));
+        } else await new Promise(() => undefined);
+      },
+      cancel() {
+        isOpen = false;
+      },
+    });
+    const events: StreamEvent[] = [];
+    for await (const event of readEvents(body, SILENCE_MS)) events.push(event);
+    assert.deepEqual(events, [{ event: 'message', data: 'x' }]);
+    assert.equal(isOpen, false, 'the connection is given up');
   });
 });

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import type { PoolStatus } from '#core/pool.ts';
@@ -15,68 +13,16 @@ import {
 import type { PoolNews as SentNews } from '../../src/console/pool_live.ts';
 import { ADMIN_KEY, openClient, putOnSale, startTestServer, token } from '../door/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { type FlakyProxy, startProxy } from './proxy.ts';
 
 // The client's own types are those of the server: this does not compile where they differ.
 const samePool = (pool: PoolStatus): Pool => pool;
 const sameNews = (news: SentNews): PoolNews => news;
 
-/** What a flaky network does with the next requests; afterwards it forwards. */
-type Fault =
-  | 'lose_request'
-  | 'lose_answer'
-  | { status: number; headers?: Record<string, string>; body?: string };
-
-interface Proxy {
-  url: string;
-  faults: Fault[];
-  /** Bodies of what arrived, in order. */
-  seen: string[];
-  close(): Promise<void>;
-}
-
-async function startProxy(target: string): Promise<Proxy> {
-  const faults: Fault[] = [];
-  const seen: string[] = [];
-  const server: Server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString();
-    seen.push(body);
-    const fault = faults.shift();
-    if (fault === 'lose_request') {
-      response.destroy();
-      return;
-    }
-    if (typeof fault === 'object') {
-      response.writeHead(fault.status, fault.headers).end(fault.body ?? '');
-      return;
-    }
-    const answer = await fetch(`${target}${request.url}`, {
-      method: request.method ?? 'GET',
-      headers: { 'content-type': 'application/json' },
-      ...(body !== '' && { body }),
-    });
-    const text = await answer.text();
-    if (fault === 'lose_answer') response.destroy();
-    else response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    faults,
-    seen,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-}
-
 describe('the typed client', () => {
   let databases: TestDatabases;
   let server: Awaited<ReturnType<typeof startTestServer>>;
-  let proxy: Proxy;
+  let proxy: FlakyProxy;
   let db1: pg.Client;
   const pauses: number[] = [];
   const client = (more: Partial<SluiceClientOptions> = {}) =>
@@ -113,6 +59,7 @@ describe('the typed client', () => {
     proxy.faults.push(
       'lose_request',
       'lose_answer',
+      'cut_answer',
       { status: 502 },
       { status: 503, headers: { 'retry-after': '2' } },
     );
@@ -120,10 +67,10 @@ describe('the typed client', () => {
     assert.equal(claim.user_id, 'ann');
     assert.equal(await claimsOf('ann'), 1);
     const ids = proxy.seen.map((body) => JSON.parse(body).request_id);
-    assert.equal(ids.length, 5);
+    assert.equal(ids.length, 6);
     assert.deepEqual(new Set(ids), new Set([claim.request_id]));
     // Half of a cap that doubles, and never before Retry-After.
-    assert.deepEqual(pauses, [100, 200, 400, 2_800]);
+    assert.deepEqual(pauses, [100, 200, 400, 800, 3_600]);
   });
 
   it('takes two slots for two calls without a request id, and one where the caller keeps the id', async () => {
@@ -164,6 +111,9 @@ describe('the typed client', () => {
     assert.equal(proxy.seen.length, 4);
     proxy.faults.push({ status: 500, body: '<html>' });
     await assert.rejects(client().pool('p'), { code: 'not_sluice', status: 500, retryable: false });
+    // A hotel's Wi-Fi answers everything, and well.
+    proxy.faults.push({ status: 200, body: '<html>' });
+    await assert.rejects(client().pool('p'), { code: 'not_sluice', status: 200, retryable: false, tries: 1 });
     proxy.faults.push({ status: 503, headers: { 'retry-after': '3600' } });
     await assert.rejects(client().pool('p'), { status: 503, tries: 1 });
   });
@@ -219,13 +169,27 @@ describe('the typed client', () => {
     await assert.rejects(direct.follow('nowhere').next(), { code: 'unknown_pool' });
   });
 
+  it('follows with a fetch that is not the one of this runtime', async () => {
+    // Its answers are no instances of the global Response, as those of the package undici are not.
+    const own = async (...call: Parameters<typeof fetch>) => {
+      const { ok, status, headers, body } = await fetch(...call);
+      return { ok, status, headers, body, text: () => new Response(body).text() } as Response;
+    };
+    const foreign = client({ url: server.url, fetch: own });
+    for await (const { capacity } of foreign.follow('tiny')) {
+      assert.equal(capacity, 1);
+      break;
+    }
+    await assert.rejects(foreign.follow('nowhere').next(), { code: 'unknown_pool', status: 404 });
+  });
+
   it('connects again when the stream breaks', async () => {
     const events =
       'event: pool\ndata: {"status":"open","available":1,"capacity":1,"opens_at":null,"now":"x"}\n\n';
     const stream = { status: 200, headers: { 'content-type': 'text/event-stream' }, body: events };
-    proxy.faults.push(stream, 'lose_request', stream);
+    proxy.faults.push(stream, 'lose_request', 'say_nothing', stream);
     let count = 0;
-    for await (const { available } of client().follow('p')) {
+    for await (const { available } of client({ timeoutMs: 300 }).follow('p')) {
       assert.equal(available, 1);
       count += 1;
       if (count === 2) break;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import type pg from 'pg';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import { Door, type DoorResponse, type Follow } from '#core/door.ts';
@@ -118,7 +119,7 @@ describe('the sampler', () => {
     const view = new LiveView({
       lookAtIntake: async () => {
         asked.intake++;
-        return look;
+        return { ...look, enqueued: asked.intake };
       },
       lookAtLedger: () => {
         asked.ledger++;
@@ -145,18 +146,31 @@ describe('the sampler', () => {
     return { server, url, asked, advance, gone };
   }
 
-  it('asks each database once for all who watch, and nobody once they have left', async () => {
-    const { server, url, asked } = await startView();
-    assert.equal(asked.intake, 0);
+  it('asks each database once a second for all who watch, and not at all once they have left', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { server, url, asked, gone } = await startView();
+    t.after(() => server.close());
+    const pass = async (ms: number) => {
+      t.mock.timers.tick(ms);
+      await setImmediate();
+    };
+    assert.deepEqual(asked, { intake: 0, ledger: 0 });
     const readers = await Promise.all(Array.from({ length: 20 }, () => openStream(url)));
-    const texts = await Promise.all(readers.map((reader) => sampleText(reader)));
+    for (const reader of readers) assert.match((await reader.next()) ?? '', /^event: history\n/);
+    await pass(0);
+    assert.deepEqual(asked, { intake: 1, ledger: 1 });
+    await pass(1_000);
+    assert.deepEqual(asked, { intake: 2, ledger: 2 });
+    const texts = await Promise.all(readers.map((reader) => secondSample(reader)));
     assert.equal(new Set(texts).size, 1, 'all get the same bytes');
-    assert(asked.intake <= 2 && asked.ledger <= 2, `${asked.intake} questions for 20 watchers`);
+    const allGone = new Promise<void>((resolve) => {
+      let left = readers.length;
+      gone.on('one', () => --left === 0 && resolve());
+    });
     for (const reader of readers) reader.leave();
-    await server.close();
-    const afterwards = asked.intake;
-    await new Promise((resolve) => setTimeout(resolve, 1_200));
-    assert.equal(asked.intake, afterwards);
+    await allGone;
+    await pass(60_000);
+    assert.deepEqual(asked, { intake: 2, ledger: 2 });
   });
 
   it('does not ask again while a database is silent, and shows it as down', async () => {
@@ -196,9 +210,11 @@ describe('the sampler', () => {
     await server.close();
   });
 
-  async function sampleText(reader: Awaited<ReturnType<typeof openStream>>): Promise<string> {
+  /** Its number is that of the look it was made of. */
+  async function secondSample(reader: Awaited<ReturnType<typeof openStream>>): Promise<string> {
+    const pattern = /event: sample\n.*"claims_total":2,.*\n\n/;
     let text = '';
-    while (!/event: sample\n.*\n\n/.test(text)) text += await reader.next();
-    return /event: sample\n.*\n\n/.exec(text)?.[0] ?? '';
+    while (!pattern.test(text)) text += await reader.next();
+    return pattern.exec(text)?.[0] ?? '';
   }
 });

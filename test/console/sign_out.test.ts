@@ -66,13 +66,33 @@ describe('sessions that ended', () => {
     assert.equal(await ended.has(session), false);
     await ended.end(session);
     assert.equal(await ended.has(session), true);
-    assert.ok(log.lines.some(({ message }) => message === 'a sign-out is known to this process only'));
+    assert.ok(
+      log.lines.some(({ message }) => message.startsWith('a sign-out is known to this process only')),
+    );
     const silent = new EndedSessions(
       () => 0,
       () => new Promise<never>(() => undefined),
       log,
     );
     assert.equal(await silent.has(session), false);
+  });
+
+  it('are told to the intake once it is back, until it has taken them', async () => {
+    const told: unknown[] = [];
+    let refusals = 2;
+    const intake = async (name: string, args: Record<string, unknown>) => {
+      if (name === 'session_end') {
+        if (refusals-- > 0) throw new Error('away');
+        told.push(args.p_session_id);
+      }
+      return [];
+    };
+    const ended = new EndedSessions(() => 0, intake, memoryLog(), 5);
+    await ended.end(session);
+    assert.deepEqual(told, []);
+    while (told.length === 0) await delay(5);
+    await delay(50);
+    assert.deepEqual(told, ['one']);
   });
 
   it('are forgotten when their time is over, and asked for once a second at most', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { loadAll } from '../../src/commands/all.ts';
 import { placesOf, WORDS } from '../../src/commands/words.ts';
@@ -46,9 +46,15 @@ function unattendedBlocks(page: string): string[] {
   return [...page.matchAll(/^```(?:ini|systemd|cron|yaml)\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
 }
 
-function linesOf(program: RegExp): { page: string; words: string[] }[] {
+/** What a sentence or a table says in the letters of a program, though it may go on in the next line. */
+function inlineCommands(page: string): string[] {
+  const prose = page.replace(/^```[\s\S]*?^```/gm, '');
+  return [...prose.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code.replace(/\s+/g, ' '));
+}
+
+function linesOf(program: RegExp, read = commandLines): { page: string; words: string[] }[] {
   return PAGES.flatMap((page) =>
-    commandLines(readFileSync(join(PROJECT, page), 'utf8')).flatMap((line) => {
+    read(readFileSync(join(PROJECT, page), 'utf8')).flatMap((line) => {
       const [, rest] = program.exec(line) ?? [];
       return rest === undefined ? [] : [{ page, words: rest.trim().split(/\s+/) }];
     }),
@@ -59,8 +65,9 @@ describe('the documents', () => {
   it('name only commands and options that sluice has', async () => {
     const commands = await loadAll();
     const lines = linesOf(/^(?:[A-Z0-9_]+=\S+ )*(?:npx sluice|npm run sluice --|sluice) (.*)$/);
-    assert.ok(lines.length > 20, 'the documents show too few commands');
-    for (const { page, words } of lines) {
+    const inline = linesOf(/^(?:[A-Z0-9_]+=\S+ )*npx sluice ([a-z].*)$/, inlineCommands);
+    assert.ok(lines.length > 20 && inline.length > 50, 'the documents show too few commands');
+    for (const { page, words } of [...lines, ...inline]) {
       const [name = '', ...rest] = words;
       const command = commands[name];
       assert.ok(command, `${page}: there is no command ${name}`);
@@ -133,6 +140,16 @@ describe('the documents', () => {
     assert.ok(pages.size > 5, 'the documents show too few commands');
   });
 
+  it('show every picture that is kept, and none that is not', () => {
+    const shown = ALL_PAGES.flatMap((page) =>
+      [...readFileSync(join(PROJECT, page), 'utf8').matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map(([, to = '']) =>
+        join(dirname(page), to),
+      ),
+    );
+    const kept = readdirSync(join(PROJECT, 'docs', 'pictures')).map((file) => `docs/pictures/${file}`);
+    assert.deepEqual([...new Set(shown)].sort(), kept.sort());
+  });
+
   it('are listed in the index', () => {
     const index = readFileSync(join(PROJECT, 'docs', 'README.md'), 'utf8');
     const pages = [
@@ -142,6 +159,7 @@ describe('the documents', () => {
       'operate',
       'secure',
       'tune',
+      'console',
       'client',
       'api',
     ];
@@ -150,6 +168,31 @@ describe('the documents', () => {
       assert.ok(index.includes(`(${page}.md)`), `${page} is not in docs/README.md`);
     }
   });
+});
+
+describe('the numbers in docs/tune.md', () => {
+  const page = readFileSync(join(PROJECT, 'docs', 'tune.md'), 'utf8');
+  const ratesOf = (file: string): ReadonlySet<string> => {
+    const { rows } = JSON.parse(readFileSync(join(PROJECT, 'bench', 'results', file), 'utf8'));
+    return new Set(rows.map(({ rate }: { rate: number }) => Math.round(rate).toLocaleString('en')));
+  };
+  for (const [unit, suite] of [
+    ['claims a second', 'claims'],
+    ['tickets a second', 'bridge'],
+  ] as const)
+    it(`of ${unit} are those of the kept run`, () => {
+      const file = readdirSync(join(PROJECT, 'bench', 'results')).findLast((name) =>
+        name.endsWith(`-${suite}.json`),
+      );
+      const kept = ratesOf(file ?? '');
+      const [, table = ''] = new RegExp(`\\| ${unit} \\|\\n((?:\\|.*\\n)+)`).exec(page) ?? [];
+      const numbers = [...table.matchAll(/\| ([\d,]+) \|$/gm)].map(([, number = '']) => number);
+      assert.ok(numbers.length >= 5, table);
+      assert.deepEqual(
+        numbers.filter((number) => !kept.has(number)),
+        [],
+      );
+    });
 });
 
 describe('commandLines', () => {

@@ -11,6 +11,7 @@ import { documentedMetrics } from './documented.ts';
 
 const PROMETHEUS = join(PROJECT, 'deploy', 'prometheus');
 const RULES = readFileSync(join(PROMETHEUS, 'rules.yml'), 'utf8');
+const CASES = readFileSync(join(PROMETHEUS, 'rules.test.yml'), 'utf8');
 
 interface Panel {
   id: number;
@@ -133,6 +134,16 @@ describe('the alerts', () => {
       const [, anchor = ''] = /runbook_url: docs\/observe\.md#(\w+)$/m.exec(text) ?? [];
       assert.ok(headings.has(anchor), `${name} links to #${anchor}, which is not there`);
     }
+  });
+
+  it('each have a case in which they fire', () => {
+    const firing = new Set(
+      [...CASES.matchAll(/alertname: (\w+)\n +exp_alerts:\n/g)].map(([, name = '']) => name),
+    );
+    assert.deepEqual(
+      alerts.map(({ name }) => name).filter((name) => !firing.has(name)),
+      [],
+    );
   });
 
   for (const args of [

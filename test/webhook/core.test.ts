@@ -3,20 +3,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NO_METRICS } from '#core/ports.ts';
-import { EndpointCache } from '#core/webhook/endpoints.ts';
-import type {
-  Delivery,
-  Endpoint,
-  Processed,
-  Recorded,
-  TakenEvent,
-  WebhookStore,
-} from '#core/webhook/ports.ts';
+import type { Delivery, Processed, Recorded, TakenEvent, WebhookStore } from '#core/webhook/ports.ts';
 import { Processor } from '#core/webhook/processor.ts';
 import { Recorder } from '#core/webhook/record.ts';
 import { memoryLog } from '../core/support.ts';
 
-const ENDPOINT = { webhook_id: 'w', name: 'stripe', is_active: true } as Endpoint;
 const coded = (code: string) => Object.assign(new Error(`refused with ${code}`), { code });
 
 function delivery(eventId: string, bytes = 10): Delivery {
@@ -91,52 +82,6 @@ describe('the recorder', () => {
       Array.from({ length: 9 }, (_, index) => recorder.record(delivery(`${index}`, megabyte))),
     );
     assert.deepEqual(sizes, [3, 3, 3]);
-  });
-});
-
-describe('the cache of endpoints', () => {
-  it('asks once a second for a name, known or not, and once for all who ask together', async () => {
-    const asked: string[] = [];
-    let now = 0;
-    const cache = new EndpointCache(
-      async (name) => {
-        asked.push(name);
-        return name === 'stripe' ? ENDPOINT : undefined;
-      },
-      () => now,
-    );
-    assert.deepEqual(await Promise.all(['stripe', 'stripe', 'none', 'none'].map((name) => cache.get(name))), [
-      ENDPOINT,
-      ENDPOINT,
-      undefined,
-      undefined,
-    ]);
-    now = 999;
-    await cache.get('stripe');
-    assert.deepEqual(asked, ['stripe', 'none']);
-    now = 1_000;
-    await cache.get('stripe');
-    assert.deepEqual(asked, ['stripe', 'none', 'stripe']);
-  });
-
-  it('forgets the oldest name when made-up ones fill it, and a failure at once', async () => {
-    let asked = 0;
-    let isDown = false;
-    const cache = new EndpointCache(
-      async () => {
-        asked++;
-        if (isDown) throw coded('08006');
-        return ENDPOINT;
-      },
-      () => 0,
-    );
-    await cache.get('first');
-    for (let index = 0; index < 1_000; index++) await cache.get(`made up ${index}`);
-    assert.equal(asked, 1_001);
-    isDown = true;
-    await assert.rejects(cache.get('first'));
-    isDown = false;
-    assert.equal(await cache.get('first'), ENDPOINT);
   });
 });
 

@@ -1,7 +1,7 @@
 // What the webhook door answers once a delivery is proven, and whom it tells; and the handshake.
 
 import assert from 'node:assert/strict';
-import { afterEach, describe, it, mock } from 'node:test';
+import { afterEach, beforeEach, describe, it, mock } from 'node:test';
 import type { Endpoint, EventStatus, Recorded } from '#core/webhook/ports.ts';
 import { open } from './door_support.ts';
 
@@ -78,28 +78,69 @@ describe('the answer to a delivery', () => {
   });
 });
 
-describe('a database that is silent', () => {
+describe('a provider that waits', () => {
+  beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
   afterEach(() => mock.timers.reset());
 
-  it('is waited for ten seconds, and then the provider is told to come again', async () => {
-    mock.timers.enable({ apis: ['setTimeout'] });
-    const { send, answers } = open();
-    answers.isSilent = true;
-    const answer = send();
+  const silence = new Promise<never>(() => undefined);
+  const settle = async () => {
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  /** The answer, which must come after ten seconds and not a millisecond before. */
+  async function afterTenSeconds<Result>(answer: Promise<Result>): Promise<Result> {
     let isAnswered = false;
     void answer.then(() => {
       isAnswered = true;
     });
-    const settle = async () => {
-      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
-    };
     await settle();
     mock.timers.tick(9_999);
     await settle();
     assert.equal(isAnswered, false);
     mock.timers.tick(1);
-    const { status, code, headers } = await answer;
+    await settle();
+    assert.equal(isAnswered, true);
+    return answer;
+  }
+
+  it('is told to come again after ten seconds of a silent database', async () => {
+    const { send, answers } = open();
+    answers.recording = silence;
+    const { status, code, headers } = await afterTenSeconds(send());
     assert.deepEqual([status, code, headers['retry-after']], [503, 'database_unavailable', '1']);
+  });
+
+  it('is told so after ten seconds of an effect too, and what became of that when it comes again', async () => {
+    const { send, seen, answers } = open({ mode: 'inline' });
+    let end = () => {};
+    answers.taking = new Promise((resolve) => {
+      end = resolve;
+    });
+    const { status, code, headers } = await afterTenSeconds(send());
+    assert.deepEqual([status, code, headers['retry-after']], [500, 'processing_failed', '1']);
+    answers.outcomes = ['duplicate'];
+    assert.equal((await afterTenSeconds(send())).code, 'processing_failed');
+    const third = send();
+    await settle();
+    end();
+    assert.equal((await third).json.status, 'duplicate');
+    assert.deepEqual(seen.tried, ['row of evt_1'], 'one try, which all three have waited for');
+  });
+
+  it('waits ten seconds for record and effect together', async () => {
+    const { send, answers } = open({ mode: 'inline' });
+    let land = () => {};
+    answers.recording = new Promise((resolve) => {
+      land = resolve;
+    });
+    answers.taking = silence;
+    const answer = send();
+    await settle();
+    mock.timers.tick(9_000);
+    land();
+    await settle();
+    mock.timers.tick(1_000);
+    assert.equal((await answer).code, 'processing_failed');
   });
 });
 

@@ -39,7 +39,9 @@ export function open(change: Partial<Endpoint> = {}) {
   const endpoint = { ...ENDPOINT, ...change };
   const seen = { deliveries: [] as Delivery[], tried: [] as string[], woken: 0, nowMs: NOW_MS };
   const answers = {
-    isSilent: false,
+    /** What the database waits for before it has recorded, and before an effect is taken. */
+    recording: Promise.resolve(),
+    taking: Promise.resolve(),
     outcomes: [] as Recorded['outcome'][],
     status: 'pending' as EventStatus,
     processedOf: (_id: string) => 'success',
@@ -53,7 +55,7 @@ export function open(change: Partial<Endpoint> = {}) {
       record: async (deliveries) => {
         seen.deliveries.push(...deliveries);
         seen.nowMs += 5;
-        if (answers.isSilent) return new Promise<never>(() => undefined);
+        await answers.recording;
         return deliveries.map(({ events }) =>
           events.map(({ eventId, quarantine }, index) => ({
             ordinal: index + 1,
@@ -65,6 +67,7 @@ export function open(change: Partial<Endpoint> = {}) {
       },
       processEvent: async (id) => {
         seen.tried.push(id);
+        await answers.taking;
         return { status: null, error: null, outcome: answers.processedOf(id) };
       },
     },

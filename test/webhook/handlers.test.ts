@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { NO_METRICS } from '#core/ports.ts';
 import { type HandledEvent, type Handler, PermanentError } from '#core/webhook/handlers.ts';
 import { createLog } from '../../src/log.ts';
@@ -74,6 +75,19 @@ describe('a handler in TypeScript', () => {
     assert.equal((await post('inline', 'evt_inline')).json.status, 'processed');
     assert.equal((await post('inline', 'evt_inline')).json.status, 'duplicate');
     assert.equal((await effects('evt_inline')).length, 1);
+  });
+
+  it('that ran in the server makes nobody take the server for a worker', async () => {
+    const workers = async () =>
+      (await world.rows(`select (public.ledger_sample() ->> 'webhook_workers')::int as n`))[0]?.n;
+    assert.equal((await post('inline', 'evt_no_worker')).json.status, 'processed');
+    // Those that ended a moment ago may still be listed.
+    for (const deadline = Date.now() + 5_000; (await workers()) > 0; await sleep(10))
+      assert.ok(Date.now() < deadline, 'no worker runs, and one is counted');
+    call = async () => `${await workers()} at work`;
+    await post('queued', 'evt_worker');
+    await world.process();
+    assert.match((await effects('evt_worker'))[0]?.called, /^[1-9]\d* at work$/);
   });
 
   it('that throws leaves no effect, a failed event and its error; the next try gets the same key', async () => {

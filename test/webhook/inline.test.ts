@@ -82,6 +82,7 @@ describe('an event that takes effect while its provider waits', () => {
           webhook_id: 'the webhook',
           provider: 'shop',
           attempts: undefined,
+          takeovers: undefined,
           duration_ms: 30,
           result: 'failed',
           error: 'why',

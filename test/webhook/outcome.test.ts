@@ -14,6 +14,7 @@ const outcome = (result: string, error: string | null = null): Outcome => ({
   eventId: 'e',
   eventType: 't',
   attempts: 3,
+  takeovers: 1,
   result,
   error,
   durationMs: 1_500.25,
@@ -53,7 +54,8 @@ describe('what became of an event', () => {
     it(`is a line at level ${level} where it is ${result}`, () => {
       const log = memoryLog();
       tellOutcome(outcome(result, 'why'), log, metricLines());
-      const fields = { event_id: 'e', event_type: 't', webhook_id: 'w', provider: 'hmac', attempts: 3 };
+      const names = { event_id: 'e', event_type: 't', webhook_id: 'w', provider: 'hmac' };
+      const fields = { ...names, attempts: 3, takeovers: 1 };
       assert.deepEqual(log.lines, [
         {
           level,

@@ -24,13 +24,13 @@ export interface Urls {
 const SERVING = /Sluice listens on (http:\/\/\S+)/;
 const WORKING = /"message":"workers started"/;
 
-async function start(command: string, urls: Urls, port: number, ready: RegExp): Promise<Running> {
+async function start(command: string, urls: Urls, ready: RegExp): Promise<Running> {
   const child = spawn(process.execPath, [join(PROJECT, 'bin', 'sluice.js'), command], {
     cwd: '/',
     env: {
       PATH: process.env.PATH ?? '',
       SLUICE_LOG: 'info',
-      SLUICE_PORT: String(port),
+      SLUICE_PORT: '0',
       SLUICE_ADMIN_KEY: ADMIN_KEY,
       SLUICE_JWT_SECRET: JWT_SECRET,
       DB1_URL: urls.db1Url,
@@ -67,5 +67,5 @@ async function start(command: string, urls: Urls, port: number, ready: RegExp): 
   };
 }
 
-export const startServe = (urls: Urls, port = 0) => start('serve', urls, port, SERVING);
-export const startWork = (urls: Urls) => start('work', urls, 0, WORKING);
+export const startServe = (urls: Urls) => start('serve', urls, SERVING);
+export const startWork = (urls: Urls) => start('work', urls, WORKING);

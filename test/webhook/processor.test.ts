@@ -95,6 +95,7 @@ describe('a step of the processor', () => {
           webhook_id: 'the webhook',
           provider: 'shop',
           attempts: 2,
+          takeovers: 0,
           duration_ms: 250,
           result: 'success',
           error: null,

@@ -9,7 +9,7 @@ import { providerNamed } from '#core/webhook/providers.ts';
 import { UsageError } from '../../../src/commands/usage_error.ts';
 import { run as runSend } from '../../../src/commands/webhooks_send.ts';
 import { run as runVerify } from '../../../src/commands/webhooks_verify.ts';
-import { StackError } from '../../../src/stack/failure.ts';
+import { StackError } from '../../../src/failure.ts';
 import { nodeHmac } from '../../../src/webhook/hmac.ts';
 import { SAMPLE_TYPES } from '../../../src/webhook/samples.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { StackError } from './failure.ts';
+import { StackError } from '../failure.ts';
 import { takingTurns } from './lock.ts';
 import { sqlFile } from './sql.ts';
 

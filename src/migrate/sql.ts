@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
-/** SQL of the stack lives in .sql files beside this one, never in strings. */
+/** SQL that is no function of a database lives in .sql files, never in strings; the path is as seen from here. */
 export function sqlFile(path: string): string {
   return readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8');
 }

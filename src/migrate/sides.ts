@@ -2,7 +2,7 @@
 // version, and what helps there would do harm here.
 
 import type pg from 'pg';
-import { StackError } from './failure.ts';
+import { StackError } from '../failure.ts';
 import { sqlFile } from './sql.ts';
 
 export type SideName = 'db1' | 'db2';

@@ -13,7 +13,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { StackError } from '../failure.ts';
+import { StackError } from '../../failure.ts';
 
 const require = createRequire(import.meta.url);
 
