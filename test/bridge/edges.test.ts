@@ -60,7 +60,7 @@ describe('a failure of the ledger', () => {
   it('without a code is told as an error', async () => {
     const world = new World();
     world.finalizeBatch = () => {
-      throw new Error('odd');
+      throw new TypeError('odd');
     };
     const id = world.send(payload(1));
     await world.step();

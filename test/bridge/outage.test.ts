@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
+import { createLedger } from '#core/bridge/databases.ts';
 import { databaseError, LEASE_SEC, neverAborted, payload, poolConfig, uuid, World } from './support.ts';
 
 const ALL_GOOD = (payloads: readonly unknown[]) => payloads.map(() => 'committed' as const);
@@ -22,23 +23,40 @@ test('an outage of the ledger uses up nobody’s attempts, however long it lasts
   assert.deepEqual((await world.step()).outcomes, { committed: 5 });
 });
 
-for (const code of ['08006', '53300', '57P01', '57P03', '25006', 'ECONNRESET', 'ETIMEDOUT']) {
-  test(`${code} from the ledger is an outage and not bisected`, async () => {
+const OUTAGES: Record<string, Error> = {
+  ...Object.fromEntries(
+    ['08006', '53300', '57P01', '57P03', '25006', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE'].map(coded),
+  ),
+  // The login is refused, the database is not there, its disk fails.
+  ...Object.fromEntries(['28000', '28P01', '3D000', '58030', '58P01'].map(coded)),
+  // Nobody has answered: neither Postgres nor PostgREST has such a code.
+  ...Object.fromEntries(['CERT_HAS_EXPIRED', 'SELF_SIGNED_CERT_IN_CHAIN', 'EPROTO', 'EPERM', ''].map(coded)),
+  'an error without a code': new Error('SASL: client password must be a string'),
+  'what is no error at all': 'gone' as unknown as Error,
+  // Supabase's pooler: "Tenant or user not found".
+  'a session refused with XX000': Object.assign(databaseError('XX000'), { severity: 'FATAL' }),
+};
+
+function coded(code: string): [string, Error] {
+  return [code, databaseError(code)];
+}
+
+for (const [name, error] of Object.entries(OUTAGES)) {
+  test(`${name} from the ledger is an outage and not bisected`, async () => {
     const world = new World();
     for (let n = 1; n <= 8; n++) world.send(payload(n));
     world.finalizeBatch = () => {
-      throw databaseError(code);
+      throw error;
     };
     assert.deepEqual((await world.step()).outcomes, { outage: 8 });
     assert.equal(world.ledgerCalls.length, 1);
   });
 }
 
-for (const code of ['42883', '42P01', '42501', 'PGRST202']) {
+for (const code of ['42883', '42P01', '42501', 'PGRST106', 'PGRST202']) {
   test(`${code} from the ledger’s own function is an outage: no message can help it`, async () => {
     const world = new World();
     world.pools.set('pool', poolConfig('pool', { max_retries: 2 }));
-    world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));
     world.send(payload(1));
     world.send(payload(2));
     world.finalizeBatch = () => {
@@ -49,16 +67,78 @@ for (const code of ['42883', '42P01', '42501', 'PGRST202']) {
     world.nowMs += 60_000;
     world.finalizeBatch = ALL_GOOD;
     assert.deepEqual((await world.step()).outcomes, { committed: 2 });
-    // A pool's own function is the pool's own business.
-    world.send(payload(3, { pool_id: 'own' }));
-    world.callCustom = () => {
-      throw databaseError(code);
+  });
+
+  test(`${code} from a pool’s own function is an outage of that pool, and of no other`, async () => {
+    const world = new World();
+    world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit', max_retries: 2 }));
+    world.pools.set('other', poolConfig('other', { commit_rpc_name: 'another' }));
+    world.callCustom = (functionName) => {
+      if (functionName === 'my_commit') throw databaseError(code);
     };
-    assert.deepEqual((await world.step()).outcomes, { retry: 1 });
+    const waiting = world.send(payload(1, { pool_id: 'own' }));
+    world.send(payload(2));
+    world.send(payload(3, { pool_id: 'other' }));
+    assert.deepEqual((await world.step()).outcomes, { outage: 1, committed: 2 });
+    assert.equal(world.endOf(waiting)?.reason, 'my_commit unavailable');
+    assert.deepEqual(
+      [
+        world.counted.get('sluice_bridge_breaker_open ledger my_commit'),
+        world.counted.get('sluice_bridge_breaker_open ledger'),
+      ],
+      [1, undefined],
+    );
+    for (let minute = 0; minute < 10; minute++) {
+      world.send(payload(10 + minute));
+      assert.deepEqual((await world.step()).outcomes, { committed: 1 }, 'the pool is paused alone');
+      assert.deepEqual(world.takes.at(-1), ['own']);
+      world.nowMs += 60_000;
+      assert.deepEqual((await world.step()).outcomes, { outage: 1 });
+    }
+    world.callCustom = () => undefined;
+    world.nowMs += 60_000;
+    assert.deepEqual((await world.step()).outcomes, { committed: 1 });
+    assert.equal(world.counted.get('sluice_bridge_breaker_open ledger my_commit'), 0);
   });
 }
 
-for (const code of ['57014', '55P03', '40P01', '40001']) {
+test('a pool’s own function that is always busy is left alone, and no other pool with it', async () => {
+  const world = new World();
+  world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));
+  world.callCustom = () => {
+    throw databaseError('57014');
+  };
+  for (let n = 1; n <= 4; n++) world.send(payload(n, { pool_id: 'own' }));
+  assert.deepEqual((await world.step()).outcomes, { outage: 4 });
+  assert.equal(world.customCalls.length, 3);
+  world.send(payload(5));
+  assert.deepEqual((await world.step()).outcomes, { committed: 1 });
+});
+
+for (const error of [new RangeError('Maximum call stack size exceeded'), new TypeError('not a row')]) {
+  test(`a message that our own code stumbles over (${error.name}) stands alone, and counts`, async () => {
+    const world = new World();
+    const bad = world.send(payload(1));
+    for (let n = 2; n <= 9; n++) world.send(payload(n));
+    world.finalizeBatch = (payloads) => {
+      if (payloads.some((one) => one.claim_id === uuid(1))) throw error;
+      return ALL_GOOD(payloads);
+    };
+    assert.deepEqual((await world.step()).outcomes, { retry: 1, committed: 8 });
+    assert.equal(world.endOf(bad)?.reason, `error: ${error.message}`);
+  });
+}
+
+test('a ledger that gives odd answers to one message after another is down, and kills none', async () => {
+  const world = new World();
+  const { finalizeBatch } = createLedger(async () => []);
+  world.finalizeBatch = finalizeBatch;
+  for (let n = 1; n <= 100; n++) world.send(payload(n));
+  assert.deepEqual((await world.step()).outcomes, { outage: 100 });
+  assert.ok(world.ledgerCalls.length <= 12, `${world.ledgerCalls.length} calls`);
+});
+
+for (const code of ['57014', '55P03', '40P01', '40001', '42703', 'XX000', 'XX002']) {
   test(`a ledger that answers ${code} to one message after another is down, and kills none`, async () => {
     const world = new World();
     world.pools.set('pool', poolConfig('pool', { max_retries: 4 }));

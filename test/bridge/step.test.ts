@@ -49,6 +49,40 @@ describe('a step', () => {
     assert.equal(world.counted.get('sluice_bridge_breaker_open hook.example'), 0);
   });
 
+  for (const [what, change] of Object.entries<(world: World) => void>({
+    'has another webhook': (world) =>
+      world.pools.set('hooked', poolConfig('hooked', { commit_webhook_url: 'https://new.example/c' })),
+    'commits to the ledger': (world) => world.pools.set('hooked', poolConfig('hooked')),
+    'is gone': (world) => world.pools.delete('hooked'),
+  }))
+    it(`counts a webhook no longer as down when the only pool that needed it ${what}`, async () => {
+      const world = twoPools();
+      world.answer = (url) => (url === HOOK ? 503 : 200);
+      world.send(payload(1, { pool_id: 'hooked' }));
+      await world.step();
+      assert.equal(world.counted.get('sluice_bridge_breaker_open hook.example'), 1);
+      change(world);
+      world.nowMs += 1_000;
+      const { total, pausedUntilMs } = await world.step();
+      assert.deepEqual([total, pausedUntilMs], [1, 0]);
+      assert.equal(world.counted.get('sluice_bridge_breaker_open hook.example'), 0);
+      world.send(payload(2));
+      await world.step();
+      assert.equal(world.counted.get('sluice_bridge_breaker_open hook.example'), 0, 'once');
+    });
+
+  it('still counts it as down while another pool needs it', async () => {
+    const world = twoPools();
+    world.pools.set('beside', poolConfig('beside', { validation_webhook_url: HOOK }));
+    world.answer = () => 503;
+    for (const pool_id of ['hooked', 'beside']) world.send(payload(world.queue.length, { pool_id }));
+    await world.step();
+    world.pools.set('hooked', poolConfig('hooked'));
+    world.nowMs += 1_000;
+    await world.step();
+    assert.equal(world.counted.get('sluice_bridge_breaker_open hook.example'), 1);
+  });
+
   it('tries the least delivered first while a target is suspect, and by arrival otherwise', async () => {
     const world = new World();
     for (const [n, read_ct] of [
@@ -161,7 +195,7 @@ describe('a delivery', () => {
 });
 
 describe('a webhook that gives no answer', () => {
-  it('is told with message, pool, claim, address and cause, and retried with the reason', async () => {
+  it('is told with message, pool, claim, host and cause, and retried with the reason', async () => {
     const world = twoPools();
     const cause = new Error('cut');
     world.answer = () => Promise.reject(cause);
@@ -170,9 +204,10 @@ describe('a webhook that gives no answer', () => {
     assert.equal(world.endOf(id)?.reason, 'no answer: Error: cut');
     const [line] = world.log.filter(({ message }) => message === 'a webhook gave no answer');
     assert.deepEqual(
-      [line?.level, line?.msg_id, line?.pool_id, line?.url, line?.cause],
-      ['warn', id, 'hooked', HOOK, cause],
+      [line?.level, line?.msg_id, line?.pool_id, line?.target, line?.cause],
+      ['warn', id, 'hooked', 'hook.example', cause],
     );
+    assert.doesNotMatch(JSON.stringify(world.log), /secret/, 'the rest of its address may hold a secret');
   });
 
   it('because it cannot be reached is nobody’s failure', async () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Unreachable } from '#core/bridge/unreachable.ts';
-import { payload, poolConfig, uuid, World } from './support.ts';
+import { databaseError, payload, poolConfig, uuid, World } from './support.ts';
 
 const VALIDATE = 'https://hook.example/validate';
 const COMMIT = 'https://hook.example/commit';
@@ -37,7 +37,7 @@ test('a commit that fails after a yes is retried without asking again', async ()
   world.send(payload(1));
   let calls = 0;
   world.finalizeBatch = (payloads) => {
-    if (calls++ === 0) throw new Error('not yet');
+    if (calls++ === 0) throw databaseError('P0001', 'not yet');
     return payloads.map(() => 'committed');
   };
   assert.deepEqual((await world.step()).outcomes, { retry: 1 });
@@ -89,7 +89,10 @@ test('a validation that cannot be reached is an outage, and its line names messa
   };
   assert.deepEqual((await world.step()).outcomes, { outage: 1 });
   const line = world.log.find(({ message }) => message === 'a webhook gave no answer');
-  assert.deepEqual([line?.msg_id, line?.pool_id, line?.claim_id, line?.url], [id, 'pool', uuid(1), VALIDATE]);
+  assert.deepEqual(
+    [line?.msg_id, line?.pool_id, line?.claim_id, line?.target],
+    [id, 'pool', uuid(1), 'hook.example'],
+  );
 });
 
 test('a validation that lost its lease goes no further', async () => {

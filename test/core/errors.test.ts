@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DoorError, ERROR_KINDS, toDoorError } from '#core/errors.ts';
+import { DoorError, ERROR_KINDS, isOutage, toDoorError } from '#core/errors.ts';
+import { verdictOf } from '#core/webhook/verdict.ts';
 
 function coded(code: string): Error {
   return Object.assign(new Error('select secret from hidden'), { code });
@@ -29,11 +30,16 @@ const CODES: [string, string, number, boolean][] = [
   ['57P01', 'database_unavailable', 503, true],
   ['57P03', 'database_unavailable', 503, true],
   ['53300', 'database_unavailable', 503, true],
+  ['28P01', 'database_unavailable', 503, true],
+  ['28000', 'database_unavailable', 503, true],
+  ['3D000', 'database_unavailable', 503, true],
+  ['25006', 'database_unavailable', 503, true],
   ['ECONNREFUSED', 'database_unavailable', 503, true],
   ['ECONNRESET', 'database_unavailable', 503, true],
   ['57014', 'busy', 503, true],
   ['40P01', 'busy', 503, true],
   ['42P01', 'internal', 500, false],
+  ['58030', 'internal', 500, false],
   ['SL999', 'internal', 500, false],
 ];
 
@@ -48,6 +54,15 @@ describe('the error table', () => {
   it('looks into a connection refused on several addresses', () => {
     const error = toDoorError(new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')]));
     assert.equal(error.kind.code, 'database_unavailable');
+  });
+
+  it('takes a session that was refused or ended for an outage, whatever its code', () => {
+    for (const severity of ['FATAL', 'PANIC'])
+      assert.equal(
+        toDoorError(Object.assign(coded('XX000'), { severity })).kind.code,
+        'database_unavailable',
+      );
+    assert.equal(toDoorError(Object.assign(coded('XX000'), { severity: 'ERROR' })).kind.code, 'internal');
   });
 
   it('takes anything that can be thrown, and shows none of its text', () => {
@@ -68,5 +83,24 @@ describe('the error table', () => {
       if (kind.http >= 500 && kind.code !== 'internal') assert.ok(kind.retryable, kind.code);
       assert.ok(kind.message.length > 0 && kind.hint.length > 0, kind.code);
     }
+  });
+});
+
+describe('an outage', () => {
+  const OUTAGES = '08006 25006 28000 28P01 3D000 53100 53300 57P01 57P03 58030 58P01'.split(' ');
+
+  it('is what a database says that can serve nobody, and the same for messages and for events', () => {
+    for (const code of OUTAGES) {
+      assert.equal(isOutage(coded(code)), true, code);
+      assert.equal(verdictOf(coded(code)), 'outage', code);
+    }
+    const refused = Object.assign(coded('XX000'), { severity: 'FATAL' });
+    assert.deepEqual([isOutage(refused), verdictOf(refused)], [true, 'outage']);
+  });
+
+  it('is neither a lock, nor a timeout, nor what is missing, nor a socket that may be anybody’s', () => {
+    for (const code of ['40001', '55P03', '57014', '42501', '42883', 'XX000', 'P0001', 'ECONNREFUSED', ''])
+      assert.equal(isOutage(coded(code)), false, code);
+    for (const thrown of [undefined, null, '08006', { code: 8006 }]) assert.equal(isOutage(thrown), false);
   });
 });

@@ -45,21 +45,6 @@ describe('the status of a pool', () => {
     assert.equal(state.calls, 2);
   });
 
-  it('is asked for once while the database has not answered, however long that takes', async () => {
-    let land = (_: PoolStatus) => {};
-    const { state, get } = setUp(
-      () =>
-        new Promise((resolve) => {
-          land = resolve;
-        }),
-    );
-    const first = get();
-    state.now = 60_000;
-    const second = get();
-    land(STATUS);
-    assert.deepEqual([(await first).status, (await second).status, state.calls], [200, 200, 1]);
-  });
-
   it('is asked for again after a failure', async () => {
     let fails = true;
     const { state, get } = setUp(async () => {
@@ -76,16 +61,6 @@ describe('the status of a pool', () => {
     const { state, get } = setUp(async () => undefined);
     assert.equal((await get('nope')).json.error.code, 'unknown_pool');
     await get('nope');
-    assert.equal(state.calls, 1);
-  });
-
-  it('forgets the oldest pool where a thousand others were asked for', async () => {
-    const { state, get } = setUp();
-    for (let pool = 0; pool <= 1_000; pool++) await get(`pool-${pool}`);
-    state.calls = 0;
-    await get('pool-1');
-    assert.equal(state.calls, 0);
-    await get('pool-0');
     assert.equal(state.calls, 1);
   });
 });

@@ -81,7 +81,8 @@ export interface Memory {
   /** How often claimBatch was called. */
   batches: number;
   readonly seen: ClaimRequest[];
-  readonly released: [string, string | null][];
+  /** Claim, and as which user or under which operator's name. */
+  readonly released: [claimId: string, as: 'user' | 'operator', name: string][];
   result: ClaimOutcome['outcome'];
   claim: ClaimRecord | undefined;
 }
@@ -106,7 +107,11 @@ export function memoryPorts(): ClaimPorts & { memory: Memory } {
     },
     getClaim: async () => memory.claim,
     releaseClaim: async (claimId, userId) => {
-      memory.released.push([claimId, userId]);
+      memory.released.push([claimId, 'user', userId]);
+      return memory.claim && { ...memory.claim, state: 'released' };
+    },
+    releaseAsOperator: async (claimId, actor) => {
+      memory.released.push([claimId, 'operator', actor]);
       return memory.claim && { ...memory.claim, state: 'released' };
     },
   };

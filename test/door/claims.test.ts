@@ -139,12 +139,42 @@ describe('the claim door on real databases', () => {
     assert.deepEqual([await ahead(0), await ahead(1), await ahead(3)], [null, 0, 2]);
   });
 
-  it('lets the operator release any claim, and says why it ended', async () => {
-    await putOnSale(client, 'ops', 1);
-    const made = await claim(url, 'ops', {}, ann);
+  const auditOf = async (claimId: string) =>
+    (
+      await rows(
+        `select actor, action, details ->> 'user_id' as user_id from audit.audit_logs where subject = $1`,
+        [`claim ${claimId}`],
+      )
+    ).map(({ actor, action, user_id }) => [actor, action, user_id]);
+
+  it('lets operators and services release any claim, says why it ended and who did it, once', async () => {
+    const service = bearer(await token({ role: 'service_role' }));
+    await putOnSale(client, 'ops', 3);
+    for (const [headers, actor] of [
+      [bearer(ADMIN_KEY), 'operator'],
+      [{ ...bearer(ADMIN_KEY), 'x-operator': 'ada' }, 'ada'],
+      [service, 'service_role'],
+    ] as const) {
+      const made = await claim(url, 'ops', {}, ann);
+      const path = `${url}/v1/claims/${made.json.claim_id}`;
+      const release = () => ask(path, { method: 'DELETE', headers });
+      const released = await release();
+      assert.deepEqual([released.status, released.json.end_reason], [200, 'released by an operator']);
+      assert.deepEqual((await release()).json, released.json);
+      assert.deepEqual(await auditOf(made.json.claim_id), [[actor, 'claim_release', 'ann']]);
+    }
+  });
+
+  it('writes nothing down where the owner releases, nor where an operator has no name that can be written', async () => {
+    await putOnSale(client, 'mine', 1);
+    const made = await claim(url, 'mine', {}, ann);
     const path = `${url}/v1/claims/${made.json.claim_id}`;
-    const released = await ask(path, { method: 'DELETE', headers: bearer(ADMIN_KEY) });
-    assert.deepEqual([released.status, released.json.end_reason], [200, 'released by an operator']);
+    const nameless = { ...bearer(ADMIN_KEY), 'x-operator': '\t' };
+    assertRefusal(await ask(path, { method: 'DELETE', headers: nameless }), 422, 'invalid_input');
+    // Whoever is no operator has no name to give.
+    const released = await ask(path, { method: 'DELETE', headers: { ...ann, 'x-operator': 'ada' } });
+    assert.deepEqual([released.status, released.json.end_reason], [200, 'released by the buyer']);
+    assert.deepEqual(await auditOf(made.json.claim_id), []);
   });
 
   it('does not release what is with the bridge or a ticket already', async () => {

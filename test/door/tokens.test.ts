@@ -10,18 +10,28 @@ import {
   SignJWT,
   UnsecuredJWT,
 } from 'jose';
+import type { DoorRequest } from '#core/door.ts';
 import { DoorError } from '#core/errors.ts';
+import { OperatorAuth } from '../../src/server/operator_auth.ts';
 import { createTokenPorts } from '../../src/server/tokens.ts';
 import { ADMIN_KEY, JWT_SECRET, token } from './support.ts';
 
-const SECRETS = { adminKey: ADMIN_KEY, jwtSecret: JWT_SECRET };
+const SECRETS = { jwtSecret: JWT_SECRET };
+const OPERATORS = new OperatorAuth(ADMIN_KEY, Date.now);
+const REQUEST: DoorRequest = {
+  method: 'GET',
+  path: '/',
+  headers: {},
+  body: new Uint8Array(),
+  requestId: 'r',
+};
 const USER = { role: 'authenticated', sub: 'ann' };
 
 const refusedAs = (code: string) => (error: unknown) =>
   error instanceof DoorError && error.kind.code === code;
 
 describe("tokens signed with the project's secret", () => {
-  const ports = createTokenPorts(SECRETS);
+  const ports = createTokenPorts(SECRETS, OPERATORS);
 
   it('are good while they last', async () => {
     assert.deepEqual(await ports.verifyToken(await token(USER)), USER);
@@ -56,15 +66,26 @@ describe("tokens signed with the project's secret", () => {
   }
 
   it('may be made only where the secrets are not empty', () => {
-    assert.throws(() => createTokenPorts({ ...SECRETS, adminKey: '' }));
-    assert.throws(() => createTokenPorts({ ...SECRETS, jwtSecret: '' }));
+    assert.throws(() => createTokenPorts({ jwtSecret: '' }, OPERATORS));
+    assert.throws(() => new OperatorAuth('', Date.now));
   });
 
   it('are not the admin key, and only the admin key is', async () => {
-    assert.equal(ports.isAdminKey(ADMIN_KEY), true);
+    assert.equal(ports.isAdminKey(ADMIN_KEY, REQUEST), true);
     for (const key of ['', `${ADMIN_KEY} `, ADMIN_KEY.slice(1), ADMIN_KEY.toUpperCase()]) {
-      assert.equal(ports.isAdminKey(key), false);
+      assert.equal(ports.isAdminKey(key, REQUEST), false);
     }
+  });
+
+  it('are not even compared with the admin key', async () => {
+    const asked: string[] = [];
+    const { isAdminKey } = createTokenPorts(SECRETS, { isAdminKey: (key) => asked.push(key) > 0 });
+    const unsigned = new UnsecuredJWT(USER).setExpirationTime('1h').encode();
+    for (const jwt of [await token(USER), unsigned]) assert.equal(isAdminKey(jwt, REQUEST), false);
+    assert.deepEqual(asked, []);
+    const keys = ['key', 'a.b', 'a.b.c.d', '..', 'ä.b.c', 'a.b.c+', 'cjH9p+/w=='];
+    for (const key of keys) assert.equal(isAdminKey(key, REQUEST), true);
+    assert.deepEqual(asked, keys);
   });
 });
 
@@ -90,17 +111,17 @@ describe("tokens signed with the project's published keys", () => {
   after(() => server.close());
 
   it('are good, and so are those signed with the secret', async () => {
-    const ports = createTokenPorts({ ...SECRETS, jwksUrl: url });
+    const ports = createTokenPorts({ ...SECRETS, jwksUrl: url }, OPERATORS);
     assert.deepEqual(await ports.verifyToken(await sign(pair.privateKey, 'k1')), USER);
     assert.deepEqual(await ports.verifyToken(await token(USER)), USER);
   });
 
   it('are refused where the key is not published, or no keys are known', async () => {
     const other = await generateKeyPair('ES256');
-    const ports = createTokenPorts({ ...SECRETS, jwksUrl: url });
+    const ports = createTokenPorts({ ...SECRETS, jwksUrl: url }, OPERATORS);
     await assert.rejects(ports.verifyToken(await sign(other.privateKey, 'k1')), refusedAs('auth_required'));
     await assert.rejects(ports.verifyToken(await sign(other.privateKey, 'k2')), refusedAs('auth_required'));
-    const secretOnly = createTokenPorts(SECRETS);
+    const secretOnly = createTokenPorts(SECRETS, OPERATORS);
     await assert.rejects(
       secretOnly.verifyToken(await sign(pair.privateKey, 'k1')),
       refusedAs('auth_required'),
@@ -108,7 +129,7 @@ describe("tokens signed with the project's published keys", () => {
   });
 
   it('are refused where the public key was used as an HMAC secret', async () => {
-    const ports = createTokenPorts({ ...SECRETS, jwksUrl: url });
+    const ports = createTokenPorts({ ...SECRETS, jwksUrl: url }, OPERATORS);
     const forged = await token(USER, await exportSPKI(pair.publicKey));
     await assert.rejects(ports.verifyToken(forged), refusedAs('auth_required'));
   });
@@ -116,9 +137,9 @@ describe("tokens signed with the project's published keys", () => {
   it('are neither good nor bad while the keys cannot be fetched', async () => {
     const good = await sign(pair.privateKey, 'k1');
     status = 500;
-    const failing = createTokenPorts({ ...SECRETS, jwksUrl: url });
+    const failing = createTokenPorts({ ...SECRETS, jwksUrl: url }, OPERATORS);
     await assert.rejects(failing.verifyToken(good), refusedAs('auth_unavailable'));
-    const gone = createTokenPorts({ ...SECRETS, jwksUrl: 'http://127.0.0.1:1/keys' });
+    const gone = createTokenPorts({ ...SECRETS, jwksUrl: 'http://127.0.0.1:1/keys' }, OPERATORS);
     await assert.rejects(gone.verifyToken(good), refusedAs('auth_unavailable'));
   });
 });

@@ -1,6 +1,7 @@
 // Who is calling. No Authorization header is an anonymous caller; a header that does not check out is refused and never
 // treated as anonymous, so that an expired session cannot quietly become a weaker one.
 
+import type { DoorRequest } from './door.ts';
 import { DoorError } from './errors.ts';
 
 export interface TokenClaims {
@@ -9,8 +10,11 @@ export interface TokenClaims {
 }
 
 export interface AuthPorts {
-  /** Compares in constant time. */
-  isAdminKey(token: string): boolean;
+  /**
+   * Compares in constant time, and counts what was neither the key nor has the form of a JWT. Throws a DoorError, whatever
+   * the key, while the caller has to wait because of too many of those.
+   */
+  isAdminKey(token: string, request: DoorRequest): boolean;
   /** Checks signature, algorithm and expiry; throws a DoorError where one of them is wrong. */
   verifyToken(token: string): Promise<TokenClaims>;
 }
@@ -27,14 +31,12 @@ export const MAX_USER_ID_CHARS = 200;
 const ANONYMOUS: Caller = { role: 'anonymous' };
 const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
 
-export async function identify(
-  ports: AuthPorts,
-  authorization: string | string[] | undefined,
-): Promise<Caller> {
+export async function identify(ports: AuthPorts, request: DoorRequest): Promise<Caller> {
+  const { authorization } = request.headers;
   if (authorization === undefined) return ANONYMOUS;
   const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
   if (token === undefined) throw new DoorError('auth_required');
-  if (ports.isAdminKey(token)) return { role: 'operator' };
+  if (ports.isAdminKey(token, request)) return { role: 'operator' };
   return callerOf(await ports.verifyToken(token));
 }
 

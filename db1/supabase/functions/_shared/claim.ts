@@ -4,7 +4,9 @@ import { type AuthPorts, type Caller, identify, MAX_USER_ID_CHARS } from './auth
 import { Coalescer, RETRY } from './coalescer.ts';
 import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson, refuse } from './door.ts';
 import { DoorError, toDoorError } from './errors.ts';
+import { operatorOf, UNNAMED_OPERATOR, UNNAMED_SERVICE, UUID } from './operator.ts';
 import { type Clock, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
+import { checked } from './query.ts';
 import type { Schema } from './schema.ts';
 
 export interface ClaimRequest {
@@ -29,7 +31,7 @@ export interface ClaimOutcome {
   readonly hold_until: string | null;
 }
 
-/** A row of public.get_claim and public.release_claim. */
+/** A row of public.get_claim, public.release_claim and public.claim_release. */
 export interface ClaimRecord {
   readonly claim_id: string;
   readonly resource_id: string;
@@ -50,8 +52,10 @@ export interface ClaimPorts extends AuthPorts {
   /** One statement for all; one row per request, in any order. */
   claimBatch(requests: readonly ClaimRequest[]): Promise<ClaimOutcome[]>;
   getClaim(claimId: string): Promise<ClaimRecord | undefined>;
-  /** Releases as this user, or as the operator where the user is null. A second call returns the same record. */
-  releaseClaim(claimId: string, userId: string | null): Promise<ClaimRecord | undefined>;
+  /** Releases as this user. A second call returns the same record. */
+  releaseClaim(claimId: string, userId: string): Promise<ClaimRecord | undefined>;
+  /** Releases whoever's claim it is, with an audit row under this name. A second call returns the same record and adds no row. */
+  releaseAsOperator(claimId: string, actor: string): Promise<ClaimRecord | undefined>;
   readonly metrics: Metrics;
   readonly tracer?: Tracer;
   readonly now: Clock;
@@ -79,9 +83,8 @@ export const CLAIM_BODY = {
 } as const satisfies Schema;
 
 /** The states of public.claim_state in which the slot has gone back on sale. */
-const ENDED_STATES: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded']);
+export const FREED_STATES: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded']);
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/;
 
 export class ClaimDoor {
@@ -116,7 +119,7 @@ export class ClaimDoor {
 
   async #claim(request: DoorRequest, poolId: string): Promise<DoorResponse> {
     const startedMs = this.#ports.now();
-    const caller = await identify(this.#ports, request.headers.authorization);
+    const caller = await identify(this.#ports, request);
     const body = readJson(request, CLAIM_BODY);
     const requestId = requestIdOf(body.request_id, request.headers['idempotency-key']);
     const userId = userIdOf(caller, body.user_id);
@@ -125,7 +128,7 @@ export class ClaimDoor {
     this.#trace(answer, poolId, startedMs);
     const { outcome, claim_id, resource_id, state, claimed_at, hold_until } = answer;
     // Its slot may be somebody else's by now.
-    if (outcome === 'same' && ENDED_STATES.has(state ?? '')) return refuse('claim_ended', request.requestId);
+    if (outcome === 'same' && FREED_STATES.has(state ?? '')) return refuse('claim_ended', request.requestId);
     if (outcome !== 'claimed' && outcome !== 'same') {
       if (outcome === 'busy') throw new DoorError('busy');
       return refuse(outcome, request.requestId);
@@ -182,14 +185,16 @@ export class ClaimDoor {
   }
 
   async #show(request: DoorRequest, claimId: string): Promise<DoorResponse> {
-    const caller = await identify(this.#ports, request.headers.authorization);
+    const caller = await identify(this.#ports, request);
     return jsonResponse(200, presented(await this.#find(caller, claimId)));
   }
 
   async #release(request: DoorRequest, claimId: string): Promise<DoorResponse> {
-    const caller = await identify(this.#ports, request.headers.authorization);
+    const caller = await identify(this.#ports, request);
     const claim = await this.#find(caller, claimId);
-    const released = await this.#ports.releaseClaim(claimId, actsForAnybody(caller) ? null : claim.user_id);
+    const released = actsForAnybody(caller)
+      ? await this.#ports.releaseAsOperator(claimId, actorOf(caller, request))
+      : await this.#ports.releaseClaim(claimId, claim.user_id);
     if (released === undefined) throw new DoorError('unknown_claim');
     return jsonResponse(200, presented(released));
   }
@@ -199,8 +204,7 @@ export class ClaimDoor {
    * to the buyer alone. A verified one belongs to its user; to anybody else it does not exist.
    */
   async #find(caller: Caller, claimId: string): Promise<ClaimRecord> {
-    if (!UUID.test(claimId)) throw new DoorError('invalid_input', 'A claim id is a uuid.');
-    const claim = await this.#ports.getClaim(claimId);
+    const claim = await this.#ports.getClaim(checked(UUID, claimId, 'The claim id'));
     if (claim === undefined) throw new DoorError('unknown_claim');
     const isOwner = caller.role === 'user' && caller.userId === claim.user_id;
     if (claim.verified && !isOwner && !actsForAnybody(caller)) throw new DoorError('unknown_claim');
@@ -210,6 +214,10 @@ export class ClaimDoor {
 
 function actsForAnybody(caller: Caller): boolean {
   return caller.role === 'service' || caller.role === 'operator';
+}
+
+function actorOf(caller: Caller, request: DoorRequest): string {
+  return operatorOf(request) ?? (caller.role === 'service' ? UNNAMED_SERVICE : UNNAMED_OPERATOR);
 }
 
 function requestIdOf(inBody: string | undefined, inHeader: string | string[] | undefined): string | null {

@@ -47,7 +47,7 @@ export type Match =
   | { readonly route: Route; readonly parameter: string; readonly refusal?: undefined }
   | { readonly refusal: DoorError; readonly allow?: string };
 
-/** How long whoever delivers an event waits for a database that went silent; Twilio hangs up after 15 s. */
+/** How long whoever delivers an event waits for the answer, whatever hangs; Twilio hangs up after 15 s. */
 export const DELIVERY_MS = 10_000;
 /** The largest body a door of this group takes: a claim is about 80 bytes. */
 export const MAX_BODY_BYTES = 4096;
@@ -214,15 +214,18 @@ function unescapeParameter(segment: string): string | undefined {
   }
 }
 
-const JSON_CONTENT_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
+export const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
+
+/** Refuses (415) a body that is of none of these types, or packed: it is never inflated, a small one could become a large one. */
+export function requireType({ headers }: DoorRequest, types: readonly RegExp[]): void {
+  const type = headers['content-type'];
+  const isTaken = typeof type === 'string' && types.some((taken) => taken.test(type));
+  if (!isTaken || headers['content-encoding'] !== undefined) throw new DoorError('unsupported_media_type');
+}
 
 /** The body as the schema's type. Refuses what is not plain JSON (415), not strict JSON (400) or not the schema (422). */
 export function readJson<S extends Schema>(request: DoorRequest, schema: S): FromSchema<S> {
-  const type = request.headers['content-type'];
-  if (typeof type !== 'string' || !JSON_CONTENT_TYPE.test(type))
-    throw new DoorError('unsupported_media_type');
-  // Never inflated: a small body could become a large one.
-  if (request.headers['content-encoding'] !== undefined) throw new DoorError('unsupported_media_type');
+  requireType(request, [JSON_TYPE]);
   try {
     return check(schema, parseJson(request.body));
   } catch (error) {

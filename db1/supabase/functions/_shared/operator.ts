@@ -1,8 +1,9 @@
-// What the operators' doors share: who is asking, for the audit log. It is a note, not a right: the key has opened the door
-// already.
+// What the operators' doors share: who is asking and why, for the audit log. It is a note, not a right: the key has opened
+// the door already.
 
 import type { DoorRequest, DoorResponse, Route } from './door.ts';
 import { DoorError } from './errors.ts';
+import type { Schema } from './schema.ts';
 
 /** A route whose bodies may be larger than those of the public doors: the adapter reads at most this much. */
 export interface OperatorRoute extends Route {
@@ -15,6 +16,21 @@ export type Authorize = (request: DoorRequest) => string | Promise<string>;
 
 /** How the audit log names an operator who gives no name. */
 export const UNNAMED_OPERATOR = 'operator';
+/** How it names one of our own services that gives none. */
+export const UNNAMED_SERVICE = 'service_role';
+
+export const REASON = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 500,
+  description: 'Why, for the audit log.',
+} as const satisfies Schema;
+
+/** In either case, as Postgres takes it: some tools write capitals. */
+export const UUID = {
+  type: 'string',
+  pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
+} as const satisfies Schema;
 
 const OPERATOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?$/;
 

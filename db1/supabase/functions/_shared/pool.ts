@@ -1,5 +1,6 @@
 // A pool as buyers see it. A crowd reloads this page: each pool is asked for once a second, whoever asks.
 
+import { AnswerCache, KEPT_MS } from './answer_cache.ts';
 import {
   cacheableHeaders,
   type DoorRequest,
@@ -28,23 +29,13 @@ export interface PoolPorts {
   now: Clock;
 }
 
-const CACHE_MS = 1_000;
-/** Pool ids come from outside; without a bound, made-up ones would fill the memory. */
-const MAX_CACHED_POOLS = 1_000;
-const HEADERS = cacheableHeaders(CACHE_MS / 1_000);
-
-interface Cached {
-  readonly status: Promise<PoolStatus | undefined>;
-  /** Infinity while the database has not answered yet: one call in flight per pool. */
-  expiresAt: number;
-}
+const HEADERS = cacheableHeaders(KEPT_MS / 1_000);
 
 export class PoolDoor {
-  readonly #ports: PoolPorts;
-  readonly #cache = new Map<string, Cached>();
+  readonly #pools: AnswerCache<PoolStatus | undefined>;
 
-  constructor(ports: PoolPorts) {
-    this.#ports = ports;
+  constructor({ poolStatus, now }: PoolPorts) {
+    this.#pools = new AnswerCache(poolStatus, now);
   }
 
   routes(): Route[] {
@@ -60,26 +51,6 @@ export class PoolDoor {
 
   /** What the database said within the last second; undefined where there is no such pool. */
   status(poolId: string): Promise<PoolStatus | undefined> {
-    const known = this.#cache.get(poolId);
-    if (known !== undefined && this.#ports.now() < known.expiresAt) return known.status;
-    return this.#ask(poolId);
-  }
-
-  async #ask(poolId: string): Promise<PoolStatus | undefined> {
-    // Deleted first, so that the order of the map is the order of asking and the first entry is the oldest.
-    this.#cache.delete(poolId);
-    const [oldest] = this.#cache.keys();
-    if (oldest !== undefined && this.#cache.size >= MAX_CACHED_POOLS) this.#cache.delete(oldest);
-    const entry: Cached = { status: this.#ports.poolStatus(poolId), expiresAt: Number.POSITIVE_INFINITY };
-    this.#cache.set(poolId, entry);
-    try {
-      const status = await entry.status;
-      entry.expiresAt = this.#ports.now() + CACHE_MS;
-      return status;
-    } catch (error) {
-      // A failure is told to those who waited and then forgotten.
-      if (this.#cache.get(poolId) === entry) this.#cache.delete(poolId);
-      throw error;
-    }
+    return this.#pools.get(poolId);
   }
 }

@@ -1,9 +1,18 @@
 // The door for call events: the signature over the raw bytes first, then the body, then the replay cache, then the insert.
 // The database's unique index is what makes an event count once; the cache in front of it only saves work.
 
+import { AnswerCache } from '../answer_cache.ts';
 import { Coalescer } from '../coalescer.ts';
 import { inTime } from '../deadline.ts';
-import { DELIVERY_MS, type DoorRequest, type DoorResponse, jsonResponse, type Route } from '../door.ts';
+import {
+  DELIVERY_MS,
+  type DoorRequest,
+  type DoorResponse,
+  JSON_TYPE,
+  jsonResponse,
+  type Route,
+  requireType,
+} from '../door.ts';
 import { DoorError, toDoorError } from '../errors.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
 import type { HmacPort } from '../webhook/hmac.ts';
@@ -18,7 +27,6 @@ import {
   type SignatureRefusal,
   TIMESTAMP_HEADER,
 } from './signature.ts';
-import { SiteBook } from './sites.ts';
 import type { Call, CallSite, CallStore, RecordedCall } from './store.ts';
 
 export interface CallPorts {
@@ -36,7 +44,6 @@ const MAX_CALL_BYTES = 64 * 1024;
 /** A flush carries at most this much payload: 256 of the largest would be 16 MB in one statement. */
 const MAX_FLUSH_CHARS = 4 * 1024 * 1024;
 const MS_PER_SEC = 1_000;
-const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
 /** As the table has it; what cannot be a site is not worth a question. */
 const SITE_ID = /^[A-Za-z0-9_:@-]{1,200}$/;
 /** The label of everybody who is no site of ours: ids from outside would make metrics without end. */
@@ -53,7 +60,8 @@ const HINTS: Partial<Record<Refusal, string>> = {
 
 export class CallDoor {
   readonly #ports: CallPorts;
-  readonly #sites: SiteBook;
+  /** By id: one that is disabled stops within a second. */
+  readonly #sites: AnswerCache<CallSite | undefined>;
   readonly #coalescer: Coalescer<Call, RecordedCall>;
 
   readonly #deliveryMs: number;
@@ -61,7 +69,7 @@ export class CallDoor {
   constructor(ports: CallPorts, deliveryMs = DELIVERY_MS) {
     this.#ports = ports;
     this.#deliveryMs = deliveryMs;
-    this.#sites = new SiteBook(ports.store, ports.now);
+    this.#sites = new AnswerCache((siteId) => ports.store.findSite(siteId), ports.now);
     this.#coalescer = new Coalescer((calls) => ports.store.recordCalls(calls), {
       weigh: (call) => call.payload.length,
       maxWeight: MAX_FLUSH_CHARS,
@@ -84,7 +92,7 @@ export class CallDoor {
   async #receive(request: DoorRequest): Promise<DoorResponse> {
     let siteId = NO_SITE;
     const take = async () => {
-      refuseOtherTypes(request);
+      requireType(request, [JSON_TYPE]);
       const site = await this.#findSite(request);
       siteId = site.site_id;
       return this.#record(await this.#read(request, site));
@@ -103,7 +111,7 @@ export class CallDoor {
   async #findSite(request: DoorRequest): Promise<CallSite> {
     const siteId = request.headers[SITE_HEADER];
     const isId = typeof siteId === 'string' && SITE_ID.test(siteId);
-    const site = isId ? await this.#sites.find(siteId) : undefined;
+    const site = isId ? await this.#sites.get(siteId) : undefined;
     if (site?.is_active === true) return site;
     // The same answer as from a site whose signature is refused: nobody learns here which sites there are.
     const refusal = await this.#refusalOf(request, String(siteId), []);
@@ -185,11 +193,4 @@ export class CallDoor {
   #count(site: string, result: 'recorded' | 'noop' | 'refused' | 'failed', reason: string): void {
     this.#ports.metrics.count('call_events_total', { site, result, reason });
   }
-}
-
-function refuseOtherTypes({ headers }: DoorRequest): void {
-  const type = headers['content-type'];
-  if (typeof type !== 'string' || !JSON_TYPE.test(type)) throw new DoorError('unsupported_media_type');
-  // Never inflated: a small body could become a large one.
-  if (headers['content-encoding'] !== undefined) throw new DoorError('unsupported_media_type');
 }

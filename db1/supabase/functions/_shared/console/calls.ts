@@ -3,9 +3,10 @@
 import type { CallFunction } from '../bridge/databases.ts';
 import { type DoorRequest, type DoorResponse, jsonResponse, type Route } from '../door.ts';
 import { DoorError } from '../errors.ts';
+import { UUID } from '../operator.ts';
 import { checked, readQuery } from '../query.ts';
 import type { Schema } from '../schema.ts';
-import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, UUID } from './list.ts';
+import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf } from './list.ts';
 
 /** A row of calls.list_calls. */
 export interface CallRow {

@@ -4,11 +4,11 @@ import type { CallFunction } from '../bridge/databases.ts';
 import type { ClaimRecord } from '../claim.ts';
 import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson } from '../door.ts';
 import { DoorError } from '../errors.ts';
-import { operatorOf, UNNAMED_OPERATOR } from '../operator.ts';
+import { operatorOf, REASON, UNNAMED_OPERATOR, UUID } from '../operator.ts';
 import type { Log } from '../ports.ts';
 import { checked, readQuery } from '../query.ts';
 import type { Schema } from '../schema.ts';
-import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, REASON, UUID } from './list.ts';
+import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf } from './list.ts';
 
 /** A row of public.claim_timeline, or what the ledger adds. `at` is null where nobody wrote it down. */
 export interface TimelineEvent {

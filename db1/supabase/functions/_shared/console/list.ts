@@ -13,16 +13,6 @@ export interface Page<Item> {
 export const DEFAULT_LIMIT = 100;
 export const LIMIT = { type: 'integer', minimum: 1, maximum: 1_000 } as const satisfies Schema;
 export const GIVEN_ID = { type: 'string', minLength: 1, maxLength: 200 } as const satisfies Schema;
-export const UUID = {
-  type: 'string',
-  pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
-} as const satisfies Schema;
-export const REASON = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 500,
-  description: 'Why, for the audit log.',
-} as const satisfies Schema;
 
 /** A page that is not full is the last one. */
 export function pageOf<Item>(

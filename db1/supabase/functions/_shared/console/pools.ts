@@ -3,10 +3,10 @@
 import type { CallFunction } from '../bridge/databases.ts';
 import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson } from '../door.ts';
 import { DoorError } from '../errors.ts';
-import { operatorOf, UNNAMED_OPERATOR } from '../operator.ts';
+import { operatorOf, REASON, UNNAMED_OPERATOR } from '../operator.ts';
 import { readQuery } from '../query.ts';
 import type { Schema } from '../schema.ts';
-import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, REASON, withReason } from './list.ts';
+import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, withReason } from './list.ts';
 
 /** A row of public.pool_list. The levels are null while the pool's cache is lost; see intake.pool_levels. */
 export interface PoolView {

@@ -1,6 +1,7 @@
 // The doors of buyers and of orchestrators, described.
 
 import { CLAIM_BODY, MAX_REQUEST_ID_CHARS } from '../claim.ts';
+import type { Schema } from '../schema.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
 
 const TEXT = { type: 'string' } as const;
@@ -69,6 +70,13 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
   Status: shape({ status: TEXT }),
 };
 
+export const X_OPERATOR = {
+  'X-Operator': {
+    description: 'Who is asking, for the audit log. A note, not a right.',
+    schema: { type: 'string', minLength: 1, maxLength: 200 } as const satisfies Schema,
+  },
+};
+
 const CLAIM_ANSWER = { $ref: '#/components/schemas/Claim' };
 const POOL_ID = 'The pool, percent-encoded where it holds more than letters, digits and . _ ~ : @ -';
 
@@ -118,9 +126,11 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
   'DELETE /v1/claims/:claim': {
     tag: 'claims',
     summary: 'Give the slot back',
-    description: 'A second call gives the same answer.',
+    description:
+      "A second call gives the same answer. An operator or a service gives back anybody's, and the audit log says who.",
     auth: 'token',
     parameter: 'The claim_id.',
+    headers: X_OPERATOR,
     answers: { 200: { description: 'The claim, ended.', schema: CLAIM_ANSWER } },
     errors: ['unknown_claim', 'invalid_input', 'in_flight', 'already_committed', 'dead_letter', 'not_yours'],
   },

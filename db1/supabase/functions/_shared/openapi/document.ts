@@ -77,8 +77,8 @@ const WITH_BODY: readonly ErrorCode[] = [
 ];
 const OF_AUTH: Readonly<Record<RouteDescription['auth'], readonly ErrorCode[]>> = {
   open: [],
-  token: ['auth_required', 'auth_unavailable'],
-  operator: ['auth_required'],
+  token: ['auth_required', 'auth_unavailable', 'too_many_attempts'],
+  operator: ['auth_required', 'too_many_attempts'],
 };
 
 export const UNDESCRIBED: RouteDescription = {

@@ -4,8 +4,7 @@ import { AUDIT_QUERY } from '../console/audit.ts';
 import { CLAIM_QUERY, RELEASE_BODY } from '../console/claims.ts';
 import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
 import { DLQ_BODY, DLQ_QUERY } from '../dlq.ts';
-import type { Schema } from '../schema.ts';
-import { shape } from './buyers.ts';
+import { shape, X_OPERATOR } from './buyers.ts';
 import type { AnswerSchema, Descriptions, RouteDescription } from './document.ts';
 
 const TEXT = { type: 'string' } as const;
@@ -117,12 +116,6 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
   }),
 };
 
-const X_OPERATOR = {
-  'X-Operator': {
-    description: 'Who is asking, for the audit log. A note, not a right.',
-    schema: { type: 'string', minLength: 1, maxLength: 200 } as const satisfies Schema,
-  },
-};
 const POOL_ID = 'The pool.';
 
 export function reads(

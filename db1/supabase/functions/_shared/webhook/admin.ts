@@ -2,10 +2,10 @@
 
 import { type DoorRequest, type DoorResponse, jsonResponse, readJson } from '../door.ts';
 import { DoorError } from '../errors.ts';
-import { type Authorize, type OperatorRoute, operatorOf } from '../operator.ts';
+import { type Authorize, type OperatorRoute, operatorOf, REASON, UUID } from '../operator.ts';
 import { checked, readQuery } from '../query.ts';
 import type { FromSchema, Schema } from '../schema.ts';
-import { ADD_BODY, CHANGE_BODY, completeEndpoint, completeSettings, REASON } from './endpoint_settings.ts';
+import { ADD_BODY, CHANGE_BODY, completeEndpoint, completeSettings } from './endpoint_settings.ts';
 import type { EventFilter, OperatorStore, Signed } from './operators.ts';
 import type { EventStatus } from './ports.ts';
 
@@ -20,10 +20,6 @@ export const MAX_EVENT_IDS = 1_000;
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
 
-export const UUID = {
-  type: 'string',
-  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
-} as const satisfies Schema;
 /** A day (UTC), or a moment with its zone. */
 export const MOMENT = {
   type: 'string',
@@ -127,7 +123,7 @@ export class WebhookAdminDoor {
     const actor = await this.#actor(request);
     const { ids, reason = null, dry_run = false, idempotency_key = null } = readJson(request, REPLAY_BODY);
     // Two events with one key would be one and the same to whoever is called with it.
-    if (idempotency_key !== null && new Set(ids).size > 1)
+    if (idempotency_key !== null && new Set(ids.map((id) => id.toLowerCase())).size > 1)
       throw new DoorError('invalid_input', 'An idempotency_key is for one event.');
     const action = { ids, actor, reason, dryRun: dry_run, idempotencyKey: idempotency_key };
     return jsonResponse(200, { results: await this.#ports.store.replay(action) });

@@ -1,20 +1,22 @@
 // The webhook door: POST /webhooks/:endpoint, and the handshake that Meta asks for with GET. The signature over the raw
 // bytes comes first, then the JSON, then the record; 2xx is said only after the commit.
 
+import { AnswerCache } from '../answer_cache.ts';
 import { inTime } from '../deadline.ts';
 import {
   DELIVERY_MS,
   type DoorRequest,
   type DoorResponse,
+  JSON_TYPE,
   jsonResponse,
   type Route,
   refusalOf,
+  requireType,
 } from '../door.ts';
 import { DoorError } from '../errors.ts';
 import { JsonError } from '../json.ts';
 import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
 import { toHex } from './bytes.ts';
-import { EndpointCache } from './endpoints.ts';
 import type { HmacPort } from './hmac.ts';
 import { Inline, type InlinePorts } from './inline.ts';
 import { countDeadLetter } from './outcome.ts';
@@ -40,7 +42,6 @@ export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
 /** No endpoint takes more, whatever its own limit says. */
 export const MAX_WEBHOOK_BYTES = 1024 * 1024;
 
-const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
 const FORM_TYPE = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
 
 const HINTS: Readonly<Record<Refusal, string>> = {
@@ -78,7 +79,8 @@ const LOUDEST_FIRST = [
 
 export class WebhookDoor {
   readonly #ports: WebhookPorts;
-  readonly #endpoints: EndpointCache;
+  /** By name: one that is switched off stops within a second. */
+  readonly #endpoints: AnswerCache<Endpoint | undefined>;
   readonly #recorder: Recorder;
   readonly #inline: Inline;
   readonly #deliveryMs: number;
@@ -86,7 +88,7 @@ export class WebhookDoor {
   constructor(ports: WebhookPorts, deliveryMs = DELIVERY_MS) {
     this.#ports = ports;
     this.#deliveryMs = deliveryMs;
-    this.#endpoints = new EndpointCache((name) => ports.store.findEndpoint(name), ports.now);
+    this.#endpoints = new AnswerCache((name) => ports.store.findEndpoint(name), ports.now);
     this.#recorder = new Recorder((deliveries) => ports.store.record(deliveries));
     this.#inline = new Inline(ports);
   }
@@ -110,9 +112,16 @@ export class WebhookDoor {
   }
 
   async #deliver(request: WebhookRequest, name: string): Promise<DoorResponse> {
-    const taken = this.#take(request, name);
-    const { endpoint, events, recorded, answer } = await inTime(this.#deliveryMs, taken, noAnswer);
-    return answer ?? this.#answer(endpoint, events, recorded);
+    let isRecorded = false;
+    const answered = async (): Promise<DoorResponse> => {
+      const { endpoint, events, recorded, answer } = await this.#take(request, name);
+      isRecorded = true;
+      return answer ?? this.#answer(endpoint, events, recorded);
+    };
+    // An effect that takes longer goes on, and is taken once: whoever delivers again waits for the same try, or is told how
+    // the event stands.
+    const late = () => new DoorError(isRecorded ? 'processing_failed' : 'database_unavailable');
+    return inTime(this.#deliveryMs, answered(), late);
   }
 
   /** Everything up to the commit. */
@@ -249,18 +258,9 @@ function textResponse(body: string): DoorResponse {
   };
 }
 
-function checkBody({ headers, body }: DoorRequest, endpoint: Endpoint, provider: Provider): void {
-  const type = headers['content-type'];
-  const isTaken =
-    typeof type === 'string' &&
-    (JSON_TYPE.test(type) || (provider.takesForms === true && FORM_TYPE.test(type)));
-  // Never inflated: a small body could become a large one, and the signature is over what was sent.
-  if (!isTaken || headers['content-encoding'] !== undefined) throw new DoorError('unsupported_media_type');
-  if (body.length > endpoint.max_body_bytes) throw new DoorError('too_large');
-}
-
-function noAnswer(): DoorError {
-  return new DoorError('database_unavailable');
+function checkBody(request: DoorRequest, endpoint: Endpoint, provider: Provider): void {
+  requireType(request, provider.takesForms === true ? [JSON_TYPE, FORM_TYPE] : [JSON_TYPE]);
+  if (request.body.length > endpoint.max_body_bytes) throw new DoorError('too_large');
 }
 
 async function verified(

@@ -2,6 +2,7 @@
 // constraints check again; here the mistake gets a sentence.
 
 import { DoorError } from '../errors.ts';
+import { REASON } from '../operator.ts';
 import { type FromSchema, type Schema, SchemaError } from '../schema.ts';
 import { providerNamed } from './providers.ts';
 import { readScheme, SCHEME_SCHEMA } from './scheme.ts';
@@ -11,13 +12,6 @@ export const SECRET_NAME = {
   type: 'string',
   pattern: '^[A-Z][A-Z0-9_]{0,99}$',
   description: 'the name of an environment variable, never its value',
-} as const satisfies Schema;
-
-export const REASON = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 500,
-  description: 'Why, for the audit log.',
 } as const satisfies Schema;
 
 const SETTINGS = {

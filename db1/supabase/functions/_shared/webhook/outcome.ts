@@ -7,8 +7,9 @@ export interface Outcome {
   readonly provider: string;
   readonly eventId: string;
   readonly eventType: string;
-  /** Left out where only the database knows. */
+  /** Of the lease it was tried under. Left out where there was none: only the database knows. */
   readonly attempts?: number;
+  readonly takeovers?: number;
   /** A status that an event can end a try with, or lost_lease. */
   readonly result: string;
   readonly error: string | null;
@@ -47,6 +48,7 @@ export function tellOutcome(outcome: Outcome, log: Log, metrics: Metrics): void 
     webhook_id: webhookId,
     provider,
     attempts: outcome.attempts,
+    takeovers: outcome.takeovers,
     duration_ms: Math.round(outcome.durationMs),
     result,
     error,

@@ -135,6 +135,7 @@ export class Processor {
       eventId: event.event_id,
       eventType: event.event_type,
       attempts: event.attempts,
+      takeovers: event.takeovers,
       result: outcome,
       error,
       durationMs: this.#ports.now() - startedMs,

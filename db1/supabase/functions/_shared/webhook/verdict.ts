@@ -1,9 +1,10 @@
 // What a try that ended in an error means for its event, and the text of that error. SQL handlers have the same table in
 // webhook.verdict.
 
+import { codeOf, isOutage } from '../errors.ts';
 import type { FinishOutcome } from './ports.ts';
 
-const VERDICTS: ReadonlyMap<unknown, FinishOutcome> = new Map<unknown, FinishOutcome>([
+const VERDICTS: ReadonlyMap<string, FinishOutcome> = new Map<string, FinishOutcome>([
   // PermanentError and TryLater in TypeScript.
   ['SL030', 'dead_letter'],
   ['SL034', 'later'],
@@ -12,16 +13,12 @@ const VERDICTS: ReadonlyMap<unknown, FinishOutcome> = new Map<unknown, FinishOut
   ['40001', 'again'],
   ['55P03', 'again'],
 ]);
-/** No connection, no resources, a server that stops or lost its disk, a read-only one. */
-const OUTAGE = /^(08...|53...|57P..|58...|25006)$/;
 
 /** A half of a pair without its other half: Unicode, but no UTF-8. */
 const LONE_SURROGATE = /\p{Cs}/gu;
 
 export function verdictOf(error: unknown): FinishOutcome {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  if (typeof code === 'string' && OUTAGE.test(code)) return 'outage';
-  return VERDICTS.get(code) ?? 'failed';
+  return isOutage(error) ? 'outage' : (VERDICTS.get(codeOf(error)) ?? 'failed');
 }
 
 export function textOf(error: unknown): string {

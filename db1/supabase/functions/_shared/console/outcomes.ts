@@ -1,0 +1,14 @@
+// What an operator's action says of each id it was asked for, dead letters and events alike.
+
+/** Whatever else is said is the reason why nothing was done. */
+const DONE: ReadonlySet<string> = new Set([
+  'replayed',
+  'claimed',
+  'discarded',
+  'skipped',
+  'would_replay',
+  'would_discard',
+  'would_skip',
+]);
+
+export const isDone = ({ outcome }: { readonly outcome: string }): boolean => DONE.has(outcome);

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { AnswerCache } from '#core/answer_cache.ts';
+
+const coded = (code: string) => Object.assign(new Error(`failed with ${code}`), { code });
+
+/** Each question waits until the test answers it, unless `atOnce` does. */
+function open(atOnce?: (key: string) => string | undefined) {
+  const world = { nowMs: 0, asked: [] as string[] };
+  const waiting: { resolve(answer: string | undefined): void; reject(error: Error): void }[] = [];
+  const cache = new AnswerCache<string | undefined>(
+    (key) => {
+      world.asked.push(key);
+      if (atOnce !== undefined) return Promise.resolve(atOnce(key));
+      return new Promise((resolve, reject) => waiting.push({ resolve, reject }));
+    },
+    () => world.nowMs,
+  );
+  return { world, waiting, cache };
+}
+
+describe('an answer', () => {
+  it('is asked for once a second for each key, also where it is that there is none', async () => {
+    const { world, cache } = open((key) => (key === 'none' ? undefined : `answer to ${key}`));
+    const got = await Promise.all(['a', 'a', 'none', 'none'].map((key) => cache.get(key)));
+    assert.deepEqual(got, ['answer to a', 'answer to a', undefined, undefined]);
+    world.nowMs = 999;
+    await cache.get('a');
+    await cache.get('none');
+    assert.deepEqual(world.asked, ['a', 'none']);
+    world.nowMs = 1_000;
+    await cache.get('a');
+    assert.deepEqual(world.asked, ['a', 'none', 'a']);
+  });
+
+  it('is waited for together, however long it takes, and is good for a second from when it came', async () => {
+    const { world, waiting, cache } = open();
+    const first = cache.get('a');
+    world.nowMs = 60_000;
+    const second = cache.get('a');
+    waiting[0]?.resolve('late');
+    assert.deepEqual([await first, await second], ['late', 'late']);
+    world.nowMs = 60_999;
+    assert.equal(await cache.get('a'), 'late');
+    assert.deepEqual(world.asked, ['a']);
+  });
+
+  it('that failed is told to whoever waited, and then asked for again', async () => {
+    const { world, waiting, cache } = open();
+    const both = [cache.get('a'), cache.get('a')];
+    waiting[0]?.reject(coded('08006'));
+    for (const one of both) await assert.rejects(one, /08006/);
+    const again = cache.get('a');
+    waiting[1]?.resolve('here');
+    assert.equal(await again, 'here');
+    assert.deepEqual(world.asked, ['a', 'a']);
+  });
+
+  it('is the oldest to be forgotten where a thousand others were asked for', async () => {
+    const { world, cache } = open((key) => key);
+    for (let key = 0; key < 1_000; key++) await cache.get(`key ${key}`);
+    world.nowMs = 1_000;
+    // Asked for again: no longer the oldest.
+    await cache.get('key 0');
+    await cache.get('one more');
+    world.asked.length = 0;
+    world.nowMs = 999;
+    await cache.get('key 0');
+    await cache.get('key 2');
+    assert.deepEqual(world.asked, []);
+    await cache.get('key 1');
+    assert.deepEqual(world.asked, ['key 1']);
+  });
+
+  it('stays although an older question, forgotten meanwhile, fails late', async () => {
+    const { world, waiting, cache } = open();
+    const old = cache.get('a');
+    for (let key = 0; key < 1_000; key++) void cache.get(`key ${key}`);
+    const newer = cache.get('a');
+    waiting.at(-1)?.resolve('newer');
+    assert.equal(await newer, 'newer');
+    waiting[0]?.reject(coded('08006'));
+    await assert.rejects(old, /08006/);
+    world.asked.length = 0;
+    assert.equal(await cache.get('a'), 'newer');
+    assert.deepEqual(world.asked, []);
+  });
+});
