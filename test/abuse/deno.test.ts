@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { PROJECT_ROOT } from '../../src/project_root.ts';
 import { findDeno, startFunction } from '../../src/stack/functions.ts';
-import { PROJECT_ROOT } from '../../src/stack/settings.ts';
 import { ask, bearer } from '../door/support.ts';
 import { type DenoPlace, startDenoPlace } from './deno_place.ts';
 import { changed, type Watch, watchDatabases } from './fingerprint.ts';

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { UsageError } from '../../src/commands/usage_error.ts';
 import { webhooks } from '../../src/commands/webhooks.ts';
-import { StackError } from '../../src/stack/failure.ts';
+import { StackError } from '../../src/failure.ts';
 
 export interface StoredEvent {
   id: string;

@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Stryker } from '@stryker-mutator/core';
-import { PROJECT_ROOT } from '../../src/stack/settings.ts';
+import { PROJECT_ROOT } from '../../src/project_root.ts';
 import type { Part } from './parts.ts';
 
 /** In the copy. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { PROJECT_ROOT } from '../../src/stack/settings.ts';
+import { PROJECT_ROOT } from '../../src/project_root.ts';
 import { CORE, LEFT_OUT, PARTS, type Part } from './parts.ts';
 import { scoreOf } from './score.ts';
 

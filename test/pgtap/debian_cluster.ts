@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { copyExtensionFiles, type ExtensionName } from '../../src/stack/extensions/extensions.ts';
+import { copyExtensionFiles, type ExtensionName } from '../../src/migrate/extensions/extensions.ts';
 import { freePort, LOOPBACK } from '../../src/stack/ports.ts';
 import { giveToServer, serverUser } from '../../src/stack/server_user.ts';
 import { belongsToPackage, ensureDebianPackages } from './debian_packages.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { after, before } from 'node:test';
-import { withClient } from '../../src/stack/sql.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import type { Outcome } from '../run/outcome.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { runTapFile } from './run_file.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { migrate } from '../../src/stack/migrate.ts';
-import { applyPlatform } from '../../src/stack/platform/platform.ts';
-import { withClient } from '../../src/stack/sql.ts';
+import { migrate } from '../../src/migrate/migrate.ts';
+import { applyPlatform } from '../../src/migrate/platform/platform.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import { type Outcome, skippedOne, sum } from '../run/outcome.ts';
 import type { Stage, StageContext } from '../run/stage.ts';
 import { startDatabases } from '../support/databases.ts';

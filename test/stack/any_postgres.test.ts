@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { withClient } from '../../src/migrate/sql.ts';
 import { type Cluster, startCluster } from '../../src/stack/postgres.ts';
 import { giveToServer } from '../../src/stack/server_user.ts';
-import { withClient } from '../../src/stack/sql.ts';
 
 const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 

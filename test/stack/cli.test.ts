@@ -4,10 +4,10 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { copyExtensionFiles } from '../../src/stack/extensions/extensions.ts';
+import { copyExtensionFiles } from '../../src/migrate/extensions/extensions.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import { startCluster } from '../../src/stack/postgres.ts';
 import { giveToServer } from '../../src/stack/server_user.ts';
-import { withClient } from '../../src/stack/sql.ts';
 import { PROJECT } from '../support/dev.ts';
 
 const sluice = (args: string[], env: Record<string, string> = {}) => {

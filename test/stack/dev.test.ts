@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { withClient } from '../../src/migrate/sql.ts';
 import { isAlive } from '../../src/stack/processes.ts';
-import { withClient } from '../../src/stack/sql.ts';
 import { type Dev, notedPid, PROJECT, processesUnder, readEnv, startDev, stopDev } from '../support/dev.ts';
 
 const CHILDREN = ['db1-postgres', 'db2-postgres', 'db1-postgrest', 'db2-postgrest'];

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import pg from 'pg';
-import { StackError } from '../../src/stack/failure.ts';
-import { migrate } from '../../src/stack/migrate.ts';
-import { withClient } from '../../src/stack/sql.ts';
+import { StackError } from '../../src/failure.ts';
+import { migrate } from '../../src/migrate/migrate.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 describe('migrate', () => {

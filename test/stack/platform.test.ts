@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { applyPlatform } from '../../src/stack/platform/platform.ts';
+import { applyPlatform } from '../../src/migrate/platform/platform.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import { startCluster } from '../../src/stack/postgres.ts';
 import { giveToServer } from '../../src/stack/server_user.ts';
-import { withClient } from '../../src/stack/sql.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 describe('the platform', () => {

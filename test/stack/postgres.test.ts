@@ -4,11 +4,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { StackError } from '../../src/stack/failure.ts';
+import { StackError } from '../../src/failure.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import { type Cluster, startCluster } from '../../src/stack/postgres.ts';
 import { isAlive } from '../../src/stack/processes.ts';
 import { giveToServer } from '../../src/stack/server_user.ts';
-import { withClient } from '../../src/stack/sql.ts';
 import { processesUnder } from '../support/dev.ts';
 
 describe('a cluster', () => {

