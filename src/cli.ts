@@ -1,3 +1,11 @@
 import { main } from './commands/main.ts';
 
+/** The reader has left: `| head` had enough, the window was closed. What we do matters more than who reads about it. */
+const UNREAD: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
+
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (!UNREAD.has(error.code)) throw error;
+  });
+
 process.exitCode = await main(process.argv.slice(2));

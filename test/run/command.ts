@@ -1,6 +1,12 @@
 import { spawn } from 'node:child_process';
+import { endGroup, signal } from './leftovers.ts';
 
-export type CommandResult = { code: number | null; output: string };
+export type CommandResult = {
+  code: number | null;
+  output: string;
+  /** What the command had started and left running, in words. It is ended. */
+  leftovers: string[];
+};
 
 export type CommandOptions = {
   cwd: string;
@@ -13,7 +19,7 @@ const KILL_AFTER_MS = 10_000;
 /** What runs now, by process group, and when it will have ended. */
 const running = new Map<number, Promise<unknown>>();
 
-/** Runs a command in a process group of its own, so that stopping the run reaches its grandchildren too. */
+/** Runs a command in a process group of its own: stopping the run reaches its grandchildren, and none of them outlives it. */
 export function runCommand(
   command: string,
   args: readonly string[],
@@ -38,30 +44,27 @@ export function runCommand(
     });
     child.on('error', reject);
     child.on('close', (code) => {
-      if (pid !== undefined) running.delete(pid);
       if (partial !== '') options.onLine?.(partial);
-      resolve({ code, output });
+      if (pid !== undefined) endGroup(pid).then((leftovers) => resolve({ code, output, leftovers }), reject);
     });
   });
-  if (pid !== undefined) running.set(pid, result);
+  if (pid !== undefined) {
+    running.set(pid, result);
+    const forget = () => running.delete(pid);
+    result.then(forget, forget);
+  }
   return result;
 }
 
 /** Asks every command that still runs, and what it started, to end; waits for it, and insists after a while. */
-export async function stopCommands(signal: NodeJS.Signals): Promise<void> {
+export async function stopCommands(name: NodeJS.Signals): Promise<void> {
   const insist = setTimeout(() => signalGroups('SIGKILL'), KILL_AFTER_MS);
   const ends = [...running.values()];
-  signalGroups(signal);
+  signalGroups(name);
   await Promise.allSettled(ends);
   clearTimeout(insist);
 }
 
-function signalGroups(signal: NodeJS.Signals): void {
-  for (const pid of running.keys()) {
-    try {
-      process.kill(-pid, signal);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-    }
-  }
+function signalGroups(name: NodeJS.Signals): void {
+  for (const group of running.keys()) signal(-group, name);
 }

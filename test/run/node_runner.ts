@@ -37,10 +37,11 @@ for await (const event of run({
 function toLine({ type, data }: TestEvent): TestLine | undefined {
   if (type !== 'test:pass' && type !== 'test:fail') return undefined;
   const { error } = data.details;
-  // A group is as good as its parts, which are counted themselves; only when it fails by itself (in a hook) it counts.
-  if (type === 'test:pass' && data.details.type === 'suite') return undefined;
-  if (error?.failureType === 'subtestsFailed') return undefined;
   const skipped = data.skip !== undefined && data.skip !== false;
+  // A group is as good as its parts, which are counted themselves. It counts when it fails by itself (in a hook), and when
+  // it is skipped: then its parts do not run, and nothing else tells of them.
+  if (type === 'test:pass' && data.details.type === 'suite' && !skipped) return undefined;
+  if (error?.failureType === 'subtestsFailed') return undefined;
   const common = {
     name: data.name,
     file: data.file ?? '',

@@ -43,6 +43,19 @@ test('passed, failed and skipped tests are each counted once, over several files
   assert.match(outcome.failures[1]?.detail ?? '', /boom[\s\S]*1\.test\.ts/);
 });
 
+test('a suite that is skipped is one skip: nobody runs its tests, so nobody else would tell', async () => {
+  const outcome = await run([
+    `suite('why', { skip: 'no browser' }, () => { test('a', () => {}); test('b', () => {}); });`,
+    `suite('bare', { skip: true }, () => { test('c', () => {}); }); suite('runs', () => { test('d', () => {}); });`,
+  ]);
+  const skips = outcome.skips.map(({ name, detail }) => [name.replace(/^.*: /, ''), detail]);
+  assert.deepEqual(skips, [
+    ['why', 'no browser'],
+    ['bare', ''],
+  ]);
+  assert.deepEqual([outcome.passed, outcome.failures], [1, []]);
+});
+
 test('a test with parts does not fail a second time for a part that failed', async () => {
   const outcome = await run([
     `test('whole', async (t) => { await t.test('good', () => {}); await t.test('bad', () => assert.fail()); });`,
@@ -75,7 +88,7 @@ test('what tests print is not taken for results', async () => {
   assert.deepEqual(outcome, { passed: 1, failures: [], skips: [] });
 });
 
-test('a Postgres that was left running is a failure', async () => {
+test('a server that was left running in the workspace is a failure', async () => {
   const outcome = await run([`test('a', () => {});`], ['Postgres (pid 1) was left running']);
   assert.deepEqual(names(outcome), ['processes left behind by tests']);
 });

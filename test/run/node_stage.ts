@@ -27,7 +27,7 @@ export async function runTestFiles(
   files: readonly string[],
 ): Promise<Outcome> {
   const tally = createTally(root, print);
-  const { code, output } = await runCommand(
+  const { code, output, leftovers } = await runCommand(
     process.execPath,
     [
       '--import',
@@ -45,7 +45,7 @@ export async function runTestFiles(
       detail: `ended with code ${code} though no test failed\n${output}`,
     });
   }
-  const leftovers = await workspace.endLeftovers();
+  leftovers.push(...(await workspace.endLeftovers()));
   if (leftovers.length > 0)
     broken.push({ name: 'processes left behind by tests', detail: leftovers.join('\n') });
   return sum([outcome, { passed: 0, failures: broken, skips: [] }]);

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { type AddressInfo, connect, createServer as createNetServer, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { startProxy } from '../../chaos/proxy.ts';
+import { createRandom } from '../../chaos/random.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { Cron } from '../../src/scheduler/cron.ts';
@@ -143,23 +145,24 @@ describe('the scheduler', () => {
     await client.query('delete from cron.job');
     await client.query(`select cron.schedule('often', '1 second', 'insert into public.runs default values')`);
     const lines: string[] = [];
-    const proxy = await startProxy(databases.db1.url);
+    const { port, url } = databases.db1;
+    const proxy = await startProxy(() => port, createRandom(0));
     const scheduler = startScheduler({
-      db1Url: proxy.url,
+      db1Url: url.replace(`:${port}/`, `:${proxy.port}/`),
       log: createLog('info', (line) => lines.push(JSON.parse(line).message)),
     });
     try {
       const atFirst = await runs();
       await until(async () => ((await runs()) > atFirst ? true : undefined));
-      proxy.setDown(true);
+      proxy.begin({ kind: 'cut' });
       await until(async () => (lines.some((line) => line.includes('tries again')) ? true : undefined));
       const meanwhile = await runs();
-      proxy.setDown(false);
+      proxy.heal();
       await until(async () => ((await runs()) > meanwhile ? true : undefined));
       await until(async () => (lines.some((line) => line.endsWith('goes on')) ? true : undefined));
     } finally {
       await scheduler.stop();
-      proxy.stop();
+      await proxy.close();
     }
   });
 
@@ -186,32 +189,6 @@ describe('the scheduler', () => {
     );
   });
 });
-
-/** A way to the database that can be cut: open connections break, new ones are closed at once. */
-async function startProxy(databaseUrl: string) {
-  const target = new URL(databaseUrl);
-  const databasePort = Number(target.port);
-  const sockets = new Set<Socket>();
-  let isDown = false;
-  const server = createNetServer((inside) => {
-    sockets.add(inside);
-    const outside = connect(databasePort, '127.0.0.1');
-    inside.on('error', () => outside.destroy()).on('close', () => outside.destroy());
-    outside.on('error', () => inside.destroy()).on('close', () => inside.destroy());
-    if (isDown) inside.destroy();
-    else inside.pipe(outside).pipe(inside);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  target.port = String((server.address() as AddressInfo).port);
-  return {
-    url: target.href,
-    setDown(down: boolean) {
-      isDown = down;
-      if (down) for (const socket of sockets) socket.destroy();
-    },
-    stop: () => server.close(),
-  };
-}
 
 async function startReceiver(): Promise<{ server: Server; url: string; seen: string[] }> {
   const seen: string[] = [];

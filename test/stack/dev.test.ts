@@ -138,6 +138,15 @@ describe('npm start', () => {
     assert.match(dev.output(), /PostgREST ended/);
   });
 
+  test('whoever read its output and left, a closed window or `| head`, does not keep it from ending well', async () => {
+    dev = startDev({ dir });
+    await dev.ready;
+    dev.child.stdout?.destroy();
+    dev.child.stderr?.destroy();
+    assert.equal(await stopDev(dev, 'SIGHUP'), 0);
+    assert.deepEqual(processesUnder(dir), []);
+  });
+
   test('a server whose Postgres dies ends with exit code 1 and says which', async () => {
     dev = startDev({ dir });
     await dev.ready;

@@ -4,12 +4,12 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { copyExtensionFiles } from '../../src/stack/extensions/extensions.ts';
-import { migrate } from '../../src/stack/migrate.ts';
-import { applyPlatform } from '../../src/stack/platform/platform.ts';
+import { copyExtensionFiles } from '../../src/migrate/extensions/extensions.ts';
+import { migrate } from '../../src/migrate/migrate.ts';
+import { applyPlatform } from '../../src/migrate/platform/platform.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import { type Cluster, startCluster } from '../../src/stack/postgres.ts';
 import { giveToServer, makeServerDir, serverUser } from '../../src/stack/server_user.ts';
-import { withClient } from '../../src/stack/sql.ts';
 
 export const TEST_PASSWORD = 'test';
 
@@ -153,7 +153,7 @@ function contentHash(side: Side, options: DatabasesOptions): string {
   const hash = createHash('sha256').update(
     JSON.stringify([options.defaults ?? 'new', options.seed ?? false]),
   );
-  for (const dir of [join(ROOT, side, 'supabase'), join(ROOT, 'src', 'stack')]) {
+  for (const dir of [join(ROOT, side, 'supabase'), join(ROOT, 'src', 'migrate')]) {
     const files = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((file) =>
       /\.(sql|control)$/.test(file),
     );

@@ -7,8 +7,8 @@ import { PROJECT } from '../support/dev.ts';
 
 export interface Sluice {
   child: ChildProcess;
-  /** Resolves when a line of its output matches. */
-  said(pattern: RegExp): Promise<void>;
+  /** Resolves with the match when its output has one. */
+  said(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<{ code: number | string; stdout: string; stderr: string }>;
 }
 
@@ -21,9 +21,12 @@ export function sluice(args: string[], env: Record<string, string>, input?: stri
   child.stdin?.end(input);
   let stdout = '';
   let stderr = '';
-  const waiting: { pattern: RegExp; resolve(): void }[] = [];
+  const waiting: { pattern: RegExp; resolve(match: RegExpExecArray): void }[] = [];
   const look = () => {
-    for (const { pattern, resolve } of waiting) if (pattern.test(stdout + stderr)) resolve();
+    for (const { pattern, resolve } of waiting) {
+      const match = pattern.exec(stdout + stderr);
+      if (match !== null) resolve(match);
+    }
   };
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
@@ -41,7 +44,7 @@ export function sluice(args: string[], env: Record<string, string>, input?: stri
     ended,
     said: (pattern) =>
       Promise.race([
-        new Promise<void>((resolve) => {
+        new Promise<RegExpExecArray>((resolve) => {
           waiting.push({ pattern, resolve });
           look();
         }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { assertAccessible, assertFits } from '../browser_drop/support.ts';
+import { assertAccessible, assertFits, hold } from '../browser_drop/support.ts';
 import { ensureChromium } from '../chromium.ts';
 import { seedDeliveries } from './deliveries.ts';
 import { seed } from './seed.ts';
@@ -150,8 +150,10 @@ describe('each page of the console', { skip }, () => {
     await page.getByLabel('Admin key').fill('test-admin-key-of-the-house');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Menu' }).click();
+    const showPools = await hold(page, '**/admin/pools**');
     await page.getByRole('link', { name: 'Pools' }).click();
     await page.getByText('Loading').waitFor({ state: 'attached' });
+    showPools();
     await page.getByRole('link', { name: 'early_bird' }).click();
     await page.getByText('Commits by').waitFor();
     await page.context().close();

@@ -127,3 +127,19 @@ export async function picture(page: Page, name: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled', scale: 'css' });
 }
+
+/**
+ * Holds back what a page asks for at these addresses until the result is called: what it shows meanwhile stays for as long
+ * as it takes to look.
+ */
+export async function hold(page: Page, addresses: string): Promise<() => void> {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  await page.route(addresses, async (route) => {
+    await opened;
+    await route.continue();
+  });
+  return open;
+}

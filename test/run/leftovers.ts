@@ -1,0 +1,84 @@
+// What outlives the tests that started it: it is ended, and it is named.
+
+import { spawnSync } from 'node:child_process';
+import { readlinkSync } from 'node:fs';
+import { sep } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+type Running = { pid: number; parent: number; group: number; args: string };
+
+/** What was told to end a moment ago may take this long and is not left behind. */
+const GRACE_MS = 2_000;
+/** `sluice dev` ends two databases and what stands before them. */
+const PATIENCE_MS = 10_000;
+const POLL_MS = 50;
+/** A browser alone has command lines of many kilobytes. */
+const MAX_LISTING_BYTES = 64 * 1024 * 1024;
+
+/** Ends what is alive in a process group, and says what that was. */
+export function endGroup(group: number): Promise<string[]> {
+  return endAll((one) => one.group === group);
+}
+
+/**
+ * Ends what works in a folder, and says what that was: the folder is in its command line, or its output goes there. The
+ * latter is how servers are found that have a group of their own and get no path; only Linux tells.
+ */
+export function endThoseIn(folder: string): Promise<string[]> {
+  const inside = folder + sep;
+  return endAll(({ pid, args }) => args.includes(inside) || outputOf(pid).startsWith(inside));
+}
+
+/** Signals as to a group, where a negative number is one; nobody there is fine. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+async function endAll(isOurs: (one: Running) => boolean): Promise<string[]> {
+  const look = () => listProcesses().filter(isOurs);
+  const left = await untilNone(look, GRACE_MS);
+  // Parents end their children, and in the right order: Postgres its backends, `sluice dev` its servers.
+  const heads = left.filter(({ parent }) => !left.some(({ pid }) => pid === parent));
+  for (const { pid } of heads) signal(pid, 'SIGINT');
+  for (const { pid } of await untilNone(look, PATIENCE_MS)) signal(pid, 'SIGKILL');
+  await untilNone(look, PATIENCE_MS);
+  return heads.map(({ pid, args }) => `pid ${pid} was left running: ${args}`);
+}
+
+/** Looks until there are none, and in vain when the time is over: then those that are left. */
+async function untilNone(look: () => Running[], patienceMs: number): Promise<Running[]> {
+  const until = Date.now() + patienceMs;
+  let left = look();
+  while (left.length > 0 && Date.now() < until) {
+    await delay(POLL_MS);
+    left = look();
+  }
+  return left;
+}
+
+/** Without those that have ended and were not collected by their parents (zombies). */
+function listProcesses(): Running[] {
+  const columns = 'pid=,ppid=,pgid=,stat=,args=';
+  const { stdout } = spawnSync('ps', ['-axww', '-o', columns], {
+    encoding: 'utf8',
+    maxBuffer: MAX_LISTING_BYTES,
+  });
+  return stdout.split('\n').flatMap((line) => {
+    const [, pid, parent, group, state, args] = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [];
+    if (args === undefined || state?.startsWith('Z')) return [];
+    return [{ pid: Number(pid), parent: Number(parent), group: Number(group), args }];
+  });
+}
+
+function outputOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/1`);
+  } catch {
+    // It has ended, is somebody else's, or this is no Linux.
+    return '';
+  }
+}
