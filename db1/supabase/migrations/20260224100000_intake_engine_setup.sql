@@ -128,6 +128,11 @@ comment on column public.engine_config.batch_size is
 comment on column public.engine_config.max_retries is
   'A message whose attempts have reached this goes to the dead letters instead of being tried: N means N - 1 tries, 1 means none.';
 
+-- What a pool with slots and no row of engine_config goes by: the defaults of the table, which a test compares.
+create view intake.default_rules as
+select 100 as batch_size, 45 as visibility_timeout_sec, 10 as max_retries, 'finalize_transaction'::text as commit_rpc_name;
+
+-- Kept for 30 days (intake.purge_history).
 create table public.engine_metrics (
   id bigint generated always as identity primary key,
   captured_at timestamptz not null default now(),

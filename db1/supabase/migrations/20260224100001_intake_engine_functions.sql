@@ -272,13 +272,15 @@ end
 $$;
 
 -- Promise: why this user may not claim now, or the claim it has already; no outcome when nothing stands in the
--- way. Second call: the same. Locks: pool and user (advisory, only where a limit is set).
+-- way. Without p_wait a user whose claims somebody else is counting is busy. Second call: the same.
+-- Locks: pool and user (advisory, only where a limit is set).
 create function intake.refusal(
   p_pool intake.pool_gates,
   p_pool_id text,
   p_user_id text,
   p_request_id text,
-  p_verified boolean
+  p_verified boolean,
+  p_wait boolean
 )
 returns intake.claim_answer
 language plpgsql
@@ -288,7 +290,12 @@ declare
   v_answer intake.claim_answer;
 begin
   if p_pool.max_per_user is not null then
-    perform pg_catalog.pg_advisory_xact_lock(intake.user_lock_key(p_pool_id, p_user_id));
+    if p_wait then
+      perform pg_catalog.pg_advisory_xact_lock(intake.user_lock_key(p_pool_id, p_user_id));
+    elsif not pg_catalog.pg_try_advisory_xact_lock(intake.user_lock_key(p_pool_id, p_user_id)) then
+      v_answer.outcome := 'busy';
+      return v_answer;
+    end if;
   end if;
   if p_request_id is not null then
     v_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id, p_verified);
@@ -312,7 +319,8 @@ $$;
 
 -- Promise: one slot for one buyer: claim, slot and message in this transaction, or the reason why not.
 -- Second call with the same request_id: the same claim (same), also when both run at once.
--- Locks: those of intake.refusal → slot → claim → message; sometimes the mark.
+-- Locks: those of intake.refusal → slot → claim → message; sometimes the mark. Without p_wait it waits for no lock
+-- that another claim may hold: whoever has claimed in this transaction already, or will again, passes false.
 -- What every claim needs stands in this body and not in functions of its own: each call of a function with
 -- settings costs a transaction of one claim about 10 µs.
 create function intake.claim_one(
@@ -341,7 +349,7 @@ begin
     v_pool := intake.open_pool(p_pool_id);
   end if;
   if p_request_id is not null or v_pool.gate is not null or v_pool.max_per_user is not null or v_pool.require_auth then
-    v_answer := intake.refusal(v_pool, p_pool_id, p_user_id, p_request_id, p_verified);
+    v_answer := intake.refusal(v_pool, p_pool_id, p_user_id, p_request_id, p_verified, p_wait);
   end if;
   while v_answer.outcome is null loop
     select s.id, s.ctid as tid, s.sale_order, false as busy into v_slot
@@ -497,7 +505,8 @@ $$;
 
 -- Promise: removes the messages and returns the ids that were there. It asks nobody who holds them; workers use the
 -- fenced form of the bridge. Whoever still works the old way has set the slot CONSUMED before: then the claim is
--- committed, and a message put there by hand gets a committed claim, so that a rebuild knows the slot is sold. Second call: returns nothing. Locks: the rows deleted, then their claims.
+-- committed, and a message put there by hand gets a committed claim, so that a rebuild knows the slot is sold.
+-- Second call: returns nothing. Locks: the rows deleted, then their claims.
 create function public.intake_queue_delete(p_msg_ids bigint[])
 returns setof bigint
 language plpgsql
@@ -520,11 +529,12 @@ begin
   ),
   by_hand as (
     insert into public.claims (claim_id, pool_id, slot_id, user_id, state, verified)
-    select s.id, s.pool_id, s.id, d.message ->> 'user_id', 'committed', true
+    select coalesce(intake.uuid_or_null(d.message ->> 'claim_id'), s.id), s.pool_id, s.id, d.message ->> 'user_id',
+      'committed', true
     from deleted d
     join public.inventory_slots s
       on s.id = intake.uuid_or_null(d.message ->> 'resource_id') and s.status = 'CONSUMED'
-    where d.message ->> 'claim_id' is null and length(d.message ->> 'user_id') between 1 and 200
+    where length(d.message ->> 'user_id') between 1 and 200
     on conflict do nothing
   )
   select d.msg_id from deleted d;
@@ -571,9 +581,9 @@ as $$
 $$;
 
 -- Promise: the message leaves the queue and its payload, with original_msg_id, final_read_ct and
--- routed_to_dlq_at, stands in the dead letters; its claim, if it has one, waits as dead_letter. Returns the
--- dead letter's id. Null, and nothing changes, where somebody else has read the message since p_read_ct. Second call for
--- the same message: null, nothing changes. Locks: the message, then the claim.
+-- routed_to_dlq_at, stands in the dead letters; its claim, if it has one, waits as dead_letter. What counted as
+-- validated still does. Returns the dead letter's id. Null, and nothing changes, where somebody else has read the
+-- message since p_read_ct. Second call for the same message: null, nothing changes. Locks: the message, then the claim.
 create function public.intake_route_to_dlq(
   p_msg_id bigint,
   p_payload jsonb,
@@ -596,7 +606,7 @@ begin
   end if;
   v_dlq_id := pgmq.send('intake_dlq', intake.object_of(p_payload) || jsonb_build_object(
     'original_msg_id', p_msg_id, 'final_read_ct', p_read_ct, 'routed_to_dlq_at', now()
-  ));
+  ) || case when v_message ->> 'state' = 'validated' then '{"state": "validated"}'::jsonb else '{}' end);
   update public.claims c
   set state = 'dead_letter', msg_id = v_dlq_id
   where c.claim_id = intake.uuid_or_null(v_message ->> 'claim_id') and coalesce(c.msg_id, p_msg_id) = p_msg_id

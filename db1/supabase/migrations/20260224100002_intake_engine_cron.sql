@@ -1,8 +1,8 @@
 -- INTAKE, part 3: the reaper and the cron jobs.
 
 -- Promise: a slot RESERVED for longer than the threshold that neither a live claim, a message nor a dead
--- letter speaks for goes back on sale; it is locked before queue and dead letters are asked. Returns how many.
--- Second call: 0. Locks: the orphans (others' are skipped), then the marks, in the order of the pools.
+-- letter speaks for (intake.held_by_hand) goes back on sale; it is locked before queue and dead letters are asked.
+-- Returns how many. Second call: 0. Locks: the orphans (others' are skipped), then those of return_slots.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.reap_orphaned_slots(p_stale_threshold interval default '10 minutes')
 returns int
@@ -12,7 +12,6 @@ set search_path = ''
 as $$
 declare
   v_orphans uuid[];
-  v_spoken_for uuid[];
 begin
   perform intake.ensure_inventory();
   v_orphans := array(
@@ -25,16 +24,7 @@ begin
   );
   -- Usually there is none, and then nobody reads the queue.
   if cardinality(v_orphans) > 0 then
-    v_spoken_for := array(
-      select intake.uuid_or_null(m.message ->> 'resource_id')
-      from (
-        select q.message from pgmq.q_intake_queue q
-        union all
-        select d.message from pgmq.q_intake_dlq d
-      ) m
-      where m.message ->> 'claim_id' is null
-    );
-    v_orphans := array(select o from unnest(v_orphans) o except select f from unnest(v_spoken_for) f);
+    v_orphans := array(select o from unnest(v_orphans) o except select h.slot_id from intake.held_by_hand h);
   end if;
   return intake.return_slots(v_orphans);
 end
@@ -85,6 +75,25 @@ begin
 end
 $$;
 
+-- Promise: what cron writes every minute and nobody asks for any more is deleted: its own history, and snapshots of
+-- engine_metrics. Both grow for ever otherwise. Returns how many snapshots. Second call: 0. Locks: the rows deleted.
+create function intake.purge_history()
+returns int
+language plpgsql
+set search_path = ''
+as $$
+declare
+  c_runs_days constant int := 7;
+  c_metrics_days constant int := 30;
+  v_snapshots int;
+begin
+  delete from cron.job_run_details d where d.end_time < now() - make_interval(days => c_runs_days);
+  delete from public.engine_metrics m where m.captured_at < now() - make_interval(days => c_metrics_days);
+  get diagnostics v_snapshots = row_count;
+  return v_snapshots;
+end
+$$;
+
 select cron.schedule('metrics_snapshot', '* * * * *', 'select public.snapshot_engine_metrics()');
 select cron.schedule('reap_orphaned_slots', '*/2 * * * *', 'select public.reap_orphaned_slots()');
 select cron.schedule('expire_holds', '* * * * *', 'select public.expire_holds(100000)');
@@ -92,8 +101,4 @@ select cron.schedule(
   'drain_queue_trigger', '* * * * *',
   'select intake.trigger_drain() /* net.http_post to the bridge-worker */'
 );
--- cron.job_run_details grows for ever otherwise.
-select cron.schedule(
-  'purge_cron_history', '17 3 * * *',
-  'delete from cron.job_run_details where end_time < now() - interval ''7 days'''
-);
+select cron.schedule('purge_cron_history', '17 3 * * *', 'select intake.purge_history()');

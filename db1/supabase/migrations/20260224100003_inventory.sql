@@ -1,6 +1,6 @@
 -- INTAKE, part 4: the slot cache. What keeps manifest, marks and slots in step, and what brings the slots
 -- back after a crash, a failover or a restore has emptied the UNLOGGED tables.
--- Locks, in this order: claims → pool (advisory) → slots → mark. A rebuild only reads claims.
+-- Locks, in this order: claims → pool (advisory) → slots → total → mark. A rebuild only reads claims.
 
 -- Promise: the key of the advisory lock that guards a pool's cache; the same for the same pool.
 -- Second call: same value. Locks: none.
@@ -13,6 +13,32 @@ set search_path = ''
 as $$
   select pg_catalog.hashtextextended('sluice pool ' || p_pool_id, 0);
 $$;
+
+-- The slots that a message or a dead letter holds because no claim does: it was put there by hand, without a claim_id or
+-- with one that nobody knows, and the bridge carries it all the same. What names a claim holds nothing by itself: the claim
+-- does, and where that has ended the bridge drops the message. The one meaning of it for reaper, rebuild, refusal,
+-- discard and reconcile. The test of a uuid is written out (intake.uuid_or_null takes 6.6 µs, this 1.3 µs).
+create view intake.held_by_hand as
+select m.pool_id, m.slot_id, m.user_id, m.enqueued_at
+from (
+  select e.message ->> 'pool_id' as pool_id, e.message ->> 'user_id' as user_id, e.enqueued_at,
+    case
+      when e.message ->> 'resource_id' like '________-____-____-____-____________'
+        and length(replace(e.message ->> 'resource_id', '-', '')) = 32
+        and e.message ->> 'resource_id' !~ '[^0-9a-fA-F-]' then (e.message ->> 'resource_id')::uuid
+    end as slot_id,
+    case
+      when e.message ->> 'claim_id' like '________-____-____-____-____________'
+        and length(replace(e.message ->> 'claim_id', '-', '')) = 32
+        and e.message ->> 'claim_id' !~ '[^0-9a-fA-F-]' then (e.message ->> 'claim_id')::uuid
+    end as claim_id
+  from (
+    select q.message, q.enqueued_at from pgmq.q_intake_queue q
+    union all
+    select d.message, d.enqueued_at from pgmq.q_intake_dlq d
+  ) e
+) m
+where not exists (select from public.claims c where c.claim_id = m.claim_id);
 
 -- Promise: after it, the pool's slots stand in the cache as manifest, claims and unclaimed messages say.
 -- True when this call did it. Second call: finds the mark and returns false, changes nothing.
@@ -36,16 +62,10 @@ begin
   end if;
   -- They are on the manifest already: without this the trigger would look each of them up.
   perform set_config('intake.rebuilding', 'on', true);
-  -- A message without a claim_id was put on the queue by hand; it holds its slot all the same.
   with by_hand as materialized (
-    select distinct on (intake.uuid_or_null(m.message ->> 'resource_id'))
-      intake.uuid_or_null(m.message ->> 'resource_id') as resource_id, m.message ->> 'user_id' as user_id, m.enqueued_at
-    from (
-      select q.message, q.enqueued_at from pgmq.q_intake_queue q
-      union all
-      select d.message, d.enqueued_at from pgmq.q_intake_dlq d
-    ) m
-    where m.message ->> 'pool_id' = p_pool_id and m.message ->> 'claim_id' is null
+    select distinct on (h.slot_id) h.slot_id, h.user_id, h.enqueued_at
+    from intake.held_by_hand h
+    where h.pool_id = p_pool_id
   )
   insert into public.inventory_slots (id, pool_id, status, locked_by, locked_at, sale_order)
   select
@@ -53,7 +73,7 @@ begin
     m.pool_id,
     case
       when c.state = 'committed' then 'CONSUMED'
-      when c.state is not null or h.resource_id is not null then 'RESERVED'
+      when c.state is not null or h.slot_id is not null then 'RESERVED'
       else 'AVAILABLE'
     end::public.slot_status,
     coalesce(c.user_id, h.user_id),
@@ -61,7 +81,7 @@ begin
     m.sale_order
   from public.slot_manifest m
   left join public.claims c on c.slot_id = m.slot_id and c.freed_at is null
-  left join by_hand h on h.resource_id = m.slot_id
+  left join by_hand h on h.slot_id = m.slot_id
   where m.pool_id = p_pool_id
     and not exists (select from public.inventory_slots s where s.id = m.slot_id)
   order by m.sale_order;
@@ -106,8 +126,10 @@ end
 $$;
 
 -- Promise: those of the slots that are RESERVED go back on sale, at the head of the line: the mark has passed their
--- old place, and going back to it would make every batch walk over what was sold since. Returns how many.
--- Second call: 0. Locks: slots, then mark, pool by pool in the order of their names.
+-- old place, and going back to it would make every batch walk over what was sold since. One that was deleted while a
+-- claim held it is withdrawn now. Returns how many went back. Second call: 0.
+-- Locks: slots → total → mark, as slots_added and slots_withdrawn do, pool by pool in the order of their names. So
+-- whoever frees slots of several pools does it in one call.
 create function intake.return_slots(p_slot_ids uuid[])
 returns int
 language plpgsql
@@ -121,6 +143,20 @@ begin
   for v_pool_id in
     select distinct f.pool_id from public.slot_manifest f where f.slot_id = any (p_slot_ids) order by f.pool_id
   loop
+    -- Before anybody looks which are gone: one that is being deleted now is gone afterwards.
+    perform from public.inventory_slots s
+    where s.id = any (p_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED' for update;
+    with gone as (
+      delete from public.slot_manifest f
+      using intake.pool_marks m
+      where f.slot_id = any (p_slot_ids) and f.pool_id = v_pool_id and m.pool_id = v_pool_id
+        and not exists (select from public.inventory_slots s where s.id = f.slot_id)
+      returning f.slot_id
+    )
+    update intake.pool_totals t
+    set slots = t.slots - g.slots
+    from (select count(*) as slots from gone) g
+    where t.pool_id = v_pool_id and g.slots > 0;
     update public.inventory_slots s
     set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
     from intake.pool_marks m

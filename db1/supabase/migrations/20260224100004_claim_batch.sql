@@ -284,7 +284,8 @@ $$;
 -- Promise: an answer to each request, in any order; ordinal counts the requests from 1. Pools may be mixed.
 -- outcome: claimed, same, sold_out, limit, closed, unknown_pool, auth_required, request_conflict, busy (the last
 -- slots, or this user's count, are in the hands of transactions that have not ended: ask again). p_verified says which
--- user ids are proven; left out, the caller vouches for all, as it does in claim_resource_and_queue. Second call with the same request ids: the same claims.
+-- user ids are proven; left out, the caller vouches for all, as it does in claim_resource_and_queue.
+-- Second call with the same request ids: the same claims.
 -- Locks: those of intake.claim_pool, pool by pool in the order of their names.
 -- Definer: service_role needs no rights to the queue.
 create function public.claim_batch(

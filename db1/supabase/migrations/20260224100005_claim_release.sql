@@ -52,13 +52,38 @@ as $$
   where c.claim_id = p_claim_id;
 $$;
 
--- Promise: ends claims whose messages the caller has just withdrawn, and puts their slots back on sale.
--- Returns how many. Second call: 0. Locks: the claims, which the caller holds already → pools (advisory, shared:
--- a rebuild in progress would not see the change) → slots → marks.
+-- Promise: those of the slots that were reserved by hand, and so have no claim that could be ended, and that no message
+-- holds any more; the caller has removed its own. Second call: the same. Locks: none.
+create function intake.reserved_by_hand(p_slot_ids uuid[])
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  v_slot_ids uuid[] := array(
+    select s.id from public.inventory_slots s
+    where s.id = any (p_slot_ids) and s.status = 'RESERVED'
+      and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)
+  );
+begin
+  -- Nearly always there is none, and then nobody reads the queue.
+  if v_slot_ids <> '{}' then
+    v_slot_ids := array(select u from unnest(v_slot_ids) u except select h.slot_id from intake.held_by_hand h);
+  end if;
+  return v_slot_ids;
+end
+$$;
+
+-- Promise: ends claims whose messages the caller has just withdrawn, and puts their slots back on sale, with those of
+-- p_slot_ids that were reserved by hand. Returns how many claims ended. Second call: 0.
+-- Locks: the claims, which the caller holds already → pools (advisory, shared: a rebuild in progress would not see the
+-- change) → those of return_slots. One call for all that a transaction frees: the order of the pools holds within it.
 create function intake.free_claims(
   p_claim_ids uuid[],
   p_state public.claim_state,
-  p_reason text
+  p_reason text,
+  p_slot_ids uuid[] default '{}'
 )
 returns int
 language plpgsql
@@ -66,6 +91,7 @@ set search_path = ''
 as $$
 declare
   v_slot_ids uuid[];
+  v_others uuid[];
 begin
   -- Not "freed_at is null": planned while there were few claims, that reads the whole of one_live_claim_per_slot.
   with ended as (
@@ -80,19 +106,8 @@ begin
     select distinct intake.pool_lock_key(c.pool_id) as key
     from public.claims c where c.claim_id = any (p_claim_ids) order by 1
   ) k;
-  perform intake.return_slots(v_slot_ids);
-  -- A slot that was deleted while the claim held it is withdrawn now.
-  with gone as (
-    delete from public.slot_manifest f
-    using intake.pool_marks m
-    where f.slot_id = any (v_slot_ids) and m.pool_id = f.pool_id
-      and not exists (select from public.inventory_slots s where s.id = f.slot_id)
-    returning f.pool_id
-  )
-  update intake.pool_totals t
-  set slots = t.slots - g.slots
-  from (select gone.pool_id, count(*) as slots from gone group by gone.pool_id) g
-  where t.pool_id = g.pool_id;
+  v_others := array(select u from unnest(p_slot_ids) u except select u from unnest(v_slot_ids) u);
+  perform intake.return_slots(v_slot_ids || intake.reserved_by_hand(v_others));
   return cardinality(v_slot_ids);
 end
 $$;

@@ -75,24 +75,41 @@ as $$
 #variable_conflict use_column
 begin
   return query
-  select p.pool_id, coalesce(c.max_retries, 10), coalesce(c.visibility_timeout_sec, 45), c.validation_webhook_url,
-    coalesce(c.commit_rpc_name, 'finalize_transaction'), c.commit_webhook_url, c.commit_rate_per_sec,
+  select p.pool_id, coalesce(c.max_retries, d.max_retries),
+    coalesce(c.visibility_timeout_sec, d.visibility_timeout_sec), c.validation_webhook_url,
+    coalesce(c.commit_rpc_name, d.commit_rpc_name), c.commit_webhook_url, c.commit_rate_per_sec,
     case
       when c.validation_webhook_url is not null or c.commit_webhook_url is not null
         then array(select a.host from intake.webhook_allowed_hosts a)
       else '{}'
     end
   from (select distinct unnest(p_pool_ids) as pool_id) p
+  cross join intake.default_rules d
   left join public.engine_config c on c.pool_id = p.pool_id
   where c.pool_id is not null or exists (select from intake.pool_totals t where t.pool_id = p.pool_id);
 end
 $$;
 
+-- Promise: the key of the advisory lock between those who take a pool's messages and whoever lets the pool begin to
+-- validate; the same for the same pool. Pools share 256 keys: each key a take holds is a place in the server's lock table.
+-- Second call: same value. Locks: none.
+create function intake.validation_lock_key(p_pool_id text)
+returns bigint
+language sql
+immutable
+parallel safe
+set search_path = ''
+as $$
+  select pg_catalog.hashtextextended('sluice validation', 0) + (pg_catalog.hashtext(p_pool_id) & 255);
+$$;
+
 -- Promise: up to p_batch_size messages that nobody holds, oldest first, none of a paused pool, under a lease of
 -- p_lease_sec seconds or the pool's visibility_timeout_sec, whichever is longer. attempts counts this delivery, and
 -- whatever a message says, only earlier ones can have been forgiven; claim_state is null for a message put there by hand,
--- and mismatch where the claim is of another slot, pool or user than the message tells. Second call: other messages, until
--- the lease has run out. Locks: the messages, until commit; what others have locked is skipped.
+-- and mismatch where the claim is of another slot, pool or user than the message tells. None of a pool that begins to
+-- validate in a transaction that has not ended: whoever asks bridge_config afterwards is told the rules that hold for what
+-- it took, or those messages count as validated (intake.validation_begins). Second call: other messages, until the lease
+-- has run out. Locks: the messages, until commit, and the pools' validation_lock_key, shared; it waits for neither.
 create function public.bridge_take(
   p_batch_size int,
   p_lease_sec int,
@@ -108,16 +125,27 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
-  v_msg_ids bigint[] := array(
-    select q.msg_id
-    from pgmq.q_intake_queue q
-    where q.vt <= clock_timestamp()
-      and (p_paused = '{}' or q.message ->> 'pool_id' is null or q.message ->> 'pool_id' <> all (p_paused))
-    order by q.msg_id
-    limit p_batch_size
-    for update skip locked
-  );
+  v_msg_ids bigint[];
+  v_changing text[];
 begin
+  loop
+    with waiting as materialized (
+      select q.msg_id, q.message ->> 'pool_id' as pool_id
+      from pgmq.q_intake_queue q
+      where q.vt <= clock_timestamp()
+        and (p_paused = '{}' or q.message ->> 'pool_id' is null or q.message ->> 'pool_id' <> all (p_paused))
+      order by q.msg_id
+      limit p_batch_size
+      for update skip locked
+    )
+    select array(select w.msg_id from waiting w), array(
+      select p.pool_id from (select distinct w.pool_id from waiting w) p
+      where not pg_catalog.pg_try_advisory_xact_lock_shared(intake.validation_lock_key(p.pool_id))
+    )
+    into v_msg_ids, v_changing;
+    exit when v_changing = '{}';
+    p_paused := p_paused || v_changing;
+  end loop;
   return query
   with taken as (
     update pgmq.q_intake_queue q

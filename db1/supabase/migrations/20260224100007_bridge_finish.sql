@@ -1,6 +1,7 @@
 -- BRIDGE, part 2: how a delivery ends. One call finishes a whole batch, each message by its own verdict:
 --   committed    the ledger has it: claim committed, slot CONSUMED, message gone
---   refused      validation said no: claim ended with the reason, slot back on sale, message gone
+--   refused      validation said no: claim ended with the reason, slot back on sale, message gone; where the message counts
+--                as validated meanwhile, the target may have it, and this is untried
 --   gone         the claim had ended before: message gone
 --   retry        it failed: hidden for delay_ms, counted as an attempt
 --   outage       something else was down, perhaps in the midst of the commit: hidden for delay_ms, not counted
@@ -20,9 +21,9 @@ create type intake.delivery as (
   slot_id uuid
 );
 
--- Promise: those of the deliveries whose lease is still held, with what their messages say. claim_id is the slot's id
--- for a message put on the queue by hand. Second call: the same. Locks: these messages, in the order of their ids, and
--- none of those whose lease is lost.
+-- Promise: those of the deliveries whose lease is still held, with what their messages say, and the verdict that this
+-- allows. claim_id is the slot's id for a message put on the queue by hand. Second call: the same.
+-- Locks: these messages, in the order of their ids, and none of those whose lease is lost.
 create function intake.held_deliveries(
   p_msg_ids bigint[],
   p_read_cts int[],
@@ -45,7 +46,9 @@ begin
   for update of q;
   return array(
     select (
-      q.msg_id, q.read_ct, t.verdict, t.reason, t.delay_ms, q.message,
+      q.msg_id, q.read_ct,
+      case when t.verdict = 'refused' and q.message ->> 'state' = 'validated' then 'untried' else t.verdict end,
+      t.reason, t.delay_ms, q.message,
       coalesce(intake.uuid_or_null(q.message ->> 'claim_id'), intake.uuid_or_null(q.message ->> 'resource_id')),
       intake.uuid_or_null(q.message ->> 'resource_id')
     )::intake.delivery
@@ -169,48 +172,9 @@ begin
 end
 $$;
 
--- Promise: the slots that a message or a dead letter names. Second call: the same. Locks: none.
-create function intake.slots_in_messages()
-returns setof uuid
-language sql
-stable
-set search_path = ''
-as $$
-  select intake.uuid_or_null(m.message ->> 'resource_id')
-  from (
-    select q.message from pgmq.q_intake_queue q
-    union all
-    select d.message from pgmq.q_intake_dlq d
-  ) m
-  where intake.uuid_or_null(m.message ->> 'resource_id') is not null;
-$$;
-
--- Promise: slots that were reserved by hand, and so have no claim that could be ended, go back on sale, unless a message
--- or a dead letter still names them; the caller has removed its own. Second call: changes nothing. Locks: slots → marks.
-create function intake.free_by_hand(p_slot_ids uuid[])
-returns void
-language plpgsql
-set search_path = ''
-as $$
-declare
-  v_slot_ids uuid[] := array(
-    select s.id from public.inventory_slots s
-    where s.id = any (p_slot_ids) and s.status = 'RESERVED'
-      and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)
-  );
-begin
-  -- Nearly always there is none, and then nobody reads the queue.
-  if v_slot_ids <> '{}' then
-    perform intake.return_slots(array(
-      select u.id from unnest(v_slot_ids) u (id) where u.id not in (select intake.slots_in_messages())
-    ));
-  end if;
-end
-$$;
-
 -- Promise: these deliveries were refused: claims ended with their reasons, slots back on sale. A claim that is a ticket
 -- already, by way of another message, stays one. Second call: changes nothing.
--- Locks: claims → pools (advisory, shared) → slots → marks.
+-- Locks: claims → those of free_claims.
 create function intake.finish_refused(p_deliveries intake.delivery[])
 returns void
 language plpgsql
@@ -223,16 +187,18 @@ declare
     order by c.claim_id
     for update
   );
+  v_alike record;
 begin
-  perform intake.free_claims(r.claim_ids, 'refused', r.reason)
-  from (
+  perform intake.free_claims(v_waiting, 'refused', null, array(select d.slot_id from unnest(p_deliveries) d));
+  -- By an array of ids and not a join: planned while there were few claims, that compares each with all the others.
+  for v_alike in
     select d.reason, array_agg(d.claim_id) as claim_ids
     from unnest(p_deliveries) d
     where d.claim_id = any (v_waiting)
     group by d.reason
-    order by d.reason
-  ) r;
-  perform intake.free_by_hand(array(select d.slot_id from unnest(p_deliveries) d));
+  loop
+    update public.claims c set end_reason = v_alike.reason where c.claim_id = any (v_alike.claim_ids);
+  end loop;
 end
 $$;
 
@@ -306,9 +272,9 @@ begin
 end
 $$;
 
--- Promise: each delivery ends as its verdict says, or changes nothing and answers lost_lease when the message is no
--- longer this worker's: taken over, withdrawn or finished before. A lease that has run out is held until somebody else
--- takes the message, and so is one that was handed back. All in one transaction.
+-- Promise: each delivery ends as its verdict says, and answers it (or untried, see refused above), or changes nothing and
+-- answers lost_lease when the message is no longer this worker's: taken over, withdrawn or finished before. A lease that has
+-- run out is held until somebody else takes the message, and so is one that was handed back. All in one transaction.
 -- Second call: lost_lease for all that left the queue. Locks: messages, in the order of their ids → those of the ends.
 create function public.bridge_finish(
   p_msg_ids bigint[],
@@ -329,6 +295,7 @@ as $$
 declare
   c_later constant text[] := '{retry,outage,untried,validated}';
   v_ended bigint[];
+  v_verdicts text[];
   v_held intake.delivery[];
 begin
   if cardinality(p_verdicts) is distinct from cardinality(p_msg_ids) or exists (
@@ -342,7 +309,7 @@ begin
     v_ended := intake.finish_committed(p_msg_ids, p_read_cts);
   else
     v_held := intake.held_deliveries(p_msg_ids, p_read_cts, p_verdicts, p_reasons, p_delays_ms);
-    v_ended := array(select d.msg_id from unnest(v_held) d);
+    select array_agg(d.msg_id), array_agg(d.verdict) into v_ended, v_verdicts from unnest(v_held) d;
     perform intake.finish_committed(array_agg(d.msg_id), array_agg(d.read_ct))
     from unnest(v_held) d where d.verdict = 'committed';
     delete from pgmq.q_intake_queue q
@@ -352,8 +319,8 @@ begin
     perform intake.finish_later(array(select d from unnest(v_held) d where d.verdict = any (c_later)));
   end if;
   return query
-  select t.msg_id, case when d.msg_id is null then 'lost_lease' else t.verdict end
+  select t.msg_id, case when d.msg_id is null then 'lost_lease' else coalesce(d.verdict, t.verdict) end
   from unnest(p_msg_ids, p_verdicts) t (msg_id, verdict)
-  left join unnest(v_ended) d (msg_id) on d.msg_id = t.msg_id;
+  left join unnest(v_ended, v_verdicts) d (msg_id, verdict) on d.msg_id = t.msg_id;
 end
 $$;

@@ -17,6 +17,12 @@ create table audit.audit_logs (
 
 create index audit_logs_by_subject on audit.audit_logs (subject, at);
 
+-- What was done to a claim (public.claim_timeline). A repair can end one claim for another's sake: it has both.
+create index audit_logs_by_claim on audit.audit_logs ((details ->> 'claim_id'))
+  where details ->> 'claim_id' is not null;
+create index audit_logs_by_ended_claim on audit.audit_logs ((details ->> 'ended_claim_id'))
+  where details ->> 'ended_claim_id' is not null;
+
 -- Promise: the dead letters, oldest first, filtered by what is not null; nothing is hidden from the next listing.
 -- Page on with p_after = the last msg_id. Second call: the same. Locks: none.
 -- Definer, as all that follow: service_role needs no rights to the queue.
@@ -91,7 +97,8 @@ $$;
 -- Promise: the dead letter goes round again, and what happened is the answer: replayed (the same claim goes back on
 -- the queue), claimed (its slot was gone meanwhile: a new claim for the same user), or why the letter stays:
 -- sold_out, closed, limit, unknown_pool, busy, malformed, claim_is_…. The claim's hold, if it had one, is over: an
--- operator has decided for it. Second call: the caller finds the letter gone.
+-- operator has decided for it. What was validated goes round as validated: the target may have it, whatever it answered,
+-- and a refusal would put its slot on sale. Second call: the caller finds the letter gone.
 -- Locks: letter (held by the caller) → claim → those of a claim.
 create function intake.replay_one(
   p_msg_id bigint,
@@ -104,6 +111,7 @@ as $$
 declare
   v_original jsonb := intake.original_of(p_letter);
   v_slot_id uuid := intake.uuid_or_null(v_original ->> 'resource_id');
+  v_state text := case when v_original ->> 'state' = 'validated' then 'validated' else 'queued' end;
   v_claim public.claims;
   v_answer intake.claim_answer;
   v_user_id text;
@@ -114,9 +122,9 @@ begin
   for update;
   if v_claim.state = 'dead_letter' and coalesce(v_claim.msg_id, p_msg_id) = p_msg_id then
     v_msg_id := pgmq.send('intake_queue', v_original
-      || jsonb_build_object('state', 'queued', 'replayed_from', p_msg_id));
+      || jsonb_build_object('state', v_state, 'replayed_from', p_msg_id));
     update public.claims c
-    set state = 'queued', msg_id = v_msg_id, hold_until = null
+    set state = v_state::public.claim_state, msg_id = v_msg_id, hold_until = null
     where c.claim_id = v_claim.claim_id;
     return 'replayed';
   elsif v_claim.claim_id is not null and v_claim.freed_at is null then
@@ -203,7 +211,7 @@ $$;
 -- and its slot goes back on sale. One whose slot is sold elsewhere stays and answers ticket_conflict: "sluice reconcile
 -- --fix" gives the slot to the ticket's claim first. All in one transaction, with one audit row a letter. p_dry_run changes
 -- nothing and answers would_discard, ticket_conflict or not_found. Second call: not_found.
--- Locks: the letters, in the order of their ids → those of intake.finish_refused.
+-- Locks: the letters, in the order of their ids, each with its claim → those of intake.free_claims.
 create function public.dlq_discard(
   p_msg_ids bigint[],
   p_actor text,
@@ -219,7 +227,8 @@ as $$
 declare
   v_id bigint;
   v_letter jsonb;
-  v_claim_id uuid;
+  v_claim_ids uuid[] := '{}';
+  v_slot_ids uuid[] := '{}';
 begin
   foreach v_id in array array(select distinct i from unnest(p_msg_ids) i where i is not null order by i) loop
     msg_id := v_id;
@@ -232,18 +241,20 @@ begin
       outcome := 'would_discard';
     else
       outcome := 'discarded';
-      select c.claim_id into v_claim_id from public.claims c
-      where c.claim_id = intake.uuid_or_null(v_letter ->> 'claim_id') and c.state = 'dead_letter'
-        and coalesce(c.msg_id, v_id) = v_id
-      for update;
-      perform intake.free_claims(array[v_claim_id], 'discarded', coalesce(p_reason, 'discarded'));
+      v_claim_ids := v_claim_ids || array(
+        select c.claim_id from public.claims c
+        where c.claim_id = intake.uuid_or_null(v_letter ->> 'claim_id') and c.state = 'dead_letter'
+          and coalesce(c.msg_id, v_id) = v_id
+        for update
+      );
+      v_slot_ids := v_slot_ids || intake.uuid_or_null(v_letter ->> 'resource_id');
       perform pgmq.archive('intake_dlq', v_id);
-      perform intake.free_by_hand(array[intake.uuid_or_null(v_letter ->> 'resource_id')]);
     end if;
     if outcome <> 'not_found' and not p_dry_run then
       perform intake.write_audit(p_actor, 'dlq_discard', v_id, p_reason, v_letter, outcome);
     end if;
     return next;
   end loop;
+  perform intake.free_claims(v_claim_ids, 'discarded', coalesce(p_reason, 'discarded'), v_slot_ids);
 end
 $$;

@@ -43,9 +43,11 @@ begin
   select p.slot_id, p.pool_id, s.status::text, c.claim_id, c.user_id::text, c.state::text,
     exists (select from pgmq.q_intake_queue q where q.msg_id = c.msg_id and c.state in ('queued', 'validated'))
       or exists (select from pgmq.q_intake_dlq d where d.msg_id = c.msg_id and c.state = 'dead_letter'),
-    g.commit_webhook_url is null and coalesce(g.commit_rpc_name, 'finalize_transaction') = 'finalize_transaction',
-    c.claim_id is null and s.status = 'RESERVED' and p.slot_id in (select intake.slots_in_messages())
+    g.commit_webhook_url is null and coalesce(g.commit_rpc_name, d.commit_rpc_name) = d.commit_rpc_name,
+    c.claim_id is null and s.status = 'RESERVED'
+      and p.slot_id in (select h.slot_id from intake.held_by_hand h where h.slot_id is not null)
   from page p
+  cross join intake.default_rules d
   left join public.inventory_slots s on s.id = p.slot_id
   left join public.claims c on c.slot_id = p.slot_id and c.freed_at is null
   left join public.engine_config g on g.pool_id = p.pool_id
@@ -74,8 +76,8 @@ as $$
 $$;
 
 -- Promise: the slot's cache says what its live claim says: CONSUMED for a ticket, RESERVED for a claim on its way. A slot
--- without a claim goes back on sale if it is RESERVED and no message names it. True when something changed.
--- Second call: false. Locks: the slot, then the mark.
+-- without a claim goes back on sale if it is RESERVED and no message holds it. True when something changed.
+-- Second call: false. Locks: those of return_slots.
 create function intake.fix_slot_status(p_slot_id uuid)
 returns boolean
 language plpgsql
@@ -89,17 +91,7 @@ begin
     select case when c.state = 'committed' then 'CONSUMED' else 'RESERVED' end::public.slot_status as status
   ) w
   where s.id = p_slot_id and c.slot_id = p_slot_id and c.freed_at is null and s.status <> w.status;
-  if found then
-    return true;
-  elsif p_slot_id in (select intake.slots_in_messages()) then
-    return false;
-  end if;
-  update public.inventory_slots s
-  set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
-  from intake.pool_marks m
-  where s.id = p_slot_id and s.status = 'RESERVED' and m.pool_id = s.pool_id
-    and not exists (select from public.claims c where c.slot_id = p_slot_id and c.freed_at is null);
-  return found;
+  return found or intake.return_slots(intake.reserved_by_hand(array[p_slot_id])) > 0;
 end
 $$;
 
@@ -203,8 +195,8 @@ begin
      or exists (select from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id and v_claim.state = 'dead_letter') then
     return false;
   end if;
-  -- What was validated is not validated again.
-  v_state := case when v_claim.state = 'validated' then 'validated' else 'queued' end;
+  -- What was validated is not validated again, least of all a ticket.
+  v_state := case when v_claim.state in ('validated', 'committed') then 'validated' else 'queued' end;
   select q.msg_id into v_msg_id from pgmq.q_intake_queue q
   where intake.uuid_or_null(q.message ->> 'claim_id') = v_claim.claim_id order by q.msg_id limit 1;
   if v_msg_id is null then
@@ -240,9 +232,10 @@ begin
 end
 $$;
 
--- Promise: repairs one difference of one slot, judged anew under locks, with one audit row: fixed; or why not: unchanged
--- (it is gone, or nothing that may be done would mend it). p_ticket is the ledger's {claim_id, user_id} where the kind
--- needs it. Raises SL001 for a kind that has no repair. Second call: unchanged, and no audit row. Locks: those of the repair.
+-- Promise: repairs one difference of one slot, judged anew under locks, with one audit row, which names the slot's claim and
+-- the one that ended for it: fixed; or why not: unchanged (it is gone, or nothing that may be done would mend it). p_ticket
+-- is the ledger's {claim_id, user_id} where the kind needs it. Raises SL001 for a kind that has no repair.
+-- Second call: unchanged, and no audit row. Locks: those of the repair.
 create function public.reconcile_fix(
   p_slot_id uuid,
   p_kind text,
@@ -255,6 +248,8 @@ security definer
 set search_path = ''
 as $$
 declare
+  v_before uuid := (select c.claim_id from public.claims c where c.slot_id = p_slot_id and c.freed_at is null);
+  v_after uuid;
   v_fixed boolean;
 begin
   v_fixed := case p_kind
@@ -277,8 +272,11 @@ begin
   elsif not v_fixed then
     return 'unchanged';
   end if;
+  select c.claim_id into v_after from public.claims c where c.slot_id = p_slot_id and c.freed_at is null;
   insert into audit.audit_logs (actor, action, subject, reason, details)
-  values (p_actor, 'reconcile_fix', 'slot ' || p_slot_id, p_kind, jsonb_build_object('ticket', p_ticket));
+  values (p_actor, 'reconcile_fix', 'slot ' || p_slot_id, p_kind, jsonb_build_object(
+    'ticket', p_ticket, 'claim_id', v_after, 'ended_claim_id', nullif(v_before, v_after)
+  ));
   return 'fixed';
 end
 $$;

@@ -112,9 +112,13 @@ create trigger webhook_urls_are_public
   before insert or update of validation_webhook_url, commit_webhook_url on public.engine_config
   for each row execute function intake.webhook_urls_are_public();
 
--- Trigger. Promise: a pool that begins to validate does not ask about claims whose messages somebody has taken before:
--- the ledger may have them, and neither a refusal nor a hold that runs out may free their slots. They count as validated.
--- Second call: the same. Locks: the pool's messages that were taken, in the order of their ids, then their claims.
+-- Trigger. Promise: a pool that begins to validate does not ask about claims whose messages somebody has tried before:
+-- the ledger may have them, and neither a refusal nor a hold that runs out may free their slots. They count as validated,
+-- in their messages or dead letters, and claims. The lock leaves no gap: takes before it are seen here, and those after it
+-- get none of the pool's messages until the new rules can be read (public.bridge_take). What is read past bridge_take has
+-- no such promise; the bridge asks the ledger before it refuses what was delivered before. Second call: the same.
+-- Locks: intake.validation_lock_key → the pool's messages that were tried, in the order of their ids → their claims →
+-- dead letters. Not those that were handed back untried: release_claim may hold their claims and wait for them.
 -- Definer: as webhook_urls_are_public.
 create function intake.validation_begins()
 returns trigger
@@ -123,19 +127,30 @@ security definer
 set search_path = ''
 as $$
 declare
-  v_msg_ids bigint[] := array(
-    select q.msg_id from pgmq.q_intake_queue q
+  v_msg_ids bigint[];
+  v_claim_ids uuid[];
+begin
+  perform pg_catalog.pg_advisory_xact_lock(intake.validation_lock_key(new.pool_id));
+  with tried as materialized (
+    select q.msg_id, q.message ->> 'claim_id' as claim_id
+    from pgmq.q_intake_queue q
     where q.message ->> 'pool_id' = new.pool_id and q.read_ct > 0
+      and (q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct)) is not true
     order by q.msg_id
     for update
-  );
-begin
+  )
+  select array_agg(t.msg_id), array_agg(intake.uuid_or_null(t.claim_id)) into v_msg_ids, v_claim_ids from tried t;
   update pgmq.q_intake_queue q
   set message = q.message || '{"state": "validated"}'
   where q.msg_id = any (v_msg_ids);
   update public.claims c
   set state = 'validated', hold_until = null
-  where c.msg_id = any (v_msg_ids) and c.pool_id = new.pool_id and c.state = 'queued';
+  where c.claim_id = any (v_claim_ids) and c.msg_id = any (v_msg_ids) and c.state = 'queued';
+  update pgmq.q_intake_dlq d
+  set message = d.message || '{"state": "validated"}'
+  from public.claims c
+  where d.message ->> 'pool_id' = new.pool_id and c.claim_id = intake.uuid_or_null(d.message ->> 'claim_id')
+    and c.state = 'dead_letter' and c.msg_id = d.msg_id;
   return null;
 end
 $$;

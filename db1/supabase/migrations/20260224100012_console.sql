@@ -56,13 +56,15 @@ begin
 end
 $$;
 
--- Promise: the slots of up to p_limit pools, those for sale first: capacity exact, free as intake.free_slots, reserved from
--- the pools of the oldest messages and dead letters (exact up to 1000 of each), consumed what is left. A pool whose cache is
--- lost has nulls until a claim rebuilds it: watching does not. Second call: the same. Locks: those of free_slots.
+-- Promise: the slots of up to p_limit pools, those for sale first, or of the one that is named: capacity exact, free as
+-- intake.free_slots, reserved from the pools of the oldest messages and dead letters (exact up to 1000 of each), consumed
+-- what is left. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
+-- Locks: those of free_slots.
 create function intake.pool_levels(
   p_queue_depth bigint,
   p_dlq_depth bigint,
-  p_limit int
+  p_limit int,
+  p_pool_id text default null
 )
 returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint)
 language plpgsql
@@ -75,7 +77,8 @@ declare
   -- Slots to look at in all, about 10 ms; a pool gets its share of it, and no more than makes sense to draw.
   c_looks constant int := 20000;
   v_look_at int := (
-    select least(2000, c_looks / greatest(1, count(*))) from intake.pool_marks m where not m.sold_out
+    select least(2000, c_looks / greatest(1, count(*))) from intake.pool_marks m
+    where not m.sold_out and (p_pool_id is null or m.pool_id = p_pool_id)
   );
 begin
   return query
@@ -95,6 +98,7 @@ begin
     from public.engine_config c
     full join intake.pool_totals t on t.pool_id = c.pool_id
     left join intake.pool_marks m on m.pool_id = t.pool_id
+    where p_pool_id is null or coalesce(c.pool_id, t.pool_id) = p_pool_id
     order by coalesce(c.is_active, true) desc, 1
     limit p_limit
   )
@@ -192,12 +196,13 @@ begin
     end,
     l.capacity, l.available, l.reserved, l.consumed,
     coalesce(c.is_active, true), c.opens_at, c.closes_at, c.max_per_user, c.hold_sec, coalesce(c.require_auth, false),
-    c.commit_rate_per_sec, coalesce(c.batch_size, 100), coalesce(c.visibility_timeout_sec, 45),
-    coalesce(c.max_retries, 10), c.validation_webhook_url, coalesce(c.commit_rpc_name, 'finalize_transaction'),
-    c.commit_webhook_url
-  from intake.pool_levels(v_queue_depth, v_dlq_depth, null) l
+    c.commit_rate_per_sec, coalesce(c.batch_size, d.batch_size),
+    coalesce(c.visibility_timeout_sec, d.visibility_timeout_sec), coalesce(c.max_retries, d.max_retries),
+    c.validation_webhook_url, coalesce(c.commit_rpc_name, d.commit_rpc_name), c.commit_webhook_url
+  from intake.pool_levels(v_queue_depth, v_dlq_depth, null, p_pool_id) l
+  cross join intake.default_rules d
   left join public.engine_config c on c.pool_id = l.pool_id
-  where l.pool_id > p_after and (p_pool_id is null or l.pool_id = p_pool_id)
+  where l.pool_id > p_after
   order by l.pool_id
   limit p_limit;
 end
@@ -375,19 +380,19 @@ declare
 begin
   if jsonb_typeof(p_rules) is distinct from 'object' then
     raise exception 'the rules of a pool are an object' using errcode = 'SL001';
-  elsif not exists (select from public.engine_config c where c.pool_id = p_pool_id) then
-    -- A pool by its slots alone gets a row of its own; what is neither is no pool.
-    insert into public.engine_config (pool_id)
-    select t.pool_id from intake.pool_totals t where t.pool_id = p_pool_id
-    on conflict do nothing;
-    if not found then
-      raise exception 'no pool %', p_pool_id using errcode = 'SL002';
-    end if;
+  end if;
+  -- A pool by its slots alone gets a row of its own, from this call or one that was faster; what is neither is no pool.
+  insert into public.engine_config (pool_id)
+  select t.pool_id from intake.pool_totals t where t.pool_id = p_pool_id
+  on conflict do nothing;
+  if not exists (select from public.engine_config c where c.pool_id = p_pool_id) then
+    raise exception 'no pool %', p_pool_id using errcode = 'SL002';
   end if;
   if not intake.is_first_asked(p_pool_id, p_request_id, p_add_slots) then
     return query select * from public.pool_list(p_pool_id);
     return;
   end if;
+  -- Rules before slots: they may lock messages (intake.validation_begins), and whoever holds messages waits for marks.
   v_before := intake.set_rules(p_pool_id, p_rules);
   perform intake.add_slots(p_pool_id, p_add_slots);
   select coalesce(jsonb_object_agg(k, to_jsonb(c) -> k), '{}') into v_after
@@ -481,7 +486,8 @@ as $$
     union all
     select 5, a.at, a.action, jsonb_build_object(
       'actor', a.actor, 'reason', a.reason, 'outcome', a.details -> 'outcome', 'subject', a.subject)
-    from audit.audit_logs a where a.details ->> 'claim_id' = p_claim_id::text
+    from audit.audit_logs a
+    where a.details ->> 'claim_id' = p_claim_id::text or a.details ->> 'ended_claim_id' = p_claim_id::text
     union all
     select 6, c.freed_at, c.state::text, jsonb_build_object('reason', c.end_reason)
     from public.claims c where c.claim_id = p_claim_id and c.freed_at is not null

@@ -44,7 +44,8 @@ export type Message = {
   /** Its claim had another message before. */
   isReplayed: boolean;
 };
-export type Letter = { id: number; claim: Claim; reason: string; readCt: number };
+/** isValidated: its target may have it, so that nobody is asked about it again. */
+export type Letter = { id: number; claim: Claim; reason: string; readCt: number; isValidated: boolean };
 export type LedgerAnswer = 'committed' | 'already' | 'conflict' | 'none';
 /** A message in the hands of a worker, who may be slower than its lease. */
 export type Delivery = {
@@ -224,9 +225,15 @@ export class Model {
       this.freeByHand(claim.slot);
     } else if (verdict === 'dead_letter') {
       leave();
+      this.letters.push({
+        id: dlqId ?? 0,
+        claim,
+        reason: reason ?? 'max_retries',
+        readCt: delivery.readCt,
+        isValidated: claim.state === 'validated',
+      });
       claim.state = 'dead_letter';
       claim.msgId = dlqId ?? null;
-      this.letters.push({ id: dlqId ?? 0, claim, reason: reason ?? 'max_retries', readCt: delivery.readCt });
     } else if (verdict === 'validated') {
       if (claim.state === 'queued') Object.assign(claim, { state: 'validated', hold: 'none' });
     } else {
@@ -261,7 +268,7 @@ export class Model {
 
   replay(letter: Letter, msgId: number): void {
     this.dropLetter(letter);
-    letter.claim.state = 'queued';
+    letter.claim.state = letter.isValidated ? 'validated' : 'queued';
     letter.claim.hold = 'none';
     this.#enqueue(letter.claim, msgId, true);
   }

@@ -90,16 +90,16 @@ select is(
 );
 select is_empty($$ select from public.claims where slot_id = '00000000-0000-4000-8000-000000000001' $$, 'and make none');
 
--- A slot that another message or letter names is not freed.
+-- A slot that another message or letter holds is not freed.
 select pg_temp.reserve(5, 'twin'), pg_temp.send(5, 'twin'), pg_temp.send(5, 'other');
 select pg_temp.reserve(6, 'waits'), pg_temp.send(6, 'waits');
 select pgmq.send('intake_dlq', jsonb_build_object('pool_id', 'h', 'resource_id', pg_temp.slot(6)));
 select pg_temp.reserve(7, 'alone'), pg_temp.send(7, 'alone');
 select count(*) from public.bridge_take(100, 0);
 select is(pg_temp.finish('refused', 'twin', 'waits', 'alone'), 'refused refused refused', 'messages by hand are refused');
-select is(pg_temp.status(5), 'RESERVED', 'a slot that another message names stays reserved');
-select is(pg_temp.status(6), 'RESERVED', 'as does one that a dead letter names');
-select is(pg_temp.status(7), 'AVAILABLE', 'one that nobody names is on sale again');
+select is(pg_temp.status(5), 'RESERVED', 'a slot that another message holds stays reserved');
+select is(pg_temp.status(6), 'RESERVED', 'as does one that a dead letter holds');
+select is(pg_temp.status(7), 'AVAILABLE', 'one that nobody holds is on sale again');
 select is(
   (select string_agg(d.outcome, ' ') from public.dlq_list(p_pool_id => 'h') l
    cross join lateral public.dlq_discard(array[l.msg_id], 'olga') d), 'discarded', 'once the letter is discarded'

@@ -1,6 +1,6 @@
 -- A pool that begins to validate leaves alone what somebody may have carried to the ledger before.
 begin;
-select plan(11);
+select plan(17);
 
 delete from pgmq.q_intake_queue;
 insert into public.engine_config (pool_id, hold_sec) values ('v', 60), ('w', 60);
@@ -43,6 +43,40 @@ select is(
 );
 insert into public.engine_config (pool_id) values ('plain');
 select is(pg_temp.states('w'), 'fresh queued, taken queued', 'rules without validation change nothing');
+
+-- What was only handed back, and what died of its attempts.
+insert into public.inventory_slots (pool_id) select 'x' from generate_series(1, 3);
+select public.claim_resource_and_queue('x', u) from unnest(array['back', 'dead', 'tried']) u;
+create temp table taken as select * from public.bridge_take(100, 0) where message ->> 'pool_id' = 'x';
+select * from taken t cross join lateral public.bridge_finish(
+  array[t.msg_id], array[t.read_ct],
+  array[case t.message ->> 'user_id' when 'back' then 'untried' when 'dead' then 'dead_letter' else 'retry' end],
+  '{planted}', '{0}'
+);
+insert into public.engine_config (pool_id, validation_webhook_url) values ('x', 'https://example.com/v');
+select is(
+  pg_temp.states('x'), 'back queued, dead dead_letter, tried validated', 'what was handed back untried is asked about'
+);
+select is(pg_temp.messages('x'), 'back queued, tried validated', 'in claim and message alike');
+select is(
+  (select r.outcome from pgmq.q_intake_dlq d cross join lateral public.dlq_replay(array[d.msg_id], 'olga') r
+   where d.message ->> 'pool_id' = 'x'),
+  'replayed', 'a letter that died before can be replayed'
+);
+select is(
+  pg_temp.states('x'), 'back queued, dead validated, tried validated', 'and is not asked about: the target may have it'
+);
+
+-- A worker that took it before, and reads the new rules only now.
+select is(
+  (select f.outcome from pgmq.q_intake_queue q cross join lateral public.bridge_finish(
+     array[q.msg_id], array[q.read_ct], '{refused}', '{late}', '{0}') f
+   where q.message ->> 'user_id' = 'tried'),
+  'untried', 'a refusal of what counts as validated is no end'
+);
+select is(
+  pg_temp.states('x'), 'back queued, dead validated, tried validated', 'and frees nothing'
+);
 
 select * from finish();
 rollback;

@@ -1,6 +1,6 @@
 -- Operators look for claims, at the way of one, and at what was done.
 begin;
-select plan(22);
+select plan(31);
 
 delete from pgmq.q_intake_queue;
 delete from pgmq.q_intake_dlq;
@@ -77,8 +77,41 @@ select throws_ok(
 select throws_ok($$ select public.claim_release(gen_random_uuid(), 'olga') $$, 'SL008', null, 'nor what is no claim');
 select is_empty($$ select * from public.claim_timeline(gen_random_uuid()) $$, 'what is no claim has no way');
 
+-- What a repair did to a claim is told by its way, and to the one it ended as well.
+select public.claim_resource_and_queue('p', 'eve');
+select public.intake_route_to_dlq(msg_id, message, 3) from pgmq.q_intake_queue where message ->> 'user_id' = 'eve';
+select is(
+  public.reconcile_fix(slot_id, 'ticket_of_another_claim', 'olga', jsonb_build_object('claim_id', slot_id, 'user_id', 'fay')),
+  'fixed', 'a slot goes to whoever has its ticket'
+) from public.claims where user_id = 'eve';
+select is(pg_temp.way('eve', 'p'), 'claimed reconcile_fix discarded', 'the claim that it ended tells it');
+select is(pg_temp.way('fay', 'p'), 'claimed reconcile_fix', 'as does the one that it made');
+select is((select count(*)::int from audit.audit_logs where action = 'reconcile_fix'), 1, 'and it is one row in the audit log');
+delete from pgmq.q_intake_queue where message ->> 'user_id' = 'di';
+select is(
+  public.reconcile_fix(slot_id, 'claim_without_message', 'olga'), 'fixed', 'a claim gets its message again'
+) from public.claims where user_id = 'di';
+select is(pg_temp.way('di', 'p'), 'claimed queued reconcile_fix', 'which its way tells, too');
+select is(
+  public.reconcile_fix(slot_id, 'claim_without_ticket', 'olga'), 'fixed', 'a ticket that the ledger lost goes round again'
+) from public.claims where user_id = 'fay';
+select is(
+  (select q.message ->> 'state' from pgmq.q_intake_queue q where q.message ->> 'user_id' = 'fay'), 'validated',
+  'and nobody is asked whether it may'
+);
+create function pg_temp.plan_of(p_sql text) returns setof text language plpgsql
+as $$ begin return query execute 'explain ' || p_sql; end $$;
+set local enable_seqscan = off;
+select is_empty(
+  $$ select l from pg_temp.plan_of(
+       'select from audit.audit_logs a where a.details ->> ''claim_id'' = ''x'' or a.details ->> ''ended_claim_id'' = ''y'' '
+     ) l where l ~ 'Seq Scan' $$,
+  'and nobody reads the whole audit log for it'
+);
+reset enable_seqscan;
+
 select results_eq(
-  $$ select actor, action from public.audit_page(p_limit => 1) $$, $$ values ('olga', 'claim_release') $$, 'the newest first'
+  $$ select actor, action from public.audit_page(p_limit => 1) $$, $$ values ('olga', 'reconcile_fix') $$, 'the newest first'
 );
 
 select set_eq(

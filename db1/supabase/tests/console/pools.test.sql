@@ -1,6 +1,6 @@
 -- Operators make and change pools: in one transaction, with one audit row, or not at all.
 begin;
-select plan(32);
+select plan(36);
 
 create function pg_temp.state() returns text language sql
 as $$
@@ -57,6 +57,14 @@ select results_eq(
 create temp table before as select pg_temp.state() as state;
 select * from public.pool_change('bare', '{"opens_at": "2999-01-01T00:00:00Z"}', 0, 'olga');
 select is(pg_temp.state(), (select state from before), 'what is so already is no change');
+
+-- One pool is asked for, and only that is counted: a large pool leaves a trace when it is.
+insert into public.inventory_slots (pool_id) select 'large' from generate_series(1, 2001);
+delete from intake.free_counts;
+select is((select available from public.pool_list('bare')), 10::bigint, 'a pool can be asked for by its name');
+select is_empty($$ select from intake.free_counts $$, 'and then no other is counted');
+select is((select available from public.pool_list('large')), 2001::bigint, 'a large one is');
+select isnt_empty($$ select from intake.free_counts where pool_id = 'large' $$, 'and leaves its count');
 
 -- A request_id makes it safe to ask again.
 select is(

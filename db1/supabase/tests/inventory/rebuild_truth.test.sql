@@ -2,7 +2,7 @@
 begin;
 select plan(5);
 
-insert into public.inventory_slots (pool_id) select 'truth' from generate_series(1, 8);
+insert into public.inventory_slots (pool_id) select 'truth' from generate_series(1, 9);
 select count(*) from public.claim_batch(
   array_fill('truth'::text, array[5]), array['queued', 'validated', 'committed', 'dead', 'released'],
   array['1', '2', '3', '4', '5']
@@ -10,7 +10,7 @@ select count(*) from public.claim_batch(
 create temp table slot as
 select c.user_id::text as is_for, c.slot_id as id from public.claims c where c.pool_id = 'truth'
 union all
-select (array['by_hand', 'dead_by_hand', 'free'])[row_number() over ()], s.id
+select (array['by_hand', 'dead_by_hand', 'own_id', 'free'])[row_number() over ()], s.id
 from public.inventory_slots s where s.pool_id = 'truth' and s.status = 'AVAILABLE';
 
 update public.claims set state = user_id::text::public.claim_state
@@ -20,6 +20,12 @@ from public.claims c where c.pool_id = 'truth' and c.user_id = 'dead';
 select public.release_claim(c.claim_id) from public.claims c where c.pool_id = 'truth' and c.user_id = 'released';
 select public.intake_queue_send(jsonb_build_object('pool_id', 'truth', 'resource_id', s.id, 'user_id', s.is_for))
 from slot s where s.is_for = 'by_hand';
+-- By hand with an id that is no claim's, and what is left of a claim that has ended: only the first holds its slot.
+select public.intake_queue_send(jsonb_build_object(
+  'pool_id', 'truth', 'resource_id', s.id, 'user_id', s.is_for,
+  'claim_id', coalesce(c.claim_id, '00000000-0000-4000-8000-000000000001')
+))
+from slot s left join public.claims c on c.slot_id = s.id where s.is_for in ('own_id', 'released');
 select public.intake_route_to_dlq(
   public.intake_queue_send('{}'),
   jsonb_build_object('pool_id', 'truth', 'resource_id', s.id, 'user_id', s.is_for), 11
@@ -37,6 +43,7 @@ select results_eq(
     ('dead', 'RESERVED', 'dead'),
     ('dead_by_hand', 'RESERVED', 'dead_by_hand'),
     ('free', 'AVAILABLE', null),
+    ('own_id', 'RESERVED', 'own_id'),
     ('queued', 'RESERVED', 'queued'),
     ('released', 'AVAILABLE', null),
     ('validated', 'RESERVED', 'validated') $$,

@@ -31,7 +31,7 @@ insert into public.inventory_slots (id, pool_id, status, locked_by, locked_at)
 select ('00000000-0000-4000-8000-0000000000' || to_char(n, 'FM00'))::uuid, 'reap', 'RESERVED', who, now() - age
 from (values
   (1, 'claimed', interval '1 hour'), (2, 'dead_claim', '1 hour'), (3, 'message', '1 hour'),
-  (4, 'dead_letter', '1 hour'), (5, 'fresh', '10 minutes'), (6, 'ticket', '1 hour')
+  (4, 'dead_letter', '1 hour'), (5, 'fresh', '10 minutes'), (6, 'ticket', '1 hour'), (7, 'own_id', '1 hour')
 ) v (n, who, age);
 insert into public.inventory_slots (pool_id, status, locked_by) values ('reap', 'RESERVED', 'kept back by hand');
 insert into public.inventory_slots (pool_id, status, locked_by, locked_at)
@@ -44,6 +44,9 @@ select public.intake_queue_send(jsonb_build_object('resource_id', s.id))
 from public.inventory_slots s where s.pool_id = 'reap' and s.locked_by = 'message';
 select pgmq.send('intake_dlq', jsonb_build_object('resource_id', s.id))
 from public.inventory_slots s where s.pool_id = 'reap' and s.locked_by = 'dead_letter';
+-- Put there by hand with an id of its own, which is no claim's: the bridge carries it.
+select public.intake_queue_send(jsonb_build_object('resource_id', s.id, 'claim_id', gen_random_uuid()))
+from public.inventory_slots s where s.pool_id = 'reap' and s.locked_by = 'own_id';
 -- A message without a resource_id must not make the reaper blind.
 select public.intake_queue_send('{"note": "no resource"}'), public.intake_queue_send('[]');
 
@@ -59,6 +62,9 @@ values ('reap', 'RESERVED', 'orphan', now() - interval '1 hour');
 insert into public.claims (claim_id, pool_id, slot_id, user_id, state, freed_at)
 select gen_random_uuid(), 'reap', s.id, 'gone', 'released', now()
 from public.inventory_slots s where s.pool_id = 'reap' and s.locked_by = 'orphan';
+-- A message of that claim holds nothing: the bridge drops it.
+select public.intake_queue_send(jsonb_build_object('resource_id', c.slot_id, 'claim_id', c.claim_id))
+from public.claims c where c.pool_id = 'reap' and c.user_id = 'gone';
 create temp table orphan as select id from public.inventory_slots where pool_id = 'reap' and locked_by = 'orphan';
 select is(public.claim_resource_and_queue('reap', 'late'), null, 'the pool is sold out');
 select is(public.reap_orphaned_slots('2 hours'), 0, 'a longer threshold leaves the orphan alone');

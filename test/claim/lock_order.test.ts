@@ -1,0 +1,241 @@
+// Who frees slots of several pools takes their marks in one order, and whoever else needs a mark, a total, a message or a
+// user's lock takes it in the same. Each test holds a gate until both have come as far as they can: in a wrong order one
+// of them ends as a deadlock (40P01), every time.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { putOnSale } from '../door/support.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { closeAll, openSessions, type Session, waitsFor } from '../support/sessions.ts';
+
+describe('two transactions that free slots', () => {
+  let databases: TestDatabases;
+  let observer: Session;
+  let gate: Session;
+  let first: Session;
+  let second: Session;
+  let rounds = 0;
+
+  before(async () => {
+    databases = await startDatabases({ db2: false });
+    [observer, gate, first, second] = (await openSessions(databases.db1.url, 4)) as [
+      Session,
+      Session,
+      Session,
+      Session,
+    ];
+  });
+  after(async () => {
+    await closeAll([observer, gate, first, second].filter((session) => session !== undefined));
+    await databases?.stop();
+  });
+
+  /** Two pools, in the order of their names, with claims of these users in each. */
+  const newPools = async (users: string[], spare = 0): Promise<[string, string]> => {
+    const pools: [string, string] = [`order_${++rounds}_a`, `order_${rounds}_b`];
+    for (const pool of pools) {
+      await putOnSale(observer.client, pool, users.length + spare);
+      for (const user of users) await observer.claim(pool, user);
+    }
+    return pools;
+  };
+  const holdMark = async (pool: string) => {
+    await gate.client.query('begin');
+    await gate.rows('select from intake.pool_marks where pool_id = $1 for update', [pool]);
+  };
+  /** Waits until `session` waits for one of the others, or has ended. */
+  const isStuck = (session: Session, work: Promise<unknown>) =>
+    Promise.race([
+      work.then(
+        () => undefined,
+        () => undefined,
+      ),
+      ...[gate, first, second]
+        .filter((other) => other !== session)
+        .map((other) => waitsFor(observer, session, other).catch(() => undefined)),
+    ]);
+  /** Both run into the mark of `pool`, `one` before `other`, and then go on. */
+  const bothAtTheMark = async (
+    pool: string,
+    one: () => Promise<unknown>,
+    other: () => Promise<unknown>,
+  ): Promise<void> => {
+    await holdMark(pool);
+    const works = [one()];
+    await isStuck(first, works[0] as Promise<unknown>);
+    works.push(other());
+    await isStuck(second, works[1] as Promise<unknown>);
+    await gate.client.query('commit');
+    const ends = await Promise.allSettled(works);
+    assert.deepEqual(
+      ends.map((end) => (end.status === 'rejected' ? String(end.reason) : 'done')),
+      ['done', 'done'],
+    );
+  };
+  const free = (pool: string) =>
+    observer.value<number>(
+      `select count(*)::int from public.inventory_slots where pool_id = $1 and status = 'AVAILABLE'`,
+      [pool],
+    );
+  const takeOf = async (user: string): Promise<{ msgIds: string[]; pools: string[] }> => {
+    const taken = await observer.rows<{ msg_id: string; pool: string }>(
+      `update pgmq.q_intake_queue set read_ct = 1 where message ->> 'user_id' = $1
+         and message ->> 'pool_id' like $2 returning msg_id, message ->> 'pool_id' as pool`,
+      [user, `order\\_${rounds}\\_%`],
+    );
+    taken.sort((one, other) => one.pool.localeCompare(other.pool));
+    return { msgIds: taken.map(({ msg_id }) => msg_id), pools: taken.map(({ pool }) => pool) };
+  };
+  const refuse = (session: Session, msgIds: string[], reasons: string[]) =>
+    session.rows(`select * from public.bridge_finish($1, '{1,1}', '{refused,refused}', $2, '{0,0}')`, [
+      msgIds,
+      reasons,
+    ]);
+  const runOutHolds = (pools: string[], user: string) =>
+    observer.rows(
+      `update public.claims set hold_until = now() - interval '1 minute' where pool_id = any ($1) and user_id = $2`,
+      [pools, user],
+    );
+
+  test('refuse with crossed reasons, and both end', async () => {
+    const [a, b] = await newPools(['ann', 'bob']);
+    const [ann, bob] = [await takeOf('ann'), await takeOf('bob')];
+    await bothAtTheMark(
+      a,
+      () => refuse(first, ann.msgIds, ['a reason', 'the other']),
+      () => refuse(second, bob.msgIds, ['the other', 'a reason']),
+    );
+    assert.deepEqual([await free(a), await free(b)], [2, 2]);
+    assert.deepEqual(
+      await observer.rows(
+        `select pool_id, user_id, state::text, end_reason from public.claims where pool_id = any ($1) order by 1, 2`,
+        [[a, b]],
+      ),
+      [
+        { pool_id: a, user_id: 'ann', state: 'refused', end_reason: 'a reason' },
+        { pool_id: a, user_id: 'bob', state: 'refused', end_reason: 'the other' },
+        { pool_id: b, user_id: 'ann', state: 'refused', end_reason: 'the other' },
+        { pool_id: b, user_id: 'bob', state: 'refused', end_reason: 'a reason' },
+      ],
+      'each with its own reason',
+    );
+  });
+
+  test('refuse a claim and what was put there by hand, crossed, and both end', async () => {
+    const [a, b] = await newPools(['ann'], 1);
+    for (const pool of [a, b])
+      await observer.rows(
+        `with slot as (
+           update public.inventory_slots set status = 'RESERVED', locked_by = 'hand', locked_at = now()
+           where pool_id = $1 and status = 'AVAILABLE' returning id
+         )
+         select public.intake_queue_send(jsonb_build_object(
+           'pool_id', $1::text, 'resource_id', id, 'user_id', 'hand', 'state', 'queued')) from slot`,
+        [pool],
+      );
+    const [ann, hand] = [await takeOf('ann'), await takeOf('hand')];
+    const ids = (annAt: number, handAt: number) =>
+      [ann.msgIds[annAt], hand.msgIds[handAt]] as [string, string];
+    await bothAtTheMark(
+      a,
+      () => refuse(first, ids(0, 1), ['no', 'no']),
+      () => refuse(second, ids(1, 0), ['no', 'no']),
+    );
+    assert.deepEqual([await free(a), await free(b)], [2, 2]);
+  });
+
+  test('discard dead letters of the later pool first while holds expire, and both end', async () => {
+    const [a, b] = await newPools(['ann', 'bob']);
+    const { msgIds } = await takeOf('ann');
+    const letters: string[] = [];
+    for (const msgId of msgIds.toReversed())
+      letters.push(
+        await observer.value(
+          'select public.intake_route_to_dlq(msg_id, message, 1) from pgmq.q_intake_queue where msg_id = $1',
+          [msgId],
+        ),
+      );
+    await runOutHolds([a, b], 'bob');
+    await bothAtTheMark(
+      a,
+      () => first.rows('select public.expire_holds()'),
+      () => second.rows(`select * from public.dlq_discard($1, 'olga')`, [letters]),
+    );
+    assert.deepEqual([await free(a), await free(b)], [2, 2]);
+  });
+
+  test('expire the hold of a withdrawn slot while slots are added, and both end', async () => {
+    const [a] = await newPools(['ann', 'bob']);
+    await observer.rows(
+      `delete from public.inventory_slots s using public.claims c
+       where s.id = c.slot_id and c.pool_id = $1 and c.user_id = 'ann'`,
+      [a],
+    );
+    await runOutHolds([a], 'ann');
+    await runOutHolds([a], 'bob');
+    await bothAtTheMark(
+      a,
+      () => first.rows('select public.expire_holds()'),
+      () => second.rows('insert into public.inventory_slots (pool_id) values ($1)', [a]),
+    );
+    assert.equal(await free(a), 2, 'bob’s slot and the new one');
+    assert.equal(
+      await observer.value<string>('select slots from intake.pool_totals where pool_id = $1', [a]),
+      '2',
+      'ann’s is withdrawn',
+    );
+  });
+
+  test('release what was handed back untried while its pool begins to validate, and both end', async () => {
+    const [a] = await newPools(['ann']);
+    const { msgIds } = await takeOf('ann');
+    await observer.rows(
+      `select * from public.bridge_finish($1, '{1,1}', '{untried,untried}', '{r,r}', '{0,0}')`,
+      [msgIds],
+    );
+    const claimId = await observer.value<string>('select claim_id from public.claims where pool_id = $1', [
+      a,
+    ]);
+    await first.client.query('begin');
+    // As release_claim begins.
+    await first.rows('select from public.claims where claim_id = $1 for update', [claimId]);
+    const beginning = second.rows(
+      `update public.engine_config set validation_webhook_url = 'https://example.com/v' where pool_id = $1`,
+      [a],
+    );
+    await isStuck(second, beginning);
+    await first.rows('select * from public.release_claim($1)', [claimId]);
+    await first.client.query('commit');
+    await beginning;
+    assert.equal(await free(a), 1);
+  });
+
+  test('replay a letter of a user who is being counted: busy, and nobody waits', async () => {
+    const [a, b] = await newPools(['ann'], 1);
+    const { msgIds } = await takeOf('ann');
+    for (const msgId of msgIds)
+      await observer.rows(
+        'select public.intake_route_to_dlq(msg_id, message, 1) from pgmq.q_intake_queue where msg_id = $1',
+        [msgId],
+      );
+    await observer.rows(
+      `select intake.free_claims(array_agg(claim_id), 'released', 'by hand') from public.claims where pool_id = any ($1)`,
+      [[a, b]],
+    );
+    await observer.rows('update public.engine_config set max_per_user = 1 where pool_id = any ($1)', [
+      [a, b],
+    ]);
+    const letters = await observer.value<string[]>(
+      `select array_agg(msg_id order by message ->> 'pool_id') from pgmq.q_intake_dlq where message ->> 'pool_id' = any ($1)`,
+      [[a, b]],
+    );
+    await first.client.query('begin');
+    await first.claim(b, 'ann');
+    await second.client.query(`set lock_timeout = '2s'`);
+    const outcomes = await second.rows(`select outcome from public.dlq_replay($1, 'olga') order by msg_id`, [
+      letters,
+    ]);
+    await first.client.query('commit');
+    assert.deepEqual(outcomes, [{ outcome: 'claimed' }, { outcome: 'busy' }]);
+  });
+});
