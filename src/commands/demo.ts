@@ -74,7 +74,8 @@ async function run(args: string[]): Promise<number> {
   const stopping = new AbortController();
   const onSignal = () => stopping.abort();
   for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
-  const log = createLog();
+  // Connections that the outage takes are part of the show.
+  const log = createLog('error');
   const db2 = createDatabase({ url: db2Url, max: CONNECTIONS, applicationName: 'sluice-demo', log });
   try {
     const { signal } = stopping;

@@ -41,7 +41,7 @@ export const PARTS: readonly Part[] = [
     'bridge',
     under(
       'bridge',
-      'address breaker bridge commit databases delivery observe payload reason spent trouble unreachable webhooks',
+      'address breaker bridge commit databases delivery observe payload reason spent tickets trouble unreachable webhooks',
     ),
     under(
       'bridge',
@@ -51,8 +51,8 @@ export const PARTS: readonly Part[] = [
   part(
     'record',
     [
-      ...under('webhook', 'record read door endpoints'),
-      ...under('calls', 'door store body sites replay_cache guarded_cache'),
+      ...under('webhook', 'record read door'),
+      ...under('calls', 'door store body replay_cache guarded_cache'),
       'coalescer',
     ],
     [

@@ -27,8 +27,8 @@ export type Notice = {
   pays?: true;
   refundTotal?: number;
   refund?: { id: string; amount: number; hasFailed: boolean };
-  /** Moves money once, under a key of its own. */
-  credit?: { key: string; amount: number };
+  /** Moves money once, each under a key of its own. */
+  credits?: readonly { key: string; amount: number }[];
 };
 
 export const PAID = 1000;
@@ -71,6 +71,7 @@ export function noticesOf(payment: string, user: string): Notice[] {
     refund: { id, amount, hasFailed },
   });
   const [one, two, dispute] = [`re1_${payment}`, `re2_${payment}`, `dp_${payment}`];
+  const withdrawn = { key: `dispute:${dispute}`, amount: -DISPUTED };
   return [
     intent('created', 'created'),
     { ...intent('succeeded', 'succeeded'), pays: true },
@@ -82,11 +83,12 @@ export function noticesOf(payment: string, user: string): Notice[] {
     refund('failed', 2, one, 300, true),
     {
       ...about('charge.dispute.created', 3, 'disputed', dispute, DISPUTED, 'needs_response'),
-      credit: { key: `dispute:${dispute}`, amount: -DISPUTED },
+      credits: [withdrawn],
     },
     {
       ...about('charge.dispute.closed', 3, 'dispute_won', dispute, DISPUTED, 'won'),
-      credit: { key: `dispute_won:${dispute}`, amount: DISPUTED },
+      // Who gives back has taken, also where nobody told that.
+      credits: [withdrawn, { key: `dispute_won:${dispute}`, amount: DISPUTED }],
     },
     intent('canceled', 'canceled'),
   ];
@@ -102,9 +104,9 @@ export type Summary = {
 
 export function summaryOf(taken: readonly Notice[]): Summary {
   const credits = new Map<string, number>();
-  for (const { pays, credit } of taken) {
+  for (const { pays, credits: moved = [] } of taken) {
     if (pays) credits.set('payment', PAID);
-    if (credit) credits.set(credit.key, credit.amount);
+    for (const { key, amount } of moved) credits.set(key, amount);
   }
   const refunded = refundedOf(taken);
   const moved = [...credits.values()].reduce((sum, amount) => sum + amount, 0);
@@ -117,8 +119,12 @@ export function summaryOf(taken: readonly Notice[]): Summary {
   };
 }
 
-/** The last total told, less what failed since; or the refunds that have not failed, if they are more. */
+/**
+ * The last total told, less what failed since; or the refunds that have not failed, if they are more. No more than was
+ * paid, and nothing as long as nobody has told that: every event that tells of a payment or a total does.
+ */
 function refundedOf(taken: readonly Notice[]): number {
+  if (!taken.some(({ pays, refundTotal }) => pays || refundTotal !== undefined)) return 0;
   const totals = taken.flatMap(({ refundTotal, second }) =>
     refundTotal === undefined ? [] : [{ amount: refundTotal, second }],
   );
@@ -136,15 +142,12 @@ function refundedOf(taken: readonly Notice[]): number {
     if (failedAt === null) standing += amount;
     else if (failedAt >= last.second) failedSince += amount;
   }
-  return Math.max(0, last.amount - failedSince, standing);
+  return Math.min(PAID, Math.max(0, last.amount - failedSince, standing));
 }
 
 export function stateOf(taken: readonly Notice[]): State | undefined {
   const { isKnown, told, refunded } = summaryOf(taken);
   if (!isKnown) return undefined;
-  // The sum paid is told by every event that tells of a payment or a total.
-  const isAmountKnown = taken.some(({ pays, refundTotal }) => pays || refundTotal !== undefined);
-  const byRefunds =
-    refunded === 0 ? 'created' : isAmountKnown && refunded >= PAID ? 'refunded' : 'partially_refunded';
+  const byRefunds = refunded === 0 ? 'created' : refunded >= PAID ? 'refunded' : 'partially_refunded';
   return STATES[Math.max(told, STATES.indexOf(byRefunds))];
 }
