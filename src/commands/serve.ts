@@ -5,6 +5,7 @@ import { createLog } from '../log.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/http.ts';
 import { DEFAULT_MAX_WRONG_KEYS_PER_SEC } from '../server/operator_auth.ts';
 import { type ServerOptions, startServer } from '../server/server.ts';
+import { JWT } from '../server/tokens.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
 import type { Command } from './command.ts';
@@ -108,6 +109,8 @@ function readFront(
   const { SLUICE_HOST: host, SLUICE_PUBLIC_URL: address } = env;
   if ((env.SLUICE_ADMIN_KEY ?? '').length < MIN_KEY_CHARS && !LOOPBACK.test(host ?? ''))
     return `SLUICE_ADMIN_KEY has less than ${MIN_KEY_CHARS} characters, which can be guessed.\nhint: make one with: openssl rand -base64 32 (or set SLUICE_HOST=127.0.0.1 to be heard on this machine only)`;
+  if (JWT.test(env.SLUICE_ADMIN_KEY ?? ''))
+    return 'SLUICE_ADMIN_KEY has the form of a JWT, and would be taken for one.\nhint: make one with: openssl rand -base64 32';
   if (address && !(URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)))
     return `SLUICE_PUBLIC_URL is "${address}"; it must be an address such as https://tickets.example.com.`;
   const proxies = env.SLUICE_TRUSTED_PROXIES ?? '0';

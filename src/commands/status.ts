@@ -68,6 +68,8 @@ async function watch(api: AdminClient, url: string, asJson: boolean): Promise<nu
   const stop = () => stopping.abort();
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
+  // Whoever read this has left: `| head` had enough.
+  process.stdout.once('error', stop);
   const paint = createPaint();
   let last: LiveSample | undefined;
   try {
@@ -84,6 +86,7 @@ async function watch(api: AdminClient, url: string, asJson: boolean): Promise<nu
   } finally {
     process.off('SIGINT', stop);
     process.off('SIGTERM', stop);
+    process.stdout.off('error', stop);
   }
   return last === undefined || isWell(last) ? 0 : 1;
 }

@@ -8,6 +8,7 @@ import type { Clock } from '#core/ports.ts';
 import type { Schema } from '#core/schema.ts';
 import { EndedSessions, type Session } from './ended_sessions.ts';
 import { clientOf, isFromOwnPage, isHttps, type ProxySettings } from './proxy.ts';
+import { JWT } from './tokens.ts';
 import { WrongKeys } from './wrong_keys.ts';
 
 const COOKIE = 'sluice_session';
@@ -45,6 +46,8 @@ export class OperatorAuth {
 
   constructor(adminKey: string, now: Clock, options: OperatorAuthOptions = {}) {
     if (adminKey === '') throw new Error('the admin key must not be empty');
+    if (JWT.test(adminKey))
+      throw new Error('the admin key has the form of a JWT, and would be taken for one');
     this.#key = adminKey;
     this.#keyHash = sha256(adminKey);
     this.#now = now;

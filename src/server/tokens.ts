@@ -18,7 +18,7 @@ const PUBLISHED_ALGORITHMS = ['RS256', 'ES256'];
  * What has this form is never compared with the admin key, and nothing else can be a token: a crowd whose sessions
  * have expired guesses no keys, and is let through where somebody at the same address does.
  */
-const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+export const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 export function createTokenPorts(
   { jwtSecret, jwksUrl }: TokenOptions,

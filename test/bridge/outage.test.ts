@@ -53,6 +53,23 @@ for (const [name, error] of Object.entries(OUTAGES)) {
   });
 }
 
+for (const code of ['42883', '42501', '28000']) {
+  test(`${code} that a pool’s own function raises itself is about the message, which does not stay for ever`, async () => {
+    const world = new World();
+    world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit', max_retries: 3 }));
+    const refused = world.send(payload(1, { pool_id: 'own' }));
+    world.callCustom = () => {
+      throw Object.assign(databaseError(code, 'not for this user'), { severity: 'ERROR' });
+    };
+    for (let minute = 0; minute < 4; minute++) {
+      await world.step();
+      world.nowMs += 60_000;
+    }
+    assert.equal(world.endOf(refused)?.verdict, 'dead_letter');
+    assert.equal(world.counted.get('sluice_bridge_breaker_open ledger'), undefined);
+  });
+}
+
 for (const code of ['42883', '42P01', '42501', 'PGRST106', 'PGRST202']) {
   test(`${code} from the ledger’s own function is an outage: no message can help it`, async () => {
     const world = new World();
@@ -68,13 +85,15 @@ for (const code of ['42883', '42P01', '42501', 'PGRST106', 'PGRST202']) {
     world.finalizeBatch = ALL_GOOD;
     assert.deepEqual((await world.step()).outcomes, { committed: 2 });
   });
+}
 
-  test(`${code} from a pool’s own function is an outage of that pool, and of no other`, async () => {
+for (const code of ['42883', '42501', 'PGRST106', 'PGRST202']) {
+  test(`${code} about a pool’s own function is an outage of that pool, and of no other`, async () => {
     const world = new World();
     world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit', max_retries: 2 }));
     world.pools.set('other', poolConfig('other', { commit_rpc_name: 'another' }));
     world.callCustom = (functionName) => {
-      if (functionName === 'my_commit') throw databaseError(code);
+      if (functionName === 'my_commit') throw databaseError(code, 'permission denied for function my_commit');
     };
     const waiting = world.send(payload(1, { pool_id: 'own' }));
     world.send(payload(2));

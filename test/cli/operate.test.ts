@@ -206,6 +206,10 @@ describe('the operator at the command line', () => {
     await watching.said(/queue 0 .*\n.*queue 0 .*db2 ok\n/);
     watching.child.kill('SIGINT');
     assert.equal((await watching.ended).code, 0);
+    const unread = sluice(['status', '--watch'], env);
+    await unread.said(/queue 0 /);
+    unread.child.stdout?.destroy();
+    assert.equal((await unread.ended).code, 0, 'it ends when its reader has left');
   });
 
   it('tells of a wrong key and of a server that is away', async () => {

@@ -98,6 +98,11 @@ describe('an outage', () => {
     assert.deepEqual([isOutage(refused), verdictOf(refused)], [true, 'outage']);
   });
 
+  it('is no login that a statement speaks of', () => {
+    for (const code of ['28000', '3D000'])
+      assert.equal(isOutage(Object.assign(coded(code), { severity: 'ERROR' })), false, code);
+  });
+
   it('is neither a lock, nor a timeout, nor what is missing, nor a socket that may be anybody’s', () => {
     for (const code of ['40001', '55P03', '57014', '42501', '42883', 'XX000', 'P0001', 'ECONNREFUSED', ''])
       assert.equal(isOutage(coded(code)), false, code);

@@ -43,9 +43,15 @@ export function runCommand(
       output += chunk;
     });
     child.on('error', reject);
+    let ended: Promise<string[]> = Promise.resolve([]);
+    // Not at the close: what was left running may hold the pipes open.
+    child.on('exit', () => {
+      if (pid !== undefined) ended = endGroup(pid);
+      ended.catch(reject);
+    });
     child.on('close', (code) => {
       if (partial !== '') options.onLine?.(partial);
-      if (pid !== undefined) endGroup(pid).then((leftovers) => resolve({ code, output, leftovers }), reject);
+      ended.then((leftovers) => resolve({ code, output, leftovers }), reject);
     });
   });
   if (pid !== undefined) {

@@ -1,7 +1,7 @@
 // What outlives the tests that started it: it is ended, and it is named.
 
 import { spawnSync } from 'node:child_process';
-import { readlinkSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -26,15 +26,28 @@ export function endGroup(group: number): Promise<string[]> {
  */
 export function endThoseIn(folder: string): Promise<string[]> {
   const inside = folder + sep;
-  return endAll(({ pid, args }) => args.includes(inside) || outputOf(pid).startsWith(inside));
+  const works = ({ pid, args }: Running) => args.includes(inside) || outputOf(pid).startsWith(inside);
+  return endAll((one) => works(one) && isOfRun(one, inside));
 }
 
-/** Signals as to a group, where a negative number is one; nobody there is fine. */
+/** Somebody who looks at a log there is not ours to end: what a run starts has the folder in its environment. */
+function isOfRun({ pid, args }: Running, inside: string): boolean {
+  try {
+    const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
+    // Postgres writes its titles over its environment.
+    return environment.includes(inside) || /^\S*postgres\b/.test(args);
+  } catch {
+    // It has ended, or this is no Linux.
+    return true;
+  }
+}
+
+/** Signals as to a group, where a negative number is one; nobody there, or somebody else's, is fine. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
 }
 
@@ -67,7 +80,7 @@ function listProcesses(): Running[] {
     encoding: 'utf8',
     maxBuffer: MAX_LISTING_BYTES,
   });
-  return stdout.split('\n').flatMap((line) => {
+  return (stdout ?? '').split('\n').flatMap((line) => {
     const [, pid, parent, group, state, args] = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [];
     if (args === undefined || state?.startsWith('Z')) return [];
     return [{ pid: Number(pid), parent: Number(parent), group: Number(group), args }];

@@ -28,6 +28,8 @@ returns table (
 language plpgsql
 security definer
 set search_path = ''
+-- A plan for what is given: with any other, a page would read from the start.
+set plan_cache_mode = force_custom_plan
 as $$
 #variable_conflict use_column
 begin
@@ -195,7 +197,7 @@ begin
      or exists (select from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id and v_claim.state = 'dead_letter') then
     return false;
   end if;
-  -- What was validated is not validated again, least of all a ticket.
+  -- What was validated is not validated again, least of all a ticket. Of a dead letter that is lost nobody knows it.
   v_state := case when v_claim.state in ('validated', 'committed') then 'validated' else 'queued' end;
   select q.msg_id into v_msg_id from pgmq.q_intake_queue q
   where intake.uuid_or_null(q.message ->> 'claim_id') = v_claim.claim_id order by q.msg_id limit 1;

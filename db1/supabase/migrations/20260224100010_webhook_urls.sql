@@ -112,7 +112,8 @@ create trigger webhook_urls_are_public
   before insert or update of validation_webhook_url, commit_webhook_url on public.engine_config
   for each row execute function intake.webhook_urls_are_public();
 
--- Trigger. Promise: a pool that begins to validate does not ask about claims whose messages somebody has tried before:
+-- Trigger. Promise: a pool that begins to validate does not ask about claims whose messages somebody has tried before,
+-- replayed ones among them:
 -- the ledger may have them, and neither a refusal nor a hold that runs out may free their slots. They count as validated,
 -- in their messages or dead letters, and claims. The lock leaves no gap: takes before it are seen here, and those after it
 -- get none of the pool's messages until the new rules can be read (public.bridge_take). What is read past bridge_take has
@@ -134,8 +135,11 @@ begin
   with tried as materialized (
     select q.msg_id, q.message ->> 'claim_id' as claim_id
     from pgmq.q_intake_queue q
-    where q.message ->> 'pool_id' = new.pool_id and q.read_ct > 0
-      and (q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct)) is not true
+    where q.message ->> 'pool_id' = new.pool_id
+      and (
+        q.message ? 'replayed_from'
+        or q.read_ct > 0 and (q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct)) is not true
+      )
     order by q.msg_id
     for update
   )
@@ -148,9 +152,7 @@ begin
   where c.claim_id = any (v_claim_ids) and c.msg_id = any (v_msg_ids) and c.state = 'queued';
   update pgmq.q_intake_dlq d
   set message = d.message || '{"state": "validated"}'
-  from public.claims c
-  where d.message ->> 'pool_id' = new.pool_id and c.claim_id = intake.uuid_or_null(d.message ->> 'claim_id')
-    and c.state = 'dead_letter' and c.msg_id = d.msg_id;
+  where d.message ->> 'pool_id' = new.pool_id;
   return null;
 end
 $$;

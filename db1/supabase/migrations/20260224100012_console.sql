@@ -529,16 +529,21 @@ create function public.audit_page(
   p_limit int default 100
 )
 returns table (id bigint, at timestamptz, actor text, action text, subject text, reason text, details jsonb)
-language sql
+language plpgsql
 stable
 security definer
 set search_path = ''
+-- Before Postgres 18 a function in SQL is planned without its arguments, and each page would read from the start.
+set plan_cache_mode = force_custom_plan
 as $$
+begin
+  return query
   select a.id, a.at, a.actor, a.action, a.subject, a.reason, a.details
   from audit.audit_logs a
   where p_before is null or a.id < p_before
   order by a.id desc
   limit p_limit;
+end
 $$;
 
 -- Promise: what a doctor asks of this database: version, clock, extensions, the last run of each cron job, and who of ours

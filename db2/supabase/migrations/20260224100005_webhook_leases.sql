@@ -21,8 +21,7 @@ $$;
 
 -- Promise: the outcome (webhook.mark_events) of a try that ended in this SQLSTATE: SL030 is a dead letter at once, SL034
 -- asks to come later; a deadlock, a lock that was not to be had and a serialization failure are somebody else in the
--- way; no connection, no login, no database, no resources, a server that stops or lost its disk, and a read-only one
--- are outages.
+-- way; no connection, no resources, a server that stops or lost its disk, and a read-only one are outages.
 -- Second call: the same. Locks: none.
 create function webhook.verdict(p_sqlstate text)
 returns text
@@ -34,7 +33,7 @@ as $$
     when p_sqlstate = 'SL030' then 'dead_letter'
     when p_sqlstate = 'SL034' then 'later'
     when p_sqlstate in ('40P01', '55P03', '40001') then 'again'
-    when p_sqlstate ~ '^(08|28|53|57P|58)' or p_sqlstate in ('25006', '3D000') then 'outage'
+    when p_sqlstate ~ '^(08|53|57P|58)' or p_sqlstate = '25006' then 'outage'
     else 'failed'
   end;
 $$;

@@ -233,10 +233,11 @@ export class DoorError extends Error {
   }
 }
 
-// The database serves nobody, whoever asks and for what: 08 no connection, 28 a login that is refused, 3D000 no such
-// database, 53 out of resources (too many connections), 57P shutdown or starting up, 25006 a failed-over primary that is
-// read-only now; then the socket errors of the runtimes.
-const UNAVAILABLE_SQLSTATE = /^(08...|28...|3D000|53...|57P..|25006)$/;
+// The database serves nobody, whoever asks and for what: 08 no connection, 53 out of resources (too many connections), 57P
+// shutdown or starting up, 25006 a failed-over primary that is read-only now; then the socket errors of the runtimes.
+const UNAVAILABLE_SQLSTATE = /^(08...|53...|57P..|25006)$/;
+// A login that is refused, and no such database. A statement may say the same of what it was asked: then it is an ERROR.
+const LOGIN_SQLSTATE = /^(28...|3D000)$/;
 // It is there, and its disk fails. Perhaps for one of a set only, so that a door does not take it for away; but never for
 // what was asked.
 const DISK_SQLSTATE = /^58...$/;
@@ -259,8 +260,10 @@ export function codeOf(error: unknown): string {
 }
 
 function isUnavailable(error: unknown): boolean {
-  if (UNAVAILABLE_SQLSTATE.test(codeOf(error))) return true;
-  return SESSION_SEVERITY.has((error as { severity?: unknown } | null | undefined)?.severity);
+  const code = codeOf(error);
+  const severity = (error as { severity?: unknown } | null | undefined)?.severity;
+  if (UNAVAILABLE_SQLSTATE.test(code) || SESSION_SEVERITY.has(severity)) return true;
+  return LOGIN_SQLSTATE.test(code) && severity !== 'ERROR';
 }
 
 /** True for what a database says that is never the fault of what was asked. Sockets are not meant: they may be anybody's. */

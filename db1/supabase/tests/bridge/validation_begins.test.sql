@@ -1,6 +1,6 @@
 -- A pool that begins to validate leaves alone what somebody may have carried to the ledger before.
 begin;
-select plan(17);
+select plan(19);
 
 delete from pgmq.q_intake_queue;
 insert into public.engine_config (pool_id, hold_sec) values ('v', 60), ('w', 60);
@@ -65,6 +65,22 @@ select is(
 );
 select is(
   pg_temp.states('x'), 'back queued, dead validated, tried validated', 'and is not asked about: the target may have it'
+);
+
+-- Replayed before the pool begins, and taken by nobody since.
+insert into public.inventory_slots (pool_id) values ('y');
+select public.claim_resource_and_queue('y', 'again');
+create temp table died as select * from public.bridge_take(100, 0) where message ->> 'pool_id' = 'y';
+select * from died t cross join lateral public.bridge_finish(
+  array[t.msg_id], array[t.read_ct], '{dead_letter}', '{planted}', '{0}'
+);
+select * from pgmq.q_intake_dlq d cross join lateral public.dlq_replay(array[d.msg_id], 'olga')
+where d.message ->> 'pool_id' = 'y';
+select is(pg_temp.states('y'), 'again queued', 'a letter goes round again');
+insert into public.engine_config (pool_id, validation_webhook_url) values ('y', 'https://example.com/v');
+select is(
+  concat_ws('; ', pg_temp.states('y'), pg_temp.messages('y')), 'again validated; again validated',
+  'and is not asked about, for it was tried before it died'
 );
 
 -- A worker that took it before, and reads the new rules only now.

@@ -101,7 +101,7 @@ async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitCont
       breaker.outage();
       context.log.warn('the ledger is unavailable', { ...delivery.names, cause: error });
       delivery.end('outage', 'ledger unavailable');
-    } else if (NOT_SET_UP.has(codeOf(error))) {
+    } else if (isMissing(commit_rpc_name, error)) {
       own.outage();
       context.log.warn('a commit function is unavailable', {
         ...delivery.names,
@@ -113,6 +113,13 @@ async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitCont
       endFailed(delivery, error, own, context);
     }
   }
+}
+
+/** Not there, or not granted. What its body says with such a code is about something else, and may be about the message. */
+function isMissing(functionName: string, error: unknown): boolean {
+  const code = codeOf(error);
+  if (!NOT_SET_UP.has(code)) return false;
+  return code.startsWith('PGRST') || (error instanceof Error && error.message.includes(functionName));
 }
 
 /** The ledger serves nobody, or nobody has answered: no connection, no TLS, no address. */

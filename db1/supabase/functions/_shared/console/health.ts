@@ -54,7 +54,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   drain_queue_trigger: 'the bridge worker among the Edge Functions is not called',
   expire_holds: 'holds do not end',
   metrics_snapshot: 'engine_metrics stands still',
-  purge_cron_history: 'cron.job_run_details grows for ever',
+  purge_cron_history: 'cron.job_run_details and engine_metrics grow for ever',
   reap_orphaned_slots: 'slots that nobody holds stay off sale',
 };
 const EXTENSIONS = ['pgmq', 'pg_cron', 'pg_net'];

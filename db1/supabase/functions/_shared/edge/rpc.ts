@@ -29,10 +29,13 @@ export class RpcError extends Error {
   override readonly name = 'RpcError';
   /** The SQLSTATE, or PostgREST's own code where it refused before the database was asked. */
   readonly code: string;
+  /** Of what a statement said; PostgREST's own connection has no codes of Postgres. */
+  readonly severity: 'ERROR' | undefined;
 
-  constructor(message: string, code: string, cause?: unknown) {
+  constructor(message: string, code: string, cause?: unknown, severity?: 'ERROR') {
     super(message, { cause });
     this.code = code;
+    this.severity = severity;
   }
 }
 
@@ -58,6 +61,8 @@ export function callOver(createClient: () => RpcClient): CallFunction {
     throw new RpcError(
       `${functionName}: ${error.message} (status ${status})`,
       codeOf(error.code ?? '', status),
+      undefined,
+      SQLSTATE.test(error.code ?? '') ? 'ERROR' : undefined,
     );
   };
 }

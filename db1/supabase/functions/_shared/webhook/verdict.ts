@@ -1,5 +1,5 @@
 // What a try that ended in an error means for its event, and the text of that error. SQL handlers have the same table in
-// webhook.verdict.
+// webhook.verdict, but for a login that is refused, which they cannot meet.
 
 import { codeOf, isOutage } from '../errors.ts';
 import type { FinishOutcome } from './ports.ts';
