@@ -28,8 +28,6 @@ returns table (
 language plpgsql
 security definer
 set search_path = ''
--- A plan for what is given: with any other, a page would read from the start.
-set plan_cache_mode = force_custom_plan
 as $$
 #variable_conflict use_column
 begin

@@ -1,7 +1,7 @@
 -- A page costs what it holds, however far down it begins: on every Postgres since 15, where a function in SQL is planned
 -- without its arguments.
 begin;
-select plan(4);
+select plan(2);
 
 create function pg_temp.is_cheap(p_call text)
 returns boolean
@@ -20,20 +20,11 @@ end
 $$;
 
 insert into audit.audit_logs (actor, action, subject) select 'ann', 'act', 'it' from generate_series(1, 20000);
-insert into public.inventory_slots (pool_id) select 'p' from generate_series(1, 20000);
-analyze audit.audit_logs, public.slot_manifest, public.inventory_slots, public.claims;
+analyze audit.audit_logs;
 
 select ok(pg_temp.is_cheap('public.audit_page(null, 5)'), 'the newest of the audit log');
 select ok(
   pg_temp.is_cheap('public.audit_page((select min(id) + 10 from audit.audit_logs), 5)'), 'the oldest of it'
 );
-select ok(pg_temp.is_cheap('public.reconcile_claims(null, 5)'), 'the first slots to reconcile');
-select ok(
-  pg_temp.is_cheap(
-    'public.reconcile_claims((select slot_id from public.slot_manifest order by slot_id desc offset 10 limit 1), 5)'
-  ),
-  'the last ones'
-);
-
 select * from finish();
 rollback;
