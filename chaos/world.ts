@@ -8,7 +8,7 @@ import { withClient } from '../src/migrate/sql.ts';
 import { LOOPBACK } from '../src/stack/ports.ts';
 import { startRedis, type TestRedis } from '../test/calls/redis.ts';
 import { addSites, SECRETS as CALL_SECRETS } from '../test/calls/support.ts';
-import { ADMIN_KEY, JWT_SECRET, putOnSale } from '../test/door/support.ts';
+import { ADMIN_KEY, JWT_SECRET, putOnSale } from '../test/server/support.ts';
 import { cleanUpOnExit } from '../test/support/databases.ts';
 import { startTestPostgrest, type TestPostgrest } from '../test/support/postgrest.ts';
 import { addEndpoint, SECRETS as WEBHOOK_SECRETS } from '../test/webhook/world.ts';

@@ -14,8 +14,8 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Up to what a flush of the claim door carries. */
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** The words for the HTTP doors; `none` is a path that no door has. */
-export const DOORS = [
+/** Groups of paths, as the label `route` names them; `none` is a path that matches no route. */
+export const ROUTE_GROUPS = [
   'claims',
   'pools',
   'webhooks',
@@ -26,7 +26,7 @@ export const DOORS = [
   'pages',
   'none',
 ] as const;
-export type DoorWord = (typeof DOORS)[number];
+export type RouteGroup = (typeof ROUTE_GROUPS)[number];
 const STATUSES = ['2xx', '4xx', '5xx'];
 
 const CLAIM_OUTCOMES = [
@@ -54,13 +54,13 @@ const BRIDGE_OUTCOMES = [
 export const METRICS: Readonly<Record<string, Described>> = {
   sluice_http_requests_total: {
     kind: 'counter',
-    help: 'Requests that a door has answered.',
-    labels: { door: DOORS, status: STATUSES },
+    help: 'Requests that the server answered.',
+    labels: { route: ROUTE_GROUPS, status: STATUSES },
   },
   sluice_http_request_seconds: {
     kind: 'histogram',
     help: 'From the whole request to the answer.',
-    labels: { door: [] },
+    labels: { route: [] },
     buckets: SECONDS,
   },
   sluice_claims_total: {

@@ -3,8 +3,8 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, makeWorkerUtils, run, type TaskList, type WorkerEvents } from 'graphile-worker';
-import { createLedger } from '#core/bridge/databases.ts';
 import type { Payload } from '#core/bridge/ports.ts';
+import { createLedger } from '#core/bridge/store.ts';
 import type { Database } from '../../src/db/database.ts';
 import { connect, type Drain, type Drained, loadInBatches, Stopwatch, type Way } from './way.ts';
 import type { World } from './world.ts';

@@ -1,8 +1,9 @@
 // The bridge itself, as `sluice work` runs it: loops side by side in one process.
 
 import { Bridge } from '#core/bridge/bridge.ts';
-import { type CallFunction, createIntake, createLedger } from '#core/bridge/databases.ts';
 import type { BridgePorts } from '#core/bridge/ports.ts';
+import { createIntake, createLedger } from '#core/bridge/store.ts';
+import type { CallFunction } from '#core/call_function.ts';
 import { NO_METRICS } from '#core/ports.ts';
 import type { Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
@@ -50,7 +51,7 @@ function createPorts(db1: Database, db2: Database): BridgePorts {
   return {
     intake: createIntake(on(db1)),
     ledger: () => ledger,
-    webhook: { post: () => Promise.reject(new Error('the bench has no webhooks')) },
+    hook: { post: () => Promise.reject(new Error('the bench has no webhooks')) },
     log: createLog('warn'),
     metrics: NO_METRICS,
     now: Date.now,

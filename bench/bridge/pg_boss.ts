@@ -1,8 +1,8 @@
 // pg-boss through its fetch and complete: its own polling worker would rest up to half a second between batches.
 
 import PgBoss from 'pg-boss';
-import { createLedger } from '#core/bridge/databases.ts';
 import type { Payload } from '#core/bridge/ports.ts';
+import { createLedger } from '#core/bridge/store.ts';
 import type { Database } from '../../src/db/database.ts';
 import { connect, type Drain, type Drained, loadInBatches, runLoops, Stopwatch, type Way } from './way.ts';
 import type { World } from './world.ts';

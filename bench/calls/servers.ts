@@ -3,9 +3,9 @@
 import { readCallBody } from '#core/calls/body.ts';
 import { hashOfSignature, refusalOfCall } from '#core/calls/signature.ts';
 import { createCallStore } from '#core/calls/store.ts';
-import { Door, jsonResponse, type Route } from '#core/door.ts';
 import { NO_METRICS } from '#core/ports.ts';
-import { createCallRoutes } from '../../src/calls/calls.ts';
+import { jsonResponse, type Route, Router } from '#core/router.ts';
+import { openCallRoutes } from '../../src/calls/calls.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { HttpServer } from '../../src/server/http.ts';
@@ -19,7 +19,7 @@ export type BenchServer = { port: number; stop(): Promise<void> };
 const log = createLog('warn');
 
 async function listen(routes: Route[], end: () => Promise<void>): Promise<BenchServer> {
-  const http = new HttpServer(new Door(routes, log), log);
+  const http = new HttpServer(new Router(routes, log), log);
   const port = await http.listen(0, '127.0.0.1');
   return {
     port,
@@ -31,7 +31,7 @@ async function listen(routes: Route[], end: () => Promise<void>): Promise<BenchS
 }
 
 export function startCoalesced(db2Url: string): Promise<BenchServer> {
-  const calls = createCallRoutes({ db2Url, secretOf: () => SECRET }, NO_METRICS, log);
+  const calls = openCallRoutes({ db2Url, secretOf: () => SECRET }, NO_METRICS, log);
   return listen(calls.routes(), calls.end);
 }
 

@@ -3,7 +3,7 @@
 
 import { identify } from '#core/auth.ts';
 import { CLAIM_BODY } from '#core/claim.ts';
-import { Door, type DoorRequest, type DoorResponse, jsonResponse, readJson, refuse } from '#core/door.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse, Router, readJson, refuse } from '#core/router.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { HttpServer } from '../../src/server/http.ts';
@@ -20,7 +20,7 @@ export async function startPlainServer(url: string, keys: { adminKey: string; jw
   const tokens = createTokenPorts(keys, new OperatorAuth(keys.adminKey, Date.now));
   const database = createDatabase({ url, max: CONNECTIONS, applicationName: 'plain-claims', log });
 
-  async function claim(request: DoorRequest, poolId: string): Promise<DoorResponse> {
+  async function claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {
     await identify(tokens, request);
     const { user_id, request_id = null } = readJson(request, CLAIM_BODY);
     const [row] = await database.call<Claimed>('plain.claim_resource_and_queue', {
@@ -33,14 +33,14 @@ export async function startPlainServer(url: string, keys: { adminKey: string; jw
   }
 
   // wrk leaves in the middle of its last requests; their statements must end before the connections do.
-  const underWay = new Set<Promise<DoorResponse>>();
-  function track(request: DoorRequest, poolId: string): Promise<DoorResponse> {
+  const underWay = new Set<Promise<HttpResponse>>();
+  function track(request: HttpRequest, poolId: string): Promise<HttpResponse> {
     const answer = claim(request, poolId);
     underWay.add(answer);
     return answer.finally(() => underWay.delete(answer));
   }
 
-  const door = new Door([{ method: 'POST', path: '/v1/pools/:pool/claims', handle: track }], log);
+  const door = new Router([{ method: 'POST', path: '/v1/pools/:pool/claims', handle: track }], log);
   const http = new HttpServer(door, log);
   const port = await http.listen(0);
   const server: RunningServer = {

@@ -1,6 +1,6 @@
 // The real server, and a door that reads and checks the same and then makes one insert for each delivery.
 
-import { Door, type DoorRequest, type DoorResponse, jsonResponse, type Route } from '#core/door.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse, type Route, Router } from '#core/router.ts';
 import { providerNamed } from '#core/webhook/providers.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
@@ -25,7 +25,7 @@ export async function startSingle({ db2Url, webhookId }: World, connections: num
   const stripe = providerNamed('stripe');
   if (stripe === undefined) throw new Error('there is no provider stripe');
 
-  async function deliver(request: DoorRequest): Promise<DoorResponse> {
+  async function deliver(request: HttpRequest): Promise<HttpResponse> {
     const signed = { ...request, url: '' };
     const context = { port: nodeHmac, nowSec: Math.floor(Date.now() / MS_PER_SEC) };
     const verification = await stripe?.verify(signed, [SECRET], context);
@@ -45,7 +45,7 @@ export async function startSingle({ db2Url, webhookId }: World, connections: num
   }
 
   // wrk leaves in the middle of its last requests; their statements must end before the connections do.
-  const underWay = new Set<Promise<DoorResponse>>();
+  const underWay = new Set<Promise<HttpResponse>>();
   const route: Route & { maxBodyBytes: number } = {
     method: 'POST',
     path: '/webhooks/:endpoint',
@@ -56,7 +56,7 @@ export async function startSingle({ db2Url, webhookId }: World, connections: num
       return answer.finally(() => underWay.delete(answer));
     },
   };
-  const http = new HttpServer(new Door([route], log), log);
+  const http = new HttpServer(new Router([route], log), log);
   const port = await http.listen(0, '127.0.0.1');
   return {
     url: `http://127.0.0.1:${port}`,

@@ -4,7 +4,7 @@ import { quantile, type Sample } from '../stats.ts';
 import { startCoalesced, startSingle } from './doors.ts';
 import { graphileWorker, ours } from './drains.ts';
 import { sendSigned } from './load.ts';
-import type { Cell, DoorCell, DrainCell } from './plan.ts';
+import type { Cell, DrainCell, RouteCell } from './plan.ts';
 import type { World } from './world.ts';
 
 const AMOUNT = 2_500;
@@ -15,14 +15,14 @@ const US_PER_MS = 1e3;
 const DELIVERIES_PER_SEC = 30_000;
 
 export function measure(world: World, cell: Cell): Promise<Sample> {
-  return 'events' in cell ? measureDrain(world, cell) : measureDoor(world, cell);
+  return 'events' in cell ? measureDrain(world, cell) : measureRoute(world, cell);
 }
 
 async function walBytes(world: World): Promise<number> {
   return Number(await world.value<string>('bench.wal_bytes'));
 }
 
-async function measureDoor(world: World, cell: DoorCell): Promise<Sample> {
+async function measureRoute(world: World, cell: RouteCell): Promise<Sample> {
   await world.clear();
   const server =
     cell.name === 'single' ? await startSingle(world, cell.db_connections) : await startCoalesced(world);

@@ -1,7 +1,7 @@
 // What is measured. Repetitions go round all cells of a group (A B C, A B C, …), so that a slow minute of the machine hits
 // all alike.
 
-export type DoorCell = {
+export type RouteCell = {
   name: 'single' | 'coalesced';
   /** HTTP connections. */
   clients: number;
@@ -20,7 +20,7 @@ export type DrainCell = {
   warmUpEvents: number;
 };
 
-export type Cell = DoorCell | DrainCell;
+export type Cell = RouteCell | DrainCell;
 
 export type Plan = { repetitions: number; groups: Cell[][] };
 

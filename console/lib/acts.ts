@@ -1,7 +1,7 @@
 // What operators do with work that will not succeed by retrying, of both kinds.
 
 import { post } from './api.ts';
-import type { DlqResult, EventResult } from './shapes.ts';
+import type { DeadLetterResult, EventResult } from './shapes.ts';
 
 export interface Outcome {
   readonly id: string;
@@ -21,7 +21,7 @@ export interface Act {
 const letterRun =
   (path: string): Act['run'] =>
   async (ids, reason, isDryRun) => {
-    const { results } = await post<{ results: DlqResult[] }>(path, {
+    const { results } = await post<{ results: DeadLetterResult[] }>(path, {
       msg_ids: ids.map(Number),
       reason,
       dry_run: isDryRun,

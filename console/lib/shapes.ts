@@ -9,7 +9,7 @@ export type { TimelineEvent } from '../../db1/supabase/functions/_shared/console
 export type { HealthCheck } from '../../db1/supabase/functions/_shared/console/health.ts';
 export type { PoolView } from '../../db1/supabase/functions/_shared/console/pools.ts';
 export type { LiveSample, PoolLevel } from '../../db1/supabase/functions/_shared/console/sample.ts';
-export type { DeadLetter, DlqResult } from '../../db1/supabase/functions/_shared/dlq.ts';
+export type { DeadLetter, DeadLetterResult } from '../../db1/supabase/functions/_shared/dead_letters.ts';
 export type {
   EndpointRow,
   EventDetails,

@@ -1,12 +1,12 @@
 // Several workers side by side, each with a bridge and connections of its own, woken together.
 
 import { Bridge, type StepReport } from '#core/bridge/bridge.ts';
-import { createIntake, createLedger } from '#core/bridge/databases.ts';
+import { createIntake, createLedger } from '#core/bridge/store.ts';
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { quoteName } from '../db/statement.ts';
-import { createWebhook } from './webhook.ts';
+import { createHook } from './hook.ts';
 import { startWorker, type Worker } from './worker.ts';
 
 export interface CrewOptions {
@@ -16,7 +16,7 @@ export interface CrewOptions {
   batchSize: number;
   /** How long a worker may hold a message without a sign of life; DEFAULT_LEASE_SEC where left out. */
   leaseSec?: number;
-  /** Hosts that webhooks may have although their addresses are private. */
+  /** Hosts that hooks may have although their addresses are private. */
   allowedHosts: ReadonlySet<string>;
   log: Log;
   metrics: Metrics;
@@ -29,7 +29,7 @@ export type Totals = Record<string, number>;
 export const DEFAULT_WORKERS = 2;
 /** Few readers with large batches beat many with small ones; above this a batch only holds its messages longer. */
 export const DEFAULT_BATCH_SIZE = 500;
-/** A batch takes well under a second; a step that waits for webhooks extends its lease three times within it. */
+/** A batch takes well under a second; a step that waits for hooks extends its lease three times within it. */
 export const DEFAULT_LEASE_SEC = 60;
 /** One for the steps, one for heartbeats and marks of validation while a step waits. */
 const DB1_CONNECTIONS = 2;
@@ -113,7 +113,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
         const ledger = db2;
         return createLedger((name, args) => ledger.call(`public.${quoteName(name)}`, args));
       },
-      webhook: createWebhook(options.allowedHosts),
+      hook: createHook(options.allowedHosts),
       log,
       metrics,
       tracer,

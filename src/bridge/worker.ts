@@ -1,7 +1,7 @@
 // Takes steps for as long as nobody says stop: of the bridge, and of the webhook processor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { toDoorError } from '#core/errors.ts';
+import { toHttpError } from '#core/errors.ts';
 import type { Log } from '#core/ports.ts';
 
 /** How long an idle worker rests when nobody wakes it. */
@@ -40,7 +40,7 @@ export function startWorker<Report extends { readonly total: number }>(
         if (report.total === 0) await restFor(IDLE_MS);
       } catch (error) {
         // The database could not be read or finished: the leases run out and the work comes back.
-        log.error('worker step failed', { code: toDoorError(error).kind.code, cause: error });
+        log.error('worker step failed', { code: toHttpError(error).kind.code, cause: error });
         isAwake = false;
         await restFor(FAILURE_MS);
       }

@@ -1,11 +1,11 @@
 // The call-event door on Node: its own connection to DB2, the replay cache, and the order in which they end.
 
-import { CallDoor } from '#core/calls/door.ts';
 import { GuardedReplayCache } from '#core/calls/guarded_cache.ts';
 import { MemoryReplayCache, type ReplayCache } from '#core/calls/replay_cache.ts';
+import { CallRoutes } from '#core/calls/routes.ts';
 import { createCallStore } from '#core/calls/store.ts';
-import { DELIVERY_MS, type Route } from '#core/door.ts';
 import type { Log, Metrics } from '#core/ports.ts';
+import { DELIVERY_MS, type Route } from '#core/router.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { createDatabase } from '../db/database.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
@@ -20,7 +20,7 @@ export interface CallOptions {
   secretOf?: SecretSource;
 }
 
-export interface CallRoutes extends Pick<CallDoor, 'drain'> {
+export interface OpenCallRoutes extends Pick<CallRoutes, 'drain'> {
   routes(): Route[];
   cacheState(): ReplayCacheState;
   /** Where there is a Redis: rejects while it does not answer. */
@@ -37,7 +37,7 @@ const REST_CONNECTIONS = 1;
 
 const fromEnvironment: SecretSource = (name) => process.env[name];
 
-export function createCallRoutes(options: CallOptions, metrics: Metrics, log: Log): CallRoutes {
+export function openCallRoutes(options: CallOptions, metrics: Metrics, log: Log): OpenCallRoutes {
   const open = (max: number) =>
     createDatabase({
       url: options.db2Url,
@@ -49,7 +49,7 @@ export function createCallRoutes(options: CallOptions, metrics: Metrics, log: Lo
   const lane = open(LANE_CONNECTIONS);
   const rest = open(REST_CONNECTIONS);
   const { cache, state, ping, close } = openCache(options.redisUrl, log);
-  const door = new CallDoor({
+  const callRoutes = new CallRoutes({
     store: {
       findSite: createCallStore((name, args) => rest.call(`calls.${name}`, args)).findSite,
       recordCalls: createCallStore((name, args) => lane.call(`calls.${name}`, args)).recordCalls,
@@ -62,8 +62,8 @@ export function createCallRoutes(options: CallOptions, metrics: Metrics, log: Lo
     now: Date.now,
   });
   return {
-    routes: () => door.routes(),
-    drain: () => door.drain(),
+    routes: () => callRoutes.routes(),
+    drain: () => callRoutes.drain(),
     cacheState: state,
     ...(ping && { pingRedis: ping }),
     page: createStatePage(state),

@@ -2,8 +2,12 @@
 
 import { parseArgs } from 'node:util';
 import { isDone } from '#core/console/outcomes.ts';
-import type { DeadLetter, DlqResult } from '#core/dlq.ts';
-import { createDlqClient, type DlqClient, type DlqQuery } from '../client/dlq_client.ts';
+import type { DeadLetter, DeadLetterResult } from '#core/dead_letters.ts';
+import {
+  createDeadLetterClient,
+  type DeadLetterClient,
+  type DeadLetterQuery,
+} from '../client/dead_letter_client.ts';
 import type { Command } from './command.ts';
 import { canAsk, confirm, readConnection } from './operator.ts';
 import { formatTable } from './table.ts';
@@ -74,20 +78,20 @@ async function run(args: string[]): Promise<number> {
     throw new UsageError(action === undefined ? 'say what to do' : `dlq cannot ${action}`);
   if ((action === 'replay' || action === 'discard') && ids.length === 0 && !isFiltered(values))
     throw new UsageError(`${action} needs ids or a filter`);
-  const client = createDlqClient(readConnection(process.env));
+  const client = createDeadLetterClient(readConnection(process.env));
   if (action === 'list') return list(client, query, values);
   if (action === 'show') return show(client, ids, values);
   return act(client, action, ids, query, values);
 }
 
-async function list(client: DlqClient, query: DlqQuery, { json }: Values): Promise<number> {
+async function list(client: DeadLetterClient, query: DeadLetterQuery, { json }: Values): Promise<number> {
   const messages = await client.list(query);
   if (json) console.log(JSON.stringify({ messages }));
   else console.log(messages.length === 0 ? 'No dead letters.' : tableOf(messages));
   return 0;
 }
 
-async function show(client: DlqClient, ids: number[], { json }: Values): Promise<number> {
+async function show(client: DeadLetterClient, ids: number[], { json }: Values): Promise<number> {
   const letters = await Promise.all(ids.map((id) => client.show(id)));
   for (const [index, letter] of letters.entries()) {
     if (letter !== undefined) console.log(JSON.stringify(letter, undefined, json ? undefined : 2));
@@ -97,10 +101,10 @@ async function show(client: DlqClient, ids: number[], { json }: Values): Promise
 }
 
 async function act(
-  client: DlqClient,
+  client: DeadLetterClient,
   action: Action,
   ids: number[],
-  query: DlqQuery,
+  query: DeadLetterQuery,
   values: Values,
 ): Promise<number> {
   const found = ids.length > 0 ? ids : (await client.list(query)).map((letter) => letter.msg_id);
@@ -118,7 +122,7 @@ async function act(
       return 1;
     }
   }
-  const results: DlqResult[] = [];
+  const results: DeadLetterResult[] = [];
   for (let at = 0; at < found.length; at += MAX_LIMIT) {
     results.push(
       ...(await client.act(action, {
@@ -162,8 +166,8 @@ function isFiltered(values: Values): boolean {
   return [values.pool, values.reason, values['older-than']].some((value) => value !== undefined);
 }
 
-function readQuery(values: Values): DlqQuery {
-  const query: DlqQuery = {};
+function readQuery(values: Values): DeadLetterQuery {
+  const query: DeadLetterQuery = {};
   if (values.pool !== undefined) query.pool_id = values.pool;
   if (values.reason !== undefined) query.reason = values.reason;
   if (values.limit !== undefined) {

@@ -1,4 +1,4 @@
-import { codeOf, toDoorError } from '#core/errors.ts';
+import { codeOf, toHttpError } from '#core/errors.ts';
 import { StackError } from '../failure.ts';
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
@@ -6,7 +6,7 @@ const SQLSTATE = /^[0-9A-Z]{5}$/;
 /** For commands that ask DB2 directly: what a person can mend becomes two lines; everything else stays what it is. */
 export function explained(error: unknown): unknown {
   if (error instanceof StackError) return error;
-  const { kind, message, hint } = toDoorError(error);
+  const { kind, message, hint } = toHttpError(error);
   if (kind.code === 'internal') return error;
   if (kind.code === 'database_unavailable') {
     // A database that answers says best why it serves nobody: a wrong password, no such database.

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { toDoorError } from '#core/errors.ts';
+import { toHttpError } from '#core/errors.ts';
 import { ApiError } from '../client/admin_client.ts';
 import { StackError } from '../failure.ts';
 import { COMMANDS, loadAll } from './all.ts';
@@ -75,7 +75,7 @@ function report(name: string, error: unknown): number {
     console.error(`${error.message}\nhint: see \`sluice ${name} --help\``);
     return EXIT_USAGE;
   }
-  if (toDoorError(error).kind.code === 'database_unavailable') {
+  if (toHttpError(error).kind.code === 'database_unavailable') {
     console.error(`error: ${messageOf(error)}\nhint: ${DATABASE_HINT}`);
     return EXIT_FAILED;
   }

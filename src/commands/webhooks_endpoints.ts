@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { DoorError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 import { JsonError, type JsonValue, parseJson } from '#core/json.ts';
 import { check, type FromSchema, type Schema, SchemaError } from '#core/schema.ts';
 import {
@@ -151,7 +151,7 @@ function refusedAsUsage<Result>(work: () => Result): Result {
   try {
     return work();
   } catch (error) {
-    if (error instanceof DoorError) throw new UsageError(error.hint);
+    if (error instanceof HttpError) throw new UsageError(error.hint);
     throw error;
   }
 }

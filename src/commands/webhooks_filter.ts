@@ -1,6 +1,6 @@
 // The filters that list, replay and skip share. What is not understood is refused here, before anything is asked.
 
-import { DoorError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 import { UUID } from '#core/operator.ts';
 import { check, type Schema, SchemaError } from '#core/schema.ts';
 import { MOMENT, momentOf } from '#core/webhook/admin.ts';
@@ -86,7 +86,7 @@ function readMoment(name: string, text: string): string {
   try {
     return momentOf(name, checked(MOMENT, text, wrong));
   } catch (error) {
-    if (error instanceof DoorError) throw new UsageError(wrong);
+    if (error instanceof HttpError) throw new UsageError(wrong);
     throw error;
   }
 }

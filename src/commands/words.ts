@@ -14,8 +14,10 @@ const NOTHING: Words = {};
 const EXPLAINED = ['reason', 'json'];
 
 const RULES = Object.keys(RULE_OPTIONS);
-const DLQ_FILTER = ['pool', 'reason', 'older-than', 'limit'];
-const DLQ_CHANGE: Words = { options: [...DLQ_FILTER, 'dry-run', 'yes', 'reason-text', 'json'] };
+const DEAD_LETTER_FILTER = ['pool', 'reason', 'older-than', 'limit'];
+const DEAD_LETTER_CHANGE: Words = {
+  options: [...DEAD_LETTER_FILTER, 'dry-run', 'yes', 'reason-text', 'json'],
+};
 const EVENT_FILTER = ['webhook-id', 'event-id', 'provider', 'status', 'since', 'until', 'limit'];
 const EVENT_CHANGE = [...EVENT_FILTER, 'dry-run', 'yes', ...EXPLAINED];
 const ENDPOINT_SETTINGS = [
@@ -59,10 +61,10 @@ export const WORDS: Readonly<Record<string, Words>> = {
   },
   dlq: {
     actions: {
-      list: { options: [...DLQ_FILTER, 'json'] },
+      list: { options: [...DEAD_LETTER_FILTER, 'json'] },
       show: JSON_ONLY,
-      replay: DLQ_CHANGE,
-      discard: DLQ_CHANGE,
+      replay: DEAD_LETTER_CHANGE,
+      discard: DEAD_LETTER_CHANGE,
     },
   },
   webhooks: {

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import type { DoorRequest, DoorResponse, Route } from '#core/door.ts';
-import { DoorError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 import type { Log } from '#core/ports.ts';
+import type { HttpRequest, HttpResponse, Route } from '#core/router.ts';
 import { CONSOLE_PATHS } from '../../console/paths.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
 
@@ -135,14 +135,14 @@ export function pageRoutes(pages: Promise<Pages>, log: Log): Route[] {
       path: '/assets/:file',
       async handle(request, name) {
         const file = (await pages).files.get(name);
-        if (file === undefined) throw new DoorError('not_found');
+        if (file === undefined) throw new HttpError('not_found');
         return send(request, file, FILE_CACHE);
       },
     },
   ];
 }
 
-function send(request: DoorRequest, file: PageFile, cache: string): DoorResponse {
+function send(request: HttpRequest, file: PageFile, cache: string): HttpResponse {
   const encoding = (['br', 'gzip'] as const).find((name) => file[name] !== undefined && takes(request, name));
   return {
     status: 200,
@@ -157,7 +157,7 @@ function send(request: DoorRequest, file: PageFile, cache: string): DoorResponse
   };
 }
 
-function takes({ headers }: DoorRequest, encoding: string): boolean {
+function takes({ headers }: HttpRequest, encoding: string): boolean {
   const accepted = String(headers['accept-encoding'] ?? '').split(',');
   return accepted.some((item) => {
     const [name, ...parameters] = item.split(';').map((part) => part.trim());

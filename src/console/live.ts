@@ -10,9 +10,9 @@ import {
   SampleMaker,
   type Seen,
 } from '#core/console/sample.ts';
-import type { DoorResponse, Follow } from '#core/door.ts';
-import { DoorError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 import type { Clock, Log } from '#core/ports.ts';
+import type { Follow, HttpResponse } from '#core/router.ts';
 
 export interface LivePorts {
   lookAtIntake(): Promise<IntakeLook>;
@@ -101,8 +101,8 @@ export class LiveView {
   }
 
   /** `event: history` once, then `event: sample` every second. */
-  answer(): DoorResponse {
-    if (this.#listeners.size >= MAX_LISTENERS) throw new DoorError('overloaded');
+  answer(): HttpResponse {
+    if (this.#listeners.size >= MAX_LISTENERS) throw new HttpError('overloaded');
     return { status: 200, headers: EVENT_STREAM, body: '', follow: this.#follow };
   }
 

@@ -1,6 +1,7 @@
 // What a person gets who follows a link that leads nowhere; programs get the refusal in JSON.
 
-import type { DoorRequest, DoorResponse, Match } from '#core/door.ts';
+import type { Log } from '#core/ports.ts';
+import { type HttpRequest, type HttpResponse, type Route, Router } from '#core/router.ts';
 import { SECURITY } from './assets.ts';
 
 const PAGE = `<!doctype html>
@@ -18,24 +19,30 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** Undefined where no browser asks. A slash too much at the end leads to the page without it. */
+/**
+ * How to answer a browser that follows a link to nowhere; undefined for every other client. A slash too much at the end of a
+ * page's address redirects to that page.
+ */
 export function notFoundPage(
-  { method, path, headers }: DoorRequest,
-  find: (method: string, path: string) => Match,
-): DoorResponse | undefined {
-  const isBrowser = String(headers.accept ?? '').includes('text/html');
-  if (!isBrowser || (method !== 'GET' && method !== 'HEAD')) return undefined;
-  const without = path.replace(/\/+$/, '');
-  // Only to a path that is ours: whatever else begins with slashes could lead to another host.
-  if (without !== path && without !== '' && find('GET', without).refusal === undefined)
+  pages: readonly Route[],
+  log: Log,
+): (request: HttpRequest) => HttpResponse | undefined {
+  const router = new Router(pages, log);
+  return ({ method, path, headers }) => {
+    const isBrowser = String(headers.accept ?? '').includes('text/html');
+    if (!isBrowser || (method !== 'GET' && method !== 'HEAD')) return undefined;
+    const without = path.replace(/\/+$/, '');
+    // Only to a page that is ours: any other path that begins with slashes could lead to another host.
+    if (without !== path && without !== '' && router.find('GET', without).refusal === undefined)
+      return {
+        status: 308,
+        headers: { ...SECURITY, location: without, 'cache-control': 'no-cache' },
+        body: '',
+      };
     return {
-      status: 308,
-      headers: { ...SECURITY, location: without, 'cache-control': 'no-cache' },
-      body: '',
+      status: 404,
+      headers: { ...SECURITY, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' },
+      body: PAGE,
     };
-  return {
-    status: 404,
-    headers: { ...SECURITY, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' },
-    body: PAGE,
   };
 }

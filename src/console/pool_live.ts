@@ -1,9 +1,9 @@
 // What buyers on a drop page watch: one question a second for each pool that somebody looks at, the same words for all.
 
-import { type DoorRequest, type DoorResponse, type Route, refuse } from '#core/door.ts';
-import { DoorError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 import type { PoolStatus } from '#core/pool.ts';
 import type { Clock } from '#core/ports.ts';
+import { type HttpRequest, type HttpResponse, type Route, refuse } from '#core/router.ts';
 import { EVENT_STREAM, eventText } from './live.ts';
 
 /** What `event: pool` carries. All but `now` is null while the database does not answer. */
@@ -56,8 +56,8 @@ export class PoolLive {
     ];
   }
 
-  async #open(request: DoorRequest, poolId: string): Promise<DoorResponse> {
-    if (this.#listeners >= MAX_LISTENERS) throw new DoorError('overloaded');
+  async #open(request: HttpRequest, poolId: string): Promise<HttpResponse> {
+    if (this.#listeners >= MAX_LISTENERS) throw new HttpError('overloaded');
     const status = await this.#ports.status(poolId);
     if (status === undefined) return refuse('unknown_pool', request.requestId);
     return {

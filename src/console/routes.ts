@@ -1,14 +1,14 @@
 // The operator's routes that a console needs beside the dead letters.
 
-import type { CallFunction } from '#core/bridge/databases.ts';
+import type { CallFunction } from '#core/call_function.ts';
 import { auditRoutes } from '#core/console/audit.ts';
 import { callAdminRoutes } from '#core/console/calls.ts';
 import { claimAdminRoutes } from '#core/console/claims.ts';
 import { healthCheckRoutes } from '#core/console/health.ts';
 import { poolAdminRoutes } from '#core/console/pools.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
-import type { Route } from '#core/door.ts';
 import type { Clock, Log } from '#core/ports.ts';
+import type { Route } from '#core/router.ts';
 import { LiveView } from './live.ts';
 
 export interface ConsolePorts {

@@ -3,17 +3,13 @@
 import pg from 'pg';
 import { TimedOut, within } from '#core/deadline.ts';
 import type { Log } from '#core/ports.ts';
-import { PermanentError, type Transaction } from '#core/webhook/handlers.ts';
+import { type Transact, type Transaction, TransactionEnded } from '#core/transaction.ts';
 import { statementFor } from './statement.ts';
 
 export interface Database {
   /** Calls `schema.function`; returns its rows. Timestamps come as ISO 8601 text in UTC, bigints as numbers. */
   call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]>;
-  /**
-   * Commits when the work resolves; rolls back and rejects with the work's own error when it rejects. After `timeoutMs` it
-   * rejects with TimedOut and closes the connection. Work that ends the transaction itself is a PermanentError.
-   */
-  transact<Result>(work: (tx: Transaction) => Promise<Result>, timeoutMs: number): Promise<Result>;
+  readonly transact: Transact;
   end(): Promise<void>;
 }
 
@@ -161,8 +157,8 @@ function transactionOn(client: pg.PoolClient): OpenTransaction {
   };
 }
 
-function endedByWork(): PermanentError {
-  return new PermanentError(
+function endedByWork(): TransactionEnded {
+  return new TransactionEnded(
     'the handler has ended its transaction, so that its effect may stand without a mark',
   );
 }

@@ -1,6 +1,6 @@
 // The doctor's round: each database by itself, then both together, then the server in front of them.
 
-import type { CallFunction } from '#core/bridge/databases.ts';
+import type { CallFunction } from '#core/call_function.ts';
 import { checkHealth } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import type { Log } from '#core/ports.ts';

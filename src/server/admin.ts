@@ -1,10 +1,10 @@
 // The operator's doors, behind the admin key or the console's session.
 
-import type { CallFunction } from '#core/bridge/databases.ts';
-import { createDlqStore, DlqDoor } from '#core/dlq.ts';
-import type { Route } from '#core/door.ts';
+import type { CallFunction } from '#core/call_function.ts';
+import { createDeadLetterStore, DeadLetterRoutes } from '#core/dead_letters.ts';
 import { UNNAMED_OPERATOR } from '#core/operator.ts';
-import { WebhookAdminDoor } from '#core/webhook/admin.ts';
+import type { Route } from '#core/router.ts';
+import { WebhookAdminRoutes } from '#core/webhook/admin.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
 import { type ConsolePorts, consoleRoutes } from '../console/routes.ts';
 import type { OperatorAuth } from './operator_auth.ts';
@@ -18,8 +18,8 @@ export interface AdminPorts extends ConsolePorts {
 export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
   // The guard has asked already.
   const authorize = () => UNNAMED_OPERATOR;
-  const deadLetters = new DlqDoor({ ...createDlqStore(ports.db1), authorize });
-  const webhooks = new WebhookAdminDoor({ store: createOperatorStore(ports.webhook), authorize });
+  const deadLetters = new DeadLetterRoutes({ ...createDeadLetterStore(ports.db1), authorize });
+  const webhooks = new WebhookAdminRoutes({ store: createOperatorStore(ports.webhook), authorize });
   return [
     ...auth.routes(),
     ...auth.guard([

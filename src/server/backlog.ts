@@ -1,7 +1,7 @@
 // What waits in DB2, and what operators sent round again: asked for when somebody looks, because no process knows it alone.
 
 import { Counter, Gauge, Registry } from 'prom-client';
-import type { CallFunction } from '#core/bridge/databases.ts';
+import type { CallFunction } from '#core/call_function.ts';
 import type { Log } from '#core/ports.ts';
 import type { Page } from '../metrics.ts';
 import { keptForASecond } from './kept.ts';

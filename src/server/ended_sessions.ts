@@ -1,7 +1,7 @@
 // Sessions that were signed out before their time. A cookie carries its own proof, so somebody has to remember which ones are
 // not good any more: this process does, and the intake for all processes.
 
-import type { CallFunction } from '#core/bridge/databases.ts';
+import type { CallFunction } from '#core/call_function.ts';
 import { within } from '#core/deadline.ts';
 import type { Clock, Log } from '#core/ports.ts';
 

@@ -5,17 +5,17 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { BodyBuffer } from '#core/body_buffer.ts';
+import { type ErrorCode, HttpError, toHttpError } from '#core/errors.ts';
+import type { Log } from '#core/ports.ts';
 import {
-  type Door,
-  type DoorResponse,
   type Follow,
+  type HttpResponse,
   MAX_BODY_BYTES,
   type Match,
+  type Router,
   refusalOf,
   refuse,
-} from '#core/door.ts';
-import { DoorError, type ErrorCode, toDoorError } from '#core/errors.ts';
-import type { Log } from '#core/ports.ts';
+} from '#core/router.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 /** A crowd arrives at once; with node's 511 the kernel drops the rest, and they come back a second later. */
@@ -49,9 +49,9 @@ export const DEFAULT_MAX_REQUESTS = 20_000;
 /** A hundred of the largest bodies. Their senders need no key, and thousands of them would be more memory than there is. */
 const DEFAULT_MAX_HELD_BYTES = 100 * 1024 * 1024;
 const LIMITS: Limits = { maxRequests: DEFAULT_MAX_REQUESTS, maxHeldBytes: DEFAULT_MAX_HELD_BYTES };
-const TOO_MANY: Match = { refusal: new DoorError('too_many_requests') };
+const TOO_MANY: Match = { refusal: new HttpError('too_many_requests') };
 /** HTTP/1.1 demands the header (RFC 9112, 3.2). */
-const NO_HOST: Match = { refusal: new DoorError('bad_request', 'Send a Host header.') };
+const NO_HOST: Match = { refusal: new HttpError('bad_request', 'Send a Host header.') };
 /** Answered however many others are under way: who asks here would take a refusal for a dead process. */
 const WATCHED_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
@@ -59,7 +59,7 @@ const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const NO_BODY = new Uint8Array(0);
 
 export class HttpServer {
-  readonly #door: Door;
+  readonly #router: Router;
   readonly #log: Log;
   readonly #server: Server;
   readonly #idPrefix = `${randomBytes(6).toString('hex')}-`;
@@ -71,8 +71,8 @@ export class HttpServer {
   readonly #refusedSockets = new WeakSet<object>();
   readonly #streams = new Set<ServerResponse>();
 
-  constructor(door: Door, log: Log, timeouts: Timeouts = TIMEOUTS, limits: Partial<Limits> = {}) {
-    this.#door = door;
+  constructor(router: Router, log: Log, timeouts: Timeouts = TIMEOUTS, limits: Partial<Limits> = {}) {
+    this.#router = router;
     this.#log = log;
     this.#limits = { ...LIMITS, ...limits };
     this.#server = createServer(
@@ -137,7 +137,7 @@ export class HttpServer {
     const query = url.indexOf('?');
     const path = query < 0 ? url : url.slice(0, query);
     const isNamed = headers.host !== undefined || request.httpVersion === '1.0';
-    const match = isNamed ? this.#door.find(request.method ?? '', path) : NO_HOST;
+    const match = isNamed ? this.#router.find(request.method ?? '', path) : NO_HOST;
 
     const length = headers['content-length'];
     if (this.#underWay >= this.#limits.maxRequests && !WATCHED_PATHS.has(path)) {
@@ -216,8 +216,8 @@ export class HttpServer {
       requestId,
       peer: request.socket.remoteAddress,
     };
-    // Door.handle answers every failure itself; what is left here is a failure to send.
-    this.#door.handle(match, asked).then(
+    // Router.handle answers every failure itself; what is left here is a failure to send.
+    this.#router.handle(match, asked).then(
       (answer) => {
         this.#leave(body);
         this.#send(response, answer, method, path, requestId);
@@ -232,7 +232,7 @@ export class HttpServer {
 
   #send(
     response: ServerResponse,
-    answer: DoorResponse,
+    answer: HttpResponse,
     method: string,
     path: string,
     requestId: string,
@@ -248,7 +248,7 @@ export class HttpServer {
     response.end(answer.body);
   }
 
-  #stream(response: ServerResponse, answer: DoorResponse, follow: Follow, requestId: string): void {
+  #stream(response: ServerResponse, answer: HttpResponse, follow: Follow, requestId: string): void {
     // It ends when the reader or the server does; nothing else will be asked on this connection.
     response.shouldKeepAlive = false;
     response.writeHead(answer.status, [...flatHeaders(answer.headers), 'x-request-id', requestId]);
@@ -278,7 +278,7 @@ export class HttpServer {
     follow(send, closing.signal, () => response.end());
   }
 
-  #writeHead(response: ServerResponse, answer: DoorResponse, requestId: string): void {
+  #writeHead(response: ServerResponse, answer: HttpResponse, requestId: string): void {
     if (answer.status === 204) {
       response.writeHead(204, [...flatHeaders(answer.headers), 'x-request-id', requestId]);
       return;
@@ -346,7 +346,7 @@ export class HttpServer {
     }).map(([name, value]) => `${name}: ${value}\r\n`);
     socket.end(`HTTP/1.1 ${status} ${code}\r\n${lines.join('')}\r\n${body}`);
     if (this.#log.debugEnabled)
-      this.#log.debug('not a request', { request_id: requestId, status, cause: toDoorError(error) });
+      this.#log.debug('not a request', { request_id: requestId, status, cause: toHttpError(error) });
     const timer = setTimeout(() => socket.destroy(), LINGER_MS);
     socket.on('close', () => clearTimeout(timer));
   }
@@ -361,7 +361,7 @@ function bodyLimit(match: Match): number {
 // node:http takes headers as a flat list half again as fast as an object (46k against 31k answers/s), and the doors answer
 // with few distinct header objects.
 const flattened = new WeakMap<object, string[]>();
-function flatHeaders(headers: DoorResponse['headers']): string[] {
+function flatHeaders(headers: HttpResponse['headers']): string[] {
   let flat = flattened.get(headers);
   if (flat === undefined) {
     flat = Object.entries(headers).flat();

@@ -2,7 +2,7 @@
 // counts and the names of operators and pools, no payload and no secret.
 
 import { Registry } from 'prom-client';
-import type { Route } from '#core/door.ts';
+import type { Route } from '#core/router.ts';
 import type { Page } from '../metrics.ts';
 
 const HEADERS = {

@@ -1,8 +1,8 @@
 // /metrics, /healthz and /readyz for a process that has no other door: the workers.
 
-import { Door } from '#core/door.ts';
 import { healthRoutes } from '#core/health.ts';
 import type { Log } from '#core/ports.ts';
+import { Router } from '#core/router.ts';
 import { createDatabase } from '../db/database.ts';
 import type { CollectedMetrics } from '../metrics.ts';
 import { createBacklog } from './backlog.ts';
@@ -43,7 +43,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     createBacklog((name, args) => db2.call(`webhook.${name}`, args), log),
     processPage(),
   ]);
-  const http = new HttpServer(new Door([page, ...health], log), log);
+  const http = new HttpServer(new Router([page, ...health], log), log);
   try {
     const port = await http.listen(options.port);
     return {

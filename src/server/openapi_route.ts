@@ -1,11 +1,11 @@
 // `GET /openapi.json`: put together once, from the routes that this server answers.
 
 import { readFileSync } from 'node:fs';
-import { cacheableHeaders, jsonResponse, type Route } from '#core/door.ts';
 import { BUYER_DESCRIPTIONS, BUYER_SCHEMAS } from '#core/openapi/buyers.ts';
 import { createDocument, type Descriptions } from '#core/openapi/document.ts';
 import { OPERATOR_DESCRIPTIONS, OPERATOR_SCHEMAS } from '#core/openapi/operators.ts';
 import { PROVIDER_DESCRIPTIONS, PROVIDER_SCHEMAS } from '#core/openapi/providers.ts';
+import { cacheableHeaders, jsonResponse, type Route } from '#core/router.ts';
 import { SESSION_BODY } from './operator_auth.ts';
 
 /** It changes with the version only; a new server must be seen soon all the same. */

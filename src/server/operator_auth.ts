@@ -2,9 +2,9 @@
 // signed with the key, so that a new key ends every session; stored is only which sessions were signed out.
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type DoorRequest, type DoorResponse, type Follow, type Route, readJson } from '#core/door.ts';
-import { DoorError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 import type { Clock } from '#core/ports.ts';
+import { type Follow, type HttpRequest, type HttpResponse, type Route, readJson } from '#core/router.ts';
 import type { Schema } from '#core/schema.ts';
 import { EndedSessions, type Session } from './ended_sessions.ts';
 import { clientOf, isFromOwnPage, isHttps, type ProxySettings } from './proxy.ts';
@@ -72,20 +72,20 @@ export class OperatorAuth {
     });
   }
 
-  /** The session that lets the caller in, or undefined for the key; throws a DoorError where the caller may not do this. */
-  async authorize(request: DoorRequest): Promise<Session | undefined> {
+  /** The session that lets the caller in, or undefined for the key; throws a HttpError where the caller may not do this. */
+  async authorize(request: HttpRequest): Promise<Session | undefined> {
     const { authorization, cookie } = request.headers;
     if (authorization !== undefined) {
       const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
-      if (token === undefined) throw new DoorError('auth_required');
-      if (!this.isAdminKey(token, request)) throw new DoorError('auth_required');
+      if (token === undefined) throw new HttpError('auth_required');
+      if (!this.isAdminKey(token, request)) throw new HttpError('auth_required');
       return undefined;
     }
     const session = this.#sessionOf(cookieOf(cookie));
-    if (session === undefined || (await this.#ended.has(session))) throw new DoorError('auth_required');
+    if (session === undefined || (await this.#ended.has(session))) throw new HttpError('auth_required');
     // A browser adds the cookie by itself, whoever made it send the request.
     const isReading = request.method === 'GET' || request.method === 'HEAD';
-    if (!isReading && !isFromOwnPage(request, this.#proxy)) throw new DoorError('csrf_refused');
+    if (!isReading && !isFromOwnPage(request, this.#proxy)) throw new HttpError('csrf_refused');
     return session;
   }
 
@@ -93,9 +93,9 @@ export class OperatorAuth {
    * The one place where the key is compared, whichever door it was sent to. A wrong one is counted; too_many_attempts is
    * thrown, whatever the key, while its address has to wait.
    */
-  isAdminKey(key: string, request: DoorRequest): boolean {
+  isAdminKey(key: string, request: HttpRequest): boolean {
     const client = clientOf(request, this.#proxy);
-    if (this.#wrongKeys.isBarred(client)) throw new DoorError('too_many_attempts');
+    if (this.#wrongKeys.isBarred(client)) throw new HttpError('too_many_attempts');
     // Hashed first: equal lengths, so the comparison says nothing about the key's length either.
     const isRight = timingSafeEqual(sha256(key), this.#keyHash);
     if (!isRight) this.#wrongKeys.add(client);
@@ -113,15 +113,15 @@ export class OperatorAuth {
     ];
   }
 
-  #signIn(request: DoorRequest): DoorResponse {
+  #signIn(request: HttpRequest): HttpResponse {
     const { key } = readJson(request, SESSION_BODY);
-    if (!this.isAdminKey(key, request)) throw new DoorError('auth_required', 'This is not the admin key.');
+    if (!this.isAdminKey(key, request)) throw new HttpError('auth_required', 'This is not the admin key.');
     const expiresSec = Math.floor(this.#now() / 1_000) + SESSION_SEC;
     const text = `v1.${expiresSec}.${randomBytes(NONCE_BYTES).toString('base64url')}`;
     return empty(this.#setCookie(request, `${text}.${this.#sign(text)}`, SESSION_SEC));
   }
 
-  async #signOut(request: DoorRequest): Promise<DoorResponse> {
+  async #signOut(request: HttpRequest): Promise<HttpResponse> {
     const session = this.#sessionOf(cookieOf(request.headers.cookie));
     if (session !== undefined) await this.#ended.end(session);
     return empty(this.#setCookie(request, '', 0));
@@ -150,7 +150,7 @@ export class OperatorAuth {
     return createHmac('sha256', this.#key).update(text).digest('base64url');
   }
 
-  #setCookie(request: DoorRequest, value: string, maxAgeSec: number): Record<string, string> {
+  #setCookie(request: HttpRequest, value: string, maxAgeSec: number): Record<string, string> {
     const secure = isHttps(request, this.#proxy) ? '; Secure' : '';
     return {
       'set-cookie': `${COOKIE}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSec}${secure}`,
@@ -168,6 +168,6 @@ function cookieOf(header: string | string[] | undefined): string | undefined {
   return found?.trim().slice(COOKIE.length + 1);
 }
 
-function empty(headers: Record<string, string>): DoorResponse {
+function empty(headers: Record<string, string>): HttpResponse {
   return { status: 204, headers: { 'cache-control': 'no-store', ...headers }, body: '' };
 }

@@ -1,6 +1,6 @@
 // What a proxy in front changes: whose address a connection has, and which name the browser knows us by.
 
-import type { DoorRequest } from '#core/door.ts';
+import type { HttpRequest } from '#core/router.ts';
 
 export interface ProxySettings {
   /** How many proxies in front are ours and add to X-Forwarded-For; 0: nobody's word is taken for it. */
@@ -13,7 +13,7 @@ export interface ProxySettings {
 const UNKNOWN = 'unknown';
 
 export function clientOf(
-  { peer = UNKNOWN, headers }: DoorRequest,
+  { peer = UNKNOWN, headers }: HttpRequest,
   { trustedProxies }: ProxySettings,
 ): string {
   if (trustedProxies === 0) return peer;
@@ -25,7 +25,7 @@ export function clientOf(
 }
 
 /** A page of another site can add neither the header, nor the browser's own word about where the request comes from. */
-export function isFromOwnPage({ headers }: DoorRequest, settings: ProxySettings): boolean {
+export function isFromOwnPage({ headers }: HttpRequest, settings: ProxySettings): boolean {
   if (headers['x-sluice-csrf'] !== '1') return false;
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
@@ -39,6 +39,6 @@ export function isFromOwnPage({ headers }: DoorRequest, settings: ProxySettings)
   return hosts.includes(host);
 }
 
-export function isHttps({ headers }: DoorRequest, { publicUrl }: ProxySettings): boolean {
+export function isHttps({ headers }: HttpRequest, { publicUrl }: ProxySettings): boolean {
   return headers['x-forwarded-proto'] === 'https' || publicUrl?.protocol === 'https:';
 }

@@ -1,14 +1,15 @@
 // The Node server: databases, doors and HTTP put together, and taken apart again in an order that answers everybody.
 
-import type { CallFunction } from '#core/bridge/databases.ts';
-import { ClaimDoor } from '#core/claim.ts';
-import type { Route } from '#core/door.ts';
+import type { CallFunction } from '#core/call_function.ts';
+import { ClaimRoutes } from '#core/claim.ts';
 import { healthRoutes } from '#core/health.ts';
-import { PoolDoor } from '#core/pool.ts';
+import { PoolRoutes } from '#core/pool.ts';
 import type { Tracer } from '#core/ports.ts';
+import type { Route } from '#core/router.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
-import { createCallRoutes } from '../calls/calls.ts';
+import { openCallRoutes } from '../calls/calls.ts';
 import { buildPages, pageRoutes } from '../console/assets.ts';
+import { notFoundPage } from '../console/not_found.ts';
 import { PoolLive } from '../console/pool_live.ts';
 import { createDatabase } from '../db/database.ts';
 import { createLog } from '../log.ts';
@@ -19,7 +20,7 @@ import { createBacklog } from './backlog.ts';
 import { EndedSessions } from './ended_sessions.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
-import { MeteredDoor } from './metered_door.ts';
+import { MeteredRouter } from './metered_router.ts';
 import { metricsRoute } from './metrics_route.ts';
 import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
@@ -28,7 +29,7 @@ import { processPage } from './process_page.ts';
 import type { ProxySettings } from './proxy.ts';
 import { createTokenPorts } from './tokens.ts';
 import { createWake } from './wake.ts';
-import { openWebhookDoor } from './webhooks.ts';
+import { openWebhookRoutes } from './webhooks.ts';
 
 export interface ServerOptions {
   /** 0 takes a free one. */
@@ -82,8 +83,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const db2 = open(options.db2Url, DB2_CONNECTIONS, 'sluice-server');
   const webhook: CallFunction = (name, args) => db2.call(`webhook.${name}`, args);
   const metrics = options.metrics ?? createMetrics();
-  const webhooks = openWebhookDoor(options, metrics, log);
-  const calls = createCallRoutes(options, metrics, log);
+  const webhooks = openWebhookRoutes(options, metrics, log);
+  const calls = openCallRoutes(options, metrics, log);
   const endDatabases = (): Promise<unknown> =>
     Promise.all([lane.end(), db1.end(), db2.end(), webhooks.end(), calls.end()]);
 
@@ -101,7 +102,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       .call('public.bridge_wake', {})
       .catch((error: unknown) => log.debug('workers not woken', { cause: error }));
   });
-  const claims = new ClaimDoor({
+  const claims = new ClaimRoutes({
     ...ports,
     ...createTokenPorts(options, auth),
     metrics,
@@ -113,7 +114,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       return outcomes;
     },
   });
-  const pools = new PoolDoor({ ...ports, now: Date.now });
+  const pools = new PoolRoutes({ ...ports, now: Date.now });
   const health = healthRoutes({
     checkDatabases: async () => {
       await Promise.all([db1.call('public.intake_ready', {}), db2.call('public.ledger_ready', {})]);
@@ -133,11 +134,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const levels = [createIntakeLevels(callIntake, log), createBacklog(webhook, log)];
   const scrape = metricsRoute([metrics, calls, ...levels, processPage()]);
   // What a crowd asks for comes first: places are looked through in their order.
-  const doors = [claims, pools, webhooks, calls, poolLive].flatMap((door): Route[] => door.routes());
-  const programs = [...doors, ...health, scrape, ...admin];
+  const burst = [claims, pools, webhooks, calls, poolLive].flatMap((group): Route[] => group.routes());
+  const programs = [...burst, ...health, scrape, ...admin];
   const pages = buildPages();
+  const pagesOnly = pageRoutes(pages, log);
   const http = new HttpServer(
-    new MeteredDoor([...programs, openApiRoute(programs), ...pageRoutes(pages, log)], log, metrics),
+    new MeteredRouter(
+      [...programs, openApiRoute(programs), ...pagesOnly],
+      log,
+      metrics,
+      notFoundPage(pagesOnly, log),
+    ),
     log,
     undefined,
     options.maxRequests === undefined ? {} : { maxRequests: options.maxRequests },

@@ -3,7 +3,7 @@
 
 import { createRemoteJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { AuthPorts, TokenClaims } from '#core/auth.ts';
-import { DoorError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 
 export interface TokenOptions {
   jwtSecret: string;
@@ -39,7 +39,7 @@ export function createTokenPorts(
       ).payload;
     } catch (error) {
       if (isTokensFault(error)) throw error;
-      throw new DoorError('auth_unavailable', undefined, error);
+      throw new HttpError('auth_unavailable', undefined, error);
     }
   }
 
@@ -50,8 +50,8 @@ export function createTokenPorts(
         const { role, sub } = await verify(token);
         return { role, sub };
       } catch (error) {
-        if (error instanceof DoorError) throw error;
-        throw new DoorError('auth_required', undefined, error);
+        if (error instanceof HttpError) throw error;
+        throw new HttpError('auth_required', undefined, error);
       }
     },
   };

@@ -1,9 +1,9 @@
 // The webhook door on Node: two sets of connections to DB2, the fast HMAC, and a word to the workers.
 
-import { DELIVERY_MS } from '#core/door.ts';
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
-import { WebhookDoor } from '#core/webhook/door.ts';
+import { DELIVERY_MS } from '#core/router.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
+import { WebhookRoutes } from '#core/webhook/routes.ts';
 import { createDatabase } from '../db/database.ts';
 import { openProcessor } from '../webhook/crew.ts';
 import { type Handlers, NO_HANDLERS } from '../webhook/handlers.ts';
@@ -11,7 +11,7 @@ import { nodeHmac } from '../webhook/hmac.ts';
 import { openWebhookStore } from '../webhook/store.ts';
 import { createWake } from './wake.ts';
 
-export interface WebhookDoorOptions {
+export interface WebhookRoutesOptions {
   db2Url: string;
   onRecorded?: () => void;
   secretOf?: SecretSource;
@@ -26,11 +26,15 @@ const INLINE_CONNECTIONS = 8;
 
 const fromEnvironment: SecretSource = (name) => process.env[name];
 
-export interface OpenWebhookDoor extends Pick<WebhookDoor, 'routes' | 'drain'> {
+export interface OpenWebhookRoutes extends Pick<WebhookRoutes, 'routes' | 'drain'> {
   end(): Promise<void>;
 }
 
-export function openWebhookDoor(options: WebhookDoorOptions, metrics: Metrics, log: Log): OpenWebhookDoor {
+export function openWebhookRoutes(
+  options: WebhookRoutesOptions,
+  metrics: Metrics,
+  log: Log,
+): OpenWebhookRoutes {
   const { db2Url, handlers = NO_HANDLERS, tracer = NO_TRACER } = options;
   const open = (max: number, applicationName: string) =>
     createDatabase({ url: db2Url, max, applicationName, callTimeoutMs: DELIVERY_MS, log });
@@ -49,7 +53,7 @@ export function openWebhookDoor(options: WebhookDoorOptions, metrics: Metrics, l
       .catch((error: unknown) => log.debug('workers not woken', { cause: error }));
   });
   const store = openWebhookStore(rest);
-  const door = new WebhookDoor({
+  const webhookRoutes = new WebhookRoutes({
     store: {
       findEndpoint: (name) => store.findEndpoint(name),
       processEvent: (id) => store.processEvent(id),
@@ -65,8 +69,8 @@ export function openWebhookDoor(options: WebhookDoorOptions, metrics: Metrics, l
     now: Date.now,
   });
   return {
-    routes: () => door.routes(),
-    drain: () => door.drain(),
+    routes: () => webhookRoutes.routes(),
+    drain: () => webhookRoutes.drain(),
     async end() {
       stopping.abort();
       await wake.stop();

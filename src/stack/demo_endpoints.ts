@@ -1,4 +1,4 @@
-import { toDoorError } from '#core/errors.ts';
+import { toHttpError } from '#core/errors.ts';
 import { createDatabase } from '../db/database.ts';
 import { createLog } from '../log.ts';
 
@@ -32,7 +32,7 @@ export async function addDemoEndpoints(db2Url: string): Promise<void> {
           p_reason: 'demo endpoint',
         })
         .catch((error: unknown) => {
-          if (toDoorError(error).kind.code !== 'endpoint_exists') throw error;
+          if (toHttpError(error).kind.code !== 'endpoint_exists') throw error;
         });
     }
   } finally {

@@ -1,7 +1,7 @@
 // DB2's webhook functions over a Postgres connection.
 
-import { createWebhookStore } from '#core/webhook/databases.ts';
 import type { WebhookStore } from '#core/webhook/ports.ts';
+import { createWebhookStore } from '#core/webhook/store.ts';
 import type { Database } from '../db/database.ts';
 
 export function openWebhookStore(database: Database): WebhookStore {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { PROJECT_ROOT } from '../../src/project_root.ts';
 import { findDeno, startFunction } from '../../src/stack/functions.ts';
-import { ask, bearer } from '../door/support.ts';
+import { ask, bearer } from '../server/support.ts';
 import { type DenoPlace, startDenoPlace } from './deno_place.ts';
 import { changed, type Watch, watchDatabases } from './fingerprint.ts';
 import { runOutage } from './outage.ts';

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { type Answer, ask, openClient } from '../door/support.ts';
+import { type Answer, ask, openClient } from '../server/support.ts';
 import { DOORS, requestTo } from './doors.ts';
 import { complaints } from './judge.ts';
 import type { Place } from './place.ts';

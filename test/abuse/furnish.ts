@@ -3,7 +3,7 @@
 import type pg from 'pg';
 import { bury } from '../admin/support.ts';
 import { storeEvents } from '../admin/webhook_support.ts';
-import { putOnSale } from '../door/support.ts';
+import { putOnSale } from '../server/support.ts';
 import { SITE } from './doors.ts';
 import type { Things } from './place.ts';
 import { endpointOf, FAMILIES, SCHEME } from './webhook_doors.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Answer, openClient } from '../door/support.ts';
+import { type Answer, openClient } from '../server/support.ts';
 import { chooseSeed } from '../support/load.ts';
 import { type FuzzCase, makeCase } from './fuzz/case.ts';
 import { inconsistencies } from './fuzz/consistency.ts';

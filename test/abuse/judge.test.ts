@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Answer } from '../door/support.ts';
+import type { Answer } from '../server/support.ts';
 import { changed } from './fingerprint.ts';
 import { complaints } from './judge.ts';
 

@@ -1,6 +1,6 @@
 // What is wrong with an answer: its status, its shape, its headers, and what it gives away. Pure.
 
-import type { Answer } from '../door/support.ts';
+import type { Answer } from '../server/support.ts';
 
 export interface Expected {
   readonly status: number;

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { Door, type DoorRequest, type Follow, type Route } from '#core/door.ts';
+import { type Follow, type HttpRequest, type Route, Router } from '#core/router.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { memoryLog } from '../core/support.ts';
-import { type Answer, ask, assertRefusal, exchange, parseAnswer } from '../door/support.ts';
+import { type Answer, ask, assertRefusal, exchange, parseAnswer } from '../server/support.ts';
 
 const TIMEOUTS = { headersMs: 60_000, requestMs: 60_000, checkMs: 1_000 };
 const MAX_REQUESTS = 3;
@@ -19,7 +19,7 @@ const HEAD = 'POST /slow HTTP/1.1\r\nHost: x\r\n';
 describe('the limits of the HTTP server', () => {
   const inside = new EventEmitter();
   let opened: (() => void)[] = [];
-  const slowly = async (request: DoorRequest) => {
+  const slowly = async (request: HttpRequest) => {
     const done = new Promise<void>((resolve) => opened.push(resolve));
     inside.emit('came', request.path);
     await done;
@@ -39,7 +39,7 @@ describe('the limits of the HTTP server', () => {
   ];
   const log = memoryLog();
   const limits = { maxRequests: MAX_REQUESTS, maxHeldBytes: MAX_HELD_BYTES };
-  const server = new HttpServer(new Door(routes, log), log, TIMEOUTS, limits);
+  const server = new HttpServer(new Router(routes, log), log, TIMEOUTS, limits);
   let port = 0;
   let url = '';
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { ask, parseAnswer } from '../door/support.ts';
+import { ask, parseAnswer } from '../server/support.ts';
 import { changed, type Watch, watchDatabases } from './fingerprint.ts';
 import { MAX_REQUESTS, runFlood } from './flood.ts';
 import { type NodePlace, startNodePlace } from './node_place.ts';

@@ -1,7 +1,7 @@
 // The table's place on Node: a real `sluice serve` on two real databases. Its Redis is down, so every row also shows that the
 // call-event door goes on without one.
 
-import { ADMIN_KEY, ask, JWT_SECRET, openClient, token } from '../door/support.ts';
+import { ADMIN_KEY, ask, JWT_SECRET, openClient, token } from '../server/support.ts';
 import { startDatabases, type TestDatabase, type TestDatabases } from '../support/databases.ts';
 import { furnish } from './furnish.ts';
 import type { Place } from './place.ts';

@@ -1,6 +1,6 @@
 // Where the table is asked: a running Sluice on one of its runtimes, and all that a row has to know about it.
 
-import type { Answer } from '../door/support.ts';
+import type { Answer } from '../server/support.ts';
 
 export type Runtime = 'node' | 'deno';
 

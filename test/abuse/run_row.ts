@@ -1,6 +1,6 @@
 // Asks a row at all of its doors and collects what is wrong, with the databases compared before and after.
 
-import { type Answer, ask } from '../door/support.ts';
+import { type Answer, ask } from '../server/support.ts';
 import { DOORS, requestTo } from './doors.ts';
 import type { Watch } from './fingerprint.ts';
 import { complaints } from './judge.ts';

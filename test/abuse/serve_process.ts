@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ADMIN_KEY, JWT_SECRET } from '../door/support.ts';
+import { ADMIN_KEY, JWT_SECRET } from '../server/support.ts';
 import { cleanUpOnExit } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 import { SECRETS as WEBHOOK_SECRETS } from '../webhook/world.ts';

@@ -10,7 +10,7 @@ import {
   putOnSale,
   startTestServer,
   token,
-} from '../door/support.ts';
+} from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { auditCount, bury } from './support.ts';
 

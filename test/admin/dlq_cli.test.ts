@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { formatTable } from '../../src/commands/table.ts';
-import { ADMIN_KEY, openClient, putOnSale, startTestServer } from '../door/support.ts';
+import { ADMIN_KEY, openClient, putOnSale, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { sluice } from '../work/support.ts';
 import { auditCount, bury } from './support.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import { openClient, putOnSale } from '../door/support.ts';
+import { openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { claimMany, sluice, standing } from '../work/support.ts';
 import { auditCount, bury } from './support.ts';

@@ -10,7 +10,7 @@ import {
   openClient,
   startTestServer,
   token,
-} from '../door/support.ts';
+} from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { auditRows, statuses, storeEvents } from './webhook_support.ts';
 

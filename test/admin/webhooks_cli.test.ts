@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { SENTENCES } from '#core/rules.ts';
 import { progressLine, startProgress } from '../../src/commands/progress.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { sluice } from '../work/support.ts';
 import { auditRows, statuses, storeEvents, webhooksHere } from './webhook_support.ts';

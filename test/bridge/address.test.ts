@@ -1,4 +1,4 @@
-// Each block of addresses that a webhook may not have, to its very edges.
+// Each block of addresses that a hook may not have, to its very edges.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -33,7 +33,7 @@ const BLOCKS: [first: string, last: string, before?: string | undefined, after?:
   ['2002::', '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2001:ffff::1', '2003::'],
 ];
 
-describe('an address that a webhook may not have', () => {
+describe('an address that a hook may not have', () => {
   for (const [first, last, ...neighbours] of BLOCKS)
     it(`lies between ${first} and ${last}, and not beside`, () => {
       assert.deepEqual([first, last].map(isRefusedAddress), [true, true]);
@@ -72,7 +72,7 @@ describe('an address that a webhook may not have', () => {
   });
 });
 
-describe('a URL that cannot be a webhook', () => {
+describe('a URL that cannot be a hook', () => {
   for (const [url, reason] of [
     ['no url', 'not a URL'],
     ['ftp://shop.example/', 'not http or https'],

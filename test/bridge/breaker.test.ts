@@ -27,9 +27,9 @@ function failing(error: Error): () => never {
 
 /** Each way a target can fail one message that may be the message's own doing. */
 const OWN_FAILURES: Failing[] = [
-  { name: 'a webhook that answers 500', world: hooked(() => 500) },
-  { name: 'a webhook that cuts the connection', world: hooked(failing(databaseError('ECONNRESET'))) },
-  { name: 'a webhook that never answers', world: hooked(failing(new DOMException('', 'TimeoutError'))) },
+  { name: 'a hook that answers 500', world: hooked(() => 500) },
+  { name: 'a hook that cuts the connection', world: hooked(failing(databaseError('ECONNRESET'))) },
+  { name: 'a hook that never answers', world: hooked(failing(new DOMException('', 'TimeoutError'))) },
   {
     name: 'a ledger that takes too long',
     world: (isFailing) => {
@@ -122,11 +122,11 @@ test('failures with a success between are not in a row; those in a row are all f
 });
 
 for (const [name, answer] of Object.entries<() => number>({
-  'a webhook that cannot be reached': failing(new Unreachable('connect ECONNREFUSED')),
-  'a webhook that answers 429': () => 429,
-  'a webhook that answers 502': () => 502,
-  'a webhook that answers 503': () => 503,
-  'a webhook that answers 504': () => 504,
+  'a hook that cannot be reached': failing(new Unreachable('connect ECONNREFUSED')),
+  'a hook that answers 429': () => 429,
+  'a hook that answers 502': () => 502,
+  'a hook that answers 503': () => 503,
+  'a hook that answers 504': () => 504,
 })) {
   test(`${name} is down at once, and one message alone in its pool outlives it`, async () => {
     let isDown = true;

@@ -3,9 +3,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import type { CallFunction } from '#core/bridge/databases.ts';
+import type { CallFunction } from '#core/call_function.ts';
 import { type Asked, cases, run, type World } from '../../db1/supabase/functions/_conformance/bridge.ts';
-import { createWebhook } from '../../src/bridge/webhook.ts';
+import { createHook } from '../../src/bridge/hook.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
@@ -41,7 +41,7 @@ function createWorld([pool1, pool2]: [Database, Database], [db1, db2]: [Session,
   return {
     db1: over(pool1),
     db2: over(pool2),
-    webhook: createWebhook(new Set()),
+    hook: createHook(new Set()),
     async makePool(slots, config = {}) {
       const poolId = `node_${crypto.randomUUID()}`;
       const row = { pool_id: poolId, ...config };

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createIntake, createLedger } from '#core/bridge/databases.ts';
 import type { Finish, Payload } from '#core/bridge/ports.ts';
+import { createIntake, createLedger } from '#core/bridge/store.ts';
 import { payload } from './support.ts';
 
 function calling(rows: unknown[]) {

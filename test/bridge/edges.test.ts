@@ -93,7 +93,7 @@ describe('a failure of the ledger', () => {
   });
 });
 
-describe('the answer of a webhook', () => {
+describe('the answer of a hook', () => {
   for (const [status, outcome] of [
     [199, 'retry'],
     [200, 'committed'],

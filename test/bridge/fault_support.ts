@@ -3,14 +3,15 @@
 import assert from 'node:assert/strict';
 import type pg from 'pg';
 import { Bridge } from '#core/bridge/bridge.ts';
-import { type CallFunction, createIntake, createLedger } from '#core/bridge/databases.ts';
-import type { BridgePorts, Webhook } from '#core/bridge/ports.ts';
+import type { BridgePorts, Hook } from '#core/bridge/ports.ts';
+import { createIntake, createLedger } from '#core/bridge/store.ts';
+import type { CallFunction } from '#core/call_function.ts';
 import { NO_METRICS } from '#core/ports.ts';
-import { createWebhook } from '../../src/bridge/webhook.ts';
+import { createHook } from '../../src/bridge/hook.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { quoteName } from '../../src/db/statement.ts';
 import { createLog } from '../../src/log.ts';
-import { openClient, putOnSale } from '../door/support.ts';
+import { openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 /** What claim_batch takes at once. */
@@ -78,12 +79,12 @@ export class FaultWorld {
       (side: string, database: Database): CallFunction =>
       (name, args) =>
         wrap(`${side} ${name}`, () => database.call<never>(`public.${quoteName(name)}`, args))();
-    const sender = createWebhook(new Set(['127.0.0.1']));
-    const webhook: Webhook = { post: wrap('post', sender.post) };
+    const sender = createHook(new Set(['127.0.0.1']));
+    const hook: Hook = { post: wrap('post', sender.post) };
     const ports: BridgePorts = {
       intake: createIntake(calling('db1', this.#calls1)),
       ledger: () => createLedger(calling('db2', db2)),
-      webhook,
+      hook,
       log,
       metrics: NO_METRICS,
       now,

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import type { Bridge, StepReport } from '#core/bridge/bridge.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { DEAD, FaultWorld, openDatabase, TICKET, type Wrap } from './fault_support.ts';
 import { startProxy } from './proxy.ts';
 

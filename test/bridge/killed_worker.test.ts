@@ -16,7 +16,7 @@ const HASTY_ANSWER = [{ ordinal: 1, outcome: 'committed' }];
 let world: FaultWorld;
 let hook: Server;
 let hookUrl: string;
-/** How often the webhook saw each idempotency key, by path. */
+/** How often the hook saw each idempotency key, by path. */
 const seen = new Map<string, number>();
 
 before(async () => {

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startWorker } from '../../src/bridge/worker.ts';
 import { createLog } from '../../src/log.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { FaultWorld, openDatabase } from './fault_support.ts';
 import { startProxy } from './proxy.ts';
 

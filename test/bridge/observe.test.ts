@@ -117,7 +117,7 @@ describe('a commit', () => {
   });
 });
 
-describe('a call to a webhook', () => {
+describe('a call to a hook', () => {
   it('is known by its host: the rest of its address may hold a secret', () => {
     assert.equal(labelOfTarget(HOOK), 'hook.example:8443');
     assert.equal(labelOfTarget('ledger'), 'ledger');
@@ -136,7 +136,7 @@ describe('a call to a webhook', () => {
       const attributes = { ...names(1), 'server.address': 'hook.example:8443' };
       assert.deepEqual(spans, [
         {
-          name: 'webhook call',
+          name: 'hook call',
           subject: uuid(1),
           kind: 'client',
           startMs: 9_000,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { createLedger } from '#core/bridge/databases.ts';
+import { createLedger } from '#core/bridge/store.ts';
 import { databaseError, LEASE_SEC, neverAborted, payload, poolConfig, uuid, World } from './support.ts';
 
 const ALL_GOOD = (payloads: readonly unknown[]) => payloads.map(() => 'committed' as const);
@@ -273,7 +273,7 @@ test('who is told to stop before the commit hands everything back', async () => 
   assert.equal(world.queue[0]?.attempts, 0);
 });
 
-test('who is told to stop during the webhook calls keeps what is decided and hands back the rest', async () => {
+test('who is told to stop during the hook calls keeps what is decided and hands back the rest', async () => {
   const world = new World();
   world.pools.set('pool', poolConfig('pool', { commit_webhook_url: 'https://hook.example/c' }));
   for (let n = 1; n <= 40; n++) world.send(payload(n));
@@ -290,7 +290,7 @@ test('who is told to stop during the webhook calls keeps what is decided and han
   assert.equal(
     world.log.filter(({ level }) => level === 'warn').length,
     0,
-    'a stop is no outage of the webhook',
+    'a stop is no outage of the hook',
   );
 });
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { putOnSale } from '../door/support.ts';
+import { putOnSale } from '../server/support.ts';
 import { closeAll, interleave, openSessions, type Session, waitsFor } from '../support/sessions.ts';
 import { FaultWorld, TICKET } from './fault_support.ts';
 

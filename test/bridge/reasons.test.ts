@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLedger } from '#core/bridge/databases.ts';
 import type { Finish } from '#core/bridge/ports.ts';
 import { shorten } from '#core/bridge/reason.ts';
+import { createLedger } from '#core/bridge/store.ts';
 import { databaseError, payload, poolConfig, World } from './support.ts';
 
 test('a reason is cut by characters, and holds none that cannot be stored', () => {

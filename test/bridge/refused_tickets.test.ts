@@ -48,7 +48,7 @@ test('a first delivery is refused without asking', async () => {
   assert.deepEqual(world.asked, []);
 });
 
-test('a pool that commits by webhook needs no ledger to refuse', async () => {
+test('a pool that commits by hook needs no ledger to refuse', async () => {
   const world = refusing({ commit_webhook_url: COMMIT });
   world.send(payload(1), AGAIN);
   assert.deepEqual((await world.step()).outcomes, { refused: 1 });

@@ -65,7 +65,7 @@ test('while the ledger is left alone it is not asked either', async () => {
   assert.deepEqual(world.asked, []);
 });
 
-test('a pool that commits by webhook has nobody to ask; one with a function of its own has the ledger', async () => {
+test('a pool that commits by hook has nobody to ask; one with a function of its own has the ledger', async () => {
   const world = new World();
   world.pools.set('hook', poolConfig('hook', { commit_webhook_url: 'https://hook.example/c' }));
   world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));

@@ -12,7 +12,7 @@ const down = (): never => {
   throw databaseError('08006');
 };
 
-/** A pool that commits to the ledger, and one that commits by webhook. */
+/** A pool that commits to the ledger, and one that commits by hook. */
 function twoPools(): World {
   const world = new World();
   world.pools.set('hooked', poolConfig('hooked', { commit_webhook_url: HOOK }));
@@ -50,12 +50,12 @@ describe('a step', () => {
   });
 
   for (const [what, change] of Object.entries<(world: World) => void>({
-    'has another webhook': (world) =>
+    'has another hook': (world) =>
       world.pools.set('hooked', poolConfig('hooked', { commit_webhook_url: 'https://new.example/c' })),
     'commits to the ledger': (world) => world.pools.set('hooked', poolConfig('hooked')),
     'is gone': (world) => world.pools.delete('hooked'),
   }))
-    it(`counts a webhook no longer as down when the only pool that needed it ${what}`, async () => {
+    it(`counts a hook no longer as down when the only pool that needed it ${what}`, async () => {
       const world = twoPools();
       world.answer = (url) => (url === HOOK ? 503 : 200);
       world.send(payload(1, { pool_id: 'hooked' }));
@@ -194,7 +194,7 @@ describe('a delivery', () => {
   });
 });
 
-describe('a webhook that gives no answer', () => {
+describe('a hook that gives no answer', () => {
   it('is told with message, pool, claim, host and cause, and retried with the reason', async () => {
     const world = twoPools();
     const cause = new Error('cut');
@@ -202,7 +202,7 @@ describe('a webhook that gives no answer', () => {
     const id = world.send(payload(1, { pool_id: 'hooked' }));
     assert.deepEqual((await world.step()).outcomes, { retry: 1 });
     assert.equal(world.endOf(id)?.reason, 'no answer: Error: cut');
-    const [line] = world.log.filter(({ message }) => message === 'a webhook gave no answer');
+    const [line] = world.log.filter(({ message }) => message === 'a hook gave no answer');
     assert.deepEqual(
       [line?.level, line?.msg_id, line?.pool_id, line?.target, line?.cause],
       ['warn', id, 'hooked', 'hook.example', cause],
@@ -215,7 +215,7 @@ describe('a webhook that gives no answer', () => {
     world.answer = () => Promise.reject(new Unreachable('no route'));
     const id = world.send(payload(1, { pool_id: 'hooked' }));
     assert.deepEqual((await world.step()).outcomes, { outage: 1 });
-    assert.equal(world.endOf(id)?.reason, 'webhook unavailable');
+    assert.equal(world.endOf(id)?.reason, 'hook unavailable');
     assert.equal(new Unreachable('x').name, 'Unreachable');
   });
 

@@ -1,4 +1,4 @@
-// A bridge on ports that live in memory: the queue, both databases and the webhooks as a test wants them.
+// A bridge on ports that live in memory: the queue, both databases and the hooks as a test wants them.
 
 import { Bridge } from '#core/bridge/bridge.ts';
 import type { BridgePorts, Finish, Payload, PoolConfig, TakenMessage } from '#core/bridge/ports.ts';
@@ -144,7 +144,7 @@ export class World {
           },
         };
       },
-      webhook: {
+      hook: {
         post: async ({ url, payload: one, idempotencyKey: key, signal }) => {
           this.posts.push({ url, key, payload: one });
           return this.answer(url, one, signal);

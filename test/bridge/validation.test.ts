@@ -88,7 +88,7 @@ test('a validation that cannot be reached is an outage, and its line names messa
     throw new Unreachable('connect ECONNREFUSED');
   };
   assert.deepEqual((await world.step()).outcomes, { outage: 1 });
-  const line = world.log.find(({ message }) => message === 'a webhook gave no answer');
+  const line = world.log.find(({ message }) => message === 'a hook gave no answer');
   assert.deepEqual(
     [line?.msg_id, line?.pool_id, line?.claim_id, line?.target],
     [id, 'pool', uuid(1), 'hook.example'],
@@ -107,7 +107,7 @@ test('a validation that lost its lease goes no further', async () => {
   assert.deepEqual(world.ledgerCalls, []);
 });
 
-test('a pool with a commit webhook is committed by it, under the same key each time', async () => {
+test('a pool with a commit hook is committed by it, under the same key each time', async () => {
   const world = new World();
   world.pools.set('pool', poolConfig('pool', { commit_webhook_url: COMMIT }));
   const id = world.send(payload(1));
@@ -127,15 +127,14 @@ test('a pool with a commit webhook is committed by it, under the same key each t
   assert.equal(world.ledgersMade, 0);
 });
 
-test('a commit webhook that refuses does not end the claim: it is retried, then somebody has to look', async () => {
+test('a commit hook that refuses does not end the claim: it is retried, then somebody has to look', async () => {
   const world = validating({ commit_webhook_url: COMMIT, max_retries: 3 });
   const id = world.send(payload(1));
   world.answer = (url) => (url === COMMIT ? 422 : 200);
   for (const expected of ['retry', 'retry', 'dead_letter']) {
     await world.step();
     assert.equal(world.endOf(id)?.verdict, expected);
-    if (expected === 'retry')
-      assert.equal(world.endOf(id)?.reason, 'refused by the commit webhook: status 422');
+    if (expected === 'retry') assert.equal(world.endOf(id)?.reason, 'refused by the commit hook: status 422');
     world.nowMs += 60_000;
   }
   assert.equal(world.posts.filter((post) => post.url === VALIDATE).length, 1);

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { putOnSale } from '../door/support.ts';
+import { putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
 
@@ -114,7 +114,7 @@ describe('a pool that begins to validate', () => {
       assert.equal((await take()).includes(pool), true);
       assert.equal(await knowsUrl(pool), false, 'the worker carries it unasked');
       await operator.client.query('commit');
-      // It dies after the ledger's commit, its lease runs out, and the next worker asks the webhook.
+      // It dies after the ledger's commit, its lease runs out, and the next worker asks the hook.
       await refuse(pool);
       assert.equal(await stateOf(pool), 'refused', 'and the slot is on sale');
     } finally {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import { assertRefusal, openClient } from '../door/support.ts';
+import { assertRefusal, openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import {
   addSites,

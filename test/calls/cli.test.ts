@@ -5,7 +5,7 @@ import { addDemoSite } from '../../src/calls/demo_site.ts';
 import { calls } from '../../src/commands/calls.ts';
 import { UsageError } from '../../src/commands/usage_error.ts';
 import { StackError } from '../../src/failure.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { type CallServer, countCalls, SECRET, startCallServer } from './support.ts';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type pg from 'pg';
-import { type Answer, assertRefusal, openClient } from '../door/support.ts';
+import { type Answer, assertRefusal, openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import {
   addSites,

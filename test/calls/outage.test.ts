@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { startProxy } from '../bridge/proxy.ts';
-import { assertRefusal, openClient } from '../door/support.ts';
+import { assertRefusal, openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabase, type TestDatabases } from '../support/databases.ts';
 import {
   addSites,

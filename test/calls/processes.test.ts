@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { addSites, callBody, countCalls, post, signedRequest } from './support.ts';
 

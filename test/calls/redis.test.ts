@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { memoryLog } from '../core/support.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { startDatabases } from '../support/databases.ts';
 import { seededRandom } from '../support/load.ts';
 import { startRedis, type TestRedis } from './redis.ts';

@@ -3,12 +3,12 @@
 import { createHmac } from 'node:crypto';
 import type { Agent } from 'node:http';
 import type pg from 'pg';
-import { Door } from '#core/door.ts';
 import type { Log, Metrics } from '#core/ports.ts';
-import { type CallRoutes, createCallRoutes } from '../../src/calls/calls.ts';
+import { Router } from '#core/router.ts';
+import { type OpenCallRoutes, openCallRoutes } from '../../src/calls/calls.ts';
 import { createLog } from '../../src/log.ts';
 import { HttpServer } from '../../src/server/http.ts';
-import { type Answer, ask } from '../door/support.ts';
+import { type Answer, ask } from '../server/support.ts';
 
 export const SITE = '6f1c2a52-7f0e-4c8f-9d51-2f4c1f3f9a10';
 export const SECRET = 'secret-of-the-first-site';
@@ -52,7 +52,7 @@ export function countMetrics(): CountedMetrics {
 export interface CallServer {
   url: string;
   port: number;
-  calls: CallRoutes;
+  calls: OpenCallRoutes;
   stop(): Promise<void>;
 }
 
@@ -66,8 +66,8 @@ export interface CallServerOptions {
 export async function startCallServer(options: CallServerOptions): Promise<CallServer> {
   const { db2Url, redisUrl, metrics = countMetrics(), log = createLog('silent') } = options;
   const secretOf = (name: string) => SECRETS[name];
-  const calls = createCallRoutes({ db2Url, secretOf, ...(redisUrl && { redisUrl }) }, metrics, log);
-  const http = new HttpServer(new Door(calls.routes(), log), log);
+  const calls = openCallRoutes({ db2Url, secretOf, ...(redisUrl && { redisUrl }) }, metrics, log);
+  const http = new HttpServer(new Router(calls.routes(), log), log);
   const port = await http.listen(0, '127.0.0.1');
   return {
     url: `http://127.0.0.1:${port}`,

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { collect } from '../../chaos/collect.ts';
 import type { FinalState, History } from '../../chaos/history.ts';
 import { judge } from '../../chaos/judge.ts';
-import { openClient, putOnSale } from '../door/support.ts';
+import { openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { event, told } from './good_history.ts';
 

@@ -4,7 +4,7 @@ import { CONTROLS } from '../../chaos/controls/controls.ts';
 import { type Control, runControl } from '../../chaos/controls/run_control.ts';
 import type { RunOptions } from '../../chaos/options.ts';
 import { runHistory } from '../../chaos/world_run.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { goodHistory } from './good_history.ts';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Process, SERVER_READY } from '../../chaos/process.ts';
-import { ADMIN_KEY, JWT_SECRET } from '../door/support.ts';
+import { ADMIN_KEY, JWT_SECRET } from '../server/support.ts';
 
 /** Nobody listens there; a server starts all the same. */
 const NOWHERE = 'postgres://nobody@127.0.0.1:1/nothing';

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { startProxy } from '../../chaos/proxy.ts';
 import { createRandom } from '../../chaos/random.ts';
-import { openClient, putOnSale } from '../door/support.ts';
+import { openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabase, type TestDatabases } from '../support/databases.ts';
 import { brokenPromises, type ClaimRow, type ClaimsRun, type SlotRow } from '../support/history.ts';
 import { openSession } from '../support/sessions.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { putOnSale } from '../door/support.ts';
+import { putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { ASKING, closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
 

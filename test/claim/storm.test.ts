@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { putOnSale } from '../door/support.ts';
+import { putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { chooseSeed, type Random, seededRandom } from '../support/load.ts';
 import { ASKING, askUntilAnswered, closeAll, openSessions, type Session } from '../support/sessions.ts';

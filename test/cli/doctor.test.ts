@@ -15,7 +15,7 @@ import {
 import type { Look } from '../../src/doctor/look.ts';
 import { parseRights } from '../../src/doctor/rights.ts';
 import { bury } from '../admin/support.ts';
-import { ADMIN_KEY, openClient, putOnSale, startTestServer } from '../door/support.ts';
+import { ADMIN_KEY, openClient, putOnSale, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 import { sluice } from '../work/support.ts';

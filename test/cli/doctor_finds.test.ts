@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import type { Finding } from '../../src/doctor/finding.ts';
-import { openClient, putOnSale } from '../door/support.ts';
+import { openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { runHere } from './support.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { startProxy } from '../client/proxy.ts';
-import { ADMIN_KEY, claim, openClient, startTestServer } from '../door/support.ts';
+import { ADMIN_KEY, claim, openClient, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { sluice } from '../work/support.ts';
 import { runHere } from './support.ts';

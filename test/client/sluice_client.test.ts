@@ -11,7 +11,7 @@ import {
   SluiceError,
 } from '../../src/client/sluice_client.ts';
 import type { PoolNews as SentNews } from '../../src/console/pool_live.ts';
-import { ADMIN_KEY, openClient, putOnSale, startTestServer, token } from '../door/support.ts';
+import { ADMIN_KEY, openClient, putOnSale, startTestServer, token } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { type FlakyProxy, startProxy } from './proxy.ts';
 

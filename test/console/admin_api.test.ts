@@ -12,7 +12,7 @@ import {
   openClient,
   putOnSale,
   startTestServer,
-} from '../door/support.ts';
+} from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 describe('the admin API', () => {

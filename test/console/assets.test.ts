@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { Door } from '#core/door.ts';
+import { Router } from '#core/router.ts';
 import { CONSOLE_PATHS } from '../../console/paths.ts';
 import { buildPages, pageRoutes } from '../../src/console/assets.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { memoryLog } from '../core/support.ts';
-import { ask, assertRefusal } from '../door/support.ts';
+import { ask, assertRefusal } from '../server/support.ts';
 
 /** A page with all that it loads, as it goes over the wire to a browser that takes no compression at all. */
 const MAX_PAGE_BYTES = 300_000;
 
 async function listen(pages: ReturnType<typeof buildPages>) {
   const log = memoryLog();
-  const server = new HttpServer(new Door(pageRoutes(pages, log), log), log);
+  const server = new HttpServer(new Router(pageRoutes(pages, log), log), log);
   const port = await server.listen(0);
   return { server, log, url: `http://127.0.0.1:${port}` };
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import type { CallFunction } from '#core/bridge/databases.ts';
-import { Door, type Route } from '#core/door.ts';
+import type { CallFunction } from '#core/call_function.ts';
+import { type Route, Router } from '#core/router.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { adminRoutes } from '../../src/server/admin.ts';
 import { HttpServer } from '../../src/server/http.ts';
@@ -19,7 +19,7 @@ import {
   putOnSale,
   startTestServer,
   token,
-} from '../door/support.ts';
+} from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 /** In the name of everything that is stored here, and in nothing that a refusal may say. */
@@ -281,7 +281,7 @@ async function openHouse(databases: TestDatabases): Promise<{ url: string; stop(
     (name, args) =>
       db.call(`${schema}.${name}`, args);
   const ports = portsOf(of(db1, 'public'), of(db2, 'public'), of(db2, 'webhook'), of(db2, 'calls'));
-  const http = new HttpServer(new Door(adminRoutes(new NoGuard(ADMIN_KEY, Date.now), ports), log), log);
+  const http = new HttpServer(new Router(adminRoutes(new NoGuard(ADMIN_KEY, Date.now), ports), log), log);
   const port = await http.listen(0, '127.0.0.1');
   return {
     url: `http://127.0.0.1:${port}`,

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import type pg from 'pg';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
-import { Door, type DoorResponse, type Follow } from '#core/door.ts';
+import { type Follow, type HttpResponse, Router } from '#core/router.ts';
 import { LiveView } from '../../src/console/live.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { memoryLog } from '../core/support.ts';
@@ -17,7 +17,7 @@ import {
   openClient,
   putOnSale,
   startTestServer,
-} from '../door/support.ts';
+} from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { openEvents, openStream } from './support.ts';
 
@@ -129,7 +129,7 @@ describe('the sampler', () => {
       log,
     });
     const gone = new EventEmitter();
-    const handle = (): DoorResponse => {
+    const handle = (): HttpResponse => {
       const { follow, ...answer } = view.answer();
       const announced: Follow = (send, closed, end) => {
         follow?.(send, closed, end);
@@ -137,7 +137,7 @@ describe('the sampler', () => {
       };
       return { ...answer, follow: announced };
     };
-    const door = new Door([{ method: 'GET', path: '/live', handle }], log);
+    const door = new Router([{ method: 'GET', path: '/live', handle }], log);
     const server = new HttpServer(door, log);
     const url = `http://127.0.0.1:${await server.listen(0)}/live`;
     const advance = (ms: number) => {

@@ -1,17 +1,22 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { buildPages, pageRoutes } from '../../src/console/assets.ts';
+import { notFoundPage } from '../../src/console/not_found.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { HttpServer } from '../../src/server/http.ts';
-import { MeteredDoor } from '../../src/server/metered_door.ts';
+import { MeteredRouter } from '../../src/server/metered_router.ts';
 import { memoryLog } from '../core/support.ts';
-import { ask, assertRefusal } from '../door/support.ts';
+import { ask, assertRefusal } from '../server/support.ts';
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
 describe('a path that leads nowhere', () => {
   const log = memoryLog();
-  const server = new HttpServer(new MeteredDoor(pageRoutes(buildPages(), log), log, createMetrics()), log);
+  const pages = pageRoutes(buildPages(), log);
+  const server = new HttpServer(
+    new MeteredRouter(pages, log, createMetrics(), notFoundPage(pages, log)),
+    log,
+  );
   let url = '';
   before(async () => {
     url = `http://127.0.0.1:${await server.listen(0)}`;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { Door, jsonResponse, type Route } from '#core/door.ts';
 import { ERROR_KINDS } from '#core/errors.ts';
+import { jsonResponse, type Route, Router } from '#core/router.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { OperatorAuth } from '../../src/server/operator_auth.ts';
 import type { ProxySettings } from '../../src/server/proxy.ts';
 import { memoryLog } from '../core/support.ts';
-import { ADMIN_KEY, type Ask, ask, assertRefusal, bearer } from '../door/support.ts';
+import { ADMIN_KEY, type Ask, ask, assertRefusal, bearer } from '../server/support.ts';
 import { openStream } from './support.ts';
 
 const HOURS_12_MS = 12 * 60 * 60 * 1_000;
@@ -34,7 +34,7 @@ describe('an operator', () => {
       },
     },
   ];
-  const server = new HttpServer(new Door([...auth.routes(), ...auth.guard(behind)], log), log);
+  const server = new HttpServer(new Router([...auth.routes(), ...auth.guard(behind)], log), log);
   let url = '';
   let host = '';
   before(async () => {
@@ -198,7 +198,7 @@ describe('an operator', () => {
     ];
     for (const [proxy, headers, status] of proxied) {
       const front = new OperatorAuth(ADMIN_KEY, () => now, { proxy });
-      const door = new Door([...front.routes(), ...front.guard(behind)], log);
+      const door = new Router([...front.routes(), ...front.guard(behind)], log);
       const ask = (method: string, path: string, more: Record<string, string>, body = '') =>
         door.handle(door.find(method, path), {
           method,

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EndedSessions } from '../../src/server/ended_sessions.ts';
 import { memoryLog } from '../core/support.ts';
-import { ADMIN_KEY, ask, startTestServer } from '../door/support.ts';
+import { ADMIN_KEY, ask, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { openEvents, openStream } from './support.ts';
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { Door, type DoorResponse, type Follow, type Route } from '#core/door.ts';
 import { createHandler } from '#core/edge/handler.ts';
+import { type Follow, type HttpResponse, type Route, Router } from '#core/router.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { memoryLog } from '../core/support.ts';
-import { ask, exchange, parseAnswer } from '../door/support.ts';
+import { ask, exchange, parseAnswer } from '../server/support.ts';
 import { openStream } from './support.ts';
 
 const EVENTS = { 'content-type': 'text/event-stream' };
@@ -24,7 +24,7 @@ describe('an answer that is bytes or a stream', () => {
       arrived = resolve;
     });
   const follow: Follow = (send, closed) => arrived({ send, closed });
-  const answer = (response: DoorResponse): Route['handle'] => {
+  const answer = (response: HttpResponse): Route['handle'] => {
     return () => response;
   };
   const routes: Route[] = [
@@ -37,7 +37,7 @@ describe('an answer that is bytes or a stream', () => {
   let url = '';
 
   const open = async () => {
-    server = new HttpServer(new Door(routes, log), log);
+    server = new HttpServer(new Router(routes, log), log);
     port = await server.listen(0);
     url = `http://127.0.0.1:${port}`;
   };
@@ -114,7 +114,7 @@ describe('an answer that is bytes or a stream', () => {
 
   it('closes a stream that is opened while the server stops', async () => {
     const late = new HttpServer(
-      new Door(
+      new Router(
         [
           {
             method: 'GET',

@@ -9,7 +9,7 @@ import { NO_METRICS } from '#core/ports.ts';
 import { createLog } from '../../src/log.ts';
 import { processOnce } from '../../src/webhook/crew.ts';
 import { loadHandlers, NO_HANDLERS } from '../../src/webhook/handlers.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 import { blocksOf, readPage } from './docs.ts';

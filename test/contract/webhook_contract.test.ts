@@ -14,7 +14,7 @@ import { createMetrics } from '../../src/metrics.ts';
 import { type RunningServer, startServer } from '../../src/server/server.ts';
 import { startWebhookCrew } from '../../src/webhook/crew.ts';
 import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
-import { ADMIN_KEY, ask, JWT_SECRET, openClient } from '../door/support.ts';
+import { ADMIN_KEY, ask, JWT_SECRET, openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 import { addEndpoint, SECRETS, send } from '../webhook/world.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readCallBody } from '#core/calls/body.ts';
-import { DoorError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 
 const VALID = { kind: 'ring', occurred_at: '2026-02-24T10:00:00Z', payload: { line: 7 } };
 const read = (value: unknown) =>
@@ -11,7 +11,7 @@ function refusalOf(value: unknown): string {
   try {
     read(value);
   } catch (error) {
-    assert.ok(error instanceof DoorError);
+    assert.ok(error instanceof HttpError);
     return `${error.kind.code}: ${error.hint}`;
   }
   return 'taken';

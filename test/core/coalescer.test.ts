@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Coalescer, MAX_PER_FLUSH, MAX_RETRIES, RETRY } from '#core/coalescer.ts';
-import { DoorError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 
 const refusedAs = (code: string) => (error: unknown) =>
-  error instanceof DoorError && error.kind.code === code;
+  error instanceof HttpError && error.kind.code === code;
 
 interface Flight {
   readonly requests: number[];

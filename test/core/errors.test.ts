@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DoorError, ERROR_KINDS, isOutage, toDoorError } from '#core/errors.ts';
+import { ERROR_KINDS, HttpError, isOutage, toHttpError } from '#core/errors.ts';
 import { verdictOf } from '#core/webhook/verdict.ts';
 
 function coded(code: string): Error {
@@ -46,36 +46,36 @@ const CODES: [string, string, number, boolean][] = [
 describe('the error table', () => {
   for (const [from, code, http, retryable] of CODES) {
     it(`turns ${from} into ${code}, ${http}${retryable ? ', worth a retry' : ''}`, () => {
-      const { kind } = toDoorError(coded(from));
+      const { kind } = toHttpError(coded(from));
       assert.deepEqual([kind.code, kind.http, kind.retryable], [code, http, retryable]);
     });
   }
 
   it('looks into a connection refused on several addresses', () => {
-    const error = toDoorError(new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')]));
+    const error = toHttpError(new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')]));
     assert.equal(error.kind.code, 'database_unavailable');
   });
 
   it('takes a session that was refused or ended for an outage, whatever its code', () => {
     for (const severity of ['FATAL', 'PANIC'])
       assert.equal(
-        toDoorError(Object.assign(coded('XX000'), { severity })).kind.code,
+        toHttpError(Object.assign(coded('XX000'), { severity })).kind.code,
         'database_unavailable',
       );
-    assert.equal(toDoorError(Object.assign(coded('XX000'), { severity: 'ERROR' })).kind.code, 'internal');
+    assert.equal(toHttpError(Object.assign(coded('XX000'), { severity: 'ERROR' })).kind.code, 'internal');
   });
 
   it('takes anything that can be thrown, and shows none of its text', () => {
     for (const thrown of [coded('42601'), new TypeError('secret'), 'secret', null, undefined, { code: 7 }]) {
-      const error = toDoorError(thrown);
+      const error = toHttpError(thrown);
       assert.equal(error.kind.code, 'internal');
       assert.doesNotMatch(`${error.message} ${error.hint}`, /secret/);
     }
   });
 
   it('leaves a refusal of our own as it is', () => {
-    const own = new DoorError('limit', 'a hint');
-    assert.equal(toDoorError(own), own);
+    const own = new HttpError('limit', 'a hint');
+    assert.equal(toHttpError(own), own);
   });
 
   it('answers 5xx only where a retry can help, but for what is broken here', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { PoolDoor, type PoolStatus } from '#core/pool.ts';
-import { askDoor } from './support.ts';
+import { PoolRoutes, type PoolStatus } from '#core/pool.ts';
+import { askRoutes } from './support.ts';
 
 const STATUS: PoolStatus = {
   pool_id: 'p',
@@ -17,14 +17,14 @@ const STATUS: PoolStatus = {
 
 function setUp(answer: (poolId: string) => Promise<PoolStatus | undefined> = async () => STATUS) {
   const state = { calls: 0, now: 0 };
-  const pools = new PoolDoor({
+  const pools = new PoolRoutes({
     now: () => state.now,
     poolStatus: (poolId) => {
       state.calls++;
       return answer(poolId);
     },
   });
-  const ask = askDoor(pools.routes());
+  const ask = askRoutes(pools.routes());
   return { state, get: (pool = 'p') => ask({ path: `/v1/pools/${pool}` }) };
 }
 

@@ -1,15 +1,15 @@
 // A door with ports that live in memory: what the core does with them, without a runtime around it.
 
 import {
-  ClaimDoor,
   type ClaimOutcome,
   type ClaimPorts,
   type ClaimRecord,
   type ClaimRequest,
+  ClaimRoutes,
 } from '#core/claim.ts';
-import { Door, type DoorResponse, type Route } from '#core/door.ts';
-import { DoorError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 import { type Log, NO_METRICS } from '#core/ports.ts';
+import { type HttpResponse, type Route, Router } from '#core/router.ts';
 
 export interface LogLine {
   level: string;
@@ -97,7 +97,7 @@ export function memoryPorts(): ClaimPorts & { memory: Memory } {
     isAdminKey: (token) => token === ADMIN_KEY,
     verifyToken: async (token) => {
       const claims = TOKENS[token];
-      if (claims === undefined) throw new DoorError('auth_required');
+      if (claims === undefined) throw new HttpError('auth_required');
       return claims;
     },
     claimBatch: async (requests) => {
@@ -124,11 +124,11 @@ export interface Ask {
   body?: unknown;
 }
 
-export function askDoor(routes: Route[], log: Log = memoryLog()) {
-  const door = new Door(routes, log);
+export function askRoutes(routes: Route[], log: Log = memoryLog()) {
+  const door = new Router(routes, log);
   return async ({ method = 'GET', path = '/', headers = {}, body }: Ask) => {
     const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
-    const response: DoorResponse = await door.handle(door.find(method, path), {
+    const response: HttpResponse = await door.handle(door.find(method, path), {
       method,
       path,
       headers: { ...json, ...headers },
@@ -144,7 +144,7 @@ export function askDoor(routes: Route[], log: Log = memoryLog()) {
 
 export function claimDoor() {
   const ports = memoryPorts();
-  const ask = askDoor(new ClaimDoor(ports).routes());
+  const ask = askRoutes(new ClaimRoutes(ports).routes());
   const claim = (body: unknown, headers: Record<string, string> = {}) =>
     ask({ method: 'POST', path: '/v1/pools/p/claims', headers, body });
   return { ask, claim, memory: ports.memory };

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { createClient } from '@supabase/supabase-js';
-import { createLedger } from '#core/bridge/databases.ts';
+import { createLedger } from '#core/bridge/store.ts';
 import { callOver, timedFetch } from '#core/edge/rpc.ts';
 import { payload, poolConfig, World } from '../bridge/support.ts';
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ClaimDoor } from '#core/claim.ts';
+import { ClaimRoutes } from '#core/claim.ts';
 import type { TracedSpan } from '#core/ports.ts';
-import { askDoor, CLAIM_ID, memoryPorts } from '../core/support.ts';
+import { askRoutes, CLAIM_ID, memoryPorts } from '../core/support.ts';
 
-function observedDoor() {
+function observedRoutes() {
   const ports = memoryPorts();
   const told: unknown[][] = [];
   const spans: TracedSpan[] = [];
-  const door = new ClaimDoor({
+  const door = new ClaimRoutes({
     ...ports,
     metrics: {
       count: (name, labels, by) => told.push([name, labels, by]),
@@ -17,7 +17,7 @@ function observedDoor() {
     tracer: { isOn: true, record: (span) => spans.push(span) },
     now: Date.now,
   });
-  const ask = askDoor(door.routes());
+  const ask = askRoutes(door.routes());
   const claim = (user: string) =>
     ask({ method: 'POST', path: '/v1/pools/p/claims', body: { user_id: user } });
   return { claim, told, spans, memory: ports.memory };
@@ -25,7 +25,7 @@ function observedDoor() {
 
 describe('the claim door', () => {
   it('counts a crowd once a batch, not once a claim', async () => {
-    const { claim, told, memory } = observedDoor();
+    const { claim, told, memory } = observedRoutes();
     await Promise.all(Array.from({ length: 50 }, (_, n) => claim(`user ${n}`)));
     assert.equal(memory.batches, 1);
     assert.deepEqual(told, [
@@ -36,7 +36,7 @@ describe('the claim door', () => {
   });
 
   it('begins a trace with a claim, goes on with it for a retry, and has none for a refusal', async () => {
-    const { claim, spans, memory } = observedDoor();
+    const { claim, spans, memory } = observedRoutes();
     await claim('ann');
     memory.result = 'same';
     await claim('ann');

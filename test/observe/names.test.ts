@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import type { CallFunction } from '#core/bridge/databases.ts';
+import type { CallFunction } from '#core/call_function.ts';
 import { drainOnce } from '../../src/bridge/crew.ts';
 import { createLog } from '../../src/log.ts';
 import { type CollectedMetrics, createMetrics } from '../../src/metrics.ts';
@@ -12,7 +12,7 @@ import { processOnce } from '../../src/webhook/crew.ts';
 import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
 import { storeEvents } from '../admin/webhook_support.ts';
 import * as callSite from '../calls/support.ts';
-import { ADMIN_KEY, ask, bearer, claim, JWT_SECRET, openClient, putOnSale } from '../door/support.ts';
+import { ADMIN_KEY, ask, bearer, claim, JWT_SECRET, openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { addEndpoint, paymentEvent, SECRETS, send } from '../webhook/world.ts';
 import { documentedMetrics, scrapedMetrics } from './documented.ts';
@@ -116,7 +116,7 @@ describe('metrics', () => {
     assert.match(text, /^sluice_claim_batch_size_count 3$/m);
     assert.match(text, /^sluice_ledger_tickets_total\{outcome="committed"\} 1$/m);
     assert.match(text, /^sluice_bridge_deliveries_total\{outcome="dead_letter"\} 1$/m);
-    assert.match(text, /^sluice_http_requests_total\{door="claims",status="4xx"\} 1$/m);
+    assert.match(text, /^sluice_http_requests_total\{route="claims",status="4xx"\} 1$/m);
     assert.match(text, /^sluice_dead_letters 1$/m);
     assert.match(text, /^sluice_pool_slots\{pool_id="show",state="consumed"\} 1$/m);
   });

@@ -7,7 +7,7 @@ import type { Log } from '#core/ports.ts';
 import { createLog } from '../../src/log.ts';
 import { openTracing } from '../../src/tracing/tracing.ts';
 import { memoryLog } from '../core/support.ts';
-import { ADMIN_KEY, claim, JWT_SECRET, openClient, putOnSale } from '../door/support.ts';
+import { ADMIN_KEY, claim, JWT_SECRET, openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 import { addEndpoint, paymentEvent, SECRETS, send } from '../webhook/world.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { startMetricsServer } from '../../src/server/metrics_server.ts';
-import { ask } from '../door/support.ts';
+import { ask } from '../server/support.ts';
 import { startDatabases } from '../support/databases.ts';
 
 // That DB2 counts, too, is in test/webhook/metrics.test.ts.

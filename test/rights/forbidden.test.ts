@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { assertRefused, callRest, type RestCall } from '../access/rest.ts';
-import { putOnSale } from '../door/support.ts';
+import { putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { startTestPostgrest, type TestPostgrest } from '../support/postgrest.ts';
 import { openSession, type Session } from '../support/sessions.ts';

@@ -1,4 +1,4 @@
-// No webhook leads inside: the same table of addresses where a URL is stored and where it is called, on Node and on Deno,
+// No hook leads inside: the same table of addresses where a URL is stored and where it is called, on Node and on Deno,
 // with DNS that lies and DNS that changes its mind.
 
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ import { after, before, describe, mock, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
 import type { Payload } from '#core/bridge/ports.ts';
-import { createWebhook } from '../../src/bridge/webhook.ts';
+import { createHook } from '../../src/bridge/hook.ts';
 import { deno } from '../edge/world.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { seededRandom } from '../support/load.ts';
@@ -34,7 +34,7 @@ const callTo = (url: string, allowedHosts: string[] = []) => ({
   signal: new AbortController().signal,
 });
 
-describe('a webhook does not lead inside', () => {
+describe('a hook does not lead inside', () => {
   let databases: TestDatabases;
   let session: Session;
   let server: Server;
@@ -73,7 +73,7 @@ describe('a webhook does not lead inside', () => {
           await assert.rejects(session.rows(store, [url]), { code: 'SL001' }, `stored: ${url}`);
         }
         assert.notEqual(refusalOfUrl(url, NONE), undefined, `called: ${url}`);
-        await assert.rejects(createWebhook(NONE).post(callTo(url)), { name: 'Unreachable' }, url);
+        await assert.rejects(createHook(NONE).post(callTo(url)), { name: 'Unreachable' }, url);
       }
       assert.equal(await session.value('select count(*)::int from public.engine_config'), 0);
     });
@@ -108,7 +108,7 @@ describe('a webhook does not lead inside', () => {
         for (const name of Object.keys(PRIVATE_BY_DNS)) {
           assert.equal(refusalOfUrl(`http://${name}/`, NONE), undefined, 'nothing but DNS can tell');
           await assert.rejects(
-            createWebhook(NONE).post(callTo(`http://${name}:${port}/`)),
+            createHook(NONE).post(callTo(`http://${name}:${port}/`)),
             /private or special/,
             name,
           );
@@ -136,7 +136,7 @@ describe('a webhook does not lead inside', () => {
         () => [asked++ === 0 ? '93.184.215.14' : '127.0.0.1'],
         async () => {
           const call = { ...callTo(`http://rebind.example.com:${port}/`), signal: stop.signal };
-          await assert.rejects(createWebhook(NONE).post(call), { name: 'Unreachable' });
+          await assert.rejects(createHook(NONE).post(call), { name: 'Unreachable' });
         },
       );
     } finally {
@@ -147,15 +147,15 @@ describe('a webhook does not lead inside', () => {
 
   test('on Node a redirect is an answer, and an allowed host is called', async () => {
     const own = `127.0.0.1:${port}`;
-    assert.equal(await createWebhook(new Set([own])).post(callTo(`http://${own}/redirect`)), 307);
-    assert.equal(await createWebhook(NONE).post(callTo(`http://${own}/allowed`, ['127.0.0.1'])), 201);
+    assert.equal(await createHook(new Set([own])).post(callTo(`http://${own}/redirect`)), 307);
+    assert.equal(await createHook(NONE).post(callTo(`http://${own}/allowed`, ['127.0.0.1'])), 201);
     assert.deepEqual(seen, [`${own} /redirect`, `${own} /allowed`]);
     await withDns(
       () => ['127.0.0.1'],
       async () => {
         const named = `http://hooks.example.com:${port}/named`;
-        await assert.rejects(createWebhook(NONE).post(callTo(named)), /private or special/);
-        assert.equal(await createWebhook(new Set(['hooks.example.com'])).post(callTo(named)), 201);
+        await assert.rejects(createHook(NONE).post(callTo(named)), /private or special/);
+        assert.equal(await createHook(new Set(['hooks.example.com'])).post(callTo(named)), 201);
       },
     );
     assert.equal(seen.at(-1), `hooks.example.com:${port} /named`);

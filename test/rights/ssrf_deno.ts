@@ -1,6 +1,6 @@
 // Runs on Deno: the adapter of the Edge Functions against the table, and what really goes over the wire. Prints JSON.
 
-import { createEdgeWebhook } from '../../db1/supabase/functions/_shared/edge/webhook.ts';
+import { createEdgeHook } from '../../db1/supabase/functions/_shared/edge/hook.ts';
 import { PRIVATE_BY_DNS, REFUSED } from './ssrf_table.ts';
 
 /** What of Deno this file uses; the project's types are Node's. */
@@ -49,8 +49,8 @@ const callTo = (url: string, allowedHosts: string[] = []) => ({
 });
 
 async function post(url: string, resolve: Resolve, allowedHosts: string[] = []): Promise<number | string> {
-  const webhook = createEdgeWebhook(new Set(), resolve, fetchWithHost);
-  return webhook.post(callTo(url, allowedHosts)).catch((error: Error) => error.name);
+  const hook = createEdgeHook(new Set(), resolve, fetchWithHost);
+  return hook.post(callTo(url, allowedHosts)).catch((error: Error) => error.name);
 }
 
 const refused: Record<string, number | string> = {};
@@ -71,7 +71,7 @@ const rebound = await post('http://rebind.example.com:8080/x', rebinding);
 const reboundTo = held.at(-1);
 const reboundSeen = seen.at(-1);
 /** Without a way to hold the address, `fetch` would ask for the name again: here it may not, and says so. */
-const unheld = await createEdgeWebhook(new Set(), answers(['93.184.215.14']))
+const unheld = await createEdgeHook(new Set(), answers(['93.184.215.14']))
   .post(callTo('http://rebind.example.com:8080/x'))
   .catch((error: Error) => error.message);
 const redirect = await post(`http://127.0.0.1:${port}/redirect`, answers([]), [`127.0.0.1:${port}`]);

@@ -1,4 +1,4 @@
-// Where a webhook must not lead, in the spellings that have got past somebody. One table for all who judge: the database
+// Where a hook must not lead, in the spellings that have got past somebody. One table for all who judge: the database
 // when a URL is stored, the core when it is called, and the adapters of Node and Deno. Imports nothing: Deno reads it, too.
 
 /** Refused by everybody, without asking DNS. */

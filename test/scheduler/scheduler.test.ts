@@ -11,7 +11,7 @@ import { createLog } from '../../src/log.ts';
 import { Cron } from '../../src/scheduler/cron.ts';
 import { sendQueued } from '../../src/scheduler/outbox.ts';
 import { startScheduler } from '../../src/scheduler/scheduler.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 const log = createLog('silent');

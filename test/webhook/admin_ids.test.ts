@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { WebhookAdminDoor } from '#core/webhook/admin.ts';
+import { WebhookAdminRoutes } from '#core/webhook/admin.ts';
 import type { OperatorStore } from '#core/webhook/operators.ts';
-import { askDoor } from '../core/support.ts';
+import { askRoutes } from '../core/support.ts';
 
 const ID = 'ABCDEF01-2345-4678-9ABC-DEF012345678';
 
@@ -16,7 +16,7 @@ function open() {
   };
   const store = { showEvent: answer, replay: answer, skip: answer, listEvents: answer };
   const ports = { store: store as unknown as OperatorStore, authorize: () => 'operator' };
-  return { asked, ask: askDoor(new WebhookAdminDoor(ports).routes('/admin/webhooks')) };
+  return { asked, ask: askRoutes(new WebhookAdminRoutes(ports).routes('/admin/webhooks')) };
 }
 const post = (path: string, body: unknown) => ({ method: 'POST', path: `/admin/webhooks${path}`, body });
 

@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { startProxy, type Proxy as WireProxy } from '../bridge/proxy.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabase, type TestDatabases } from '../support/databases.ts';
 import { type Random, seededRandom } from '../support/load.ts';
 import { type Running, startServe, startWork, type Urls } from './processes.ts';

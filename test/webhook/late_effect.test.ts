@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Door } from '#core/door.ts';
 import { NO_METRICS } from '#core/ports.ts';
-import { WebhookDoor } from '#core/webhook/door.ts';
+import { Router } from '#core/router.ts';
 import type { Handler } from '#core/webhook/handlers.ts';
+import { WebhookRoutes } from '#core/webhook/routes.ts';
 import { createLog } from '../../src/log.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { openProcessor } from '../../src/webhook/crew.ts';
@@ -67,7 +67,7 @@ describe('an inline effect that takes longer than the provider waits', () => {
     const { processor, database, end } = openProcessor({ ...options, metrics: NO_METRICS, log });
     await registerHandlers(database, handlers);
     const { signal } = new AbortController();
-    const door = new WebhookDoor(
+    const door = new WebhookRoutes(
       {
         store: openWebhookStore(database),
         hmac: nodeHmac,
@@ -80,7 +80,7 @@ describe('an inline effect that takes longer than the provider waits', () => {
       },
       DELIVERY_MS,
     );
-    const http = new HttpServer(new Door(door.routes(), log), log);
+    const http = new HttpServer(new Router(door.routes(), log), log);
     const url = `http://127.0.0.1:${await http.listen(0)}/webhooks/shop`;
     opened.push({ end: () => http.close() }, { end });
     return (id: string, type: string) => send({ url, provider: 'stripe', body: paymentEvent(id, { type }) });

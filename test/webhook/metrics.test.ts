@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { CallFunction } from '#core/bridge/databases.ts';
+import type { CallFunction } from '#core/call_function.ts';
 import { tellOutcome } from '#core/webhook/outcome.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { createBacklog } from '../../src/server/backlog.ts';
 import { metricsRoute } from '../../src/server/metrics_route.ts';
 import { startMetricsServer } from '../../src/server/metrics_server.ts';
-import { ask } from '../door/support.ts';
+import { ask } from '../server/support.ts';
 import { startDatabases } from '../support/databases.ts';
 
 const log = createLog('silent');

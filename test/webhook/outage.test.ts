@@ -6,7 +6,7 @@ import { type RunningServer, startServer } from '../../src/server/server.ts';
 import { processOnce } from '../../src/webhook/crew.ts';
 import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
 import { startProxy, type Proxy as WireProxy } from '../bridge/proxy.ts';
-import { ADMIN_KEY, assertRefusal, JWT_SECRET, openClient } from '../door/support.ts';
+import { ADMIN_KEY, assertRefusal, JWT_SECRET, openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabase, type TestDatabases } from '../support/databases.ts';
 import { addEndpoint, paymentEvent, SECRETS, send } from './world.ts';
 

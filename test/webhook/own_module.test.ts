@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { addDemoEndpoints } from '../../src/stack/demo_endpoints.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { type Dev, PROJECT, readEnv, startDev, stopDev } from '../support/dev.ts';
 import { sluice } from '../work/support.ts';
 import { paymentEvent, send } from './world.ts';

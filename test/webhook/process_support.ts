@@ -1,10 +1,10 @@
 // Processing on ports that live in memory: a store that keeps what it is told, and a clock that a test moves.
 
 import type { TracedSpan } from '#core/ports.ts';
+import type { Transact } from '#core/transaction.ts';
 import type { Handler, Transaction } from '#core/webhook/handlers.ts';
 import type { Processed, TakenEvent, WebhookStore } from '#core/webhook/ports.ts';
 import { Processor, type ProcessorPorts } from '#core/webhook/processor.ts';
-import type { Transact } from '#core/webhook/run_handler.ts';
 import { memoryLog } from '../core/support.ts';
 
 export const SUCCESS: Processed = { status: 'success', error: null, outcome: 'success' };

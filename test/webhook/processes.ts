@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { ADMIN_KEY, JWT_SECRET } from '../door/support.ts';
+import { ADMIN_KEY, JWT_SECRET } from '../server/support.ts';
 import { PROJECT } from '../support/dev.ts';
 import { SECRETS } from './world.ts';
 

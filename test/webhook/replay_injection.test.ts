@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { storeEvents, webhooksHere } from '../admin/webhook_support.ts';
-import { openClient } from '../door/support.ts';
+import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type pg from 'pg';
 import { providerNamed } from '#core/webhook/providers.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
-import { type Answer, ask, assertRefusal } from '../door/support.ts';
+import { type Answer, ask, assertRefusal } from '../server/support.ts';
 import { paymentEvent, type Sending, send } from './world.ts';
 
 export interface Target {

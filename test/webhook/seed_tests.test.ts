@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertRefusal } from '../door/support.ts';
+import { assertRefusal } from '../server/support.ts';
 import { paymentEvent, WebhookWorld } from './world.ts';
 
 describe('a webhook handler', () => {

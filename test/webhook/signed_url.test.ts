@@ -29,7 +29,7 @@ describe('the address that a provider signed', () => {
     '10.0.0.1',
   ])
     it(`has to be set for ${host || 'no host'}`, () =>
-      assert.throws(() => urlOf(host), { name: 'DoorError', hint: /^no_public_url/ }));
+      assert.throws(() => urlOf(host), { name: 'HttpError', hint: /^no_public_url/ }));
 
   it('has to be set where the host came more than once', () =>
     assert.throws(() => urlOf(['localhost'] as unknown as string), { hint: /^no_public_url/ }));

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NO_METRICS } from '#core/ports.ts';
-import { WebhookDoor } from '#core/webhook/door.ts';
 import type { Endpoint } from '#core/webhook/ports.ts';
 import { providerNamed } from '#core/webhook/providers.ts';
+import { WebhookRoutes } from '#core/webhook/routes.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
-import { askDoor, memoryLog } from '../core/support.ts';
+import { askRoutes, memoryLog } from '../core/support.ts';
 import { paymentEvent } from './world.ts';
 
 const silent = () => new Promise<never>(() => undefined);
@@ -31,12 +31,12 @@ describe('a silent database', () => {
     it(`is answered 503 where it was asked for ${what}`, async () => {
       const store = { findEndpoint, record: silent, processEvent: silent };
       const ports = { store, hmac: nodeHmac, secretOf: () => 'secret', wake: () => undefined };
-      const door = new WebhookDoor({ ...ports, log: memoryLog(), metrics: NO_METRICS, now: Date.now }, 20);
+      const door = new WebhookRoutes({ ...ports, log: memoryLog(), metrics: NO_METRICS, now: Date.now }, 20);
       const body = paymentEvent('evt_silent');
       const asked = { method: 'POST', url: '', body: Buffer.from(body) };
       const context = { port: nodeHmac, nowSec: Math.floor(Date.now() / 1_000) };
       const headers = await providerNamed('stripe')?.sign(asked, 'secret', context);
-      const answer = await askDoor(door.routes())({
+      const answer = await askRoutes(door.routes())({
         method: 'POST',
         path: '/webhooks/shop',
         body,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import { type Answer, openClient } from '../door/support.ts';
+import { type Answer, openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { type Running, startServe, startWork, type Urls } from './processes.ts';
 import { addEndpoint, paymentEvent, send } from './world.ts';

@@ -10,7 +10,7 @@ import { startServer } from '../../src/server/server.ts';
 import { processOnce } from '../../src/webhook/crew.ts';
 import { type Handlers, NO_HANDLERS } from '../../src/webhook/handlers.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
-import { ADMIN_KEY, type Answer, ask, JWT_SECRET, openClient } from '../door/support.ts';
+import { ADMIN_KEY, type Answer, ask, JWT_SECRET, openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 export const SECRETS: Record<string, string> = {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { claim, openClient } from '../door/support.ts';
+import { claim, openClient } from '../server/support.ts';
 import { type Dev, PROJECT, readEnv, startDev, stopDev } from '../support/dev.ts';
 import { sluice } from './support.ts';
 

@@ -9,7 +9,7 @@ import { startCrew } from '../../src/bridge/crew.ts';
 import { startListener } from '../../src/db/listener.ts';
 import { createLog } from '../../src/log.ts';
 import { createWake } from '../../src/server/wake.ts';
-import { claim, openClient, putOnSale, startTestServer } from '../door/support.ts';
+import { claim, openClient, putOnSale, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 const log = createLog('silent');

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import { openClient, putOnSale } from '../door/support.ts';
+import { openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { claimMany, sluice, standing } from './support.ts';
 
@@ -152,7 +152,7 @@ describe('sluice work', () => {
   });
 });
 
-/** A webhook that takes requests and never answers. */
+/** A hook that takes requests and never answers. */
 async function silentWebhook(): Promise<{ server: Server; asked: Promise<void> }> {
   let tell = (): void => undefined;
   const asked = new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
 // Questions to both databases after a fuzz, each of which must return no rows.
 
-import { openClient } from '../../door/support.ts';
+import { openClient } from '../../server/support.ts';
 
 type Check = readonly [db: 0 | 1, what: string, sql: string];
 

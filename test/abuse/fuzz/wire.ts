@@ -1,7 +1,7 @@
 // One connection: writes a case, reads until the server has closed it, and takes the answers apart.
 
 import { connect } from 'node:net';
-import type { Answer } from '../../door/support.ts';
+import type { Answer } from '../../server/support.ts';
 import type { FuzzCase } from './case.ts';
 
 export interface Exchange {

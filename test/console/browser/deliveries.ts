@@ -15,7 +15,7 @@ import {
   signedRequest,
 } from '../../calls/support.ts';
 import { memoryLog } from '../../core/support.ts';
-import { ADMIN_KEY, ask, bearer, openClient } from '../../door/support.ts';
+import { ADMIN_KEY, ask, bearer, openClient } from '../../server/support.ts';
 import { SECRET_NAMES, send } from '../../webhook/world.ts';
 import type { House } from './support.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { ADMIN_KEY, claim, putOnSale } from '../../door/support.ts';
+import { ADMIN_KEY, claim, putOnSale } from '../../server/support.ts';
 import { ensureChromium } from '../chromium.ts';
 import { addEndpoint, deliver, onLedger, processEvents } from './deliveries.ts';
 import { bury } from './seed.ts';

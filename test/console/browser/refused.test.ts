@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { putOnSale } from '../../door/support.ts';
+import { putOnSale } from '../../server/support.ts';
 import { paymentEvent, send } from '../../webhook/world.ts';
 import { claimMany } from '../../work/support.ts';
 import { ensureChromium } from '../chromium.ts';

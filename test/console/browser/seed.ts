@@ -1,7 +1,7 @@
 // Pools in every state, claims on their way, and dead letters with a cause that can be repaired.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { putOnSale } from '../../door/support.ts';
+import { putOnSale } from '../../server/support.ts';
 import { claimMany } from '../../work/support.ts';
 import type { House } from './support.ts';
 

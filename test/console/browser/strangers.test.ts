@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { claim, putOnSale } from '../../door/support.ts';
+import { claim, putOnSale } from '../../server/support.ts';
 import { assertAccessible, assertFits } from '../browser_drop/support.ts';
 import { ensureChromium } from '../chromium.ts';
 import { bury, LETTERS_A_POOL } from './seed.ts';

@@ -16,7 +16,7 @@ import { NO_HANDLERS } from '../../../src/webhook/handlers.ts';
 import { startProxy } from '../../bridge/proxy.ts';
 import { SECRETS as CALL_SECRETS } from '../../calls/support.ts';
 import { memoryLog } from '../../core/support.ts';
-import { ADMIN_KEY, JWT_SECRET, openClient } from '../../door/support.ts';
+import { ADMIN_KEY, JWT_SECRET, openClient } from '../../server/support.ts';
 import { startDatabases } from '../../support/databases.ts';
 import { PROJECT } from '../../support/dev.ts';
 import { SECRETS as WEBHOOK_SECRETS } from '../../webhook/world.ts';

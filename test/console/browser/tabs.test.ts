@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
-import { claim, putOnSale } from '../../door/support.ts';
+import { claim, putOnSale } from '../../server/support.ts';
 import { ensureChromium } from '../chromium.ts';
 import { type House, openHouse } from './support.ts';
 

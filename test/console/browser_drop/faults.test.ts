@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { putOnSale } from '../../door/support.ts';
+import { putOnSale } from '../../server/support.ts';
 import { ensureChromium } from '../chromium.ts';
 import { assertAccessible, assertFits, openShop, type Shop, scene } from './support.ts';
 

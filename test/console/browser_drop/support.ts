@@ -10,7 +10,7 @@ import { NO_METRICS } from '#core/ports.ts';
 import { startCrew } from '../../../src/bridge/crew.ts';
 import type { RunningServer } from '../../../src/server/server.ts';
 import { memoryLog } from '../../core/support.ts';
-import { openClient, startTestServer } from '../../door/support.ts';
+import { openClient, startTestServer } from '../../server/support.ts';
 import { startDatabases, type TestDatabases } from '../../support/databases.ts';
 import { PROJECT } from '../../support/dev.ts';
 import { CHROMIUM_ARGS } from '../chromium.ts';

@@ -211,7 +211,13 @@ export class Model {
   }
 
   /** What a verdict changes, where the lease is still held. A dead letter's id is learned. */
-  finish(delivery: Delivery, verdict: string, reason: string | null, delayMs: number, dlqId?: number): void {
+  finish(
+    delivery: Delivery,
+    verdict: string,
+    reason: string | null,
+    delayMs: number,
+    deadLetterId?: number,
+  ): void {
     const { message } = delivery;
     const { claim } = message;
     const leave = () => {
@@ -226,14 +232,14 @@ export class Model {
     } else if (verdict === 'dead_letter') {
       leave();
       this.letters.push({
-        id: dlqId ?? 0,
+        id: deadLetterId ?? 0,
         claim,
         reason: reason ?? 'max_retries',
         readCt: delivery.readCt,
         isValidated: claim.state === 'validated',
       });
       claim.state = 'dead_letter';
-      claim.msgId = dlqId ?? null;
+      claim.msgId = deadLetterId ?? null;
     } else if (verdict === 'validated') {
       if (claim.state === 'queued') Object.assign(claim, { state: 'validated', hold: 'none' });
     } else {

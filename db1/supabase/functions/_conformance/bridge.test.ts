@@ -1,14 +1,14 @@
 // The cases of bridge.ts as an Edge Function meets them: supabase-js over PostgREST, `fetch`, Deno.
 
+import { createEdgeHook } from '../_shared/edge/hook.ts';
 import { callOver } from '../_shared/edge/rpc.ts';
-import { createEdgeWebhook } from '../_shared/edge/webhook.ts';
 import { cases, run, type World } from './bridge.ts';
 import { db1, db2, makePool, statusOf, ticketsOf } from './stack.ts';
 
 const world: World = {
   db1: callOver(() => db1),
   db2: callOver(() => db2),
-  webhook: createEdgeWebhook(new Set(), Deno.resolveDns),
+  hook: createEdgeHook(new Set(), Deno.resolveDns),
   makePool,
   statusOf,
   ticketsOf,

@@ -2,8 +2,9 @@
 // (test/bridge/conformance.test.ts) and on Deno over PostgREST (bridge.test.ts beside this file).
 
 import { Bridge } from '../_shared/bridge/bridge.ts';
-import { type CallFunction, createIntake, createLedger } from '../_shared/bridge/databases.ts';
-import type { Payload, TakenMessage, Webhook } from '../_shared/bridge/ports.ts';
+import type { Hook, Payload, TakenMessage } from '../_shared/bridge/ports.ts';
+import { createIntake, createLedger } from '../_shared/bridge/store.ts';
+import type { CallFunction } from '../_shared/call_function.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
 
 export interface Asked {
@@ -12,11 +13,11 @@ export interface Asked {
   readonly body: Record<string, unknown>;
 }
 
-/** What a runtime brings: its ways to both databases, its webhook caller, and a web server for the other end. */
+/** What a runtime brings: its ways to both databases, its hook caller, and a web server for the other end. */
 export interface World {
   readonly db1: CallFunction;
   readonly db2: CallFunction;
-  readonly webhook: Webhook;
+  readonly hook: Hook;
   makePool(slots: number, config?: Record<string, unknown>): Promise<string>;
   statusOf(slotId: string): Promise<string | undefined>;
   ticketsOf(poolId: string): Promise<{ resource_id: string; user_id: string }[]>;
@@ -44,7 +45,7 @@ function bridgeOf(world: World, ledger: CallFunction = world.db2): Bridge {
     {
       intake: createIntake(world.db1),
       ledger: () => createLedger(ledger),
-      webhook: world.webhook,
+      hook: world.hook,
       log,
       metrics: NO_METRICS,
       now: Date.now,
@@ -210,7 +211,7 @@ export const cases: readonly Case[] = [
       ),
   },
   {
-    name: 'a validation that succeeded is not asked for again, and both webhooks get the same key',
+    name: 'a validation that succeeded is not asked for again, and both hooks get the same key',
     async run(world) {
       const asked: Asked[] = [];
       let commits = 0;
@@ -253,7 +254,7 @@ export const cases: readonly Case[] = [
   },
 ];
 
-/** Runs a case on a queue that is empty before and after, with loopback's webhooks allowed by name. */
+/** Runs a case on a queue that is empty before and after, with loopback's hooks allowed by name. */
 export async function run({ run: runCase }: Case, world: World): Promise<void> {
   await drain(world);
   await runCase({

@@ -1,8 +1,8 @@
 // Who is calling. No Authorization header is an anonymous caller; a header that does not check out is refused and never
 // treated as anonymous, so that an expired session cannot quietly become a weaker one.
 
-import type { DoorRequest } from './door.ts';
-import { DoorError } from './errors.ts';
+import { HttpError } from './errors.ts';
+import type { HttpRequest } from './router.ts';
 
 export interface TokenClaims {
   readonly role: unknown;
@@ -11,11 +11,11 @@ export interface TokenClaims {
 
 export interface AuthPorts {
   /**
-   * Compares in constant time, and counts what was neither the key nor has the form of a JWT. Throws a DoorError, whatever
+   * Compares in constant time, and counts what was neither the key nor has the form of a JWT. Throws a HttpError, whatever
    * the key, while the caller has to wait because of too many of those.
    */
-  isAdminKey(token: string, request: DoorRequest): boolean;
-  /** Checks signature, algorithm and expiry; throws a DoorError where one of them is wrong. */
+  isAdminKey(token: string, request: HttpRequest): boolean;
+  /** Checks signature, algorithm and expiry; throws a HttpError where one of them is wrong. */
   verifyToken(token: string): Promise<TokenClaims>;
 }
 
@@ -31,11 +31,11 @@ export const MAX_USER_ID_CHARS = 200;
 const ANONYMOUS: Caller = { role: 'anonymous' };
 const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
 
-export async function identify(ports: AuthPorts, request: DoorRequest): Promise<Caller> {
+export async function identify(ports: AuthPorts, request: HttpRequest): Promise<Caller> {
   const { authorization } = request.headers;
   if (authorization === undefined) return ANONYMOUS;
   const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
-  if (token === undefined) throw new DoorError('auth_required');
+  if (token === undefined) throw new HttpError('auth_required');
   if (ports.isAdminKey(token, request)) return { role: 'operator' };
   return callerOf(await ports.verifyToken(token));
 }
@@ -53,5 +53,5 @@ function callerOf({ role, sub }: TokenClaims): Caller {
   ) {
     return { role: 'user', userId: sub };
   }
-  throw new DoorError('auth_required');
+  throw new HttpError('auth_required');
 }

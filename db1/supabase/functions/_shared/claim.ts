@@ -2,11 +2,11 @@
 
 import { type AuthPorts, type Caller, identify, MAX_USER_ID_CHARS } from './auth.ts';
 import { Coalescer, RETRY } from './coalescer.ts';
-import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson, refuse } from './door.ts';
-import { DoorError, toDoorError } from './errors.ts';
+import { HttpError, toHttpError } from './errors.ts';
 import { operatorOf, UNNAMED_OPERATOR, UNNAMED_SERVICE, UUID } from './operator.ts';
 import { type Clock, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
 import { checked } from './query.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson, refuse } from './router.ts';
 import type { Schema } from './schema.ts';
 
 export interface ClaimRequest {
@@ -87,7 +87,7 @@ export const FREED_STATES: ReadonlySet<string> = new Set(['released', 'expired',
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/;
 
-export class ClaimDoor {
+export class ClaimRoutes {
   readonly #ports: ClaimPorts;
   readonly #coalescer: Coalescer<ClaimRequest, ClaimOutcome>;
 
@@ -96,7 +96,7 @@ export class ClaimDoor {
     this.#coalescer = new Coalescer((requests) => this.#flush(requests), {
       ...(maxWaiting !== undefined && { maxWaiting }),
       // Not the database's state but something in the batch: its neighbours are not to suffer for it.
-      isSpoiled: (error) => toDoorError(error).kind.code === 'internal',
+      isSpoiled: (error) => toHttpError(error).kind.code === 'internal',
     });
   }
 
@@ -117,7 +117,7 @@ export class ClaimDoor {
     return this.#coalescer.drain();
   }
 
-  async #claim(request: DoorRequest, poolId: string): Promise<DoorResponse> {
+  async #claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {
     const startedMs = this.#ports.now();
     const caller = await identify(this.#ports, request);
     const body = readJson(request, CLAIM_BODY);
@@ -130,7 +130,7 @@ export class ClaimDoor {
     // Its slot may be somebody else's by now.
     if (outcome === 'same' && FREED_STATES.has(state ?? '')) return refuse('claim_ended', request.requestId);
     if (outcome !== 'claimed' && outcome !== 'same') {
-      if (outcome === 'busy') throw new DoorError('busy');
+      if (outcome === 'busy') throw new HttpError('busy');
       return refuse(outcome, request.requestId);
     }
     return jsonResponse(outcome === 'claimed' ? 201 : 200, {
@@ -184,18 +184,18 @@ export class ClaimDoor {
     });
   }
 
-  async #show(request: DoorRequest, claimId: string): Promise<DoorResponse> {
+  async #show(request: HttpRequest, claimId: string): Promise<HttpResponse> {
     const caller = await identify(this.#ports, request);
     return jsonResponse(200, presented(await this.#find(caller, claimId)));
   }
 
-  async #release(request: DoorRequest, claimId: string): Promise<DoorResponse> {
+  async #release(request: HttpRequest, claimId: string): Promise<HttpResponse> {
     const caller = await identify(this.#ports, request);
     const claim = await this.#find(caller, claimId);
     const released = actsForAnybody(caller)
       ? await this.#ports.releaseAsOperator(claimId, actorOf(caller, request))
       : await this.#ports.releaseClaim(claimId, claim.user_id);
-    if (released === undefined) throw new DoorError('unknown_claim');
+    if (released === undefined) throw new HttpError('unknown_claim');
     return jsonResponse(200, presented(released));
   }
 
@@ -205,9 +205,9 @@ export class ClaimDoor {
    */
   async #find(caller: Caller, claimId: string): Promise<ClaimRecord> {
     const claim = await this.#ports.getClaim(checked(UUID, claimId, 'The claim id'));
-    if (claim === undefined) throw new DoorError('unknown_claim');
+    if (claim === undefined) throw new HttpError('unknown_claim');
     const isOwner = caller.role === 'user' && caller.userId === claim.user_id;
-    if (claim.verified && !isOwner && !actsForAnybody(caller)) throw new DoorError('unknown_claim');
+    if (claim.verified && !isOwner && !actsForAnybody(caller)) throw new HttpError('unknown_claim');
     return claim;
   }
 }
@@ -216,17 +216,17 @@ function actsForAnybody(caller: Caller): boolean {
   return caller.role === 'service' || caller.role === 'operator';
 }
 
-function actorOf(caller: Caller, request: DoorRequest): string {
+function actorOf(caller: Caller, request: HttpRequest): string {
   return operatorOf(request) ?? (caller.role === 'service' ? UNNAMED_SERVICE : UNNAMED_OPERATOR);
 }
 
 function requestIdOf(inBody: string | undefined, inHeader: string | string[] | undefined): string | null {
   if (inHeader === undefined) return inBody ?? null;
   if (typeof inHeader !== 'string' || !IDEMPOTENCY_KEY.test(inHeader)) {
-    throw new DoorError('invalid_input', 'Idempotency-Key must be 1 to 200 visible ASCII characters.');
+    throw new HttpError('invalid_input', 'Idempotency-Key must be 1 to 200 visible ASCII characters.');
   }
   if (inBody !== undefined && inBody !== inHeader) {
-    throw new DoorError('invalid_input', 'request_id and Idempotency-Key differ; send one of them.');
+    throw new HttpError('invalid_input', 'request_id and Idempotency-Key differ; send one of them.');
   }
   return inHeader;
 }
@@ -234,10 +234,10 @@ function requestIdOf(inBody: string | undefined, inHeader: string | string[] | u
 function userIdOf(caller: Caller, inBody: string | undefined): string {
   if (caller.role === 'user') {
     if (inBody !== undefined && inBody !== caller.userId)
-      throw new DoorError('not_yours', 'user_id must be the token\'s "sub".');
+      throw new HttpError('not_yours', 'user_id must be the token\'s "sub".');
     return caller.userId;
   }
-  if (inBody === undefined) throw new DoorError('invalid_input', 'user_id is missing.');
+  if (inBody === undefined) throw new HttpError('invalid_input', 'user_id is missing.');
   return inBody;
 }
 

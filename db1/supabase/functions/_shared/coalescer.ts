@@ -2,7 +2,7 @@
 // There is no timer: a lone request leaves at once, and a batch grows exactly as long as the database is busy. Measured on
 // two cores: 26k claims/s on one connection against 5.9k/s with a pool of ten and a statement each.
 
-import { DoorError } from './errors.ts';
+import { HttpError } from './errors.ts';
 
 /** What a flush answers for a request that met a passing obstacle: it goes into the next flush. */
 export const RETRY: unique symbol = Symbol('retry');
@@ -64,10 +64,10 @@ export class Coalescer<Request, Answer> {
   }
 
   submit(request: Request): Promise<Answer> {
-    if (this.#closed) return Promise.reject(new DoorError('shutting_down'));
+    if (this.#closed) return Promise.reject(new HttpError('shutting_down'));
     const weight = this.#weigh(request);
     if (this.#waiting.length >= this.#maxWaiting || this.#waitingWeight + weight > this.#maxWaitingWeight)
-      return Promise.reject(new DoorError('overloaded'));
+      return Promise.reject(new HttpError('overloaded'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, resolve, reject, weight, retries: 0 });
       this.#waitingWeight += weight;
@@ -130,7 +130,7 @@ export class Coalescer<Request, Answer> {
       const answer = answers[index] as Answer | typeof RETRY;
       if (answer !== RETRY) entry.resolve(answer);
       else if (entry.retries++ < MAX_RETRIES) again.push(entry);
-      else entry.reject(new DoorError('busy'));
+      else entry.reject(new HttpError('busy'));
     }
     // They came first, so they go first.
     if (again.length > 0) this.#waiting = again.concat(this.#waiting);

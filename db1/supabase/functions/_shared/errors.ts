@@ -221,8 +221,8 @@ const CODE_OF_SQLSTATE: ReadonlyMap<string, ErrorCode> = new Map(
 );
 
 /** A refusal with a known reason. `hint` replaces the table's hint and is sent to the caller, so it holds no secret. */
-export class DoorError extends Error {
-  override readonly name = 'DoorError';
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
   readonly kind: ErrorKind;
   readonly hint: string;
 
@@ -272,14 +272,14 @@ export function isOutage(error: unknown): boolean {
 }
 
 /** Turns whatever was thrown into a refusal. What is not recognised becomes `internal`; its text stays in `cause`. */
-export function toDoorError(error: unknown): DoorError {
-  if (error instanceof DoorError) return error;
+export function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
   const code = codeOf(error);
   const own = CODE_OF_SQLSTATE.get(code);
-  if (own) return new DoorError(own, undefined, error);
+  if (own) return new HttpError(own, undefined, error);
   if (isUnavailable(error) || UNAVAILABLE_SOCKET.has(code)) {
-    return new DoorError('database_unavailable', undefined, error);
+    return new HttpError('database_unavailable', undefined, error);
   }
-  if (BUSY_SQLSTATE.has(code)) return new DoorError('busy', undefined, error);
-  return new DoorError('internal', undefined, error);
+  if (BUSY_SQLSTATE.has(code)) return new HttpError('busy', undefined, error);
+  return new HttpError('internal', undefined, error);
 }

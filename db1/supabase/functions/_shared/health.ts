@@ -1,6 +1,6 @@
 // Two questions of an orchestrator: is the process alive, and should it get traffic?
 
-import { type DoorRequest, type DoorResponse, jsonResponse, type Route, refuse } from './door.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse, type Route, refuse } from './router.ts';
 
 export interface HealthPorts {
   /** Throws while a database does not answer. */
@@ -15,7 +15,7 @@ export function healthRoutes(ports: HealthPorts): Route[] {
   ];
 }
 
-async function ready(ports: HealthPorts, request: DoorRequest): Promise<DoorResponse> {
+async function ready(ports: HealthPorts, request: HttpRequest): Promise<HttpResponse> {
   if (ports.isDraining()) return refuse('shutting_down', request.requestId);
   await ports.checkDatabases();
   return jsonResponse(200, { status: 'ready' });

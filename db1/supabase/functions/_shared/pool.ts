@@ -1,15 +1,15 @@
 // A pool as buyers see it. A crowd reloads this page: each pool is asked for once a second, whoever asks.
 
 import { AnswerCache, KEPT_MS } from './answer_cache.ts';
+import type { Clock } from './ports.ts';
 import {
   cacheableHeaders,
-  type DoorRequest,
-  type DoorResponse,
+  type HttpRequest,
+  type HttpResponse,
   jsonResponse,
   type Route,
   refuse,
-} from './door.ts';
-import type { Clock } from './ports.ts';
+} from './router.ts';
 
 /** A row of public.pool_status. */
 export interface PoolStatus {
@@ -31,7 +31,7 @@ export interface PoolPorts {
 
 const HEADERS = cacheableHeaders(KEPT_MS / 1_000);
 
-export class PoolDoor {
+export class PoolRoutes {
   readonly #pools: AnswerCache<PoolStatus | undefined>;
 
   constructor({ poolStatus, now }: PoolPorts) {
@@ -42,7 +42,7 @@ export class PoolDoor {
     return [{ method: 'GET', path: '/v1/pools/:pool', handle: (request, pool) => this.#show(request, pool) }];
   }
 
-  async #show(request: DoorRequest, poolId: string): Promise<DoorResponse> {
+  async #show(request: HttpRequest, poolId: string): Promise<HttpResponse> {
     const status = await this.status(poolId);
     return status === undefined
       ? refuse('unknown_pool', request.requestId)

@@ -1,6 +1,6 @@
 // A query, read as strictly as a body.
 
-import { DoorError } from './errors.ts';
+import { HttpError } from './errors.ts';
 import type { JsonValue } from './json.ts';
 import { check, type FromSchema, type ObjectSchema, type Schema, SchemaError } from './schema.ts';
 
@@ -9,9 +9,9 @@ export function readQuery<S extends ObjectSchema>(query: string | undefined, sch
   // Without a prototype, so that __proto__ is one more unknown name.
   const values: Record<string, string | number> = Object.create(null);
   for (const [name, value] of new URLSearchParams(query ?? '')) {
-    if (Object.hasOwn(values, name)) throw new DoorError('invalid_input', 'A filter is given twice.');
+    if (Object.hasOwn(values, name)) throw new HttpError('invalid_input', 'A filter is given twice.');
     // Postgres has no NUL in text.
-    if (value.includes('\0')) throw new DoorError('invalid_input', 'A filter holds a NUL character.');
+    if (value.includes('\0')) throw new HttpError('invalid_input', 'A filter holds a NUL character.');
     const isNumber = Object.hasOwn(schema.properties, name) && schema.properties[name]?.type === 'integer';
     if (value !== '') values[name] = isNumber ? digits(value) : value;
   }
@@ -28,7 +28,7 @@ export function checked<S extends Schema>(schema: S, value: JsonValue, name: str
   try {
     return check(schema, value, name);
   } catch (error) {
-    if (error instanceof SchemaError) throw new DoorError('invalid_input', error.message);
+    if (error instanceof SchemaError) throw new HttpError('invalid_input', error.message);
     throw error;
   }
 }

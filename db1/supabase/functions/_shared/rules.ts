@@ -1,7 +1,7 @@
 // The rules of the tables that operators write to, as sentences: whoever breaks one is told what to do instead, and never
 // sees the name of a constraint. Each is checked before the database is asked where that is possible.
 
-import { DoorError } from './errors.ts';
+import { HttpError } from './errors.ts';
 
 export const SENTENCES: Readonly<Record<string, string>> = {
   name_is_a_path_segment: 'The name is 1 to 63 lower-case letters, digits, _ and -, and begins with no sign.',
@@ -36,6 +36,6 @@ export async function withRules<Result>(work: Promise<Result>): Promise<Result> 
     const rule = error instanceof Error ? BROKEN.exec(error.message)?.[1] : undefined;
     if (rule === undefined) throw error;
     const sentence = SENTENCES[rule] ?? 'A value is not one that the table takes.';
-    throw new DoorError('invalid_input', sentence, error);
+    throw new HttpError('invalid_input', sentence, error);
   }
 }

@@ -1,7 +1,7 @@
 // The dead letters: list, show, replay, discard. With the service role key as bearer; X-Operator names who acts.
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
-import { createDlqStore, DlqDoor } from '../_shared/dlq.ts';
+import { createDeadLetterStore, DeadLetterRoutes } from '../_shared/dead_letters.ts';
 import { requireKey } from '../_shared/edge/auth.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
@@ -17,6 +17,9 @@ const connect = (): RpcClient =>
     global: { fetch: timedFetch },
   });
 
-const door = new DlqDoor({ ...createDlqStore(callOver(connect)), authorize: requireKey(key) });
+const deadLetterRoutes = new DeadLetterRoutes({
+  ...createDeadLetterStore(callOver(connect)),
+  authorize: requireKey(key),
+});
 
-Deno.serve(createHandler(door.routes('/admin-dlq'), log));
+Deno.serve(createHandler(deadLetterRoutes.routes('/admin-dlq'), log));

@@ -58,7 +58,7 @@ test('a message without attempts left goes to the dead letters and keeps its slo
   equal(await statusOf(slotId), 'RESERVED');
 });
 
-test('a pool with a commit webhook is committed there, with an idempotency key, and not on DB2', async () => {
+test('a pool with a commit hook is committed there, with an idempotency key, and not on DB2', async () => {
   await drainUntilIdle();
   const seen: { key: string | null; type: string | null; body: Record<string, unknown> }[] = [];
   const server = Deno.serve(

@@ -2,19 +2,19 @@
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
 import { readAllowedHosts } from '../_shared/bridge/address.ts';
-import { createIntake, createLedger } from '../_shared/bridge/databases.ts';
+import { createIntake, createLedger } from '../_shared/bridge/store.ts';
 import { requireKey } from '../_shared/edge/auth.ts';
 import { bridgeWorkerRoute } from '../_shared/edge/bridge_worker.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
+import { createEdgeHook, type FetchWithHost } from '../_shared/edge/hook.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
 import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
-import { createEdgeWebhook, type FetchWithHost } from '../_shared/edge/webhook.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);
 
-/** Made when first needed and never torn down; a bridge of webhooks alone needs no DB2. */
+/** Made when first needed and never torn down; a bridge of hooks alone needs no DB2. */
 const clientFor = (side: 'DB1' | 'DB2') => (): RpcClient =>
   createClient(env(`${side}_SUPABASE_URL`) ?? '', env(`${side}_SUPABASE_SERVICE_ROLE_KEY`) ?? '', {
     auth: { persistSession: false, autoRefreshToken: false },
@@ -34,11 +34,7 @@ const route = bridgeWorkerRoute('/bridge-worker', {
   authorize: requireKey(env('DB1_SUPABASE_SERVICE_ROLE_KEY')),
   intake: createIntake(callOver(clientFor('DB1'))),
   ledger: () => ledger,
-  webhook: createEdgeWebhook(
-    readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')),
-    Deno.resolveDns,
-    fetchWithHost,
-  ),
+  hook: createEdgeHook(readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')), Deno.resolveDns, fetchWithHost),
   log,
   metrics: NO_METRICS,
   now: Date.now,

@@ -2,8 +2,8 @@
 // isolate's own and forgets with it; DB2's unique index decides. Secrets are environment variables of the function.
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
-import { CallDoor } from '../_shared/calls/door.ts';
 import { MemoryReplayCache } from '../_shared/calls/replay_cache.ts';
+import { CallRoutes } from '../_shared/calls/routes.ts';
 import { createCallStore } from '../_shared/calls/store.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
@@ -21,7 +21,7 @@ const connect = (): RpcClient =>
     db: { schema: 'calls' },
   });
 
-const door = new CallDoor({
+const callRoutes = new CallRoutes({
   store: createCallStore(callOver(connect)),
   cache: new MemoryReplayCache(Date.now),
   secretOf: env,
@@ -31,4 +31,4 @@ const door = new CallDoor({
   now: Date.now,
 });
 
-Deno.serve(createHandler(door.routes(), log));
+Deno.serve(createHandler(callRoutes.routes(), log));

@@ -7,9 +7,9 @@ import { createEdgeLog } from '../_shared/edge/log.ts';
 import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
 import { toBase64 } from '../_shared/webhook/bytes.ts';
-import { createWebhookStore } from '../_shared/webhook/databases.ts';
-import { WebhookDoor } from '../_shared/webhook/door.ts';
 import { webHmac } from '../_shared/webhook/hmac.ts';
+import { WebhookRoutes } from '../_shared/webhook/routes.ts';
+import { createWebhookStore } from '../_shared/webhook/store.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);
@@ -21,7 +21,7 @@ const connect = (): RpcClient =>
     db: { schema: 'webhook' },
   });
 
-const door = new WebhookDoor({
+const webhookRoutes = new WebhookRoutes({
   store: createWebhookStore(callOver(connect), toBase64),
   hmac: webHmac,
   secretOf: env,
@@ -32,4 +32,4 @@ const door = new WebhookDoor({
   now: Date.now,
 });
 
-Deno.serve(createHandler(door.routes(), log));
+Deno.serve(createHandler(webhookRoutes.routes(), log));

@@ -1,4 +1,4 @@
-// Which addresses a webhook may not have: everything that is not a public unicast address. Checked when a URL is stored
+// Which addresses a hook may not have: everything that is not a public unicast address. Checked when a URL is stored
 // and again, after DNS, when it is called.
 
 type Block = readonly [address: string, prefixBits: number];
@@ -70,7 +70,7 @@ function isRefusedIpv6(groups: readonly number[]): boolean {
   return g0 === 0x2002 || (g0 === 0x2001 && (g1 === 0x0db8 || g1 < 0x0200)) || g0 === 0x3fff;
 }
 
-/** True for every address that a webhook may not have. Text that is no address counts as refused. */
+/** True for every address that a hook may not have. Text that is no address counts as refused. */
 export function isRefusedAddress(address: string): boolean {
   const bits = ipv4Bits(address);
   if (bits !== undefined) return isRefusedIpv4(bits);
@@ -81,7 +81,7 @@ export function isRefusedAddress(address: string): boolean {
 // Names that no public DNS answers (RFC 6761, 6762 with its appendix G, 8375; .internal by ICANN; Kubernetes' .svc).
 const LOCAL_ENDINGS = /\.(localhost|local|internal|intranet|private|corp|home|lan|home\.arpa|svc)$/;
 
-/** Why a URL cannot be a webhook, or undefined. Hosts on the operator's list are allowed whatever their address. */
+/** Why a URL cannot be a hook, or undefined. Hosts on the operator's list are allowed whatever their address. */
 export function refusalOfUrl(text: string, allowedHosts: ReadonlySet<string>): string | undefined {
   let url: URL;
   try {

@@ -1,4 +1,4 @@
-// A circuit breaker for one target: the ledger, or one webhook. While it is open nobody calls the target and the pools
+// A circuit breaker for one target: the ledger, or one hook. While it is open nobody calls the target and the pools
 // that need it are paused, so an outage uses up nobody's attempts.
 
 import type { Clock } from '../ports.ts';

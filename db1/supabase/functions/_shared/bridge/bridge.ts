@@ -5,11 +5,11 @@
 import { Breaker } from './breaker.ts';
 import { commitToLedger, targetsInLedger } from './commit.ts';
 import { Delivery, groupBy } from './delivery.ts';
+import { commitByHook, validate } from './hooks.ts';
 import { labelOfTarget, tellStep } from './observe.ts';
 import type { BridgePorts, Finish, PoolConfig } from './ports.ts';
 import { endSpent } from './spent.ts';
 import { Trouble } from './trouble.ts';
-import { commitByWebhook, validate } from './webhooks.ts';
 
 export interface BridgeOptions {
   readonly batchSize: number;
@@ -71,7 +71,7 @@ export class Bridge {
     if (spent.length > 0) await endSpent(spent, context);
     await validate(able, context);
     await this.#meter(able);
-    await commitByWebhook(able, context);
+    await commitByHook(able, context);
     await commitToLedger(able, context);
     trouble.settle();
     // Whoever is left was not reached before the signal: a try, whatever came of it, has ended its delivery.
@@ -103,7 +103,7 @@ export class Bridge {
       if (delivery.isOpen) delivery.enter(configs.get(delivery.payload.pool_id));
   }
 
-  /** A webhook that no pool names any more is nobody's outage: its breaker goes. */
+  /** A hook that no pool names any more is nobody's outage: its breaker goes. */
   #learnTargets(poolIds: Iterable<string>, configs: ReadonlyMap<string, PoolConfig>): void {
     for (const poolId of poolIds) {
       const config = configs.get(poolId);
@@ -209,7 +209,7 @@ export class Bridge {
   }
 }
 
-/** Each webhook is one target. */
+/** Each hook is one target. */
 function targetsOf(config: PoolConfig): string[] {
   const { commit_webhook_url, validation_webhook_url } = config;
   const commit = commit_webhook_url === null ? targetsInLedger(config) : [commit_webhook_url];

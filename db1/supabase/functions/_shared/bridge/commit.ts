@@ -1,7 +1,7 @@
 // Commit to the ledger: in one call for all that use the default function, one by one for the others. A failing batch is
 // halved until the message that spoils it stands alone.
 
-import { codeOf, isOutage, toDoorError } from '../errors.ts';
+import { codeOf, isOutage, toHttpError } from '../errors.ts';
 import type { Breaker } from './breaker.ts';
 import type { Delivery } from './delivery.ts';
 import { tellCommit } from './observe.ts';
@@ -30,7 +30,7 @@ export function targetsInLedger({ commit_rpc_name }: PoolConfig): string[] {
   return commit_rpc_name === DEFAULT_FUNCTION ? [LEDGER] : [LEDGER, ownTarget(commit_rpc_name)];
 }
 
-/** With a space, so that it can be taken neither for a webhook's address nor for its host. */
+/** With a space, so that it can be taken neither for a hook's address nor for its host. */
 function ownTarget(functionName: string): string {
   return `${LEDGER} ${functionName}`;
 }
@@ -140,6 +140,6 @@ function endFailed(delivery: Delivery, error: unknown, target: Breaker, { troubl
   const code = codeOf(error);
   const { message } = error as { message?: unknown };
   const reason = `${code || 'error'}: ${String(message)}`;
-  if (toDoorError(error).kind.code === 'busy' || BROKEN.test(code)) trouble.failed(delivery, target, reason);
+  if (toHttpError(error).kind.code === 'busy' || BROKEN.test(code)) trouble.failed(delivery, target, reason);
   else delivery.end(/^(22|23|SL)/.test(code) ? 'dead_letter' : 'retry', reason);
 }

@@ -12,7 +12,7 @@ export interface ObservePorts {
 /** What nobody has to look at. */
 const ROUTINE: ReadonlySet<string> = new Set(['committed', 'gone', 'refused']);
 
-/** A webhook is known by its host: the rest of its address may hold a secret. */
+/** A hook is known by its host: the rest of its address may hold a secret. */
 export function labelOfTarget(target: string): string {
   return URL.canParse(target) ? new URL(target).host : target;
 }
@@ -73,7 +73,7 @@ export function tellCommit(
     });
 }
 
-/** `result` is the status that a webhook answered with, or why there was none. */
+/** `result` is the status that a hook answered with, or why there was none. */
 export function tellCall(
   delivery: Delivery,
   url: string,
@@ -84,7 +84,7 @@ export function tellCall(
   if (!tracer.isOn) return;
   const isAnswer = typeof result === 'number';
   tracer.record({
-    name: 'webhook call',
+    name: 'hook call',
     subject: delivery.idempotencyKey,
     kind: 'client',
     startMs,

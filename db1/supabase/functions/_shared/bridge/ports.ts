@@ -22,7 +22,7 @@ export interface PoolConfig {
   readonly commit_rpc_name: string;
   readonly commit_webhook_url: string | null;
   readonly commit_rate_per_sec: number | null;
-  /** Hosts that its webhooks may have although they are private. */
+  /** Hosts that its hooks may have although they are private. */
   readonly allowed_hosts: readonly string[];
 }
 
@@ -75,7 +75,7 @@ export interface Ledger {
   call(functionName: string, payload: Payload): Promise<void>;
 }
 
-export interface WebhookCall {
+export interface HookCall {
   readonly url: string;
   readonly payload: Payload;
   readonly idempotencyKey: string;
@@ -84,19 +84,19 @@ export interface WebhookCall {
   readonly signal: AbortSignal;
 }
 
-export interface Webhook {
+export interface Hook {
   /**
    * POSTs the payload as JSON with X-Idempotency-Key. Resolves with the status; rejects when there was no answer, with
    * Unreachable where the target cannot have seen the request.
    */
-  post(call: WebhookCall): Promise<number>;
+  post(call: HookCall): Promise<number>;
 }
 
 export interface BridgePorts {
   readonly intake: Intake;
-  /** Asked for only when a pool needs it, so that a bridge of webhooks alone needs no DB2. */
+  /** Asked for only when a pool needs it, so that a bridge of hooks alone needs no DB2. */
   readonly ledger: () => Ledger;
-  readonly webhook: Webhook;
+  readonly hook: Hook;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly tracer?: Tracer;

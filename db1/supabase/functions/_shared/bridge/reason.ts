@@ -1,4 +1,4 @@
-// Reasons are texts from outside: what a database or a webhook had to say about a message.
+// Reasons are texts from outside: what a database or a hook had to say about a message.
 
 const MAX_REASON_CHARS = 500;
 

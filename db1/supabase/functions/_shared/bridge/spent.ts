@@ -6,7 +6,7 @@ import { endByTicket } from './tickets.ts';
 
 /**
  * Ends each: committed where the ledger has its ticket, else as a dead letter. While the ledger cannot be asked nobody
- * dies. A commit webhook cannot be asked at all: its pools' messages are dead letters, whatever it did with them.
+ * dies. A commit hook cannot be asked at all: its pools' messages are dead letters, whatever it did with them.
  */
 export async function endSpent(deliveries: readonly Delivery[], context: CommitContext): Promise<void> {
   const inLedger: Delivery[] = [];

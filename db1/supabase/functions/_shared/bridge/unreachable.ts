@@ -1,4 +1,4 @@
-// Why a webhook got no answer matters: a target that cannot be reached says nothing about the message; one that takes the
+// Why a hook got no answer matters: a target that cannot be reached says nothing about the message; one that takes the
 // request and goes silent may do so because of it.
 
 /** The target cannot have seen the request: no connection, no address, or an address that may not be called. */

@@ -1,6 +1,6 @@
 // The body of a call event, read after its bytes have been proven: strict JSON, known fields, a real moment.
 
-import { DoorError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 import { JsonError, type JsonValue, parseJson } from '../json.ts';
 import { check, type Schema, SchemaError } from '../schema.ts';
 
@@ -42,8 +42,8 @@ export function readCallBody(bytes: Uint8Array): CallBody {
     return toCallBody(parseJson(bytes));
   } catch (error) {
     if (error instanceof JsonError)
-      throw new DoorError('invalid_json', `The body was refused: ${error.message}.`);
-    if (error instanceof SchemaError) throw new DoorError('invalid_input', error.message);
+      throw new HttpError('invalid_json', `The body was refused: ${error.message}.`);
+    if (error instanceof SchemaError) throw new HttpError('invalid_input', error.message);
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 // Call events in DB2, on top of what every runtime has: a way to call a function of schema calls by named arguments.
 
-import type { CallFunction } from '../bridge/databases.ts';
+import type { CallFunction } from '../call_function.ts';
 
 /** A row of public.call_sites. */
 export interface CallSite {

@@ -1,8 +1,8 @@
 // What operators did, newest first; each database keeps its own log.
 
-import type { CallFunction } from '../bridge/databases.ts';
-import type { Route } from '../door.ts';
+import type { CallFunction } from '../call_function.ts';
 import { readQuery } from '../query.ts';
+import type { Route } from '../router.ts';
 import type { Schema } from '../schema.ts';
 import { DEFAULT_LIMIT, LIMIT, pageOf } from './list.ts';
 

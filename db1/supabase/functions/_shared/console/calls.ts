@@ -1,10 +1,10 @@
 // Call events as operators look for them, newest first.
 
-import type { CallFunction } from '../bridge/databases.ts';
-import { type DoorRequest, type DoorResponse, jsonResponse, type Route } from '../door.ts';
-import { DoorError } from '../errors.ts';
+import type { CallFunction } from '../call_function.ts';
+import { HttpError } from '../errors.ts';
 import { UUID } from '../operator.ts';
 import { checked, readQuery } from '../query.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse, type Route } from '../router.ts';
 import type { Schema } from '../schema.ts';
 import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf } from './list.ts';
 
@@ -40,7 +40,7 @@ export function callAdminRoutes(calls: CallFunction): Route[] {
   ];
 }
 
-async function search(calls: CallFunction, request: DoorRequest): Promise<DoorResponse> {
+async function search(calls: CallFunction, request: HttpRequest): Promise<HttpResponse> {
   const query = readQuery(request.query, CALL_QUERY);
   const limit = query.limit ?? DEFAULT_LIMIT;
   const rows = await calls<CallRow>('list_calls', {
@@ -53,8 +53,8 @@ async function search(calls: CallFunction, request: DoorRequest): Promise<DoorRe
   return pageOf(rows, limit, (call) => call.id);
 }
 
-async function show(calls: CallFunction, id: string): Promise<DoorResponse> {
+async function show(calls: CallFunction, id: string): Promise<HttpResponse> {
   const [call] = await calls<CallDetails>('show_call', { p_id: checked(UUID, id, 'The id') });
-  if (call === undefined) throw new DoorError('not_found', 'There is no call with this id.');
+  if (call === undefined) throw new HttpError('not_found', 'There is no call with this id.');
   return jsonResponse(200, call);
 }

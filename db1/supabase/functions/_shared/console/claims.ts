@@ -1,12 +1,12 @@
 // Claims as operators look for them, and the way of one from the door to the ledger.
 
-import type { CallFunction } from '../bridge/databases.ts';
+import type { CallFunction } from '../call_function.ts';
 import type { ClaimRecord } from '../claim.ts';
-import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson } from '../door.ts';
-import { DoorError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 import { operatorOf, REASON, UNNAMED_OPERATOR, UUID } from '../operator.ts';
 import type { Log } from '../ports.ts';
 import { checked, readQuery } from '../query.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
 import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf } from './list.ts';
 
@@ -66,7 +66,7 @@ export function claimAdminRoutes(ports: ClaimAdminPorts): Route[] {
   ];
 }
 
-async function search({ db1 }: ClaimAdminPorts, request: DoorRequest): Promise<DoorResponse> {
+async function search({ db1 }: ClaimAdminPorts, request: HttpRequest): Promise<HttpResponse> {
   const query = readQuery(request.query, CLAIM_QUERY);
   const limit = query.limit ?? DEFAULT_LIMIT;
   const claims = await db1<ClaimRecord>('claim_search', {
@@ -81,14 +81,14 @@ async function search({ db1 }: ClaimAdminPorts, request: DoorRequest): Promise<D
   return pageOf(claims, limit, (claim) => claim.claim_id);
 }
 
-async function show(ports: ClaimAdminPorts, id: string): Promise<DoorResponse> {
+async function show(ports: ClaimAdminPorts, id: string): Promise<HttpResponse> {
   const claimId = checked(UUID, id, 'The claim id');
   const [[claim], events, end] = await Promise.all([
     ports.db1<ClaimRecord>('get_claim', { p_claim_id: claimId }),
     ports.db1<TimelineEvent>('claim_timeline', { p_claim_id: claimId }),
     ticketOf(ports, claimId),
   ]);
-  if (claim === undefined) throw new DoorError('unknown_claim');
+  if (claim === undefined) throw new HttpError('unknown_claim');
   const timeline = [...events, ...ledgerEvents(claim, end)];
   // Stable: what has no time stays where the intake put it, after all that has.
   timeline.sort((a, b) => timeOf(a) - timeOf(b));
@@ -96,7 +96,7 @@ async function show(ports: ClaimAdminPorts, id: string): Promise<DoorResponse> {
 }
 
 /** As the owner gives a slot back, for an owner who cannot, and written down. */
-async function release({ db1 }: ClaimAdminPorts, request: DoorRequest, id: string): Promise<DoorResponse> {
+async function release({ db1 }: ClaimAdminPorts, request: HttpRequest, id: string): Promise<HttpResponse> {
   const claimId = checked(UUID, id, 'The claim id');
   const { reason } = readJson(request, RELEASE_BODY);
   const [claim] = await db1<ClaimRecord>('claim_release', {
@@ -104,7 +104,7 @@ async function release({ db1 }: ClaimAdminPorts, request: DoorRequest, id: strin
     p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
     p_reason: reason ?? null,
   });
-  if (claim === undefined) throw new DoorError('unknown_claim');
+  if (claim === undefined) throw new HttpError('unknown_claim');
   return jsonResponse(200, claim);
 }
 

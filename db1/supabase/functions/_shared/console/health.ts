@@ -1,8 +1,8 @@
 // Everything an operator has to know about the parts Sluice runs on, as one list of checks.
 
-import type { CallFunction } from '../bridge/databases.ts';
-import { jsonResponse, type Route } from '../door.ts';
+import type { CallFunction } from '../call_function.ts';
 import type { Clock } from '../ports.ts';
+import { jsonResponse, type Route } from '../router.ts';
 
 export interface HealthCheck {
   readonly kind: 'database' | 'extension' | 'job' | 'workers' | 'redis';

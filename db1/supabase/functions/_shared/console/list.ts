@@ -1,7 +1,7 @@
 // What the console's lists have in common: a page of items, and where the next one begins.
 
-import { type DoorResponse, jsonResponse } from '../door.ts';
-import { DoorError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
+import { type HttpResponse, jsonResponse } from '../router.ts';
 import type { Schema } from '../schema.ts';
 
 export interface Page<Item> {
@@ -19,7 +19,7 @@ export function pageOf<Item>(
   items: readonly Item[],
   limit: number,
   keyOf: (last: Item) => string,
-): DoorResponse {
+): HttpResponse {
   const last = items.at(-1);
   const next = last !== undefined && items.length === limit ? keyOf(last) : null;
   return jsonResponse(200, { items, next } satisfies Page<Item>);
@@ -31,7 +31,7 @@ export async function withReason<Result>(asked: Promise<Result>): Promise<Result
     return await asked;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'SL001')
-      throw new DoorError('invalid_input', error.message, error);
+      throw new HttpError('invalid_input', error.message, error);
     throw error;
   }
 }

@@ -1,10 +1,10 @@
 // Pools as operators see and change them.
 
-import type { CallFunction } from '../bridge/databases.ts';
-import { type DoorRequest, type DoorResponse, jsonResponse, type Route, readJson } from '../door.ts';
-import { DoorError } from '../errors.ts';
+import type { CallFunction } from '../call_function.ts';
+import { HttpError } from '../errors.ts';
 import { operatorOf, REASON, UNNAMED_OPERATOR } from '../operator.ts';
 import { readQuery } from '../query.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
 import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, withReason } from './list.ts';
 
@@ -107,17 +107,17 @@ export function poolAdminRoutes(db1: CallFunction): Route[] {
   ];
 }
 
-async function list(db1: CallFunction, request: DoorRequest): Promise<DoorResponse> {
+async function list(db1: CallFunction, request: HttpRequest): Promise<HttpResponse> {
   const { after = '', limit = DEFAULT_LIMIT } = readQuery(request.query, POOL_QUERY);
   const pools = await db1<PoolView>('pool_list', { p_after: after, p_limit: limit });
   return pageOf(pools, limit, (pool) => pool.pool_id);
 }
 
-async function show(db1: CallFunction, poolId: string): Promise<DoorResponse> {
+async function show(db1: CallFunction, poolId: string): Promise<HttpResponse> {
   return one(200, await db1<PoolView>('pool_list', { p_pool_id: poolId }));
 }
 
-async function create(db1: CallFunction, request: DoorRequest): Promise<DoorResponse> {
+async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResponse> {
   const { pool_id, slots, request_id, reason, ...rules } = readJson(request, POOL_CREATE_BODY);
   const pools = db1<PoolView>('pool_create', {
     p_pool_id: pool_id,
@@ -130,7 +130,7 @@ async function create(db1: CallFunction, request: DoorRequest): Promise<DoorResp
   return one(201, await withReason(pools));
 }
 
-async function change(db1: CallFunction, request: DoorRequest, poolId: string): Promise<DoorResponse> {
+async function change(db1: CallFunction, request: HttpRequest, poolId: string): Promise<HttpResponse> {
   const { add_slots, request_id, reason, ...rules } = readJson(request, POOL_CHANGE_BODY);
   const pools = db1<PoolView>('pool_change', {
     p_pool_id: poolId,
@@ -143,7 +143,7 @@ async function change(db1: CallFunction, request: DoorRequest, poolId: string): 
   return one(200, await withReason(pools));
 }
 
-function one(status: number, [pool]: readonly PoolView[]): DoorResponse {
-  if (pool === undefined) throw new DoorError('unknown_pool');
+function one(status: number, [pool]: readonly PoolView[]): HttpResponse {
+  if (pool === undefined) throw new HttpError('unknown_pool');
   return jsonResponse(status, pool);
 }

@@ -1,8 +1,8 @@
 // Who may call an Edge Function: whoever has the service role key. The platform's own check is switched off
 // (verify_jwt = false), because it lets every valid token in, a buyer's too.
 
-import type { DoorRequest } from '../door.ts';
-import { DoorError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
+import type { HttpRequest } from '../router.ts';
 
 /** Shorter is no key: an empty setting, or the word "undefined" that a careless script has written. */
 const MIN_KEY_CHARS = 20;
@@ -24,12 +24,12 @@ async function isSame(left: string, right: string): Promise<boolean> {
 }
 
 /** Lets in who sends the key, under the name of its role. Without a key to compare with nobody gets in. */
-export function requireKey(key: string | undefined): (request: DoorRequest) => Promise<string> {
+export function requireKey(key: string | undefined): (request: HttpRequest) => Promise<string> {
   return async ({ headers: { authorization } }) => {
     const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
     if (token === undefined || key === undefined || key.length < MIN_KEY_CHARS)
-      throw new DoorError('auth_required');
-    if (!(await isSame(token, key))) throw new DoorError('auth_required');
+      throw new HttpError('auth_required');
+    if (!(await isSame(token, key))) throw new HttpError('auth_required');
     return SERVICE;
   };
 }

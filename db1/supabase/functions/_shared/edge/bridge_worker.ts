@@ -2,7 +2,7 @@
 
 import { Bridge } from '../bridge/bridge.ts';
 import type { BridgePorts } from '../bridge/ports.ts';
-import { type DoorRequest, jsonResponse, readJson } from '../door.ts';
+import { type HttpRequest, jsonResponse, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
 import type { EdgeRoute } from './handler.ts';
 
@@ -16,8 +16,8 @@ const MAX_BODY_BYTES = 64 * 1024;
 const NO_ORDERS = { type: 'object', properties: {}, additionalProperties: false } as const satisfies Schema;
 
 export interface BridgeWorkerPorts extends BridgePorts {
-  /** Throws a DoorError where the caller may not do this. */
-  authorize(request: DoorRequest): string | Promise<string>;
+  /** Throws a HttpError where the caller may not do this. */
+  authorize(request: HttpRequest): string | Promise<string>;
 }
 
 export interface Drained {

@@ -1,8 +1,8 @@
-// A Door behind a Web `Request`: what src/server/http.ts is for Node.
+// A Router behind a Web `Request`: what src/server/http.ts is for Node.
 
 import { BodyBuffer } from '../body_buffer.ts';
-import { Door, type DoorResponse, MAX_BODY_BYTES, type Match, type Route, refuse } from '../door.ts';
 import type { Log } from '../ports.ts';
+import { type HttpResponse, MAX_BODY_BYTES, type Match, type Route, Router, refuse } from '../router.ts';
 
 /** A route may take larger bodies than the public doors do. */
 export type EdgeRoute = Route & { readonly maxBodyBytes?: number };
@@ -14,18 +14,18 @@ export function createHandler(
   routes: readonly EdgeRoute[],
   log: Log,
 ): (request: Request) => Promise<Response> {
-  const door = new Door(routes, log);
+  const router = new Router(routes, log);
   return async (request) => {
     const given = request.headers.get('x-request-id') ?? '';
     const requestId = SANE_REQUEST_ID.test(given) ? given : crypto.randomUUID();
-    return toResponse(await answer(door, request, requestId, log), requestId);
+    return toResponse(await answer(router, request, requestId, log), requestId);
   };
 }
 
-async function answer(door: Door, request: Request, requestId: string, log: Log): Promise<DoorResponse> {
+async function answer(router: Router, request: Request, requestId: string, log: Log): Promise<HttpResponse> {
   const { method } = request;
   const { path, query } = splitUrl(request.url);
-  const match = door.find(method, path);
+  const match = router.find(method, path);
   let body: Uint8Array | undefined;
   try {
     body = await readBody(request, bodyLimit(match));
@@ -36,7 +36,7 @@ async function answer(door: Door, request: Request, requestId: string, log: Log)
   if (body === undefined) return refuse('too_large', requestId);
   const headers = Object.fromEntries(request.headers);
   const asked = { method, path, query, headers, body, requestId };
-  return door.handle(match, asked);
+  return router.handle(match, asked);
 }
 
 /** As it was sent: `new URL` would resolve dots and their escapes, and make one path of several spellings. */
@@ -72,7 +72,7 @@ async function readBody(request: Request, maxBytes: number): Promise<Uint8Array 
   return body.bytes();
 }
 
-function toResponse(answer: DoorResponse, requestId: string): Response {
+function toResponse(answer: HttpResponse, requestId: string): Response {
   // A function is billed and ended by its running time: nobody is to be followed here.
   const { status, headers, body } = answer.follow === undefined ? answer : refuse('internal', requestId);
   // A copy of bytes: they may lie in memory that is shared, which a Response does not take.

@@ -1,7 +1,7 @@
 // SQL functions over PostgREST. supabase-js never throws: a refusal, an outage and an answer all come back as values, and
 // one that is not looked at is a sold slot sold again.
 
-import type { CallFunction } from '../bridge/databases.ts';
+import type { CallFunction } from '../call_function.ts';
 
 /** What we use of a supabase-js client. */
 export interface RpcClient {

@@ -1,8 +1,8 @@
 // The published description of the HTTP interface: OpenAPI 3.1, made of the routes that answer, the schemas that check and the
 // errors that are sent.
 
-import type { Route } from '../door.ts';
 import { ERROR_KINDS, type ErrorCode } from '../errors.ts';
+import type { Route } from '../router.ts';
 import type { ObjectSchema, Schema } from '../schema.ts';
 
 /** JSON Schema of an answer. Beside what bodies may be: a reference, and objects whose fields others decide. */

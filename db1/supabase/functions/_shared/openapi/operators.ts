@@ -3,7 +3,7 @@
 import { AUDIT_QUERY } from '../console/audit.ts';
 import { CLAIM_QUERY, RELEASE_BODY } from '../console/claims.ts';
 import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
-import { DLQ_BODY, DLQ_QUERY } from '../dlq.ts';
+import { DEAD_LETTER_BODY, DEAD_LETTER_QUERY } from '../dead_letters.ts';
 import { shape, X_OPERATOR } from './buyers.ts';
 import type { AnswerSchema, Descriptions, RouteDescription } from './document.ts';
 
@@ -186,17 +186,17 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
     'admin: dead letters',
     'Dead letters, oldest first',
     shape({ messages: { type: 'array', items: ref('DeadLetter') } }),
-    { query: DLQ_QUERY },
+    { query: DEAD_LETTER_QUERY },
   ),
   'GET /admin/dlq/:msg_id': reads('admin: dead letters', 'One dead letter', ref('DeadLetter'), {
     parameter: 'Its msg_id.',
     errors: ['not_found', 'invalid_input'],
   }),
   'POST /admin/dlq/replay': changes('admin: dead letters', 'Send dead letters round again', RESULTS, {
-    body: DLQ_BODY,
+    body: DEAD_LETTER_BODY,
   }),
   'POST /admin/dlq/discard': changes('admin: dead letters', 'End their claims, free their slots', RESULTS, {
-    body: DLQ_BODY,
+    body: DEAD_LETTER_BODY,
   }),
   'GET /admin/audit': reads('admin', 'What operators did, newest first', page('AuditRow'), {
     query: AUDIT_QUERY,

@@ -1,9 +1,9 @@
 // The operators' door to webhooks: endpoints, and the events that are stored. Behind the runtime's own authentication.
 
-import { type DoorRequest, type DoorResponse, jsonResponse, readJson } from '../door.ts';
-import { DoorError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 import { type Authorize, type OperatorRoute, operatorOf, REASON, UUID } from '../operator.ts';
 import { checked, readQuery } from '../query.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from '../router.ts';
 import type { FromSchema, Schema } from '../schema.ts';
 import { ADD_BODY, CHANGE_BODY, completeEndpoint, completeSettings } from './endpoint_settings.ts';
 import type { EventFilter, OperatorStore, Signed } from './operators.ts';
@@ -60,7 +60,7 @@ export const EVENTS_QUERY = {
   additionalProperties: false,
 } as const satisfies Schema;
 
-export class WebhookAdminDoor {
+export class WebhookAdminRoutes {
   readonly #ports: WebhookAdminPorts;
 
   constructor(ports: WebhookAdminPorts) {
@@ -86,50 +86,50 @@ export class WebhookAdminDoor {
     ];
   }
 
-  async #listEndpoints(request: DoorRequest): Promise<DoorResponse> {
+  async #listEndpoints(request: HttpRequest): Promise<HttpResponse> {
     await this.#ports.authorize(request);
     return jsonResponse(200, { endpoints: await this.#ports.store.listEndpoints() });
   }
 
-  async #addEndpoint(request: DoorRequest): Promise<DoorResponse> {
+  async #addEndpoint(request: HttpRequest): Promise<HttpResponse> {
     const actor = await this.#actor(request);
     const { reason = null, ...endpoint } = readJson(request, ADD_BODY);
     const added = await this.#ports.store.addEndpoint(completeEndpoint(endpoint), { actor, reason });
     return jsonResponse(201, added);
   }
 
-  async #changeEndpoint(request: DoorRequest): Promise<DoorResponse> {
+  async #changeEndpoint(request: HttpRequest): Promise<HttpResponse> {
     const actor = await this.#actor(request);
     const { name, changes, reason = null } = readJson(request, CHANGE_BODY);
     const by: Signed = { actor, reason };
     return jsonResponse(200, await this.#ports.store.changeEndpoint(name, completeSettings(changes), by));
   }
 
-  async #listEvents(request: DoorRequest): Promise<DoorResponse> {
+  async #listEvents(request: HttpRequest): Promise<HttpResponse> {
     await this.#ports.authorize(request);
     // What just came or failed is what somebody looks for.
     const filter = { ...filterOf(readQuery(request.query, EVENTS_QUERY)), newestFirst: true };
     return jsonResponse(200, { events: await this.#ports.store.listEvents(filter) });
   }
 
-  async #showEvent(request: DoorRequest, id: string): Promise<DoorResponse> {
+  async #showEvent(request: HttpRequest, id: string): Promise<HttpResponse> {
     await this.#ports.authorize(request);
     const event = await this.#ports.store.showEvent(checked(UUID, id, 'id'));
-    if (event === undefined) throw new DoorError('not_found', 'There is no event with this id.');
+    if (event === undefined) throw new HttpError('not_found', 'There is no event with this id.');
     return jsonResponse(200, event);
   }
 
-  async #replay(request: DoorRequest): Promise<DoorResponse> {
+  async #replay(request: HttpRequest): Promise<HttpResponse> {
     const actor = await this.#actor(request);
     const { ids, reason = null, dry_run = false, idempotency_key = null } = readJson(request, REPLAY_BODY);
     // Two events with one key would be one and the same to whoever is called with it.
     if (idempotency_key !== null && new Set(ids.map((id) => id.toLowerCase())).size > 1)
-      throw new DoorError('invalid_input', 'An idempotency_key is for one event.');
+      throw new HttpError('invalid_input', 'An idempotency_key is for one event.');
     const action = { ids, actor, reason, dryRun: dry_run, idempotencyKey: idempotency_key };
     return jsonResponse(200, { results: await this.#ports.store.replay(action) });
   }
 
-  async #skip(request: DoorRequest): Promise<DoorResponse> {
+  async #skip(request: HttpRequest): Promise<HttpResponse> {
     const actor = await this.#actor(request);
     const { ids, reason = null, dry_run = false } = readJson(request, SKIP_BODY);
     return jsonResponse(200, {
@@ -137,7 +137,7 @@ export class WebhookAdminDoor {
     });
   }
 
-  async #actor(request: DoorRequest): Promise<string> {
+  async #actor(request: HttpRequest): Promise<string> {
     const caller = await this.#ports.authorize(request);
     return operatorOf(request) ?? caller;
   }
@@ -160,6 +160,6 @@ export function momentOf(name: string, text: string): string {
   const isReal =
     !Number.isNaN(moment.getTime()) &&
     new Date(`${text.slice(0, 10)}Z`).toISOString().startsWith(text.slice(0, 10));
-  if (!isReal) throw new DoorError('invalid_input', `${name} is no date that exists.`);
+  if (!isReal) throw new HttpError('invalid_input', `${name} is no date that exists.`);
   return moment.toISOString();
 }

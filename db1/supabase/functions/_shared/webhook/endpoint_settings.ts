@@ -1,7 +1,7 @@
 // What an endpoint can be told, checked the same way at the admin door and on the command line. The table's own
 // constraints check again; here the mistake gets a sentence.
 
-import { DoorError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
 import { REASON } from '../operator.ts';
 import { type FromSchema, type Schema, SchemaError } from '../schema.ts';
 import { providerNamed } from './providers.ts';
@@ -59,7 +59,7 @@ export type EndpointSettings = FromSchema<typeof ENDPOINT_SETTINGS>;
 /** What a schema cannot say: a provider that can be verified, and a scheme with its defaults that signs the body. */
 export function completeEndpoint(endpoint: NewEndpoint): NewEndpoint {
   if (providerNamed(endpoint.provider) === undefined)
-    throw new DoorError('invalid_input', `There is no provider ${endpoint.provider}.`);
+    throw new HttpError('invalid_input', `There is no provider ${endpoint.provider}.`);
   return { ...endpoint, ...completeSettings(endpoint) };
 }
 
@@ -69,7 +69,7 @@ export function completeSettings(settings: EndpointSettings): EndpointSettings {
   try {
     return { ...settings, scheme: { ...readScheme(scheme) } };
   } catch (error) {
-    if (error instanceof SchemaError) throw new DoorError('invalid_input', error.message);
+    if (error instanceof SchemaError) throw new HttpError('invalid_input', error.message);
     throw error;
   }
 }

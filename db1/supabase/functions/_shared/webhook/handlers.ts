@@ -1,5 +1,9 @@
 // A handler in TypeScript: what its writer sees. docs/extend_webhooks.md shows one.
 
+import type { Transaction } from '../transaction.ts';
+
+export type { Transaction };
+
 export interface HandledEvent {
   readonly id: string;
   readonly webhookId: string;
@@ -13,14 +17,6 @@ export interface HandledEvent {
   readonly payload: any;
   /** The same at every attempt: pass it on with calls to others, so that they can tell a retry. */
   readonly idempotencyKey: string;
-}
-
-/** The transaction in which the effect and the mark on the event commit together. Refuses when it is over. */
-export interface Transaction {
-  /** Calls `schema.function` by named arguments; returns its rows. */
-  call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]>;
-  /** One statement; returns its rows. */
-  query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
 export interface Handler<Called = unknown> {

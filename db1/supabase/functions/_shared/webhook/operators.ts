@@ -1,7 +1,7 @@
 // What operators do with endpoints and stored events: which function of schema webhook each action is. The admin door and
 // `sluice webhooks` both go through here. Every answer about ids is one result per id, never a count.
 
-import type { CallFunction } from '../bridge/databases.ts';
+import type { CallFunction } from '../call_function.ts';
 import { withRules } from '../rules.ts';
 import type { EndpointSettings, NewEndpoint } from './endpoint_settings.ts';
 import type { EventStatus } from './ports.ts';

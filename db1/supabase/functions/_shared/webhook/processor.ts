@@ -1,7 +1,7 @@
 // Queued mode: one step takes a batch of due events under leases and lets each take effect. SQL handlers run in sets in
 // the database; TypeScript handlers run here, each in a transaction of its own.
 
-import { toDoorError } from '../errors.ts';
+import { toHttpError } from '../errors.ts';
 import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
 import type { Handler } from './handlers.ts';
 import { type Outcome, tellOutcome } from './outcome.ts';
@@ -93,7 +93,7 @@ export class Processor {
       for (const event of events) tell(event, became.get(event.id) ?? LOST_LEASE);
     } catch (error) {
       // Nothing of the set has happened. While the database is away there is nothing to do but to come back.
-      if (toDoorError(error).kind.code === 'database_unavailable') throw error;
+      if (toHttpError(error).kind.code === 'database_unavailable') throw error;
       const [event] = events;
       if (events.length > 1 || event === undefined) {
         const half = events.length >> 1;

@@ -1,7 +1,7 @@
 // Verified deliveries become rows, many in one statement. The answer comes after the commit.
 
 import { Coalescer } from '../coalescer.ts';
-import { toDoorError } from '../errors.ts';
+import { toHttpError } from '../errors.ts';
 import type { Delivery, Recorded, WebhookStore } from './ports.ts';
 
 /** Bodies differ from 200 bytes to a megabyte; a statement of more than this holds up everybody behind it. */
@@ -21,7 +21,7 @@ export class Recorder {
   constructor(record: WebhookStore['record']) {
     this.#coalescer = new Coalescer((deliveries) => againOnCollision(() => record(deliveries)), {
       // Not the database's state but something in the batch: its neighbours are not to suffer for it.
-      isSpoiled: (error) => toDoorError(error).kind.code === 'internal',
+      isSpoiled: (error) => toHttpError(error).kind.code === 'internal',
       weigh: ({ body, events }) => body.length + events.length * EVENT_BYTES,
       maxWeight: MAX_FLUSH_BYTES,
     });

@@ -2,19 +2,11 @@
 // the two the lease may be lost; the transaction looks, and then nothing of it happens.
 
 import { within } from '../deadline.ts';
-import { toDoorError } from '../errors.ts';
-import type { HandledEvent, Handler, Transaction } from './handlers.ts';
+import { toHttpError } from '../errors.ts';
+import { type Transact, type Transaction, TransactionEnded } from '../transaction.ts';
+import { type HandledEvent, type Handler, PermanentError } from './handlers.ts';
 import type { FinishOutcome, Processed, TakenEvent, WebhookStore } from './ports.ts';
 import { storable, textOf, verdictOf } from './verdict.ts';
-
-/**
- * Commits when the work resolves; when it rejects, rolls back and rejects with the same error. Work that is not done
- * within `timeoutMs` is TimedOut, and its connection is closed under it. Any other error is the database's own.
- */
-export type Transact = <Result>(
-  work: (tx: Transaction) => Promise<Result>,
-  timeoutMs: number,
-) => Promise<Result>;
 
 export interface Timeouts {
   readonly callMs: number;
@@ -63,9 +55,15 @@ export async function runHandler(
   } catch (error) {
     if (error instanceof LostLease) return { status: null, error: null, outcome: 'lost_lease' };
     // The database went away, and nothing happened: the lease runs out and somebody tries again.
-    if (toDoorError(error).kind.code === 'database_unavailable') throw error;
-    return fail(taken, error instanceof HandlerFailed ? error.cause : error, ports);
+    if (toHttpError(error).kind.code === 'database_unavailable') throw error;
+    return fail(taken, reasonOf(error), ports);
   }
+}
+
+/** A handler that ended its transaction may have left an effect without a mark: only a person can tell. */
+function reasonOf(error: unknown): unknown {
+  if (error instanceof TransactionEnded) return new PermanentError(error.message);
+  return error instanceof HandlerFailed ? error.cause : error;
 }
 
 async function apply(

@@ -1,13 +1,13 @@
 // The address that a provider signed. Only Twilio signs it, and it has to be ours: what a request says about the way it came
 // is the sender's word, and a request that Twilio signed for somebody else would pass for one to us.
 
-import type { DoorRequest } from '../door.ts';
-import { DoorError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
+import type { HttpRequest } from '../router.ts';
 import type { Endpoint } from './ports.ts';
 import type { Provider } from './provider.ts';
 
 /** The adapters of both runtimes pass the query along with the request. */
-export type WebhookRequest = DoorRequest & { readonly query?: string };
+export type WebhookRequest = HttpRequest & { readonly query?: string };
 
 /** This very machine: tests, and `sluice webhooks send` against `npm start`. No provider signs such an address. */
 const LOOPBACK = /^(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?$/;
@@ -21,7 +21,7 @@ export function signedUrl(
   if (publicUrl !== null) return withQuery(publicUrl, query);
   const isHere = typeof host === 'string' && LOOPBACK.test(host);
   if (signsUrl && !isHere)
-    throw new DoorError(
+    throw new HttpError(
       'bad_signature',
       'no_public_url: the provider signs the address; set it as public_url of the endpoint.',
     );

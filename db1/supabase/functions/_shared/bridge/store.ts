@@ -1,0 +1,75 @@
+// Both databases as the bridge sees them, on top of one thing that every runtime has: a way to call a SQL function by
+// named arguments. Node does it over a connection, the Edge Function over PostgREST.
+
+import type { CallFunction } from '../call_function.ts';
+import type { Finish, Intake, Ledger, PoolConfig, TakenMessage } from './ports.ts';
+
+export function createIntake(call: CallFunction): Intake {
+  return {
+    take: (batchSize, leaseSec, paused) =>
+      call<TakenMessage>('bridge_take', { p_batch_size: batchSize, p_lease_sec: leaseSec, p_paused: paused }),
+    config: (poolIds) => call<PoolConfig>('bridge_config', { p_pool_ids: poolIds }),
+    async allow(poolId, wanted) {
+      const rows = await call<{ bridge_allow: number }>('bridge_allow', {
+        p_pool_id: poolId,
+        p_wanted: wanted,
+      });
+      return rows[0]?.bridge_allow ?? 0;
+    },
+    async extend(messages, leaseSec) {
+      const rows = await call<{ bridge_extend: number }>('bridge_extend', {
+        p_msg_ids: messages.map((message) => message.msg_id),
+        p_read_cts: messages.map((message) => message.read_ct),
+        p_lease_sec: leaseSec,
+      });
+      return rows.map((row) => row.bridge_extend);
+    },
+    async finish(finishes) {
+      const rows = await call<{ msg_id: number; outcome: string }>('bridge_finish', columns(finishes));
+      return new Map(rows.map((row) => [row.msg_id, row.outcome]));
+    },
+  };
+}
+
+function columns(finishes: readonly Finish[]): Record<string, unknown> {
+  return {
+    p_msg_ids: finishes.map((finish) => finish.msg_id),
+    p_read_cts: finishes.map((finish) => finish.read_ct),
+    p_verdicts: finishes.map((finish) => finish.verdict),
+    p_reasons: finishes.map((finish) => finish.reason),
+    p_delays_ms: finishes.map((finish) => finish.delay_ms),
+  };
+}
+
+type Outcome = 'committed' | 'already' | 'conflict';
+const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(['committed', 'already', 'conflict']);
+
+export function createLedger(call: CallFunction): Ledger {
+  return {
+    async finalizeBatch(payloads) {
+      const rows = await call<{ ordinal: number; outcome: Outcome }>('finalize_batch', {
+        p_payloads: payloads,
+      });
+      const outcomes = new Array<Outcome>(payloads.length);
+      for (const row of rows) outcomes[row.ordinal - 1] = row.outcome;
+      // What is not clearly a yes must not be taken for one. One payload may be behind it, so it is no outage (commit.ts).
+      const odd = outcomes.findIndex((outcome) => !OUTCOMES.has(outcome));
+      if (odd >= 0 || outcomes.length !== payloads.length || rows.length !== payloads.length)
+        throw new TypeError(
+          `${payloads.length} payloads gave ${rows.length} rows, ${outcomes[odd]} among them`,
+        );
+      return outcomes;
+    },
+    async ticketsOf(payloads) {
+      const rows = await call<{ ordinal: number; outcome: 'already' | 'conflict' }>('tickets_of', {
+        p_payloads: payloads,
+      });
+      const tickets = new Array<'already' | 'conflict' | undefined>(payloads.length).fill(undefined);
+      for (const row of rows) tickets[row.ordinal - 1] = row.outcome;
+      return tickets;
+    },
+    async call(functionName, payload) {
+      await call(functionName, { p_payload: payload });
+    },
+  };
+}

@@ -1,0 +1,196 @@
+// The door for call events: the signature over the raw bytes first, then the body, then the replay cache, then the insert.
+// The database's unique index is what makes an event count once; the cache in front of it only saves work.
+
+import { AnswerCache } from '../answer_cache.ts';
+import { Coalescer } from '../coalescer.ts';
+import { inTime } from '../deadline.ts';
+import { HttpError, toHttpError } from '../errors.ts';
+import type { Clock, Log, Metrics } from '../ports.ts';
+import {
+  DELIVERY_MS,
+  type HttpRequest,
+  type HttpResponse,
+  JSON_TYPE,
+  jsonResponse,
+  type Route,
+  requireType,
+} from '../router.ts';
+import type { HmacPort } from '../webhook/hmac.ts';
+import type { SecretSource } from '../webhook/ports.ts';
+import { readCallBody } from './body.ts';
+import type { ReplayCache } from './replay_cache.ts';
+import {
+  hashOfSignature,
+  refusalOfCall,
+  SIGNATURE_HEADER,
+  SITE_HEADER,
+  type SignatureRefusal,
+  TIMESTAMP_HEADER,
+} from './signature.ts';
+import type { Call, CallSite, CallStore, RecordedCall } from './store.ts';
+
+export interface CallPorts {
+  readonly store: CallStore;
+  /** One that does not fail: a shared one stands behind a GuardedReplayCache. */
+  readonly cache: ReplayCache;
+  readonly secretOf: SecretSource;
+  readonly hmac: HmacPort;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly now: Clock;
+}
+
+const MAX_CALL_BYTES = 64 * 1024;
+/** A flush carries at most this much payload: 256 of the largest would be 16 MB in one statement. */
+const MAX_FLUSH_CHARS = 4 * 1024 * 1024;
+const MS_PER_SEC = 1_000;
+/** As the table has it; what cannot be a site is not worth a question. */
+const SITE_ID = /^[A-Za-z0-9_:@-]{1,200}$/;
+/** The label of everybody who is no site of ours: ids from outside would make metrics without end. */
+const NO_SITE = 'unknown';
+
+type Refusal = SignatureRefusal | 'unknown_site' | 'missing_signature' | 'no_secret';
+
+const HINTS: Partial<Record<Refusal, string>> = {
+  missing_signature: `Send ${SIGNATURE_HEADER}, once.`,
+  malformed_signature: `${SIGNATURE_HEADER} is 64 lower-case hex characters, once.`,
+  malformed_timestamp: `${TIMESTAMP_HEADER} is the time in whole seconds, once.`,
+  stale: `${TIMESTAMP_HEADER} is too far from now: compare the clocks.`,
+};
+
+export class CallRoutes {
+  readonly #ports: CallPorts;
+  /** By id: one that is disabled stops within a second. */
+  readonly #sites: AnswerCache<CallSite | undefined>;
+  readonly #coalescer: Coalescer<Call, RecordedCall>;
+
+  readonly #deliveryMs: number;
+
+  constructor(ports: CallPorts, deliveryMs = DELIVERY_MS) {
+    this.#ports = ports;
+    this.#deliveryMs = deliveryMs;
+    this.#sites = new AnswerCache((siteId) => ports.store.findSite(siteId), ports.now);
+    this.#coalescer = new Coalescer((calls) => ports.store.recordCalls(calls), {
+      weigh: (call) => call.payload.length,
+      maxWeight: MAX_FLUSH_CHARS,
+      // Not the database's state but something in the batch: its neighbours are not to suffer for it.
+      isSpoiled: (error) => toHttpError(error).kind.code === 'internal',
+    });
+  }
+
+  routes(path = '/call-events'): (Route & { readonly maxBodyBytes: number })[] {
+    return [
+      { method: 'POST', path, maxBodyBytes: MAX_CALL_BYTES, handle: (request) => this.#receive(request) },
+    ];
+  }
+
+  /** For shutdown: everything that was accepted gets its answer, nothing new is taken. */
+  drain(): Promise<void> {
+    return this.#coalescer.drain();
+  }
+
+  async #receive(request: HttpRequest): Promise<HttpResponse> {
+    let siteId = NO_SITE;
+    const take = async () => {
+      requireType(request, [JSON_TYPE]);
+      const site = await this.#findSite(request);
+      siteId = site.site_id;
+      return this.#record(await this.#read(request, site));
+    };
+    try {
+      return await inTime(this.#deliveryMs, take(), () => new HttpError('database_unavailable'));
+    } catch (error) {
+      const { kind } = toHttpError(error);
+      // A refused signature has been counted with its reason.
+      if (kind.code !== 'bad_signature')
+        this.#count(siteId, kind.http >= 500 ? 'failed' : 'refused', kind.code);
+      throw error;
+    }
+  }
+
+  async #findSite(request: HttpRequest): Promise<CallSite> {
+    const siteId = request.headers[SITE_HEADER];
+    const isId = typeof siteId === 'string' && SITE_ID.test(siteId);
+    const site = isId ? await this.#sites.get(siteId) : undefined;
+    if (site?.is_active === true) return site;
+    // The same answer as from a site whose signature is refused: nobody learns here which sites there are.
+    const refusal = await this.#refusalOf(request, String(siteId), []);
+    throw this.#refused(NO_SITE, 'unknown_site', refusal);
+  }
+
+  async #read(request: HttpRequest, site: CallSite): Promise<Call> {
+    const signatureHash = await this.#verify(request, site);
+    const { eventId, kind, occurredAt, payload } = readCallBody(request.body);
+    if (site.kinds !== null && !site.kinds.includes(kind))
+      throw new HttpError('invalid_input', `kind must be one of ${site.kinds.join(', ')}.`);
+    return { siteId: site.site_id, eventId, kind, payload, occurredAt, signatureHash };
+  }
+
+  /** The hash of a signature that is good; null where there is none and the site need not sign. */
+  async #verify(request: HttpRequest, site: CallSite): Promise<string | null> {
+    const signature = request.headers[SIGNATURE_HEADER];
+    if (signature === undefined && !site.require_signature) return null;
+    const { hmac, secretOf, log } = this.#ports;
+    const secrets = site.secret_names.flatMap((name) => secretOf(name) || []);
+    const refusal = await this.#refusalOf(request, site.site_id, secrets);
+    if (refusal === undefined) return hashOfSignature(String(signature), hmac);
+    if (refusal !== 'bad_signature' || secrets.length > 0) throw this.#refused(site.site_id, refusal);
+    log.error('a call site has no secret', { site_id: site.site_id, names: site.secret_names });
+    throw this.#refused(site.site_id, 'no_secret', refusal);
+  }
+
+  async #refusalOf(
+    { headers, body }: HttpRequest,
+    site: string,
+    secrets: readonly string[],
+  ): Promise<SignatureRefusal | 'missing_signature' | undefined> {
+    const { [SIGNATURE_HEADER]: signature, [TIMESTAMP_HEADER]: timestamp } = headers;
+    if (typeof signature !== 'string') return 'missing_signature';
+    const { hmac, now } = this.#ports;
+    const call = { site, timestamp: typeof timestamp === 'string' ? timestamp : '', body };
+    return refusalOfCall(call, signature, secrets, hmac, Math.floor(now() / MS_PER_SEC));
+  }
+
+  async #record(call: Call): Promise<HttpResponse> {
+    if (call.signatureHash === null) return this.#answer(call, await this.#coalescer.submit(call));
+    const { cache } = this.#ports;
+    const key = `${call.siteId}:${call.signatureHash}`;
+    const claim = await cache.claim(key);
+    if (claim === 'done') return this.#noop(call, 'replay_cache');
+    let recorded: RecordedCall;
+    try {
+      recorded = await this.#coalescer.submit(call);
+    } catch (error) {
+      // What failed is no replay when it comes again. Somebody else's claim is theirs to give up.
+      if (claim === 'claimed') void cache.release(key);
+      throw error;
+    }
+    // Committed, by us or by whoever was first. The answer does not wait for the cache.
+    if (recorded.outcome !== 'event_conflict') void cache.done(key);
+    else if (claim === 'claimed') void cache.release(key);
+    return this.#answer(call, recorded);
+  }
+
+  #answer(call: Call, { id, outcome }: RecordedCall): HttpResponse {
+    if (outcome === 'duplicate') return this.#noop(call, 'idempotent_conflict');
+    if (outcome === 'event_conflict') throw new HttpError('event_conflict');
+    this.#count(call.siteId, 'recorded', '');
+    return jsonResponse(200, { status: 'recorded', id });
+  }
+
+  /** The sender is told the same whoever knew; only the metrics tell the cache from the database. */
+  #noop(call: Call, knownBy: 'replay_cache' | 'idempotent_conflict'): HttpResponse {
+    this.#count(call.siteId, 'noop', knownBy);
+    return jsonResponse(200, { status: 'noop', reason: 'idempotent_conflict' });
+  }
+
+  /** `reason` is for the metrics, `told` for the sender. */
+  #refused(site: string, reason: Refusal, told: Refusal = reason): HttpError {
+    this.#count(site, 'refused', reason);
+    return new HttpError('bad_signature', HINTS[told]);
+  }
+
+  #count(site: string, result: 'recorded' | 'noop' | 'refused' | 'failed', reason: string): void {
+    this.#ports.metrics.count('call_events_total', { site, result, reason });
+  }
+}

@@ -1,0 +1,177 @@
+// The dead letters' door: list, show, replay, discard. The Edge Function admin-dlq and Node's admin API are these routes
+// behind their own authentication. Every answer about ids is one result per id, never a count.
+
+import type { CallFunction } from './call_function.ts';
+import { HttpError } from './errors.ts';
+import { type Authorize, type OperatorRoute, operatorOf } from './operator.ts';
+import { checked, digits, readQuery } from './query.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from './router.ts';
+import type { Schema } from './schema.ts';
+
+/** A row of public.dlq_list. */
+export interface DeadLetter {
+  readonly msg_id: number;
+  readonly pool_id: string | null;
+  readonly claim_id: string | null;
+  readonly resource_id: string | null;
+  readonly user_id: string | null;
+  readonly reason: string;
+  readonly final_read_ct: string | null;
+  readonly original_msg_id: string | null;
+  readonly dead_since: string;
+  readonly claim_state: string | null;
+  readonly message: unknown;
+}
+
+/** A row of public.dlq_replay and public.dlq_discard. */
+export interface DeadLetterResult {
+  readonly msg_id: number;
+  readonly outcome: string;
+}
+
+/** What is left out does not filter. */
+export interface DeadLetterFilter {
+  readonly pool_id?: string;
+  /** The beginning of the reason. */
+  readonly reason?: string;
+  readonly older_than_sec?: number;
+  readonly msg_ids?: readonly number[];
+  /** The last msg_id of the page before. */
+  readonly after?: number;
+  readonly limit?: number;
+}
+
+export interface DeadLetterAction {
+  readonly msgIds: readonly number[];
+  readonly actor: string;
+  readonly reason: string | null;
+  readonly dryRun: boolean;
+}
+
+export interface DeadLetterStore {
+  list(filter: DeadLetterFilter): Promise<DeadLetter[]>;
+  replay(action: DeadLetterAction): Promise<DeadLetterResult[]>;
+  discard(action: DeadLetterAction): Promise<DeadLetterResult[]>;
+}
+
+export interface DeadLetterPorts extends DeadLetterStore {
+  authorize: Authorize;
+}
+
+export const DEAD_LETTER_MAX_BODY_BYTES = 64 * 1024;
+/** One action is one transaction that holds the lock of each letter: bounded, so that it stays short. */
+export const DEAD_LETTER_MAX_MSG_IDS = 1_000;
+export const DEAD_LETTER_DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+const MAX_TEXT_CHARS = 500;
+
+const MSG_ID = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER } as const satisfies Schema;
+
+export const DEAD_LETTER_BODY = {
+  type: 'object',
+  properties: {
+    msg_ids: { type: 'array', items: MSG_ID, minItems: 1, maxItems: DEAD_LETTER_MAX_MSG_IDS },
+    reason: {
+      type: 'string',
+      minLength: 1,
+      maxLength: MAX_TEXT_CHARS,
+      description: 'Why, for the audit log.',
+    },
+    dry_run: { type: 'boolean', description: 'Says what would be done and changes nothing.' },
+  },
+  required: ['msg_ids'],
+  additionalProperties: false,
+} as const satisfies Schema;
+
+export const DEAD_LETTER_QUERY = {
+  type: 'object',
+  properties: {
+    pool_id: { type: 'string', minLength: 1, maxLength: 200 },
+    reason: { type: 'string', minLength: 1, maxLength: MAX_TEXT_CHARS },
+    // A century: far beyond any letter, and well within an interval.
+    older_than_sec: { type: 'integer', minimum: 0, maximum: 3_155_760_000 },
+    after: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+    limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
+  },
+  additionalProperties: false,
+} as const satisfies Schema;
+
+/** The store on top of the SQL functions, for any runtime that can call one. */
+export function createDeadLetterStore(call: CallFunction): DeadLetterStore {
+  const act = (functionName: string) => (action: DeadLetterAction) =>
+    call<DeadLetterResult>(functionName, {
+      p_msg_ids: action.msgIds,
+      p_actor: action.actor,
+      p_reason: action.reason,
+      p_dry_run: action.dryRun,
+    });
+  return {
+    list: (filter) =>
+      call<DeadLetter>('dlq_list', {
+        p_pool_id: filter.pool_id ?? null,
+        p_reason: filter.reason ?? null,
+        p_older_than: filter.older_than_sec === undefined ? null : `${filter.older_than_sec} seconds`,
+        p_msg_ids: filter.msg_ids ?? null,
+        p_after: filter.after ?? 0,
+        p_limit: filter.limit ?? DEAD_LETTER_DEFAULT_LIMIT,
+      }),
+    replay: act('dlq_replay'),
+    discard: act('dlq_discard'),
+  };
+}
+
+export class DeadLetterRoutes {
+  readonly #ports: DeadLetterPorts;
+
+  constructor(ports: DeadLetterPorts) {
+    this.#ports = ports;
+  }
+
+  /** The order matters: "replay" and "discard" are no message ids. */
+  routes(prefix: string): OperatorRoute[] {
+    const route = (method: string, path: string, handle: OperatorRoute['handle']): OperatorRoute => ({
+      method,
+      path,
+      maxBodyBytes: DEAD_LETTER_MAX_BODY_BYTES,
+      handle,
+    });
+    return [
+      route('GET', prefix, (request) => this.#list(request)),
+      route('POST', `${prefix}/replay`, (request) =>
+        this.#act(request, (action) => this.#ports.replay(action)),
+      ),
+      route('POST', `${prefix}/discard`, (request) =>
+        this.#act(request, (action) => this.#ports.discard(action)),
+      ),
+      route('GET', `${prefix}/:msg_id`, (request, id) => this.#show(request, id)),
+    ];
+  }
+
+  async #list(request: HttpRequest): Promise<HttpResponse> {
+    await this.#ports.authorize(request);
+    return jsonResponse(200, {
+      messages: await this.#ports.list(readQuery(request.query, DEAD_LETTER_QUERY)),
+    });
+  }
+
+  async #show(request: HttpRequest, id: string): Promise<HttpResponse> {
+    await this.#ports.authorize(request);
+    const msgId = checked(MSG_ID, digits(id), 'msg_id');
+    const [letter] = await this.#ports.list({ msg_ids: [msgId], limit: 1 });
+    if (letter === undefined) throw new HttpError('not_found', 'There is no dead letter with this id.');
+    return jsonResponse(200, letter);
+  }
+
+  async #act(request: HttpRequest, action: DeadLetterStore['replay']): Promise<HttpResponse> {
+    const caller = await this.#ports.authorize(request);
+    const actor = operatorOf(request) ?? caller;
+    const body = readJson(request, DEAD_LETTER_BODY);
+    const results = await action({
+      msgIds: body.msg_ids,
+      actor,
+      reason: body.reason ?? null,
+      dryRun: body.dry_run ?? false,
+    });
+    return jsonResponse(200, { results });
+  }
+}

@@ -1,0 +1,305 @@
+// The webhook door: POST /webhooks/:endpoint, and the handshake that Meta asks for with GET. The signature over the raw
+// bytes comes first, then the JSON, then the record; 2xx is said only after the commit.
+
+import { AnswerCache } from '../answer_cache.ts';
+import { inTime } from '../deadline.ts';
+import { HttpError } from '../errors.ts';
+import { JsonError } from '../json.ts';
+import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
+import {
+  DELIVERY_MS,
+  type HttpRequest,
+  type HttpResponse,
+  JSON_TYPE,
+  jsonResponse,
+  type Route,
+  refusalOf,
+  requireType,
+} from '../router.ts';
+import { toHex } from './bytes.ts';
+import type { HmacPort } from './hmac.ts';
+import { Inline, type InlinePorts } from './inline.ts';
+import { countDeadLetter } from './outcome.ts';
+import type { Endpoint, Recorded, SecretSource, WebhookStore } from './ports.ts';
+import type { Provider, ReadEvent, Refusal, SignedRequest, Verification, VerifyContext } from './provider.ts';
+import { handshake, providerNamed } from './providers.ts';
+import { Recorder } from './record.ts';
+import { signedUrl, type WebhookRequest } from './signed_url.ts';
+import { traceRecorded } from './trace.ts';
+
+export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
+  readonly store: Pick<WebhookStore, 'findEndpoint' | 'record' | 'processEvent'>;
+  readonly hmac: HmacPort;
+  readonly secretOf: SecretSource;
+  /** Told after new events of a queued endpoint have been committed. */
+  readonly wake: () => void;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly tracer?: Tracer;
+  readonly now: Clock;
+}
+
+/** No endpoint takes more, whatever its own limit says. */
+export const MAX_WEBHOOK_BYTES = 1024 * 1024;
+
+const FORM_TYPE = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
+
+const HINTS: Readonly<Record<Refusal, string>> = {
+  missing_signature: 'missing_signature: the signature header is not there.',
+  malformed_signature: 'malformed_signature: the signature header is not in its canonical form.',
+  bad_signature: 'bad_signature: no configured secret gives this signature for these bytes.',
+  stale: 'stale: the signed time is too far from now.',
+  no_secret: 'no_secret: the endpoint has no secret to compare with.',
+  body_hash_mismatch: 'body_hash_mismatch: the body is not the one that was signed.',
+};
+
+interface Taken {
+  readonly endpoint: Endpoint;
+  readonly events: readonly ReadEvent[];
+  readonly recorded: readonly Recorded[];
+  /** Set where there was nothing to record. */
+  readonly answer?: HttpResponse;
+}
+
+interface EventAnswer {
+  readonly event_id: string;
+  readonly status: string;
+}
+
+/** Of several events in one delivery, the first of these that occurs is what the delivery is called. */
+const LOUDEST_FIRST = [
+  'recorded',
+  'processed',
+  'skipped',
+  'dead_letter',
+  'quarantined',
+  'body_differs',
+  'duplicate',
+];
+
+export class WebhookRoutes {
+  readonly #ports: WebhookPorts;
+  /** By name: one that is switched off stops within a second. */
+  readonly #endpoints: AnswerCache<Endpoint | undefined>;
+  readonly #recorder: Recorder;
+  readonly #inline: Inline;
+  readonly #deliveryMs: number;
+
+  constructor(ports: WebhookPorts, deliveryMs = DELIVERY_MS) {
+    this.#ports = ports;
+    this.#deliveryMs = deliveryMs;
+    this.#endpoints = new AnswerCache((name) => ports.store.findEndpoint(name), ports.now);
+    this.#recorder = new Recorder((deliveries) => ports.store.record(deliveries));
+    this.#inline = new Inline(ports);
+  }
+
+  routes(): (Route & { maxBodyBytes: number })[] {
+    const route = (method: string, handle: Route['handle']) => ({
+      method,
+      path: '/webhooks/:endpoint',
+      maxBodyBytes: MAX_WEBHOOK_BYTES,
+      handle,
+    });
+    return [
+      route('POST', (request, name) => this.#deliver(request, name)),
+      route('GET', (request, name) => this.#shakeHands(request, name)),
+    ];
+  }
+
+  /** For shutdown: everything that was accepted gets its answer, nothing new is taken. */
+  drain(): Promise<void> {
+    return this.#recorder.drain();
+  }
+
+  async #deliver(request: WebhookRequest, name: string): Promise<HttpResponse> {
+    let isRecorded = false;
+    const answered = async (): Promise<HttpResponse> => {
+      const { endpoint, events, recorded, answer } = await this.#take(request, name);
+      isRecorded = true;
+      return answer ?? this.#answer(endpoint, events, recorded);
+    };
+    // An effect that takes longer goes on, and is taken once: whoever delivers again waits for the same try, or is told how
+    // the event stands.
+    const late = () => new HttpError(isRecorded ? 'processing_failed' : 'database_unavailable');
+    return inTime(this.#deliveryMs, answered(), late);
+  }
+
+  /** Everything up to the commit. */
+  async #take(request: WebhookRequest, name: string): Promise<Taken> {
+    const startedMs = this.#ports.now();
+    const endpoint = await this.#find(name);
+    const provider = this.#providerOf(endpoint);
+    checkBody(request, endpoint, provider);
+    const signed: SignedRequest = { ...request, url: signedUrl(request, endpoint, provider) };
+    const context: VerifyContext = {
+      port: this.#ports.hmac,
+      nowSec: Math.floor(this.#ports.now() / 1000),
+      ...(endpoint.scheme !== null && { scheme: endpoint.scheme }),
+    };
+    const signature = await this.#verify(signed, endpoint, provider, context);
+    const challenge = provider.challenge?.(signed);
+    const nothing = { endpoint, events: [], recorded: [] };
+    if (challenge !== undefined) return { ...nothing, answer: textResponse(challenge) };
+    const { events, invalid } = await readEvents(signed, provider, context);
+    if (events.length === 0)
+      return { ...nothing, answer: jsonResponse(200, { status: 'skipped', events: [] }) };
+    const recorded = await this.#recorder.record({
+      webhookId: endpoint.webhook_id,
+      events,
+      body: request.body,
+      signature,
+    });
+    this.#tellRecorded(endpoint, events, recorded);
+    traceRecorded(endpoint, events, recorded, startedMs, this.#ports);
+    if (invalid !== undefined) throw invalid;
+    return { endpoint, events, recorded };
+  }
+
+  async #find(name: string): Promise<Endpoint> {
+    const endpoint = await this.#endpoints.get(name);
+    if (endpoint === undefined || !endpoint.is_active) throw new HttpError('unknown_endpoint');
+    return endpoint;
+  }
+
+  #providerOf(endpoint: Endpoint): Provider {
+    const provider = providerNamed(endpoint.provider);
+    if (provider !== undefined) return provider;
+    // Without a verifier nothing can be let in.
+    this.#ports.log.error('the endpoint names an unknown provider', {
+      webhook_id: endpoint.webhook_id,
+      provider: endpoint.provider,
+    });
+    throw new HttpError('bad_signature', HINTS.no_secret);
+  }
+
+  /** The signature that matched. Throws 401 for everything else. */
+  async #verify(
+    signed: SignedRequest,
+    endpoint: Endpoint,
+    provider: Provider,
+    context: VerifyContext,
+  ): Promise<string> {
+    const { log, secretOf } = this.#ports;
+    const where = { webhook_id: endpoint.webhook_id, endpoint: endpoint.name };
+    const secrets = endpoint.secret_names.flatMap((secretName) => secretOf(secretName) || []);
+    if (secrets.length < endpoint.secret_names.length)
+      log.error('a secret of the endpoint is not set', { ...where, wanted: endpoint.secret_names.join() });
+    if (secrets.length === 0) throw new HttpError('bad_signature', HINTS.no_secret);
+    const verification = await verified(signed, secrets, provider, context);
+    if (verification.ok) return verification.signature;
+    log.info('signature refused', { ...where, reason: verification.reason, detail: verification.detail });
+    throw new HttpError('bad_signature', HINTS[verification.reason]);
+  }
+
+  #tellRecorded(endpoint: Endpoint, events: readonly ReadEvent[], recorded: readonly Recorded[]): void {
+    const { log, metrics } = this.#ports;
+    let isNew = false;
+    for (const [index, { outcome }] of recorded.entries()) {
+      isNew ||= outcome === 'recorded';
+      if (outcome === 'recorded' || outcome === 'duplicate') continue;
+      if (outcome === 'quarantined') countDeadLetter(endpoint, 'quarantine', metrics);
+      log.warn(outcome === 'quarantined' ? 'event quarantined' : 'known event with another body', {
+        event_id: events[index]?.eventId,
+        webhook_id: endpoint.webhook_id,
+        reason: events[index]?.quarantine,
+      });
+    }
+    if (isNew && endpoint.mode === 'queued') this.#ports.wake();
+  }
+
+  async #answer(
+    endpoint: Endpoint,
+    events: readonly ReadEvent[],
+    recorded: readonly Recorded[],
+  ): Promise<HttpResponse> {
+    const answers = await Promise.all(
+      recorded.map(async (row, index): Promise<EventAnswer> => {
+        const event = events[index] as ReadEvent;
+        return { event_id: event.eventId, status: await this.#statusOf(endpoint, event, row) };
+      }),
+    );
+    if (answers.some(({ status }) => status === 'failed')) throw new HttpError('processing_failed');
+    const status = LOUDEST_FIRST.find((name) => answers.some((answer) => answer.status === name));
+    return jsonResponse(200, { status, events: answers });
+  }
+
+  async #statusOf(endpoint: Endpoint, event: ReadEvent, row: Recorded): Promise<string> {
+    const isKnown = row.outcome === 'duplicate';
+    if (endpoint.mode === 'queued' || (row.outcome !== 'recorded' && !isKnown)) return row.outcome;
+    const result = await this.#inline.process(endpoint, event, row);
+    return isKnown && result !== 'failed' ? 'duplicate' : result;
+  }
+
+  async #shakeHands(request: WebhookRequest, name: string): Promise<HttpResponse> {
+    const endpoint = await this.#find(name);
+    if (endpoint.provider !== 'whatsapp')
+      return refusalOf({ refusal: new HttpError('method_not_allowed'), allow: 'POST' }, request.requestId);
+    const { verify_token_name: tokenName } = endpoint;
+    const token = tokenName === null ? undefined : this.#ports.secretOf(tokenName) || undefined;
+    if (token === undefined)
+      this.#ports.log.error('the verify token of the endpoint is not set', {
+        webhook_id: endpoint.webhook_id,
+      });
+    const challenge = handshake(request.query ?? '', token);
+    if (challenge === undefined) throw new HttpError('handshake_refused');
+    return textResponse(challenge);
+  }
+}
+
+function textResponse(body: string): HttpResponse {
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    },
+    body,
+  };
+}
+
+function checkBody(request: HttpRequest, endpoint: Endpoint, provider: Provider): void {
+  requireType(request, provider.takesForms === true ? [JSON_TYPE, FORM_TYPE] : [JSON_TYPE]);
+  if (request.body.length > endpoint.max_body_bytes) throw new HttpError('too_large');
+}
+
+async function verified(
+  signed: SignedRequest,
+  secrets: readonly string[],
+  provider: Provider,
+  context: VerifyContext,
+): Promise<Verification> {
+  try {
+    return await provider.verify(signed, secrets, context);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    // Nothing is proven, so nothing is kept.
+    throw new HttpError('invalid_json', `The body was refused: ${error.message}.`);
+  }
+}
+
+interface Read {
+  readonly events: readonly ReadEvent[];
+  /** Set where the body is no JSON at all: it is kept, and refused. */
+  readonly invalid?: HttpError;
+}
+
+async function readEvents(signed: SignedRequest, provider: Provider, context: VerifyContext): Promise<Read> {
+  try {
+    return { events: await provider.read(signed, context) };
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const hash = toHex(await context.port.sha256(signed.body));
+    const event: ReadEvent = {
+      eventId: `invalid:${hash}`,
+      eventType: 'unknown',
+      occurredAt: null,
+      payload: null,
+      hash,
+      dedupeHash: null,
+      quarantine: error.reason,
+    };
+    const invalid = new HttpError('invalid_json', `The body was kept and refused: ${error.message}.`);
+    return { events: [event], invalid };
+  }
+}

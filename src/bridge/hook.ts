@@ -1,0 +1,78 @@
+// Calls to the hooks of pools. The address is checked where the connection is made, so a name that changes its answer
+// between check and call gains nothing; redirects are not followed.
+
+import { lookup as resolve } from 'node:dns';
+import { type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
+import type { Hook } from '#core/bridge/ports.ts';
+import { Unreachable } from '#core/bridge/unreachable.ts';
+
+/** A hook that takes longer is down, as far as a queue is concerned. */
+const TIMEOUT_MS = 10_000;
+
+export function createHook(allowedHosts: ReadonlySet<string>): Hook {
+  return {
+    post({ url: target, payload, idempotencyKey, allowedHosts: more, signal }) {
+      const allowed = new Set([...allowedHosts, ...more]);
+      const refusal = refusalOfUrl(target, allowed);
+      if (refusal !== undefined) return Promise.reject(new Unreachable(`the hook's URL is ${refusal}`));
+      const url = new URL(target);
+      const body = JSON.stringify(payload);
+      const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
+      return send(url, body, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+          'x-idempotency-key': idempotencyKey,
+        },
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+        ...(!isAllowed && { lookup: publicAddressOnly }),
+      });
+    },
+  };
+}
+
+function send(url: URL, body: string, options: RequestOptions): Promise<number> {
+  return new Promise((answer, reject) => {
+    const isSecure = url.protocol === 'https:';
+    const request: ClientRequest = (isSecure ? httpsRequest : httpRequest)(url, options);
+    let isConnected = false;
+    request.on('socket', (socket) => {
+      // A connection that is used again does not say so again.
+      isConnected = !socket.connecting;
+      if (isConnected) return;
+      socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+        isConnected = true;
+      });
+    });
+    request.on('response', (response) => {
+      // The status is all we need; the rest is read and dropped so that the connection can be used again.
+      response.on('error', () => undefined);
+      response.resume();
+      answer(response.statusCode ?? 0);
+    });
+    request.on('error', (error) =>
+      reject(isConnected ? error : new Unreachable(error.message, { cause: error })),
+    );
+    request.end(body);
+  });
+}
+
+const publicAddressOnly: LookupFunction = (hostname, options, callback) => {
+  resolve(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error) {
+      callback(error, []);
+      return;
+    }
+    if (addresses.some(({ address }) => isRefusedAddress(address))) {
+      callback(new Error(`${hostname} is at a private or special address`), []);
+      return;
+    }
+    const [first] = addresses;
+    if (options.all) callback(null, addresses);
+    else callback(null, first?.address ?? '', first?.family);
+  });
+};

@@ -1,0 +1,39 @@
+// The dead letters of a running server, over its admin API.
+
+import type { DeadLetter, DeadLetterResult } from '#core/dead_letters.ts';
+import type { Connection } from '../commands/operator.ts';
+import { AdminClient, ApiError } from './admin_client.ts';
+
+export type DeadLetterQuery = Partial<
+  Record<'pool_id' | 'reason' | 'older_than_sec' | 'after' | 'limit', string>
+>;
+
+export interface DeadLetterActionRequest {
+  msg_ids: number[];
+  reason?: string;
+  dry_run?: boolean;
+}
+
+export interface DeadLetterClient {
+  list(query: DeadLetterQuery): Promise<DeadLetter[]>;
+  /** Undefined where there is no such letter. */
+  show(msgId: number): Promise<DeadLetter | undefined>;
+  act(action: 'replay' | 'discard', request: DeadLetterActionRequest): Promise<DeadLetterResult[]>;
+}
+
+export function createDeadLetterClient(connection: Connection): DeadLetterClient {
+  const api = new AdminClient(connection);
+  return {
+    list: async (query) => (await api.get<{ messages: DeadLetter[] }>('/admin/dlq', query)).messages,
+    async show(msgId) {
+      try {
+        return await api.get<DeadLetter>(`/admin/dlq/${msgId}`);
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return undefined;
+        throw error;
+      }
+    },
+    act: async (action, request) =>
+      (await api.post<{ results: DeadLetterResult[] }>(`/admin/dlq/${action}`, request)).results,
+  };
+}
