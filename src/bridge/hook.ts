@@ -7,7 +7,7 @@ import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
 import type { Hook } from '#core/bridge/ports.ts';
-import { Unreachable } from '#core/bridge/unreachable.ts';
+import { Unreachable } from '#core/bridge/ports.ts';
 
 /** A hook that takes longer is down, as far as a queue is concerned. */
 const TIMEOUT_MS = 10_000;

@@ -1,7 +1,7 @@
 // Takes steps for as long as nobody says stop: of the bridge, and of the webhook processor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { toHttpError } from '#core/errors.ts';
+import { toHttpError } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 
 /** How long an idle worker rests when nobody wakes it. */

@@ -1,7 +1,5 @@
-import { codeOf, toHttpError } from '#core/errors.ts';
+import { blameOf, isSaidByDatabase, toHttpError } from '#core/failure.ts';
 import { StackError } from '../failure.ts';
-
-const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /** For commands that ask DB2 directly: what a person can mend becomes two lines; everything else stays what it is. */
 export function explained(error: unknown): unknown {
@@ -10,11 +8,10 @@ export function explained(error: unknown): unknown {
   if (kind.code === 'internal') return error;
   if (kind.code === 'database_unavailable') {
     // A database that answers says best why it serves nobody: a wrong password, no such database.
-    const said =
-      SQLSTATE.test(codeOf(error)) && error instanceof Error ? `DB2 says: ${error.message}` : message;
+    const said = isSaidByDatabase(error) && error instanceof Error ? `DB2 says: ${error.message}` : message;
     return new StackError(said, 'is it running, and is DB2_URL its address?', error);
   }
   // Our own functions say what was wrong in their own words.
-  const isOurs = kind.sqlstate !== undefined && error instanceof Error && 'code' in error;
+  const isOurs = blameOf(error) === 'refused' && error instanceof Error;
   return new StackError(isOurs ? error.message : message, hint, error);
 }

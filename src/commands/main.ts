@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { toHttpError } from '#core/errors.ts';
+import { toHttpError } from '#core/failure.ts';
 import { ApiError } from '../client/admin_client.ts';
 import { StackError } from '../failure.ts';
 import { COMMANDS, loadAll } from './all.ts';

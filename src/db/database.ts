@@ -2,6 +2,7 @@
 
 import pg from 'pg';
 import { TimedOut, within } from '#core/deadline.ts';
+import { SQLSTATE } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import { type Transact, type Transaction, TransactionEnded } from '#core/transaction.ts';
 import { statementFor } from './statement.ts';
@@ -44,7 +45,7 @@ export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
   readonly code: string;
 
-  constructor(message: string, code = '08006', cause?: unknown) {
+  constructor(message: string, code: string = SQLSTATE.connectionFailure, cause?: unknown) {
     super(message, { cause });
     this.code = code;
   }
@@ -54,7 +55,7 @@ export class ConnectionLost extends Error {
 function withCode(error: unknown): unknown {
   if (!(error instanceof Error) || 'code' in error || error instanceof AggregateError) return error;
   return /connect|terminated|timeout|not queryable/i.test(error.message)
-    ? new ConnectionLost(error.message, '08006', error)
+    ? new ConnectionLost(error.message, SQLSTATE.connectionFailure, error)
     : error;
 }
 
@@ -92,7 +93,8 @@ async function use<Result>(
   work: (client: pg.PoolClient) => Promise<Result>,
   staysGood: (error: unknown) => boolean,
 ): Promise<Result> {
-  if (pool.waitingCount >= MAX_WAITING_CALLS) throw new ConnectionLost('too many calls are waiting', '53300');
+  if (pool.waitingCount >= MAX_WAITING_CALLS)
+    throw new ConnectionLost('too many calls are waiting', SQLSTATE.tooManyConnections);
   let isBroken = true;
   try {
     const client = await pool.connect();

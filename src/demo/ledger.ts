@@ -1,6 +1,7 @@
 // What the ledger says: which claims are tickets, and what was paid.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { isUnavailable } from '#core/failure.ts';
 import type { Claim } from '../client/sluice_client.ts';
 import type { Database } from '../db/database.ts';
 import { PRICE } from './payments.ts';
@@ -98,14 +99,8 @@ async function answered<Row>(tally: Tally, ask: () => Promise<Row[]>): Promise<R
     return rows;
   } catch (error) {
     // An outage is part of the show; anything else is a mistake of ours.
-    if (!isOutage(error)) throw error;
+    if (!isUnavailable(error)) throw error;
     tally.ledgerAnswers = false;
     return undefined;
   }
-}
-
-/** Connection failures have class 08, a server that shuts down or starts class 57P, and the system's have names. */
-function isOutage(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return /^(08|57P|E[A-Z]{4,})/.test(code);
 }

@@ -3,6 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { blameOf } from '#core/failure.ts';
 import { type SideName, sideOf } from '../migrate/sides.ts';
 import { sqlFile } from '../migrate/sql.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
@@ -43,8 +44,6 @@ export interface Look {
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const QUERY_TIMEOUT_MS = 15_000;
-/** The SQLSTATE of insufficient_privilege. */
-const DENIED = '42501';
 
 export async function look(side: SideName, url: string): Promise<Look> {
   const client = new pg.Client({
@@ -83,7 +82,7 @@ async function compare(client: pg.Client, side: SideName, hasTable: boolean): Pr
     const rights = await compareRights(client, side);
     return { ...migrations, rights, rowSecurity: await compareRowSecurity(client, side) };
   } catch (error) {
-    if ((error as pg.DatabaseError).code === DENIED) return { isDenied: true };
+    if (blameOf(error) === 'denied') return { isDenied: true };
     throw error;
   }
 }

@@ -5,7 +5,8 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { BodyBuffer } from '#core/body_buffer.ts';
-import { type ErrorCode, HttpError, toHttpError } from '#core/errors.ts';
+import { type ErrorCode, HttpError } from '#core/errors.ts';
+import { toHttpError } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import {
   type Follow,

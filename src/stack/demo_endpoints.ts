@@ -1,4 +1,4 @@
-import { toHttpError } from '#core/errors.ts';
+import { toHttpError } from '#core/failure.ts';
 import { createDatabase } from '../db/database.ts';
 import { createLog } from '../log.ts';
 

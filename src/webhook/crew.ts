@@ -1,6 +1,6 @@
 // Workers that let queued events take effect, side by side, woken together.
 
-import { toHttpError } from '#core/errors.ts';
+import { isUnavailable } from '#core/failure.ts';
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { Processor, type ProcessReport } from '#core/webhook/processor.ts';
 import { startWorker, type Worker } from '../bridge/worker.ts';
@@ -98,7 +98,7 @@ export async function processOnce(options: WebhookCrewOptions, signal: AbortSign
     } while (report.total > 0 && !signal.aborted);
     return { totals, isPaused: false };
   } catch (error) {
-    if (toHttpError(error).kind.code !== 'database_unavailable') throw error;
+    if (!isUnavailable(error)) throw error;
     return { totals, isPaused: true };
   } finally {
     await end();

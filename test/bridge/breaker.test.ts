@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Unreachable } from '#core/bridge/unreachable.ts';
+import { Unreachable } from '#core/bridge/ports.ts';
 import { databaseError, payload, poolConfig, World } from './support.ts';
 
 const HOOK = 'https://hook.example/v';

@@ -3,25 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Finish } from '#core/bridge/ports.ts';
-import { shorten } from '#core/bridge/reason.ts';
 import { createLedger } from '#core/bridge/store.ts';
 import { databaseError, payload, poolConfig, World } from './support.ts';
-
-test('a reason is cut by characters, and holds none that cannot be stored', () => {
-  for (const [text, expected] of [
-    ['short', 'short'],
-    ['x'.repeat(501), 'x'.repeat(500)],
-    ['😀'.repeat(600), '😀'.repeat(500)],
-    [`x${'😀'.repeat(600)}`, `x${'😀'.repeat(499)}`],
-    [`${'x'.repeat(499)}😀😀`, `${'x'.repeat(499)}😀`],
-    ['half \ud83d and \ude00 half', 'half \ufffd and \ufffd half'],
-    ['nul \0', 'nul \ufffd'],
-    ['', ''],
-  ] as const) {
-    assert.equal(shorten(text), expected);
-    assert.doesNotThrow(() => encodeURIComponent(shorten(text)), 'half a character');
-  }
-});
 
 test('every reason of a delivery is short and can be stored, whoever said it', async () => {
   const world = new World();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it, mock } from 'node:test';
 import { readAllowedHosts } from '#core/bridge/address.ts';
 import { Delivery } from '#core/bridge/delivery.ts';
-import { Unreachable } from '#core/bridge/unreachable.ts';
+import { Unreachable } from '#core/bridge/ports.ts';
 import { databaseError, LEASE_SEC, payload, poolConfig, World } from './support.ts';
 
 const HOOK = 'https://hook.example/secret';

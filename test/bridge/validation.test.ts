@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Unreachable } from '#core/bridge/unreachable.ts';
+import { Unreachable } from '#core/bridge/ports.ts';
 import { databaseError, payload, poolConfig, uuid, World } from './support.ts';
 
 const VALIDATE = 'https://hook.example/validate';

@@ -38,7 +38,7 @@ function setUp(maxWaiting?: number) {
     },
     {
       ...(maxWaiting !== undefined && { maxWaiting }),
-      isSpoiled: (error) => (error as Error).message === 'spoiled',
+      mayBeOneMembers: (error) => (error as Error).message === 'spoiled',
     },
   );
   const flight = (index: number): Flight => {
@@ -173,7 +173,7 @@ describe('the coalescer', () => {
         if (requests.includes(spoiler)) throw new Error('spoiled');
         return requests.map((request) => `answer ${request}`);
       },
-      { isSpoiled: (error) => (error as Error).message === 'spoiled' },
+      { mayBeOneMembers: (error) => (error as Error).message === 'spoiled' },
     );
     const answers = await Promise.allSettled([1, 2, 3, 4].map((request) => coalescer.submit(request)));
     assert.deepEqual(

@@ -60,7 +60,7 @@ describe('the Edge Functions on a running stack', () => {
       `${FUNCTIONS}/${name}/index.ts`,
       `${FUNCTIONS}/${name}/index.test.ts`,
     ]);
-    const conformance = ['bridge', 'webhook'].map((name) => `${FUNCTIONS}/_conformance/${name}.test.ts`);
+    const conformance = ['bridge', 'hook'].map((name) => `${FUNCTIONS}/_conformance/${name}.test.ts`);
     const { code, output } = await deno('check', [...files, ...conformance], {}, cacheDir());
     assert.equal(code, 0, output);
   });

@@ -39,25 +39,31 @@ export const PARTS: readonly Part[] = [
   ),
   part(
     'bridge',
-    under(
-      'bridge',
-      'address breaker bridge commit databases delivery observe payload reason spent tickets trouble unreachable webhooks',
-    ),
-    under(
-      'bridge',
-      'address core observe databases step edges validation spent reasons webhook breaker outage',
-    ),
+    [
+      ...under('bridge', 'address breaker bridge commit store delivery observe payload tickets hooks'),
+      'failure',
+      'halving',
+      'heartbeat',
+      'text',
+    ],
+    [
+      ...under('core', 'failure halving text heartbeat'),
+      ...under(
+        'bridge',
+        'address core observe databases step edges validation spent reasons hook breaker outage',
+      ),
+    ],
   ),
   part(
     'record',
     [
-      ...under('webhook', 'record read door'),
-      ...under('calls', 'door store body replay_cache guarded_cache'),
+      ...under('webhook', 'record read routes'),
+      ...under('calls', 'routes store body replay_cache guarded_cache'),
       'coalescer',
     ],
     [
-      ...under('webhook', 'door_core door_answers recorder core'),
-      ...under('core', 'calls_door calls_body calls_store guarded_cache coalescer'),
+      ...under('webhook', 'routes_core answers recorder core'),
+      ...under('core', 'calls_routes calls_body calls_store guarded_cache coalescer'),
       ...under('webhook/verify', 'documents read read_more'),
       'calls/replay_cache',
     ],
@@ -69,8 +75,8 @@ export const PARTS: readonly Part[] = [
   ),
 ];
 
-/** In the same folders, but not mutated: nothing but types, or nothing without a database or an operator's door. */
+/** In the same folders, but not mutated: nothing but types, or nothing without a database or an operator's routes. */
 export const LEFT_OUT: readonly string[] = [
-  ...under('webhook', 'ports provider databases admin operators endpoint_settings'),
+  ...under('webhook', 'ports provider store admin operators endpoint_settings'),
   'bridge/ports',
 ].map((source) => `${CORE}/${source}.ts`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import { toHttpError } from '#core/errors.ts';
+import { toHttpError } from '#core/failure.ts';
 import { createDatabase, type Database, type DatabaseOptions } from '../../src/db/database.ts';
 import { quoteName, statementFor } from '../../src/db/statement.ts';
 import { memoryLog } from '../core/support.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type AddressInfo, createServer } from 'node:net';
 import { it } from 'node:test';
-import { toHttpError } from '#core/errors.ts';
+import { toHttpError } from '#core/failure.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 

@@ -16,6 +16,24 @@ const asProcedure = (text: string): string =>
 /** Each row plants one defect in a tidy tree and says exactly what must be found: the checker's negative controls. */
 const PLANTS: readonly Plant[] = [
   {
+    name: 'a SQLSTATE that is judged outside the error table is found, as a text and as a pattern',
+    files: {
+      'src/start.ts':
+        "import { one } from '#core/one.ts';\nexport const started = one('40P01', 'SL001') === '86400';\nexport const isDown = /^(08|57P)/;\n",
+    },
+    found: ['src/start.ts:2 sqlstate', 'src/start.ts:2 sqlstate', 'src/start.ts:3 sqlstate'],
+  },
+  {
+    name: 'the error table and tests may name SQLSTATEs',
+    files: {
+      'src/start.ts':
+        "import { one } from '#core/failure.ts';\nimport '#core/one.ts';\nexport const started = one;\n",
+      'db1/supabase/functions/_shared/failure.ts': "export const one = '40P01';\n",
+      'test/one.test.ts': "import '../src/start.ts';\nexport const state = 'SL001';\n",
+    },
+    found: [],
+  },
+  {
     name: 'a function without a fixed search path is found',
     files: { [MIGRATION]: other(TIDY_FUNCTION).replace("set search_path = ''\n", '') },
     found: [`${MIGRATION}:2 search-path`],

@@ -9,7 +9,13 @@ import {
   noResolvedAddresses,
   noWordsAboutTools,
 } from './text_rules.ts';
-import { coreImportsOnlyItself, fileLength, noSqlInTypeScript, noSwitchedOffTests } from './ts_rules.ts';
+import {
+  coreImportsOnlyItself,
+  fileLength,
+  noSqlInTypeScript,
+  noSqlstateOutsideTheTable,
+  noSwitchedOffTests,
+} from './ts_rules.ts';
 
 const RULES: readonly Rule[] = [
   functionShape,
@@ -17,6 +23,7 @@ const RULES: readonly Rule[] = [
   lowerCaseSql,
   fileLength,
   noSqlInTypeScript,
+  noSqlstateOutsideTheTable,
   coreImportsOnlyItself,
   noSwitchedOffTests,
   deadTypeScript,

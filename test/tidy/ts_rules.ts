@@ -86,3 +86,32 @@ export function importsOf(file: SourceFile): { specifier: string; line: number }
     line: lineAt(code, match.index),
   }));
 }
+
+/** A whole SQLSTATE in quotes, of a class that Postgres or we have. */
+const QUOTED_SQLSTATE =
+  /^['"`](?:0[0389ABFLPZ]|2[0-8BDF]|3[4-9BDF]|4[024]|5[3-8]|F0|HV|P0|XX|SL)(?:\d\d[0-9A-Z]|P\d\d)['"`]$/;
+/** A pattern that begins with such a class: /^(08|57P)/. */
+const SQLSTATE_PATTERN =
+  /\/\^\(?(?:\?:)?(?:0[0389ABFLPZ]|2[0-8BDF]|3[4-9BDF]|4[024]|5[3-8]|XX|SL)[0-9A-Z.|)]/g;
+/** The error table. What is not deployed may look at any code it likes. */
+const SQLSTATE_ALLOWED =
+  /^(test|bench|chaos)\/|\.test\.ts$|_conformance\/|^db1\/supabase\/functions\/_shared\/failure\.ts$/;
+
+/** Who is to blame for an error is said once, in failure.ts. */
+export function noSqlstateOutsideTheTable(project: Project): Finding[] {
+  const message = 'a SQLSTATE is judged here: ask blameOf or toHttpError of failure.ts';
+  return project.files
+    .filter((file) => isTypeScript(file) && !SQLSTATE_ALLOWED.test(file.path))
+    .flatMap((file) => [
+      ...scanTypeScript(file.text)
+        .filter((piece) => piece.kind === 'string')
+        .filter((piece) => QUOTED_SQLSTATE.test(file.text.slice(piece.start, piece.end)))
+        .map((piece) => ({
+          file: file.path,
+          line: lineAt(file.text, piece.start),
+          rule: 'sqlstate',
+          message,
+        })),
+      ...findMatches(file.path, withoutComments(file.text), SQLSTATE_PATTERN, 'sqlstate', () => message),
+    ]);
+}

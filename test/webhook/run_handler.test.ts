@@ -49,7 +49,7 @@ describe('one event through one handler', () => {
   it('marks it as skipped with the handler’s reason, as the database can hold it', async () => {
     const world = new ProcessWorld();
     const handler = handlerOf({ apply: async () => 'no\0t for \ud800us' });
-    const error = 'not for \ufffdus';
+    const error = 'no\ufffdt for \ufffdus';
     assert.deepEqual(await runHandler(EVENT, handler, world.ports(), neverAborted), {
       status: 'skipped',
       error,

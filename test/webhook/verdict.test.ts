@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { PermanentError, TryLater } from '#core/webhook/handlers.ts';
-import { storable, textOf, verdictOf } from '#core/webhook/verdict.ts';
+import { verdictOf } from '#core/webhook/verdict.ts';
 
 const VERDICTS: Record<string, string[]> = {
   dead_letter: ['SL030'],
@@ -34,32 +34,5 @@ describe('the verdict of an error', () => {
 
   it('knows the errors that handlers throw', () => {
     assert.deepEqual([new PermanentError(''), new TryLater('')].map(verdictOf), ['dead_letter', 'later']);
-  });
-});
-
-describe('the text of an error', () => {
-  it('is its message, and that of anything else how it reads', () => {
-    assert.deepEqual([new Error('why'), 'a text', 7, undefined, { code: 1 }].map(textOf), [
-      'why',
-      'a text',
-      '7',
-      'undefined',
-      '[object Object]',
-    ]);
-  });
-
-  it('is there even where what was thrown cannot be read', () => {
-    const mute = {
-      toString() {
-        throw new Error('not me');
-      },
-    };
-    assert.equal(textOf(mute), 'something that is no text was thrown');
-  });
-
-  it('is storable without NULs, and with a mark for half a character', () => {
-    assert.equal(storable('a\0b\0c'), 'abc');
-    assert.equal(storable('\ud83d and \udc00'), '\ufffd and \ufffd');
-    assert.equal(storable('whole \u{1f600} and ü'), 'whole \u{1f600} and ü');
   });
 });

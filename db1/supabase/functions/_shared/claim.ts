@@ -2,7 +2,8 @@
 
 import { type AuthPorts, type Caller, identify, MAX_USER_ID_CHARS } from './auth.ts';
 import { Coalescer, RETRY } from './coalescer.ts';
-import { HttpError, toHttpError } from './errors.ts';
+import { HttpError } from './errors.ts';
+import { mayBeOneMembers } from './failure.ts';
 import { operatorOf, UNNAMED_OPERATOR, UNNAMED_SERVICE, UUID } from './operator.ts';
 import { type Clock, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
 import { checked } from './query.ts';
@@ -95,8 +96,7 @@ export class ClaimRoutes {
     this.#ports = ports;
     this.#coalescer = new Coalescer((requests) => this.#flush(requests), {
       ...(maxWaiting !== undefined && { maxWaiting }),
-      // Not the database's state but something in the batch: its neighbours are not to suffer for it.
-      isSpoiled: (error) => toHttpError(error).kind.code === 'internal',
+      mayBeOneMembers,
     });
   }
 

@@ -3,6 +3,7 @@
 // two cores: 26k claims/s on one connection against 5.9k/s with a pool of ten and a statement each.
 
 import { HttpError } from './errors.ts';
+import { byHalves } from './halving.ts';
 
 /** What a flush answers for a request that met a passing obstacle: it goes into the next flush. */
 export const RETRY: unique symbol = Symbol('retry');
@@ -21,7 +22,7 @@ const RETRY_PAUSE_MS = 50;
 export interface CoalescerOptions<Request> {
   maxWaiting?: number;
   /** True for an error that one request of the batch may have caused: the batch is then halved until it stands alone. */
-  isSpoiled?: (error: unknown) => boolean;
+  mayBeOneMembers?: (error: unknown) => boolean;
   /**
    * For requests of very different sizes, in bytes: a flush carries no more than `maxWeight`, or one request that is heavier,
    * and no more than `maxWaitingWeight` waits.
@@ -44,7 +45,7 @@ interface Entry<Request, Answer> {
 export class Coalescer<Request, Answer> {
   readonly #flush: Flush<Request, Answer>;
   readonly #maxWaiting: number;
-  readonly #isSpoiled: (error: unknown) => boolean;
+  readonly #mayBeOneMembers: (error: unknown) => boolean;
   readonly #weigh: (request: Request) => number;
   readonly #maxWeight: number;
   readonly #maxWaitingWeight: number;
@@ -57,7 +58,7 @@ export class Coalescer<Request, Answer> {
   constructor(flush: Flush<Request, Answer>, options: CoalescerOptions<Request> = {}) {
     this.#flush = flush;
     this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
-    this.#isSpoiled = options.isSpoiled ?? (() => false);
+    this.#mayBeOneMembers = options.mayBeOneMembers ?? (() => false);
     this.#weigh = options.weigh ?? (() => 0);
     this.#maxWeight = options.maxWeight ?? Number.POSITIVE_INFINITY;
     this.#maxWaitingWeight = options.maxWaitingWeight ?? MAX_WAITING_WEIGHT;
@@ -105,26 +106,25 @@ export class Coalescer<Request, Answer> {
   }
 
   /** Flushes a batch, by halves where it is spoiled. Returns how many have their answer. */
-  async #send(batch: Entry<Request, Answer>[]): Promise<number> {
-    let answers: (Answer | typeof RETRY)[];
-    try {
-      answers = await this.#flush(batch.map((entry) => entry.request));
-      if (answers.length !== batch.length) {
-        throw new Error(`a flush of ${batch.length} requests gave ${answers.length} answers`);
-      }
-    } catch (error) {
-      if (batch.length > 1 && this.#isSpoiled(error)) {
-        const half = batch.length >> 1;
-        const first = await this.#send(batch.slice(0, half));
-        return first + (await this.#send(batch.slice(half)));
-      }
-      for (const entry of batch) entry.reject(error);
-      return batch.length;
-    }
-    return this.#settle(batch, answers);
+  async #send(batch: readonly Entry<Request, Answer>[]): Promise<number> {
+    let answered = 0;
+    await byHalves(batch, {
+      work: async (members) => {
+        const answers = await this.#flush(members.map((entry) => entry.request));
+        if (answers.length !== members.length)
+          throw new Error(`a flush of ${members.length} requests gave ${answers.length} answers`);
+        answered += this.#settle(members, answers);
+      },
+      mayBeOneMembers: this.#mayBeOneMembers,
+      fail: (members, error) => {
+        for (const entry of members) entry.reject(error);
+        answered += members.length;
+      },
+    });
+    return answered;
   }
 
-  #settle(batch: Entry<Request, Answer>[], answers: (Answer | typeof RETRY)[]): number {
+  #settle(batch: readonly Entry<Request, Answer>[], answers: (Answer | typeof RETRY)[]): number {
     const again: Entry<Request, Answer>[] = [];
     for (const [index, entry] of batch.entries()) {
       const answer = answers[index] as Answer | typeof RETRY;

@@ -1,7 +1,8 @@
 // What all HTTP doors share: a path is matched as it was sent, only its parameter is unescaped, a body is read strictly, a refusal has one shape.
 // A runtime's adapter calls find(), reads at most maxBodyBytes, calls handle() and sends what comes back.
 
-import { ERROR_KINDS, type ErrorCode, type ErrorKind, HttpError, toHttpError } from './errors.ts';
+import { ERROR_KINDS, type ErrorCode, type ErrorKind, HttpError } from './errors.ts';
+import { toHttpError } from './failure.ts';
 import { JsonError, parseJson } from './json.ts';
 import type { Log } from './ports.ts';
 import { check, type FromSchema, type Schema, SchemaError } from './schema.ts';

@@ -2,6 +2,7 @@
 // that need it are paused, so an outage uses up nobody's attempts.
 
 import type { Clock } from '../ports.ts';
+import type { Delivery } from './delivery.ts';
 
 /** The first pause; it doubles with each probe that fails. */
 const FIRST_PAUSE_MS = 500;
@@ -66,5 +67,25 @@ export class Breaker {
   /** True when the failures of this row are the target's doing and not their messages'. */
   isToBlame(row: number): boolean {
     return row === this.#row && this.#failing.size >= FAILURES_IN_A_ROW;
+  }
+}
+
+/**
+ * The failures of one step. Whether a failure is the message's own or its target's shows only when the others were tried:
+ * verdicts are given at the end of the step.
+ */
+export class Trouble {
+  readonly #failures: { delivery: Delivery; breaker: Breaker; row: number }[] = [];
+
+  /** The target failed this delivery, which is to be tried again. */
+  failed(delivery: Delivery, breaker: Breaker, reason: string): void {
+    delivery.end('retry', reason);
+    this.#failures.push({ delivery, breaker, row: breaker.failed(delivery.msgId) });
+  }
+
+  /** What fails for one message after another is an outage and uses up nobody's attempts. */
+  settle(): void {
+    for (const { delivery, breaker, row } of this.#failures)
+      if (breaker.isToBlame(row)) delivery.end('outage', 'its target fails one message after another');
   }
 }

@@ -2,14 +2,15 @@
 // batch in one fenced statement. Whatever happens between take and finish, the lease runs out and the message comes back;
 // every effect on the way is idempotent by the claim's id.
 
-import { Breaker } from './breaker.ts';
+import { type Blame, blameOf } from '../failure.ts';
+import { startHeartbeat } from '../heartbeat.ts';
+import { Breaker, Trouble } from './breaker.ts';
 import { commitToLedger, targetsInLedger } from './commit.ts';
 import { Delivery, groupBy } from './delivery.ts';
 import { commitByHook, validate } from './hooks.ts';
 import { labelOfTarget, tellStep } from './observe.ts';
 import type { BridgePorts, Finish, PoolConfig } from './ports.ts';
-import { endSpent } from './spent.ts';
-import { Trouble } from './trouble.ts';
+import { endSpent } from './tickets.ts';
 
 export interface BridgeOptions {
   readonly batchSize: number;
@@ -29,6 +30,8 @@ export interface StepReport {
 /** A third of the lease: two heartbeats may fail before it runs out. */
 const HEARTBEATS_PER_LEASE = 3;
 
+/** Said by the database, or by PostgREST about the JSON it got. */
+const REFUSED_DATA: ReadonlySet<Blame> = new Set<Blame>(['data', 'unread', 'unserved']);
 const UNREADABLE_REASON = 'the reason could not be stored';
 
 export class Bridge {
@@ -156,7 +159,7 @@ export class Bridge {
       return await intake.finish(finishes);
     } catch (error) {
       const others = finishes.filter(({ verdict }) => verdict !== 'committed');
-      if (!isRefusedData(error) || others.length === 0) throw error;
+      if (!REFUSED_DATA.has(blameOf(error)) || others.length === 0) throw error;
       log.error('a finish was refused', { messages: finishes.length, cause: error });
       const committed = finishes.filter(({ verdict }) => verdict === 'committed');
       const became = committed.length > 0 ? await intake.finish(committed) : [];
@@ -165,25 +168,12 @@ export class Bridge {
     }
   }
 
-  /** Returns how to stop it: a heartbeat on the wire would hide a message that the finish has handed back. */
   #startHeartbeat(deliveries: Delivery[]): () => Promise<void> {
     const { intake, log } = this.#ports;
     const { leaseSec } = this.#options;
-    let beats: Promise<unknown> = Promise.resolve();
-    const timer = setInterval(
-      () => {
-        const open = deliveries.map(({ msgId, readCt }) => ({ msg_id: msgId, read_ct: readCt }));
-        const beat = intake
-          .extend(open, leaseSec)
-          .catch((error: unknown) => log.warn('heartbeat failed', { cause: error }));
-        beats = Promise.all([beats, beat]);
-      },
-      (leaseSec * 1000) / HEARTBEATS_PER_LEASE,
-    );
-    return async () => {
-      clearInterval(timer);
-      await beats;
-    };
+    const leases = deliveries.map(({ msgId, readCt }) => ({ msg_id: msgId, read_ct: readCt }));
+    const everyMs = (leaseSec * 1000) / HEARTBEATS_PER_LEASE;
+    return startHeartbeat(() => intake.extend(leases, leaseSec), everyMs, log);
   }
 
   #breakerOf(target: string): Breaker {
@@ -214,10 +204,4 @@ function targetsOf(config: PoolConfig): string[] {
   const { commit_webhook_url, validation_webhook_url } = config;
   const commit = commit_webhook_url === null ? targetsInLedger(config) : [commit_webhook_url];
   return validation_webhook_url === null ? commit : [validation_webhook_url, ...commit];
-}
-
-/** Said by the database, or by PostgREST about the JSON it got. */
-function isRefusedData(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' && /^(22|PGRST1)/.test(code);
 }

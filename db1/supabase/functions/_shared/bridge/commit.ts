@@ -1,12 +1,13 @@
 // Commit to the ledger: in one call for all that use the default function, one by one for the others. A failing batch is
 // halved until the message that spoils it stands alone.
 
-import { codeOf, isOutage, toHttpError } from '../errors.ts';
-import type { Breaker } from './breaker.ts';
+import { type Blame, blameOf, codeOf } from '../failure.ts';
+import { byHalves } from '../halving.ts';
+import { textOf } from '../text.ts';
+import type { Breaker, Trouble } from './breaker.ts';
 import type { Delivery } from './delivery.ts';
 import { tellCommit } from './observe.ts';
 import type { BridgePorts, Ledger, PoolConfig } from './ports.ts';
-import type { Trouble } from './trouble.ts';
 
 export interface CommitContext extends BridgePorts {
   readonly signal: AbortSignal;
@@ -17,13 +18,21 @@ export interface CommitContext extends BridgePorts {
 const DEFAULT_FUNCTION = 'finalize_transaction';
 export const LEDGER = 'ledger';
 
-// No such function, no such table, no right to it: the ledger is not set up (yet), and no message can help it. The last two
-// are PostgREST's words: the schema is not served, there is no such function.
-const NOT_SET_UP: ReadonlySet<string> = new Set(['42883', '42P01', '42501', 'PGRST106', 'PGRST202']);
-// SQLSTATEs, and PostgREST's own codes. The system's names (EPIPE) begin with an E, which no SQLSTATE does.
-const ANSWER = /^((?!E)[0-9A-Z]{5}|PGRST.*)$/;
-// A statement or an index that is broken, PostgREST's own trouble, and what has no code at all.
-const BROKEN = /^(42|XX|PGRST|$)/;
+/** The ledger serves nobody, or nobody has answered for it: no connection, no TLS, no address. */
+const DOWN: ReadonlySet<Blame> = new Set<Blame>(['database', 'disk', 'unreached', 'unanswered']);
+/** The ledger is not set up (yet), and no message can help it. */
+const NOT_SET_UP: ReadonlySet<Blame> = new Set<Blame>(['missing', 'denied', 'unserved']);
+/** Can be the message's doing; where it meets one message after another, it is the target's. */
+const DOUBTFUL: ReadonlySet<Blame> = new Set<Blame>([
+  'collision',
+  'slow',
+  'broken',
+  'unread',
+  'missing',
+  'denied',
+]);
+/** Said about this message for ever: data the ledger refuses, and what our own functions refuse. */
+const FINAL: ReadonlySet<Blame> = new Set<Blame>(['data', 'constraint', 'refused', 'permanent', 'later']);
 
 /** A function of the pool's own is a target beside the ledger: it can be missing, or slow, while all else works. */
 export function targetsInLedger({ commit_rpc_name }: PoolConfig): string[] {
@@ -51,33 +60,36 @@ export async function commitToLedger(deliveries: readonly Delivery[], context: C
 
 async function commitSet(deliveries: Delivery[], ledger: Ledger, context: CommitContext): Promise<void> {
   const breaker = context.breakerOf(LEDGER);
-  if (breaker.openUntilMs > 0) {
-    for (const delivery of deliveries) delivery.end('outage', 'ledger unavailable');
-    return;
-  }
-  const startedMs = context.now();
-  try {
-    const outcomes = await ledger.finalizeBatch(deliveries.map((delivery) => delivery.payload));
-    breaker.succeeded();
-    tellCommit(deliveries, outcomes, startedMs, context);
-    for (const [index, delivery] of deliveries.entries()) {
-      if (outcomes[index] === 'conflict') delivery.end('dead_letter', 'ticket_conflict');
-      else delivery.end('committed');
-    }
-  } catch (error) {
-    tellCommit(deliveries, error, startedMs, context);
-    if (isDown(error) || NOT_SET_UP.has(codeOf(error))) {
-      breaker.outage();
-      context.log.warn('the ledger is unavailable', { messages: deliveries.length, cause: error });
-      for (const delivery of deliveries) delivery.end('outage', 'ledger unavailable');
-    } else if (deliveries.length === 1) {
-      for (const delivery of deliveries) endFailed(delivery, error, breaker, context);
-    } else {
-      const half = deliveries.length >> 1;
-      await commitSet(deliveries.slice(0, half), ledger, context);
-      await commitSet(deliveries.slice(half), ledger, context);
-    }
-  }
+  const endAll = (members: readonly Delivery[]): void => {
+    for (const delivery of members) delivery.end('outage', 'ledger unavailable');
+  };
+  await byHalves(deliveries, {
+    async work(members) {
+      // One half may have found that the ledger is down.
+      if (breaker.openUntilMs > 0) return endAll(members);
+      const startedMs = context.now();
+      try {
+        const outcomes = await ledger.finalizeBatch(members.map((delivery) => delivery.payload));
+        breaker.succeeded();
+        tellCommit(members, outcomes, startedMs, context);
+        for (const [index, delivery] of members.entries()) {
+          if (outcomes[index] === 'conflict') delivery.end('dead_letter', 'ticket_conflict');
+          else delivery.end('committed');
+        }
+      } catch (error) {
+        tellCommit(members, error, startedMs, context);
+        throw error;
+      }
+    },
+    mayBeOneMembers: (error) => !isOutage(error),
+    fail(members, error) {
+      if (isOutage(error)) {
+        breaker.outage();
+        context.log.warn('the ledger is unavailable', { messages: members.length, cause: error });
+        endAll(members);
+      } else for (const delivery of members) endFailed(delivery, error, breaker, context);
+    },
+  });
 }
 
 async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitContext): Promise<void> {
@@ -97,7 +109,7 @@ async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitCont
     delivery.end('committed');
   } catch (error) {
     tellCommit([delivery], error, startedMs, context);
-    if (isDown(error)) {
+    if (DOWN.has(blameOf(error))) {
       breaker.outage();
       context.log.warn('the ledger is unavailable', { ...delivery.names, cause: error });
       delivery.end('outage', 'ledger unavailable');
@@ -117,29 +129,20 @@ async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitCont
 
 /** Not there, or not granted. What its body says with such a code is about something else, and may be about the message. */
 function isMissing(functionName: string, error: unknown): boolean {
-  const code = codeOf(error);
-  if (!NOT_SET_UP.has(code)) return false;
-  return code.startsWith('PGRST') || (error instanceof Error && error.message.includes(functionName));
+  const blame = blameOf(error);
+  return blame === 'unserved' || (NOT_SET_UP.has(blame) && textOf(error).includes(functionName));
 }
 
-/** The ledger serves nobody, or nobody has answered: no connection, no TLS, no address. */
-function isDown(error: unknown): boolean {
-  if (isOutage(error)) return true;
-  const code = codeOf(error);
-  // What our own code stumbles over: one message may have brought it about.
-  if (code === '' && (error instanceof TypeError || error instanceof RangeError)) return false;
-  return !ANSWER.test(code);
+/** The default function is the ledger's own: where it is missing, the ledger is not there yet. */
+function isOutage(error: unknown): boolean {
+  const blame = blameOf(error);
+  return DOWN.has(blame) || NOT_SET_UP.has(blame);
 }
 
-/**
- * Data the ledger refuses is refused for ever (classes 22, 23 and our own). A lock, a timeout or what is broken can be the
- * message's doing; where it meets one message after another, it is the target's. Anything else was said about this
- * message, may be mended and is retried.
- */
+/** What is neither doubtful nor final was said about this message, may be mended and is retried. */
 function endFailed(delivery: Delivery, error: unknown, target: Breaker, { trouble }: CommitContext): void {
-  const code = codeOf(error);
-  const { message } = error as { message?: unknown };
-  const reason = `${code || 'error'}: ${String(message)}`;
-  if (toHttpError(error).kind.code === 'busy' || BROKEN.test(code)) trouble.failed(delivery, target, reason);
-  else delivery.end(/^(22|23|SL)/.test(code) ? 'dead_letter' : 'retry', reason);
+  const blame = blameOf(error);
+  const reason = `${codeOf(error) || 'error'}: ${textOf(error)}`;
+  if (DOUBTFUL.has(blame)) trouble.failed(delivery, target, reason);
+  else delivery.end(FINAL.has(blame) ? 'dead_letter' : 'retry', reason);
 }

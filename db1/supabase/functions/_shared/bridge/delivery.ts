@@ -1,9 +1,9 @@
 // One message in the hands of one worker, from take to finish.
 
 import type { Log } from '../ports.ts';
+import { shortened } from '../text.ts';
 import { identityOf, readPayload } from './payload.ts';
 import type { Finish, Payload, PoolConfig, TakenMessage, Verdict } from './ports.ts';
-import { shorten } from './reason.ts';
 
 /** The wait after the first failure; it doubles with each, up to the longest. */
 const FIRST_RETRY_MS = 1_000;
@@ -18,6 +18,9 @@ const ENDED_STATES: ReadonlySet<string> = new Set([
   'discarded',
   'committed',
 ]);
+
+/** Reasons are texts from outside: what a database or a hook had to say about a message. */
+const MAX_REASON_CHARS = 500;
 
 /** What bridge_take calls a claim that is not the one its message tells of. */
 const MISMATCH = 'mismatch';
@@ -106,7 +109,7 @@ export class Delivery {
 
   end(verdict: Exclude<Verdict, 'validated'>, reason: string | null = null, delayMs?: number): void {
     this.#verdict = verdict;
-    this.#reason = reason === null ? null : shorten(reason);
+    this.#reason = reason === null ? null : shortened(reason, MAX_REASON_CHARS);
     this.#delayMs = delayMs;
   }
 

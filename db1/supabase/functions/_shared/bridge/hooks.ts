@@ -3,8 +3,8 @@
 import type { CommitContext } from './commit.ts';
 import type { Delivery } from './delivery.ts';
 import { labelOfTarget, tellCall } from './observe.ts';
+import { Unreachable } from './ports.ts';
 import { endByTicket } from './tickets.ts';
-import { Unreachable } from './unreachable.ts';
 
 /** Calls to one step's hooks that run at the same time. */
 const CALLS_AT_ONCE = 16;

@@ -1,6 +1,7 @@
 // What a step did, told to the metrics once a batch and to the traces once a message.
 
 import { type Clock, type Metrics, NO_TRACER, type Tracer } from '../ports.ts';
+import { textOf } from '../text.ts';
 import type { Delivery } from './delivery.ts';
 
 export interface ObservePorts {
@@ -105,8 +106,4 @@ function namesOf(delivery: Delivery): Record<string, string | number> {
     'messaging.message.id': delivery.msgId,
     'sluice.read_ct': delivery.readCt,
   };
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

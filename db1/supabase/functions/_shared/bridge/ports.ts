@@ -75,6 +75,14 @@ export interface Ledger {
   call(functionName: string, payload: Payload): Promise<void>;
 }
 
+/**
+ * The target cannot have seen the request: no connection, no address, or an address that may not be called. Why a hook got
+ * no answer matters: this says nothing about the message, while a target that goes silent may do so because of it.
+ */
+export class Unreachable extends Error {
+  override readonly name = 'Unreachable';
+}
+
 export interface HookCall {
   readonly url: string;
   readonly payload: Payload;

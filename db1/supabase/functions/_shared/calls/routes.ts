@@ -4,7 +4,8 @@
 import { AnswerCache } from '../answer_cache.ts';
 import { Coalescer } from '../coalescer.ts';
 import { inTime } from '../deadline.ts';
-import { HttpError, toHttpError } from '../errors.ts';
+import { HttpError } from '../errors.ts';
+import { mayBeOneMembers, toHttpError } from '../failure.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
 import {
   DELIVERY_MS,
@@ -73,8 +74,7 @@ export class CallRoutes {
     this.#coalescer = new Coalescer((calls) => ports.store.recordCalls(calls), {
       weigh: (call) => call.payload.length,
       maxWeight: MAX_FLUSH_CHARS,
-      // Not the database's state but something in the batch: its neighbours are not to suffer for it.
-      isSpoiled: (error) => toHttpError(error).kind.code === 'internal',
+      mayBeOneMembers,
     });
   }
 

@@ -1,8 +1,10 @@
 // What the console's lists have in common: a page of items, and where the next one begins.
 
 import { HttpError } from '../errors.ts';
+import { toHttpError } from '../failure.ts';
 import { type HttpResponse, jsonResponse } from '../router.ts';
 import type { Schema } from '../schema.ts';
+import { textOf } from '../text.ts';
 
 export interface Page<Item> {
   readonly items: readonly Item[];
@@ -30,8 +32,8 @@ export async function withReason<Result>(asked: Promise<Result>): Promise<Result
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'SL001')
-      throw new HttpError('invalid_input', error.message, error);
+    if (toHttpError(error).kind.code === 'invalid_input')
+      throw new HttpError('invalid_input', textOf(error), error);
     throw error;
   }
 }

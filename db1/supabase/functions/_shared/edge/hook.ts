@@ -5,7 +5,7 @@
 
 import { isRefusedAddress, refusalOfUrl } from '../bridge/address.ts';
 import type { Hook } from '../bridge/ports.ts';
-import { Unreachable } from '../bridge/unreachable.ts';
+import { Unreachable } from '../bridge/ports.ts';
 
 /** Resolves to the addresses of a name; rejects as Deno.resolveDns does. */
 export type ResolveDns = (name: string, type: 'A' | 'AAAA') => Promise<string[]>;

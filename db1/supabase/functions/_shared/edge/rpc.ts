@@ -2,6 +2,7 @@
 // one that is not looked at is a sold slot sold again.
 
 import type { CallFunction } from '../call_function.ts';
+import { SQLSTATE } from '../failure.ts';
 
 /** What we use of a supabase-js client. */
 export interface RpcClient {
@@ -18,12 +19,8 @@ interface RpcAnswer {
 /** One call may take this long; a step makes about three of them after its signal, and its lease outlasts them. */
 const CALL_TIMEOUT_MS = 10_000;
 
-const SQLSTATE = /^[0-9A-Z]{5}$/;
+const IS_SQLSTATE = /^[0-9A-Z]{5}$/;
 const PGRST = /^PGRST/;
-const CONNECTION_FAILURE = '08006';
-const CONNECTION_REJECTED = '08004';
-const NO_CONNECTION = '08001';
-const LIMIT_EXCEEDED = '54000';
 
 export class RpcError extends Error {
   override readonly name = 'RpcError';
@@ -41,14 +38,14 @@ export class RpcError extends Error {
 
 /** What stands before the database has no codes, or codes for its own outages: then the HTTP status says what is wrong. */
 function codeOf(code: string, status: number): string {
-  if (SQLSTATE.test(code)) return code;
+  if (IS_SQLSTATE.test(code)) return code;
   // A key that is not taken says nothing about the messages: they wait until it is put right.
-  if (status === 401) return CONNECTION_REJECTED;
-  if (status === 429 || status >= 502) return CONNECTION_FAILURE;
+  if (status === 401) return SQLSTATE.connectionRejected;
+  if (status === 429 || status >= 502) return SQLSTATE.connectionFailure;
   if (PGRST.test(code)) return code;
   // Less at once may pass.
-  if (status === 413) return LIMIT_EXCEEDED;
-  return status === 403 ? CONNECTION_REJECTED : CONNECTION_FAILURE;
+  if (status === 413) return SQLSTATE.limitExceeded;
+  return status === 403 ? SQLSTATE.connectionRejected : SQLSTATE.connectionFailure;
 }
 
 /** The client is made at the first call, and kept. */
@@ -62,7 +59,7 @@ export function callOver(createClient: () => RpcClient): CallFunction {
       `${functionName}: ${error.message} (status ${status})`,
       codeOf(error.code ?? '', status),
       undefined,
-      SQLSTATE.test(error.code ?? '') ? 'ERROR' : undefined,
+      IS_SQLSTATE.test(error.code ?? '') ? 'ERROR' : undefined,
     );
   };
 }
@@ -72,7 +69,7 @@ function make(createClient: () => RpcClient): RpcClient {
   try {
     return createClient();
   } catch (error) {
-    throw new RpcError('no client for this database: is its address set?', NO_CONNECTION, error);
+    throw new RpcError('no client for this database: is its address set?', SQLSTATE.noConnection, error);
   }
 }
 

@@ -1,5 +1,6 @@
 // A handler in TypeScript: what its writer sees. docs/extend_webhooks.md shows one.
 
+import { SQLSTATE } from '../failure.ts';
 import type { Transaction } from '../transaction.ts';
 
 export type { Transaction };
@@ -46,7 +47,7 @@ export interface Handler<Called = unknown> {
  */
 export class PermanentError extends Error {
   override readonly name = 'PermanentError';
-  readonly code = 'SL030';
+  readonly code = SQLSTATE.permanentFailure;
 }
 
 /**
@@ -55,5 +56,5 @@ export class PermanentError extends Error {
  */
 export class TryLater extends Error {
   override readonly name = 'TryLater';
-  readonly code = 'SL034';
+  readonly code = SQLSTATE.tryLater;
 }

@@ -1,14 +1,17 @@
 // Queued mode: one step takes a batch of due events under leases and lets each take effect. SQL handlers run in sets in
 // the database; TypeScript handlers run here, each in a transaction of its own.
 
-import { toHttpError } from '../errors.ts';
+import { isUnavailable } from '../failure.ts';
+import { byHalves } from '../halving.ts';
+import { startHeartbeat } from '../heartbeat.ts';
 import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
+import { textOf } from '../text.ts';
 import type { Handler } from './handlers.ts';
 import { type Outcome, tellOutcome } from './outcome.ts';
 import type { Processed, TakenEvent, WebhookStore } from './ports.ts';
 import { handBack, type RunPorts, runHandler } from './run_handler.ts';
 import { traceOutcome } from './trace.ts';
-import { textOf, verdictOf } from './verdict.ts';
+import { verdictOf } from './verdict.ts';
 
 export interface ProcessorPorts extends RunPorts {
   readonly store: WebhookStore;
@@ -56,12 +59,12 @@ export class Processor {
     };
     const inSql = taken.filter((event) => event.handler_kind !== 'typescript');
     const here = taken.filter((event) => event.handler_kind === 'typescript');
-    const heartbeat = here.length === 0 ? undefined : this.#startHeartbeat(here);
+    const stopHeartbeat = here.length === 0 ? undefined : this.#startHeartbeat(here);
     try {
       await this.#processSet(inSql, tell);
       await this.#runHere(here, signal, tell);
     } finally {
-      clearInterval(heartbeat);
+      await stopHeartbeat?.();
     }
     return { total: taken.length, outcomes };
   }
@@ -72,39 +75,39 @@ export class Processor {
     if (event === undefined) return undefined;
     let became: Processed | undefined;
     const startedMs = this.#ports.now();
-    const heartbeat = this.#startHeartbeat([event]);
+    const stopHeartbeat = this.#startHeartbeat([event]);
     try {
       await this.#runHere([event], signal, (_, processed) => {
         became = processed;
         this.#tell(event, processed, startedMs);
       });
     } finally {
-      clearInterval(heartbeat);
+      await stopHeartbeat();
     }
     return became;
   }
 
-  /** A failing call is halved until the event that spoils it stands alone. */
   async #processSet(events: readonly TakenEvent[], tell: Tell): Promise<void> {
     if (events.length === 0) return;
     const { store } = this.#ports;
-    try {
-      const became = await store.process(events);
-      for (const event of events) tell(event, became.get(event.id) ?? LOST_LEASE);
-    } catch (error) {
-      // Nothing of the set has happened. While the database is away there is nothing to do but to come back.
-      if (toHttpError(error).kind.code === 'database_unavailable') throw error;
-      const [event] = events;
-      if (events.length > 1 || event === undefined) {
-        const half = events.length >> 1;
-        await this.#processSet(events.slice(0, half), tell);
-        await this.#processSet(events.slice(half), tell);
-      } else {
+    await byHalves(events, {
+      async work(members) {
+        const became = await store.process(members);
+        for (const event of members) tell(event, became.get(event.id) ?? LOST_LEASE);
+      },
+      mayBeOneMembers: (error) => !isUnavailable(error),
+      async fail(members, error) {
+        // Nothing of the set has happened. While the database is away there is nothing to do but to come back.
+        if (isUnavailable(error)) throw error;
         const text = textOf(error);
-        const outcome = await store.finish(event, verdictOf(error), text);
-        tell(event, { status: null, error: text, outcome });
-      }
-    }
+        for (const event of members)
+          tell(event, {
+            status: null,
+            error: text,
+            outcome: await store.finish(event, verdictOf(error), text),
+          });
+      },
+    });
   }
 
   async #runHere(events: readonly TakenEvent[], signal: AbortSignal, tell: Tell): Promise<void> {
@@ -144,11 +147,8 @@ export class Processor {
     traceOutcome(event.id, told, this.#ports);
   }
 
-  #startHeartbeat(events: readonly TakenEvent[]): ReturnType<typeof setInterval> {
-    const { store, log } = this.#ports;
-    return setInterval(() => {
-      store.extend(events).catch((error: unknown) => log.warn('heartbeat failed', { cause: error }));
-    }, HEARTBEAT_MS);
+  #startHeartbeat(events: readonly TakenEvent[]): () => Promise<void> {
+    return startHeartbeat(() => this.#ports.store.extend(events), HEARTBEAT_MS, this.#ports.log);
   }
 }
 

@@ -1,7 +1,7 @@
 // Verified deliveries become rows, many in one statement. The answer comes after the commit.
 
 import { Coalescer } from '../coalescer.ts';
-import { toHttpError } from '../errors.ts';
+import { type Blame, blameOf, codeOf, mayBeOneMembers } from '../failure.ts';
 import type { Delivery, Recorded, WebhookStore } from './ports.ts';
 
 /** Bodies differ from 200 bytes to a megabyte; a statement of more than this holds up everybody behind it. */
@@ -9,19 +9,15 @@ const MAX_FLUSH_BYTES = 4 * 1024 * 1024;
 /** What a row costs beside its body. */
 const EVENT_BYTES = 512;
 
-/** Deadlock and lock timeout: ids and bodies that cross each other, which no order of the rows prevents. */
-const COLLISION = /^(40P01|55P03)$/;
-
-/** Data that the database refuses, and values too deep or too large for it: the same bytes will be refused again. */
-const UNSTORABLE = /^(22...|54...)$/;
+/** The same bytes will be refused again: data that jsonb does not hold, values too deep or too large. */
+const UNSTORABLE: ReadonlySet<Blame> = new Set<Blame>(['data', 'size']);
 
 export class Recorder {
   readonly #coalescer: Coalescer<Delivery, Recorded[]>;
 
   constructor(record: WebhookStore['record']) {
     this.#coalescer = new Coalescer((deliveries) => againOnCollision(() => record(deliveries)), {
-      // Not the database's state but something in the batch: its neighbours are not to suffer for it.
-      isSpoiled: (error) => toHttpError(error).kind.code === 'internal',
+      mayBeOneMembers,
       weigh: ({ body, events }) => body.length + events.length * EVENT_BYTES,
       maxWeight: MAX_FLUSH_BYTES,
     });
@@ -32,10 +28,9 @@ export class Recorder {
     try {
       return await this.#coalescer.submit(delivery);
     } catch (error) {
-      const code = codeOf(error);
-      if (!UNSTORABLE.test(code)) throw error;
+      if (!UNSTORABLE.has(blameOf(error))) throw error;
       // No reader foresees everything that jsonb refuses. The bytes are kept, and a person has a look.
-      return this.#coalescer.submit(quarantined(delivery, `the database refused it (${code})`));
+      return this.#coalescer.submit(quarantined(delivery, `the database refused it (${codeOf(error)})`));
     }
   }
 
@@ -45,16 +40,12 @@ export class Recorder {
   }
 }
 
-function codeOf(error: unknown): string {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : '';
-}
-
+/** Ids and bodies that cross each other, which no order of the rows prevents. */
 async function againOnCollision<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    if (!COLLISION.test(codeOf(error))) throw error;
+    if (blameOf(error) !== 'collision') throw error;
     return work();
   }
 }

@@ -2,11 +2,12 @@
 // the two the lease may be lost; the transaction looks, and then nothing of it happens.
 
 import { within } from '../deadline.ts';
-import { toHttpError } from '../errors.ts';
+import { isUnavailable } from '../failure.ts';
+import { storable, textOf } from '../text.ts';
 import { type Transact, type Transaction, TransactionEnded } from '../transaction.ts';
 import { type HandledEvent, type Handler, PermanentError } from './handlers.ts';
 import type { FinishOutcome, Processed, TakenEvent, WebhookStore } from './ports.ts';
-import { storable, textOf, verdictOf } from './verdict.ts';
+import { verdictOf } from './verdict.ts';
 
 export interface Timeouts {
   readonly callMs: number;
@@ -55,7 +56,7 @@ export async function runHandler(
   } catch (error) {
     if (error instanceof LostLease) return { status: null, error: null, outcome: 'lost_lease' };
     // The database went away, and nothing happened: the lease runs out and somebody tries again.
-    if (toHttpError(error).kind.code === 'database_unavailable') throw error;
+    if (isUnavailable(error)) throw error;
     return fail(taken, reasonOf(error), ports);
   }
 }

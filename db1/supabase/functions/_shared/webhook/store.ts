@@ -1,8 +1,8 @@
 // DB2 as the webhook doors and workers see it: which function of schema webhook each question is.
 
 import type { CallFunction } from '../call_function.ts';
+import { storable } from '../text.ts';
 import type { Delivery, Endpoint, Lease, Processed, Recorded, TakenEvent, WebhookStore } from './ports.ts';
-import { storable } from './verdict.ts';
 
 /** `call` takes names of functions in schema webhook; `toBase64` is the runtime's own, which is the fastest. */
 export function createWebhookStore(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ERROR_KINDS, HttpError, isOutage, toHttpError } from '#core/errors.ts';
+import { ERROR_KINDS, HttpError } from '#core/errors.ts';
+import { blameOf, isSaidByDatabase, isUnavailable, mayBeOneMembers, toHttpError } from '#core/failure.ts';
 import { verdictOf } from '#core/webhook/verdict.ts';
 
 function coded(code: string): Error {
@@ -25,7 +26,10 @@ const CODES: [string, string, number, boolean][] = [
   ['SL030', 'permanent_failure', 422, false],
   ['SL031', 'unknown_endpoint', 404, false],
   ['SL032', 'endpoint_exists', 409, false],
+  ['SL014', 'pool_exists', 409, false],
   ['SL033', 'lost_lease', 409, false],
+  ['SL034', 'processing_failed', 500, true],
+  ['SL099', 'internal', 500, false],
   ['08006', 'database_unavailable', 503, true],
   ['57P01', 'database_unavailable', 503, true],
   ['57P03', 'database_unavailable', 503, true],
@@ -88,6 +92,7 @@ describe('the error table', () => {
 
 describe('an outage', () => {
   const OUTAGES = '08006 25006 28000 28P01 3D000 53100 53300 57P01 57P03 58030 58P01'.split(' ');
+  const isOutage = (error: unknown): boolean => ['database', 'disk'].includes(blameOf(error));
 
   it('is what a database says that can serve nobody, and the same for messages and for events', () => {
     for (const code of OUTAGES) {
@@ -107,5 +112,60 @@ describe('an outage', () => {
     for (const code of ['40001', '55P03', '57014', '42501', '42883', 'XX000', 'P0001', 'ECONNREFUSED', ''])
       assert.equal(isOutage(coded(code)), false, code);
     for (const thrown of [undefined, null, '08006', { code: 8006 }]) assert.equal(isOutage(thrown), false);
+  });
+});
+
+const BLAMES: Readonly<Record<string, string>> = {
+  database: '08001 53100 57P02 25006 28000',
+  disk: '58030 58P01',
+  unreached: 'ECONNREFUSED ENOTFOUND EPIPE',
+  unanswered: 'SELF_SIGNED_CERT_IN_CHAIN ERR_TLS_CERT_ALTNAME_INVALID EPROTO 080061 2500',
+  collision: '40001 40P01 55P03',
+  slow: '57014',
+  missing: '42883 42P01',
+  unserved: 'PGRST106 PGRST202',
+  denied: '42501',
+  broken: '42601 XX000 XX001 PGRST301 PGRSTX00 SL099',
+  data: '22001 22P05',
+  size: '54000 54001',
+  constraint: '23505 23514',
+  unread: 'PGRST100 PGRST102',
+  refused: 'SL001 SL020 SL999',
+  permanent: 'SL030',
+  later: 'SL034',
+  other: '0A000 25001 25P02 40003 55006 57000 P0001 55000',
+};
+
+describe('the blame', () => {
+  for (const [blame, codes] of Object.entries(BLAMES))
+    it(`is ${blame} for ${codes.replaceAll(' ', ', ')}`, () => {
+      for (const code of codes.split(' ')) assert.equal(blameOf(coded(code)), blame, code);
+    });
+
+  it('is our own code’s for what it stumbles over, and nobody’s who answered for anything else without a code', () => {
+    assert.deepEqual([new TypeError('x'), new RangeError('x')].map(blameOf), ['broken', 'broken']);
+    assert.deepEqual(
+      [new Error('x'), 'x', null, undefined, { code: 7 }, {}].map(blameOf),
+      Array(6).fill('unanswered'),
+    );
+    assert.equal(blameOf(Object.assign(new TypeError('x'), { code: 'ERR_INVALID_URL' })), 'unanswered');
+  });
+
+  it('tells an answer of a database from the words of a runtime', () => {
+    for (const code of ['40001', 'PGRST202', 'SL001'])
+      assert.equal(isSaidByDatabase(coded(code)), true, code);
+    for (const code of ['EPIPE', 'ECONNREFUSED', '', '4000', '400011', 'xPGRST'])
+      assert.equal(isSaidByDatabase(coded(code)), false, code);
+  });
+
+  it('says when the database cannot be asked, and when one member may have spoiled a set', () => {
+    assert.deepEqual(
+      ['08006', 'EPIPE', '40001', '22001'].map((code) => isUnavailable(coded(code))),
+      [true, true, false, false],
+    );
+    assert.deepEqual(
+      ['08006', '40001', 'SL001', '22001', 'XX000'].map((code) => mayBeOneMembers(coded(code))),
+      [false, false, false, true, true],
+    );
   });
 });

@@ -1,0 +1,179 @@
+// What a failure means, once: whose fault it is, whether a retry can help, and what an HTTP route answers. Routes, bridge,
+// events, Edge Functions and the demo ask here; a SQLSTATE stands nowhere else. webhook.verdict is the same table for SQL
+// handlers, and a test compares the two.
+
+import { type ErrorCode, HttpError } from './errors.ts';
+
+/**
+ * Who is to blame.
+ * - `database`: it serves nobody, whatever is asked. `disk`: it is there, and its disk fails, perhaps for one row only.
+ * - `unreached`: a socket or a name failed; it may be anybody's. `unanswered`: no answer of a database at all (TLS, a proxy).
+ * - `collision`: two sessions were in each other's way. `slow`: it took too long and was cancelled.
+ * - `missing`, `denied`: no such function or table, no right to it; what was called says it, or something inside it.
+ * - `unserved`: PostgREST does not serve what was called.
+ * - `broken`: a defect in a statement, in the server or in our own code. It may show for one request only.
+ * - `data`, `size`, `constraint`, `unread`: what was sent is refused, and will be again.
+ * - `refused`: one of our own functions says no. `permanent`, `later`: a handler's word about its event.
+ */
+export type Blame =
+  | 'database'
+  | 'disk'
+  | 'unreached'
+  | 'unanswered'
+  | 'collision'
+  | 'slow'
+  | 'missing'
+  | 'unserved'
+  | 'denied'
+  | 'broken'
+  | 'data'
+  | 'size'
+  | 'constraint'
+  | 'unread'
+  | 'refused'
+  | 'permanent'
+  | 'later'
+  | 'other';
+
+export interface Meaning {
+  readonly blame: Blame;
+  /** What an HTTP route answers. */
+  readonly answer: ErrorCode;
+}
+
+function means(blame: Blame, answer: ErrorCode = 'internal'): Meaning {
+  return { blame, answer };
+}
+
+/** By SQLSTATE, or by how it begins: the longest entry that fits counts. PostgREST's own codes begin with PGRST. */
+export const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
+  // Our own functions.
+  ['SL001', means('refused', 'invalid_input')],
+  ['SL002', means('refused', 'unknown_pool')],
+  ['SL003', means('refused', 'closed')],
+  ['SL004', means('refused', 'limit')],
+  ['SL005', means('refused', 'auth_required')],
+  ['SL006', means('refused', 'not_yours')],
+  ['SL007', means('refused', 'request_conflict')],
+  ['SL008', means('refused', 'unknown_claim')],
+  ['SL009', means('refused', 'in_flight')],
+  ['SL010', means('refused', 'already_committed')],
+  ['SL011', means('refused', 'busy')],
+  ['SL012', means('refused', 'claim_ended')],
+  ['SL013', means('refused', 'dead_letter')],
+  ['SL014', means('refused', 'pool_exists')],
+  ['SL020', means('refused', 'ticket_conflict')],
+  ['SL030', means('permanent', 'permanent_failure')],
+  ['SL031', means('refused', 'unknown_endpoint')],
+  ['SL032', means('refused', 'endpoint_exists')],
+  ['SL033', means('refused', 'lost_lease')],
+  ['SL034', means('later', 'processing_failed')],
+  // Raised and caught inside one function, to undo a part of its work. One that escapes is a defect.
+  ['SL099', means('broken')],
+  ['SL', means('refused')],
+  // No connection; out of resources (too many connections); shutting down or starting up; a primary that is read-only now.
+  ['08', means('database', 'database_unavailable')],
+  ['53', means('database', 'database_unavailable')],
+  ['57P', means('database', 'database_unavailable')],
+  ['25006', means('database', 'database_unavailable')],
+  ['58', means('disk')],
+  // Serialisation failure, deadlock, lock timeout; statement timeout.
+  ['40001', means('collision', 'busy')],
+  ['40P01', means('collision', 'busy')],
+  ['55P03', means('collision', 'busy')],
+  ['57014', means('slow', 'busy')],
+  ['42883', means('missing')],
+  ['42P01', means('missing')],
+  // The schema is not served; there is no such function.
+  ['PGRST106', means('unserved')],
+  ['PGRST202', means('unserved')],
+  ['42501', means('denied')],
+  ['42', means('broken')],
+  ['XX', means('broken')],
+  // What PostgREST says about the JSON or the path it got.
+  ['PGRST1', means('unread')],
+  ['PGRST', means('broken')],
+  ['22', means('data')],
+  ['54', means('size')],
+  ['23', means('constraint')],
+]);
+
+const LONGEST_ENTRY = Math.max(...[...MEANINGS.keys()].map((key) => key.length));
+const OTHER = means('other');
+const NOT_SERVED = means('database', 'database_unavailable');
+const NOT_REACHED = means('unreached', 'database_unavailable');
+const NO_ANSWER = means('unanswered');
+const DEFECT = means('broken');
+
+/** A login that is refused, and no such database. A statement may say the same of what it was asked: then it is an ERROR. */
+const LOGIN = /^(28...|3D000)$/;
+/** The system's names (EPIPE) begin with an E, which no SQLSTATE does. */
+const SAID_BY_A_DATABASE = /^((?!E)[0-9A-Z]{5}|PGRST.*)$/;
+/** Whatever its code, it has ended the session and not a statement: poolers refuse a login with XX000. */
+const SESSION_SEVERITY: ReadonlySet<unknown> = new Set(['FATAL', 'PANIC']);
+const SOCKET: ReadonlySet<string> = new Set(
+  'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH ENOENT'.split(
+    ' ',
+  ),
+);
+
+/** What our own code gives to failures that come without a code. */
+export const SQLSTATE = {
+  noConnection: '08001',
+  connectionRejected: '08004',
+  connectionFailure: '08006',
+  tooManyConnections: '53300',
+  limitExceeded: '54000',
+  permanentFailure: 'SL030',
+  tryLater: 'SL034',
+} as const;
+
+/** The SQLSTATE, or the runtime's name for what went wrong; empty where there is neither. */
+export function codeOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return '';
+  // A refused connection to a name with several addresses arrives as one AggregateError.
+  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+/** True where a database, or PostgREST before it, has answered with this. */
+export function isSaidByDatabase(error: unknown): boolean {
+  return SAID_BY_A_DATABASE.test(codeOf(error));
+}
+
+export function meaningOf(error: unknown): Meaning {
+  const code = codeOf(error);
+  const severity = (error as { severity?: unknown } | null | undefined)?.severity;
+  if (SESSION_SEVERITY.has(severity) || (LOGIN.test(code) && severity !== 'ERROR')) return NOT_SERVED;
+  if (SAID_BY_A_DATABASE.test(code)) return entryFor(code) ?? OTHER;
+  if (SOCKET.has(code)) return NOT_REACHED;
+  // What our own code stumbles over: one request may have brought it about.
+  return code === '' && (error instanceof TypeError || error instanceof RangeError) ? DEFECT : NO_ANSWER;
+}
+
+function entryFor(code: string): Meaning | undefined {
+  for (let length = Math.min(code.length, LONGEST_ENTRY); length > 0; length--) {
+    const meaning = MEANINGS.get(code.slice(0, length));
+    if (meaning !== undefined) return meaning;
+  }
+  return undefined;
+}
+
+export function blameOf(error: unknown): Blame {
+  return meaningOf(error).blame;
+}
+
+/** Turns whatever was thrown into a refusal. What is not recognised becomes `internal`; its text stays in `cause`. */
+export function toHttpError(error: unknown): HttpError {
+  return error instanceof HttpError ? error : new HttpError(meaningOf(error).answer, undefined, error);
+}
+
+/** True while the database cannot be asked, for whatever reason. */
+export function isUnavailable(error: unknown): boolean {
+  return toHttpError(error).kind.code === 'database_unavailable';
+}
+
+/** True for a failure of a set that one member may have caused: its neighbours are tried without it. */
+export function mayBeOneMembers(error: unknown): boolean {
+  return toHttpError(error).kind.code === 'internal';
+}
