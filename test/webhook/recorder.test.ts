@@ -70,7 +70,14 @@ describe('a delivery that is refused', () => {
       assert.equal(calls.length, 1);
     });
 
-  for (const [code, calls] of Object.entries({ '40P01': 2, '55P03': 2, x40P01: 1, '40P011': 1, '40001': 2, '40002': 1 }))
+  for (const [code, calls] of Object.entries({
+    '40P01': 2,
+    '55P03': 2,
+    x40P01: 1,
+    '40P011': 1,
+    '40001': 2,
+    '40002': 1,
+  }))
     it(`with ${code} has been tried ${calls} times`, async () => {
       const { recorder, calls: made } = recording(coded(code));
       await recorder.record(delivery(['a'])).catch(() => undefined);
