@@ -27,7 +27,9 @@ export function permissionFaults(text: string): string[] {
 }
 
 export function jobsWithoutLimit(text: string): string[] {
-  return [...jobsOf(text)].filter(([, job]) => !/^ {4}timeout-minutes: \d+$/m.test(job)).map(([name]) => name);
+  return [...jobsOf(text)]
+    .filter(([, job]) => !/^ {4}timeout-minutes: \d+$/m.test(job))
+    .map(([name]) => name);
 }
 
 export function jobsNamingHostFolders(text: string): string[] {

@@ -13,7 +13,7 @@ export type Project = { root: string; files: SourceFile[] };
 export type Rule = (project: Project) => Finding[];
 
 const SKIPPED_FOLDERS = new Set(['node_modules', '.git', '.sluice', '.temp', 'dist']);
-const SKIPPED_PATHS = new Set(['bench/results']);
+const SKIPPED_PATHS = new Set(['bench/results', 'results']);
 const TEXT_FILE = /\.(ts|js|json|md|sql|toml|yml|html|css|sh|control)$|(^|\/)(LICENSE|\.[\w.]+|run)$/;
 
 /** Reads every text file below `root` that belongs to the project. */
