@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 export const NOTICES = 'THIRD_PARTY_NOTICES';
 
-interface Locked {
+export interface Locked {
   version?: string;
   license?: string;
   dev?: boolean;
@@ -40,9 +40,7 @@ const COPYRIGHT = /^[\s#*]*((?:portions |modified work )?copyright\s+(?:\(c\)|©
 
 /** The whole text, from what stands in the project's folder. */
 export function noticesOf(root: string): string {
-  const packages: Record<string, Locked> = JSON.parse(
-    readFileSync(join(root, 'package-lock.json'), 'utf8'),
-  ).packages;
+  const packages = lockedPackages(root);
   const found = Object.entries(packages)
     .filter(([path, locked]) => path.includes('node_modules/') && locked.link !== true)
     .map(([path, locked]) => ({ path, name: path.slice(path.lastIndexOf('node_modules/') + 13), locked }));
@@ -71,8 +69,13 @@ export function noticesOf(root: string): string {
   return `${text.join('\n\n')}\n`;
 }
 
+/** The packages that the lock file knows, by their paths. */
+export function lockedPackages(root: string): Record<string, Locked> {
+  return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
+}
+
 /** The lock file's paths of what the console imports by name, with what that needs: the bundler puts it into the pages. */
-function bundledIn(root: string, packages: Record<string, Locked>): Set<string> {
+export function bundledIn(root: string, packages: Record<string, Locked>): Set<string> {
   const sources = readdirSync(join(root, 'console'), { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.(tsx?|css)$/.test(file))
     .map((file) => readFileSync(join(root, 'console', file), 'utf8'));

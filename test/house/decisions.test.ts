@@ -16,7 +16,8 @@ function faultsOf(file: string, text: string, others: readonly string[]): string
   if (!title.startsWith(`# ${number}. `)) faults.push(`the title does not begin with ${number}`);
   const [, date, status = ''] = /^Date: (\S+)\. Status: (.+)\.$/.exec(facts) ?? [];
   if (blank !== '' || date === undefined) return [...faults, 'the third line is not its date and status'];
-  if (!/^20\d\d-\d\d-\d\d$/.test(date) || Number.isNaN(Date.parse(date))) faults.push(`${date} is not a date`);
+  if (!/^20\d\d-\d\d-\d\d$/.test(date) || Number.isNaN(Date.parse(date)))
+    faults.push(`${date} is not a date`);
   const [, follower] = /^superseded by \[\d+\]\((.+)\)$/.exec(status) ?? [];
   if (status !== 'accepted' && (follower === undefined || !others.includes(follower)))
     faults.push(`"${status}" is neither accepted nor superseded by a record that is there`);
