@@ -9,8 +9,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundledIn, lockedPackages } from './notices.ts';
 
-const NPM_OPTIONS = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 64e6 } as const;
-
 export function sbomOf(root: string): string {
   const packages = lockedPackages(root);
   const { name, version, description, license, dependencies, optionalDependencies } = JSON.parse(
@@ -30,17 +28,15 @@ export function sbomOf(root: string): string {
     const manifest = { name, version, description, license, dependencies: needed, optionalDependencies };
     writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifest));
     // Offline: the lock file knows every version, and nothing else may decide.
-    execFileSync('npm', ['install', '--package-lock-only', '--offline', '--ignore-scripts'], {
-      ...NPM_OPTIONS,
-      cwd,
-    });
-    return execFileSync('npm', ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'], {
-      ...NPM_OPTIONS,
-      cwd,
-    });
+    npm(cwd, 'install', '--package-lock-only', '--offline', '--ignore-scripts');
+    return npm(cwd, 'sbom', '--package-lock-only', '--sbom-format', 'cyclonedx');
   } finally {
     rmSync(temporary, { recursive: true });
   }
+}
+
+function npm(cwd: string, ...args: string[]): string {
+  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
