@@ -146,6 +146,11 @@ const PLANTS: readonly Plant[] = [
     found: [],
   },
   {
+    name: 'the file that leads a second worktree to its repository is not looked at',
+    files: { '.git': 'gitdir: /work/x\n' },
+    found: [],
+  },
+  {
     name: 'an address in the lock file is found',
     files: { 'package-lock.json': '{\n  "resolved": "https://example.org/pg.tgz"\n}\n' },
     found: ['package-lock.json:2 lock-address'],
