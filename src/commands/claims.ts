@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import type { ClaimRecord } from '#core/claim.ts';
 import type { TimelineEvent } from '#core/console/claims.ts';
-import { AdminClient, ApiError, type Page } from '../client/admin_client.ts';
+import { AdminClient, ApiError, type Page } from '../admin/client.ts';
 import type { Command } from './command.ts';
 import { confirm, readConnection } from './operator.ts';
 import { formatTable } from './table.ts';

@@ -2,8 +2,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { AdminClient } from '../client/admin_client.ts';
-import { createSluiceClient, SluiceError } from '../client/sluice_client.ts';
+import { createSluiceClient, SluiceError } from '#client/index.ts';
+import { AdminClient } from '../admin/client.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { findLedgerProcess } from '../demo/outage.ts';
 import { number, type Progress, startProgress } from '../demo/progress.ts';

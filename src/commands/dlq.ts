@@ -7,7 +7,7 @@ import {
   createDeadLetterClient,
   type DeadLetterClient,
   type DeadLetterQuery,
-} from '../client/dead_letter_client.ts';
+} from '../admin/dead_letters.ts';
 import type { Command } from './command.ts';
 import { canAsk, confirm, readConnection } from './operator.ts';
 import { formatTable } from './table.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { toHttpError } from '#core/failure.ts';
-import { ApiError } from '../client/admin_client.ts';
+import { ApiError } from '../admin/client.ts';
 import { StackError } from '../failure.ts';
 import { COMMANDS, loadAll } from './all.ts';
 import { nearest } from './nearest.ts';

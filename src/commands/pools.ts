@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { PoolView } from '#core/console/pools.ts';
 import { type SlotStep, slotSteps } from '#core/console/slot_steps.ts';
-import { AdminClient, ApiError } from '../client/admin_client.ts';
+import { AdminClient, ApiError } from '../admin/client.ts';
 import type { Command } from './command.ts';
 import { confirm, readConnection } from './operator.ts';
 import { RULE_OPTIONS, type Rules, readRules, rulesHelp } from './pool_rules.ts';

@@ -1,9 +1,9 @@
 // `sluice status`: the numbers of a running server, once or as they change.
 
 import { parseArgs } from 'node:util';
+import { readEvents } from '#client/event_stream.ts';
 import type { LiveSample } from '#core/console/sample.ts';
-import { AdminClient, ApiError } from '../client/admin_client.ts';
-import { readEvents } from '../client/event_stream.ts';
+import { AdminClient, ApiError } from '../admin/client.ts';
 import type { Command } from './command.ts';
 import { readConnection } from './operator.ts';
 import { createPaint } from './paint.ts';

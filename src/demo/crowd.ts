@@ -1,6 +1,6 @@
 // The crowd: every buyer wants one seat and asks until there is an answer.
 
-import { type Claim, createSluiceClient, SluiceError } from '../client/sluice_client.ts';
+import { type Claim, createSluiceClient, SluiceError } from '#client/index.ts';
 import { note, type Tally } from './tally.ts';
 
 /** Open requests at a time. Each keeps its connection; more of them only wait in another place. */

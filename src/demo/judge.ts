@@ -1,9 +1,9 @@
 // What must be true at the end, beside what was noted on the way.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Claim, createSluiceClient } from '#client/index.ts';
 import { FREED_STATES } from '#core/claim.ts';
-import type { AdminClient } from '../client/admin_client.ts';
-import { type Claim, createSluiceClient } from '../client/sluice_client.ts';
+import type { AdminClient } from '../admin/client.ts';
 import type { Database } from '../db/database.ts';
 import { isOurs } from './crowd.ts';
 import { watchTickets } from './ledger.ts';

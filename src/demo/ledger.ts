@@ -1,8 +1,8 @@
 // What the ledger says: which claims are tickets, and what was paid.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Claim } from '#client/index.ts';
 import { isUnavailable } from '#core/failure.ts';
-import type { Claim } from '../client/sluice_client.ts';
 import type { Database } from '../db/database.ts';
 import { PRICE } from './payments.ts';
 import { note, type Tally } from './tally.ts';

@@ -1,8 +1,8 @@
 // A stream of payment events, signed as Stripe signs them and delivered at least once.
 
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Claim } from '#client/index.ts';
 import { stripe } from '#core/webhook/providers/stripe.ts';
-import type { Claim } from '../client/sluice_client.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
 import { note, type Tally } from './tally.ts';
 

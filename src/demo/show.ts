@@ -2,7 +2,7 @@
 
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AdminClient } from '../client/admin_client.ts';
+import type { AdminClient } from '../admin/client.ts';
 import type { Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { sendCrowd } from './crowd.ts';

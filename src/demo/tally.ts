@@ -1,6 +1,6 @@
 // What a demo has seen so far. One object that the parts write to and the progress reads from.
 
-import type { Claim } from '../client/sluice_client.ts';
+import type { Claim } from '#client/index.ts';
 
 export interface Tally {
   /** Buyers who have their answer. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readEvents, type StreamEvent } from '../../src/client/event_stream.ts';
+import { readEvents, type StreamEvent } from '#client/event_stream.ts';
 
 const SILENCE_MS = 600;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Claim } from '../../src/client/sluice_client.ts';
+import type { Claim } from '#client/index.ts';
 import type { Database } from '../../src/db/database.ts';
 import { watchEffects, watchTickets } from '../../src/demo/ledger.ts';
 import { PRICE } from '../../src/demo/payments.ts';

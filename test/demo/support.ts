@@ -1,4 +1,4 @@
-import type { Claim } from '../../src/client/sluice_client.ts';
+import type { Claim } from '#client/index.ts';
 
 export const claimOf = (number: number): Claim => ({
   claim_id: `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`,

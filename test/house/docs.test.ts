@@ -160,7 +160,6 @@ describe('the documents', () => {
       'secure',
       'tune',
       'console',
-      'client',
       'api',
     ];
     for (const page of pages) {

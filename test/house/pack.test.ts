@@ -73,7 +73,7 @@ describe('the packed package', () => {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'));
     forget = cleanUpOnExit(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-    // A copy: packing builds the client, and the checkout is not the place for it.
+    // A copy: packing builds, and the checkout is not the place for it.
     const copy = join(folder, 'checkout');
     const { files } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'));
     for (const name of ['package.json', 'tsconfig.json', 'README.md', 'LICENSE', 'test', ...files])
@@ -98,13 +98,7 @@ describe('the packed package', () => {
     if (skipIfUnreachable(t)) return;
     const root = join(app, 'node_modules', 'sluice');
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' });
-    for (const file of [
-      'bin/sluice.js',
-      'src/cli.ts',
-      'db1/supabase/seed.sql',
-      'dist/client/sluice_client.d.ts',
-      'LICENSE',
-    ])
+    for (const file of ['bin/sluice.js', 'src/cli.ts', 'db1/supabase/seed.sql', 'LICENSE'])
       assert.ok(files.includes(file), `${file} is missing`);
     const forbidden =
       /(^|\/)(test|tests|_conformance|bench|\.github|\.sluice)(\/|$)|\.test\.(ts|sql)$|(^|\/)\.env/;
@@ -112,18 +106,6 @@ describe('the packed package', () => {
       files.filter((file) => forbidden.test(file)),
       [],
     );
-  });
-
-  it('gives TypeScript users a client that plain Node can load', async (t) => {
-    if (skipIfUnreachable(t)) return;
-    const program = `import { createSluiceClient, SluiceError } from 'sluice/client';
-      const client = createSluiceClient({ url: 'http://127.0.0.1:1', maxTries: 1 });
-      const error = await client.pool('p').catch((thrown) => thrown);
-      console.log(error instanceof SluiceError, error.code);`;
-    writeFileSync(join(app, 'try.js'), program);
-    const { code, output } = await runCommand(process.execPath, ['try.js'], { cwd: app });
-    assert.equal(code, 0, output);
-    assert.match(output, /^true no_answer$/m);
   });
 
   it('starts the same product in an empty folder elsewhere, functions too, and leaves nothing running', async (t) => {

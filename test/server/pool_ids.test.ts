@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import { createSluiceClient } from '../../src/client/sluice_client.ts';
+import { createSluiceClient } from '#client/index.ts';
 import type { RunningServer } from '../../src/server/server.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import {

@@ -38,7 +38,7 @@ export function noResolvedAddresses(project: Project): Finding[] {
       findMatches(
         file.path,
         file.text,
-        /"resolved"\s*:\s*"([^"]*)"/g,
+        /"resolved"\s*:\s*"(?!packages\/)([^"]*)"/g,
         'lock-address',
         (match) => `names ${match[1]}`,
       ),

@@ -1,14 +1,28 @@
-// A client for buyers' doors, for browsers, Node, Deno and Bun: Web globals only.
+// A client for buyers, for browsers, Node, Deno and Bun: Web globals only.
 //
 //   const sluice = createSluiceClient({ url: 'https://tickets.example.com' });
 //   const claim = await sluice.claim({ pool: 'opening_night', userId: 'ann' });
 
-import { type AskOptions, ask, open } from './asking.ts';
+import { type AskOptions, ask, open } from './ask.ts';
+import { SluiceError, type SluiceErrorCode } from './error.ts';
 import { readEvents, type StreamEvent } from './event_stream.ts';
-import { SluiceError } from './refusal.ts';
 import { pauseMs, type RetryOptions, sleep } from './retry.ts';
 
-export { SluiceError };
+export { SluiceError, type SluiceErrorCode };
+
+/**
+ * `queued` and `validated`: on its way. `committed`: it is a ticket. `dead_letter`: an operator decides. The other four have
+ * given the slot back.
+ */
+export type ClaimStatus =
+  | 'queued'
+  | 'validated'
+  | 'committed'
+  | 'dead_letter'
+  | 'released'
+  | 'expired'
+  | 'refused'
+  | 'discarded';
 
 export interface Claim {
   readonly claim_id: string;
@@ -17,8 +31,7 @@ export interface Claim {
   readonly pool_id: string;
   readonly user_id: string;
   readonly request_id: string | null;
-  /** queued, validated, committed (it is a ticket), dead_letter, released, expired, refused or discarded. */
-  readonly status: string;
+  readonly status: ClaimStatus;
   readonly claimed_at: string;
   readonly hold_until: string | null;
   /** Once it has ended without a ticket. */

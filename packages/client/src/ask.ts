@@ -1,6 +1,6 @@
 // One call over HTTP, tried until it is answered or there is no use in it. Web globals only.
 
-import { noAnswer, notSluice, type Refusal, refusalOf, SluiceError } from './refusal.ts';
+import { noAnswer, notSluice, type Refusal, refusalOf, SluiceError } from './error.ts';
 import { pauseMs, type RetryOptions } from './retry.ts';
 
 export interface AskOptions extends RetryOptions {

@@ -2,7 +2,7 @@
 
 import type { DeadLetter, DeadLetterResult } from '#core/dead_letters.ts';
 import type { Connection } from '../commands/operator.ts';
-import { AdminClient, ApiError } from './admin_client.ts';
+import { AdminClient, ApiError } from './client.ts';
 
 export type DeadLetterQuery = Partial<
   Record<'pool_id' | 'reason' | 'older_than_sec' | 'after' | 'limit', string>

@@ -2,10 +2,53 @@
 
 import { mayHelp, retryAfterMs } from './retry.ts';
 
-/** The server said no, or nothing. Act on `code`; `no_answer` and `not_sluice` are this client's own. */
+/** Every code with which the buyers' routes refuse. */
+export const SERVER_CODES = [
+  'sold_out',
+  'limit',
+  'closed',
+  'request_conflict',
+  'claim_ended',
+  'unknown_pool',
+  'unknown_claim',
+  'not_yours',
+  'in_flight',
+  'already_committed',
+  'dead_letter',
+  'auth_required',
+  'auth_unavailable',
+  'too_many_attempts',
+  'too_many_requests',
+  'invalid_json',
+  'invalid_input',
+  'unsupported_media_type',
+  'timeout',
+  'too_large',
+  'bad_request',
+  'headers_too_large',
+  'not_found',
+  'method_not_allowed',
+  'busy',
+  'overloaded',
+  'shutting_down',
+  'database_unavailable',
+  'internal',
+] as const;
+
+/**
+ * `no_answer`: nothing came back. `not_sluice`: something in front of the server answered. `unknown`: a newer server has a
+ * code that this client does not know; `status`, `message` and `retryable` still hold.
+ */
+export type SluiceErrorCode = (typeof SERVER_CODES)[number] | 'no_answer' | 'not_sluice' | 'unknown';
+
+function known(code: unknown): SluiceErrorCode {
+  return SERVER_CODES.find((one) => one === code) ?? 'unknown';
+}
+
+/** The server said no, or nothing. Act on `code`. */
 export class SluiceError extends Error {
   override readonly name = 'SluiceError';
-  readonly code: string;
+  readonly code: SluiceErrorCode;
   /** 0 where nobody answered. */
   readonly status: number;
   readonly hint: string;
@@ -27,7 +70,7 @@ export class SluiceError extends Error {
 }
 
 export interface Refusal {
-  readonly code: string;
+  readonly code: SluiceErrorCode;
   readonly status: number;
   readonly message: string;
   readonly hint: string;
@@ -53,7 +96,7 @@ export function refusalOf(response: Response, text: string): Refusal {
   const common = { status, retryable: mayHelp(status, after), retryAfterMs: after };
   try {
     const { code, message, hint } = JSON.parse(text).error;
-    return { ...common, code: String(code), message: String(message), hint: String(hint) };
+    return { ...common, code: known(code), message: String(message), hint: String(hint) };
   } catch (cause) {
     return { ...notSluice(status, cause), ...common };
   }

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import type { PoolStatus } from '#core/pool.ts';
-import { pauseMs, retryAfterMs, sleep } from '../../src/client/retry.ts';
 import {
   createSluiceClient,
   type Pool,
   type PoolNews,
   type SluiceClientOptions,
   SluiceError,
-} from '../../src/client/sluice_client.ts';
+} from '#client/index.ts';
+import { pauseMs, retryAfterMs, sleep } from '#client/retry.ts';
+import type { PoolStatus } from '#core/pool.ts';
 import type { PoolNews as SentNews } from '../../src/console/pool_live.ts';
 import { ADMIN_KEY, openClient, putOnSale, startTestServer, token } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
