@@ -152,7 +152,10 @@ const PLANTS: readonly Plant[] = [
   },
   {
     name: 'an address in the lock file is found',
-    files: { 'package-lock.json': '{\n  "resolved": "https://example.org/pg.tgz",\n  "resolved": "packages/client"\n}\n' },
+    files: {
+      'package-lock.json':
+        '{\n  "resolved": "https://example.org/pg.tgz",\n  "resolved": "packages/client"\n}\n',
+    },
     found: ['package-lock.json:2 lock-address'],
   },
   {
