@@ -3,7 +3,7 @@
 
 import type { CallFunction } from './call_function.ts';
 import { HttpError } from './errors.ts';
-import { type Authorize, type OperatorRoute, operatorOf } from './operator.ts';
+import { type Authorize, type OperatorRoute, operatorOf, operatorRoutes } from './operator.ts';
 import { checked, digits, readQuery } from './query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from './router.ts';
 import type { Schema } from './schema.ts';
@@ -129,22 +129,12 @@ export class DeadLetterRoutes {
 
   /** The order matters: "replay" and "discard" are no message ids. */
   routes(prefix: string): OperatorRoute[] {
-    const route = (method: string, path: string, handle: OperatorRoute['handle']): OperatorRoute => ({
-      method,
-      path,
-      maxBodyBytes: DEAD_LETTER_MAX_BODY_BYTES,
-      handle,
-    });
-    return [
-      route('GET', prefix, (request) => this.#list(request)),
-      route('POST', `${prefix}/replay`, (request) =>
-        this.#act(request, (action) => this.#ports.replay(action)),
-      ),
-      route('POST', `${prefix}/discard`, (request) =>
-        this.#act(request, (action) => this.#ports.discard(action)),
-      ),
-      route('GET', `${prefix}/:msg_id`, (request, id) => this.#show(request, id)),
-    ];
+    return operatorRoutes(prefix, DEAD_LETTER_MAX_BODY_BYTES, [
+      ['GET', '', (request) => this.#list(request)],
+      ['POST', '/replay', (request) => this.#act(request, (action) => this.#ports.replay(action))],
+      ['POST', '/discard', (request) => this.#act(request, (action) => this.#ports.discard(action))],
+      ['GET', '/:msg_id', (request, id) => this.#show(request, id)],
+    ]);
   }
 
   async #list(request: HttpRequest): Promise<HttpResponse> {

@@ -41,62 +41,64 @@ export interface Meaning {
   readonly answer: ErrorCode;
 }
 
+/** What our own functions refuse. */
+const REFUSALS: Readonly<Record<string, ErrorCode>> = {
+  SL001: 'invalid_input',
+  SL002: 'unknown_pool',
+  SL003: 'closed',
+  SL004: 'limit',
+  SL005: 'auth_required',
+  SL006: 'not_yours',
+  SL007: 'request_conflict',
+  SL008: 'unknown_claim',
+  SL009: 'in_flight',
+  SL010: 'already_committed',
+  SL011: 'busy',
+  SL012: 'claim_ended',
+  SL013: 'dead_letter',
+  SL014: 'pool_exists',
+  SL020: 'ticket_conflict',
+  SL031: 'unknown_endpoint',
+  SL032: 'endpoint_exists',
+  SL033: 'lost_lease',
+};
+
+/** Everything else: SQLSTATEs or how they begin, the blame, and the answer where it is not `internal`. */
+const STATES: readonly (readonly [states: string, blame: Blame, answer?: ErrorCode])[] = [
+  ['SL030', 'permanent', 'permanent_failure'],
+  ['SL034', 'later', 'processing_failed'],
+  // Raised and caught inside one function, to undo a part of its work. One that escapes is a defect.
+  ['SL099', 'broken'],
+  ['SL', 'refused'],
+  // No connection; out of resources (too many connections); shutting down or starting up; a primary that is read-only now.
+  ['08 53 57P 25006', 'database', 'database_unavailable'],
+  ['58', 'disk'],
+  // Serialisation failure, deadlock, lock timeout.
+  ['40001 40P01 55P03', 'collision', 'busy'],
+  ['57014', 'slow', 'busy'],
+  ['42883 42P01', 'missing'],
+  // PostgREST's own codes: the schema is not served; there is no such function.
+  ['PGRST106 PGRST202', 'unserved'],
+  ['42501', 'denied'],
+  ['42 XX PGRST', 'broken'],
+  // What PostgREST says about the JSON or the path it got.
+  ['PGRST1', 'unread'],
+  ['22', 'data'],
+  ['54', 'size'],
+  ['23', 'constraint'],
+];
+
+/** By SQLSTATE, or by how it begins: the longest entry that fits counts. */
+export const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
+  ...Object.entries(REFUSALS).map(([state, answer]) => [state, means('refused', answer)] as const),
+  ...STATES.flatMap(([states, blame, answer]) =>
+    states.split(' ').map((state) => [state, means(blame, answer)] as const),
+  ),
+]);
+
 function means(blame: Blame, answer: ErrorCode = 'internal'): Meaning {
   return { blame, answer };
 }
-
-/** By SQLSTATE, or by how it begins: the longest entry that fits counts. PostgREST's own codes begin with PGRST. */
-export const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
-  // Our own functions.
-  ['SL001', means('refused', 'invalid_input')],
-  ['SL002', means('refused', 'unknown_pool')],
-  ['SL003', means('refused', 'closed')],
-  ['SL004', means('refused', 'limit')],
-  ['SL005', means('refused', 'auth_required')],
-  ['SL006', means('refused', 'not_yours')],
-  ['SL007', means('refused', 'request_conflict')],
-  ['SL008', means('refused', 'unknown_claim')],
-  ['SL009', means('refused', 'in_flight')],
-  ['SL010', means('refused', 'already_committed')],
-  ['SL011', means('refused', 'busy')],
-  ['SL012', means('refused', 'claim_ended')],
-  ['SL013', means('refused', 'dead_letter')],
-  ['SL014', means('refused', 'pool_exists')],
-  ['SL020', means('refused', 'ticket_conflict')],
-  ['SL030', means('permanent', 'permanent_failure')],
-  ['SL031', means('refused', 'unknown_endpoint')],
-  ['SL032', means('refused', 'endpoint_exists')],
-  ['SL033', means('refused', 'lost_lease')],
-  ['SL034', means('later', 'processing_failed')],
-  // Raised and caught inside one function, to undo a part of its work. One that escapes is a defect.
-  ['SL099', means('broken')],
-  ['SL', means('refused')],
-  // No connection; out of resources (too many connections); shutting down or starting up; a primary that is read-only now.
-  ['08', means('database', 'database_unavailable')],
-  ['53', means('database', 'database_unavailable')],
-  ['57P', means('database', 'database_unavailable')],
-  ['25006', means('database', 'database_unavailable')],
-  ['58', means('disk')],
-  // Serialisation failure, deadlock, lock timeout; statement timeout.
-  ['40001', means('collision', 'busy')],
-  ['40P01', means('collision', 'busy')],
-  ['55P03', means('collision', 'busy')],
-  ['57014', means('slow', 'busy')],
-  ['42883', means('missing')],
-  ['42P01', means('missing')],
-  // The schema is not served; there is no such function.
-  ['PGRST106', means('unserved')],
-  ['PGRST202', means('unserved')],
-  ['42501', means('denied')],
-  ['42', means('broken')],
-  ['XX', means('broken')],
-  // What PostgREST says about the JSON or the path it got.
-  ['PGRST1', means('unread')],
-  ['PGRST', means('broken')],
-  ['22', means('data')],
-  ['54', means('size')],
-  ['23', means('constraint')],
-]);
 
 const LONGEST_ENTRY = Math.max(...[...MEANINGS.keys()].map((key) => key.length));
 const OTHER = means('other');

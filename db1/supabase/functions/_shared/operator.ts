@@ -11,6 +11,15 @@ export interface OperatorRoute extends Route {
   handle(request: HttpRequest, parameter: string): Promise<HttpResponse>;
 }
 
+/** Makes the routes below `prefix`, all with the same limit on their bodies. */
+export function operatorRoutes(
+  prefix: string,
+  maxBodyBytes: number,
+  routes: readonly (readonly [method: string, path: string, handle: OperatorRoute['handle']])[],
+): OperatorRoute[] {
+  return routes.map(([method, path, handle]) => ({ method, path: prefix + path, maxBodyBytes, handle }));
+}
+
 /** Throws a HttpError where the caller may not do this; else the name for the audit log of a caller who gives none. */
 export type Authorize = (request: HttpRequest) => string | Promise<string>;
 

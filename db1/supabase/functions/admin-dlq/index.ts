@@ -5,21 +5,16 @@ import { createDeadLetterStore, DeadLetterRoutes } from '../_shared/dead_letters
 import { requireKey } from '../_shared/edge/auth.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
-import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
+import { type CreateClient, callDatabase } from '../_shared/edge/rpc.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);
-const key = env('DB1_SUPABASE_SERVICE_ROLE_KEY');
 
-const connect = (): RpcClient =>
-  createClient(env('DB1_SUPABASE_URL') ?? '', key ?? '', {
-    auth: { persistSession: false, autoRefreshToken: false },
-    global: { fetch: timedFetch },
-  });
+const connect: CreateClient = (url, key, options) => createClient(url, key, options);
 
 const deadLetterRoutes = new DeadLetterRoutes({
-  ...createDeadLetterStore(callOver(connect)),
-  authorize: requireKey(key),
+  ...createDeadLetterStore(callDatabase(connect, env, 'DB1')),
+  authorize: requireKey(env('DB1_SUPABASE_SERVICE_ROLE_KEY')),
 });
 
 Deno.serve(createHandler(deadLetterRoutes.routes('/admin-dlq'), log));

@@ -8,18 +8,13 @@ import { bridgeWorkerRoute } from '../_shared/edge/bridge_worker.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeHook, type FetchWithHost } from '../_shared/edge/hook.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
-import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
+import { type CreateClient, callDatabase } from '../_shared/edge/rpc.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);
 
-/** Made when first needed and never torn down; a bridge of hooks alone needs no DB2. */
-const clientFor = (side: 'DB1' | 'DB2') => (): RpcClient =>
-  createClient(env(`${side}_SUPABASE_URL`) ?? '', env(`${side}_SUPABASE_SERVICE_ROLE_KEY`) ?? '', {
-    auth: { persistSession: false, autoRefreshToken: false },
-    global: { fetch: timedFetch },
-  });
+const connect: CreateClient = (url, key, options) => createClient(url, key, options);
 
 /** Undefined on a runtime that is too old for it. */
 const fetchWithHost = ((): FetchWithHost | undefined => {
@@ -28,11 +23,11 @@ const fetchWithHost = ((): FetchWithHost | undefined => {
   return (url, init) => fetch(url, { ...init, client });
 })();
 
-const ledger = createLedger(callOver(clientFor('DB2')));
+const ledger = createLedger(callDatabase(connect, env, 'DB2'));
 
 const route = bridgeWorkerRoute('/bridge-worker', {
   authorize: requireKey(env('DB1_SUPABASE_SERVICE_ROLE_KEY')),
-  intake: createIntake(callOver(clientFor('DB1'))),
+  intake: createIntake(callDatabase(connect, env, 'DB1')),
   ledger: () => ledger,
   hook: createEdgeHook(readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')), Deno.resolveDns, fetchWithHost),
   log,

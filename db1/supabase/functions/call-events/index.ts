@@ -7,22 +7,17 @@ import { CallRoutes } from '../_shared/calls/routes.ts';
 import { createCallStore } from '../_shared/calls/store.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
-import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
+import { type CreateClient, callDatabase } from '../_shared/edge/rpc.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
 import { webHmac } from '../_shared/webhook/hmac.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);
 
-const connect = (): RpcClient =>
-  createClient(env('DB2_SUPABASE_URL') ?? '', env('DB2_SUPABASE_SERVICE_ROLE_KEY') ?? '', {
-    auth: { persistSession: false, autoRefreshToken: false },
-    global: { fetch: timedFetch },
-    db: { schema: 'calls' },
-  });
+const connect: CreateClient = (url, key, options) => createClient(url, key, options);
 
 const callRoutes = new CallRoutes({
-  store: createCallStore(callOver(connect)),
+  store: createCallStore(callDatabase(connect, env, 'DB2', 'calls')),
   cache: new MemoryReplayCache(Date.now),
   secretOf: env,
   hmac: webHmac,

@@ -4,7 +4,7 @@
 import { createClient } from 'jsr:@supabase/supabase-js@2';
 import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
-import { callOver, type RpcClient, timedFetch } from '../_shared/edge/rpc.ts';
+import { type CreateClient, callDatabase } from '../_shared/edge/rpc.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
 import { toBase64 } from '../_shared/webhook/bytes.ts';
 import { webHmac } from '../_shared/webhook/hmac.ts';
@@ -14,15 +14,10 @@ import { createWebhookStore } from '../_shared/webhook/store.ts';
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);
 
-const connect = (): RpcClient =>
-  createClient(env('DB2_SUPABASE_URL') ?? '', env('DB2_SUPABASE_SERVICE_ROLE_KEY') ?? '', {
-    auth: { persistSession: false, autoRefreshToken: false },
-    global: { fetch: timedFetch },
-    db: { schema: 'webhook' },
-  });
+const connect: CreateClient = (url, key, options) => createClient(url, key, options);
 
 const webhookRoutes = new WebhookRoutes({
-  store: createWebhookStore(callOver(connect), toBase64),
+  store: createWebhookStore(callDatabase(connect, env, 'DB2', 'webhook'), toBase64),
   hmac: webHmac,
   secretOf: env,
   // Nobody here to wake: workers look by themselves.

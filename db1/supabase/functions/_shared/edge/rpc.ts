@@ -16,6 +16,31 @@ interface RpcAnswer {
   readonly status: number;
 }
 
+/** What the functions pass to supabase-js; nothing is signed in here, and nothing is kept. */
+export interface ClientOptions {
+  readonly auth: { readonly persistSession: false; readonly autoRefreshToken: false };
+  readonly global: { readonly fetch: typeof timedFetch };
+  readonly db: { readonly schema: string };
+}
+
+export type CreateClient = (url: string, key: string, options: ClientOptions) => RpcClient;
+
+/** Calls functions of this schema of one of the databases, whose address and key stand in the environment. */
+export function callDatabase(
+  createClient: CreateClient,
+  env: (name: string) => string | undefined,
+  side: 'DB1' | 'DB2',
+  schema = 'public',
+): CallFunction {
+  return callOver(() =>
+    createClient(env(`${side}_SUPABASE_URL`) ?? '', env(`${side}_SUPABASE_SERVICE_ROLE_KEY`) ?? '', {
+      auth: { persistSession: false, autoRefreshToken: false },
+      global: { fetch: timedFetch },
+      db: { schema },
+    }),
+  );
+}
+
 /** One call may take this long; a step makes about three of them after its signal, and its lease outlasts them. */
 const CALL_TIMEOUT_MS = 10_000;
 

@@ -1,7 +1,7 @@
 // The operators' door to webhooks: endpoints, and the events that are stored. Behind the runtime's own authentication.
 
 import { HttpError } from '../errors.ts';
-import { type Authorize, type OperatorRoute, operatorOf, REASON, UUID } from '../operator.ts';
+import { type Authorize, type OperatorRoute, operatorOf, operatorRoutes, REASON, UUID } from '../operator.ts';
 import { checked, readQuery } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from '../router.ts';
 import type { FromSchema, Schema } from '../schema.ts';
@@ -69,21 +69,15 @@ export class WebhookAdminRoutes {
 
   /** The order matters: "replay" and "skip" are no ids. */
   routes(prefix: string): OperatorRoute[] {
-    const route = (method: string, path: string, handle: OperatorRoute['handle']): OperatorRoute => ({
-      method,
-      path: `${prefix}${path}`,
-      maxBodyBytes: MAX_BODY_BYTES,
-      handle,
-    });
-    return [
-      route('GET', '/endpoints', (request) => this.#listEndpoints(request)),
-      route('POST', '/endpoints', (request) => this.#addEndpoint(request)),
-      route('POST', '/endpoints/change', (request) => this.#changeEndpoint(request)),
-      route('GET', '/events', (request) => this.#listEvents(request)),
-      route('POST', '/events/replay', (request) => this.#replay(request)),
-      route('POST', '/events/skip', (request) => this.#skip(request)),
-      route('GET', '/events/:id', (request, id) => this.#showEvent(request, id)),
-    ];
+    return operatorRoutes(prefix, MAX_BODY_BYTES, [
+      ['GET', '/endpoints', (request) => this.#listEndpoints(request)],
+      ['POST', '/endpoints', (request) => this.#addEndpoint(request)],
+      ['POST', '/endpoints/change', (request) => this.#changeEndpoint(request)],
+      ['GET', '/events', (request) => this.#listEvents(request)],
+      ['POST', '/events/replay', (request) => this.#replay(request)],
+      ['POST', '/events/skip', (request) => this.#skip(request)],
+      ['GET', '/events/:id', (request, id) => this.#showEvent(request, id)],
+    ]);
   }
 
   async #listEndpoints(request: HttpRequest): Promise<HttpResponse> {

@@ -128,6 +128,16 @@ export function eventFrom({ id, type, occurredAt }: Described, content: Content)
   };
 }
 
+/** An event whose payload is its content, unless a jsonb cannot keep it. */
+export function eventOf(described: Described, content: JsonObject, hash: string): ReadEvent {
+  const quarantine = findUnkeepable(content) ?? null;
+  return eventFrom(described, {
+    payload: quarantine === null ? JSON.stringify(content) : null,
+    hash,
+    quarantine,
+  });
+}
+
 export interface ReadRules {
   describe(body: JsonObject): Described;
   /** What identifies the content, where that is not the whole body. */

@@ -1,6 +1,7 @@
 // The part of verification that all providers share. A provider says what its headers claim (which signatures, over which
 // bytes, of what time); here every secret is tried against every signature, in constant time, and the time is checked.
 
+import { prepend } from './bytes.ts';
 import { type HashName, sameBytes } from './hmac.ts';
 import type { Refusal, SignedRequest, Verification, VerifyContext } from './provider.ts';
 
@@ -50,6 +51,21 @@ export function timestampFrom(text: string): number {
   if (!TIMESTAMP.test(text))
     throw new Refused('malformed_signature', 'the timestamp is not a plain number of whole seconds');
   return Number(text);
+}
+
+/** What most providers sign: something that holds the time, then the body. */
+export function timedClaim(
+  signatures: readonly GivenSignature[],
+  before: string,
+  body: Uint8Array,
+  timestamp: string,
+): Claimed {
+  return {
+    hash: 'SHA-256',
+    signatures,
+    messages: [prepend(before, body)],
+    timestamp: timestampFrom(timestamp),
+  };
 }
 
 /** One signature in its only spelling. */

@@ -1,7 +1,7 @@
 import { fromBase64, prepend, toBase64 } from '../bytes.ts';
 import type { Provider } from '../provider.ts';
 import { isoOfSeconds, readOne } from '../read.ts';
-import { signatureFrom, signatureHeader, timestampFrom, verifyClaim } from '../signature.ts';
+import { signatureFrom, signatureHeader, timedClaim, verifyClaim } from '../signature.ts';
 
 const SIGNATURE = 'x-webhook-signature';
 const TIMESTAMP = 'x-webhook-timestamp';
@@ -13,12 +13,7 @@ export const daily: Provider = {
       () => {
         const signature = signatureFrom(signatureHeader(request, SIGNATURE), fromBase64);
         const timestamp = signatureHeader(request, TIMESTAMP);
-        return {
-          hash: 'SHA-256',
-          signatures: [signature],
-          messages: [prepend(`${timestamp}.`, request.body)],
-          timestamp: timestampFrom(timestamp),
-        };
+        return timedClaim([signature], `${timestamp}.`, request.body, timestamp);
       },
       secrets,
       fromBase64,

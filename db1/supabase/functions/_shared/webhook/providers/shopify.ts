@@ -1,16 +1,12 @@
 import type { Provider } from '../provider.ts';
-import { isoOfText, readOne } from '../read.ts';
-import { signsWholeBody } from './whole_body.ts';
+import { isoOfText } from '../read.ts';
+import { readsHeaders, signsWholeBody } from './whole_body.ts';
 
-/** The event's id and topic come in headers that nobody signs, so the body's hash is a key as well. */
 export const shopify: Provider = {
   name: 'shopify',
   ...signsWholeBody('x-shopify-hmac-sha256', 'base64', ''),
-  read: (request, context) => {
-    const { 'x-shopify-event-id': id, 'x-shopify-topic': type } = request.headers;
-    return readOne(request, context, {
-      describe: ({ updated_at }) => ({ id, type, occurredAt: isoOfText(updated_at) }),
-      keyOnBody: true,
-    });
-  },
+  read: readsHeaders('x-shopify-event-id', 'x-shopify-topic', (type, { updated_at }) => ({
+    type,
+    occurredAt: isoOfText(updated_at),
+  })),
 };

@@ -3,15 +3,14 @@ import { formAsObject, readForm } from '../form.ts';
 import type { Provider, ReadEvent, SignedRequest, VerifyContext } from '../provider.ts';
 import {
   type Described,
-  eventFrom,
-  findUnkeepable,
+  eventOf,
   hashOf,
   isObject,
   isoOfSeconds,
   type JsonObject,
   readOne,
 } from '../read.ts';
-import { signatureFrom, signatureHeader, timestampFrom, verifyClaim, withoutPrefix } from '../signature.ts';
+import { signatureFrom, signatureHeader, timedClaim, verifyClaim, withoutPrefix } from '../signature.ts';
 
 const SIGNATURE = 'x-slack-signature';
 const TIMESTAMP = 'x-slack-request-timestamp';
@@ -32,14 +31,8 @@ async function readCommand({ body }: SignedRequest, { port }: VerifyContext): Pr
   const fields = formAsObject(readForm(body));
   const content = interactionOf(fields) ?? fields;
   const { trigger_id: id, type, command } = content;
-  const hash = await hashOf(port, body);
-  const quarantine = findUnkeepable(content) ?? null;
-  return [
-    eventFrom(
-      { id, type: command === undefined ? type : 'command', occurredAt: null },
-      { payload: quarantine === null ? JSON.stringify(content) : null, hash, quarantine },
-    ),
-  ];
+  const described = { id, type: command === undefined ? type : 'command', occurredAt: null };
+  return [eventOf(described, content, await hashOf(port, body))];
 }
 
 function interactionOf({ payload }: JsonObject): JsonObject | undefined {
@@ -63,12 +56,8 @@ export const slack: Provider = {
       () => {
         const signature = withoutPrefix(signatureHeader(request, SIGNATURE), 'v0=');
         const timestamp = signatureHeader(request, TIMESTAMP);
-        return {
-          hash: 'SHA-256',
-          signatures: [signatureFrom(signature, fromHex)],
-          messages: [prepend(`v0:${timestamp}:`, request.body)],
-          timestamp: timestampFrom(timestamp),
-        };
+        const given = signatureFrom(signature, fromHex);
+        return timedClaim([given], `v0:${timestamp}:`, request.body, timestamp);
       },
       secrets,
       utf8,

@@ -3,38 +3,25 @@
 import { fromBase64, prepend, toBase64 } from '../bytes.ts';
 import type { Provider, SignedRequest } from '../provider.ts';
 import { hashOf, isoOfText, readOne } from '../read.ts';
-import {
-  type Claimed,
-  type GivenSignature,
-  Refused,
-  signatureFrom,
-  signatureHeader,
-  timestampFrom,
-  verifyClaim,
-} from '../signature.ts';
+import { Refused, signatureFrom, signatureHeader, timedClaim, verifyClaim } from '../signature.ts';
 
 const SECRET_PREFIX = 'whsec_';
 const VERSIONED = /^(v[0-9][a-z0-9]*),(\S+)$/;
 
-function claimOf(request: SignedRequest): Claimed {
+function claimOf(request: SignedRequest) {
   const family = familyOf(request);
-  const signatures: GivenSignature[] = [];
-  for (const part of signatureHeader(request, `${family}-signature`).split(' ')) {
+  const parts = signatureHeader(request, `${family}-signature`).split(' ');
+  const signatures = parts.flatMap((part) => {
     const [, version, value] = VERSIONED.exec(part) ?? [];
     if (version === undefined || value === undefined)
       throw new Refused('malformed_signature', 'the header is not a list of version,signature');
     // Other versions are asymmetric or still to come.
-    if (version === 'v1') signatures.push(signatureFrom(value, fromBase64));
-  }
+    return version === 'v1' ? [signatureFrom(value, fromBase64)] : [];
+  });
   if (signatures.length === 0) throw new Refused('missing_signature', 'there is no signature v1');
   const id = signatureHeader(request, `${family}-id`);
   const timestamp = signatureHeader(request, `${family}-timestamp`);
-  return {
-    hash: 'SHA-256',
-    signatures,
-    messages: [prepend(`${id}.${timestamp}.`, request.body)],
-    timestamp: timestampFrom(timestamp),
-  };
+  return timedClaim(signatures, `${id}.${timestamp}.`, request.body, timestamp);
 }
 
 /** All three headers are read from one family, so that the id is the one that was signed. */

@@ -2,12 +2,11 @@ import { fromHex, prepend, toHex, utf8 } from '../bytes.ts';
 import type { Provider, SignedRequest } from '../provider.ts';
 import { isoOfSeconds, readOne } from '../read.ts';
 import {
-  type Claimed,
   type GivenSignature,
   Refused,
   signatureFrom,
   signatureHeader,
-  timestampFrom,
+  timedClaim,
   verifyClaim,
 } from '../signature.ts';
 
@@ -15,7 +14,7 @@ const HEADER = 'stripe-signature';
 const PART = /^([a-z][a-z0-9]*)=([^=]+)$/;
 
 /** `t=…,v1=…[,v1=…]`: v1 may come once per secret during a rotation; v0 and schemes to come are passed over. */
-function claimOf(request: SignedRequest): Claimed {
+function claimOf(request: SignedRequest) {
   const signatures: GivenSignature[] = [];
   let timestamp: string | undefined;
   for (const part of signatureHeader(request, HEADER).split(',')) {
@@ -31,12 +30,7 @@ function claimOf(request: SignedRequest): Claimed {
   }
   if (timestamp === undefined) throw new Refused('malformed_signature', 'there is no timestamp t=');
   if (signatures.length === 0) throw new Refused('missing_signature', 'there is no signature v1=');
-  return {
-    hash: 'SHA-256',
-    signatures,
-    messages: [prepend(`${timestamp}.`, request.body)],
-    timestamp: timestampFrom(timestamp),
-  };
+  return timedClaim(signatures, `${timestamp}.`, request.body, timestamp);
 }
 
 /** How many deliveries are still open changes from one delivery to the next; all else is the event. */

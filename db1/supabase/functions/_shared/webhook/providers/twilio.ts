@@ -2,15 +2,7 @@ import { fromBase64, fromHex, toBase64, utf8 } from '../bytes.ts';
 import { formAsObject, readForm } from '../form.ts';
 import { sameBytes } from '../hmac.ts';
 import type { Provider, ReadEvent, SignedRequest, Verification, VerifyContext } from '../provider.ts';
-import {
-  type Described,
-  eventFrom,
-  findUnkeepable,
-  hashOf,
-  isoOfText,
-  type JsonObject,
-  readOne,
-} from '../read.ts';
+import { type Described, eventOf, hashOf, isoOfText, type JsonObject, readOne } from '../read.ts';
 import { signatureFrom, signatureHeader, verifyClaim } from '../signature.ts';
 import { bodyHashIn, signedUrls } from './twilio_url.ts';
 
@@ -77,9 +69,7 @@ function describe(fields: JsonObject): Described {
 /** The raw bytes of a form are not signed, its fields are; so the hash is over the fields. */
 async function readFields({ body }: SignedRequest, { port }: VerifyContext): Promise<ReadEvent[]> {
   const fields = formAsObject(readForm(body));
-  const payload = JSON.stringify(fields);
-  const content = { payload, hash: await hashOf(port, payload), quarantine: findUnkeepable(fields) ?? null };
-  return [eventFrom(describe(fields), content)];
+  return [eventOf(describe(fields), fields, await hashOf(port, JSON.stringify(fields)))];
 }
 
 export const twilio: Provider = {
