@@ -1,12 +1,10 @@
 // Databases for many short histories: each lane is a pair of databases of its own, in which one history runs at a time.
 // So functions that work on everything (take, reap, expire, reconcile) run as they are and meet nobody else's rows.
 
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { readSettings } from '../../bench/durability.ts';
 import { startDatabases } from '../support/databases.ts';
-
-const SHOP = readFileSync(new URL('./events/sql/shop.sql', import.meta.url), 'utf8');
+import { SHOP } from './events/statements.ts';
 
 /** One database of a lane. Statements are prepared once: a history sends the same few hundreds of times. */
 export type Side = {

@@ -1,4 +1,4 @@
--- What the bench needs beside the two designs: fresh pools, a look at the log and at the settings.
+-- What the bench needs beside the two designs: fresh pools, and buyers in sets.
 create schema bench;
 
 -- Connects like anybody else, but its planner shuns the sequential scan: the plain design at its friendliest.
@@ -86,31 +86,4 @@ begin
     alter table public.inventory_slots set (autovacuum_enabled = off);
   end if;
 end
-$$;
-
--- Promise: how many bytes were ever written to the write-ahead log. Second call: as many or more. Locks: none.
-create function bench.wal_bytes()
-returns bigint
-language sql
-set search_path = ''
-as $$
-  select pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), '0/0')::bigint;
-$$;
-
--- Promise: the settings that durability and speed hang on, and all others that are not Postgres' own defaults,
--- without the places of files. Second call: the same. Locks: none.
-create function bench.settings()
-returns table (name text, value text)
-language sql
-set search_path = ''
-as $$
-  select s.name, s.setting || coalesce(' ' || s.unit, '')
-  from pg_catalog.pg_settings s
-  where s.name in (
-      'server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'wal_sync_method', 'autovacuum',
-      'commit_delay', 'checkpoint_timeout', 'wal_compression', 'work_mem', 'jit'
-    )
-    or s.source in ('command line', 'configuration file') and s.context <> 'internal'
-    and s.name !~ '(directory|directories|file|path|port|listen_addresses|application_name)$'
-  order by s.name;
 $$;

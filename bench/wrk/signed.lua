@@ -1,5 +1,7 @@
 -- wrk: each request is another event, signed before the run, because signing here would take a core from the server. All
 -- requests have the same length and stand one after the other in a file.
+dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "result.lua")
+
 local requests, size
 local count = 0
 
@@ -19,13 +21,4 @@ function request()
     wrk.thread:stop()
   end
   return string.sub(requests, from + 1, from + size)
-end
-
-function done(summary, latency)
-  local errors = summary.errors
-  io.write(string.format(
-    '\nRESULT {"requests":%d,"micros":%d,"p50_us":%d,"p99_us":%d,"refused":%d,"broken":%d}\n',
-    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), errors.status,
-    errors.connect + errors.read + errors.write + errors.timeout
-  ))
 end
