@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join } from 'node:path';
 import { StackError } from '../src/failure.ts';
 import { PROJECT_ROOT } from '../src/project_root.ts';
-import { commit, machine, productHash } from './provenance.ts';
+import { commit, machine, productHash, UNKNOWN } from './provenance.ts';
 
 export type Origin = {
   suite: string;
@@ -61,6 +61,8 @@ export function readSummaries(keeper: Keeper, root = PROJECT_ROOT): Summary[] {
 /** Replaces the suite's summary and returns its file's name, from the root. */
 export function keepSummary(keeper: Keeper, raw: Raw, result: object, root = PROJECT_ROOT): string {
   const { product_hash_at_end, result: _, ...origin } = raw;
+  if (raw.product_hash === UNKNOWN)
+    throw new StackError(`git does not say which files ${raw.suite} ran on`, 'keep summaries in a clone');
   if (product_hash_at_end !== raw.product_hash)
     throw new StackError(
       `the product files changed while ${raw.suite} ran, so its numbers belong to no version`,

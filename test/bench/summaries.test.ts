@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -12,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { productHash } from '../../bench/provenance.ts';
+import { git as gitIn, productHash } from '../../bench/provenance.ts';
 import {
   beginRun,
   keepSummary,
@@ -27,9 +26,9 @@ import { bench } from './support.ts';
 const FOLDERS = ['bench', 'chaos'];
 
 function git(dir: string, ...args: string[]): string {
-  const { status, stdout, stderr } = spawnSync('git', args, { cwd: dir, encoding: 'utf8' });
-  assert.equal(status, 0, stderr);
-  return stdout;
+  const said = gitIn(dir, args);
+  assert.ok(said !== undefined, `git ${args.join(' ')}`);
+  return said;
 }
 
 describe('what git keeps of runs', () => {
@@ -133,6 +132,17 @@ describe('a run and its product files', () => {
     for (const name of ['changing', 'long'])
       assert.ok(!existsSync(join(dir, `bench/summaries/${name}.json`)), name);
   });
+});
+
+test('a run outside a clone works and is not kept', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-no-clone-'));
+  try {
+    const raw = beginRun('demo', 'npm run demo', dir).end({}, {});
+    assert.deepEqual([raw.commit, raw.product_hash], ['unknown', 'unknown']);
+    assert.throws(() => keepSummary('bench', raw, {}, dir), /git does not say which files demo ran on/);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
 });
 
 test('a quick run is not kept', () => {
