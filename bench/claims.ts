@@ -2,65 +2,39 @@
 
 import { measure, sellOut } from './claims/measure.ts';
 import { demands } from './claims/must_show.ts';
-import { type Cell, type Group, makePlan, type Plan } from './claims/plan.ts';
-import { makeRow, makeTable } from './claims/rows.ts';
-import { createWorld, type World } from './claims/world.ts';
-import type { Sample } from './stats.ts';
-import type { Row, Suite } from './suite.ts';
+import { type Cell, makePlan, type Plan } from './claims/plan.ts';
+import { makeRow, tableOf } from './claims/rows.ts';
+import { type ClaimsWorld, createWorld } from './claims/world.ts';
+import { runRounds } from './rows.ts';
+import { defineSuite, type Row } from './suite.ts';
 
 const MS_PER_SEC = 1_000;
 const SEC_PER_MIN = 60;
 
-export const claims: Suite = {
+export const claims = defineSuite({
   summary: 'claims a second: the plain design, one claim, batches, the HTTP door, sold out',
-  async run({ quick, progress }) {
-    // The server would tell of every start and stop between the lines of progress.
-    process.env.SLUICE_LOG ??= 'warn';
-    progress('starting two databases');
-    const world = await createWorld();
-    try {
-      const settings = await world.rows<{ name: string; value: string }>('bench.settings');
-      const rows = await runPlan(world, makePlan(quick), progress);
-      return {
-        settings: Object.fromEntries(settings.map(({ name, value }) => [name, value])),
-        rows,
-        demands: demands(rows),
-        table: makeTable(rows),
-      };
-    } finally {
-      await world.stop();
-    }
-  },
-};
+  createWorld,
+  measure: (world, { quick, progress }) => runPlan(world, makePlan(quick), progress),
+  demands,
+  table: tableOf,
+});
 
-async function runPlan(world: World, plan: Plan, progress: (line: string) => void): Promise<Row[]> {
+async function runPlan(world: ClaimsWorld, plan: Plan, progress: (line: string) => void): Promise<Row[]> {
   const announce = createProgress(plan, progress);
   const rows: Row[] = [];
-  for (const group of plan.groups) {
-    if (group.prepare === 'sell-out') {
+  for (const { prepare, cells } of plan.groups) {
+    if (prepare === 'sell-out') {
       progress(`selling out two pools of ${plan.soldOutSlots} slots`);
       await sellOut(world, plan.soldOutSlots);
     }
-    rows.push(...(await runGroup(world, group, plan.repetitions, announce)));
-    if (group.prepare === 'sell-out') await world.call('bench.set_autovacuum', { p_on: true });
+    const taken = await runRounds(cells, plan.repetitions, (cell, round) => {
+      announce(cell, round);
+      return measure(world, cell);
+    });
+    rows.push(...taken.map(([cell, samples]) => makeRow(cell, samples)));
+    if (prepare === 'sell-out') await world.db1.rows('bench.set_autovacuum', { p_on: true });
   }
   return rows;
-}
-
-async function runGroup(
-  world: World,
-  group: Group,
-  repetitions: number,
-  announce: (cell: Cell, round: number) => void,
-): Promise<Row[]> {
-  const samples: Sample[][] = group.cells.map(() => []);
-  for (let round = 1; round <= repetitions; round++) {
-    for (const [at, cell] of group.cells.entries()) {
-      announce(cell, round);
-      samples[at]?.push(await measure(world, cell));
-    }
-  }
-  return group.cells.map((cell, at) => makeRow(cell, samples[at] ?? []));
 }
 
 /** Tells what runs now and, from how long the runs so far took, when all will be done. */

@@ -1,32 +1,23 @@
 // The console suite: what 200 open console tabs cost the claim door during a burst.
 
-import pg from 'pg';
-import { formatTable } from '../src/commands/table.ts';
-import { startServer } from '../src/server/server.ts';
-import { startDatabases } from '../test/support/databases.ts';
 import { type Burst, measureBurst, type Place, type Plan, warmUp } from './console/measure.ts';
-import { DURABLE, readSettings } from './durability.ts';
+import { type Column, column, makeTable, mediansOf, NAME, SPEED, sumOf } from './rows.ts';
+import { KEYS, startOurs } from './servers.ts';
 import { median, medianRange } from './stats.ts';
 import type { Demand, Row, Suite } from './suite.ts';
+import { openWorld } from './world.ts';
 
-const KEYS = { adminKey: 'bench-admin-key', jwtSecret: 'bench-secret-of-at-least-thirty-two-bytes' };
 const FULL: Plan & { pairs: number } = { pairs: 41, claims: 20_000, connections: 64, tabs: 200 };
 /** Over before the first sample: it shows that all parts run. */
 const QUICK: Plan & { pairs: number } = { pairs: 1, claims: 400, connections: 8, tabs: 10 };
 /** Less than a tenth of the throughput. */
 const LEAST_KEPT = 0.9;
 const PERCENT = 100;
-const HEADINGS = [
-  'row',
-  'tabs',
-  'clients',
-  'claims',
-  'per second',
-  'spread',
-  'p50 ms',
-  'p99 ms',
-  'WAL bytes',
-  'CPU µs',
+const COLUMNS: Column[] = [
+  NAME,
+  ...[column('tabs', 'tabs'), column('clients', 'clients'), column('claims', 'claims'), ...SPEED],
+  column('WAL bytes', 'wal_bytes_per_op'),
+  { heading: 'CPU µs', text: (row) => Number(row.server_cpu_us_per_op).toFixed(1) },
 ];
 
 type Pair = { alone: Burst; withTabs: Burst };
@@ -36,13 +27,10 @@ export const consoleSuite: Suite = {
   async run({ quick, progress }) {
     const plan = quick ? QUICK : FULL;
     progress('starting two databases and a server');
-    const databases = await startDatabases({ settings: DURABLE });
-    const client = new pg.Client({ connectionString: databases.db1.url });
-    const { db1, db2 } = databases;
-    const server = await startServer({ port: 0, db1Url: db1.url, db2Url: db2.url, ...KEYS });
+    const world = await openWorld({}, async () => undefined);
+    const server = await startOurs(world);
     try {
-      await client.connect();
-      const place: Place = { client, port: server.port, cookie: await signIn(server.url) };
+      const place: Place = { db1: world.db1, port: server.port, cookie: await signIn(server.url) };
       await warmUp(place, plan);
       const pairs: Pair[] = [];
       for (let number = 1; number <= plan.pairs; number++) {
@@ -52,31 +40,21 @@ export const consoleSuite: Suite = {
           throw new Error('a tab heard nothing while the burst was on: nothing was measured');
         pairs.push(pair);
       }
+      const [alone, withTabs] = [pairs.map((pair) => pair.alone), pairs.map((pair) => pair.withTabs)];
       const rows = [
-        makeRow(
-          'claims-alone',
-          pairs.map(({ alone }) => alone),
-          plan,
-          0,
-        ),
-        makeRow(
-          'claims-with-tabs',
-          pairs.map(({ withTabs }) => withTabs),
-          plan,
-          plan.tabs,
-        ),
+        makeRow('claims-alone', alone, plan, 0),
+        makeRow('claims-with-tabs', withTabs, plan, plan.tabs),
       ];
-      const ratios = pairs.map(({ alone, withTabs }) => withTabs.rate / alone.rate);
+      const ratios = pairs.map((pair) => pair.withTabs.rate / pair.alone.rate);
       return {
-        settings: await readSettings(client),
+        settings: await world.db1.settings(),
         rows,
         demands: demands(ratios, plan.tabs),
-        table: `${makeTable(rows)}\n\n${costLine(ratios, plan.tabs)}`,
+        table: `${makeTable(COLUMNS, rows)}\n\n${costLine(ratios, plan.tabs)}`,
       };
     } finally {
-      await client.end();
       await server.stop();
-      await databases.stop();
+      await world.stop();
     }
   },
 };
@@ -102,27 +80,12 @@ async function signIn(url: string): Promise<string> {
 }
 
 function makeRow(name: string, bursts: readonly Burst[], plan: Plan, tabs: number): Row {
-  const of = (key: 'rate' | 'p50_ms' | 'p99_ms' | 'wal_bytes_per_op' | 'server_cpu_us_per_op') =>
-    median(bursts.map((burst) => burst[key]));
-  const rates = bursts.map(({ rate }) => rate);
-  const least = bursts.flatMap(({ samples_least }) => samples_least ?? []);
-  const loads = bursts.flatMap((burst) => burst.loads ?? []);
+  const { samples_least, samples_most: _, failures: __, loads, ...medians } = mediansOf(bursts);
   return {
-    name,
-    clients: plan.connections,
-    batch: 1,
-    tabs,
-    claims: plan.claims,
-    repetitions: bursts.length,
-    rate: of('rate'),
-    rate_min: Math.min(...rates),
-    rate_max: Math.max(...rates),
-    p50_ms: of('p50_ms'),
-    p99_ms: of('p99_ms'),
-    wal_bytes_per_op: of('wal_bytes_per_op'),
-    server_cpu_us_per_op: of('server_cpu_us_per_op'),
-    refused: bursts.reduce((sum, { refused = 0 }) => sum + refused, 0),
-    ...(tabs > 0 && { samples_per_tab: median(least), page_loads: median(loads) }),
+    ...medians,
+    ...{ name, clients: plan.connections, batch: 1, tabs, claims: plan.claims },
+    refused: sumOf(bursts, ({ refused = 0 }) => refused),
+    ...(tabs > 0 && { samples_per_tab: samples_least, page_loads: loads }),
   };
 }
 
@@ -143,24 +106,4 @@ export function costLine(ratios: readonly number[], tabs: number): string {
   const pairs = ratios.map(cost).join(', ');
   return `${tabs} tabs cost the claim door ${cost(median(ratios))} of its throughput (95 in 100: ${cost(high)} to ${cost(low)})
 pairs: ${pairs}`;
-}
-
-function makeTable(rows: readonly Row[]): string {
-  const whole = (value: unknown) => Math.round(Number(value)).toLocaleString('en-US');
-  const cells = rows.map((row) => {
-    const spread = (Number(row.rate_max) - Number(row.rate_min)) / 2 / row.rate;
-    return [
-      row.name,
-      String(row.tabs),
-      String(row.clients),
-      whole(row.claims),
-      whole(row.rate),
-      `±${Math.round(spread * PERCENT)} %`,
-      row.p50_ms.toFixed(2),
-      row.p99_ms.toFixed(2),
-      whole(row.wal_bytes_per_op),
-      Number(row.server_cpu_us_per_op).toFixed(1),
-    ];
-  });
-  return formatTable(HEADINGS, cells, Number.POSITIVE_INFINITY);
 }

@@ -1,9 +1,8 @@
 // pgbench with prepared statements; every statement's latency from its log.
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { StackError } from '../src/failure.ts';
 import { cleanUpOnExit } from '../test/support/databases.ts';
 import { run } from './process.ts';
@@ -12,7 +11,6 @@ import type { Finished } from './stats.ts';
 export type PgbenchOptions = {
   pgbench: string;
   url: string;
-  /** A file in bench/sql/. */
   script: string;
   clients: number;
   /** The run ends then, or when the pool is sold out. */
@@ -25,6 +23,8 @@ export type PgbenchOptions = {
 const MAX_THREADS = 2;
 /** What pgbench may need to connect and to finish what is under way. */
 const GRACE_SEC = 60;
+const SCRIPT = 'script.sql';
+const LOG = 'log';
 const EXIT_CLIENTS_ENDED_EARLY = 2;
 const US_PER_SEC = 1e6;
 
@@ -33,6 +33,7 @@ export async function runPgbench(options: PgbenchOptions): Promise<Finished[]> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   const forget = cleanUpOnExit(() => rmSync(dir, { recursive: true, force: true }));
   try {
+    writeFileSync(join(dir, SCRIPT), options.script);
     const { code, stderr } = await run(options.pgbench, argumentsFor(options, dir), {
       env: connectionEnv(options.url),
       maxSec: options.maxSec + GRACE_SEC,
@@ -40,19 +41,21 @@ export async function runPgbench(options: PgbenchOptions): Promise<Finished[]> {
     const isSoldOut = code === EXIT_CLIENTS_ENDED_EARLY && /division by zero/.test(stderr);
     if (code !== 0 && !isSoldOut)
       throw new StackError(`pgbench ended with ${code} on ${options.script}`, `it said: ${stderr}`);
-    return readdirSync(dir).flatMap((file) => readLog(readFileSync(join(dir, file), 'utf8')));
+    return readdirSync(dir)
+      .filter((file) => file.startsWith(LOG))
+      .flatMap((file) => readLog(readFileSync(join(dir, file), 'utf8')));
   } finally {
     rmSync(dir, { recursive: true, force: true });
     forget();
   }
 }
 
-function argumentsFor({ script, clients, maxSec, size }: PgbenchOptions, dir: string): string[] {
-  const file = fileURLToPath(new URL(`./sql/${script}`, import.meta.url));
+function argumentsFor({ clients, maxSec, size }: PgbenchOptions, dir: string): string[] {
+  const file = join(dir, SCRIPT);
   return [
     ...['-n', '-M', 'prepared', '-f', file, '-D', `size=${size}`, '-T', String(maxSec)],
     ...['-c', String(clients), '-j', String(Math.min(MAX_THREADS, clients))],
-    ...['-l', `--log-prefix=${join(dir, 'log')}`],
+    ...['-l', `--log-prefix=${join(dir, LOG)}`],
   ];
 }
 

@@ -1,25 +1,20 @@
 // `npm run bench -- <suite>`: runs a suite on databases of its own and shows, and keeps, what came out.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { StackError } from '../src/failure.ts';
 import { bridge } from './bridge.ts';
 import { calls } from './calls.ts';
 import { claims } from './claims.ts';
+import { reportFailure, UsageError } from './command.ts';
 import { consoleSuite } from './console.ts';
-import { commit, machine } from './machine.ts';
 import type { Demand, Suite } from './suite.ts';
+import { beginRun, keepSummary, writeRaw } from './summaries.ts';
 import { webhooks } from './webhooks.ts';
 
 const SUITES: Record<string, Suite> = { claims, bridge, webhooks, calls, console: consoleSuite };
-const RESULTS = fileURLToPath(new URL('./results/', import.meta.url));
 
-const EXIT_FAILED = 1;
-const EXIT_USAGE = 2;
-
-const usage = `npm run bench -- <suite> [--json file] [--quick]
+const usage = `npm run bench -- <suite> [--json file] [--keep | --quick]
 
 Suites:
 ${Object.entries(SUITES)
@@ -27,9 +22,10 @@ ${Object.entries(SUITES)
   .join('\n')}
 
   --json file   also writes the result there, for machines
+  --keep        also writes bench/summaries/<suite>.json, which git keeps; refuses where the product files changed meanwhile
   --quick       everything once, small and within a minute: shows that it runs, proves nothing about speed
 
-A run without --quick is also kept in bench/results/.
+The raw result of a run without --quick goes to results/bench/, which git ignores.
 
 Example:
   npm run bench -- claims --json claims.json`;
@@ -40,6 +36,7 @@ async function main(args: string[]): Promise<number> {
     allowPositionals: true,
     options: {
       json: { type: 'string' },
+      keep: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -52,26 +49,21 @@ async function main(args: string[]): Promise<number> {
   const suite = name !== undefined && Object.hasOwn(SUITES, name) ? SUITES[name] : undefined;
   if (name === undefined || suite === undefined || rest.length > 0) {
     const wrong = name === undefined ? 'Which suite?' : `There is no suite ${positionals.join(' ')}.`;
-    console.error(`${wrong} Suites: ${Object.keys(SUITES).join(', ')}.\nhint: --help tells more`);
-    return EXIT_USAGE;
+    throw new UsageError(`${wrong} Suites: ${Object.keys(SUITES).join(', ')}.`);
   }
-  const at = new Date().toISOString();
+  if (values.quick && values.keep)
+    throw new UsageError('--keep: a quick run proves nothing about speed, so its numbers are not kept.');
+  const run = beginRun(name, ['npm run bench --', ...args].join(' '));
   const { settings, rows, demands, table } = await suite.run({
     quick: values.quick,
     progress: (line) => process.stderr.write(`${line}\n`),
   });
   const heading = values.quick ? 'must show (a quick run proves none of it)' : 'must show';
   console.log(`\n${table}\n\n${heading}\n${demands.map(demandLine).join('\n')}`);
-  const command = ['npm run bench --', ...args].join(' ');
-  const result = { suite: name, commit: commit(), at, command, machine: machine(), settings, rows, demands };
-  const json = `${JSON.stringify(result, null, 2)}\n`;
-  if (values.json !== undefined) writeFileSync(resolve(values.json), json);
-  if (!values.quick) {
-    mkdirSync(RESULTS, { recursive: true });
-    const file = `${at.slice(0, 16).replace(':', '')}-${name}.json`;
-    writeFileSync(join(RESULTS, file), json);
-    console.log(`\nkept as bench/results/${file}`);
-  }
+  const raw = run.end(settings, { rows, demands });
+  if (values.json !== undefined) writeFileSync(resolve(values.json), `${JSON.stringify(raw, null, 2)}\n`);
+  if (!values.quick) console.log(`\nraw result: ${writeRaw('bench', raw, name)}`);
+  if (values.keep) console.log(`summary: ${keepSummary('bench', raw, raw.result)}`);
   return 0;
 }
 
@@ -82,18 +74,4 @@ function demandLine({ what, atLeast, value, friendlier }: Demand): string {
   return `  ${verdict.padEnd(12)} ${what}: ${seen}(at least ${atLeast})${beside}`;
 }
 
-/** What a person can mend is told in two lines; everything else shows where it happened. */
-function report(error: unknown): number {
-  if (error instanceof StackError) {
-    console.error(`error: ${error.message}\nhint: ${error.hint}`);
-    return EXIT_FAILED;
-  }
-  if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
-    console.error(`${error.message}\nhint: --help tells more`);
-    return EXIT_USAGE;
-  }
-  console.error(error);
-  return EXIT_FAILED;
-}
-
-process.exitCode = await main(process.argv.slice(2)).catch(report);
+process.exitCode = await main(process.argv.slice(2)).catch(reportFailure);

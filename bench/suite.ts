@@ -1,5 +1,7 @@
 // What every suite gives back, whatever it measures.
 
+import type { World } from './world.ts';
+
 /** One measured way of doing something. Rates are operations a second: medians over the repetitions. */
 export type Row = {
   name: string;
@@ -29,3 +31,27 @@ export type Outcome = { settings: Record<string, string>; rows: Row[]; demands: 
 export type SuiteOptions = { quick: boolean; progress(line: string): void };
 
 export type Suite = { summary: string; run(options: SuiteOptions): Promise<Outcome> };
+
+/** A suite on a world of its own, of which nothing is left when it ends. */
+export function defineSuite<Own extends World>(suite: {
+  summary: string;
+  createWorld(): Promise<Own>;
+  measure(world: Own, options: SuiteOptions): Promise<Row[]>;
+  demands(rows: readonly Row[]): Demand[];
+  table(rows: readonly Row[]): string;
+}): Suite {
+  return {
+    summary: suite.summary,
+    async run(options) {
+      options.progress('starting two databases');
+      const world = await suite.createWorld();
+      try {
+        const settings = await world.db1.settings();
+        const rows = await suite.measure(world, options);
+        return { settings, rows, demands: suite.demands(rows), table: suite.table(rows) };
+      } finally {
+        await world.stop();
+      }
+    },
+  };
+}

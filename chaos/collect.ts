@@ -1,16 +1,15 @@
 // What both databases hold, read straight from the tables and not through the functions that are on trial.
 
-import { readFileSync } from 'node:fs';
 import type pg from 'pg';
+import { readSettings } from '../bench/durability.ts';
 import { withClient } from '../src/migrate/sql.ts';
 import type { FinalState, Letter } from './history.ts';
+import { AUDIT, CALLS, CLAIMS, CREDITS, EVENTS, MESSAGES, PAYMENTS, SLOTS, TICKETS } from './tables.ts';
 
 export type Urls = { db1: string; db2: string };
 
 type Audit = Omit<FinalState['audit'][number], 'database'>;
 type Message = Letter & { place: 'queued' | 'deadLetters' | 'archivedLetters' };
-
-const sql = (name: string): string => readFileSync(new URL(`sql/${name}.sql`, import.meta.url), 'utf8');
 
 /** The state at rest. Ask when everything has drained, or will not: in between it shows two moments. */
 export async function collect(urls: Urls): Promise<FinalState> {
@@ -24,38 +23,34 @@ export async function collect(urls: Urls): Promise<FinalState> {
 }
 
 async function readIntake(client: pg.Client) {
-  await client.query(sql('db1_rebuild'));
-  const messages = await rows<Message>(client, 'db1_messages');
+  // As every reader of the product does before it believes an empty cache.
+  await client.query('select intake.ensure_inventory()');
+  const messages = await rows<Message>(client, MESSAGES);
   const at = (place: Message['place']): Letter[] =>
     messages.filter((message) => message.place === place).map(({ place: _, ...letter }) => letter);
   return {
-    slots: await rows<FinalState['slots'][number]>(client, 'db1_slots'),
-    claims: await rows<FinalState['claims'][number]>(client, 'db1_claims'),
+    slots: await rows<FinalState['slots'][number]>(client, SLOTS),
+    claims: await rows<FinalState['claims'][number]>(client, CLAIMS),
     queued: at('queued').map(({ reason: _, ...message }) => message),
     deadLetters: at('deadLetters'),
     archivedLetters: at('archivedLetters'),
-    audit: (await rows<Audit>(client, 'audit')).map((row) => ({ database: 'db1' as const, ...row })),
-    durability: await readDurability(client),
+    audit: (await rows<Audit>(client, AUDIT)).map((row) => ({ database: 'db1' as const, ...row })),
+    durability: await readSettings(client),
   };
 }
 
 async function readLedger(client: pg.Client) {
   return {
-    tickets: await rows<FinalState['tickets'][number]>(client, 'db2_tickets'),
-    events: await rows<FinalState['events'][number]>(client, 'db2_events'),
-    credits: await rows<FinalState['credits'][number]>(client, 'db2_credits'),
-    payments: await rows<FinalState['payments'][number]>(client, 'db2_payments'),
-    calls: await rows<FinalState['calls'][number]>(client, 'db2_calls'),
-    audit: (await rows<Audit>(client, 'audit')).map((row) => ({ database: 'db2' as const, ...row })),
-    durability: await readDurability(client),
+    tickets: await rows<FinalState['tickets'][number]>(client, TICKETS),
+    events: await rows<FinalState['events'][number]>(client, EVENTS),
+    credits: await rows<FinalState['credits'][number]>(client, CREDITS),
+    payments: await rows<FinalState['payments'][number]>(client, PAYMENTS),
+    calls: await rows<FinalState['calls'][number]>(client, CALLS),
+    audit: (await rows<Audit>(client, AUDIT)).map((row) => ({ database: 'db2' as const, ...row })),
+    durability: await readSettings(client),
   };
 }
 
-async function rows<Row>(client: pg.Client, name: string): Promise<Row[]> {
-  return (await client.query(sql(name))).rows as Row[];
-}
-
-async function readDurability(client: pg.Client): Promise<Record<string, string>> {
-  const settings = await rows<{ name: string; setting: string }>(client, 'durability');
-  return Object.fromEntries(settings.map(({ name, setting }) => [name, setting]));
+async function rows<Row>(client: pg.Client, statement: string): Promise<Row[]> {
+  return (await client.query(statement)).rows as Row[];
 }

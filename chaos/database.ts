@@ -5,11 +5,16 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withClient } from '../src/migrate/sql.ts';
 import { startDatabases, type TestDatabase, type TestDatabases } from '../test/support/databases.ts';
 import type { Random } from './random.ts';
-import { setupSql } from './setup/sql.ts';
 
 /** A crash recovery on a busy machine takes seconds; a server that takes longer than this does not come back. */
 const RECOVERY_MS = 60_000;
 const POLL_MS = 50;
+/** The backends that serve our own processes. */
+const BACKENDS = `
+  select a.pid
+  from pg_catalog.pg_stat_activity a
+  where a.application_name like 'sluice-%' and a.pid <> pg_catalog.pg_backend_pid()
+  order by a.pid`;
 
 export class Database {
   readonly side: 'db1' | 'db2';
@@ -68,9 +73,7 @@ export class Database {
   async killBackend(random: Random): Promise<void> {
     const deadline = Date.now() + RECOVERY_MS;
     for (;;) {
-      const { rows } = await withClient(this.url, (client) =>
-        client.query<{ pid: number }>(setupSql('backends')),
-      );
+      const { rows } = await withClient(this.url, (client) => client.query<{ pid: number }>(BACKENDS));
       // A backend may have ended since, and its number may be somebody else's by now.
       const victim = random.shuffled(rows).find(({ pid }) => isChildOf(pid, this.#running.pid));
       if (victim !== undefined) {
@@ -88,7 +91,7 @@ export class Database {
       // The look right after a kill can come before the server has noticed; a statement shows that it lives.
       await pause(POLL_MS);
       try {
-        await withClient(this.url, (client) => client.query(setupSql('backends')));
+        await withClient(this.url, (client) => client.query(BACKENDS));
         return;
       } catch (error) {
         if (Date.now() > deadline) throw new Error(`${this.side} does not come back`, { cause: error });

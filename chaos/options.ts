@@ -1,6 +1,7 @@
 // What a run can be told, by a person and by a test.
 
 import { parseArgs } from 'node:util';
+import { UsageError } from '../bench/command.ts';
 
 export const FAULTS = [
   'kill-db1-postmaster',
@@ -64,11 +65,11 @@ export type Command = {
   faults: readonly FaultName[];
   scale: 'full' | 'small';
   json?: string;
-  report: boolean;
   keep: boolean;
+  journals: boolean;
 };
 
-export const USAGE = `npm run chaos -- [--seed N] [--minutes M] [--faults a,b,…] [--scale full|small] [--json file] [--report] [--keep]
+export const USAGE = `npm run chaos -- [--seed N] [--minutes M] [--faults a,b,…] [--scale full|small] [--json file] [--keep] [--journals]
 
 Starts two Postgres servers, PostgREST, Redis, two servers and two workers, lets buyers, providers, callers and an operator
 work with them while faults happen, then lets everything come to rest and judges what is left against the promises I1 to I12.
@@ -80,8 +81,12 @@ Options:
   --faults a,b   only these faults; "none" for none (default: all)
   --scale S      small is a third of the load (default full)
   --json file    writes the verdict, the counts and the faults there
-  --report       afterwards runs the negative controls and writes docs/reliability.md
-  --keep         keeps journals and logs also when nothing was violated
+  --keep         afterwards runs the negative controls, writes chaos/summaries/ from this run and all others of the same
+                 product files in results/chaos/, and docs/reliability.md from that; refuses where these files changed
+                 while it ran
+  --journals     leaves journals and logs also when nothing was violated
+
+The raw result goes to results/chaos/, which git ignores.
 
 Faults:
 ${FAULTS.map((fault) => `  ${fault}`).join('\n')}
@@ -90,59 +95,46 @@ Examples:
   npm run chaos -- --seed 1 --minutes 1
   npm run chaos -- --faults kill-worker,stall-worker --minutes 0.5 --json run.json`;
 
-/** A mistake of the person at the keyboard: the message is all they need. */
-export class OptionError extends Error {
-  override readonly name = 'OptionError';
-}
-
 const MAX_SEED = 2 ** 31 - 1;
 /** A day: longer runs are better made as several, each with a seed of its own. */
 const MAX_MINUTES = 24 * 60;
 
 /** Undefined where help was asked for. */
 export function readCommand(args: string[], chosenSeed: () => number): Command | undefined {
-  const { values } = parse(args);
+  const { values } = parseArgs({
+    args,
+    options: {
+      seed: { type: 'string' },
+      minutes: { type: 'string' },
+      faults: { type: 'string' },
+      scale: { type: 'string' },
+      json: { type: 'string' },
+      keep: { type: 'boolean', default: false },
+      journals: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  });
   if (values.help) return undefined;
   const minutes = Number(values.minutes ?? '1');
   if (!(minutes > 0 && minutes <= MAX_MINUTES))
-    throw new OptionError(
+    throw new UsageError(
       `--minutes is "${values.minutes}"; it must be a number above 0, up to ${MAX_MINUTES}`,
     );
   const seed = values.seed === undefined ? chosenSeed() : Number(values.seed);
   if (!Number.isInteger(seed) || seed < 0 || seed > MAX_SEED)
-    throw new OptionError(`--seed is "${values.seed}"; it must be a whole number from 0 to ${MAX_SEED}`);
+    throw new UsageError(`--seed is "${values.seed}"; it must be a whole number from 0 to ${MAX_SEED}`);
   const scale = values.scale ?? 'full';
   if (scale !== 'full' && scale !== 'small')
-    throw new OptionError(`--scale is "${values.scale}"; it must be full or small`);
+    throw new UsageError(`--scale is "${values.scale}"; it must be full or small`);
   return {
     seed,
     minutes,
     faults: readFaults(values.faults),
     scale,
-    report: values.report,
     keep: values.keep,
+    journals: values.journals,
     ...(values.json !== undefined && { json: values.json }),
   };
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        seed: { type: 'string' },
-        minutes: { type: 'string' },
-        faults: { type: 'string' },
-        scale: { type: 'string' },
-        json: { type: 'string' },
-        report: { type: 'boolean', default: false },
-        keep: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    });
-  } catch (error) {
-    throw new OptionError(`${(error as Error).message} See: npm run chaos -- --help`);
-  }
 }
 
 function readFaults(list: string | undefined): readonly FaultName[] {
@@ -151,7 +143,7 @@ function readFaults(list: string | undefined): readonly FaultName[] {
   return list.split(',').map((text) => {
     const fault = FAULTS.find((name) => name === text.trim());
     if (fault === undefined)
-      throw new OptionError(`--faults: there is no fault "${text}"; there are ${FAULTS.join(', ')}`);
+      throw new UsageError(`--faults: there is no fault "${text}"; there are ${FAULTS.join(', ')}`);
     return fault;
   });
 }

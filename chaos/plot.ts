@@ -17,10 +17,22 @@ const INNER = {
 /** Faults that stop every claim: what one wants to see the way back from. Events and calls go on, and are counted too. */
 const TELLING = ['kill-db1-postmaster', 'stop-db1-immediate'];
 
-type Window = { from: number; to: number; fault: RunResult['faults'][number] };
+type Drawn = RunResult['faults'][number];
+type Window = { from: number; to: number; fault: Drawn };
+
+/** All that the picture shows of a run. */
+export type Picture = Window & {
+  seed: number;
+  /** Those that are seen in it, the told one too. */
+  faults: Drawn[];
+  binMs: number;
+  /** The first bin that is seen, and how many acknowledgements each one has. */
+  firstBin: number;
+  counts: number[];
+};
 
 /** How long a fault goes on within a window. */
-const sharedMs = ({ from, to }: Window, fault: RunResult['faults'][number]): number =>
+const sharedMs = ({ from, to }: Window, fault: Drawn): number =>
   Math.max(0, Math.min(to, fault.healedAt) - Math.max(from, fault.startedAt));
 
 /** How much of other faults one sees in it: what happens then is not this fault's doing alone. */
@@ -29,8 +41,26 @@ const clutterMs = (run: RunResult, window: Window): number =>
     .filter((fault) => fault !== window.fault)
     .reduce((sum, fault) => sum + sharedMs(window, fault), 0);
 
-/** The window around the telling fault that has the least of others in it. */
-function telling(run: RunResult): Window | undefined {
+/** The window around the telling fault, of all runs, that has the least of others in it; undefined: no such fault. */
+export function pictureOf(runs: readonly RunResult[]): Picture | undefined {
+  const [clearest] = runs
+    .flatMap((run) => tellingIn(run).map((window) => ({ run, window, clutter: clutterMs(run, window) })))
+    .sort((one, other) => one.clutter - other.clutter);
+  if (clearest === undefined) return undefined;
+  const { run, window } = clearest;
+  const { binMs, counts } = run.throughput;
+  const firstBin = Math.floor(window.from / binMs);
+  return {
+    ...window,
+    seed: run.seed,
+    faults: run.faults.filter((fault) => isSeen(window, fault)),
+    binMs,
+    firstBin,
+    counts: counts.slice(firstBin, Math.ceil(window.to / binMs)),
+  };
+}
+
+function tellingIn(run: RunResult): Window[] {
   const last = run.throughput.counts.length * run.throughput.binMs;
   return run.faults
     .filter((fault) => TELLING.includes(fault.name))
@@ -38,45 +68,30 @@ function telling(run: RunResult): Window | undefined {
       from: Math.max(0, fault.startedAt - BEFORE_MS),
       to: Math.min(last, fault.healedAt + AFTER_MS),
       fault,
-    }))
-    .sort((one, other) => clutterMs(run, one) - clutterMs(run, other))[0];
+    }));
 }
 
-/** The run whose picture says most about one fault; undefined where no fault was of that kind. */
-export function clearest(runs: readonly RunResult[]): RunResult | undefined {
-  const clutterOf = (run: RunResult): number => {
-    const window = telling(run);
-    return window === undefined ? Number.POSITIVE_INFINITY : clutterMs(run, window);
-  };
-  return runs
-    .filter((run) => telling(run) !== undefined)
-    .sort((one, other) => clutterOf(one) - clutterOf(other))[0];
-}
-
-export function plot(run: RunResult): string | undefined {
-  const window = telling(run);
-  if (window === undefined) return undefined;
-  const { from, to } = window;
-  const { binMs, counts } = run.throughput;
+export function plot(picture: Picture): string {
+  const { seed, fault, faults, from, to, binMs, firstBin, counts } = picture;
   const rates = counts
-    .map((count, bin) => ({ at: (bin + 0.5) * binMs, rate: (count * SECOND_MS) / binMs }))
+    .map((count, bin) => ({ at: (firstBin + bin + 0.5) * binMs, rate: (count * SECOND_MS) / binMs }))
     .filter(({ at }) => at >= from && at <= to);
   const top = niceTop(Math.max(1, ...rates.map(({ rate }) => rate)));
   const x = (at: number) => round(MARGIN.left + ((at - from) / (to - from)) * INNER.width);
   const y = (rate: number) => round(MARGIN.top + (1 - rate / top) * INNER.height);
-  const zero = window.fault.startedAt;
+  const zero = fault.startedAt;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-labelledby="t d">`,
-    `<title id="t">Acknowledgements per second through ${window.fault.name}</title>`,
-    `<desc id="d">Seed ${run.seed}: what clients were told, claims, events and calls together; bands are faults.</desc>`,
+    `<title id="t">Acknowledgements per second through ${fault.name}</title>`,
+    `<desc id="d">Seed ${seed}: what clients were told, claims, events and calls together; bands are faults.</desc>`,
     STYLE,
     text(
       MARGIN.left,
       20,
-      `Acknowledgements per second, all kinds, seed ${run.seed}; 0 s: ${window.fault.name}`,
+      `Acknowledgements per second, all kinds, seed ${seed}; 0 s: ${fault.name}`,
       'title',
     ),
-    ...run.faults.filter((fault) => isSeen(window, fault)).map((fault, row) => band(fault, window, x, row)),
+    ...faults.map((seen, row) => band(seen, picture, x, row)),
     ...[0, 0.5, 1].flatMap((part) => [
       `<line class="grid" x1="${MARGIN.left}" x2="${WIDTH - MARGIN.right}" y1="${y(top * part)}" y2="${y(top * part)}"/>`,
       text(MARGIN.left - 8, y(top * part) + 4, String(top * part), 'end'),
@@ -90,7 +105,7 @@ export function plot(run: RunResult): string | undefined {
   ].join('\n');
 }
 
-const isSeen = (window: Window, fault: RunResult['faults'][number]): boolean =>
+const isSeen = (window: Window, fault: Drawn): boolean =>
   fault.startedAt < window.to && fault.healedAt >= window.from;
 
 const STYLE = `<style>
@@ -103,12 +118,7 @@ const STYLE = `<style>
 </style>`;
 
 /** Names of faults that overlap stand below each other. */
-function band(
-  fault: RunResult['faults'][number],
-  window: Window,
-  x: (at: number) => number,
-  row: number,
-): string {
+function band(fault: Drawn, window: Window, x: (at: number) => number, row: number): string {
   const left = x(Math.max(fault.startedAt, window.from));
   const right = x(Math.min(fault.healedAt, window.to));
   const [lines, lineHeight] = [10, 14];

@@ -1,27 +1,28 @@
-// docs/reliability.md and its picture, written from what is kept in chaos/results/. Never by hand: whoever doubts a number
-// finds the file it comes from.
+// docs/reliability.md and its picture, written from chaos/summaries/. Never by hand: a reader who doubts a number
+// finds the file it comes from, and a test compares the page with the summaries.
 
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readSummaries, type Summary } from '../bench/summaries.ts';
 import type { ControlResult } from './controls/run_control.ts';
 import type { Spread } from './counts.ts';
 import { PROMISES } from './judge.ts';
 import { duration, number, plain, small, table } from './markdown.ts';
-import { clearest, plot } from './plot.ts';
-import { acknowledgedIn, type RunResult } from './result.ts';
+import { plot } from './plot.ts';
+import { acknowledgedIn, type ChaosSummary, type RunSummary } from './result.ts';
+
+export type ControlsSummary = { controls: ControlResult[] };
 
 export type Results = {
-  runs: RunResult[];
-  controls: ControlResult[];
-  /** Results of other tools (model, fuzz, abuse, mutation) by the name of their file. */
-  others: Record<string, Record<string, unknown>>;
+  chaos?: Summary<ChaosSummary>;
+  controls?: Summary<ControlsSummary>;
+  /** Of other tools (model, fuzz, abuse, mutation), by the name of the suite. */
+  others: Record<string, Summary>;
 };
 
-const RESULTS = fileURLToPath(new URL('./results/', import.meta.url));
 const DOCS = fileURLToPath(new URL('../docs/', import.meta.url));
 const PICTURE = 'pictures/throughput-through-a-fault.svg';
-const CONTROLS_FILE = 'controls';
 
 /** As much of a hash as git shows; what follows it says that there were changes. */
 const WHOLE_HASH = /^([0-9a-f]{7})[0-9a-f]{33}/;
@@ -50,56 +51,41 @@ const NOT_TESTED = [
   'Malicious insiders: an operator with the database password can break every promise.',
 ];
 
-export function readResults(dir: string = RESULTS): Results {
-  const files = readdirSync(dir).filter((file) => file.endsWith('.json'));
-  const results: Results = { runs: [], controls: [], others: {} };
-  for (const file of files.sort()) {
-    const content = JSON.parse(readFileSync(join(dir, file), 'utf8'));
-    const name = file.slice(0, -'.json'.length);
-    if (content.kind === 'chaos') results.runs.push(content);
-    else if (name === CONTROLS_FILE) results.controls = content.controls;
-    else results.others[name] = content;
-  }
-  results.runs.sort((one, other) => one.seed - other.seed);
-  return results;
-}
-
-/** Keeps a run, so that the next report has it. Returns the file's name. */
-export function keepRun(run: RunResult, dir: string = RESULTS): string {
-  return keep(`seed-${run.seed}`, run, dir);
-}
-
-export function keepControls(controls: readonly ControlResult[], dir: string = RESULTS): string {
-  return keep(CONTROLS_FILE, { controls }, dir);
-}
-
-function keep(name: string, content: unknown, dir: string): string {
-  mkdirSync(dir, { recursive: true });
-  const file = join(dir, `${name}.json`);
-  writeFileSync(file, `${JSON.stringify(content, null, 1)}\n`);
-  return file;
+export function readResults(): Results {
+  const bySuite = Object.fromEntries(readSummaries('chaos').map((summary) => [summary.suite, summary]));
+  const { chaos, controls, ...others } = bySuite;
+  return {
+    ...(chaos && { chaos: chaos as Summary<ChaosSummary> }),
+    ...(controls && { controls: controls as Summary<ControlsSummary> }),
+    others,
+  };
 }
 
 /** Writes page and picture and returns the page's name. */
 export function writeReport(results: Results = readResults(), docs: string = DOCS): string {
-  const run = clearest(results.runs);
-  const picture = run && plot(run);
-  if (picture !== undefined) {
+  const picture = results.chaos?.result.picture;
+  if (picture) {
     mkdirSync(join(docs, 'pictures'), { recursive: true });
-    writeFileSync(join(docs, PICTURE), picture);
+    writeFileSync(join(docs, PICTURE), plot(picture));
   }
   const page = join(docs, 'reliability.md');
-  writeFileSync(page, reportOf(results, picture !== undefined));
+  writeFileSync(page, reportOf(results));
   return page;
 }
 
-export function reportOf(results: Results, hasPicture: boolean): string {
+const runsOf = ({ chaos }: Results): RunSummary[] => chaos?.result.runs ?? [];
+const controlsOf = (results: Results): ControlResult[] => results.controls?.result.controls ?? [];
+/** How often faults happened of which `isWanted` is true of the name. */
+const faultsIn = (run: RunSummary, isWanted: (name: string) => boolean = () => true): number =>
+  sum(Object.entries(run.faults), ([name, count]) => (isWanted(name) ? count : 0));
+
+export function reportOf(results: Results): string {
   const sections = [
     opening(results),
     runs(results),
     promises(results),
     controls(results),
-    recovery(results, hasPicture),
+    recovery(results),
     ...Object.entries(OTHERS).map(([name, title]) => other(results, name, title)),
     notTested(results),
     repeat(),
@@ -107,19 +93,20 @@ export function reportOf(results: Results, hasPicture: boolean): string {
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`;
 }
 
-function opening({ runs: all }: Results): string {
-  const n = all.map(acknowledgedIn).reduce((sum, count) => sum + count, 0);
-  const faults = all.flatMap((run) => run.faults);
-  const violations = all
-    .flatMap((run) => Object.values(run.violations))
-    .reduce((sum, count) => sum + count, 0);
-  const [run] = all;
+function opening(results: Results): string {
+  const all = runsOf(results);
+  const n = sum(all, acknowledgedIn);
+  const faults = (isWanted?: (name: string) => boolean) => number(sum(all, (run) => faultsIn(run, isWanted)));
+  const violations = sum(
+    all.flatMap((run) => Object.values(run.violations)),
+    (count) => count,
+  );
   const what =
     n === 0
       ? 'No run is kept yet.'
       : `${number(all.length)} ${all.length === 1 ? 'run' : 'runs'}, ${number(sum(all, (one) => one.minutes))} minutes of faults: ` +
-        `${number(n)} acknowledgements, ${number(faults.length)} faults ` +
-        `(${number(faults.filter(({ name }) => isCrash(name)).length)} crashes, ${number(faults.filter(({ name }) => isCut(name)).length)} cuts), ` +
+        `${number(n)} acknowledgements, ${faults()} faults ` +
+        `(${faults(isCrash)} crashes, ${faults(isCut)} cuts), ` +
         `**${number(violations)} violations** of the promises I1 to I12.`;
   const bound =
     n > 0 && violations === 0
@@ -128,32 +115,35 @@ function opening({ runs: all }: Results): string {
   return [
     '# Reliability',
     '',
-    '<!-- Written by "npm run chaos -- --report" from chaos/results/. Changes made here are lost. -->',
+    '<!-- Written by "npm run chaos -- --keep" from chaos/summaries/. Changes made here are lost. -->',
     '',
     'What was done to Sluice, what it did, and what was not tried. Every number comes from a file in',
-    '[chaos/results](../chaos/results); how it is measured is in [chaos/README.md](../chaos/README.md).',
+    '[chaos/summaries](../chaos/summaries); how it is measured is in [chaos/README.md](../chaos/README.md).',
     '',
     `${what}${bound}`,
-    ...(run === undefined ? [] : ['', ...circumstances(run)]),
+    ...(results.chaos === undefined ? [] : ['', ...circumstances(results.chaos)]),
   ].join('\n');
 }
 
-function circumstances(run: RunResult): string[] {
+function circumstances(origin: Summary): string[] {
   const list = (record: Record<string, string | number>) =>
     Object.entries(record)
       .map(([name, value]) => `${name} ${value}`)
       .join(', ');
   return [
-    `- Machine: ${list(run.machine)}`,
-    `- Command: \`${run.command}\``,
-    `- Postgres: ${list(run.durability)}`,
+    `- Machine: ${list(origin.machine)}`,
+    `- Command: \`${origin.command}\``,
+    `- Product files: ${origin.product_hash} (one hash over all of them; see [bench/README.md](../bench/README.md))`,
+    `- Postgres: ${list(origin.durability)}`,
     '- Parts: two Postgres servers, PostgREST, Redis, two servers, two workers, each wire through a proxy of ours',
+    ...(origin.note === undefined ? [] : [`- ${origin.note}`]),
   ];
 }
 
-function runs({ runs: all }: Results): string {
+function runs(results: Results): string {
+  const all = runsOf(results);
   if (all.length === 0) return '';
-  const four = (pick: 'lost' | 'duplicated' | 'unexpected' | 'recovered') => (run: RunResult) =>
+  const four = (pick: 'lost' | 'duplicated' | 'unexpected' | 'recovered') => (run: RunSummary) =>
     run.counts.claims[pick] + run.counts.events[pick] + run.counts.calls[pick];
   const head = [
     'seed',
@@ -180,9 +170,9 @@ function runs({ runs: all }: Results): string {
         run.counts.events.acknowledged,
         run.counts.calls.acknowledged,
         run.counts.operatorActions,
-        run.faults.length,
-        run.faults.filter(({ name }) => isCrash(name)).length,
-        run.faults.filter(({ name }) => isCut(name)).length,
+        faultsIn(run),
+        faultsIn(run, isCrash),
+        faultsIn(run, isCut),
         run.lostLeases,
         ...(['lost', 'duplicated', 'unexpected', 'recovered'] as const).map((pick) => four(pick)(run)),
         sum(Object.values(run.violations), (count) => count),
@@ -198,7 +188,8 @@ function runs({ runs: all }: Results): string {
   ].join('\n');
 }
 
-function promises({ runs: all, controls: caught }: Results): string {
+function promises(results: Results): string {
+  const all = runsOf(results);
   return [
     '## Promises',
     '',
@@ -208,7 +199,7 @@ function promises({ runs: all, controls: caught }: Results): string {
         name,
         text,
         all.length === 0 ? '–' : sum(all, (run) => run.violations[name] ?? 0),
-        caught
+        controlsOf(results)
           .filter((control) => (control.violations[name] ?? 0) > 0)
           .map((control) => control.name)
           .join(', ') || 'hand-made histories',
@@ -220,7 +211,8 @@ function promises({ runs: all, controls: caught }: Results): string {
   ].join('\n');
 }
 
-function controls({ controls: all }: Results): string {
+function controls(results: Results): string {
+  const all = controlsOf(results);
   if (all.length === 0) return '';
   return [
     '## Negative controls',
@@ -243,12 +235,13 @@ function controls({ controls: all }: Results): string {
   ].join('\n');
 }
 
-function recovery({ runs: all }: Results, hasPicture: boolean): string {
+function recovery(results: Results): string {
+  const all = runsOf(results);
   if (all.length === 0) return '';
   const spread = (value: Spread) => [duration(value?.p50), duration(value?.p99), duration(value?.max)];
-  const kinds = [...new Set(all.flatMap((run) => Object.keys(run.recovery.byFault)))].sort();
+  const kinds = [...new Set(all.flatMap((run) => Object.keys(run.faults)))].sort();
   const worst = (name: string, pick: 'p50' | 'max') =>
-    Math.max(0, ...all.map((run) => run.recovery.byFault[name]?.toFirstAck?.[pick] ?? 0));
+    Math.max(0, ...all.map((run) => run.recovery.byFault[name]?.[pick] ?? 0));
   return [
     '## Recovery',
     '',
@@ -265,7 +258,7 @@ function recovery({ runs: all }: Results, hasPicture: boolean): string {
     '',
     'From the heal of a fault to the next acknowledgement of the traffic it touched, and to the first second with half the',
     'throughput from before the storm; other faults may be going on meanwhile. Drained: from the end of the storm to empty queues.',
-    ...(hasPicture
+    ...(results.chaos?.result.picture
       ? [
           '',
           `![Acknowledgements per second around a fault of DB1, claims, events and calls together](${PICTURE})`,
@@ -279,7 +272,7 @@ function recovery({ runs: all }: Results, hasPicture: boolean): string {
       ['fault', 'times', 'first ack p50 (worst seed)', 'max'],
       kinds.map((name) => [
         name,
-        sum(all, (run) => run.recovery.byFault[name]?.count ?? 0),
+        sum(all, (run) => run.faults[name] ?? 0),
         duration(worst(name, 'p50')),
         duration(worst(name, 'max')),
       ]),
@@ -288,8 +281,11 @@ function recovery({ runs: all }: Results, hasPicture: boolean): string {
 }
 
 function other({ others }: Results, name: string, title: string): string {
-  const result = others[name];
-  return result === undefined ? '' : [`## ${title}`, '', plain(result)].join('\n');
+  const summary = others[name];
+  if (summary === undefined) return '';
+  const { command, commit, note, result } = summary;
+  const from = { command: `\`${command}\``, commit: commit.replace(WHOLE_HASH, '$1'), ...(note && { note }) };
+  return [`## ${title}`, '', plain({ ...from, ...result })].join('\n');
 }
 
 function notTested({ others }: Results): string {
@@ -298,7 +294,7 @@ function notTested({ others }: Results): string {
     '## Not tested',
     '',
     ...NOT_TESTED.map((line) => `- ${line}`),
-    ...missing.map(([, title]) => `- ${title}: no result is kept in chaos/results.`),
+    ...missing.map(([, title]) => `- ${title}: no summary is kept.`),
   ].join('\n');
 }
 
@@ -307,7 +303,7 @@ function repeat(): string {
     '## Repeat it',
     '',
     '```sh',
-    'npm run chaos -- --seed 1 --minutes 10 --report',
+    'npm run chaos -- --seed 1 --minutes 10 --keep',
     '```',
     '',
     'A seed repeats which fault happens when, to what and for how long, and what each client asks; not the microsecond.',

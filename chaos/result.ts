@@ -1,17 +1,12 @@
-// What is kept of a run: small enough to commit, enough to write the report from. The history itself is too large.
+// What is left of a run when its history, which is too large, is gone: the raw result, and what the report needs of it.
 
-import { commit, machine } from '../bench/machine.ts';
-import { type Counts, type Recovery, throughput } from './counts.ts';
+import type { Raw } from '../bench/summaries.ts';
+import { type Counts, type Recovery, type Spread, throughput } from './counts.ts';
 import type { Fault, History } from './history.ts';
 import type { PromiseName, Verdict, Violation } from './judge.ts';
+import { type Picture, pictureOf } from './plot.ts';
 
 export type RunResult = {
-  kind: 'chaos';
-  at: string;
-  commit: string;
-  command: string;
-  machine: Record<string, string | number>;
-  durability: Record<string, string>;
   seed: number;
   minutes: number;
   counts: Counts;
@@ -26,20 +21,31 @@ export type RunResult = {
   throughput: { binMs: number; counts: number[] };
 };
 
+/** One run as the report shows it: faults are counted by their name. */
+export type RunSummary = Pick<
+  RunResult,
+  'seed' | 'minutes' | 'counts' | 'violations' | 'examples' | 'lostLeases' | 'deadLetters'
+> & {
+  at: string;
+  commit: string;
+  faults: Record<string, number>;
+  recovery: Pick<Recovery, 'neverRecovered' | 'drainMs'> & {
+    toFirstAck: Spread;
+    toHalfThroughput: Spread;
+    byFault: Record<string, { p50: number; max: number }>;
+  };
+};
+
+export type ChaosSummary = { runs: RunSummary[]; picture: Picture | null };
+
 /** Fine enough to see a fault of a second, coarse enough to be no noise. */
 const BIN_MS = 500;
 /** Of each promise: the rest says the same again. */
 const EXAMPLES_PER_PROMISE = 3;
 
-export function resultOf(history: History, verdict: Verdict, command: string, at: Date): RunResult {
+export function resultOf(history: History, verdict: Verdict): RunResult {
   const { seed, minutes, stormAt, calmAt, faults, lostLeases, final } = history;
   return {
-    kind: 'chaos',
-    at: at.toISOString(),
-    commit: commit(),
-    command,
-    machine: machine(),
-    durability: final.durability?.db1 ?? {},
     seed,
     minutes,
     counts: verdict.counts,
@@ -60,6 +66,44 @@ export function resultOf(history: History, verdict: Verdict, command: string, at
   };
 }
 
+/** Of the runs of one version of the product, a seed each: of a seed that ran twice the later run counts. */
+export function summaryOfRuns(raw: readonly Raw<RunResult>[]): ChaosSummary {
+  const bySeed = new Map(raw.map((run) => [run.result.seed, run]));
+  const runs = [...bySeed.values()].sort((one, other) => one.result.seed - other.result.seed);
+  return { runs: runs.map(summaryOfRun), picture: pictureOf(runs.map(({ result }) => result)) ?? null };
+}
+
+function summaryOfRun({ at, commit, result }: Raw<RunResult>): RunSummary {
+  const { seed, minutes, counts, violations, examples, lostLeases, deadLetters, recovery } = result;
+  const byFault = Object.entries(recovery.byFault).map(([name, { count, toFirstAck }]) => ({
+    name,
+    count,
+    toFirstAck: rounded(toFirstAck),
+  }));
+  return {
+    ...{ seed, minutes, at, commit, counts, violations, examples, lostLeases, deadLetters },
+    faults: Object.fromEntries(byFault.map(({ name, count }) => [name, count])),
+    recovery: {
+      toFirstAck: rounded(recovery.toFirstAck),
+      toHalfThroughput: rounded(recovery.toHalfThroughput),
+      neverRecovered: recovery.neverRecovered,
+      drainMs: recovery.drainMs === null ? null : Math.round(recovery.drainMs),
+      byFault: Object.fromEntries(
+        byFault.flatMap(({ name, toFirstAck }) =>
+          toFirstAck === null ? [] : [[name, { p50: toFirstAck.p50, max: toFirstAck.max }]],
+        ),
+      ),
+    },
+  };
+}
+
+/** A millisecond is all that anybody reads. */
+function rounded(spread: Spread): Spread {
+  if (spread === null) return null;
+  const { n, p50, p99, max } = spread;
+  return { n, p50: Math.round(p50), p99: Math.round(p99), max: Math.round(max) };
+}
+
 export function countViolations(violations: readonly Violation[]): Record<string, number> {
   const counts: Partial<Record<PromiseName, number>> = {};
   for (const { promise } of violations) counts[promise] = (counts[promise] ?? 0) + 1;
@@ -75,7 +119,7 @@ export function examplesOf(violations: readonly Violation[]): Violation[] {
 }
 
 /** Everything that a client was promised in this run. */
-export const acknowledgedIn = ({ counts }: Pick<RunResult, 'counts'>): number =>
+export const acknowledgedIn = ({ counts }: Pick<RunSummary, 'counts'>): number =>
   counts.claims.acknowledged +
   counts.events.acknowledged +
   counts.calls.acknowledged +

@@ -2,13 +2,15 @@
 
 import { rmSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { reportFailure } from '../bench/command.ts';
+import { beginRun, keepSummary, type Raw, readRaw, writeRaw } from '../bench/summaries.ts';
 import { CONTROLS } from './controls/controls.ts';
 import { type ControlResult, runControl } from './controls/run_control.ts';
 import type { History } from './history.ts';
 import { judge, type Verdict } from './judge.ts';
-import { type Command, OptionError, readCommand, USAGE } from './options.ts';
-import { keepControls, keepRun, writeReport } from './report.ts';
-import { type RunResult, resultOf } from './result.ts';
+import { type Command, readCommand, USAGE } from './options.ts';
+import { writeReport } from './report.ts';
+import { type RunResult, resultOf, summaryOfRuns } from './result.ts';
 import { showProgress, summaryOf } from './show.ts';
 import { runHistory } from './world_run.ts';
 
@@ -19,13 +21,15 @@ async function main(args: string[]): Promise<number> {
     console.log(USAGE);
     return 0;
   }
+  const run = beginRun('chaos', commandLine(command));
   const { history, verdict } = await runAndJudge(command);
-  const result = resultOf(history, verdict, commandLine(command), new Date());
-  if (command.json !== undefined) writeFileSync(command.json, `${JSON.stringify(result, null, 1)}\n`);
+  const raw = run.end(history.final.durability?.db1 ?? {}, resultOf(history, verdict));
+  console.log(`raw result: ${writeRaw('chaos', raw, `seed-${raw.result.seed}`)}`);
+  if (command.json !== undefined) writeFileSync(command.json, `${JSON.stringify(raw, null, 1)}\n`);
   const isClean = verdict.violations.length === 0 && (history.surprises ?? []).length === 0;
-  tidyUp(history, isClean && !command.keep);
-  const isReported = !command.report || (await report(result));
-  return isClean && isReported ? 0 : 1;
+  tidyUp(history, isClean && !command.journals);
+  const isFoundOut = !command.keep || (await keep(raw));
+  return isClean && isFoundOut ? 0 : 1;
 }
 
 async function runAndJudge({ seed, minutes, faults, scale }: Command): Promise<{
@@ -48,9 +52,16 @@ function tidyUp({ dir }: History, isDone: boolean): void {
   else console.log(`journals and logs: ${dir}`);
 }
 
-/** Keeps the run, tries every negative control, and writes the page. False where a control found nothing. */
-async function report(result: RunResult): Promise<boolean> {
-  console.log(`kept as ${keepRun(result)}`);
+/**
+ * Keeps this run with all others of the same product files, tries every negative control and writes the page. False where
+ * a control found nothing.
+ */
+async function keep(raw: Raw<RunResult>): Promise<boolean> {
+  const runs = readRaw<RunResult>('chaos', 'chaos').filter(
+    (one) => one.product_hash === raw.product_hash && one.product_hash_at_end === raw.product_hash,
+  );
+  console.log(`summary of ${runs.length} runs: ${keepSummary('chaos', raw, summaryOfRuns(runs))}`);
+  const run = beginRun('controls', raw.command);
   const controls: ControlResult[] = [];
   for (const control of CONTROLS) {
     const found = await runControl(control, runHistory);
@@ -58,22 +69,18 @@ async function report(result: RunResult): Promise<boolean> {
     const seconds = Math.round(found.elapsedMs / 1_000);
     console.log(`control ${found.name}: ${found.example?.what ?? 'NOTHING FOUND'} (${seconds} s)`);
   }
-  keepControls(controls);
+  const tried = run.end(raw.durability, { controls });
+  writeRaw('chaos', tried, 'controls');
+  console.log(`summary: ${keepSummary('chaos', tried, tried.result)}`);
   console.log(`written: ${writeReport()}`);
   return controls.every(({ seed }) => seed !== null);
 }
 
 /** What repeats this run. */
-function commandLine({ seed, minutes, scale }: Command): string {
-  return `npm run chaos -- --seed ${seed} --minutes ${minutes}${scale === 'full' ? '' : ` --scale ${scale}`}`;
+function commandLine({ seed, minutes, scale, keep }: Command): string {
+  const size = scale === 'full' ? '' : ` --scale ${scale}`;
+  return `npm run chaos -- --seed ${seed} --minutes ${minutes}${size}${keep ? ' --keep' : ''}`;
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  try {
-    process.exitCode = await main(process.argv.slice(2));
-  } catch (error) {
-    if (!(error instanceof OptionError)) throw error;
-    console.error(error.message);
-    process.exitCode = 2;
-  }
-}
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+  process.exitCode = await main(process.argv.slice(2)).catch(reportFailure);

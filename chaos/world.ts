@@ -20,7 +20,6 @@ import { Process, SERVER_READY, WORKER_READY } from './process.ts';
 import { startProxy, type WireProxy } from './proxy.ts';
 import { createRandom } from './random.ts';
 import { LINKS, SERVERS, WORKERS } from './schedule.ts';
-import { setupSql } from './setup/sql.ts';
 import { PICKY_POOL, startTarget, type Target } from './target.ts';
 
 /** So short that a stalled or killed worker's messages are taken over while the storm is still on. */
@@ -193,7 +192,9 @@ async function startParts(
 
 async function furnish(db1: Database, db2: Database, target: Target, pools: readonly Pool[]): Promise<void> {
   await withClient(db1.url, async (client) => {
-    await client.query(setupSql('allow_host'), [target.host]);
+    await client.query('insert into intake.webhook_allowed_hosts (host) values ($1) on conflict do nothing', [
+      target.host,
+    ]);
     for (const { poolId, capacity, commit, holdSec } of pools) {
       await putOnSale(client, poolId, capacity, {
         visibility_timeout_sec: 1,

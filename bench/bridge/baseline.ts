@@ -4,13 +4,18 @@
 import pg from 'pg';
 import type { Payload } from '#core/bridge/ports.ts';
 import { statementFor } from '../../src/db/statement.ts';
-import { type Drain, type Drained, runLoops, Stopwatch, type Way } from './way.ts';
-import { sql, type World } from './world.ts';
+import { type Drained, runLoops, Stopwatch } from '../stopwatch.ts';
+import type { World } from '../world.ts';
+import type { Drain, Way } from './way.ts';
 
 type Message = { msg_id: string; message: Payload };
 
 const VISIBILITY_SEC = 45;
-const CONSUME = { name: 'consume', text: sql('bridge_consume.sql') };
+/** Its second round trip a message. */
+const CONSUME = {
+  name: 'consume',
+  text: `update public.inventory_slots set status = 'CONSUMED' where id = $1 and status = 'RESERVED'`,
+};
 
 export const baseline: Way = {
   schema: 'pgmq',

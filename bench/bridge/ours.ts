@@ -7,8 +7,9 @@ import type { CallFunction } from '#core/call_function.ts';
 import { NO_METRICS } from '#core/ports.ts';
 import type { Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
-import { connect, type Drain, type Drained, runLoops, Stopwatch, type Way } from './way.ts';
-import type { World } from './world.ts';
+import { connect, type Drained, runLoops, Stopwatch } from '../stopwatch.ts';
+import type { World } from '../world.ts';
+import type { Drain, Way } from './way.ts';
 
 const LEASE_SEC = 45;
 

@@ -4,10 +4,12 @@ import PgBoss from 'pg-boss';
 import type { Payload } from '#core/bridge/ports.ts';
 import { createLedger } from '#core/bridge/store.ts';
 import type { Database } from '../../src/db/database.ts';
-import { connect, type Drain, type Drained, loadInBatches, runLoops, Stopwatch, type Way } from './way.ts';
-import type { World } from './world.ts';
+import { connect, type Drained, runLoops, Stopwatch } from '../stopwatch.ts';
+import type { World } from '../world.ts';
+import { type Drain, takeMessages, type Way } from './way.ts';
 
 const QUEUE = 'commit';
+const LOAD_BATCH = 5_000;
 /** Connections to the ledger over which the jobs of fetched batches are committed one by one. */
 const LEDGER_CONNECTIONS = 48;
 
@@ -32,7 +34,9 @@ export async function installPgBoss(connectionString: string): Promise<void> {
 
 async function load(world: World): Promise<void> {
   const boss = await start(world.db1Url, 1);
-  await loadInBatches(world, (payloads) => boss.insert(payloads.map((data) => ({ name: QUEUE, data }))));
+  const jobs = (await takeMessages(world)).map((data) => ({ name: QUEUE, data }));
+  for (let from = 0; from < jobs.length; from += LOAD_BATCH)
+    await boss.insert(jobs.slice(from, from + LOAD_BATCH));
   await stop(boss);
 }
 

@@ -1,89 +1,42 @@
-// Two clusters with durability on; on DB1 the other systems' queues stand beside ours.
+// On DB1 the other systems' queues stand beside ours.
 
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { statementFor } from '../../src/db/statement.ts';
-import { startDatabases } from '../../test/support/databases.ts';
-import { DURABLE } from '../durability.ts';
-import { installGraphileWorker } from './graphile_worker.ts';
+import { installGraphileWorker } from '../graphile_worker.ts';
+import { openWorld, settle, sql, type World } from '../world.ts';
 import { installPgBoss } from './pg_boss.ts';
 
-/** Calls a SQL function; `value` is the first column of its first row. */
-export type Session = {
-  rows<T>(functionName: string, args?: Record<string, unknown>): Promise<T[]>;
-  value<T>(functionName: string, args?: Record<string, unknown>): Promise<T>;
-};
-
-export type World = {
-  db1Url: string;
-  db2Url: string;
-  db1: Session;
-  db2: Session;
+export type BridgeWorld = World & {
   /** Fresh claims with their messages, an empty ledger, clean tables, a checkpoint. */
-  fill(messages: number, load?: () => Promise<void>): Promise<void>;
-  /** Returns when all connections but our own have ended. */
+  fill(messages: number, load: () => Promise<void>): Promise<void>;
+  /** Returns when all connections but our own have ended: a session tells its last statistics when it ends. */
   quiet(): Promise<void>;
-  stop(): Promise<void>;
 };
 
 // Autovacuum wakes once a minute, in the middle of some drain or other; no drain here is that long.
-const SETTINGS = { ...DURABLE, autovacuum: 'off' };
+const SETTINGS = { autovacuum: 'off' };
 const QUIET_POLL_MS = 10;
+const OTHER_SESSIONS = `
+  select count(*)::int from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
 
-export function sql(file: string): string {
-  return readFileSync(new URL(`../sql/${file}`, import.meta.url), 'utf8');
-}
-
-export async function createWorld(): Promise<World> {
-  const databases = await startDatabases({ settings: SETTINGS });
-  const [db1Url, db2Url] = [databases.db1.url, databases.db2.url];
-  const client1 = new pg.Client({ connectionString: db1Url, application_name: 'sluice bench' });
-  const client2 = new pg.Client({ connectionString: db2Url, application_name: 'sluice bench' });
-  try {
-    await Promise.all([client1.connect(), client2.connect()]);
+export async function createWorld(): Promise<BridgeWorld> {
+  const world = await openWorld(SETTINGS, async ({ db1, db1Url }) => {
     await installGraphileWorker(db1Url);
     await installPgBoss(db1Url);
-    for (const file of ['baseline.sql', 'setup.sql', 'bridge_db1.sql']) await client1.query(sql(file));
-    await client2.query(sql('bridge_db2.sql'));
-  } catch (error) {
-    await databases.stop();
-    throw error;
-  }
-  const [db1, db2] = [createSession(client1), createSession(client2)];
+    for (const file of ['baseline.sql', 'claims.sql', 'bridge.sql']) await db1.run(sql(file));
+  });
+  const { db1, db2 } = world;
   return {
-    db1Url,
-    db2Url,
-    db1,
-    db2,
+    ...world,
     async fill(messages, load) {
       await db1.rows('bench.fill_messages', { p_messages: messages });
-      await db2.rows('bench.clear_tickets');
-      await load?.();
-      for (const file of ['bridge_vacuum.sql', 'checkpoint.sql'])
-        await Promise.all([client1.query(sql(file)), client2.query(sql(file))]);
-      await db1.rows('bench.tell_statistics');
+      await db2.run('truncate public.confirmed_tickets');
+      await load();
+      await Promise.all([settle(db1), settle(db2)]);
+      // A TRUNCATE that this session told late would wipe out the dead rows of the drain.
+      await db1.run('select pg_stat_force_next_flush()');
     },
     async quiet() {
-      while (Number(await db1.value('bench.other_sessions')) > 0) await sleep(QUIET_POLL_MS);
-    },
-    async stop() {
-      await Promise.all([client1.end(), client2.end()]);
-      await databases.stop();
-    },
-  };
-}
-
-function createSession(client: pg.Client): Session {
-  const rows = async <T>(functionName: string, args: Record<string, unknown> = {}): Promise<T[]> => {
-    const { name, text } = statementFor(functionName, Object.keys(args));
-    return (await client.query({ name, text, values: Object.values(args) })).rows;
-  };
-  return {
-    rows,
-    value: async <T>(functionName: string, args?: Record<string, unknown>): Promise<T> => {
-      const [row] = await rows<Record<string, T>>(functionName, args);
-      return Object.values(row ?? {})[0] as T;
+      while ((await db1.ask<number>(OTHER_SESSIONS)) > 0) await sleep(QUIET_POLL_MS);
     },
   };
 }

@@ -4,31 +4,14 @@ import { readCallBody } from '#core/calls/body.ts';
 import { hashOfSignature, refusalOfCall } from '#core/calls/signature.ts';
 import { createCallStore } from '#core/calls/store.ts';
 import { NO_METRICS } from '#core/ports.ts';
-import { jsonResponse, type Route, Router } from '#core/router.ts';
+import { jsonResponse, type Route } from '#core/router.ts';
 import { openCallRoutes } from '../../src/calls/calls.ts';
 import { createDatabase } from '../../src/db/database.ts';
-import { createLog } from '../../src/log.ts';
-import { HttpServer } from '../../src/server/http.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
+import { type BenchServer, listen, log } from '../servers.ts';
 
 export const SITE = 'bench';
 export const SECRET = 'bench-secret';
-
-export type BenchServer = { port: number; stop(): Promise<void> };
-
-const log = createLog('warn');
-
-async function listen(routes: Route[], end: () => Promise<void>): Promise<BenchServer> {
-  const http = new HttpServer(new Router(routes, log), log);
-  const port = await http.listen(0, '127.0.0.1');
-  return {
-    port,
-    async stop() {
-      await http.close();
-      await end();
-    },
-  };
-}
 
 export function startCoalesced(db2Url: string): Promise<BenchServer> {
   const calls = openCallRoutes({ db2Url, secretOf: () => SECRET }, NO_METRICS, log);

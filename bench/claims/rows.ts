@@ -1,6 +1,7 @@
-// Repetitions become rows, rows become a table.
+// The rows of the claims suite and their table.
 
-import { median, type Sample } from '../stats.ts';
+import { column, makeTable, mediansOf, NAME, SPEED, whole } from '../rows.ts';
+import type { Sample } from '../stats.ts';
 import type { Row } from '../suite.ts';
 import type { Cell } from './plan.ts';
 
@@ -19,40 +20,8 @@ const COMPARED_WITH: Record<string, string> = {
   'sold-out': 'sold-out-baseline',
 };
 
-const HEADINGS = [
-  'row',
-  'clients',
-  'batch',
-  'slots',
-  'per second',
-  'spread',
-  'p50 ms',
-  'p99 ms',
-  'WAL bytes',
-  'first 1/10',
-  'last 1/10',
-  'sold',
-  'ratio',
-  'against',
-];
-
-export function makeRow(cell: Cell, samples: readonly Sample[]): Row {
-  const names = [...new Set(samples.flatMap((sample) => Object.keys(sample)))] as (keyof Sample)[];
-  const medianOf = (name: keyof Sample): number =>
-    median(samples.map((sample) => sample[name]).filter((value) => value !== undefined));
-  const medians = Object.fromEntries(names.map((name) => [name, medianOf(name)])) as Required<Sample>;
-  const rates = samples.map((sample) => sample.rate);
-  return {
-    ...medians,
-    name: cell.name,
-    clients: cell.clients,
-    batch: cell.batch,
-    slots: cell.slots,
-    max_sec: cell.maxSec,
-    repetitions: samples.length,
-    rate_min: Math.min(...rates),
-    rate_max: Math.max(...rates),
-  };
+export function makeRow({ name, clients, batch, slots, maxSec }: Cell, samples: readonly Sample[]): Row {
+  return { ...mediansOf(samples), name, clients, batch, slots, max_sec: maxSec };
 }
 
 /** Batches are compared with the baseline on one connection: that is what they replace. */
@@ -64,11 +33,35 @@ function otherRow(rows: readonly Row[], row: Row): Row | undefined {
   return rows.find((one) => one.name === name && one.clients === clients && one.batch === batch);
 }
 
-export function makeTable(rows: readonly Row[]): string {
-  const lines = [HEADINGS, ...rows.map((row) => cellsOf(row, otherRow(rows, row)))];
-  const widths = HEADINGS.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  const aligned = lines.map((line) => line.map((text, at) => align(text, at, widths[at] ?? 0)).join('  '));
-  return [...aligned.map((line) => line.trimEnd()), ...rows.flatMap(warningOf)].join('\n');
+export function tableOf(rows: readonly Row[]): string {
+  const against = (row: Row, text: (other: Row) => string): string => {
+    const other = otherRow(rows, row);
+    return other === undefined ? '' : text(other);
+  };
+  const table = makeTable(
+    [
+      NAME,
+      column('clients', 'clients'),
+      { heading: 'batch', text: (row) => String(row.batch) },
+      { heading: 'slots', text: (row) => (Number(row.slots) === 0 ? '' : whole(row.slots)) },
+      ...SPEED,
+      column('WAL bytes', 'wal_bytes_per_op'),
+      column('first 1/10', 'first_tenth_rate'),
+      column('last 1/10', 'last_tenth_rate'),
+      {
+        heading: 'sold',
+        text: ({ sold_part: part }) => (part === undefined ? '' : `${whole(Number(part) * 100)} %`),
+      },
+      { heading: 'ratio', text: (row) => against(row, ({ rate }) => (row.rate / rate).toFixed(2)) },
+      {
+        heading: 'against',
+        isText: true,
+        text: (row) => against(row, ({ name, clients }) => `${name}, ${clients}`),
+      },
+    ],
+    rows,
+  );
+  return [table, ...rows.flatMap(warningOf)].join('\n');
 }
 
 /** A door that refused or dropped requests was not measured at what the row says. */
@@ -77,33 +70,4 @@ function warningOf({ name, clients, refused = 0, broken = 0 }: Row): string[] {
   return [
     `warning: ${name}, ${clients} connections: ${refused} requests refused, ${broken} without an answer`,
   ];
-}
-
-function align(text: string, column: number, width: number): string {
-  const isText = column === 0 || column === HEADINGS.length - 1;
-  return isText ? text.padEnd(width) : text.padStart(width);
-}
-
-function cellsOf(row: Row, other: Row | undefined): string[] {
-  const spread = (Number(row.rate_max) - Number(row.rate_min)) / 2 / row.rate;
-  return [
-    row.name,
-    String(row.clients),
-    String(row.batch),
-    Number(row.slots) === 0 ? '' : whole(row.slots),
-    whole(row.rate),
-    row.repetitions === 1 ? '' : `±${Math.round(spread * 100)} %`,
-    row.p50_ms.toFixed(2),
-    row.p99_ms.toFixed(2),
-    whole(row.wal_bytes_per_op),
-    whole(row.first_tenth_rate),
-    whole(row.last_tenth_rate),
-    row.sold_part === undefined ? '' : `${Math.round(Number(row.sold_part) * 100)} %`,
-    other === undefined ? '' : (row.rate / other.rate).toFixed(2),
-    other === undefined ? '' : `${other.name}, ${other.clients}`,
-  ];
-}
-
-function whole(value: number | string | undefined): string {
-  return value === undefined ? '' : Math.round(Number(value)).toLocaleString('en-US');
 }

@@ -1,64 +1,36 @@
-// The databases a run works on: both designs side by side in one cluster, durability on.
+// Both designs side by side in one cluster.
 
-import { readFileSync } from 'node:fs';
-import pg from 'pg';
-import { statementFor } from '../../src/db/statement.ts';
-import { startDatabases, type TestDatabases } from '../../test/support/databases.ts';
-import { DURABLE } from '../durability.ts';
 import { findTools, type Tools } from '../tools.ts';
+import { openWorld, settle, sql, type World } from '../world.ts';
 
 export type Design = 'plain' | 'ours';
 
-export type World = {
+export type ClaimsWorld = World & {
   tools: Tools;
-  databases: TestDatabases;
   /** As the role whose planner shuns sequential scans. */
   indexedUrl: string;
-  /** Calls a SQL function; the value of its first row, which is all the bench asks for. */
-  call<T>(functionName: string, args?: Record<string, unknown>): Promise<T>;
-  rows<T>(functionName: string): Promise<T[]>;
   /** A fresh pool, with the statistics that a live system would have of it. */
   fill(design: Design, slots: number): Promise<void>;
-  stop(): Promise<void>;
 };
 
-function sql(file: string): string {
-  return readFileSync(new URL(`../sql/${file}`, import.meta.url), 'utf8');
-}
+const TABLES: Record<Design, string> = {
+  plain: 'plain.inventory_slots, pgmq.q_plain_queue, plain.floor',
+  ours: `public.inventory_slots, public.claims, public.slot_manifest, public.engine_config,
+    intake.pool_totals, intake.pool_marks, pgmq.q_intake_queue`,
+};
 
-export async function createWorld(): Promise<World> {
+export async function createWorld(): Promise<ClaimsWorld> {
   const tools = await findTools();
-  const databases = await startDatabases({ settings: DURABLE });
-  const client = new pg.Client({ connectionString: databases.db1.url, application_name: 'sluice bench' });
-  try {
-    await client.connect();
-    await client.query(sql('baseline.sql'));
-    await client.query(sql('setup.sql'));
-  } catch (error) {
-    await databases.stop();
-    throw error;
-  }
-  const rows = async <T>(functionName: string, args: Record<string, unknown> = {}): Promise<T[]> => {
-    const { name, text } = statementFor(functionName, Object.keys(args));
-    return (await client.query({ name, text, values: Object.values(args) })).rows;
-  };
+  const world = await openWorld({}, async ({ db1 }) => {
+    for (const file of ['baseline.sql', 'claims.sql']) await db1.run(sql(file));
+  });
   return {
+    ...world,
     tools,
-    databases,
-    indexedUrl: databases.db1.url.replace('//postgres:', '//plain_indexed:'),
-    call: async <T>(functionName: string, args?: Record<string, unknown>): Promise<T> => {
-      const [row] = await rows<Record<string, T>>(functionName, args);
-      return Object.values(row ?? {})[0] as T;
-    },
-    rows,
+    indexedUrl: world.db1Url.replace('//postgres:', '//plain_indexed:'),
     async fill(design, slots) {
-      await rows(`bench.fill_${design}`, { p_slots: slots });
-      await client.query(sql(`vacuum_${design}.sql`));
-      await client.query(sql('checkpoint.sql'));
-    },
-    async stop() {
-      await client.end();
-      await databases.stop();
+      await world.db1.rows(`bench.fill_${design}`, { p_slots: slots });
+      await settle(world.db1, TABLES[design]);
     },
   };
 }

@@ -1,13 +1,11 @@
 // One burst, with or without console tabs, against the real server in this process.
 
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type pg from 'pg';
-import { cleanUpOnExit } from '../../test/support/databases.ts';
+import { Forked } from '../forked.ts';
 import { type Sample, summarise } from '../stats.ts';
+import { type Session, settle } from '../world.ts';
 import type { BuyersOrder, BuyersReport } from './buyers.ts';
-import type { FromParent, TabsOrder, TabsReport } from './tabs.ts';
+import type { TabsOrder, TabsReport } from './tabs.ts';
 
 export const POOL = 'bench';
 const BUYERS = fileURLToPath(new URL('./buyers.ts', import.meta.url));
@@ -26,64 +24,22 @@ export interface Plan {
 }
 
 export interface Place {
-  readonly client: pg.Client;
+  readonly db1: Session;
   readonly port: number;
   readonly cookie: string;
 }
 
-/** A program of ours that talks: it ends when it was told to, or when we do. */
-class Helper {
-  readonly #child: ChildProcess;
-  readonly #ended: Promise<unknown>;
-  readonly #forget: () => void;
-
-  constructor(file: string) {
-    this.#child = fork(file, { execArgv: ['--import', 'tsx'] });
-    this.#forget = cleanUpOnExit(() => this.#child.kill('SIGKILL'));
-    this.#ended = once(this.#child, 'exit');
-  }
-
-  async ask<Answer>(message: FromParent | BuyersOrder): Promise<Answer> {
-    const answered = once(this.#child, 'message') as Promise<[Answer]>;
-    this.#child.send(message);
-    const [answer] = await Promise.race([
-      answered,
-      this.#ended.then(() => Promise.reject(new Error('a helper of the bench ended early'))),
-    ]);
-    return answer;
-  }
-
-  async end(): Promise<void> {
-    await this.#ended;
-    this.#forget();
-  }
-}
-
 /** A full pool, nothing on the queue, and the statistics that a live system would have. */
-async function fill({ client }: Place, slots: number): Promise<void> {
-  await client.query(
-    'truncate public.inventory_slots, public.claims, public.slot_manifest, intake.pool_totals, pgmq.q_intake_queue',
-  );
-  await client.query('insert into public.engine_config (pool_id) values ($1) on conflict do nothing', [POOL]);
-  await client.query(
-    'insert into public.inventory_slots (pool_id) select $1 from generate_series(1, $2::int)',
-    [POOL, slots],
-  );
-  await client.query(
-    'vacuum (analyze) public.inventory_slots, public.claims, public.slot_manifest, pgmq.q_intake_queue',
-  );
-  await client.query('checkpoint');
-}
-
-async function walBytes({ client }: Place): Promise<number> {
-  const { rows } = await client.query(
-    `select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as bytes`,
-  );
-  return rows[0].bytes;
+async function fill({ db1 }: Place, slots: number): Promise<void> {
+  await db1.run(`
+    truncate public.inventory_slots, public.claims, public.slot_manifest, intake.pool_totals, pgmq.q_intake_queue;
+    insert into public.engine_config (pool_id) values ('${POOL}') on conflict do nothing;
+    insert into public.inventory_slots (pool_id) select '${POOL}' from generate_series(1, ${slots})`);
+  await settle(db1, 'public.inventory_slots, public.claims, public.slot_manifest, pgmq.q_intake_queue');
 }
 
 async function buy(place: Place, plan: Plan, claims: number): Promise<BuyersReport> {
-  const buyers = new Helper(BUYERS);
+  const buyers = new Forked(BUYERS);
   const order: BuyersOrder = {
     port: place.port,
     path: `/v1/pools/${POOL}/claims`,
@@ -104,15 +60,15 @@ export async function warmUp(place: Place, plan: Plan): Promise<void> {
 
 export async function measureBurst(place: Place, plan: Plan, hasTabs: boolean): Promise<Burst> {
   await fill(place, plan.claims + plan.connections);
-  const tabs = hasTabs ? new Helper(TABS) : undefined;
+  const tabs = hasTabs ? new Forked(TABS) : undefined;
   const { port, cookie } = place;
   await tabs?.ask({ port, cookie, tabs: plan.tabs } satisfies TabsOrder);
   await tabs?.ask('burst');
-  const before = await walBytes(place);
+  const before = await place.db1.walBytes();
   const cpuBefore = process.cpuUsage();
   const { finished, refused } = await buy(place, plan, plan.claims);
   const { user, system } = process.cpuUsage(cpuBefore);
-  const wal = (await walBytes(place)) - before;
+  const wal = (await place.db1.walBytes()) - before;
   const heard = await tabs?.ask<TabsReport>('end');
   await tabs?.end();
   await check(place, finished.length - refused);
@@ -125,7 +81,7 @@ export async function measureBurst(place: Place, plan: Plan, hasTabs: boolean): 
   };
 }
 
-async function check({ client }: Place, claimed: number): Promise<void> {
-  const { rows } = await client.query('select count(*)::int as claims from public.claims');
-  if (rows[0].claims !== claimed) throw new Error(`${claimed} answers of 201 and ${rows[0].claims} claims`);
+async function check({ db1 }: Place, claimed: number): Promise<void> {
+  const claims = await db1.ask<number>('select count(*)::int from public.claims');
+  if (claims !== claimed) throw new Error(`${claimed} answers of 201 and ${claims} claims`);
 }

@@ -1,4 +1,4 @@
--- What the webhooks suite needs on DB2: one insert for one delivery, events that wait, and a look at what came out.
+-- What the webhooks suite needs on DB2: one insert for one delivery, and events that wait.
 create schema bench;
 
 -- The ledger refuses to be emptied; here it has to be, between two runs. Inserts never meet this trigger.
@@ -27,17 +27,6 @@ as $$
   from (select decode(p_body, 'base64') as body) b
   on conflict do nothing
   returning webhook_events.id;
-$$;
-
--- Promise: no events, no effects, no jobs. Second call: the same. Locks: these tables, exclusively.
-create function bench.clear()
-returns void
-language plpgsql
-set search_path = ''
-as $$
-begin
-  truncate public.webhook_events, public.payments, public.credit_ledger, graphile_worker._private_jobs;
-end
 $$;
 
 -- Promise: p_events payments that wait, each of another buyer. Second call: unique_violation. Locks: the new rows.
@@ -76,67 +65,4 @@ language sql
 set search_path = ''
 as $$
   select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, p_event));
-$$;
-
--- Promise: how many effects were taken, and their sum. Second call: the same. Locks: none.
-create function bench.effects()
-returns table (payments bigint, credits bigint, amount bigint)
-language sql
-set search_path = ''
-as $$
-  select (select count(*) from public.payments p where p.state = 'succeeded'), count(*),
-    coalesce(sum(c.amount), 0)::bigint
-  from public.credit_ledger c;
-$$;
-
--- Promise: how many stored events are not a success. Second call: the same. Locks: none.
-create function bench.unfinished()
-returns bigint
-language sql
-set search_path = ''
-as $$
-  select count(*) from public.webhook_events e where e.status <> 'success';
-$$;
-
--- Promise: how many events are stored. Second call: the same. Locks: none.
-create function bench.stored()
-returns bigint
-language sql
-set search_path = ''
-as $$
-  select count(*) from public.webhook_events;
-$$;
-
--- Promise: whether graphile-worker still has jobs; its workers do not tell when a batch of completions has been
--- written. Second call: the same or false. Locks: none.
-create function bench.has_jobs()
-returns boolean
-language sql
-set search_path = ''
-as $$
-  select exists (select from graphile_worker._private_jobs);
-$$;
-
--- Promise: how many bytes were ever written to the write-ahead log. Second call: as many or more. Locks: none.
-create function bench.wal_bytes()
-returns bigint
-language sql
-set search_path = ''
-as $$
-  select pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), '0/0')::bigint;
-$$;
-
--- Promise: the settings that durability and speed hang on. Second call: the same. Locks: none.
-create function bench.settings()
-returns table (name text, value text)
-language sql
-set search_path = ''
-as $$
-  select s.name, s.setting || coalesce(' ' || s.unit, '')
-  from pg_catalog.pg_settings s
-  where s.name in (
-    'server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'wal_sync_method', 'autovacuum',
-    'commit_delay', 'checkpoint_timeout', 'wal_compression', 'work_mem', 'shared_buffers', 'jit'
-  )
-  order by s.name;
 $$;

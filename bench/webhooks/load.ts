@@ -4,40 +4,21 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { StackError } from '../../src/failure.ts';
 import { sampleOf } from '../../src/webhook/samples.ts';
-import { run } from '../process.ts';
-import type { WrkResult } from '../wrk.ts';
+import { runWrk, type WrkOptions, type WrkResult } from '../wrk/wrk.ts';
 import { SECRET } from './world.ts';
 
-export type Load = { wrk: string; url: string; connections: number; seconds: number; deliveries: number };
-
-const SCRIPT = fileURLToPath(new URL('./signed.lua', import.meta.url));
-const GRACE_SEC = 30;
-/** One thread sends more than the server can answer, and leaves it the other core. */
-const THREADS = 1;
+/** More than any of the servers can answer; what is left over is not sent. */
+const DELIVERIES_PER_SEC = 30_000;
 const MS_PER_SEC = 1_000;
 const WRITE_AT_ONCE = 2_000;
 
-export async function sendSigned(load: Load): Promise<WrkResult> {
+export async function sendSigned(load: Omit<WrkOptions, 'script' | 'args'>): Promise<WrkResult> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   try {
     const file = join(dir, 'requests');
-    const size = writeRequests(file, load.deliveries);
-    const time = ['-d', `${load.seconds}s`, '--timeout', `${GRACE_SEC}s`];
-    const { code, stdout, stderr } = await run(
-      load.wrk,
-      [
-        ...['-t', String(THREADS), '-c', String(load.connections), ...time],
-        ...['--latency', '-s', SCRIPT, load.url, '--', file, String(size)],
-      ],
-      { maxSec: load.seconds + GRACE_SEC },
-    );
-    const result = /^RESULT (.*)$/m.exec(stdout)?.[1];
-    if (code !== 0 || result === undefined)
-      throw new StackError(`wrk ended with ${code} and no result`, `it said: ${stdout}${stderr}`);
-    return JSON.parse(result);
+    const size = writeRequests(file, load.seconds * DELIVERIES_PER_SEC);
+    return await runWrk({ ...load, script: 'signed.lua', args: [file, String(size)] });
   } finally {
     rmSync(dir, { recursive: true });
   }

@@ -2,10 +2,10 @@
 // some ask twice, some give their claim back.
 
 import type { ClaimCall, ReleaseCall } from '../history.ts';
-import { createRandom, type Random } from '../random.ts';
+import type { Random } from '../random.ts';
 import { PICKY_POOL, REFUSED_USER } from '../target.ts';
 import { type Answer, ask } from './ask.ts';
-import { asksToComeAgain, type Traffic } from './traffic.ts';
+import { asksToComeAgain, Clients } from './traffic.ts';
 
 /** How often each pool is asked for, of all claims. */
 const SHARES: readonly (readonly [pool: string, share: number])[] = [
@@ -28,19 +28,10 @@ const USERS = 500;
 /** What one attempt told; undefined where it told nothing, and is to be made again. */
 type Told = Pick<ClaimCall, 'answer'> & { slot?: { claimId: string | null; slotId: string } };
 
-export class Buyers {
-  readonly #traffic: Traffic;
-  readonly #seed: number;
-
-  constructor(traffic: Traffic, seed: number) {
-    this.#traffic = traffic;
-    this.#seed = seed;
-  }
-
-  async run(lanes: number, perSecond: number): Promise<void> {
-    const randoms = Array.from({ length: lanes }, (_, lane) => createRandom(this.#seed, `buyer ${lane}`));
-    await this.#traffic.run(lanes, perSecond, (lane, turn) =>
-      this.#buy(`buyer-${lane}`, `r-${lane}-${turn}`, randoms[lane] as Random),
+export class Buyers extends Clients {
+  run(lanes: number, perSecond: number): Promise<void> {
+    return this.runLanes('buyer', lanes, perSecond, (client, random, lane, turn) =>
+      this.#buy(client, `r-${lane}-${turn}`, random),
     );
   }
 
@@ -52,7 +43,7 @@ export class Buyers {
       requestId,
       poolId,
       userId,
-      startedAt: this.#traffic.now(),
+      startedAt: this.traffic.now(),
       endedAt: 0,
       attempts: 0,
       answer: 'unknown',
@@ -60,7 +51,7 @@ export class Buyers {
     };
     const viaPostgrest = poolId === 'rpc' && random.chance(POSTGREST_SHARE);
     await this.#untilAnswered(client, call, random, viaPostgrest);
-    if (call.answer !== 'unknown') this.#traffic.acknowledged('claim');
+    if (call.answer !== 'unknown') this.traffic.acknowledged('claim');
     if (call.answer === 'claimed' && random.chance(ASKED_TWICE_SHARE))
       await this.#untilAnswered(client, call, random, false);
     const claimId = call.told.find((slot) => slot.claimId !== null)?.claimId;
@@ -76,12 +67,12 @@ export class Buyers {
     viaPostgrest: boolean,
   ): Promise<void> {
     await this.#askAgainAndAgain(call, random, viaPostgrest);
-    call.endedAt = this.#traffic.now();
-    this.#traffic.journal.write(client, 'claim', call);
+    call.endedAt = this.traffic.now();
+    this.traffic.journal.write(client, 'claim', call);
   }
 
   async #askAgainAndAgain(call: ClaimCall, random: Random, viaPostgrest: boolean): Promise<void> {
-    for (let attempt = 0; !this.#traffic.hasGivenUp; attempt++) {
+    for (let attempt = 0; !this.traffic.hasGivenUp; attempt++) {
       call.attempts++;
       const isRest = viaPostgrest && attempt < POSTGREST_ATTEMPTS;
       const told = await (isRest ? this.#askPostgrest(call) : this.#askServer(call, random));
@@ -93,12 +84,12 @@ export class Buyers {
         return;
       }
       if (random.chance(IMPATIENT_SHARE)) return;
-      await this.#traffic.beforeRetry(random);
+      await this.traffic.beforeRetry(random);
     }
   }
 
   async #askServer({ poolId, userId, requestId }: ClaimCall, random: Random): Promise<Told | undefined> {
-    const { ports, agent } = this.#traffic;
+    const { ports, agent } = this.traffic;
     const body = JSON.stringify({ user_id: userId, request_id: requestId });
     const path = `/v1/pools/${poolId}/claims`;
     const answer = await ask({ port: random.pick(ports), path, method: 'POST', body, agent });
@@ -111,7 +102,7 @@ export class Buyers {
   }
 
   async #askPostgrest({ poolId, userId, requestId }: ClaimCall): Promise<Told | undefined> {
-    const { postgrestPort: port, agent } = this.#traffic;
+    const { postgrestPort: port, agent } = this.traffic;
     if (port === undefined) return undefined;
     const body = JSON.stringify({ p_pool_id: poolId, p_user_id: userId, p_request_id: requestId });
     const answer = await ask({ port, path: '/rpc/claim_resource_and_queue', method: 'POST', body, agent });
@@ -129,30 +120,30 @@ export class Buyers {
   }
 
   async #release(client: string, claimId: string, random: Random): Promise<void> {
-    const { ports, agent, journal } = this.#traffic;
+    const { ports, agent, journal } = this.traffic;
     const call: ReleaseCall = { claimId, at: 0, answer: 'unknown' };
-    while (call.answer === 'unknown' && !this.#traffic.hasGivenUp) {
+    while (call.answer === 'unknown' && !this.traffic.hasGivenUp) {
       const answer = await ask({
         port: random.pick(ports),
         path: `/v1/claims/${claimId}`,
         method: 'DELETE',
         agent,
       });
-      if (this.#isNone('release', answer)) await this.#traffic.beforeRetry(random);
+      if (this.#isNone('release', answer)) await this.traffic.beforeRetry(random);
       else if (answer.status === 200)
         call.answer = answer.json.status === 'released' ? 'released' : 'refused';
       // A claim that is not there was lost, which the judge will find: no reason to end the run here.
       else if (answer.status === 409 || answer.status === 404) call.answer = 'refused';
       else throw new Error(`a release was answered with ${answer.status} ${JSON.stringify(answer.json)}`);
     }
-    call.at = this.#traffic.now();
+    call.at = this.traffic.now();
     journal.write(client, 'release', call);
   }
 
   /** Notes what was answered; true where the client has to come again. */
   #isNone(what: string, answer: Answer | undefined): answer is undefined {
     const code = answer?.json?.error?.code ?? answer?.json?.code ?? '';
-    this.#traffic.count(
+    this.traffic.count(
       answer === undefined ? `${what}: no answer` : `${what}: ${answer.status} ${code}`.trim(),
     );
     return answer === undefined || asksToComeAgain(answer.status);

@@ -3,27 +3,18 @@
 import { createHash } from 'node:crypto';
 import { callBody, SITE, signedRequest } from '../../test/calls/support.ts';
 import type { CallEventCall } from '../history.ts';
-import { createRandom, type Random } from '../random.ts';
+import type { Random } from '../random.ts';
 import { ask } from './ask.ts';
-import { asksToComeAgain, type Traffic } from './traffic.ts';
+import { asksToComeAgain, Clients } from './traffic.ts';
 
 const MAX_DELIVERIES = 3;
 /** How often a site gives up after a delivery without an answer. */
 const IMPATIENT_SHARE = 0.05;
 
-export class Callers {
-  readonly #traffic: Traffic;
-  readonly #seed: number;
-
-  constructor(traffic: Traffic, seed: number) {
-    this.#traffic = traffic;
-    this.#seed = seed;
-  }
-
-  async run(lanes: number, perSecond: number): Promise<void> {
-    const randoms = Array.from({ length: lanes }, (_, lane) => createRandom(this.#seed, `caller ${lane}`));
-    await this.#traffic.run(lanes, perSecond, (lane, turn) =>
-      this.#call(`caller-${lane}`, { lane, turn }, randoms[lane] as Random),
+export class Callers extends Clients {
+  run(lanes: number, perSecond: number): Promise<void> {
+    return this.runLanes('caller', lanes, perSecond, (client, random, lane, turn) =>
+      this.#call(client, { lane, turn }, random),
     );
   }
 
@@ -39,7 +30,7 @@ export class Callers {
     };
     for (let copies = random.between(1, MAX_DELIVERIES); copies > 0; copies--) {
       await this.#untilAnswered(call, headers, body, random);
-      this.#traffic.journal.write(client, 'call', call);
+      this.traffic.journal.write(client, 'call', call);
     }
   }
 
@@ -49,8 +40,8 @@ export class Callers {
     body: string | Uint8Array,
     random: Random,
   ): Promise<void> {
-    const { ports, agent } = this.#traffic;
-    while (!this.#traffic.hasGivenUp) {
+    const { ports, agent } = this.traffic;
+    while (!this.traffic.hasGivenUp) {
       call.deliveries++;
       const answer = await ask({
         port: random.pick(ports),
@@ -61,18 +52,18 @@ export class Callers {
         agent,
       });
       const code = answer?.json?.error?.code ?? answer?.json?.status ?? '';
-      this.#traffic.count(answer === undefined ? 'call: no answer' : `call: ${answer.status} ${code}`.trim());
+      this.traffic.count(answer === undefined ? 'call: no answer' : `call: ${answer.status} ${code}`.trim());
       if (answer?.status === 200) {
         if (answer.json.status === 'recorded') call.stored++;
         else call.noop++;
-        if (call.acknowledgedAt === undefined) this.#traffic.acknowledged('call');
-        call.acknowledgedAt ??= this.#traffic.now();
+        if (call.acknowledgedAt === undefined) this.traffic.acknowledged('call');
+        call.acknowledgedAt ??= this.traffic.now();
         return;
       }
       if (answer !== undefined && !asksToComeAgain(answer.status))
         throw new Error(`a call event was answered with ${answer.status} ${JSON.stringify(answer.json)}`);
       if (random.chance(IMPATIENT_SHARE)) return;
-      await this.#traffic.beforeRetry(random);
+      await this.traffic.beforeRetry(random);
     }
   }
 }

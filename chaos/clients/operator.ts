@@ -5,7 +5,6 @@ import { randomUUID } from 'node:crypto';
 import { withClient } from '../../src/migrate/sql.ts';
 import type { OperatorCall } from '../history.ts';
 import { createRandom, type Random } from '../random.ts';
-import { setupSql } from '../setup/sql.ts';
 import { type Answer, ask } from './ask.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -15,6 +14,19 @@ const LIST_LIMIT = 50;
 const MAX_IDS = 3;
 /** Every so manieth turn a message is put on the queue by hand. */
 const POISON_EVERY = 3;
+/** Puts a message on the queue by hand, once, however often this is asked: by its claim_id. */
+const PUT_MESSAGE = `
+  select pgmq.send('intake_queue', $1::jsonb)
+  where not exists (
+    select from (
+      select q.message from pgmq.q_intake_queue q
+      union all
+      select d.message from pgmq.q_intake_dlq d
+      union all
+      select a.message from pgmq.a_intake_dlq a
+    ) m
+    where m.message ->> 'claim_id' = $1::jsonb ->> 'claim_id'
+  )`;
 
 type Letter = { id: string };
 
@@ -119,7 +131,7 @@ export class Operator {
     while (!this.#traffic.hasGivenUp) {
       try {
         const text = JSON.stringify(message);
-        await withClient(this.#db1Url(), (client) => client.query(setupSql('put_message'), [text]));
+        await withClient(this.#db1Url(), (client) => client.query(PUT_MESSAGE, [text]));
         this.#traffic.journal.write(CLIENT, 'poison', { id: claimId });
         return;
       } catch (error) {

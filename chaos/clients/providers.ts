@@ -3,9 +3,9 @@
 
 import { createHmac } from 'node:crypto';
 import type { EventCall } from '../history.ts';
-import { createRandom, type Random } from '../random.ts';
+import type { Random } from '../random.ts';
 import { ask } from './ask.ts';
-import { asksToComeAgain, type Traffic } from './traffic.ts';
+import { asksToComeAgain, Clients, type Traffic } from './traffic.ts';
 
 export const PROVIDER_ENDPOINTS = ['inline', 'queued'] as const;
 
@@ -30,33 +30,24 @@ type ProviderEvent = {
   isPoison?: boolean;
 };
 
-export class Providers {
-  readonly #traffic: Traffic;
-  readonly #seed: number;
+export class Providers extends Clients {
   readonly #secret: string;
 
   constructor(traffic: Traffic, seed: number, secret: string) {
-    this.#traffic = traffic;
-    this.#seed = seed;
+    super(traffic, seed);
     this.#secret = secret;
   }
 
   async run(lanes: number, perSecond: number): Promise<void> {
-    const randoms = Array.from({ length: lanes }, (_, lane) => createRandom(this.#seed, `provider ${lane}`));
     // A turn is about one payment, which has 1.5 events on average.
-    await this.#traffic.run(
-      lanes,
-      perSecond / (1 + REFUNDED_SHARE + TOLD_TWICE_SHARE),
-      async (lane, turn) => {
-        const random = randoms[lane] as Random;
-        const events = eventsOf(`${lane}_${turn}`, random);
-        for (const event of events) await this.#deliver(`provider-${lane}`, event, random);
-      },
-    );
+    const turns = perSecond / (1 + REFUNDED_SHARE + TOLD_TWICE_SHARE);
+    await this.runLanes('provider', lanes, turns, async (client, random, lane, turn) => {
+      for (const event of eventsOf(`${lane}_${turn}`, random)) await this.#deliver(client, event, random);
+    });
   }
 
   async #deliver(client: string, event: ProviderEvent, random: Random): Promise<void> {
-    const { journal } = this.#traffic;
+    const { journal } = this.traffic;
     // An event that cannot take effect is never taken inline: the provider would come again for ever.
     const endpoint = event.isPoison ? 'queued' : random.pick(PROVIDER_ENDPOINTS);
     const call: EventCall = {
@@ -85,29 +76,29 @@ export class Providers {
   }
 
   async #untilTaken(call: EventCall, body: string, random: Random): Promise<void> {
-    while (!this.#traffic.hasGivenUp) {
+    while (!this.traffic.hasGivenUp) {
       call.deliveries++;
       const status = await this.#post(call.endpoint, body, random);
       if (status !== undefined && status >= 200 && status < 300) {
-        if (call.acknowledgedAt === null) this.#traffic.acknowledged('event');
-        call.acknowledgedAt ??= this.#traffic.now();
+        if (call.acknowledgedAt === null) this.traffic.acknowledged('event');
+        call.acknowledgedAt ??= this.traffic.now();
         return;
       }
       if (status !== undefined && !asksToComeAgain(status))
         throw new Error(`an event was answered with ${status}`);
-      await this.#traffic.beforeRetry(random);
+      await this.traffic.beforeRetry(random);
     }
   }
 
   async #post(endpoint: string, body: string, random: Random): Promise<number | undefined> {
-    const { ports, agent } = this.#traffic;
+    const { ports, agent } = this.traffic;
     const nowSec = Math.floor(Date.now() / 1_000);
     const mac = createHmac('sha256', this.#secret).update(`${nowSec}.${body}`).digest('hex');
     const headers = { 'stripe-signature': `t=${nowSec},v1=${mac}` };
     const path = `/webhooks/${endpoint}`;
     const answer = await ask({ port: random.pick(ports), path, method: 'POST', headers, body, agent });
     const code = answer?.json?.error?.code ?? '';
-    this.#traffic.count(answer === undefined ? 'event: no answer' : `event: ${answer.status} ${code}`.trim());
+    this.traffic.count(answer === undefined ? 'event: no answer' : `event: ${answer.status} ${code}`.trim());
     return answer?.status;
   }
 }

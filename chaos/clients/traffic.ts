@@ -3,7 +3,7 @@
 import { Agent } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Journal } from '../journal.ts';
-import type { Random } from '../random.ts';
+import { createRandom, type Random } from '../random.ts';
 
 export type AckKind = 'claim' | 'event' | 'call' | 'commit' | 'operator';
 
@@ -93,6 +93,29 @@ export class Traffic {
       }
     };
     await Promise.all(Array.from({ length: lanes }, (_, index) => lane(index)));
+  }
+}
+
+/** Clients of one kind. Each lane draws numbers of its own, so that a seed repeats what it asks. */
+export class Clients {
+  protected readonly traffic: Traffic;
+  readonly #seed: number;
+
+  constructor(traffic: Traffic, seed: number) {
+    this.traffic = traffic;
+    this.#seed = seed;
+  }
+
+  protected async runLanes(
+    kind: string,
+    lanes: number,
+    perSecond: number,
+    work: (client: string, random: Random, lane: number, turn: number) => Promise<void>,
+  ): Promise<void> {
+    const randoms = Array.from({ length: lanes }, (_, lane) => createRandom(this.#seed, `${kind} ${lane}`));
+    await this.traffic.run(lanes, perSecond, (lane, turn) =>
+      work(`${kind}-${lane}`, randoms[lane] as Random, lane, turn),
+    );
   }
 }
 

@@ -1,10 +1,7 @@
 // Sluice broken on purpose, each time in one place. A judge that finds nothing here would find nothing anywhere.
 
-import { readFileSync } from 'node:fs';
+import * as patches from './patches.ts';
 import type { Control } from './run_control.ts';
-
-const sql = (name: string): string =>
-  ['patch', name].map((file) => readFileSync(new URL(`${file}.sql`, import.meta.url), 'utf8')).join('\n');
 
 const CRASHES_OF_DB1 = ['kill-db1-postmaster', 'stop-db1-immediate', 'kill-db1-backend'] as const;
 
@@ -14,7 +11,7 @@ export const CONTROLS: readonly Control[] = [
     why: 'finishing a message does not ask whose lease it is (second commits are slow, so that others have it)',
     promises: ['I9'],
     options: {
-      patch: { db1: sql('fence_off'), db2: sql('slow_second_commit') },
+      patch: { db1: patches.FENCE_OFF, db2: patches.SLOW_SECOND_COMMIT },
       faults: ['stall-worker'],
       minutes: 0.75,
     },
@@ -35,7 +32,7 @@ export const CONTROLS: readonly Control[] = [
     why: 'old reservations are put back on sale while the ledger is away, with no constraint against a second sale',
     promises: ['I2', 'I12'],
     options: {
-      patch: { db1: sql('prd_reaper') },
+      patch: { db1: patches.PRD_REAPER },
       faults: ['kill-db2-postmaster', 'stop-db2-immediate'],
     },
   },
@@ -44,7 +41,7 @@ export const CONTROLS: readonly Control[] = [
     why: 'the same, and the ledger answers a conflict with "done"',
     promises: ['I3'],
     options: {
-      patch: { db1: sql('prd_reaper'), db2: sql('do_nothing') },
+      patch: { db1: patches.PRD_REAPER, db2: patches.DO_NOTHING },
       faults: ['kill-db2-postmaster', 'stop-db2-immediate'],
     },
   },
@@ -52,44 +49,44 @@ export const CONTROLS: readonly Control[] = [
     name: 'no-request-id',
     why: 'a retried claim is a new claim',
     promises: ['I1'],
-    options: { patch: { db1: sql('no_request_id') }, faults: ['cut-after-request', 'cut', 'kill-server'] },
+    options: { patch: { db1: patches.NO_REQUEST_ID }, faults: ['cut-after-request', 'cut', 'kill-server'] },
   },
   {
     name: 'no-rebuild',
     why: 'an empty slot table after a crash is believed',
     promises: ['I5'],
-    options: { patch: { db1: sql('no_rebuild') }, faults: CRASHES_OF_DB1 },
+    options: { patch: { db1: patches.NO_REBUILD }, faults: CRASHES_OF_DB1 },
   },
   {
     name: 'fresh-slots',
     why: 'after a crash slots are put on sale anew, under new ids',
     promises: ['I4', 'I5'],
-    options: { patch: { db1: sql('fresh_slots') }, faults: CRASHES_OF_DB1 },
+    options: { patch: { db1: patches.FRESH_SLOTS }, faults: CRASHES_OF_DB1 },
   },
   {
     name: 'unlogged-queue',
     why: 'a crash empties the queue',
     promises: ['I6', 'I10'],
-    options: { patch: { db1: sql('unlogged_queue') }, faults: [...CRASHES_OF_DB1, 'stop-db2-immediate'] },
+    options: { patch: { db1: patches.UNLOGGED_QUEUE }, faults: [...CRASHES_OF_DB1, 'stop-db2-immediate'] },
   },
   {
     name: 'facts-counted-twice',
     why: 'two events that tell one fact take effect twice',
     promises: ['I7', 'I8'],
-    options: { patch: { db2: sql('facts_counted_twice') } },
+    options: { patch: { db2: patches.FACTS_COUNTED_TWICE } },
   },
   {
     name: 'audit-apart',
     why: 'the audit row is not part of the action',
     promises: ['I11'],
-    options: { patch: { db1: sql('audit_apart') } },
+    options: { patch: { db1: patches.AUDIT_APART } },
   },
   {
     name: 'outages-counted',
     why: 'an outage uses up attempts',
     promises: ['I12'],
     options: {
-      patch: { db1: sql('outages_counted') },
+      patch: { db1: patches.OUTAGES_COUNTED },
       faults: ['kill-db2-postmaster', 'stop-db2-immediate'],
     },
   },
@@ -98,7 +95,7 @@ export const CONTROLS: readonly Control[] = [
     why: 'an event whose lease ran out once is a dead letter, whatever became of its worker or its database',
     promises: ['I12'],
     options: {
-      patch: { db2: sql('takeovers_counted') },
+      patch: { db2: patches.TAKEOVERS_COUNTED },
       faults: ['stall-worker', 'kill-db2-postmaster'],
       minutes: 0.5,
     },
@@ -107,6 +104,6 @@ export const CONTROLS: readonly Control[] = [
     name: 'webhook-late-mark',
     why: 'marking an event does not ask whose lease it is (taken over events are slow, so that others have them)',
     promises: ['I9'],
-    options: { patch: { db2: sql('webhook_late_mark') }, faults: ['stall-worker'], minutes: 0.75 },
+    options: { patch: { db2: patches.WEBHOOK_LATE_MARK }, faults: ['stall-worker'], minutes: 0.75 },
   },
 ];

@@ -14,9 +14,3 @@ export type FaultKind = {
   /** Makes it happen; returns how to heal it, or undefined where it heals by itself and has done so. */
   begin(world: World, plan: Planned, random: Random): Promise<(() => void | Promise<void>) | undefined>;
 };
-
-export function processNamed(world: World, name: string) {
-  const found = [...world.servers, ...world.workers].find((one) => one.name === name);
-  if (found === undefined) throw new Error(`there is no process ${name}`);
-  return found;
-}

@@ -1,17 +1,10 @@
 // Every fault by its name.
 
 import type { FaultName } from '../options.ts';
-import { clockSkew } from './clock_skew.ts';
-import { killBackend } from './kill_backend.ts';
-import { killPostmaster } from './kill_postmaster.ts';
-import { killProcess } from './kill_process.ts';
+import { killBackend, killPostmaster, stopImmediate } from './databases.ts';
 import type { FaultKind } from './kind.ts';
-import { flushRedis, killRedis } from './redis.ts';
-import { rollingRestart } from './rolling_restart.ts';
-import { stallWorker } from './stall_worker.ts';
-import { stopImmediate } from './stop_immediate.ts';
-import { targetErrors } from './target_errors.ts';
-import { wire } from './wire.ts';
+import { clockSkew, killProcess, rollingRestart, stallWorker } from './processes.ts';
+import { flushRedis, killRedis, targetErrors, wire } from './surroundings.ts';
 
 export const FAULT_KINDS: Record<FaultName, FaultKind> = {
   'kill-db1-postmaster': killPostmaster('db1'),

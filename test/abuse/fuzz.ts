@@ -3,17 +3,20 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { EXIT_FAILED, reportFailure, UsageError } from '../../bench/command.ts';
+import { readSettings } from '../../bench/durability.ts';
+import { beginRun, keepSummary, writeRaw } from '../../bench/summaries.ts';
+import { writeReport } from '../../chaos/report.ts';
 import { startProgress } from '../../src/commands/progress.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import { chooseSeed } from '../support/load.ts';
 import { type FuzzReport, fuzz, fuzzOne } from './fuzz/run.ts';
 import { startNodePlace } from './node_place.ts';
 
 const DEFAULT_REQUESTS = 10_000;
-const EXIT_FAILED = 1;
-const EXIT_USAGE = 2;
 const SHOWN_FAILURES = 10;
 
-const usage = `npm run fuzz -- [--requests N] [--seed S] [--only I] [--json file]
+const usage = `npm run fuzz -- [--requests N] [--seed S] [--only I] [--json file] [--keep]
 
 Starts "sluice serve" on two databases of its own and sends it good requests with things wrong in them. It fails where an
 answer is a 500, has another shape than all refusals, or gives away what is inside; where the process ends, its log tells of
@@ -23,11 +26,13 @@ a failure, its memory grows, or the databases contradict themselves.
   --seed S       runs the cases of an earlier run again; one is chosen where left out
   --only I       sends case I of the seed alone, and shows what went over the wire
   --json file    also writes the result there, for machines
+  --keep         also writes chaos/summaries/fuzz.json, which git keeps, and docs/reliability.md from it; refuses where the
+                 product files changed meanwhile
+
+The raw result goes to results/fuzz/, which git ignores.
 
 Example:
   npm run fuzz -- --requests 100000 --seed 7`;
-
-class UsageError extends Error {}
 
 function whole(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
@@ -43,6 +48,7 @@ async function main(args: string[]): Promise<number> {
       seed: { type: 'string' },
       only: { type: 'string' },
       json: { type: 'string' },
+      keep: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -54,6 +60,7 @@ async function main(args: string[]): Promise<number> {
   const only = whole('only', values.only);
   const requests = whole('requests', values.requests) ?? DEFAULT_REQUESTS;
   if (requests === 0) throw new UsageError('--requests is 0; send at least one.');
+  const run = beginRun('fuzz', ['npm run fuzz --', ...args].join(' '));
   const place = await startNodePlace();
   if (only !== undefined) return showOne(place, seed, only).finally(place.stop);
   const progress = startProgress(requests, 'requests');
@@ -62,9 +69,13 @@ async function main(args: string[]): Promise<number> {
     throw error;
   });
   progress.end();
+  const settings = await withClient(place.databaseUrls()[0], readSettings);
   const report = withEnd(fuzzed, await place.stop());
   show(report);
-  if (values.json !== undefined) writeFileSync(resolve(values.json), `${JSON.stringify(report, null, 2)}\n`);
+  const raw = run.end(settings, report);
+  if (values.json !== undefined) writeFileSync(resolve(values.json), `${JSON.stringify(raw, null, 2)}\n`);
+  console.log(`raw result: ${writeRaw('fuzz', raw, `seed-${seed}`)}`);
+  if (values.keep) console.log(`summary: ${keepSummary('chaos', raw, report)}, ${writeReport()}`);
   return report.failures.length === 0 ? 0 : EXIT_FAILED;
 }
 
@@ -101,10 +112,4 @@ function show({ seed, requests, statuses, seconds, rss_mb, failures }: FuzzRepor
   console.log(failures.length === 0 ? '\nok' : `\n${failures.length} failures`);
 }
 
-process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  const isUsage =
-    error instanceof UsageError || String((error as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS');
-  if (!isUsage) throw error;
-  console.error(`${(error as Error).message}\nhint: --help tells more`);
-  return EXIT_USAGE;
-});
+process.exitCode = await main(process.argv.slice(2)).catch(reportFailure);

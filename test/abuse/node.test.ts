@@ -37,7 +37,7 @@ describe('bad input at the doors of the Node server', () => {
   });
   after(async () => {
     for (const { socket } of [...(slow ?? []), ...(silent ?? [])]) socket.destroy();
-    tally.write();
+    if (place) await tally.keep(place.databaseUrls()[0]);
     await watch?.stop();
     assert.equal(await place?.stop(), 0, 'it ends when it is told to');
   });

@@ -1,17 +1,21 @@
-// What a run of the table came to, for the report on reliability: SLUICE_ABUSE_JSON=abuse.json makes abuse.node.json and
-// abuse.deno.json.
+// What a run of the table came to, for the report on reliability: with SLUICE_ABUSE_KEEP=1 it is kept as
+// chaos/summaries/abuse.node.json and abuse.deno.json.
 
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { readSettings } from '../../bench/durability.ts';
+import { beginRun, keepSummary, writeRaw } from '../../bench/summaries.ts';
+import { withClient } from '../../src/migrate/sql.ts';
 import type { Runtime } from './place.ts';
 
 export class Tally {
   readonly #runtime: Runtime;
+  readonly #run: ReturnType<typeof beginRun> | undefined;
   #cells = 0;
   #failed = 0;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
+    const command = `npm test -- test/abuse/${runtime}.test.ts`;
+    if (process.env.SLUICE_ABUSE_KEEP) this.#run = beginRun(`abuse.${runtime}`, command);
   }
 
   get cells(): number {
@@ -23,10 +27,11 @@ export class Tally {
     this.#failed += failed;
   }
 
-  write(file = process.env.SLUICE_ABUSE_JSON): void {
-    if (!file) return;
-    const report = { runtime: this.#runtime, rows: this.#cells, passed: this.#cells - this.#failed };
-    const path = file.replace(/(\.json)?$/, `.${this.#runtime}.json`);
-    writeFileSync(resolve(path), `${JSON.stringify(report, null, 2)}\n`);
+  async keep(databaseUrl: string): Promise<void> {
+    if (this.#run === undefined) return;
+    const result = { runtime: this.#runtime, rows: this.#cells, passed: this.#cells - this.#failed };
+    const raw = this.#run.end(await withClient(databaseUrl, readSettings), result);
+    writeRaw('abuse', raw, this.#runtime);
+    keepSummary('chaos', raw, result);
   }
 }

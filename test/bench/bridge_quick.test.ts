@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { demands } from '../../bench/bridge/must_show.ts';
-import { Stopwatch } from '../../bench/bridge/way.ts';
+import { demands } from '../../bench/bridge/rows.ts';
+import { Stopwatch } from '../../bench/stopwatch.ts';
 import type { Row } from '../../bench/suite.ts';
 import { runQuick } from './support.ts';
 

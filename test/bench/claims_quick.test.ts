@@ -1,26 +1,12 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import { findTools } from '../../bench/tools.ts';
-import { StackError } from '../../src/failure.ts';
-import { bench, runQuick } from './support.ts';
+import { test } from 'node:test';
+import { bench, hasTools, runQuick } from './support.ts';
 
 const ROW_NAMES = [
   ...['baseline', 'baseline-indexed', 'single', 'single-request-id', 'batch', 'batch-request-id', 'floor'],
   ...['http', 'http-indexed', 'http-coalesced', 'batch-small-pool', 'batch-large-pool'],
   ...['sold-out-baseline', 'sold-out-baseline-indexed', 'sold-out'],
 ];
-
-/** False, with the reason, where the load generators are missing and may not be installed. */
-async function hasTools(t: TestContext): Promise<boolean> {
-  try {
-    await findTools();
-    return true;
-  } catch (error) {
-    if (!(error instanceof StackError)) throw error;
-    t.skip(`${error.message}; ${error.hint}`);
-    return false;
-  }
-}
 
 test('a quick run writes every row with positive numbers, and durability was on', async (t) => {
   if (!(await hasTools(t))) return;
@@ -38,5 +24,5 @@ test('an unknown suite is refused with the list of suites', () => {
 test('--help names the suites and the options', () => {
   const { status, stdout } = bench('--help');
   assert.equal(status, 0);
-  for (const word of ['claims', '--json', '--quick']) assert.ok(stdout.includes(word), word);
+  for (const word of ['claims', '--json', '--keep', '--quick']) assert.ok(stdout.includes(word), word);
 });

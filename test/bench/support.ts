@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Row } from '../../bench/suite.ts';
+import { findTools } from '../../bench/tools.ts';
+import { StackError } from '../../src/failure.ts';
 import { PROJECT } from '../support/dev.ts';
 
 export function bench(...args: string[]) {
@@ -14,6 +16,18 @@ export function bench(...args: string[]) {
     cwd: PROJECT,
     encoding: 'utf8',
   });
+}
+
+/** False, with the reason, where the load generators are missing and may not be installed. */
+export async function hasTools(t: TestContext): Promise<boolean> {
+  try {
+    await findTools();
+    return true;
+  } catch (error) {
+    if (!(error instanceof StackError)) throw error;
+    t.skip(`${error.message}; ${error.hint}`);
+    return false;
+  }
 }
 
 /** Durability was on, and every row has positive numbers; which rows there are is for the caller to check. */
@@ -26,10 +40,10 @@ export function runQuick(t: TestContext, suite: string): { rows: Row[]; stdout: 
   const result = JSON.parse(readFileSync(file, 'utf8'));
   assert.equal(result.suite, suite);
   assert.ok(!Number.isNaN(Date.parse(result.at)));
-  for (const key of ['commit', 'command', 'machine', 'settings']) assert.ok(result[key], key);
+  for (const key of ['commit', 'command', 'machine', 'product_hash']) assert.ok(result[key], key);
   for (const name of ['fsync', 'synchronous_commit', 'full_page_writes'])
-    assert.equal(result.settings[name], 'on', name);
-  const rows: Row[] = result.rows;
+    assert.equal(result.durability[name], 'on', name);
+  const rows: Row[] = result.result.rows;
   assert.ok(rows.length > 0);
   for (const row of rows) {
     for (const key of ['clients', 'batch', 'rate', 'p50_ms', 'p99_ms'] as const)

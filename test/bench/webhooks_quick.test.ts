@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Row } from '../../bench/suite.ts';
-import { findTools } from '../../bench/tools.ts';
 import { demands } from '../../bench/webhooks/rows.ts';
-import { StackError } from '../../src/failure.ts';
-import { runQuick } from './support.ts';
+import { hasTools, runQuick } from './support.ts';
 
 const ROW_NAMES = ['single', 'coalesced', 'process', 'graphile-worker'];
 
 test('a quick webhooks run writes every row with positive numbers, and durability was on', async (t) => {
-  try {
-    await findTools();
-  } catch (error) {
-    if (!(error instanceof StackError)) throw error;
-    t.skip(`${error.message}; ${error.hint}`);
-    return;
-  }
+  if (!(await hasTools(t))) return;
   const { rows } = runQuick(t, 'webhooks');
   assert.deepEqual([...new Set(rows.map((row) => row.name))], ROW_NAMES);
   for (const row of rows) assert.ok(row.wal_bytes_per_op > 0, row.name);

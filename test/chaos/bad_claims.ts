@@ -1,21 +1,18 @@
 // What the checkers of claims, slots and tickets must reject: I1 to I6.
 
-import type { History } from '../../chaos/history.ts';
+import type { ClaimCall, History } from '../../chaos/history.ts';
 import { type BadHistory, bad, pick } from './bad_history.ts';
 import { claim, event, told } from './good_history.ts';
 
 const call = { startedAt: 100, endedAt: 200, attempts: 1 };
+/** A ninth buyer, whom the good history does not have. */
+const ninth = (poolId: string, answer: ClaimCall['answer'], ...told: ClaimCall['told']): ClaimCall => ({
+  ...{ ...call, requestId: 'r9', poolId, userId: 'u9', answer, told },
+});
 
 export const BAD_CLAIMS: BadHistory[] = [
   bad('I1', 'an acknowledged claim that is gone', [], ({ claims }) => {
-    claims.push({
-      ...call,
-      requestId: 'r9',
-      poolId: 'rpc',
-      userId: 'u9',
-      answer: 'claimed',
-      told: [told('c9', 's3')],
-    });
+    claims.push(ninth('rpc', 'claimed', told('c9', 's3')));
   }),
   bad('I1', 'a retry that was told another slot', [], ({ claims }) => {
     claims[0]?.told.push(told('c9', 's3'));
@@ -46,7 +43,7 @@ export const BAD_CLAIMS: BadHistory[] = [
     final.calls = [];
   }),
   bad('I2', 'a slot with two live claims', ['I3', 'I6'], ({ claims, final }) => {
-    claims.push({ ...call, requestId: 'r9', poolId: 'rpc', userId: 'u9', answer: 'unknown', told: [] });
+    claims.push(ninth('rpc', 'unknown'));
     final.claims.push({ ...claim('c9', 'r9', 'rpc', 's1', 'u9'), state: 'committed' });
   }),
   bad('I2', 'a slot with two tickets', ['I3', 'I6'], ({ final }) => {
@@ -58,25 +55,11 @@ export const BAD_CLAIMS: BadHistory[] = [
       state: 'released',
       live: false,
     });
-    history.claims.push({
-      ...call,
-      requestId: 'r9',
-      poolId: 'hook',
-      userId: 'u9',
-      answer: 'unknown',
-      told: [],
-    });
+    history.claims.push(ninth('hook', 'unknown'));
     history.targetCalls.push({ kind: 'commit', key: 'c9', at: 1, status: 200, poolId: 'hook' });
   }),
   bad('I2', 'a slot that a target committed twice, for claims that ended well', ['I3'], (history) => {
-    history.claims.push({
-      ...call,
-      requestId: 'r9',
-      poolId: 'hook',
-      userId: 'u9',
-      answer: 'unknown',
-      told: [],
-    });
+    history.claims.push(ninth('hook', 'unknown'));
     history.final.claims.push({
       ...claim('c9', 'r9', 'hook', 'h1', 'u9'),
       state: 'released',
@@ -89,20 +72,13 @@ export const BAD_CLAIMS: BadHistory[] = [
     const { pools, claims, targetCalls, final } = history;
     pools[1] = { ...pick(pools, 1), capacity: 3 };
     final.slots.push({ poolId: 'hook', slotId: 'h3', status: 'AVAILABLE' });
-    claims.push({ ...call, requestId: 'r9', poolId: 'hook', userId: 'u9', answer: 'unknown', told: [] });
+    claims.push(ninth('hook', 'unknown'));
     final.claims.push({ ...claim('c9', 'r9', 'hook', 'h1', 'u9'), state: 'dead_letter' });
     final.deadLetters.push({ ...pick(final.deadLetters, 1), msgId: '93', claimId: 'c9', identity: 'c9' });
     targetCalls.push({ kind: 'commit', key: 'c9', at: 1, status: 422, poolId: 'hook' });
   }),
   bad('I2', 'a slot promised to two buyers, of whom one has no claim', ['I1'], ({ claims }) => {
-    claims.push({
-      ...call,
-      requestId: 'r9',
-      poolId: 'rpc',
-      userId: 'u9',
-      answer: 'claimed',
-      told: [told('c9', 's1')],
-    });
+    claims.push(ninth('rpc', 'claimed', told('c9', 's1')));
   }),
   bad('I3', 'a ticket of another user than the claim', [], ({ final }) => {
     final.tickets[0] = { ...pick(final.tickets), userId: 'u9' };
@@ -162,7 +138,7 @@ export const BAD_CLAIMS: BadHistory[] = [
     final.slots[0] = { poolId: 'rpc', slotId: 's9', status: 'AVAILABLE' };
   }),
   bad('I5', '"sold out" while slots were left', [], ({ claims }) => {
-    claims.push({ ...call, requestId: 'r9', poolId: 'rpc', userId: 'u9', answer: 'sold_out', told: [] });
+    claims.push(ninth('rpc', 'sold_out'));
   }),
   bad('I6', 'a claim that is on its way without a message', ['I10'], (history) => {
     ask(history, 'c9', 's3', 'queued', 'RESERVED');

@@ -4,6 +4,8 @@ import type { History } from '../../chaos/history.ts';
 import { type BadHistory, bad, pick } from './bad_history.ts';
 import { event, stored } from './good_history.ts';
 
+const PAID_THIRD = { object: 'pay3', state: 'succeeded' as const, amount: 5, refunded: 0 };
+
 export const BAD_EVENTS: BadHistory[] = [
   bad('I7', 'a fact that took effect twice', ['I8'], ({ final }) => {
     final.credits.push({ provider: 'stripe', eventId: 'e2', userId: 'payer', amount: 10, currency: 'eur' });
@@ -48,13 +50,7 @@ export const BAD_EVENTS: BadHistory[] = [
     final.payments.push(pick(final.payments));
   }),
   bad('I7', 'a payment of an event that took no effect', [], ({ final }) => {
-    final.payments.push({
-      ...pick(final.payments),
-      object: 'pay3',
-      state: 'succeeded',
-      amount: 5,
-      refunded: 0,
-    });
+    final.payments.push({ ...pick(final.payments), ...PAID_THIRD });
   }),
   bad('I8', 'an effect in another currency', [], ({ final }) => {
     final.credits[0] = { ...pick(final.credits), currency: 'usd' };
@@ -141,13 +137,7 @@ export const BAD_EVENTS: BadHistory[] = [
   }),
   bad('I12', 'an event that cannot succeed and did', ['I8'], ({ final }) => {
     final.events[3] = stored('row5', 'bad', 'success');
-    final.payments.push({
-      ...pick(final.payments),
-      object: 'pay3',
-      state: 'succeeded',
-      amount: 5,
-      refunded: 0,
-    });
+    final.payments.push({ ...pick(final.payments), ...PAID_THIRD });
     final.credits.push({ provider: 'stripe', eventId: 'bad', userId: 'payer', amount: 5, currency: 'eur' });
   }),
   bad('I12', 'a committed claim of a pool whose target refuses all', [], ({ pools }) => {

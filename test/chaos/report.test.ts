@@ -3,25 +3,23 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { Raw, Summary } from '../../bench/summaries.ts';
 import { CONTROLS } from '../../chaos/controls/controls.ts';
 import { judge, PROMISES } from '../../chaos/judge.ts';
 import { duration, plain, small, table } from '../../chaos/markdown.ts';
-import { clearest, plot } from '../../chaos/plot.ts';
-import {
-  keepControls,
-  keepRun,
-  type Results,
-  readResults,
-  reportOf,
-  writeReport,
-} from '../../chaos/report.ts';
-import { resultOf } from '../../chaos/result.ts';
+import { pictureOf, plot } from '../../chaos/plot.ts';
+import { type Results, readResults, reportOf, writeReport } from '../../chaos/report.ts';
+import { type RunResult, resultOf, summaryOfRuns } from '../../chaos/result.ts';
+import { PROJECT } from '../support/dev.ts';
 import { BAD_HISTORIES } from './bad_histories.ts';
 import { goodHistory } from './good_history.ts';
 
-const AT = new Date('2026-01-01T00:00:00Z');
+const ORIGIN = {
+  ...{ suite: 'chaos', at: '2026-01-01T00:00:00Z', commit: 'a'.repeat(40), product_hash: 'c'.repeat(64) },
+  ...{ command: 'npm run chaos -- --seed 1', machine: { cores: 2 }, durability: { fsync: 'on' } },
+};
 
-function sampleRun(spoil: (typeof BAD_HISTORIES)[number]['spoil'] = () => undefined) {
+function sampleRun(spoil: (typeof BAD_HISTORIES)[number]['spoil'] = () => undefined): RunResult {
   const history = goodHistory();
   history.faults.push({
     ...{ name: 'kill-db1-postmaster', target: 'db1 <&>' },
@@ -31,8 +29,14 @@ function sampleRun(spoil: (typeof BAD_HISTORIES)[number]['spoil'] = () => undefi
     ...{ action: 'dlq_replay', ids: [], reason: 'late', at: 60_000, answer: 'done', results: [] },
   });
   spoil(history);
-  return resultOf(history, judge(history), 'npm run chaos -- --seed 1', AT);
+  return resultOf(history, judge(history));
 }
+
+const rawOf = (result: RunResult, origin: Partial<typeof ORIGIN> = {}): Raw<RunResult> => ({
+  ...{ ...ORIGIN, ...origin, product_hash_at_end: ORIGIN.product_hash, result },
+});
+const summaryOf = <Result>(result: Result): Summary<Result> => ({ ...ORIGIN, result });
+const chaosOf = (...raw: Raw<RunResult>[]) => summaryOf(summaryOfRuns(raw));
 
 const control = {
   ...{ name: 'fence-off', why: 'no fence', promises: ['I9'] as const, seed: 4, elapsedMs: 12_345, rounds: 2 },
@@ -41,16 +45,22 @@ const control = {
 
 describe('the report', () => {
   let dir: string;
-  let results: Results;
+  const results: Results = {
+    chaos: chaosOf(rawOf(sampleRun())),
+    controls: summaryOf({ controls: [control] }),
+    others: {},
+  };
   before(() => {
     dir = mkdtempSync(join(tmpdir(), 'sluice-report-'));
-    keepRun(sampleRun(), dir);
-    keepControls([control], dir);
-    results = readResults(dir);
   });
   after(() => rmSync(dir, { recursive: true, force: true }));
 
-  test('is written from the kept files, with its picture', () => {
+  test('in docs/ is the one that the kept summaries make', () => {
+    const page = readFileSync(join(PROJECT, 'docs/reliability.md'), 'utf8');
+    assert.equal(page, reportOf(readResults()), 'npm run chaos -- --keep writes it');
+  });
+
+  test('is written from summaries, with its picture', () => {
     const page = readFileSync(writeReport(results, dir), 'utf8');
     // 6 claims, 4 events, 1 call and 2 operator actions were acknowledged.
     assert.match(page, /13 acknowledgements, 3 faults \(2 crashes, 1 cuts\), \*\*0 violations\*\*/);
@@ -66,17 +76,21 @@ describe('the report', () => {
     assert.match(readFileSync(join(dir, 'pictures/throughput-through-a-fault.svg'), 'utf8'), /^<svg /);
   });
 
-  test('names the commit of each run, and says which had changes', () => {
+  test('names the commit of each run, says which had changes, and takes the later run of a seed', () => {
     const [one = '', other = ''] = ['a'.repeat(40), `${'b'.repeat(40)} with changes`];
-    const runs = [one, other].map((commit, index) => ({ ...sampleRun(), commit, seed: index + 1 }));
-    const page = reportOf({ ...results, runs }, false);
+    const runs = [
+      rawOf({ ...sampleRun(), seed: 2 }, { commit: one }),
+      rawOf({ ...sampleRun(), seed: 1 }, { commit: one }),
+      rawOf({ ...sampleRun(), seed: 2 }, { commit: other }),
+    ];
+    const page = reportOf({ ...results, chaos: chaosOf(...runs) });
+    assert.match(page, /^2 runs/m);
     assert.match(page, /^\| 1 \| aaaaaaa \|/m);
     assert.match(page, /^\| 2 \| bbbbbbb with changes \|/m);
-    assert.doesNotMatch(page, /^- Commit/m);
   });
 
   test('does not claim a bound when there was a violation, and shows an example', () => {
-    const page = reportOf({ ...results, runs: [sampleRun(BAD_HISTORIES[0]?.spoil)] }, false);
+    const page = reportOf({ ...results, chaos: chaosOf(rawOf(sampleRun(BAD_HISTORIES[0]?.spoil))) });
     assert.match(page, /\*\*1 violations\*\*/);
     assert.doesNotMatch(page, /95 %/);
     assert.match(page, /seed 1: I1 request r9 of pool rpc was acknowledged and has no claim/);
@@ -85,31 +99,39 @@ describe('the report', () => {
   test('says "not found" of a control that found nothing', () => {
     const missed = { ...control, seed: null, violations: {}, example: null };
     assert.match(
-      reportOf({ ...results, controls: [missed] }, false),
+      reportOf({ ...results, controls: summaryOf({ controls: [missed] }) }),
       /fence-off \| no fence \| – \| not found \| 0/,
     );
   });
 
-  test('says what has no result, and shows what has one', () => {
-    const model = { seed: 3, histories: 20_000, violations: [], controls: [{ name: 'x', seed: 9 }] };
-    const page = reportOf({ ...results, others: { model } }, false);
+  test('says what has no summary, and shows what has one, with its command and its note', () => {
+    const result = { seed: 3, histories: 20_000, violations: [], controls: [{ name: 'x', seed: 9 }] };
+    const model = { ...summaryOf(result), command: 'npm run model', note: 'on a busy machine' };
+    const page = reportOf({ ...results, others: { model } });
+    assert.match(page, /- command: `npm run model`\n- commit: aaaaaaa\n- note: on a busy machine\n/);
     assert.match(page, /- histories: 20,000/);
     assert.match(page, /- violations: none/);
     assert.match(page, /\| x \| 9 \|/);
-    assert.match(page, /Fuzzed requests: no result is kept/);
-    assert.doesNotMatch(page, /Random histories against a model: no result/);
+    assert.match(page, /Fuzzed requests: no summary is kept/);
+    assert.doesNotMatch(page, /Random histories against a model: no summary/);
   });
 
   test('of nothing says that nothing is kept', () => {
-    const page = reportOf({ runs: [], controls: [], others: {} }, false);
+    const page = reportOf({ others: {} });
     assert.match(page, /No run is kept yet/);
     assert.doesNotMatch(page, /undefined|NaN|\[object/);
   });
 });
 
 describe('the picture', () => {
+  const drawn = (...runs: RunResult[]): string => {
+    const picture = pictureOf(runs);
+    assert.ok(picture);
+    return plot(picture);
+  };
+
   test('shows a fault that stops claims, says what else it counts, and is well-formed', () => {
-    const svg = plot(sampleRun()) ?? '';
+    const svg = drawn(sampleRun());
     assert.match(svg, /<desc id="d">[^<]*claims, events and calls together/);
     assert.match(svg, /kill-db1-postmaster db1 &lt;&amp;&gt;/);
     assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
@@ -120,16 +142,16 @@ describe('the picture', () => {
     const cluttered = sampleRun((history) => {
       history.faults.push({ name: 'cut', target: 'x', startedAt: 1, healedAt: 90_000, recoveredAt: null });
     });
-    const clear = sampleRun();
+    const clear = { ...sampleRun(), seed: 7 };
     const calm = sampleRun((history) => {
       history.faults = [];
     });
-    assert.equal(clearest([calm, cluttered, clear]), clear);
-    assert.equal(clearest([calm]), undefined);
+    assert.equal(pictureOf([calm, cluttered, clear])?.seed, 7);
+    assert.match(drawn(calm, cluttered, clear), /seed 7/);
   });
 
   test('is left out where no such fault happened', () => {
-    assert.equal(plot({ ...sampleRun(), faults: [] }), undefined);
+    assert.equal(pictureOf([{ ...sampleRun(), faults: [] }]), undefined);
   });
 });
 

@@ -1,11 +1,10 @@
 // Databases for many short histories: each lane is a pair of databases of its own, in which one history runs at a time.
 // So functions that work on everything (take, reap, expire, reconcile) run as they are and meet nobody else's rows.
 
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
+import { readSettings } from '../../bench/durability.ts';
 import { startDatabases } from '../support/databases.ts';
-
-const SHOP = readFileSync(new URL('./events/sql/shop.sql', import.meta.url), 'utf8');
+import { SHOP } from './events/statements.ts';
 
 /** One database of a lane. Statements are prepared once: a history sends the same few hundreds of times. */
 export type Side = {
@@ -17,7 +16,11 @@ export type Side = {
 export type Lane = { db1: Side; db2: Side };
 
 /** `open` makes a lane; `prepare` is how a control switches a guard off in it. */
-export type Lanes = { open(prepare?: (lane: Lane) => Promise<void>): Promise<Lane>; stop(): Promise<void> };
+export type Lanes = {
+  open(prepare?: (lane: Lane) => Promise<void>): Promise<Lane>;
+  settings(): Promise<Record<string, string>>;
+  stop(): Promise<void>;
+};
 
 // Crashes of the machine are not the subject, and nothing here has to outlive the run.
 const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', jit: 'off' };
@@ -41,15 +44,14 @@ export async function startLanes(): Promise<Lanes> {
   let count = 0;
   try {
     // A database can be copied while nobody is connected to it, so whoever makes the copies sits elsewhere.
-    const [one, other] = await Promise.all(
-      [databases.db1.url, databases.db2.url].map((url) => connect(otherDatabase(url, 'template1'))),
-    );
+    const one = await connect(otherDatabase(databases.db1.url, 'template1'));
+    const other = await connect(otherDatabase(databases.db2.url, 'template1'));
     let making: Promise<unknown> = Promise.resolve();
     const open: Lanes['open'] = async (prepare) => {
       const name = `lane_${++count}`;
       const statement = `create database ${name} template postgres`;
       // One after the other: a connection has one statement at a time.
-      making = making.then(() => Promise.all([one, other].map((maker) => maker?.query(statement))));
+      making = making.then(() => Promise.all([one, other].map((maker) => maker.query(statement))));
       await making;
       const lane = {
         db1: asSide(await connect(otherDatabase(databases.db1.url, name))),
@@ -59,7 +61,7 @@ export async function startLanes(): Promise<Lanes> {
       await prepare?.(lane);
       return lane;
     };
-    return { open, stop };
+    return { open, settings: () => readSettings(one), stop };
   } catch (error) {
     await stop();
     throw error;

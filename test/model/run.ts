@@ -4,14 +4,15 @@ import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { EXIT_FAILED, reportFailure, UsageError } from '../../bench/command.ts';
+import { beginRun, keepSummary, writeRaw } from '../../bench/summaries.ts';
+import { writeReport } from '../../chaos/report.ts';
 import { progressLine, startProgress } from '../../src/commands/progress.ts';
 import { CONTROLS, type ControlResult, runControl } from './controls.ts';
 import { blocksOf, type Found, runBlocks, type Tally } from './engine.ts';
 import { type Lanes, startLanes } from './lanes.ts';
 import { SUBJECTS } from './subjects.ts';
 
-const EXIT_FAILED = 1;
-const EXIT_USAGE = 2;
 const DEFAULT_HISTORIES = 1_000;
 /** fast-check takes 32 bits; the blocks of a long run count up from the seed. */
 const SEED_MAX = 2 ** 31 - 1_000_000;
@@ -22,7 +23,7 @@ const LANES_MAX = 32;
 const LINE_EVERY_MS = 60_000;
 const MS_PER_SEC = 1_000;
 
-const usage = `npm run model -- [--histories N] [--seed S] [--model name] [--control name] [--json file]
+const usage = `npm run model -- [--histories N] [--seed S] [--model name] [--control name] [--json file] [--keep]
 
 Runs N histories of commands, half of them claims and half of them provider events, against real databases, and compares
 every answer and the state at the end with a model in memory. Then switches guards off, one at a time, to see that the
@@ -38,6 +39,10 @@ ${Object.entries(CONTROLS)
   --no-controls    histories only
   --lanes N        databases that run side by side (default ${LANES}); changes nothing but the time
   --json file      also writes the result there, for machines
+  --keep           also writes chaos/summaries/model.json, which git keeps, and docs/reliability.md from it; refuses where
+                   the product files changed meanwhile
+
+The raw result goes to results/model/, which git ignores.
 
 Exit code: 0 when no promise was broken and every control was noticed, 1 otherwise, 2 when the call was not understood.
 
@@ -53,9 +58,8 @@ type Wanted = {
   subjects: typeof SUBJECTS;
   controls: string[];
   json: string | undefined;
+  keep: boolean;
 };
-
-class UsageError extends Error {}
 
 function read(args: string[]): Wanted | undefined {
   const { values } = parseArgs({
@@ -69,6 +73,7 @@ function read(args: string[]): Wanted | undefined {
       lanes: { type: 'string', default: String(LANES) },
       controls: { type: 'boolean', default: true },
       json: { type: 'string' },
+      keep: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -91,6 +96,7 @@ function read(args: string[]): Wanted | undefined {
     subjects,
     controls: values.controls ? all : [],
     json: values.json,
+    keep: values.keep,
   };
 }
 
@@ -150,6 +156,7 @@ async function main(args: string[]): Promise<number> {
   }
   const { seed } = wanted;
   console.log(`seed ${seed}`);
+  const run = beginRun('model', ['npm run model --', ...args].join(' '));
   const lanes = await startLanes();
   try {
     const startedMs = performance.now();
@@ -171,23 +178,14 @@ async function main(args: string[]): Promise<number> {
         `longest ${longest}) in ${seconds.toFixed(0)} s, ${(histories / seconds).toFixed(1)}/s, seed ${seed}: ` +
         `${violations.length} violations; ${noticed} of ${controls.length} controls noticed`,
     );
-    if (wanted.json !== undefined)
-      writeFileSync(
-        resolve(wanted.json),
-        `${JSON.stringify({ seed, ...tally, seconds, controls }, null, 2)}\n`,
-      );
+    const raw = run.end(await lanes.settings(), { seed, ...tally, seconds, controls });
+    if (wanted.json !== undefined) writeFileSync(resolve(wanted.json), `${JSON.stringify(raw, null, 2)}\n`);
+    console.log(`raw result: ${writeRaw('model', raw, `seed-${seed}`)}`);
+    if (wanted.keep) console.log(`summary: ${keepSummary('chaos', raw, raw.result)}, ${writeReport()}`);
     return violations.length === 0 && noticed === controls.length ? 0 : EXIT_FAILED;
   } finally {
     await lanes.stop();
   }
 }
 
-try {
-  process.exitCode = await main(process.argv.slice(2));
-} catch (error) {
-  const isUsage =
-    error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS');
-  if (!isUsage) throw error;
-  console.error(`${(error as Error).message}\nhint: npm run model -- --help tells more`);
-  process.exitCode = EXIT_USAGE;
-}
+process.exitCode = await main(process.argv.slice(2)).catch(reportFailure);

@@ -1,31 +1,32 @@
 // `npm run mutation`: changes the core in thousands of small ways and counts how many of them some test notices.
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { dirname, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { commit } from '../../bench/machine.ts';
+import { EXIT_FAILED, reportFailure, UsageError } from '../../bench/command.ts';
+import { beginRun, keepSummary, writeRaw } from '../../bench/summaries.ts';
+import { writeReport } from '../../chaos/report.ts';
 import { type MutantResult, mutate } from './mutate.ts';
 import { PARTS, type Part } from './parts.ts';
 import { type PartScore, scoreOf } from './score.ts';
 
-const RESULT = fileURLToPath(new URL('../../chaos/results/mutation.json', import.meta.url));
 /** What issue and report ask of every part. */
 const MIN_SCORE_PERCENT = 80;
 /** Hours of work that nobody waits for: whoever else uses the machine goes first. */
 const NICENESS = 10;
 const CONCURRENCY = /^[1-9]\d?$/;
-const EXIT_FAILED = 1;
-const EXIT_USAGE = 2;
+/** Nothing here talks to a database. */
+const NO_DATABASE = { database: 'none' };
 
-const usage = `npm run mutation -- [--part name]… [--file name]… [--concurrency n]
+const usage = `npm run mutation -- [--part name]… [--file name]… [--concurrency n] [--keep]
 
   --part name       only this part: ${PARTS.map(({ name }) => name).join(', ')}
-  --file name       only sources whose path ends so; shows survivors, keeps no score
+  --file name       only sources whose path ends so; shows survivors
   --concurrency n   mutants that are tried at the same time (default 2)
+  --keep            also writes chaos/summaries/mutation.json, which git keeps, and docs/reliability.md from it; all parts
+                    only; refuses where the product files changed meanwhile
 
-Scores are kept in chaos/results/mutation.json. Ends with code 1 where one is below ${MIN_SCORE_PERCENT} %.`;
+Scores go to results/mutation/, which git ignores. Ends with code 1 where one is below ${MIN_SCORE_PERCENT} %.`;
 
 async function main(args: string[]): Promise<number> {
   const { values } = parseArgs({
@@ -34,6 +35,7 @@ async function main(args: string[]): Promise<number> {
       part: { type: 'string', multiple: true, default: [] },
       file: { type: 'string', multiple: true, default: [] },
       concurrency: { type: 'string', default: '2' },
+      keep: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -43,21 +45,23 @@ async function main(args: string[]): Promise<number> {
   }
   const parts = selected(values.part, values.file);
   const mistake = mistakeIn(values.part, parts, values.concurrency);
-  if (mistake !== undefined) {
-    console.error(`${mistake}\nhint: --help tells more`);
-    return EXIT_USAGE;
-  }
+  if (mistake !== undefined) throw new UsageError(mistake);
+  if (values.keep && (values.part.length > 0 || values.file.length > 0))
+    throw new UsageError('--keep: a summary is of all parts; leave out --part and --file.');
+  const run = beginRun('mutation', ['npm run mutation --', ...args].join(' '));
   setPriority(NICENESS);
   const scores: PartScore[] = [];
   for (const part of parts) {
     const results = await mutate(part, Number(values.concurrency));
     for (const mutant of results.filter(({ status }) => status === 'Survived' || status === 'NoCoverage'))
       console.log(survivorLine(mutant));
-    const score = { ...scoreOf(part, results), at: new Date().toISOString(), commit: commit() };
+    const score = scoreOf(part, results);
     scores.push(score);
     console.log(scoreLine(score));
-    if (values.file.length === 0) keep(score);
   }
+  const raw = run.end(NO_DATABASE, { parts: scores });
+  console.log(`raw result: ${writeRaw('mutation', raw, 'mutation')}`);
+  if (values.keep) console.log(`summary: ${keepSummary('chaos', raw, raw.result)}, ${writeReport()}`);
   return scores.every(({ score }) => score >= MIN_SCORE_PERCENT) ? 0 : EXIT_FAILED;
 }
 
@@ -96,32 +100,4 @@ function scoreLine({ name, score, mutants, killed, timeout, survived }: PartScor
   return `${name}: ${score.toFixed(1)} % of ${mutants} mutants (${killed} killed, ${timeout} timed out, ${survived} survived)`;
 }
 
-/** A part's score replaces its old one; the others stay, each with the commit it was measured on. */
-function keep(score: PartScore & { at: string; commit: string }): void {
-  const others = readKept().filter(({ name }) => name !== score.name);
-  const parts = PARTS.flatMap(({ name }) => [score, ...others].filter((kept) => kept.name === name));
-  mkdirSync(dirname(RESULT), { recursive: true });
-  const { at, commit } = score;
-  writeFileSync(RESULT, `${JSON.stringify({ at, commit, parts }, null, 2)}\n`);
-}
-
-function readKept(): PartScore[] {
-  try {
-    return JSON.parse(readFileSync(RESULT, 'utf8')).parts;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
-}
-
-/** A wrong option is told in two lines; everything else shows where it happened. */
-function report(error: unknown): number {
-  if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
-    console.error(`${error.message}\nhint: --help tells more`);
-    return EXIT_USAGE;
-  }
-  console.error(error);
-  return EXIT_FAILED;
-}
-
-process.exitCode = await main(process.argv.slice(2)).catch(report);
+process.exitCode = await main(process.argv.slice(2)).catch(reportFailure);

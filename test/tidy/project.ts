@@ -12,8 +12,7 @@ export type Project = { root: string; files: SourceFile[] };
 /** A rule looks at the whole project: some defects are only visible across files. */
 export type Rule = (project: Project) => Finding[];
 
-const SKIPPED = new Set(['node_modules', '.git', '.sluice', '.temp', 'dist']);
-const SKIPPED_PATHS = new Set(['bench/results', 'results']);
+const SKIPPED = new Set(['node_modules', '.git', '.sluice', '.temp', 'dist', 'results']);
 const TEXT_FILE = /\.(ts|js|json|md|sql|toml|yml|html|css|sh|control)$|(^|\/)(LICENSE|\.[\w.]+|run)$/;
 
 /** Reads every text file below `root` that belongs to the project. */
@@ -21,10 +20,10 @@ export function readProject(root: string): Project {
   const files: SourceFile[] = [];
   const visit = (folder: string): void => {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      // By name, not by kind: in a second worktree .git is a file, with a path of that machine in it.
+      if (SKIPPED.has(entry.name)) continue;
       const absolute = join(folder, entry.name);
       const path = relative(root, absolute).split(sep).join('/');
-      // By name, not by kind: in a second worktree .git is a file, with a path of that machine in it.
-      if (SKIPPED.has(entry.name) || SKIPPED_PATHS.has(path)) continue;
       if (entry.isDirectory()) visit(absolute);
       else if (entry.isFile() && TEXT_FILE.test(path)) {
         files.push({ path, text: readFileSync(absolute, 'utf8') });

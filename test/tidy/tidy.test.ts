@@ -126,13 +126,20 @@ const PLANTS: readonly Plant[] = [
     found: [2, 3, 4, 5, 6, 7, 8].map((line) => `src/start.ts:${line} sql-in-typescript`),
   },
   {
-    name: 'SQL in src/db and in tests, and statements in comments or after a regular expression, are not found',
+    name: 'SQL in src/db, in tests, in bench and in chaos, and statements in comments or after a regular expression, are not found',
     files: {
       'src/start.ts':
         "import '#core/one.ts';\nimport './db/a.ts';\n// 'select 1'\nexport const a = /['`]/.test('x');\n",
       'src/db/a.ts': "export const a = 'select 1';\n",
       'test/a.ts': "export const a = 'select 1';\n",
+      'bench/a.ts': "export const a = 'select 1';\n",
+      'chaos/a.ts': "export const a = 'select 1';\n",
     },
+    found: [],
+  },
+  {
+    name: 'raw results are not looked at',
+    files: { 'results/bench/a.json': '/work/x\n' },
     found: [],
   },
   {

@@ -1,16 +1,9 @@
 // The real intake and ledger of one lane, by the calls that servers, workers and operators make.
 
-import { readFileSync } from 'node:fs';
 import { findDifferences, type ReconcilePorts, type SlotRow, type TicketRow } from '#core/reconcile.ts';
 import type { Lane } from '../lanes.ts';
 import type { Claim, Delivery, Message, Pool, Slot } from './model.ts';
-
-const sqlFile = (name: string): string => readFileSync(new URL(`./sql/${name}.sql`, import.meta.url), 'utf8');
-const CLEAN = sqlFile('clean');
-const SWEEP = sqlFile('sweep');
-const LOSE_CACHE = sqlFile('lose_cache');
-const INTAKE_STATE = sqlFile('intake_state');
-const LEDGER_STATE = sqlFile('ledger_state');
+import { CLEAN, INTAKE_STATE, LEDGER_STATE, LOSE_CACHE, SWEEP } from './statements.ts';
 
 export const ACTOR = 'ada';
 /** Far longer than a history: what runs out is moved, never waited for. */

@@ -1,12 +1,8 @@
 // The real ledger of one lane, by the calls that doors, workers and operators make.
 
-import { readFileSync } from 'node:fs';
 import type { Lane, Side } from '../lanes.ts';
 import type { Event, Lease, Mood, Outcome, Status, Template } from './model.ts';
-
-const sqlFile = (name: string): string => readFileSync(new URL(`./sql/${name}.sql`, import.meta.url), 'utf8');
-const SWEEP = sqlFile('sweep');
-const STATE = sqlFile('state');
+import { STATE, SWEEP } from './statements.ts';
 
 /** After so many histories their rows cost more than a TRUNCATE. */
 const HISTORIES_PER_SWEEP = 100;

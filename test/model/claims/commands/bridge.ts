@@ -2,7 +2,7 @@
 // are honest: what they finish a delivery with is what they know about it, however old that knowledge is.
 
 import fc, { type Arbitrary, type AsyncCommand } from 'fast-check';
-import { pick, preferred, step } from '../../step.ts';
+import { pick, preferred, step, workerSteps } from '../../step.ts';
 import { ensure, ensureSame } from '../../violation.ts';
 import type { Delivery, LedgerAnswer, Model } from '../model.ts';
 import type { Finish, World } from '../world.ts';
@@ -211,37 +211,20 @@ export const routeToDeadLetters: Command = fc.tuple(anyWorker, anyNumber).map(([
   ),
 );
 
-export const extend: Command = anyWorker.map((worker) =>
-  step(
-    `${worker} extends its leases`,
-    (model) => hands(model, worker).length > 0,
-    async (model, world) => {
-      const all = hands(model, worker);
-      world.doing(`${worker} extends its leases`);
-      const held = all.filter((delivery) => model.holds(delivery));
-      const ids = await world.extend(all);
-      ensureSame(
-        'I9',
-        ids.map(String),
-        held.map(({ message }) => String(message.id)),
-      );
-      for (const { message } of held) message.isVisible = false;
-      world.got(held.length === 0 ? 'none held' : names(held));
-    },
-  ),
-);
-
-/** With whatever it had told the ledger, and without telling the intake. */
-export const crash: Command = anyWorker.map((worker) =>
-  step(
-    `${worker} crashes`,
-    (model) => hands(model, worker).length > 0,
-    async (model, world) => {
-      world.doing(`${worker} crashes with ${names(hands(model, worker))}`);
-      model.forget(hands(model, worker));
-    },
-  ),
-);
+export const { extend, crash } = workerSteps<Delivery, Model, World>(anyWorker, {
+  of: hands,
+  names,
+  forget: (model, deliveries) => model.forget(deliveries),
+  async extend(world, all, held) {
+    const ids = await world.extend(all);
+    ensureSame(
+      'I9',
+      ids.map(String),
+      held.map(({ message }) => String(message.id)),
+    );
+    for (const { message } of held) message.isVisible = false;
+  },
+});
 
 export const leaseEnds: Command = fc.tuple(anyNumber, fc.boolean()).map(([at, isAll]) =>
   step(

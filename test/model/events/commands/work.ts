@@ -2,7 +2,7 @@
 // old ones that know no tokens. Each is slower than its lease whenever the history says so.
 
 import fc, { type Arbitrary, type AsyncCommand } from 'fast-check';
-import { pick, step } from '../../step.ts';
+import { pick, step, workerSteps } from '../../step.ts';
 import { ensure, ensureSame } from '../../violation.ts';
 import type { Event, Lease, Model, Outcome } from '../model.ts';
 import type { World } from '../world.ts';
@@ -178,35 +178,19 @@ export const processNow: Command = anyNumber.map((at) =>
   ),
 );
 
-export const extend: Command = anyWorker.map((worker) =>
-  step(
-    `${worker} extends its leases`,
-    (model) => hands(model, worker).length > 0,
-    async (model, world) => {
-      const all = hands(model, worker);
-      world.doing(`${worker} extends its leases`);
-      const held = all.filter((lease) => model.holds(lease));
-      ensureSame(
-        'I9',
-        await world.extend(all),
-        held.map(({ event }) => event.id),
-      );
-      for (const { event } of held) Object.assign(event, { isLeaseOver: false, dueSince: null });
-      world.got(held.length === 0 ? 'none held' : leased(held));
-    },
-  ),
-);
-
-export const crash: Command = anyWorker.map((worker) =>
-  step(
-    `${worker} crashes`,
-    (model) => hands(model, worker).length > 0,
-    async (model, world) => {
-      world.doing(`${worker} crashes with ${leased(hands(model, worker))}`);
-      forget(model, hands(model, worker));
-    },
-  ),
-);
+export const { extend, crash } = workerSteps<Lease, Model, World>(anyWorker, {
+  of: hands,
+  names: leased,
+  forget,
+  async extend(world, all, held) {
+    ensureSame(
+      'I9',
+      await world.extend(all),
+      held.map(({ event }) => event.id),
+    );
+    for (const { event } of held) Object.assign(event, { isLeaseOver: false, dueSince: null });
+  },
+});
 
 const waits = ({ status, dueSince }: Event): boolean =>
   dueSince === null && (status === 'processing' || status === 'failed');

@@ -1,0 +1,92 @@
+// Repetitions become rows, rows become a table.
+
+import { median } from './stats.ts';
+import type { Row } from './suite.ts';
+
+export type Column = { heading: string; isText?: boolean; text(row: Row): string };
+
+const PERCENT = 100;
+
+/** Goes round all cells (A B C, A B C, …), so that a slow minute of the machine hits all alike. */
+export async function runRounds<Cell, Sample>(
+  cells: readonly Cell[],
+  repetitions: number,
+  measure: (cell: Cell, round: number) => Promise<Sample>,
+): Promise<(readonly [Cell, Sample[]])[]> {
+  const taken = cells.map((cell) => [cell, [] as Sample[]] as const);
+  for (let round = 1; round <= repetitions; round++)
+    for (const [cell, samples] of taken) samples.push(await measure(cell, round));
+  return taken;
+}
+
+type Medians<Sample> = { [Name in keyof Sample]-?: number } & Record<
+  'repetitions' | 'rate_min' | 'rate_max',
+  number
+>;
+
+/** The median of each number that the samples have, and how far the rates lie apart. */
+export function mediansOf<Sample extends { rate: number }>(samples: readonly Sample[]): Medians<Sample> {
+  const names = [...new Set(samples.flatMap((sample) => Object.keys(sample)))] as (keyof Sample)[];
+  const medians = names.map((name) => {
+    const values = samples.map((sample) => sample[name]).filter((value) => typeof value === 'number');
+    return [name, median(values)];
+  });
+  const rates = samples.map(({ rate }) => rate);
+  return {
+    ...Object.fromEntries(medians),
+    repetitions: samples.length,
+    rate_min: Math.min(...rates),
+    rate_max: Math.max(...rates),
+  };
+}
+
+export function sumOf<Sample>(samples: readonly Sample[], amount: (sample: Sample) => number): number {
+  return samples.reduce((sum, sample) => sum + amount(sample), 0);
+}
+
+/** The rate of a way with its best number of clients and batch. */
+export function bestRate(rows: readonly Row[], name: string): number {
+  return Math.max(...rows.filter((row) => row.name === name).map((row) => row.rate));
+}
+
+export function whole(value: number | string | undefined): string {
+  return value === undefined ? '' : Math.round(Number(value)).toLocaleString('en-US');
+}
+
+export const column = (heading: string, name: string): Column => ({
+  heading,
+  text: (row) => whole(row[name]),
+});
+
+export const NAME: Column = { heading: 'row', isText: true, text: (row) => row.name };
+
+/** Rate and latency stand in every table. */
+export const SPEED: readonly Column[] = [
+  column('per second', 'rate'),
+  { heading: 'spread', text: spread },
+  { heading: 'p50 ms', text: (row) => row.p50_ms.toFixed(2) },
+  { heading: 'p99 ms', text: (row) => row.p99_ms.toFixed(2) },
+];
+
+function spread(row: Row): string {
+  if (row.repetitions === 1) return '';
+  return `±${Math.round(((Number(row.rate_max) - Number(row.rate_min)) / 2 / row.rate) * PERCENT)} %`;
+}
+
+export function makeTable(columns: readonly Column[], rows: readonly Row[]): string {
+  const lines = [
+    columns.map(({ heading }) => heading),
+    ...rows.map((row) => columns.map(({ text }) => text(row))),
+  ];
+  const widths = columns.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((text, at) =>
+          columns[at]?.isText ? text.padEnd(widths[at] ?? 0) : text.padStart(widths[at] ?? 0),
+        )
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,118 @@
+// Where the output of a run goes. Raw results go to results/, which git ignores. Of each suite git keeps at most one summary,
+// of a run during which the product files stayed the same.
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { StackError } from '../src/failure.ts';
+import { PROJECT_ROOT } from '../src/project_root.ts';
+import { commit, machine, productHash, UNKNOWN } from './provenance.ts';
+
+export type Origin = {
+  suite: string;
+  at: string;
+  commit: string;
+  product_hash: string;
+  command: string;
+  machine: Record<string, string | number>;
+  /** The settings of Postgres that durability hangs on, as the server had them. */
+  durability: Record<string, string>;
+};
+export type Raw<Result = object> = Origin & { product_hash_at_end: string; result: Result };
+/** `note` says what the numbers cannot say about the run. */
+export type Summary<Result = object> = Origin & { note?: string; result: Result };
+
+/** The folder that keeps a suite's summary. */
+export type Keeper = 'bench' | 'chaos';
+
+export const MAX_SUMMARY_BYTES = 20_000;
+const DIGITS = 5;
+
+/** Call it before anything of the product runs, and `end` when nothing of it runs any more. */
+export function beginRun(suite: string, command: string, root = PROJECT_ROOT) {
+  const before = {
+    suite,
+    at: new Date().toISOString(),
+    commit: commit(root),
+    product_hash: productHash(root),
+  };
+  return {
+    end<Result extends object>(durability: Record<string, string>, result: Result): Raw<Result> {
+      const product_hash_at_end = productHash(root);
+      return { ...before, command, machine: machine(), durability, product_hash_at_end, result };
+    },
+  };
+}
+
+/** Returns the file's name, from the root. */
+export function writeRaw(folder: string, raw: Raw, name: string, root = PROJECT_ROOT): string {
+  const file = join('results', folder, `${raw.at.slice(0, 16).replace(':', '')}-${name}.json`);
+  return write(root, file, `${JSON.stringify(raw, null, 1)}\n`);
+}
+
+/** All raw results of a suite, the oldest first. */
+export function readRaw<Result>(folder: string, suite: string, root = PROJECT_ROOT): Raw<Result>[] {
+  return readFolder<Raw<Result>>(join(root, 'results', folder)).filter((raw) => raw.suite === suite);
+}
+
+export function readSummaries(keeper: Keeper, root = PROJECT_ROOT): Summary[] {
+  return readFolder(join(root, keeper, 'summaries'));
+}
+
+/** Replaces the suite's summary and returns its file's name, from the root. */
+export function keepSummary(keeper: Keeper, raw: Raw, result: object, root = PROJECT_ROOT): string {
+  const { product_hash_at_end, result: _, ...origin } = raw;
+  if (raw.product_hash === UNKNOWN)
+    throw new StackError(`git does not say which files ${raw.suite} ran on`, 'keep summaries in a clone');
+  if (product_hash_at_end !== raw.product_hash)
+    throw new StackError(
+      `the product files changed while ${raw.suite} ran, so its numbers belong to no version`,
+      'run it again and change nothing meanwhile; the raw result is in results/',
+    );
+  const text = summaryText({ ...origin, result });
+  const bytes = Buffer.byteLength(text);
+  if (bytes >= MAX_SUMMARY_BYTES)
+    throw new StackError(
+      `the summary of ${raw.suite} has ${bytes} bytes, not less than ${MAX_SUMMARY_BYTES}`,
+      'leave out what no document quotes; the raw result is in results/',
+    );
+  return write(root, join(keeper, 'summaries', `${raw.suite}.json`), text);
+}
+
+export function summaryText(summary: Summary): string {
+  return `${linesOf(summary, '')}\n`;
+}
+
+/** JSON with a line for each record: changes of a run show as changed rows. */
+function linesOf(value: unknown, indent: string): string {
+  const parts =
+    typeof value === 'object' && value !== null
+      ? Object.entries(value).filter(([, part]) => part !== undefined)
+      : [];
+  const isPlain = parts.every(([, part]) => typeof part !== 'object' || part === null);
+  if (isPlain) return JSON.stringify(value, shorter);
+  const inner = `${indent} `;
+  const isList = Array.isArray(value);
+  const lines = parts.map(
+    ([name, part]) => `${inner}${isList ? '' : `${JSON.stringify(name)}: `}${linesOf(part, inner)}`,
+  );
+  const [open, close] = isList ? '[]' : '{}';
+  return `${open}\n${lines.join(',\n')}\n${indent}${close}`;
+}
+
+function shorter(_name: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(DIGITS)) : value;
+}
+
+function readFolder<Content>(folder: string): Content[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.json'))
+    .sort()
+    .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')));
+}
+
+function write(root: string, file: string, text: string): string {
+  mkdirSync(dirname(join(root, file)), { recursive: true });
+  writeFileSync(join(root, file), text);
+  return file;
+}
