@@ -87,7 +87,7 @@ export type CallEventCall = {
 };
 
 export type OperatorCall = {
-  /** As the audit log calls it: dlq_replay, dlq_discard, webhook_replay or webhook_skip. */
+  /** As the audit log calls it: dead_letter_replay, dead_letter_discard, webhook_replay or webhook_skip. */
   action: string;
   /** What it named, as text: message ids of dead letters, or ids of rows of webhook_events. */
   ids: string[];

@@ -192,7 +192,7 @@ async function startParts(
 
 async function furnish(db1: Database, db2: Database, target: Target, pools: readonly Pool[]): Promise<void> {
   await withClient(db1.url, async (client) => {
-    await client.query('insert into intake.webhook_allowed_hosts (host) values ($1) on conflict do nothing', [
+    await client.query('insert into intake.hook_allowed_hosts (host) values ($1) on conflict do nothing', [
       target.host,
     ]);
     for (const { poolId, capacity, commit, holdSec } of pools) {

@@ -70,7 +70,7 @@ const endsWithoutReason: Checker = (history) => {
   );
   const refused = refusedByTarget(history, 'validate');
   const expiring = new Set(history.pools.filter((pool) => pool.holdSec).map((pool) => pool.poolId));
-  const discardable = namedByOperators(history, 'dlq_discard');
+  const discardable = namedByOperators(history, 'dead_letter_discard');
   const discarded = new Set(
     history.final.archivedLetters
       .filter((letter) => discardable.has(letter.msgId))

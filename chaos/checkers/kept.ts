@@ -46,7 +46,7 @@ function unaskedClaims({ claims, operatorActions, poison, final }: History): str
   const asked = new Set(claims.map(requestKey));
   const byHand = new Set(poison);
   const allowed = operatorActions
-    .filter((call) => call.action === 'dlq_replay')
+    .filter((call) => call.action === 'dead_letter_replay')
     .map((call) =>
       call.answer === 'unknown'
         ? call.ids.length

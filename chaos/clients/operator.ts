@@ -58,7 +58,7 @@ export class Operator {
       id: String(row.msg_id),
     }));
     const action = this.#random.pick(['replay', 'discard']);
-    await this.#act(`dlq_${action}`, `/admin/dlq/${action}`, letters, (ids) => ({
+    await this.#act(`dead_letter_${action}`, `/admin/dlq/${action}`, letters, (ids) => ({
       msg_ids: ids.map(Number),
     }));
   }

@@ -17,8 +17,8 @@ const TONES: Readonly<Record<string, Step['tone']>> = {
 
 /** What operators did, in words for somebody who follows a claim. */
 const NAMES: Readonly<Record<string, string>> = {
-  dlq_replay: 'replayed by an operator',
-  dlq_discard: 'discarded by an operator',
+  dead_letter_replay: 'replayed by an operator',
+  dead_letter_discard: 'discarded by an operator',
   claim_release: 'given back by an operator',
 };
 

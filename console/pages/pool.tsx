@@ -62,9 +62,9 @@ function Rules({ pool, change }: { pool: PoolView; change: Change }) {
   );
 }
 
-/** The server names the field, or says "the webhook URL". */
+/** The server names the field, or says "the hook URL". */
 const isAbout = (hint: string, name: string): boolean =>
-  hint.includes(name) || (name.endsWith('_webhook_url') && hint.includes('webhook URL'));
+  hint.includes(name) || (name.endsWith('_webhook_url') && hint.includes('hook URL'));
 
 function OpenOrClose({ pool, change, onClose }: { pool: PoolView; change: Change; onClose(): void }) {
   const verb = pool.is_active ? 'Close pool' : 'Open pool';

@@ -24,14 +24,14 @@ export function createDatabasePorts(lane: Database, rest: Database): DatabasePor
       (await rest.call<ClaimRecord>('public.get_claim', { p_claim_id: claimId }))[0],
     releaseClaim: async (claimId, userId) =>
       (
-        await rest.call<ClaimRecord>('public.release_claim', {
+        await rest.call<ClaimRecord>('public.release_own_claim', {
           p_claim_id: claimId,
           p_user_id: userId,
           p_reason: 'released by the buyer',
         })
       )[0],
     releaseAsOperator: async (claimId, actor) =>
-      (await rest.call<ClaimRecord>('public.claim_release', { p_claim_id: claimId, p_actor: actor }))[0],
+      (await rest.call<ClaimRecord>('public.release_claim_as_operator', { p_claim_id: claimId, p_actor: actor }))[0],
     poolStatus: async (poolId) =>
       (await rest.call<PoolStatus>('public.pool_status', { p_pool_id: poolId }))[0],
   };

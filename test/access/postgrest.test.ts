@@ -19,7 +19,7 @@ import {
 } from './rest.ts';
 
 const CLAIM = 'claim_resource_and_queue';
-const RELEASE = 'release_claim';
+const RELEASE = 'release_own_claim';
 const UUID = /^[0-9a-f-]{36}$/;
 
 type Side = 'db1' | 'db2';
@@ -30,7 +30,7 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
     anon: [CLAIM],
     authenticated: [CLAIM, RELEASE],
     service_role: [
-      'allow_webhook_host',
+      'allow_hook_host',
       'bridge_allow',
       'bridge_config',
       'bridge_extend',
@@ -39,10 +39,10 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'bridge_wake',
       'claim_batch',
       CLAIM,
-      'disallow_webhook_host',
-      'dlq_discard',
-      'dlq_list',
-      'dlq_replay',
+      'disallow_hook_host',
+      'discard_dead_letters',
+      'list_dead_letters',
+      'replay_dead_letters',
       'expire_holds',
       'get_claim',
       'intake_queue_delete',
@@ -64,12 +64,12 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'pool_change',
       'claim_search',
       'claim_timeline',
-      'claim_release',
+      'release_claim_as_operator',
       'audit_page',
       'intake_health',
       'session_end',
       'sessions_ended',
-      'webhook_allowed_hosts',
+      'hook_allowed_hosts',
     ],
   },
   db2: {

@@ -63,7 +63,7 @@ describe('/admin/dlq', () => {
       assertRefusal(await post('/admin/dlq/discard', { msg_ids: letters }, headers), 401, 'auth_required');
     }
     assert.equal((await listing()).length, 1);
-    assert.equal(await auditCount(db1, 'dlq_replay'), 0);
+    assert.equal(await auditCount(db1, 'dead_letter_replay'), 0);
     assert.equal((await post('/admin/dlq/discard', { msg_ids: letters })).status, 200);
   });
 
@@ -86,10 +86,10 @@ describe('/admin/dlq', () => {
 
   it('replays once, whether sent twice in turn or at the same time, with one audit row', async () => {
     const [first, second] = await bury(db1, 'p', 2);
-    const before = await auditCount(db1, 'dlq_replay');
+    const before = await auditCount(db1, 'dead_letter_replay');
     const dry = await post('/admin/dlq/replay', { msg_ids: [first], dry_run: true });
     assert.deepEqual(dry.json, { results: [{ msg_id: first, outcome: 'would_replay' }] });
-    assert.equal(await auditCount(db1, 'dlq_replay'), before);
+    assert.equal(await auditCount(db1, 'dead_letter_replay'), before);
     const outcomes = async (ids: unknown) =>
       (await post('/admin/dlq/replay', { msg_ids: ids, reason: 'mended' }, { ...admin, 'x-operator': 'ada' }))
         .json.results;
@@ -98,13 +98,13 @@ describe('/admin/dlq', () => {
     const race = await Promise.all([outcomes([second]), outcomes([second]), outcomes([second])]);
     assert.deepEqual(race.map(([row]) => row.outcome).sort(), ['not_found', 'not_found', 'replayed']);
     const { rows } = await db1.query(
-      `select actor, reason, subject from audit.audit_logs where action = 'dlq_replay' order by id desc limit 2`,
+      `select actor, reason, subject from audit.audit_logs where action = 'dead_letter_replay' order by id desc limit 2`,
     );
     assert.deepEqual(rows, [
       { actor: 'ada', reason: 'mended', subject: `dead letter ${second}` },
       { actor: 'ada', reason: 'mended', subject: `dead letter ${first}` },
     ]);
-    assert.equal(await auditCount(db1, 'dlq_replay'), before + 2);
+    assert.equal(await auditCount(db1, 'dead_letter_replay'), before + 2);
     await db1.query('delete from pgmq.q_intake_queue');
   });
 

@@ -81,7 +81,7 @@ describe('sluice dlq', () => {
       }).ended;
       assert.equal(code, 0, stderr);
       assert.equal(stdout, `ID  OUTCOME\n${ids.map((id) => `${id}   replayed\n`).join('')}`);
-      assert.equal(await auditCount(db1, 'dlq_replay'), 2);
+      assert.equal(await auditCount(db1, 'dead_letter_replay'), 2);
     } finally {
       rmSync(dir, { recursive: true });
     }

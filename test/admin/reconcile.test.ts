@@ -148,7 +148,7 @@ describe('sluice reconcile', () => {
     await drain();
     const discard = async (): Promise<string> => {
       const { rows } = await db1.query(
-        `select d.outcome from public.dlq_list('sold') l, public.dlq_discard(array[l.msg_id], 'ada') d`,
+        `select d.outcome from public.list_dead_letters('sold') l, public.discard_dead_letters(array[l.msg_id], 'ada') d`,
       );
       return rows[0]?.outcome;
     };

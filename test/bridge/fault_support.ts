@@ -59,7 +59,7 @@ export class FaultWorld {
     const [db1, db2] = await Promise.all([openClient(databases.db1.url), openClient(databases.db2.url)]);
     // A test that stops a database closes these behind their backs.
     for (const client of [db1, db2]) client.on('error', () => undefined);
-    await db1.query(`select public.allow_webhook_host('127.0.0.1', 'test')`);
+    await db1.query(`select public.allow_hook_host('127.0.0.1', 'test')`);
     return new FaultWorld(databases, db1, db2);
   }
 

@@ -272,7 +272,7 @@ test('whatever is put on the queue by hand, the messages beside it are carried i
 });
 
 const letterOf = async (pool: string): Promise<number> =>
-  Number((await world.db1.query('select msg_id from public.dlq_list($1)', [pool])).rows[0]?.msg_id);
+  Number((await world.db1.query('select msg_id from public.list_dead_letters($1)', [pool])).rows[0]?.msg_id);
 const auditRows = (letter: number): Promise<number> =>
   world.count1(`select count(*) from audit.audit_logs where subject = 'dead letter ' || $1`, [letter]);
 
@@ -282,7 +282,7 @@ test('a replay after the cause is fixed gives one ticket and one audit row, also
   const doomed = await openClient(world.databases.db1.url);
   doomed.on('error', () => undefined);
   await doomed.query('begin');
-  const halfway = await doomed.query(`select outcome from public.dlq_replay(array[$1::bigint], 'olga')`, [
+  const halfway = await doomed.query(`select outcome from public.replay_dead_letters(array[$1::bigint], 'olga')`, [
     letter,
   ]);
   assert.deepEqual(halfway.rows, [{ outcome: 'replayed' }]);
@@ -292,7 +292,7 @@ test('a replay after the cause is fixed gives one ticket and one audit row, also
   assert.equal((await world.ends('poisoned')).poison, DEAD, 'a replay that did not commit has not happened');
   assert.equal(await auditRows(letter), 0);
 
-  const again = await world.db1.query(`select outcome from public.dlq_replay(array[$1::bigint], 'olga')`, [
+  const again = await world.db1.query(`select outcome from public.replay_dead_letters(array[$1::bigint], 'olga')`, [
     letter,
   ]);
   assert.deepEqual(again.rows, [{ outcome: 'replayed' }]);
@@ -313,7 +313,7 @@ test('a replay sent twice in parallel goes round once', async () => {
   try {
     const outcomes = await Promise.all(
       sessions.map((session) =>
-        session.query(`select outcome from public.dlq_replay(array[$1::bigint], 'olga')`, [letter]),
+        session.query(`select outcome from public.replay_dead_letters(array[$1::bigint], 'olga')`, [letter]),
       ),
     );
     assert.deepEqual(outcomes.map(({ rows }) => rows[0].outcome).sort(), [

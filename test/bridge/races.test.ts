@@ -151,7 +151,7 @@ test('a release that waits for a take of a message that was handed back untried 
       run: () =>
         buyer
           .rows(
-            `select public.release_claim(c.claim_id, 'ann') from public.claims c where c.pool_id = 'metered'`,
+            `select public.release_own_claim(c.claim_id, 'ann') from public.claims c where c.pool_id = 'metered'`,
           )
           .then(
             () => 'released',

@@ -111,7 +111,7 @@ async function live(db1: pg.Client, db2: pg.Client, databases: TestDatabases): P
     return rows[0] as { claimId: string; slotId: string };
   };
   const second = await claimOf('r2');
-  await db1.query(`select public.release_claim($1, 'ann')`, [second.claimId]);
+  await db1.query(`select public.release_own_claim($1, 'ann')`, [second.claimId]);
   const first = await claimOf('r1');
   for (const user of ['poison 1', 'poison 2'])
     await db1.query(`select public.intake_queue_send(jsonb_build_object('user_id', $1::text))`, [user]);
@@ -125,10 +125,10 @@ async function live(db1: pg.Client, db2: pg.Client, databases: TestDatabases): P
      from public.bridge_take(10, 5)`,
   );
   const { rows: letters } = await db1.query<{ id: string }>(
-    `select msg_id::text as id from public.dlq_list() where user_id = 'poison 1'`,
+    `select msg_id::text as id from public.list_dead_letters() where user_id = 'poison 1'`,
   );
   const letterId = letters[0]?.id ?? '';
-  await db1.query(`select public.dlq_discard(array[$1::bigint], 'operator', 'chaos 1')`, [letterId]);
+  await db1.query(`select public.discard_dead_letters(array[$1::bigint], 'operator', 'chaos 1')`, [letterId]);
   await db2.query(`select webhook.add_endpoint('inline', 'stripe', '{SECRET}', 'inline', '{}', 'setup')`);
   await db2.query(
     `insert into public.webhook_events (webhook_id, provider, event_id, event_type, payload)
@@ -154,7 +154,7 @@ async function live(db1: pg.Client, db2: pg.Client, databases: TestDatabases): P
     callEvents: [{ siteId: 'site', signatureHash: 'aa', deliveries: 1, stored: 1, noop: 0 }],
     operatorActions: [
       {
-        ...{ action: 'dlq_discard', ids: [letterId], reason: 'chaos 1', at: 3, answer: 'done' },
+        ...{ action: 'dead_letter_discard', ids: [letterId], reason: 'chaos 1', at: 3, answer: 'done' },
         results: [{ id: letterId, result: 'discarded' }],
       },
     ],

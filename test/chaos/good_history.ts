@@ -69,7 +69,7 @@ export function goodHistory(): History {
     ],
     operatorActions: [
       {
-        action: 'dlq_discard',
+        action: 'dead_letter_discard',
         ids: ['91', '99'],
         reason: 'chaos 1',
         at: 500,
@@ -154,7 +154,7 @@ export function goodHistory(): History {
       calls: [{ siteId: 'site', signatureHash: 'aa' }],
       audit: [
         { database: 'db2', action: 'webhook_endpoint_add', actor: 'setup', reason: null, ids: ['inline'] },
-        { database: 'db1', action: 'dlq_discard', actor: 'operator', reason: 'chaos 1', ids: ['91'] },
+        { database: 'db1', action: 'dead_letter_discard', actor: 'operator', reason: 'chaos 1', ids: ['91'] },
       ],
     },
   };

@@ -26,7 +26,7 @@ function sampleRun(spoil: (typeof BAD_HISTORIES)[number]['spoil'] = () => undefi
     ...{ startedAt: 30_000, healedAt: 33_000, recoveredAt: 33_500 },
   });
   history.operatorActions.push({
-    ...{ action: 'dlq_replay', ids: [], reason: 'late', at: 60_000, answer: 'done', results: [] },
+    ...{ action: 'dead_letter_replay', ids: [], reason: 'late', at: 60_000, answer: 'done', results: [] },
   });
   spoil(history);
   return resultOf(history, judge(history));

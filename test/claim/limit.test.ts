@@ -38,7 +38,7 @@ describe('the limit of claims a user may hold', () => {
     );
   const releaseOne = (pool: string, user: string) =>
     observer.value<string>(
-      `select (public.release_claim(c.claim_id, c.user_id)).state from public.claims c
+      `select (public.release_own_claim(c.claim_id, c.user_id)).state from public.claims c
        where c.pool_id = $1 and c.user_id = $2 and c.freed_at is null limit 1`,
       [pool, user],
     );

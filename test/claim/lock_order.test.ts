@@ -159,7 +159,7 @@ describe('two transactions that free slots', () => {
     await bothAtTheMark(
       a,
       () => first.rows('select public.expire_holds()'),
-      () => second.rows(`select * from public.dlq_discard($1, 'olga')`, [letters]),
+      () => second.rows(`select * from public.discard_dead_letters($1, 'olga')`, [letters]),
     );
     assert.deepEqual([await free(a), await free(b)], [2, 2]);
   });
@@ -197,14 +197,14 @@ describe('two transactions that free slots', () => {
       a,
     ]);
     await first.client.query('begin');
-    // As release_claim begins.
+    // As release_own_claim begins.
     await first.rows('select from public.claims where claim_id = $1 for update', [claimId]);
     const beginning = second.rows(
       `update public.engine_config set validation_webhook_url = 'https://example.com/v' where pool_id = $1`,
       [a],
     );
     await isStuck(second, beginning);
-    await first.rows('select * from public.release_claim($1)', [claimId]);
+    await first.rows('select * from public.release_own_claim($1)', [claimId]);
     await first.client.query('commit');
     await beginning;
     assert.equal(await free(a), 1);
@@ -232,7 +232,7 @@ describe('two transactions that free slots', () => {
     await first.client.query('begin');
     await first.claim(b, 'ann');
     await second.client.query(`set lock_timeout = '2s'`);
-    const outcomes = await second.rows(`select outcome from public.dlq_replay($1, 'olga') order by msg_id`, [
+    const outcomes = await second.rows(`select outcome from public.replay_dead_letters($1, 'olga') order by msg_id`, [
       letters,
     ]);
     await first.client.query('commit');

@@ -235,7 +235,7 @@ describe('the admin API', () => {
       ['dead_letter', 'dead_letter', letter],
     );
     await post('/admin/dlq/replay', { msg_ids: [letter] });
-    assert.deepEqual((await way(rows[0].claim_id)).toSorted(), ['claimed', 'dlq_replay', 'queued']);
+    assert.deepEqual((await way(rows[0].claim_id)).toSorted(), ['claimed', 'dead_letter_replay', 'queued']);
     assertRefusal(
       await ask(`${server.url}/admin/claims/${randomUUID()}`, { headers: admin }),
       404,

@@ -36,13 +36,13 @@ const good = (): Rest => ({
     claims: [claim(1, 'committed'), claim(2, 'dead_letter', 7), claim(3, 'released')],
     messages: [],
     letters: [letter],
-    audit: ['dlq_replay'],
+    audit: ['dead_letter_replay'],
   },
   tickets: [ticket(1)],
   told: [{ claimId: 'c1', slotId: 's1', user: 'u1' }],
   released: new Set(['c3']),
   outages: new Map([[5, 1]]),
-  actions: ['dlq_replay'],
+  actions: ['dead_letter_replay'],
   pools: [{ id: 'a', capacity: 3, maxRetries: 2 }],
 });
 
@@ -90,7 +90,7 @@ const BAD: [PromiseName, string, (rest: Rest) => Partial<Rest>][] = [
       },
     }),
   ],
-  ['I11', 'an action without an audit row', ({ actions }) => ({ actions: [...actions, 'dlq_discard'] })],
+  ['I11', 'an action without an audit row', ({ actions }) => ({ actions: [...actions, 'dead_letter_discard'] })],
   ['I11', 'an audit row without an action', () => ({ actions: [] })],
   ['I12', 'a message that died of outages', () => ({ outages: new Map([[5, 2]]) })],
 ];

@@ -28,10 +28,10 @@ const CALLS: Record<Side, [name: string, body: unknown][]> = {
     ['intake_queue_delete', { p_msg_ids: [1] }],
     ['intake_route_to_dlq', { p_msg_id: 1, p_payload: {}, p_read_ct: 1 }],
     ['bridge_take', { p_batch_size: 10, p_lease_sec: 30 }],
-    ['dlq_list', {}],
-    ['dlq_replay', { p_msg_ids: [1], p_actor: 'eve' }],
-    ['dlq_discard', { p_msg_ids: [1], p_actor: 'eve' }],
-    ['allow_webhook_host', { p_host: '127.0.0.1', p_actor: 'eve' }],
+    ['list_dead_letters', {}],
+    ['replay_dead_letters', { p_msg_ids: [1], p_actor: 'eve' }],
+    ['discard_dead_letters', { p_msg_ids: [1], p_actor: 'eve' }],
+    ['allow_hook_host', { p_host: '127.0.0.1', p_actor: 'eve' }],
     ['reap_orphaned_slots', { p_stale_threshold: '0 seconds' }],
     ['expire_holds', {}],
     ['snapshot_engine_metrics', {}],
@@ -185,7 +185,7 @@ describe('what is forbidden', () => {
 
   test('what service_role may do is done with the same arguments, and the state tells', async () => {
     for (const [side, name] of [
-      ['db1', 'allow_webhook_host'],
+      ['db1', 'allow_hook_host'],
       ['db1', 'intake_queue_send'],
       ['db2', 'finalize_transaction'],
     ] as const) {

@@ -44,8 +44,8 @@ export const OFFENCES: Record<string, Offence[]> = {
     },
     {
       only: 'db1',
-      breaks: 'grant execute on function public.release_claim(uuid, text, text) to anon',
-      names: /^anon may execute release_claim/,
+      breaks: 'grant execute on function public.release_own_claim(uuid, text, text) to anon',
+      names: /^anon may execute release_own_claim/,
     },
   ],
   table_without_row_security: [

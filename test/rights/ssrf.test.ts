@@ -163,7 +163,7 @@ describe('a hook does not lead inside', () => {
 
   test('a host that is allowed by name is stored, and no other', async () => {
     const store = `insert into public.engine_config (pool_id, commit_webhook_url) values ('allowed', $1)`;
-    await session.rows(`select public.allow_webhook_host('127.0.0.1:9000', 'olga')`);
+    await session.rows(`select public.allow_hook_host('127.0.0.1:9000', 'olga')`);
     for (const url of [
       'http://127.0.0.1:9001/',
       'http://127.0.0.1/',

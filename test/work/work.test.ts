@@ -60,7 +60,7 @@ describe('sluice work', () => {
     const { server, asked } = await silentWebhook();
     const { port } = server.address() as AddressInfo;
     const host = `127.0.0.1:${port}`;
-    await db1.query(`select public.allow_webhook_host($1, 'test')`, [host]);
+    await db1.query(`select public.allow_hook_host($1, 'test')`, [host]);
     await putOnSale(db1, 'held', 5, { validation_webhook_url: `http://${host}/validate` });
     await claimMany(db1, 'held', 5);
     const running = sluice(['work'], { ...env, SLUICE_WEBHOOK_ALLOWED_HOSTS: host });

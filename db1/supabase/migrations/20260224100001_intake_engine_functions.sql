@@ -35,9 +35,7 @@ left join public.engine_config c on c.pool_id = m.pool_id;
 -- Locks: none, or those of a rebuild.
 create function intake.open_pool(p_pool_id text)
 returns intake.pool_gates
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_pool intake.pool_gates;
 begin
@@ -69,11 +67,8 @@ create function intake.claim_of_request(
   p_verified boolean
 )
 returns intake.claim_answer
-language plpgsql
-stable
-set search_path = ''
-set enable_seqscan = off
-as $$
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_claim public.claims;
 begin
@@ -96,11 +91,8 @@ $$;
 -- passes a slot that a rollback could free. Second call: changes nothing. Locks: the mark, if free; else nothing.
 create function intake.advance_mark(p_pool_id text)
 returns void
-language plpgsql
-set search_path = ''
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_low bigint;
   v_next bigint;
@@ -126,9 +118,7 @@ create function intake.maybe_free(
   p_low_order bigint
 )
 returns boolean
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   perform from public.inventory_slots s
   where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
@@ -151,9 +141,7 @@ create function intake.any_slot(
   out sale_order bigint,
   out busy boolean
 )
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_first uuid;
   v_mark intake.pool_marks;
@@ -209,11 +197,7 @@ create function intake.user_lock_key(
   p_user_id text
 )
 returns bigint
-language sql
-immutable
-parallel safe
-set search_path = ''
-as $$
+language sql immutable parallel safe set search_path = '' as $$
   select pg_catalog.hashtextextended(p_user_id, pg_catalog.hashtextextended('sluice user ' || p_pool_id, 0));
 $$;
 
@@ -228,9 +212,7 @@ create function intake.lost_race(
   p_slot_id uuid
 )
 returns intake.claim_answer
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_answer intake.claim_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id, p_verified);
 begin
@@ -254,11 +236,8 @@ create function intake.live_claims(
   p_at_most int
 )
 returns bigint
-language plpgsql
-stable
-set search_path = ''
-set enable_seqscan = off
-as $$
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
 begin
   return (
     select count(*)
@@ -283,9 +262,7 @@ create function intake.refusal(
   p_wait boolean
 )
 returns intake.claim_answer
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_answer intake.claim_answer;
 begin
@@ -331,12 +308,8 @@ create function intake.claim_one(
   p_wait boolean
 )
 returns intake.claim_answer
-language plpgsql
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_pool intake.pool_gates;
   v_stripe int := floor(random() * 64);
@@ -399,10 +372,7 @@ $$;
 -- The role setting, not current_user: inside a definer function current_user is the owner.
 create function intake.caller_is(p_user_id text)
 returns boolean
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   case current_setting('role')
     when 'anon' then
@@ -425,9 +395,7 @@ create function intake.raise_outcome(
   p_pool_id text
 )
 returns void
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   case p_outcome
     when 'unknown_pool' then
@@ -461,10 +429,7 @@ create function public.claim_resource_and_queue(
   p_request_id text default null
 )
 returns uuid
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_answer intake.claim_answer;
 begin
@@ -495,10 +460,7 @@ create function public.intake_queue_read(
   p_batch_size int
 )
 returns table (msg_id bigint, read_ct int, enqueued_at timestamptz, vt timestamptz, message jsonb)
-language sql
-security definer
-set search_path = ''
-as $$
+language sql security definer set search_path = '' as $$
   select r.msg_id, r.read_ct, r.enqueued_at, r.vt, r.message
   from pgmq.read('intake_queue', p_visibility_timeout, p_batch_size) r;
 $$;
@@ -509,10 +471,7 @@ $$;
 -- Second call: returns nothing. Locks: the rows deleted, then their claims.
 create function public.intake_queue_delete(p_msg_ids bigint[])
 returns setof bigint
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   return query
   with deleted as (
@@ -544,10 +503,7 @@ $$;
 -- Promise: puts a message on the queue and returns its id. Second call: a second message. Locks: none.
 create function public.intake_queue_send(p_payload jsonb)
 returns bigint
-language sql
-security definer
-set search_path = ''
-as $$
+language sql security definer set search_path = '' as $$
   select pgmq.send('intake_queue', p_payload);
 $$;
 
@@ -555,11 +511,7 @@ $$;
 -- Locks: none.
 create function intake.uuid_or_null(p_text text)
 returns uuid
-language sql
-immutable
-parallel safe
-set search_path = ''
-as $$
+language sql immutable parallel safe set search_path = '' as $$
   select case
     when p_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then p_text::uuid
   end;
@@ -569,11 +521,7 @@ $$;
 -- ids can be added to it. Second call: unchanged. Locks: none.
 create function intake.object_of(p_payload jsonb)
 returns jsonb
-language sql
-immutable
-parallel safe
-set search_path = ''
-as $$
+language sql immutable parallel safe set search_path = '' as $$
   select case
     when jsonb_typeof(p_payload) = 'object' then p_payload
     else jsonb_build_object('payload', p_payload)
@@ -590,10 +538,7 @@ create function public.intake_route_to_dlq(
   p_read_ct int
 )
 returns bigint
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_message jsonb;
   v_dlq_id bigint;
@@ -620,10 +565,7 @@ $$;
 -- Definer: cron and service_role need no rights to the cache.
 create function public.snapshot_engine_metrics()
 returns void
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   perform intake.ensure_inventory();
   insert into public.engine_metrics (

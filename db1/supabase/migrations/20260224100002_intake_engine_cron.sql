@@ -6,10 +6,7 @@
 -- Definer: cron and service_role need no rights to the queue.
 create function public.reap_orphaned_slots(p_stale_threshold interval default '10 minutes')
 returns int
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_orphans uuid[];
 begin
@@ -35,10 +32,7 @@ $$;
 -- `alter database … set app.*`. Second call: the same. Locks: none.
 create function intake.setting(p_name text)
 returns text
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   v_value text;
 begin
@@ -53,9 +47,7 @@ $$;
 -- set. Returns the request's id or null. Second call: a second request, which finds less to do. Locks: none.
 create function intake.trigger_drain()
 returns bigint
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_url text := intake.setting('bridge_worker_url');
 begin
@@ -79,9 +71,7 @@ $$;
 -- engine_metrics. Both grow for ever otherwise. Returns how many snapshots. Second call: 0. Locks: the rows deleted.
 create function intake.purge_history()
 returns int
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   c_runs_days constant int := 7;
   c_metrics_days constant int := 30;

@@ -6,11 +6,7 @@
 -- Second call: same value. Locks: none.
 create function intake.pool_lock_key(p_pool_id text)
 returns bigint
-language sql
-immutable
-parallel safe
-set search_path = ''
-as $$
+language sql immutable parallel safe set search_path = '' as $$
   select pg_catalog.hashtextextended('sluice pool ' || p_pool_id, 0);
 $$;
 
@@ -48,13 +44,8 @@ where not exists (select from public.claims c where c.claim_id = m.claim_id);
 -- nested loop would compare each slot with all of theirs while every claim waits (13 s for 15,000 slots, seen).
 create function intake.rebuild_inventory(p_pool_id text)
 returns boolean
-language plpgsql
-set search_path = ''
-set plan_cache_mode = force_custom_plan
-set enable_seqscan = on
-set enable_bitmapscan = on
-set enable_nestloop = off
-as $$
+language plpgsql set search_path = ''
+set plan_cache_mode = force_custom_plan set enable_seqscan = on set enable_bitmapscan = on set enable_nestloop = off as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock(intake.pool_lock_key(p_pool_id));
   insert into intake.pool_marks (pool_id, low_order)
@@ -97,9 +88,7 @@ $$;
 -- Second call: 0. Locks: those of rebuild_inventory, pool by pool in the order of their names.
 create function intake.ensure_inventory()
 returns int
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   select count(*) filter (where intake.rebuild_inventory(lost.pool_id))::int
   from (
     select t.pool_id
@@ -117,9 +106,7 @@ create function intake.offer_slots(
   p_low_order bigint
 )
 returns void
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   perform from intake.pool_marks m where m.pool_id = p_pool_id for update;
   update intake.pool_marks m
@@ -135,9 +122,7 @@ $$;
 -- whoever frees slots of several pools does it in one call.
 create function intake.return_slots(p_slot_ids uuid[])
 returns int
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_pool_id text;
   v_pool_returned int;
@@ -177,10 +162,7 @@ $$;
 -- Definer: whoever may insert slots need not have rights to the manifest.
 create function intake.slots_added()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_pool record;
 begin
@@ -224,10 +206,7 @@ $$;
 -- Locks: manifest rows, pool_totals row. Definer: as slots_added.
 create function intake.slots_withdrawn()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   with gone as (
     delete from public.slot_manifest m
@@ -248,10 +227,7 @@ $$;
 -- Second call: nothing left to delete. Locks: none beyond TRUNCATE's own. Definer: as slots_added.
 create function intake.cache_emptied()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   delete from intake.pool_marks;
   return null;
@@ -262,10 +238,7 @@ $$;
 -- psql), the next claim can find it. Second call: changes nothing. Locks: mark, after the slot. Definer: as slots_added.
 create function intake.slot_became_available()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   perform intake.offer_slots(new.pool_id, new.sale_order);
   return null;
@@ -276,9 +249,7 @@ $$;
 -- Locks: none.
 create function intake.slot_identity_is_fixed()
 returns trigger
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   if new.id <> old.id or new.pool_id <> old.pool_id then
     raise exception 'a slot keeps its id and its pool'

@@ -27,9 +27,7 @@ create function intake.lock_users(
   p_requests intake.claim_request[]
 )
 returns text[]
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   return array(
     select u.user_id
@@ -46,10 +44,7 @@ create function intake.known_requests(
   p_requests intake.claim_request[]
 )
 returns text[]
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   v_request_ids text[] := array(select r.request_id from unnest(p_requests) r where r.request_id is not null);
 begin
@@ -71,10 +66,7 @@ create function intake.usual_requests(
   p_requests intake.claim_request[]
 )
 returns intake.claim_request[]
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   v_known text[] := intake.known_requests(p_pool_id, p_requests);
 begin
@@ -104,10 +96,7 @@ create function intake.requests_within_limit(
   p_max_per_user int
 )
 returns intake.claim_request[]
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   return array(
     select n.request
@@ -131,9 +120,7 @@ create function intake.pick_slots(
   out tids tid[],
   out last_order bigint
 )
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   with slot as materialized (
     select s.id, s.ctid as tid, s.sale_order
@@ -162,9 +149,7 @@ create function intake.take_slots(
   p_hold_until timestamptz
 )
 returns setof intake.numbered_answer
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_requests intake.claim_request[] := p_requests[1 : cardinality(p_slot_ids)];
   -- As for a single claim: ids begin with the time, here once for all of them.
@@ -209,10 +194,7 @@ create function intake.refuse_all(
   p_requests intake.claim_request[]
 )
 returns setof intake.numbered_answer
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   return query
   select
@@ -231,9 +213,7 @@ create function intake.claim_pool(
   p_requests intake.claim_request[]
 )
 returns setof intake.numbered_answer
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   -- How far above the mark a batch may have to reach before it moves the mark.
   c_reach constant int := 1000;
@@ -298,13 +278,8 @@ returns table (
   ordinal int, outcome text, claim_id uuid, resource_id uuid, state text,
   claimed_at timestamptz, hold_until timestamptz
 )
-language plpgsql
-security definer
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql security definer set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   -- Each user of a pool with a limit takes a place in the server's lock table.
   c_max_requests constant int := 1000;

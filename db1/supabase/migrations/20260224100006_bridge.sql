@@ -7,11 +7,7 @@
 -- number that is no int would stop every take. Second call: the same. Locks: none.
 create function intake.forgiven(p_message jsonb)
 returns int
-language sql
-immutable
-parallel safe
-set search_path = ''
-as $$
+language sql immutable parallel safe set search_path = '' as $$
   select case
     when jsonb_typeof(p_message -> 'forgiven') = 'number'
       then least(greatest((p_message ->> 'forgiven')::numeric, 0), 1000000000)::int
@@ -35,10 +31,7 @@ create function public.bridge_allow(
   p_wanted int
 )
 returns int
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_rate int;
   v_tokens double precision;
@@ -61,17 +54,13 @@ end
 $$;
 
 -- Promise: the configuration of those of the pools that exist; a pool with slots and no row has the defaults. A pool with
--- webhooks gets the hosts that operators allow now. Second call: the same. Locks: none.
+-- hooks gets the hosts that operators allow now. Second call: the same. Locks: none.
 create function public.bridge_config(p_pool_ids text[])
 returns table (
   pool_id text, max_retries int, visibility_timeout_sec int, validation_webhook_url text, commit_rpc_name text,
   commit_webhook_url text, commit_rate_per_sec int, allowed_hosts text[]
 )
-language plpgsql
-stable
-security definer
-set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 #variable_conflict use_column
 begin
   return query
@@ -80,7 +69,7 @@ begin
     coalesce(c.commit_rpc_name, d.commit_rpc_name), c.commit_webhook_url, c.commit_rate_per_sec,
     case
       when c.validation_webhook_url is not null or c.commit_webhook_url is not null
-        then array(select a.host from intake.webhook_allowed_hosts a)
+        then array(select a.host from intake.hook_allowed_hosts a)
       else '{}'
     end
   from (select distinct unnest(p_pool_ids) as pool_id) p
@@ -95,11 +84,7 @@ $$;
 -- Second call: same value. Locks: none.
 create function intake.validation_lock_key(p_pool_id text)
 returns bigint
-language sql
-immutable
-parallel safe
-set search_path = ''
-as $$
+language sql immutable parallel safe set search_path = '' as $$
   select pg_catalog.hashtextextended('sluice validation', 0) + (pg_catalog.hashtext(p_pool_id) & 255);
 $$;
 
@@ -116,13 +101,8 @@ create function public.bridge_take(
   p_paused text[] default '{}'
 )
 returns table (msg_id bigint, read_ct int, attempts int, message jsonb, claim_state text)
-language plpgsql
-security definer
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql security definer set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   v_msg_ids bigint[];
@@ -187,10 +167,7 @@ create function public.bridge_extend(
   p_lease_sec int
 )
 returns setof bigint
-language sql
-security definer
-set search_path = ''
-as $$
+language sql security definer set search_path = '' as $$
   update pgmq.q_intake_queue q
   set vt = greatest(q.vt, clock_timestamp() + make_interval(secs => p_lease_sec))
   from unnest(p_msg_ids, p_read_cts) as t (msg_id, read_ct)

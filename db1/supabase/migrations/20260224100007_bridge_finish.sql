@@ -32,10 +32,8 @@ create function intake.held_deliveries(
   p_delays_ms int[]
 )
 returns intake.delivery[]
-language plpgsql
-set search_path = ''
-set enable_nestloop = off
-as $$
+language plpgsql set search_path = ''
+set enable_nestloop = off as $$
 begin
   -- The lock first, by an array of ids: the plan is the same index scan whatever the statistics say, and each message is
   -- looked up in a hash instead of being compared with all the others.
@@ -65,9 +63,7 @@ $$;
 -- What does not say enough for a claim gets none. Second call: none. Locks: the new claims.
 create function intake.claim_by_hand(p_messages jsonb[])
 returns uuid[]
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_slot_ids uuid[];
 begin
@@ -92,9 +88,7 @@ $$;
 -- puts the slot right when it loses (intake.lost_race).
 create function intake.consume_slots(p_slot_ids uuid[])
 returns void
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock_shared(k.key)
   from (
@@ -124,9 +118,7 @@ create function intake.finish_committed(
   p_read_cts int[]
 )
 returns bigint[]
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_msg_ids bigint[];
   v_messages jsonb[];
@@ -177,9 +169,7 @@ $$;
 -- Locks: claims → those of free_claims.
 create function intake.finish_refused(p_deliveries intake.delivery[])
 returns void
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_waiting uuid[] := array(
     select c.claim_id from public.claims c
@@ -207,9 +197,7 @@ $$;
 -- the caller deletes the messages in the same transaction. Locks: claims.
 create function intake.finish_dead_letters(p_deliveries intake.delivery[])
 returns void
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   with letter as materialized (
     select nextval('pgmq.q_intake_dlq_msg_id_seq') as dlq_id, d.* from unnest(p_deliveries) d
@@ -237,10 +225,8 @@ $$;
 -- Second call: hides them anew. Locks: messages (held by the caller), claims.
 create function intake.finish_later(p_deliveries intake.delivery[])
 returns void
-language plpgsql
-set search_path = ''
-set enable_nestloop = off
-as $$
+language plpgsql set search_path = ''
+set enable_nestloop = off as $$
 begin
   update pgmq.q_intake_queue q
   set vt = case
@@ -284,13 +270,8 @@ create function public.bridge_finish(
   p_delays_ms int[]
 )
 returns table (msg_id bigint, outcome text)
-language plpgsql
-security definer
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql security definer set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   c_later constant text[] := '{retry,outage,untried,validated}';

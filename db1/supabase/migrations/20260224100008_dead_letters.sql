@@ -26,7 +26,7 @@ create index audit_logs_by_ended_claim on audit.audit_logs ((details ->> 'ended_
 -- Promise: the dead letters, oldest first, filtered by what is not null; nothing is hidden from the next listing.
 -- Page on with p_after = the last msg_id. Second call: the same. Locks: none.
 -- Definer, as all that follow: service_role needs no rights to the queue.
-create function public.dlq_list(
+create function public.list_dead_letters(
   p_pool_id text default null,
   p_reason text default null,
   p_older_than interval default null,
@@ -38,11 +38,7 @@ returns table (
   msg_id bigint, pool_id text, claim_id text, resource_id text, user_id text, reason text, final_read_ct text,
   original_msg_id text, dead_since timestamptz, claim_state text, message jsonb
 )
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select d.msg_id, d.message ->> 'pool_id', d.message ->> 'claim_id', d.message ->> 'resource_id',
     d.message ->> 'user_id', coalesce(d.message ->> 'reason', 'max_retries'), d.message ->> 'final_read_ct',
     d.message ->> 'original_msg_id', d.enqueued_at, c.state::text, d.message
@@ -67,9 +63,7 @@ create function intake.write_audit(
   p_outcome text
 )
 returns void
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   insert into audit.audit_logs (actor, action, subject, reason, details)
   values (p_actor, p_action, 'dead letter ' || p_msg_id, p_reason, jsonb_build_object(
     'outcome', p_outcome, 'claim_id', p_letter -> 'claim_id', 'pool_id', p_letter -> 'pool_id', 'letter', p_letter
@@ -80,11 +74,7 @@ $$;
 -- again. Second call: the same. Locks: none.
 create function intake.original_of(p_letter jsonb)
 returns jsonb
-language sql
-immutable
-parallel safe
-set search_path = ''
-as $$
+language sql immutable parallel safe set search_path = '' as $$
   select case
     when jsonb_typeof(p_letter) <> 'object' then p_letter
     when p_letter ? 'payload' and not p_letter ? 'pool_id' then p_letter -> 'payload'
@@ -105,9 +95,7 @@ create function intake.replay_one(
   p_letter jsonb
 )
 returns text
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_original jsonb := intake.original_of(p_letter);
   v_slot_id uuid := intake.uuid_or_null(v_original ->> 'resource_id');
@@ -155,17 +143,14 @@ $$;
 -- letters, its last form kept in their archive. All in one transaction, with one audit row a letter.
 -- p_dry_run changes nothing and answers would_replay or not_found. Second call: not_found.
 -- Locks: the letters, in the order of their ids → those of replay_one.
-create function public.dlq_replay(
+create function public.replay_dead_letters(
   p_msg_ids bigint[],
   p_actor text,
   p_reason text default null,
   p_dry_run boolean default false
 )
 returns table (msg_id bigint, outcome text)
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_id bigint;
@@ -183,7 +168,7 @@ begin
       if outcome in ('replayed', 'claimed') then
         perform pgmq.archive('intake_dlq', v_id);
       end if;
-      perform intake.write_audit(p_actor, 'dlq_replay', v_id, p_reason, v_letter, outcome);
+      perform intake.write_audit(p_actor, 'dead_letter_replay', v_id, p_reason, v_letter, outcome);
     end if;
     return next;
   end loop;
@@ -194,10 +179,7 @@ $$;
 -- that ticket: freed, it would be sold again and again. Second call: the same. Locks: none.
 create function intake.is_sold_elsewhere(p_letter jsonb)
 returns boolean
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select coalesce(starts_with(p_letter ->> 'reason', 'ticket_conflict') or starts_with(p_letter ->> 'reason', 'SL020'), false)
     and exists (select from public.slot_manifest m where m.slot_id = intake.uuid_or_null(p_letter ->> 'resource_id'))
     and not exists (
@@ -212,17 +194,14 @@ $$;
 -- --fix" gives the slot to the ticket's claim first. All in one transaction, with one audit row a letter. p_dry_run changes
 -- nothing and answers would_discard, ticket_conflict or not_found. Second call: not_found.
 -- Locks: the letters, in the order of their ids, each with its claim → those of intake.free_claims.
-create function public.dlq_discard(
+create function public.discard_dead_letters(
   p_msg_ids bigint[],
   p_actor text,
   p_reason text default null,
   p_dry_run boolean default false
 )
 returns table (msg_id bigint, outcome text)
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_id bigint;
@@ -251,7 +230,7 @@ begin
       perform pgmq.archive('intake_dlq', v_id);
     end if;
     if outcome <> 'not_found' and not p_dry_run then
-      perform intake.write_audit(p_actor, 'dlq_discard', v_id, p_reason, v_letter, outcome);
+      perform intake.write_audit(p_actor, 'dead_letter_discard', v_id, p_reason, v_letter, outcome);
     end if;
     return next;
   end loop;

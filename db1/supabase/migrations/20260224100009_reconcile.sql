@@ -5,11 +5,7 @@
 -- Definer, as all that follow: service_role needs no rights to queue and tables.
 create function public.reconcile_total()
 returns bigint
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select count(*) from public.slot_manifest;
 $$;
 
@@ -25,10 +21,7 @@ returns table (
   slot_id uuid, pool_id text, slot_status text, claim_id uuid, user_id text, claim_state text, has_message boolean,
   expects_ticket boolean, held_by_hand boolean
 )
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 begin
   perform intake.ensure_inventory();
@@ -62,11 +55,7 @@ create function public.reconcile_messages(
   p_limit int default 1000
 )
 returns table (msg_id bigint, slot_id uuid, pool_id text, claim_id uuid, claim_state text)
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select q.msg_id, c.slot_id, c.pool_id, c.claim_id, c.state::text
   from pgmq.q_intake_queue q
   join public.claims c on c.claim_id = intake.uuid_or_null(q.message ->> 'claim_id')
@@ -80,9 +69,7 @@ $$;
 -- Second call: false. Locks: those of return_slots.
 create function intake.fix_slot_status(p_slot_id uuid)
 returns boolean
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   update public.inventory_slots s
   set status = w.status, locked_by = c.user_id, locked_at = c.claimed_at
@@ -105,9 +92,7 @@ create function intake.fix_from_ticket(
   p_user_id text
 )
 returns boolean
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_pool_id text;
   v_claim public.claims;
@@ -152,9 +137,7 @@ create function intake.fix_owner(
   p_user_id text
 )
 returns boolean
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   update public.claims c
   set state = 'discarded', freed_at = now(), end_reason = 'the ledger has a ticket of another claim', msg_id = null
@@ -180,9 +163,7 @@ create function intake.fix_requeue(
   p_states public.claim_state[]
 )
 returns boolean
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_claim public.claims;
   v_state public.claim_state;
@@ -215,9 +196,7 @@ $$;
 -- Second call: false. Locks: the messages; what others hold is skipped.
 create function intake.fix_ended_messages(p_slot_id uuid)
 returns boolean
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_msg_ids bigint[] := array(
     select q.msg_id
@@ -243,10 +222,7 @@ create function public.reconcile_fix(
   p_ticket jsonb default null
 )
 returns text
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_before uuid := (select c.claim_id from public.claims c where c.slot_id = p_slot_id and c.freed_at is null);
   v_after uuid;

@@ -5,9 +5,7 @@
 -- lock at commit. Second call: they look again. Locks: none of its own.
 create function public.bridge_wake()
 returns void
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   select pg_catalog.pg_notify('sluice_intake', '');
 $$;
 
@@ -16,9 +14,6 @@ $$;
 -- it is also who may run what cron.job says.
 create function intake.scheduler_duties()
 returns table (run_jobs boolean, send_requests boolean)
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select pg_catalog.to_regproc('cron.run_job') is not null, pg_catalog.to_regproc('net.take_requests') is not null;
 $$;

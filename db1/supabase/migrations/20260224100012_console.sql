@@ -4,10 +4,7 @@
 -- Promise: how many rows a table has, as the statistics know it. Second call: the same or newer. Locks: none.
 create function intake.estimated_rows(p_table regclass)
 returns bigint
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select case when s.n_live_tup > 0 then s.n_live_tup else greatest(c.reltuples, 0)::bigint end
   from pg_catalog.pg_class c
   join pg_catalog.pg_stat_all_tables s on s.relid = c.oid
@@ -18,10 +15,7 @@ $$;
 -- Second call: the same. Locks: none.
 create function intake.is_quickly_counted(p_table regclass)
 returns boolean
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select pg_catalog.pg_relation_size(p_table) <= 16 * 1024 * 1024;
 $$;
 
@@ -29,10 +23,7 @@ $$;
 -- Second call: the same. Locks: none.
 create function intake.queue_depth()
 returns bigint
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   if intake.is_quickly_counted('pgmq.q_intake_queue') then
     return (select count(*) from pgmq.q_intake_queue);
@@ -42,12 +33,9 @@ end
 $$;
 
 -- Promise: how many dead letters there are, as intake.queue_depth. Second call: the same. Locks: none.
-create function intake.dlq_depth()
+create function intake.dead_letter_depth()
 returns bigint
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 begin
   if intake.is_quickly_counted('pgmq.q_intake_dlq') then
     return (select count(*) from pgmq.q_intake_dlq);
@@ -67,11 +55,8 @@ create function intake.pool_levels(
   p_pool_id text default null
 )
 returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint)
-language plpgsql
-set search_path = ''
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   -- Slots to look at in all, about 10 ms; a pool gets its share of it, and no more than makes sense to draw.
@@ -118,14 +103,11 @@ $$;
 -- Definer, as all that follow: service_role needs no rights to queue and tables.
 create function public.live_sample()
 returns jsonb
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   c_pools constant int := 50;
   v_queue_depth bigint := intake.queue_depth();
-  v_dlq_depth bigint := intake.dlq_depth();
+  v_dlq_depth bigint := intake.dead_letter_depth();
 begin
   return jsonb_build_object(
     'enqueued', (select case when s.is_called then s.last_value else 0 end from pgmq.q_intake_queue_msg_id_seq s),
@@ -177,13 +159,10 @@ create function public.pool_list(
   p_limit int default 100
 )
 returns setof intake.pool_view
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_queue_depth bigint := intake.queue_depth();
-  v_dlq_depth bigint := intake.dlq_depth();
+  v_dlq_depth bigint := intake.dead_letter_depth();
 begin
   return query
   select
@@ -227,9 +206,7 @@ create function intake.is_first_asked(
   p_slots int
 )
 returns boolean
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_slots int;
 begin
@@ -259,9 +236,7 @@ create function intake.add_slots(
   p_slots int
 )
 returns void
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   c_chunk constant int := 50000;
   c_most constant int := 1000000;
@@ -286,9 +261,7 @@ create function intake.set_rules(
   p_rules jsonb
 )
 returns jsonb
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_old public.engine_config;
   v_new public.engine_config;
@@ -328,10 +301,7 @@ create function public.pool_create(
   p_request_id text default null
 )
 returns setof intake.pool_view
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   if (length(p_pool_id) between 1 and 200 and jsonb_typeof(p_rules) = 'object') is not true then
     raise exception 'a pool has a name of 1 to 200 characters, and rules' using errcode = 'SL001';
@@ -370,10 +340,7 @@ create function public.pool_change(
   p_request_id text default null
 )
 returns setof intake.pool_view
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_before jsonb;
   v_after jsonb;
@@ -420,12 +387,8 @@ create function public.claim_search(
   p_limit int default 100
 )
 returns setof intake.claim_view
-language plpgsql
-stable
-security definer
-set search_path = ''
-set plan_cache_mode = force_custom_plan
-as $$
+language plpgsql stable security definer set search_path = ''
+set plan_cache_mode = force_custom_plan as $$
 declare
   v_head bigint := intake.queue_head();
 begin
@@ -454,11 +417,7 @@ $$;
 -- Second call: the same. Locks: none.
 create function public.claim_timeline(p_claim_id uuid)
 returns table (at timestamptz, what text, detail jsonb)
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select e.at, e.what, e.detail
   from (
     select 1 as step, c.claimed_at as at, 'claimed' as what, jsonb_build_object(
@@ -495,24 +454,21 @@ as $$
   order by coalesce(e.at, 'infinity'), e.step;
 $$;
 
--- Promise: the claim is released as by public.release_claim, whoever owns it, with an audit row in the same transaction. The
--- reason stays there: how a claim ended is for its buyer to read. Raises as release_claim does.
--- Second call: the released claim again, and no other audit row. Locks: those of release_claim.
-create function public.claim_release(
+-- Promise: the claim is released as by public.release_own_claim, whoever owns it, with an audit row in the same transaction. The
+-- reason stays there: how a claim ended is for its buyer to read. Raises as release_own_claim does.
+-- Second call: the released claim again, and no other audit row. Locks: those of release_own_claim.
+create function public.release_claim_as_operator(
   p_claim_id uuid,
   p_actor text,
   p_reason text default null
 )
 returns setof intake.claim_view
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_is_live boolean;
 begin
   select c.freed_at is null into v_is_live from public.claims c where c.claim_id = p_claim_id for update;
-  return query select * from public.release_claim(p_claim_id, null, 'released by an operator');
+  return query select * from public.release_own_claim(p_claim_id, null, 'released by an operator');
   if v_is_live then
     insert into audit.audit_logs (actor, action, subject, reason, details)
     select p_actor, 'claim_release', 'claim ' || p_claim_id, p_reason, jsonb_build_object(
@@ -529,13 +485,9 @@ create function public.audit_page(
   p_limit int default 100
 )
 returns table (id bigint, at timestamptz, actor text, action text, subject text, reason text, details jsonb)
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 -- Before Postgres 18 a function in SQL is planned without its arguments, and each page would read from the start.
-set plan_cache_mode = force_custom_plan
-as $$
+set plan_cache_mode = force_custom_plan as $$
 begin
   return query
   select a.id, a.at, a.actor, a.action, a.subject, a.reason, a.details
@@ -550,11 +502,7 @@ $$;
 -- is connected. is_stand_in says that the Node scheduler has to run the jobs. Second call: the same. Locks: none.
 create function public.intake_health()
 returns jsonb
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select jsonb_build_object(
     'version', current_setting('server_version'),
     'now_ms', round(extract(epoch from clock_timestamp()) * 1000),
@@ -597,10 +545,7 @@ create table intake.ended_sessions (
 -- same. Locks: the rows of the sessions, one by one.
 create function public.session_end(p_session_id text, p_ends_at timestamptz)
 returns void
-language sql
-security definer
-set search_path = ''
-as $$
+language sql security definer set search_path = '' as $$
   delete from intake.ended_sessions s where s.ends_at < clock_timestamp();
   insert into intake.ended_sessions (session_id, ends_at) values (p_session_id, p_ends_at) on conflict do nothing;
 $$;
@@ -608,11 +553,7 @@ $$;
 -- Promise: the sessions that were signed out and would otherwise still be good. Second call: the same. Locks: none.
 create function public.sessions_ended()
 returns table (session_id text, ends_ms bigint)
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select s.session_id, (extract(epoch from s.ends_at) * 1000)::bigint
   from intake.ended_sessions s
   where s.ends_at >= clock_timestamp();

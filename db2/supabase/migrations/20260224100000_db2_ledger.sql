@@ -25,9 +25,7 @@ create index tickets_by_user on public.confirmed_tickets (user_id);
 -- Second call: already. Locks: tickets in the order of their slots, so that two batches do not deadlock.
 create function public.finalize_batch(p_payloads jsonb)
 returns table (ordinal int, resource_id uuid, claim_id uuid, outcome text)
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_resource_ids uuid[];
   v_pool_ids text[];
@@ -90,10 +88,7 @@ $$;
 -- would say, without writing one; the others have no row. Second call: the same. Locks: none.
 create function public.tickets_of(p_payloads jsonb)
 returns table (ordinal int, outcome text)
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select p.ordinal::int, case
       when t.user_id = p.user_id and t.pool_id = p.pool_id and t.claim_id = coalesce(p.claim_id, t.claim_id) then 'already'
       else 'conflict'
@@ -109,9 +104,7 @@ $$;
 -- Locks: the ticket.
 create function public.finalize_transaction(p_payload jsonb)
 returns void
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   if (select b.outcome from public.finalize_batch(jsonb_build_array(p_payload)) b) = 'conflict' then
     raise exception 'slot % has a ticket of another claim', p_payload ->> 'resource_id'
@@ -123,10 +116,7 @@ $$;
 -- Promise: true when this database has the ledger's functions. Second call: the same. Locks: none.
 create function public.ledger_ready()
 returns boolean
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select true;
 $$;
 

@@ -23,10 +23,7 @@ create type webhook.limits as (
 -- what asks for one of them has it in its plan. Second call: the same. Locks: none.
 create function webhook.default_limits()
 returns webhook.limits
-language sql
-immutable
-set search_path = ''
-as $$
+language sql immutable set search_path = '' as $$
   select (5, 60, 60, 1048576)::webhook.limits;
 $$;
 
@@ -191,10 +188,7 @@ create function webhook.find_handlers(
   p_event_types text[]
 )
 returns table (webhook_id uuid, provider text, event_type text, kind text, name text)
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select distinct on (k.webhook_id, k.provider, k.event_type) k.webhook_id, k.provider, k.event_type, h.kind, h.name
   from (
     select distinct t.webhook_id, t.provider, t.event_type
@@ -229,22 +223,14 @@ create index audit_logs_by_action on audit.audit_logs (action, at);
 -- in one place (the last migration) are easier to check than in two.
 create function webhook.find_endpoint(p_name text)
 returns setof public.webhook_endpoints
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select e.* from public.webhook_endpoints e where e.name = p_name;
 $$;
 
 -- Promise: all endpoints by name. Second call: the same. Locks: none.
 create function webhook.list_endpoints()
 returns setof public.webhook_endpoints
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select e.* from public.webhook_endpoints e order by e.name;
 $$;
 
@@ -255,9 +241,7 @@ create function webhook.changed_endpoint(
   p_changes jsonb
 )
 returns public.webhook_endpoints
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   c_changeable constant text[] := '{mode,secret_names,verify_token_name,public_url,scheme,max_attempts,backoff_cap_sec,'
     'lease_sec,max_body_bytes,keep_payload_days,is_active}';
@@ -290,10 +274,7 @@ create function webhook.add_endpoint(
   p_reason text default null
 )
 returns uuid
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_new public.webhook_endpoints := jsonb_populate_record(null::public.webhook_endpoints,
     to_jsonb(webhook.default_limits()) || jsonb_build_object('webhook_id', gen_random_uuid(), 'name', p_name,
@@ -323,10 +304,7 @@ create function webhook.change_endpoint(
   p_reason text default null
 )
 returns setof public.webhook_endpoints
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_old public.webhook_endpoints;
   v_new public.webhook_endpoints;

@@ -41,9 +41,7 @@ create function webhook.read_deliveries(
   p_quarantines text[]
 )
 returns webhook.delivery[]
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_arrivals bigint[] := array(
     select nextval('webhook.arrival_seq') from generate_series(1, cardinality(p_event_ids))
@@ -86,11 +84,8 @@ $$;
 -- Second call: the same, no second alarm. Locks: none but those of the new rows.
 create function webhook.compare_deliveries(p_deliveries webhook.delivery[])
 returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status)
-language plpgsql
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-as $$
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 begin
   return query
@@ -159,10 +154,7 @@ create function webhook.record_events(
   p_quarantines text[]
 )
 returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status)
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_deliveries webhook.delivery[] := webhook.read_deliveries(

@@ -20,12 +20,8 @@ create function webhook.parked_kinds(
   p_handlers text[]
 )
 returns webhook.kind[]
-language plpgsql
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_parked webhook.kind[] := '{}';
   v_found webhook.kind[];
@@ -66,12 +62,8 @@ create function webhook.lock_due(
   p_webhook_id uuid
 )
 returns table (id uuid, is_suspect boolean, is_lost boolean)
-language plpgsql
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   c_takeovers_max constant int := 10;
@@ -104,9 +96,7 @@ create function webhook.choose_due(
   p_webhook_id uuid
 )
 returns uuid[]
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_lost uuid[];
   v_suspects uuid[];
@@ -150,13 +140,8 @@ returns table (
   attempts int, payload jsonb, handler_kind text, handler_name text, idempotency_key text, max_attempts int,
   takeovers int
 )
-language plpgsql
-security definer
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql security definer set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := clock_timestamp();
@@ -216,9 +201,7 @@ create function webhook.call_handler(
   p_ids uuid[]
 )
 returns table (id uuid, answer text)
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_function regprocedure := pg_catalog.to_regprocedure(p_name || '(public.webhook_events)');
 begin
@@ -245,9 +228,7 @@ $$;
 -- next try would go on for ever. Second call: calls the handlers again. Locks: those of the handlers.
 create function webhook.run_tasks(p_tasks webhook.task[])
 returns setof webhook.task
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   c_patience constant interval := '5 seconds';
   v_handler text;
@@ -296,12 +277,8 @@ create function webhook.held_tasks(
   p_lease_tokens uuid[]
 )
 returns webhook.task[]
-language plpgsql
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
   perform from public.webhook_events e where e.id = any (p_ids) order by e.id for update;
   return (
@@ -332,10 +309,7 @@ create function webhook.process_events(
   p_lease_tokens uuid[]
 )
 returns table (id uuid, status public.webhook_event_status, error text, outcome text)
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_tasks webhook.task[] := webhook.held_tasks(p_ids, p_lease_tokens);

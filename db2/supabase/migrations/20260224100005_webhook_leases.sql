@@ -10,10 +10,7 @@ create function webhook.backoff(
   p_cap_sec int
 )
 returns interval
-language sql
-volatile
-set search_path = ''
-as $$
+language sql volatile set search_path = '' as $$
   select make_interval(secs => least(
     coalesce((array[2, 5, 15])[greatest(p_attempts, 1)], 60 * 2 ^ least(p_attempts - 4, 11)), p_cap_sec
   ) * (0.8 + 0.4 * random()));
@@ -25,10 +22,7 @@ $$;
 -- Second call: the same. Locks: none.
 create function webhook.verdict(p_sqlstate text)
 returns text
-language sql
-immutable
-set search_path = ''
-as $$
+language sql immutable set search_path = '' as $$
   select case
     when p_sqlstate = 'SL030' then 'dead_letter'
     when p_sqlstate = 'SL034' then 'later'
@@ -53,12 +47,8 @@ create function webhook.mark_events(
   p_errors text[]
 )
 returns table (id uuid, status public.webhook_event_status, error text)
-language plpgsql
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   c_error_length constant int := 2000;
@@ -116,10 +106,7 @@ $$;
 -- Second call: the same answer, or the next try of one that failed. Locks: the event; waits for who has it.
 create function webhook.process_event(p_id uuid)
 returns table (status public.webhook_event_status, error text, outcome text)
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_event public.webhook_events;
@@ -153,9 +140,7 @@ $$;
 -- For webhook.begin_typescript_event. Second call: null, until the lease has run out. Locks: the event.
 create function webhook.begin_event(p_id uuid)
 returns uuid
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   update public.webhook_events e
   set status = 'processing',
     attempts = e.attempts + case e.status when 'processing' then 0 else 1 end,
@@ -184,10 +169,7 @@ create function webhook.hold_event(
   p_lease_token uuid
 )
 returns boolean
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   perform from public.webhook_events e
   where e.id = p_id and e.lease_token = p_lease_token and e.status = 'processing'
@@ -212,10 +194,7 @@ create function webhook.finish_event(
   p_error text default null
 )
 returns text
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_held text := current_setting('webhook.held', true);
 begin
@@ -242,13 +221,8 @@ create function webhook.extend_leases(
   p_lease_tokens uuid[]
 )
 returns setof uuid
-language plpgsql
-security definer
-set search_path = ''
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql security definer set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
   return query
   with held as materialized (
@@ -279,10 +253,7 @@ $$;
 -- Second call: the next one. Locks: those of take_events.
 create function webhook.claim_next_event(p_webhook_id uuid default null)
 returns table (id uuid, webhook_id uuid, event_id text, payload jsonb, signature text)
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
   -- More than anybody has under way; a session that never marks must not grow for ever.
@@ -314,10 +285,7 @@ create function webhook.mark_event_result(
   p_error text default null
 )
 returns void
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_claims jsonb := coalesce(nullif(current_setting('webhook.claims', true), ''), '{}');
 begin
@@ -343,8 +311,7 @@ $$;
 -- Postgres allows no commit; whoever calls it may call what it calls.
 -- Second call: the next events. Locks: those of take_events, then those of process_events.
 create procedure webhook.work(p_limit int default 1000)
-language plpgsql
-as $$
+language plpgsql as $$
 declare
   c_batch constant int := 100;
   v_left int := p_limit;

@@ -82,9 +82,7 @@ create index credit_ledger_by_user on public.credit_ledger (user_id);
 -- Promise: always raises. Second call: the same. Locks: none.
 create function webhook.refuse_change()
 returns trigger
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   raise exception '% is insert only', tg_table_name
     using errcode = 'restrict_violation', hint = 'correct a wrong row with another row';
@@ -171,10 +169,8 @@ create function webhook.write_credit(
   p_event_id text
 )
 returns boolean
-language plpgsql
-set enable_seqscan = off
-set search_path = ''
-as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_known public.credit_ledger;
 begin
@@ -206,10 +202,8 @@ create function webhook.note_refund(
   p_at timestamptz
 )
 returns public.payments
-language plpgsql
-set enable_seqscan = off
-set search_path = ''
-as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_payment public.payments := p_payment;
   v_refund public.payment_refunds;
@@ -244,10 +238,8 @@ create function webhook.count_refunds(
   p_event_id text
 )
 returns public.payments
-language plpgsql
-set enable_seqscan = off
-set search_path = ''
-as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_payment public.payments := p_payment;
 begin
@@ -278,9 +270,7 @@ create function webhook.take_money(
   p_event_id text
 )
 returns boolean
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   if p_kind = 'payment' then
     return webhook.write_credit(p_payment, p_kind, p_payment.object_id, p_amount, p_event_id);
@@ -304,10 +294,8 @@ create function webhook.tell_payment(
   p_amount bigint
 )
 returns text
-language plpgsql
-set enable_seqscan = off
-set search_path = ''
-as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_known public.payments;
   v_new public.payments;
@@ -375,9 +363,7 @@ $$;
 -- Second call: a reason to skip it. Locks: those of webhook.tell_payment.
 create function webhook.apply_payment(p_event public.webhook_events)
 returns text
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   c_releases_are_no_refunds constant text := '2025-03-31';
   v_object jsonb := p_event.payload #> '{data,object}';
@@ -442,10 +428,7 @@ $$;
 -- Promise: what each currency adds up to for this user, in minor units. Second call: the same. Locks: none.
 create function webhook.balance(p_user_id text)
 returns table (currency text, amount bigint)
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select c.currency, sum(c.amount)::bigint
   from public.credit_ledger c
   where c.user_id = p_user_id

@@ -4,11 +4,7 @@
 -- Promise: all handlers, by what they take. Second call: the same. Locks: none.
 create function webhook.list_handlers()
 returns setof public.webhook_handlers
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select h.* from public.webhook_handlers h order by h.provider, h.event_type, h.webhook_id nulls first;
 $$;
 
@@ -21,10 +17,7 @@ create function webhook.remove_handler(
   p_reason text default null
 )
 returns int
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_removed jsonb;
 begin
@@ -47,11 +40,7 @@ $$;
 -- long: nobody who has them is at work. Second call: the same, later. Locks: none.
 create function webhook.missing_handlers(p_sec int)
 returns table (name text, events bigint, oldest_due_sec double precision)
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   with late as materialized (
     select e.webhook_id, e.provider, e.event_type, count(*) as events, min(e.next_attempt_at) as due_since
     from public.webhook_events e
@@ -76,10 +65,7 @@ $$;
 -- other registrations, so that two workers that start together do not deadlock.
 create function webhook.register_handlers(p_handlers jsonb)
 returns int
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_owner public.webhook_handlers;
   v_removed int;
@@ -134,10 +120,7 @@ returns table (
   attempts int, payload jsonb, handler_kind text, handler_name text, idempotency_key text, max_attempts int,
   takeovers int
 )
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_handler text;
@@ -165,8 +148,6 @@ $$;
 -- lock at commit. Second call: they look again. Locks: none of its own.
 create function webhook.wake_workers()
 returns void
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   select pg_catalog.pg_notify('sluice_webhooks', '');
 $$;

@@ -4,10 +4,7 @@
 -- however many events there are. Second call: the same. Locks: none.
 create function webhook.webhook_ids()
 returns uuid[]
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   with recursive known as (
     (select e.webhook_id from public.webhook_events e order by e.webhook_id limit 1)
     union all
@@ -41,13 +38,9 @@ returns table (
   received_at timestamptz, processed_at timestamptz, last_attempt_at timestamptz, next_attempt_at timestamptz,
   status public.webhook_event_status, attempts int, takeovers int, error text, skipped_by text
 )
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 -- A plan for the filters that are given: dead letters among millions of healthy events come by their own index.
-set plan_cache_mode = force_custom_plan
-as $$
+set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
   v_statuses public.webhook_event_status[] := p_statuses;
@@ -77,11 +70,7 @@ $$;
 -- Second call: the same. Locks: none.
 create function webhook.show_event(p_id uuid)
 returns table (event jsonb, name text, raw_body text, alarms jsonb)
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select to_jsonb(e) - array['raw_body', 'lease_token'], p.name,
     replace(encode(coalesce(e.raw_body, b.body), 'base64'), e'\n', ''),
     coalesce((
@@ -107,9 +96,7 @@ create function webhook.write_audit(
   p_details jsonb
 )
 returns void
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   insert into audit.audit_logs (actor, action, subject, reason, details)
   select p_actor, p_action, 'webhook event ' || e.id, p_reason, p_details || jsonb_build_object(
     'webhook_id', e.webhook_id, 'provider', e.provider, 'event_id', e.event_id, 'event_type', e.event_type,
@@ -124,10 +111,7 @@ $$;
 -- Locks: none.
 create function webhook.can_go_round(p_event public.webhook_events)
 returns boolean
-language sql
-immutable
-set search_path = ''
-as $$
+language sql immutable set search_path = '' as $$
   select p_event.status in ('failed', 'dead_letter') or p_event.status = 'skipped'
     and (p_event.skipped_by is not null or p_event.error is not distinct from 'no handler for ' || p_event.event_type);
 $$;
@@ -146,10 +130,7 @@ create function webhook.replay_events(
   p_idempotency_key text default null
 )
 returns table (id uuid, event_id text, outcome text)
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_ready uuid[];
@@ -197,10 +178,7 @@ create function webhook.skip_events(
   p_dry_run boolean default false
 )
 returns table (id uuid, event_id text, outcome text)
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := clock_timestamp();
@@ -242,9 +220,7 @@ create function webhook.lock_prunable(
   p_limit int
 )
 returns uuid[]
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   if p_days is not null then
     return array(
@@ -289,10 +265,7 @@ create function webhook.prune_payloads(
   p_reason text default null
 )
 returns int
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_ids uuid[];
   v_body_ids uuid[];
@@ -332,11 +305,7 @@ returns table (
   webhook_id uuid, name text, provider text, pending bigint, failed bigint, processing bigint, dead_letter bigint,
   oldest_due_sec double precision
 )
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   with open as (
     select e.webhook_id, e.provider, e.status, count(*) as events,
       min(e.next_attempt_at) filter (where e.next_attempt_at <= clock_timestamp()) as due_since
@@ -365,11 +334,7 @@ $$;
 -- Promise: how many events of each endpoint each operator has replayed, ever. Second call: the same. Locks: none.
 create function webhook.replay_totals()
 returns table (webhook_id uuid, operator text, total bigint)
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select (l.details ->> 'webhook_id')::uuid, l.actor, count(*)
   from audit.audit_logs l
   where l.action = 'webhook_replay'

@@ -7,10 +7,7 @@ create schema calls;
 -- Promise: an id that begins with the time (UUID version 7). Second call: another one. Locks: none.
 create function calls.new_id()
 returns uuid
-language sql
-volatile
-set search_path = ''
-as $$
+language sql volatile set search_path = '' as $$
   select (
     lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
     || '-7' || substr(gen_random_uuid()::text, 16)
@@ -70,10 +67,7 @@ alter table public.calls enable row level security;
 -- Promise: the site of this id, or no row. Second call: the same. Locks: none.
 create function calls.find_site(p_site_id text)
 returns setof public.call_sites
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select s.* from public.call_sites s where s.site_id = p_site_id;
 $$;
 
@@ -83,10 +77,7 @@ create function calls.list_sites(
   p_limit int default 100
 )
 returns setof public.call_sites
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select s.* from public.call_sites s where s.site_id > p_after order by s.site_id limit p_limit;
 $$;
 
@@ -105,10 +96,7 @@ create function calls.record_calls(
   p_signature_hashes text[]
 )
 returns table (ordinal int, id uuid, outcome text)
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_ids uuid[] := array(select calls.new_id() from generate_series(1, cardinality(p_site_ids)));
@@ -169,10 +157,7 @@ create function calls.add_site(
   p_reason text default null
 )
 returns boolean
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
   insert into public.call_sites (site_id, secret_names, require_signature, kinds)
   values (p_site_id, p_secret_names, p_require_signature, p_kinds)
@@ -198,10 +183,7 @@ create function calls.change_site(
   p_reason text default null
 )
 returns setof public.call_sites
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_before public.call_sites;
   v_after public.call_sites;
@@ -238,12 +220,9 @@ create function calls.list_calls(
 returns table (
   id uuid, site_id text, event_id text, kind text, occurred_at timestamptz, received_at timestamptz, is_signed boolean
 )
-language plpgsql
-stable
-set search_path = ''
+language plpgsql stable set search_path = ''
 -- As of public.tickets_page: a plan for what is given.
-set plan_cache_mode = force_custom_plan
-as $$
+set plan_cache_mode = force_custom_plan as $$
 begin
   return query
   select c.id, c.site_id, c.event_id, c.kind, c.occurred_at, c.received_at, c.signature_hash is not null
@@ -260,9 +239,6 @@ $$;
 -- Promise: everything about one call, or no row. Second call: the same. Locks: none.
 create function calls.show_call(p_id uuid)
 returns setof public.calls
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select c.* from public.calls c where c.id = p_id;
 $$;

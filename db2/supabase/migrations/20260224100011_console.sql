@@ -5,13 +5,8 @@
 -- Locks: none. Definer, as all that follow: service_role need not have rights to the tables.
 create function public.webhook_sample()
 returns jsonb
-language sql
-stable
-security definer
-set search_path = ''
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language sql stable security definer set search_path = ''
+set enable_seqscan = off set enable_bitmapscan = off as $$
   select jsonb_build_object(
     'backlog', (
       select count(*) from (
@@ -36,11 +31,7 @@ $$;
 -- connections webhook workers hold. Made to be asked once a second. Second call: the same. Locks: none.
 create function public.ledger_sample()
 returns jsonb
-language plpgsql
-stable
-security definer
-set search_path = ''
-as $$
+language plpgsql stable security definer set search_path = '' as $$
 declare
   c_small_bytes constant bigint := 4 * 1024 * 1024;
   v_tickets bigint;
@@ -70,11 +61,7 @@ $$;
 -- Promise: the ticket of a claim, or no row. Second call: the same. Locks: none.
 create function public.ticket_of_claim(p_claim_id uuid)
 returns table (resource_id uuid, pool_id text, user_id text, claim_id uuid, confirmed_at timestamptz)
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select t.resource_id, t.pool_id, t.user_id, t.claim_id, t.confirmed_at
   from public.confirmed_tickets t
   where t.claim_id = p_claim_id;
@@ -87,13 +74,9 @@ create function public.audit_page(
   p_limit int default 100
 )
 returns table (id bigint, at timestamptz, actor text, action text, subject text, reason text, details jsonb)
-language plpgsql
-stable
-security definer
-set search_path = ''
+language plpgsql stable security definer set search_path = ''
 -- As of public.tickets_page: a plan for what is given.
-set plan_cache_mode = force_custom_plan
-as $$
+set plan_cache_mode = force_custom_plan as $$
 begin
   return query
   select a.id, a.at, a.actor, a.action, a.subject, a.reason, a.details
@@ -108,11 +91,7 @@ $$;
 -- Locks: none.
 create function public.ledger_health()
 returns jsonb
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select jsonb_build_object(
     'version', current_setting('server_version'),
     'now_ms', round(extract(epoch from clock_timestamp()) * 1000),

@@ -12,10 +12,7 @@ begin
   -- The caller's id, null without one: from the single claim older gateways set, else from the token's claims.
   create function auth.uid()
   returns uuid
-  language sql
-  stable
-  set search_path = ''
-  as $$
+  language sql stable set search_path = '' as $$
     select coalesce(
       nullif(current_setting('request.jwt.claim.sub', true), ''),
       nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub'
@@ -25,10 +22,7 @@ begin
   -- The role named in the caller's token, null without one.
   create function auth.role()
   returns text
-  language sql
-  stable
-  set search_path = ''
-  as $$
+  language sql stable set search_path = '' as $$
     select coalesce(
       nullif(current_setting('request.jwt.claim.role', true), ''),
       nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'role'
@@ -38,10 +32,7 @@ begin
   -- All claims of the caller's token, null without one.
   create function auth.jwt()
   returns jsonb
-  language sql
-  stable
-  set search_path = ''
-  as $$
+  language sql stable set search_path = '' as $$
     select coalesce(
       nullif(current_setting('request.jwt.claim', true), ''),
       nullif(current_setting('request.jwt.claims', true), '')

@@ -34,7 +34,7 @@ const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   event: ['/events?status=dead_letter', 'Raw body', 'evt_1QhZ4aB1'],
   calls: ['/calls', 'other-site'],
   call: ['/calls?event_id=call-4712', 'Signature hash', '…'],
-  audit: ['/audit', 'allow webhook host'],
+  audit: ['/audit', 'hook host allow'],
   health: ['/health', 'DB2 ledger'],
 };
 

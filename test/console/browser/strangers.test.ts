@@ -104,7 +104,7 @@ describe('the console, with names as long as they may be', { skip }, () => {
     await page.getByLabel('Validation webhook').fill('http://169.254.169.254/');
     await save.click();
     const field = page.getByLabel('Validation webhook');
-    await page.locator('.field-error', { hasText: 'the webhook URL of pool carried is refused' }).waitFor();
+    await page.locator('.field-error', { hasText: 'the hook URL of pool carried is refused' }).waitFor();
     assert.equal(await field.getAttribute('aria-invalid'), 'true');
     assert.equal(await page.getByLabel('Commit webhook').getAttribute('aria-invalid'), 'false');
     await assertAccessible(page);

@@ -75,7 +75,7 @@ export async function openHouse(executablePath: string): Promise<House> {
     ends.push(() => service.close());
     const db1 = await openClient(databases.db1.url);
     ends.push(() => db1.end());
-    await db1.query(`select public.allow_webhook_host('127.0.0.1', 'test')`);
+    await db1.query(`select public.allow_hook_host('127.0.0.1', 'test')`);
     const urls = { db1Url: databases.db1.url, db2Url: proxy.url };
     const crew = startCrew({
       ...urls,

@@ -138,7 +138,7 @@ describe(`${TABS} tabs of one browser`, { skip }, () => {
     const last = pages.at(-1) as Page;
     await last.getByRole('link', { name: 'Audit' }).click();
     await last.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
-    await last.getByText('allow webhook host').first().waitFor();
+    await last.getByText('hook host allow').first().waitFor();
     for (const page of pages) await page.locator('.lamp-ok', { hasText: 'live' }).waitFor();
     await until(() => streams.size === 1, 'one stream for all');
     const [holder] = streams.values();

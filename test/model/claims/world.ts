@@ -180,7 +180,7 @@ export class World {
   async release(claim: Claim, user: string | null): Promise<string> {
     try {
       const [row] = await this.#lane.db1.rows<{ state: string }>(
-        'select state from public.release_claim($1, $2)',
+        'select state from public.release_own_claim($1, $2)',
         [claim.id, user],
       );
       if (row?.state === 'released') this.released.add(claim.id);
@@ -299,7 +299,7 @@ export class World {
 
   async operate(verb: 'replay' | 'discard', ids: readonly number[], isDryRun: boolean) {
     const rows = await this.#lane.db1.rows<{ id: number; outcome: string }>(
-      `select msg_id::int as id, outcome from public.dlq_${verb}($1, '${ACTOR}', null, $2)`,
+      `select msg_id::int as id, outcome from public.${verb}_dead_letters($1, '${ACTOR}', null, $2)`,
       [ids, isDryRun],
     );
     return new Map(rows.map(({ id, outcome }) => [id, outcome]));

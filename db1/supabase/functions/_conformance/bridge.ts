@@ -94,7 +94,7 @@ async function claim(world: World, poolId: string, userId: string): Promise<stri
 const send = (world: World, payload: unknown) => world.db1('intake_queue_send', { p_payload: payload });
 
 async function reasonsOf(world: World, poolId: string): Promise<string[]> {
-  const letters = await world.db1<{ reason: string }>('dlq_list', { p_pool_id: poolId });
+  const letters = await world.db1<{ reason: string }>('list_dead_letters', { p_pool_id: poolId });
   return letters.map(({ reason }) => reason);
 }
 
@@ -243,10 +243,10 @@ export const cases: readonly Case[] = [
       await world.serve(answer, async (url) => {
         const poolId = await world.makePool(1, { commit_webhook_url: `${url}/commit` });
         await claim(world, poolId, 'ann');
-        await world.db1('disallow_webhook_host', { p_host: new URL(url).host, p_actor: ACTOR });
+        await world.db1('disallow_hook_host', { p_host: new URL(url).host, p_actor: ACTOR });
         const outcomes = await step(world);
         equal([outcomes.committed, asked.length], [undefined, 0]);
-        await world.db1('allow_webhook_host', { p_host: new URL(url).host, p_actor: ACTOR });
+        await world.db1('allow_hook_host', { p_host: new URL(url).host, p_actor: ACTOR });
         equal(await stepsUntil(1, world), { committed: 1 });
         equal(asked.length, 1);
       });
@@ -262,11 +262,11 @@ export async function run({ run: runCase }: Case, world: World): Promise<void> {
     serve: (answer, during) =>
       world.serve(answer, async (url) => {
         const { host } = new URL(url);
-        await world.db1('allow_webhook_host', { p_host: host, p_actor: ACTOR });
+        await world.db1('allow_hook_host', { p_host: host, p_actor: ACTOR });
         try {
           await during(url);
         } finally {
-          await world.db1('disallow_webhook_host', { p_host: host, p_actor: ACTOR });
+          await world.db1('disallow_hook_host', { p_host: host, p_actor: ACTOR });
         }
       }),
   });

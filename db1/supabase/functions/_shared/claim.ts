@@ -32,7 +32,7 @@ export interface ClaimOutcome {
   readonly hold_until: string | null;
 }
 
-/** A row of public.get_claim, public.release_claim and public.claim_release. */
+/** A row of public.get_claim, public.release_own_claim and public.release_claim_as_operator. */
 export interface ClaimRecord {
   readonly claim_id: string;
   readonly resource_id: string;

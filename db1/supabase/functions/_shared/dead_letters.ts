@@ -8,7 +8,7 @@ import { checked, digits, readQuery } from './query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from './router.ts';
 import type { Schema } from './schema.ts';
 
-/** A row of public.dlq_list. */
+/** A row of public.list_dead_letters. */
 export interface DeadLetter {
   readonly msg_id: number;
   readonly pool_id: string | null;
@@ -23,7 +23,7 @@ export interface DeadLetter {
   readonly message: unknown;
 }
 
-/** A row of public.dlq_replay and public.dlq_discard. */
+/** A row of public.replay_dead_letters and public.discard_dead_letters. */
 export interface DeadLetterResult {
   readonly msg_id: number;
   readonly outcome: string;
@@ -107,7 +107,7 @@ export function createDeadLetterStore(call: CallFunction): DeadLetterStore {
     });
   return {
     list: (filter) =>
-      call<DeadLetter>('dlq_list', {
+      call<DeadLetter>('list_dead_letters', {
         p_pool_id: filter.pool_id ?? null,
         p_reason: filter.reason ?? null,
         p_older_than: filter.older_than_sec === undefined ? null : `${filter.older_than_sec} seconds`,
@@ -115,8 +115,8 @@ export function createDeadLetterStore(call: CallFunction): DeadLetterStore {
         p_after: filter.after ?? 0,
         p_limit: filter.limit ?? DEAD_LETTER_DEFAULT_LIMIT,
       }),
-    replay: act('dlq_replay'),
-    discard: act('dlq_discard'),
+    replay: act('replay_dead_letters'),
+    discard: act('discard_dead_letters'),
   };
 }
 

@@ -74,7 +74,7 @@ test('a pool with a commit hook is committed there, with an idempotency key, and
     },
   );
   try {
-    await ok(db1.rpc('allow_webhook_host', { p_host: '127.0.0.1', p_actor: 'test' }));
+    await ok(db1.rpc('allow_hook_host', { p_host: '127.0.0.1', p_actor: 'test' }));
     const url = `http://127.0.0.1:${server.addr.port}/commit`;
     const poolId = await makePool(1, { commit_webhook_url: url });
     const slotId = await claim(poolId, 'ann');

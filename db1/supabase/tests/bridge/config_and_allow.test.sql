@@ -19,7 +19,7 @@ select results_eq(
     ('slots_only', 10, 45, null, 'finalize_transaction', null, null, '{}') $$,
   'a pool without rules, or with slots only, has the defaults'
 );
-select public.allow_webhook_host(h, 'olga') from unnest(array['127.0.0.1:9', 'hooks.internal']) h;
+select public.allow_hook_host(h, 'olga') from unnest(array['127.0.0.1:9', 'hooks.internal']) h;
 insert into public.engine_config (pool_id, validation_webhook_url) values ('asks', 'https://example.com/v');
 insert into public.engine_config (pool_id, commit_webhook_url) values ('tells', 'https://example.com/c');
 select results_eq(
@@ -27,9 +27,9 @@ select results_eq(
      from public.bridge_config(array['ruled', 'asks', 'tells', 'bare', 'slots_only']) order by 1 $$,
   $$ values ('asks', '{127.0.0.1:9,hooks.internal}'::text[]), ('bare', '{}'), ('ruled', '{127.0.0.1:9,hooks.internal}'),
     ('slots_only', '{}'), ('tells', '{127.0.0.1:9,hooks.internal}') $$,
-  'a pool with either webhook learns which hosts are allowed now, and no other pool does'
+  'a pool with either hook learns which hosts are allowed now, and no other pool does'
 );
-select public.disallow_webhook_host('hooks.internal', 'olga');
+select public.disallow_hook_host('hooks.internal', 'olga');
 select is(
   (select allowed_hosts from public.bridge_config(array['asks'])), array['127.0.0.1:9'],
   'a host that is no longer allowed is not among them'

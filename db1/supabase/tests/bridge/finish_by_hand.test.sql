@@ -101,8 +101,8 @@ select is(pg_temp.status(5), 'RESERVED', 'a slot that another message holds stay
 select is(pg_temp.status(6), 'RESERVED', 'as does one that a dead letter holds');
 select is(pg_temp.status(7), 'AVAILABLE', 'one that nobody holds is on sale again');
 select is(
-  (select string_agg(d.outcome, ' ') from public.dlq_list(p_pool_id => 'h') l
-   cross join lateral public.dlq_discard(array[l.msg_id], 'olga') d), 'discarded', 'once the letter is discarded'
+  (select string_agg(d.outcome, ' ') from public.list_dead_letters(p_pool_id => 'h') l
+   cross join lateral public.discard_dead_letters(array[l.msg_id], 'olga') d), 'discarded', 'once the letter is discarded'
 );
 select is(pg_temp.status(6), 'AVAILABLE', 'its slot is free, too');
 select is(pg_temp.finish('refused', 'other'), 'refused', 'once the other message is refused');

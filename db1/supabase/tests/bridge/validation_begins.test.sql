@@ -59,7 +59,7 @@ select is(
 );
 select is(pg_temp.messages('x'), 'back queued, tried validated', 'in claim and message alike');
 select is(
-  (select r.outcome from pgmq.q_intake_dlq d cross join lateral public.dlq_replay(array[d.msg_id], 'olga') r
+  (select r.outcome from pgmq.q_intake_dlq d cross join lateral public.replay_dead_letters(array[d.msg_id], 'olga') r
    where d.message ->> 'pool_id' = 'x'),
   'replayed', 'a letter that died before can be replayed'
 );
@@ -74,7 +74,7 @@ create temp table died as select * from public.bridge_take(100, 0) where message
 select * from died t cross join lateral public.bridge_finish(
   array[t.msg_id], array[t.read_ct], '{dead_letter}', '{planted}', '{0}'
 );
-select * from pgmq.q_intake_dlq d cross join lateral public.dlq_replay(array[d.msg_id], 'olga')
+select * from pgmq.q_intake_dlq d cross join lateral public.replay_dead_letters(array[d.msg_id], 'olga')
 where d.message ->> 'pool_id' = 'y';
 select is(pg_temp.states('y'), 'again queued', 'a letter goes round again');
 insert into public.engine_config (pool_id, validation_webhook_url) values ('y', 'https://example.com/v');

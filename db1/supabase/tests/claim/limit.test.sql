@@ -53,7 +53,7 @@ select pg_temp.refuses(
   $$ select public.claim_resource_and_queue('limit', 'ann', 'a3') $$, 'SL004', 'a ticket counts towards the limit'
 );
 select lives_ok(
-  $$ select public.release_claim(claim_id, 'ann') from public.claims where pool_id = 'limit' and request_id = 'a1' $$,
+  $$ select public.release_own_claim(claim_id, 'ann') from public.claims where pool_id = 'limit' and request_id = 'a1' $$,
   'a claim can be released'
 );
 select isnt(public.claim_resource_and_queue('limit', 'ann', 'a3'), null, 'a released claim no longer counts');

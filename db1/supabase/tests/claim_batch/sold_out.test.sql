@@ -56,7 +56,7 @@ select results_eq(
 );
 select is(pg_temp.state(), (select state from before), 'asking a sold-out pool changes nothing');
 
-select public.release_claim(claim_id) from answer where ordinal = 3;
+select public.release_own_claim(claim_id) from answer where ordinal = 3;
 select results_eq(
   $$ select outcome, resource_id from public.claim_batch(array['few', 'few'], array['x', 'y'], array['9', '10'])
      order by ordinal $$,

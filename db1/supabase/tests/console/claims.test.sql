@@ -55,26 +55,26 @@ select is(pg_temp.way('ann', 'p'), 'claimed queued', 'a claim on its way');
 select public.intake_route_to_dlq(msg_id, message || '{"reason": "planted"}', 3) from pgmq.q_intake_queue
 where message ->> 'user_id' = 'ann' and message ->> 'pool_id' = 'p';
 select is(pg_temp.way('ann', 'p'), 'claimed dead_letter', 'one that died');
-select public.dlq_replay(array[(select msg_id from pgmq.q_intake_dlq)], 'olga', 'mended');
-select is(pg_temp.way('ann', 'p'), 'claimed queued dlq_replay', 'one that was replayed, and by whom');
-select public.release_claim(pg_temp.claim_of('bob', 'q'));
+select public.replay_dead_letters(array[(select msg_id from pgmq.q_intake_dlq)], 'olga', 'mended');
+select is(pg_temp.way('ann', 'p'), 'claimed queued dead_letter_replay', 'one that was replayed, and by whom');
+select public.release_own_claim(pg_temp.claim_of('bob', 'q'));
 select is(pg_temp.way('bob', 'q'), 'claimed released', 'one that was given back');
 select is(
-  (select concat(state, ', ', end_reason) from public.claim_release(pg_temp.claim_of('ann', 'q'), 'olga', 'called us')),
+  (select concat(state, ', ', end_reason) from public.release_claim_as_operator(pg_temp.claim_of('ann', 'q'), 'olga', 'called us')),
   'released, released by an operator', 'an operator gives one back, and the buyer is not told why'
 );
 select is(pg_temp.way('ann', 'q'), 'claimed claim_release released', 'which its way tells');
-select public.claim_release(pg_temp.claim_of('ann', 'q'), 'olga', 'again');
+select public.release_claim_as_operator(pg_temp.claim_of('ann', 'q'), 'olga', 'again');
 select results_eq(
   $$ select actor, subject, reason from audit.audit_logs where action = 'claim_release' $$,
   $$ select 'olga', 'claim ' || pg_temp.claim_of('ann', 'q'), 'called us' $$, 'and the audit log once'
 );
 update pgmq.q_intake_queue set read_ct = 1 where message ->> 'user_id' = 'bob' and message ->> 'pool_id' = 'p';
 select throws_ok(
-  $$ select public.claim_release(pg_temp.claim_of('bob', 'p'), 'olga') $$, 'SL009', null,
+  $$ select public.release_claim_as_operator(pg_temp.claim_of('bob', 'p'), 'olga') $$, 'SL009', null,
   'what is with the bridge is not given back by operators either'
 );
-select throws_ok($$ select public.claim_release(gen_random_uuid(), 'olga') $$, 'SL008', null, 'nor what is no claim');
+select throws_ok($$ select public.release_claim_as_operator(gen_random_uuid(), 'olga') $$, 'SL008', null, 'nor what is no claim');
 select is_empty($$ select * from public.claim_timeline(gen_random_uuid()) $$, 'what is no claim has no way');
 
 -- What a repair did to a claim is told by its way, and to the one it ended as well.

@@ -10,7 +10,7 @@ create temp table claim as select * from public.claims where pool_id = 'c';
 create function pg_temp.letter_of(p_user text) returns bigint language sql
 as $$ select d.msg_id from pgmq.q_intake_dlq d where d.message ->> 'user_id' = p_user $$;
 create function pg_temp.discard(p_user text, p_dry_run boolean default false) returns text language sql
-as $$ select outcome from public.dlq_discard(array[pg_temp.letter_of(p_user)], 'olga', 'why', p_dry_run) $$;
+as $$ select outcome from public.discard_dead_letters(array[pg_temp.letter_of(p_user)], 'olga', 'why', p_dry_run) $$;
 create function pg_temp.slot_of(p_user text) returns uuid language sql as $$ select slot_id from claim where user_id = p_user $$;
 create function pg_temp.status(p_user text) returns text language sql
 as $$ select status::text from public.inventory_slots where id = pg_temp.slot_of(p_user) $$;
@@ -74,7 +74,7 @@ select is(pg_temp.discard('hand'), 'discarded', 'once a committed claim does, it
 -- A letter that is not the one its claim waits for.
 select pgmq.send('intake_dlq', (select d.message || '{"user_id": "copy", "reason": "planted"}' from pgmq.q_intake_dlq d where d.message ->> 'user_id' = 'bob'));
 select is(
-  (select outcome from public.dlq_replay(array[pg_temp.letter_of('copy')], 'olga')), 'claim_is_dead_letter',
+  (select outcome from public.replay_dead_letters(array[pg_temp.letter_of('copy')], 'olga')), 'claim_is_dead_letter',
   'a copy of a letter is not replayed: the claim waits with another'
 );
 select is(pg_temp.discard('copy'), 'discarded', 'a copy of a letter can be discarded');

@@ -15,15 +15,15 @@ insert into pgmq.q_intake_dlq (vt, enqueued_at, message) values
 create temp table letters as select d.msg_id, row_number() over (order by d.msg_id) as place from pgmq.q_intake_dlq d;
 
 select results_eq(
-  'select msg_id from public.dlq_list()', 'select msg_id from letters order by 1', 'all are listed, oldest first'
+  'select msg_id from public.list_dead_letters()', 'select msg_id from letters order by 1', 'all are listed, oldest first'
 );
 select results_eq(
-  'select msg_id from public.dlq_list()', 'select msg_id from letters order by 1', 'and again: a listing hides nothing'
+  'select msg_id from public.list_dead_letters()', 'select msg_id from letters order by 1', 'and again: a listing hides nothing'
 );
 select is((select count(*)::int from pgmq.q_intake_dlq where read_ct > 0), 0, 'nor does it touch them');
 select results_eq(
   $$ select pool_id, user_id, reason, final_read_ct, claim_state, claim_id is not null, resource_id is not null,
-       original_msg_id is not null, message ->> 'user_id' from public.dlq_list(p_limit => 1) $$,
+       original_msg_id is not null, message ->> 'user_id' from public.list_dead_letters(p_limit => 1) $$,
   $$ values ('x', 'ann', 'max_retries', '11', 'dead_letter', true, true, true, 'ann') $$,
   'a letter is shown with its claim and its history'
 );
@@ -33,7 +33,7 @@ declare
   v_places bigint[];
 begin
   execute format(
-    'select array_agg(l.place order by l.place) from public.dlq_list(%s) d join letters l on l.msg_id = d.msg_id', p_arguments
+    'select array_agg(l.place order by l.place) from public.list_dead_letters(%s) d join letters l on l.msg_id = d.msg_id', p_arguments
   ) into v_places;
   return v_places;
 end

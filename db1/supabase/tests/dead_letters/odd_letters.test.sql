@@ -25,7 +25,7 @@ $$;
 create function pg_temp.letter_of(p_user text) returns bigint language sql
 as $$ select d.msg_id from pgmq.q_intake_dlq d where d.message ->> 'user_id' = p_user $$;
 create function pg_temp.replay(p_user text, p_dry_run boolean default false) returns text language sql
-as $$ select outcome from public.dlq_replay(array[pg_temp.letter_of(p_user)], 'olga', 'fixed', p_dry_run) $$;
+as $$ select outcome from public.replay_dead_letters(array[pg_temp.letter_of(p_user)], 'olga', 'fixed', p_dry_run) $$;
 create function pg_temp.claim_of(p_user text) returns public.claims language sql
 as $$ select c from public.claims c where c.pool_id = 'p' and c.user_id = p_user order by c.claimed_at desc, c.freed_at nulls first limit 1 $$;
 
@@ -80,7 +80,7 @@ insert into shape values
   (11, jsonb_build_object('pool_id', 'p', 'claim_id', gen_random_uuid(), 'user_id', 'u'), 'replayed');
 insert into pgmq.q_intake_dlq (msg_id, vt, message) overriding system value select -n, now(), letter from shape;
 select results_eq(
-  $$ select d.msg_id, d.outcome from public.dlq_replay((select array_agg(-n) from shape)::bigint[], 'olga') d order by d.msg_id desc $$,
+  $$ select d.msg_id, d.outcome from public.replay_dead_letters((select array_agg(-n) from shape)::bigint[], 'olga') d order by d.msg_id desc $$,
   $$ select -n::bigint, outcome from shape order by n $$, 'letters of every shape get an answer'
 );
 select results_eq(
@@ -106,12 +106,12 @@ select public.claim_resource_and_queue('p', 'dropped');
 select pg_temp.kill('dropped');
 create temp table before as select pg_temp.state() as state, pg_temp.letter_of('dropped') as letter;
 select results_eq(
-  $$ select d.outcome from before b cross join lateral public.dlq_discard(array[b.letter, 0], 'olga', 'why', true) d $$,
+  $$ select d.outcome from before b cross join lateral public.discard_dead_letters(array[b.letter, 0], 'olga', 'why', true) d $$,
   $$ values ('not_found'), ('would_discard') $$, 'a dry run of a discard answers per id'
 );
 select is(pg_temp.state(), (select state from before), 'and changes nothing');
 select results_eq(
-  $$ select d.outcome from before b cross join lateral public.dlq_discard(array[b.letter, b.letter], 'olga', 'double sale') d $$,
+  $$ select d.outcome from before b cross join lateral public.discard_dead_letters(array[b.letter, b.letter], 'olga', 'double sale') d $$,
   array['discarded'], 'a letter is discarded'
 );
 select results_eq(
@@ -121,15 +121,15 @@ select results_eq(
 select is(pg_temp.status(3), 'AVAILABLE', 'its slot is on sale again');
 select results_eq(
   $$ select actor, action, reason, details ->> 'outcome' from audit.audit_logs order by id desc limit 1 $$,
-  $$ values ('olga', 'dlq_discard', 'double sale', 'discarded') $$, 'and the audit log knows'
+  $$ values ('olga', 'dead_letter_discard', 'double sale', 'discarded') $$, 'and the audit log knows'
 );
 select is((select count(*)::int from pgmq.a_intake_dlq a join before b on b.letter = a.msg_id), 1, 'its last form is kept');
 select results_eq(
-  $$ select d.outcome from before b cross join lateral public.dlq_discard(array[b.letter], 'olga') d $$,
+  $$ select d.outcome from before b cross join lateral public.discard_dead_letters(array[b.letter], 'olga') d $$,
   array['not_found'], 'a second discard finds nothing'
 );
 select bag_eq(
-  $$ select d.outcome from public.dlq_discard('{-8,-9,-10}', 'olga') d $$, $$ values ('discarded'), ('discarded'), ('discarded') $$,
+  $$ select d.outcome from public.discard_dead_letters('{-8,-9,-10}', 'olga') d $$, $$ values ('discarded'), ('discarded'), ('discarded') $$,
   'malformed letters can be discarded'
 );
 select is((pg_temp.claim_of('owner')).state::text, 'queued', 'without touching the claim of whoever has the slot they name');

@@ -25,7 +25,7 @@ $$;
 create function pg_temp.letter_of(p_user text) returns bigint language sql
 as $$ select d.msg_id from pgmq.q_intake_dlq d where d.message ->> 'user_id' = p_user $$;
 create function pg_temp.replay(p_user text, p_dry_run boolean default false) returns text language sql
-as $$ select outcome from public.dlq_replay(array[pg_temp.letter_of(p_user)], 'olga', 'fixed', p_dry_run) $$;
+as $$ select outcome from public.replay_dead_letters(array[pg_temp.letter_of(p_user)], 'olga', 'fixed', p_dry_run) $$;
 create function pg_temp.claim_of(p_user text) returns public.claims language sql
 as $$ select c from public.claims c where c.pool_id = 'p' and c.user_id = p_user order by c.claimed_at desc, c.freed_at nulls first limit 1 $$;
 
@@ -39,12 +39,12 @@ create temp table before as select pg_temp.state() as state;
 
 select is(pg_temp.replay('ann', true), 'would_replay', 'a dry run says what would be replayed');
 select results_eq(
-  $$ select outcome from public.dlq_replay('{-1}', 'olga', p_dry_run => true) $$, array['not_found'], 'and what is not there'
+  $$ select outcome from public.replay_dead_letters('{-1}', 'olga', p_dry_run => true) $$, array['not_found'], 'and what is not there'
 );
 select is(pg_temp.state(), (select state from before), 'and changes nothing, not even the audit log');
-select is_empty($$ select * from public.dlq_replay('{}', 'olga') $$, 'replaying nothing answers nothing');
+select is_empty($$ select * from public.replay_dead_letters('{}', 'olga') $$, 'replaying nothing answers nothing');
 select throws_ok(
-  $$ select * from public.dlq_replay(array[pg_temp.letter_of('ann')], null) $$, '23502', null, 'nobody can do it without a name'
+  $$ select * from public.replay_dead_letters(array[pg_temp.letter_of('ann')], null) $$, '23502', null, 'nobody can do it without a name'
 );
 select is(pg_temp.state(), (select state from before), 'and nothing changes');
 
@@ -65,14 +65,14 @@ select is(
 select results_eq(
   $$ select actor, action, subject, reason, details ->> 'outcome', details ->> 'claim_id', details #>> '{letter,reason}'
      from audit.audit_logs $$,
-  $$ select 'olga', 'dlq_replay', 'dead letter ' || o.letter, 'fixed', 'replayed', o.claim_id::text, 'planted'
+  $$ select 'olga', 'dead_letter_replay', 'dead letter ' || o.letter, 'fixed', 'replayed', o.claim_id::text, 'planted'
      from old o where o.user_id = 'ann' $$,
   'the audit log says who, what and why'
 );
 select is(public.expire_holds(), 0, 'a hold that ran out meanwhile does not end it: the operator has decided');
 update before set state = pg_temp.state();
 select results_eq(
-  $$ select d.outcome from old o cross join lateral public.dlq_replay(array[o.letter], 'olga') d where o.user_id = 'ann' $$,
+  $$ select d.outcome from old o cross join lateral public.replay_dead_letters(array[o.letter], 'olga') d where o.user_id = 'ann' $$,
   array['not_found'], 'a second replay finds nothing'
 );
 select is(pg_temp.state(), (select state from before), 'and changes nothing');
@@ -117,7 +117,7 @@ select is((select count(*)::int from audit.audit_logs), 6, 'each attempt has its
 -- A batch answers per id, once per id.
 select public.claim_resource_and_queue('p', 'one'), pg_temp.kill('one');
 select results_eq(
-  $$ select d.outcome from public.dlq_replay(array[null, pg_temp.letter_of('one'), 9999999, pg_temp.letter_of('one'), -5], 'olga') d $$,
+  $$ select d.outcome from public.replay_dead_letters(array[null, pg_temp.letter_of('one'), 9999999, pg_temp.letter_of('one'), -5], 'olga') d $$,
   array['not_found', 'replayed', 'not_found'], 'a batch answers per id, and counts an id once'
 );
 select is((select count(*)::int from pgmq.q_intake_queue q where q.message ->> 'user_id' = 'one'), 1, 'and sends it once');

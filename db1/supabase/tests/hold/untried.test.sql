@@ -107,7 +107,7 @@ cross join lateral public.bridge_finish(
   array[case t.message ->> 'user_id' when 'leaving' then 'untried' else 'outage' end], '{r}', '{90000}'
 );
 create function pg_temp.release(p_user text) returns text language sql
-as $$ select r.state from public.claims c cross join lateral public.release_claim(c.claim_id, p_user) r where c.user_id = p_user $$;
+as $$ select r.state from public.claims c cross join lateral public.release_own_claim(c.claim_id, p_user) r where c.user_id = p_user $$;
 select is(pg_temp.release('leaving'), 'released', 'a buyer whose message was handed back untried may give the slot back');
 select throws_ok(
   $$ select pg_temp.release('too_late') $$, 'SL009', null, 'one whose message met an outage may not'

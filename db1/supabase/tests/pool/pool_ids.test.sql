@@ -1,6 +1,6 @@
 -- What a pool may be called: whatever a path can hold, percent-encoded, and nothing else.
 begin;
-select plan(30);
+select plan(31);
 
 -- All that making a pool can change, as one value.
 create function pg_temp.state()
@@ -65,5 +65,11 @@ select pg_temp.refuses(
   $$ select public.pool_create('..', 1, '{}', 'olga') $$, 'SL001', '%pool_id_is_not_dots%', 'an operator is told the same'
 );
 
+-- Generated types name the base of a domain, and of a domain over a domain they know only "unknown".
+select is_empty(
+  $$ select t.oid::regtype from pg_type t join pg_type b on b.oid = t.typbasetype
+     where t.typtype = 'd' and b.typtype = 'd' and t.typnamespace in ('public'::regnamespace, 'intake'::regnamespace) $$,
+  'no domain is based on a domain'
+);
 select * from finish();
 rollback;

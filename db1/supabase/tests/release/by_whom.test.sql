@@ -52,55 +52,55 @@ create function pg_temp.mine(p_ordinal int) returns uuid language sql
 as $$ select claim_id from mine where ordinal = p_ordinal $$;
 
 select pg_temp.refuses(
-  $$ select public.release_claim(pg_temp.mine(1), 'bob') $$, 'SL006', 'another user may not release a claim'
+  $$ select public.release_own_claim(pg_temp.mine(1), 'bob') $$, 'SL006', 'another user may not release a claim'
 );
 select pg_temp.refuses(
-  $$ select public.release_claim(gen_random_uuid(), 'ann') $$, 'SL008', 'a claim that is not there is refused'
+  $$ select public.release_own_claim(gen_random_uuid(), 'ann') $$, 'SL008', 'a claim that is not there is refused'
 );
 select pg_temp.refuses(
-  $$ select public.release_claim(null) $$, 'SL008', 'no claim at all is refused'
+  $$ select public.release_own_claim(null) $$, 'SL008', 'no claim at all is refused'
 );
 select results_eq(
-  $$ select claim_id, user_id, state, end_reason, ended_at from public.release_claim(pg_temp.mine(1), 'ann') $$,
+  $$ select claim_id, user_id, state, end_reason, ended_at from public.release_own_claim(pg_temp.mine(1), 'ann') $$,
   $$ select pg_temp.mine(1), 'ann', 'released', 'released', now() $$,
   'the owner releases its claim'
 );
 select results_eq(
-  $$ select state, end_reason from public.release_claim(pg_temp.mine(2), null, 'show cancelled') $$,
+  $$ select state, end_reason from public.release_own_claim(pg_temp.mine(2), null, 'show cancelled') $$,
   $$ values ('released', 'show cancelled') $$,
   'an operator releases any claim and gives the reason'
 );
 select pg_temp.refuses(
   format($$ select pg_temp.as_caller('authenticated', 'bob',
-       'select state from public.release_claim(''%s'', ''bob'')') $$,
+       'select state from public.release_own_claim(''%s'', ''bob'')') $$,
     pg_temp.mine(3)), 'SL006', 'a signed-in user may not release the claim of another'
 );
 select pg_temp.refuses(
   format($$ select pg_temp.as_caller('authenticated', 'bob',
-       'select state from public.release_claim(''%s'', ''ann'')') $$,
+       'select state from public.release_own_claim(''%s'', ''ann'')') $$,
     pg_temp.mine(3)), 'SL006', 'a signed-in user may not pass for another'
 );
 select pg_temp.refuses(
   format($$ select pg_temp.as_caller('authenticated', 'bob',
-       'select state from public.release_claim(''%s'')') $$,
+       'select state from public.release_own_claim(''%s'')') $$,
     pg_temp.mine(3)), 'SL006', 'a signed-in user is no operator'
 );
 select pg_temp.refuses(
   format($$ select pg_temp.as_caller('authenticated', null,
-       'select state from public.release_claim(''%s'')') $$,
+       'select state from public.release_own_claim(''%s'')') $$,
     pg_temp.mine(3)), 'SL006', 'a token without a user id is no operator'
 );
 select pg_temp.refuses(
-  format($$ select pg_temp.as_caller('anon', null, 'select state from public.release_claim(''%s'', ''ann'')') $$,
+  format($$ select pg_temp.as_caller('anon', null, 'select state from public.release_own_claim(''%s'', ''ann'')') $$,
     pg_temp.mine(3)), '42501', 'anon may not release at all'
 );
 select is(
   pg_temp.as_caller('authenticated', 'ann',
-    format('select state from public.release_claim(%L, ''ann'')', pg_temp.mine(3))), 'released',
+    format('select state from public.release_own_claim(%L, ''ann'')', pg_temp.mine(3))), 'released',
   'a signed-in user releases its own claim'
 );
 select is(
-  pg_temp.as_caller('service_role', null, format('select state from public.release_claim(%L)', pg_temp.mine(4))),
+  pg_temp.as_caller('service_role', null, format('select state from public.release_own_claim(%L)', pg_temp.mine(4))),
   'released', 'service_role is an operator'
 );
 

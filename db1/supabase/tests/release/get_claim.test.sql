@@ -15,7 +15,7 @@ select results_eq(
        null::timestamptz, null::text, 0::bigint from mine m $$,
   'a live claim shows its slot, pool, user, request, state, hold and place'
 );
-select public.release_claim(claim_id, 'ann', 'changed my mind') from mine;
+select public.release_own_claim(claim_id, 'ann', 'changed my mind') from mine;
 select results_eq(
   $$ select g.state, g.ended_at, g.end_reason from mine m, public.get_claim(m.claim_id) g $$,
   $$ select 'released', now(), 'changed my mind' $$,

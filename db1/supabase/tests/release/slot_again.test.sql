@@ -33,7 +33,7 @@ select public.claim_resource_and_queue('again', 'bob', 'r2');
 select is(public.claim_resource_and_queue('again', 'cid', 'r3'), null, 'the pool is sold out');
 create temp table old as select * from public.claims where pool_id = 'again' and user_id = 'ann';
 
-select lives_ok($$ select public.release_claim(claim_id, 'ann') from old $$, 'a claim of a sold-out pool is released');
+select lives_ok($$ select public.release_own_claim(claim_id, 'ann') from old $$, 'a claim of a sold-out pool is released');
 select is_empty(
   $$ select from pgmq.q_intake_queue q join old o on o.msg_id = q.msg_id $$,
   'the message of a released claim is withdrawn'
@@ -45,7 +45,7 @@ select results_eq(
 );
 create temp table before as select pg_temp.state() as state;
 select results_eq(
-  $$ select r.claim_id, r.state from old o, public.release_claim(o.claim_id, 'ann', 'once more') r $$,
+  $$ select r.claim_id, r.state from old o, public.release_own_claim(o.claim_id, 'ann', 'once more') r $$,
   $$ select claim_id, 'released' from old $$,
   'a second release returns the released claim'
 );
@@ -66,7 +66,7 @@ select results_eq(
 );
 create temp table sold_again as select pg_temp.state() as state;
 select is(
-  (select r.state from old o, public.release_claim(o.claim_id, 'ann') r), 'released',
+  (select r.state from old o, public.release_own_claim(o.claim_id, 'ann') r), 'released',
   'a late second release is answered'
 );
 select is(pg_temp.state(), (select state from sold_again), 'a late second release does not touch the new claim');

@@ -38,7 +38,7 @@ as $$ select claim_id from public.claims where pool_id = 'late' and user_id = p_
 select public.intake_route_to_dlq(c.msg_id, jsonb_build_object('claim_id', c.claim_id), 11)
 from public.claims c where c.claim_id = pg_temp.claim_of('dead');
 select public.claim_resource_and_queue('late', 'replayed');
-select public.dlq_replay(array[public.intake_route_to_dlq(
+select public.replay_dead_letters(array[public.intake_route_to_dlq(
   c.msg_id, jsonb_build_object('claim_id', c.claim_id), 11
 )], 'ada')
 from public.claims c where c.claim_id = pg_temp.claim_of('replayed');
@@ -49,25 +49,25 @@ select public.reconcile_fix(c.slot_id, 'claim_without_message', 'ada')
 from public.claims c where c.claim_id = pg_temp.claim_of('stranded');
 
 select pg_temp.refuses(
-  $$ select public.release_claim(pg_temp.claim_of('taken'), 'taken') $$, 'SL009',
+  $$ select public.release_own_claim(pg_temp.claim_of('taken'), 'taken') $$, 'SL009',
   'a claim whose message was ever taken cannot be released, even when its lease has run out'
 );
 select pg_temp.refuses(
-  $$ select public.release_claim(pg_temp.claim_of('taken')) $$, 'SL009', 'an operator comes too late as well'
+  $$ select public.release_own_claim(pg_temp.claim_of('taken')) $$, 'SL009', 'an operator comes too late as well'
 );
 select pg_temp.refuses(
-  $$ select public.release_claim(pg_temp.claim_of('sold'), 'sold') $$, 'SL010', 'a ticket cannot be released'
+  $$ select public.release_own_claim(pg_temp.claim_of('sold'), 'sold') $$, 'SL010', 'a ticket cannot be released'
 );
 select pg_temp.refuses(
-  $$ select public.release_claim(pg_temp.claim_of('dead'), 'dead') $$, 'SL013',
+  $$ select public.release_own_claim(pg_temp.claim_of('dead'), 'dead') $$, 'SL013',
   'a dead letter waits for its operator and cannot be released'
 );
 select pg_temp.refuses(
-  $$ select public.release_claim(pg_temp.claim_of('replayed'), 'replayed') $$, 'SL009',
+  $$ select public.release_own_claim(pg_temp.claim_of('replayed'), 'replayed') $$, 'SL009',
   'a claim that was replayed cannot be released: who had its old message may be writing the ticket'
 );
 select pg_temp.refuses(
-  $$ select public.release_claim(pg_temp.claim_of('stranded'), 'stranded') $$, 'SL009',
+  $$ select public.release_own_claim(pg_temp.claim_of('stranded'), 'stranded') $$, 'SL009',
   'nor can one whose message was lost and sent again'
 );
 select is(

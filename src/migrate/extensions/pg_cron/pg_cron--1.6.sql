@@ -50,10 +50,7 @@ create policy cron_job_run_details_policy on cron.job_run_details using (usernam
 -- anything else. Second call: the same answer. Takes no locks.
 create function cron._schedule_number(p_text text, p_names text[], p_offset integer)
 returns integer
-language sql
-immutable
-set search_path = ''
-as $$
+language sql immutable set search_path = '' as $$
   select case
     when p_text ~ '^[0-9]{1,4}$' then p_text::integer
     else array_position(p_names, lower(left(p_text, 3))) - 1 + p_offset
@@ -70,10 +67,7 @@ create function cron._schedule_field_is_valid(
   p_offset integer default 0
 )
 returns boolean
-language plpgsql
-immutable
-set search_path = ''
-as $$
+language plpgsql immutable set search_path = '' as $$
 declare
   v_item text;
   v_parts text[];
@@ -105,10 +99,7 @@ $$;
 -- Second call: the same. Takes no locks.
 create function cron._check_schedule(p_schedule text)
 returns void
-language plpgsql
-immutable
-set search_path = ''
-as $$
+language plpgsql immutable set search_path = '' as $$
 declare
   v_fields text[] := regexp_split_to_array(btrim(p_schedule), '\s+');
   v_months constant text[] := '{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}';
@@ -144,9 +135,7 @@ create function cron.schedule_in_database(
   active boolean default true
 )
 returns bigint
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_jobid bigint;
@@ -174,9 +163,7 @@ $$;
 -- Schedules a job under a name. A second call with that name changes the job. Locks the job's row.
 create function cron.schedule(job_name text, schedule text, command text)
 returns bigint
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   if job_name is null then
     raise exception 'job_name can not be NULL' using errcode = 'null_value_not_allowed';
@@ -188,18 +175,14 @@ $$;
 -- Schedules a job without a name. A second call makes a second job. Takes no locks but its own row's.
 create function cron.schedule(schedule text, command text)
 returns bigint
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   select cron.schedule_in_database(null, schedule, command, current_database()::text);
 $$;
 
 -- Removes a job of the caller by id. A second call raises an error: there is nothing to remove. Locks the row.
 create function cron.unschedule(job_id bigint)
 returns boolean
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   delete from cron.job j where j.jobid = job_id and j.username = current_user;
   if not found then
@@ -212,9 +195,7 @@ $$;
 -- Removes a job of the caller by name. A second call raises an error: there is nothing to remove. Locks the row.
 create function cron.unschedule(job_name text)
 returns boolean
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 begin
   delete from cron.job j where j.jobname = job_name and j.username = current_user;
   if not found then
@@ -234,9 +215,7 @@ create function cron.alter_job(
   active boolean default null
 )
 returns void
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 begin
   if alter_job.schedule is not null then
@@ -265,10 +244,7 @@ create function cron._schedule_field_matches(
   p_offset integer default 0
 )
 returns boolean
-language plpgsql
-immutable
-set search_path = ''
-as $$
+language plpgsql immutable set search_path = '' as $$
 declare
   v_item text;
   v_parts text[];
@@ -298,10 +274,7 @@ $$;
 -- of them is enough; a day field that begins with * asks for nothing. Second call: the same. Takes no locks.
 create function cron._schedule_matches(p_fields text[], p_minute timestamptz)
 returns boolean
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   v_at timestamp := p_minute at time zone 'UTC';
   v_dow integer := extract(dow from v_at);
@@ -333,10 +306,7 @@ $$;
 -- passed meanwhile, it is one: what a stall missed is run once. Second call: the same. Takes no locks.
 create function cron._last_due(p_schedule text, p_at timestamptz, p_since timestamptz)
 returns timestamptz
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   v_schedule text := lower(btrim(p_schedule));
   v_seconds integer := (regexp_match(v_schedule, '^([0-9]+)\s+seconds?$'))[1];
@@ -373,10 +343,7 @@ $$;
 -- same, until somebody runs them. Takes no locks.
 create function cron.due_jobs(p_at timestamptz, p_since timestamptz default null)
 returns table (jobid bigint, due_at timestamptz)
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select j.jobid, d.due_at
   from cron.job j
   cross join lateral (
@@ -394,9 +361,7 @@ $$;
 -- Second call for the same moment: null. Locks the job (advisory), and whatever the command locks.
 create function cron.run_job(p_jobid bigint, p_due_at timestamptz)
 returns text
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_job cron.job;
   v_started_at timestamptz := clock_timestamp();

@@ -35,10 +35,7 @@ create index _http_response_created_idx on net._http_response (created);
 -- Percent-encodes a text for use in a query string. Second call: encodes the percent signs again. No locks.
 create function net._urlencode_string(string text)
 returns text
-language sql
-immutable
-set search_path = ''
-as $$
+language sql immutable set search_path = '' as $$
   select coalesce(string_agg(
     case
       when v_byte between 48 and 57 or v_byte between 65 and 90 or v_byte between 97 and 122
@@ -54,10 +51,7 @@ $$;
 -- The url with the members of `params` added to its query. Second call: adds them again. No locks.
 create function net._url_with_params(url text, params jsonb)
 returns text
-language sql
-immutable
-set search_path = ''
-as $$
+language sql immutable set search_path = '' as $$
   select url || coalesce(
     case when position('?' in url) > 0 then '&' else '?' end
     || string_agg(net._urlencode_string(key) || '=' || net._urlencode_string(coalesce(value, '')), '&' order by key),
@@ -75,9 +69,7 @@ create function net._queue_request(
   timeout_milliseconds integer
 )
 returns bigint
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   insert into net.http_request_queue (method, url, headers, body, timeout_milliseconds)
   values (method, net._url_with_params(url, params), headers, convert_to(body::text, 'UTF8'), timeout_milliseconds)
   returning id;
@@ -91,9 +83,7 @@ create function net.http_get(
   timeout_milliseconds integer default 5000
 )
 returns bigint
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   select net._queue_request('GET', url, params, headers, null, timeout_milliseconds);
 $$;
 
@@ -106,9 +96,7 @@ create function net.http_post(
   timeout_milliseconds integer default 5000
 )
 returns bigint
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_content_type text := (
     select h.value from jsonb_each_text(headers) as h where lower(h.key) = 'content-type' limit 1
@@ -132,9 +120,7 @@ create function net.http_delete(
   body jsonb default null
 )
 returns bigint
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   select net._queue_request('DELETE', url, params, headers, body, timeout_milliseconds);
 $$;
 
@@ -142,9 +128,7 @@ $$;
 -- sent, because the sender died, is lost, as in pg_net. Locks the requests; what others are taking is skipped.
 create function net.take_requests(p_limit integer)
 returns table (id bigint, method text, url text, headers jsonb, body bytea, timeout_milliseconds integer)
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   with taken as materialized (
     select q.ctid from net.http_request_queue q order by q.id limit p_limit for update skip locked
   )
@@ -165,9 +149,7 @@ create function net.store_response(
   p_error_msg text
 )
 returns void
-language sql
-set search_path = ''
-as $$
+language sql set search_path = '' as $$
   insert into net._http_response (id, status_code, content_type, headers, content, timed_out, error_msg)
   values (p_id, p_status_code, p_content_type, p_headers, p_content, p_timed_out, p_error_msg);
 $$;
@@ -175,9 +157,7 @@ $$;
 -- Drops answers that are older than pg_net would keep them, and says how many. Second call: 0. Locks the rows.
 create function net.purge_responses(p_older_than interval default '6 hours')
 returns integer
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_purged integer;
 begin

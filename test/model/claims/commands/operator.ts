@@ -51,7 +51,7 @@ const operate = (
             ? dryRun(model, verb, letter)
             : await apply(model, world, letter, outcome);
           ensure(outcome === expected, 'I6', () => `${verb} answers ${outcome}, not ${expected}`);
-          if (!isDryRun) model.audit.push(`dlq_${verb}`);
+          if (!isDryRun) model.audit.push(`dead_letter_${verb}`);
         }
       },
     ),

@@ -99,7 +99,7 @@ async function show(ports: ClaimAdminPorts, id: string): Promise<HttpResponse> {
 async function release({ db1 }: ClaimAdminPorts, request: HttpRequest, id: string): Promise<HttpResponse> {
   const claimId = checked(UUID, id, 'The claim id');
   const { reason } = readJson(request, RELEASE_BODY);
-  const [claim] = await db1<ClaimRecord>('claim_release', {
+  const [claim] = await db1<ClaimRecord>('release_claim_as_operator', {
     p_claim_id: claimId,
     p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
     p_reason: reason ?? null,

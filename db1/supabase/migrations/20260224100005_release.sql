@@ -20,11 +20,8 @@ create type intake.claim_view as (
 -- queue is empty. Second call: the same. Locks: none.
 create function intake.queue_head()
 returns bigint
-language plpgsql
-stable
-set search_path = ''
-set enable_seqscan = off
-as $$
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
 declare
   c_look_at constant int := 200;
 begin
@@ -40,11 +37,7 @@ $$;
 -- Definer: the row is all a caller needs.
 create function public.get_claim(p_claim_id uuid)
 returns setof intake.claim_view
-language sql
-stable
-security definer
-set search_path = ''
-as $$
+language sql stable security definer set search_path = '' as $$
   select c.claim_id, c.slot_id, c.pool_id, c.user_id, c.request_id, c.state::text, c.verified,
     c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
     case when c.state in ('queued', 'validated') then greatest(0, c.msg_id - intake.queue_head()) end
@@ -56,10 +49,7 @@ $$;
 -- holds any more; the caller has removed its own. Second call: the same. Locks: none.
 create function intake.reserved_by_hand(p_slot_ids uuid[])
 returns uuid[]
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   v_slot_ids uuid[] := array(
     select s.id from public.inventory_slots s
@@ -86,9 +76,7 @@ create function intake.free_claims(
   p_slot_ids uuid[] default '{}'
 )
 returns int
-language plpgsql
-set search_path = ''
-as $$
+language plpgsql set search_path = '' as $$
 declare
   v_slot_ids uuid[];
   v_others uuid[];
@@ -118,16 +106,13 @@ $$;
 -- Raises SL006 not yours, SL008 no such claim, SL009 with the bridge, SL010 committed, SL013 dead letter.
 -- Second call: the released claim again. Locks: claim → message → those of free_claims.
 -- Definer: owners have no rights to the tables.
-create function public.release_claim(
+create function public.release_own_claim(
   p_claim_id uuid,
   p_user_id text default null,
   p_reason text default null
 )
 returns setof intake.claim_view
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_claim public.claims;
 begin
@@ -160,15 +145,12 @@ $$;
 -- withdrawn and their slots go back on sale, in one statement each. Where commits need no validation only a claim whose
 -- message is untried ends, never taken or each time handed back so (intake.finish_later): the ledger may have the others.
 -- Returns how many.
--- Second call: the next p_limit. Locks: as release_claim; claims that somebody else works on are skipped.
+-- Second call: the next p_limit. Locks: as release_own_claim; claims that somebody else works on are skipped.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.expire_holds(p_limit int default 1000)
 returns int
-language plpgsql
-security definer
-set search_path = ''
-set enable_seqscan = off
-as $$
+language plpgsql security definer set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_claim_ids uuid[];
 begin
@@ -213,11 +195,8 @@ create function intake.free_slots(
   p_look_at int
 )
 returns bigint
-language plpgsql
-set search_path = ''
-set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   c_count_every constant interval := '10 seconds';
   v_free bigint;
@@ -256,10 +235,7 @@ returns table (
   pool_id text, status text, capacity bigint, available bigint, opens_at timestamptz, closes_at timestamptz,
   max_per_user int, hold_sec int, require_auth boolean
 )
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   c_look_at constant int := 2000;
   v_pool intake.pool_gates := intake.open_pool(p_pool_id);
@@ -291,9 +267,6 @@ $$;
 -- Promise: true when this database has the intake's functions. Second call: the same. Locks: none.
 create function public.intake_ready()
 returns boolean
-language sql
-stable
-set search_path = ''
-as $$
+language sql stable set search_path = '' as $$
   select true;
 $$;

@@ -1,9 +1,9 @@
--- A pool's webhooks stand on the public internet, or on a host that an operator has allowed by name.
+-- A pool's hooks stand on the public internet, or on a host that an operator has allowed by name.
 begin;
 select plan(136);
 
 select is(
-  intake.webhook_url_refusal(t.url), t.refusal, format('%s: %s', t.url, coalesce(t.refusal, 'may be a webhook'))
+  intake.hook_url_refusal(t.url), t.refusal, format('%s: %s', t.url, coalesce(t.refusal, 'may be a hook'))
 )
 from (
   select url, null as refusal from unnest(array[
@@ -54,11 +54,11 @@ from (
 
 select throws_ok(
   $$ insert into public.engine_config (pool_id, commit_webhook_url) values ('w', 'http://169.254.169.254/') $$, 'SL001',
-  'the webhook URL of pool w is refused: a private or special address', 'a pool cannot be made with such a commit webhook'
+  'the hook URL of pool w is refused: a private or special address', 'a pool cannot be made with such a commit hook'
 );
 select throws_ok(
   $$ insert into public.engine_config (pool_id, validation_webhook_url) values ('w', 'http://localhost/') $$, 'SL001',
-  'the webhook URL of pool w is refused: a local name', 'nor with such a validation webhook'
+  'the hook URL of pool w is refused: a local name', 'nor with such a validation hook'
 );
 insert into public.engine_config (pool_id, commit_webhook_url) values ('w', 'https://example.com/commit');
 select throws_ok(
@@ -69,36 +69,36 @@ select is(
   (select commit_webhook_url from public.engine_config where pool_id = 'w'), 'https://example.com/commit', 'it keeps what it had'
 );
 
-select throws_ok(format($$ select public.allow_webhook_host(%L, 'olga') $$, h), 'SL001', null, coalesce(h, 'null') || ' is no host')
+select throws_ok(format($$ select public.allow_hook_host(%L, 'olga') $$, h), 'SL001', null, coalesce(h, 'null') || ' is no host')
 from unnest(array['http://127.0.0.1', '127.0.0.1/x', 'a b', '', '*', 'u@h', null]) h;
-select throws_ok($$ select public.allow_webhook_host('h', null) $$, 'SL001', null, 'nobody can allow a host without a name');
-select is_empty($$ select public.webhook_allowed_hosts() $$, 'no host is allowed to begin with');
+select throws_ok($$ select public.allow_hook_host('h', null) $$, 'SL001', null, 'nobody can allow a host without a name');
+select is_empty($$ select public.hook_allowed_hosts() $$, 'no host is allowed to begin with');
 
-select is(public.allow_webhook_host('127.0.0.1:9', 'olga', 'dev'), true, 'an operator allows a host and a port');
-select is(public.allow_webhook_host('127.0.0.1:9', 'olga', 'dev'), false, 'a second time there is nothing to do');
-select is(public.allow_webhook_host('LocalHost', 'olga'), true, 'or a host with all its ports');
+select is(public.allow_hook_host('127.0.0.1:9', 'olga', 'dev'), true, 'an operator allows a host and a port');
+select is(public.allow_hook_host('127.0.0.1:9', 'olga', 'dev'), false, 'a second time there is nothing to do');
+select is(public.allow_hook_host('LocalHost', 'olga'), true, 'or a host with all its ports');
 select results_eq(
-  $$ select public.webhook_allowed_hosts() $$, array['127.0.0.1:9', 'localhost'], 'the list says which'
+  $$ select public.hook_allowed_hosts() $$, array['127.0.0.1:9', 'localhost'], 'the list says which'
 );
 select results_eq(
   $$ select actor, action, subject, reason from audit.audit_logs order by id $$,
-  $$ values ('olga', 'allow_webhook_host', 'webhook host 127.0.0.1:9', 'dev'),
-    ('olga', 'allow_webhook_host', 'webhook host localhost', null) $$,
+  $$ values ('olga', 'hook_host_allow', 'hook host 127.0.0.1:9', 'dev'),
+    ('olga', 'hook_host_allow', 'hook host localhost', null) $$,
   'each change has its audit row'
 );
 select lives_ok(
   $$ update public.engine_config set commit_webhook_url = 'http://127.0.0.1:9/', validation_webhook_url = 'http://localhost:77/'
-     where pool_id = 'w' $$, 'then a pool can have webhooks there'
+     where pool_id = 'w' $$, 'then a pool can have hooks there'
 );
 select throws_ok(
   $$ update public.engine_config set commit_webhook_url = 'http://127.0.0.1:10/' where pool_id = 'w' $$, 'SL001', null,
   'but not on another port'
 );
 select is(
-  intake.webhook_url_refusal('http://u@127.0.0.1:9/'), 'has credentials in it', 'and never with credentials in the URL'
+  intake.hook_url_refusal('http://u@127.0.0.1:9/'), 'has credentials in it', 'and never with credentials in the URL'
 );
-select is(public.disallow_webhook_host('127.0.0.1:9', 'olga', 'over'), true, 'an operator takes it off the list');
-select is(public.disallow_webhook_host('127.0.0.1:9', 'olga'), false, 'a second time there is nothing to do');
+select is(public.disallow_hook_host('127.0.0.1:9', 'olga', 'over'), true, 'an operator takes it off the list');
+select is(public.disallow_hook_host('127.0.0.1:9', 'olga'), false, 'a second time there is nothing to do');
 select is((select count(*)::int from audit.audit_logs), 3, 'and no audit row');
 select lives_ok(
   $$ update public.engine_config set batch_size = 5 where pool_id = 'w' $$, 'a pool that has it can still be changed otherwise'

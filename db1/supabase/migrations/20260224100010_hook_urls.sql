@@ -1,8 +1,9 @@
--- WEBHOOK URLS: a pool's webhooks must stand on the public internet. Checked here when a URL is stored, and by the caller
--- again, after DNS, when it is called. An operator can allow a host by name, for what runs in the same network.
+-- HOOK URLS: a pool's hooks, our calls to its addresses, must stand on the public internet. Checked here when a URL is
+-- stored, and by the caller again, after DNS, when it is called. An operator can allow a host by name, for what runs in
+-- the same network.
 
 -- Hosts that may have any address, as in a URL: lower case, with the port where only that port is meant.
-create table intake.webhook_allowed_hosts (
+create table intake.hook_allowed_hosts (
   host text primary key,
   constraint host_as_in_a_url check (host ~ '^([a-z0-9.-]{1,253}|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$')
 );
@@ -12,11 +13,7 @@ create table intake.webhook_allowed_hosts (
 -- Second call: the same. Locks: none.
 create function intake.is_special_address(p_address inet)
 returns boolean
-language sql
-immutable
-parallel safe
-set search_path = ''
-as $$
+language sql immutable parallel safe set search_path = '' as $$
   select case family(p_address)
     when 4 then p_address <<= any (array[
       '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '168.63.129.16/32', '169.254.0.0/16', '172.16.0.0/12',
@@ -33,10 +30,7 @@ $$;
 -- Second call: the same. Locks: none.
 create function intake.host_refusal(p_host text)
 returns text
-language plpgsql
-immutable
-set search_path = ''
-as $$
+language plpgsql immutable set search_path = '' as $$
 declare
   v_host text := rtrim(lower(p_host), '.');
 begin
@@ -57,14 +51,11 @@ exception
 end
 $$;
 
--- Promise: why a URL cannot be a webhook, or null. Only plain spellings pass: what two parsers could read in two ways
+-- Promise: why a URL cannot be a hook's, or null. Only plain spellings pass: what two parsers could read in two ways
 -- (credentials, backslashes, spaces, percent signs in the host) is refused. Second call: the same. Locks: none.
-create function intake.webhook_url_refusal(p_url text)
+create function intake.hook_url_refusal(p_url text)
 returns text
-language plpgsql
-stable
-set search_path = ''
-as $$
+language plpgsql stable set search_path = '' as $$
 declare
   v_parts text[] := regexp_match(
     p_url, '^https?://((?:[a-z0-9.-]{1,253}|\[[0-9a-f:.]+\]))(:[0-9]{1,5})?(?:[/?#][^[:space:][:cntrl:]\\]*)?$', 'i'
@@ -76,7 +67,7 @@ begin
   elsif v_parts is null or substr(v_parts[2], 2)::int > 65535 then
     return 'not a plain http or https URL';
   elsif exists (
-    select from intake.webhook_allowed_hosts a where a.host in (v_host, v_host || v_parts[2])
+    select from intake.hook_allowed_hosts a where a.host in (v_host, v_host || v_parts[2])
   ) then
     return null;
   end if;
@@ -84,33 +75,30 @@ begin
 end
 $$;
 
--- Trigger. Promise: engine_config holds no webhook URL that intake.webhook_url_refusal refuses: raises SL001. Second
+-- Trigger. Promise: engine_config holds no hook URL that intake.hook_url_refusal refuses: raises SL001. Second
 -- call: the same. Locks: none. Definer: whoever may configure a pool need not have rights to the list of hosts.
-create function intake.webhook_urls_are_public()
+create function intake.hook_urls_are_public()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_url text;
   v_refusal text;
 begin
   foreach v_url in array array[new.validation_webhook_url, new.commit_webhook_url] loop
-    v_refusal := case when v_url is not null then intake.webhook_url_refusal(v_url) end;
+    v_refusal := case when v_url is not null then intake.hook_url_refusal(v_url) end;
     if v_refusal is not null then
-      raise exception 'the webhook URL of pool % is refused: %', new.pool_id, v_refusal
+      raise exception 'the hook URL of pool % is refused: %', new.pool_id, v_refusal
         using errcode = 'SL001',
-        hint = 'use a public http or https address, or allow the host with public.allow_webhook_host';
+        hint = 'use a public http or https address, or allow the host with public.allow_hook_host';
     end if;
   end loop;
   return new;
 end
 $$;
 
-create trigger webhook_urls_are_public
+create trigger hook_urls_are_public
   before insert or update of validation_webhook_url, commit_webhook_url on public.engine_config
-  for each row execute function intake.webhook_urls_are_public();
+  for each row execute function intake.hook_urls_are_public();
 
 -- Trigger. Promise: a pool that begins to validate does not ask about claims whose messages somebody has tried before,
 -- replayed ones among them:
@@ -119,14 +107,11 @@ create trigger webhook_urls_are_public
 -- get none of the pool's messages until the new rules can be read (public.bridge_take). What is read past bridge_take has
 -- no such promise; the bridge asks the ledger before it refuses what was delivered before. Second call: the same.
 -- Locks: intake.validation_lock_key → the pool's messages that were tried, in the order of their ids → their claims →
--- dead letters. Not those that were handed back untried: release_claim may hold their claims and wait for them.
--- Definer: as webhook_urls_are_public.
+-- dead letters. Not those that were handed back untried: release_own_claim may hold their claims and wait for them.
+-- Definer: as hook_urls_are_public.
 create function intake.validation_begins()
 returns trigger
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 declare
   v_msg_ids bigint[];
   v_claim_ids uuid[];
@@ -168,26 +153,23 @@ create trigger validation_begins_with_new_rules
   for each row when (new.validation_webhook_url is not null)
   execute function intake.validation_begins();
 
--- Promise: webhooks may be on this host (or host:port) whatever its address, with one audit row. True when it is new on
+-- Promise: hooks may be on this host (or host:port) whatever its address, with one audit row. True when it is new on
 -- the list. Second call: false, and no audit row. Locks: the host's row.
 -- Definer, as the two that follow: service_role has no rights to the list.
-create function public.allow_webhook_host(
+create function public.allow_hook_host(
   p_host text,
   p_actor text,
   p_reason text default null
 )
 returns boolean
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
-  insert into intake.webhook_allowed_hosts (host) values (lower(p_host)) on conflict do nothing;
+  insert into intake.hook_allowed_hosts (host) values (lower(p_host)) on conflict do nothing;
   if not found then
     return false;
   end if;
   insert into audit.audit_logs (actor, action, subject, reason)
-  values (p_actor, 'allow_webhook_host', 'webhook host ' || lower(p_host), p_reason);
+  values (p_actor, 'hook_host_allow', 'hook host ' || lower(p_host), p_reason);
   return true;
 exception
   when check_violation or not_null_violation then
@@ -198,34 +180,27 @@ $$;
 
 -- Promise: the host is no longer on the list, with one audit row; pools that use it keep their URLs, and their calls are
 -- refused from now on. True when it was on the list. Second call: false, and no audit row. Locks: the host's row.
-create function public.disallow_webhook_host(
+create function public.disallow_hook_host(
   p_host text,
   p_actor text,
   p_reason text default null
 )
 returns boolean
-language plpgsql
-security definer
-set search_path = ''
-as $$
+language plpgsql security definer set search_path = '' as $$
 begin
-  delete from intake.webhook_allowed_hosts a where a.host = lower(p_host);
+  delete from intake.hook_allowed_hosts a where a.host = lower(p_host);
   if not found then
     return false;
   end if;
   insert into audit.audit_logs (actor, action, subject, reason)
-  values (p_actor, 'disallow_webhook_host', 'webhook host ' || lower(p_host), p_reason);
+  values (p_actor, 'hook_host_disallow', 'hook host ' || lower(p_host), p_reason);
   return true;
 end
 $$;
 
 -- Promise: the hosts that operators have allowed. Second call: the same. Locks: none.
-create function public.webhook_allowed_hosts()
+create function public.hook_allowed_hosts()
 returns setof text
-language sql
-stable
-security definer
-set search_path = ''
-as $$
-  select a.host from intake.webhook_allowed_hosts a order by a.host;
+language sql stable security definer set search_path = '' as $$
+  select a.host from intake.hook_allowed_hosts a order by a.host;
 $$;
