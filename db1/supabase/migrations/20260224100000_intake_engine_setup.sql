@@ -75,10 +75,8 @@ create sequence intake.sale_order_seq cache 1;
 -- The id begins with the time (UUID version 7): slots are sold in about the order they were made, so neighbours
 -- in time are neighbours in every index on slot ids (docs/decisions/0008).
 create unlogged table public.inventory_slots (
-  id uuid primary key default (
-    lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
-    || '-7' || substr(gen_random_uuid()::text, 16)
-  )::uuid,
+  id uuid primary key default (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+    || '-7' || substr(gen_random_uuid()::text, 16))::uuid,
   pool_id public.given_pool_id not null,
   status public.slot_status not null default 'AVAILABLE',
   locked_by text,
@@ -139,9 +137,7 @@ create table public.engine_metrics (
   id bigint generated always as identity primary key,
   captured_at timestamptz not null default now(),
   pool_id text not null,
-  available_slots int not null,
-  reserved_slots int not null,
-  consumed_slots int not null,
+  available_slots int not null, reserved_slots int not null, consumed_slots int not null,
   queue_depth int not null,
   dlq_depth int not null default 0
 );
@@ -153,10 +149,8 @@ create index idx_metrics_pool_ts
 -- of states, and the way queued → validated → committed touches no indexed column (HOT updates).
 -- The id begins with the time (UUID version 7), so that the order of ids is the order of claims; 74 bits of chance follow.
 create table public.claims (
-  claim_id uuid primary key default (
-    lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
-    || '-7' || substr(gen_random_uuid()::text, 16)
-  )::uuid,
+  claim_id uuid primary key default (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+    || '-7' || substr(gen_random_uuid()::text, 16))::uuid,
   pool_id text not null,
   slot_id uuid not null,
   user_id public.given_id not null,

@@ -33,8 +33,7 @@ left join public.engine_config c on c.pool_id = m.pool_id;
 -- Promise: the pool's row of intake.pool_gates, after a rebuild if its cache was lost; a pool without slots is
 -- sold_out (or closed) when it is configured and unknown_pool when it is not. Second call: the same.
 -- Locks: none, or those of a rebuild.
-create function intake.open_pool(p_pool_id text)
-returns intake.pool_gates
+create function intake.open_pool(p_pool_id text) returns intake.pool_gates
 language plpgsql set search_path = '' as $$
 declare
   v_pool intake.pool_gates;
@@ -60,12 +59,7 @@ $$;
 -- Promise: the claim already made under this request_id, as same or request_conflict; no row when there is
 -- none. A claim of a proven user is only for a proven user and the other way round: otherwise whoever guesses a
 -- request_id would see, or plant, somebody else's claim. Second call: the same. Locks: none.
-create function intake.claim_of_request(
-  p_pool_id text,
-  p_user_id text,
-  p_request_id text,
-  p_verified boolean
-)
+create function intake.claim_of_request(p_pool_id text, p_user_id text, p_request_id text, p_verified boolean)
 returns intake.claim_answer
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
@@ -89,8 +83,7 @@ $$;
 -- Promise: moves the mark up to the first slot that may still be free, so that claims do not walk over what
 -- is sold. It reads without locks and so still sees a slot whose claimer has not committed: the mark never
 -- passes a slot that a rollback could free. Second call: changes nothing. Locks: the mark, if free; else nothing.
-create function intake.advance_mark(p_pool_id text)
-returns void
+create function intake.advance_mark(p_pool_id text) returns void
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -113,11 +106,7 @@ $$;
 
 -- Promise: whether a slot is free or in the hands of a claimer who has not committed: this reads without locks and
 -- so sees both. Second call: the same. Locks: none.
-create function intake.maybe_free(
-  p_pool_id text,
-  p_low_order bigint
-)
-returns boolean
+create function intake.maybe_free(p_pool_id text, p_low_order bigint) returns boolean
 language plpgsql set search_path = '' as $$
 begin
   perform from public.inventory_slots s
@@ -192,11 +181,7 @@ $$;
 
 -- Promise: the key of the advisory lock under which one user's claims in one pool are counted; the same for
 -- the same pair. Second call: same value. Locks: none.
-create function intake.user_lock_key(
-  p_pool_id text,
-  p_user_id text
-)
-returns bigint
+create function intake.user_lock_key(p_pool_id text, p_user_id text) returns bigint
 language sql immutable parallel safe set search_path = '' as $$
   select pg_catalog.hashtextextended(p_user_id, pg_catalog.hashtextextended('sluice user ' || p_pool_id, 0));
 $$;
@@ -230,12 +215,7 @@ $$;
 
 -- Promise: how many slots of the pool the user holds, tickets included, counted up to p_at_most. Exact under
 -- user_lock_key's lock. Second call: the same. Locks: none.
-create function intake.live_claims(
-  p_pool_id text,
-  p_user_id text,
-  p_at_most int
-)
-returns bigint
+create function intake.live_claims(p_pool_id text, p_user_id text, p_at_most int) returns bigint
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
 begin
@@ -254,12 +234,7 @@ $$;
 -- way. Without p_wait a user whose claims somebody else is counting is busy. Second call: the same.
 -- Locks: pool and user (advisory, only where a limit is set).
 create function intake.refusal(
-  p_pool intake.pool_gates,
-  p_pool_id text,
-  p_user_id text,
-  p_request_id text,
-  p_verified boolean,
-  p_wait boolean
+  p_pool intake.pool_gates, p_pool_id text, p_user_id text, p_request_id text, p_verified boolean, p_wait boolean
 )
 returns intake.claim_answer
 language plpgsql set search_path = '' as $$
@@ -370,8 +345,7 @@ $$;
 -- servers and vouch for their users. A signed-in user may act only for itself: raises SL006.
 -- Second call: the same. Locks: none.
 -- The role setting, not current_user: inside a definer function current_user is the owner.
-create function intake.caller_is(p_user_id text)
-returns boolean
+create function intake.caller_is(p_user_id text) returns boolean
 language plpgsql stable set search_path = '' as $$
 begin
   case current_setting('role')
@@ -390,11 +364,7 @@ end
 $$;
 
 -- Promise: raises the error that belongs to an outcome. Second call: raises again. Locks: none.
-create function intake.raise_outcome(
-  p_outcome text,
-  p_pool_id text
-)
-returns void
+create function intake.raise_outcome(p_outcome text, p_pool_id text) returns void
 language plpgsql set search_path = '' as $$
 begin
   case p_outcome
@@ -423,11 +393,7 @@ $$;
 -- first, SL006 not your user id, SL007 request id of another user, SL012 the claim of this request id has ended.
 -- Second call with the same p_request_id: the same slot. Locks: those of intake.claim_one.
 -- Definer: anon and authenticated may claim, and may touch nothing else.
-create function public.claim_resource_and_queue(
-  p_pool_id text,
-  p_user_id text,
-  p_request_id text default null
-)
+create function public.claim_resource_and_queue(p_pool_id text, p_user_id text, p_request_id text default null)
 returns uuid
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -455,10 +421,7 @@ $$;
 -- Promise: up to p_batch_size messages, hidden from other readers for p_visibility_timeout seconds.
 -- Second call: other messages, until the timeout has passed. Locks: the rows read, until commit.
 -- Definer, as are the three after it: pgmq's schema is closed to the API roles.
-create function public.intake_queue_read(
-  p_visibility_timeout int,
-  p_batch_size int
-)
+create function public.intake_queue_read(p_visibility_timeout int, p_batch_size int)
 returns table (msg_id bigint, read_ct int, enqueued_at timestamptz, vt timestamptz, message jsonb)
 language sql security definer set search_path = '' as $$
   select r.msg_id, r.read_ct, r.enqueued_at, r.vt, r.message
@@ -469,8 +432,7 @@ $$;
 -- fenced form of the bridge. Whoever still works the old way has set the slot CONSUMED before: then the claim is
 -- committed, and a message put there by hand gets a committed claim, so that a rebuild knows the slot is sold.
 -- Second call: returns nothing. Locks: the rows deleted, then their claims.
-create function public.intake_queue_delete(p_msg_ids bigint[])
-returns setof bigint
+create function public.intake_queue_delete(p_msg_ids bigint[]) returns setof bigint
 language plpgsql security definer set search_path = '' as $$
 begin
   return query
@@ -501,16 +463,14 @@ end
 $$;
 
 -- Promise: puts a message on the queue and returns its id. Second call: a second message. Locks: none.
-create function public.intake_queue_send(p_payload jsonb)
-returns bigint
+create function public.intake_queue_send(p_payload jsonb) returns bigint
 language sql security definer set search_path = '' as $$
   select pgmq.send('intake_queue', p_payload);
 $$;
 
 -- Promise: the text as a uuid, or null where it is none: a message is anybody's JSON. Second call: the same.
 -- Locks: none.
-create function intake.uuid_or_null(p_text text)
-returns uuid
+create function intake.uuid_or_null(p_text text) returns uuid
 language sql immutable parallel safe set search_path = '' as $$
   select case
     when p_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then p_text::uuid
@@ -519,8 +479,7 @@ $$;
 
 -- Promise: a payload as an object: itself, or wrapped as {"payload": …} when it is none, so that reasons and
 -- ids can be added to it. Second call: unchanged. Locks: none.
-create function intake.object_of(p_payload jsonb)
-returns jsonb
+create function intake.object_of(p_payload jsonb) returns jsonb
 language sql immutable parallel safe set search_path = '' as $$
   select case
     when jsonb_typeof(p_payload) = 'object' then p_payload
@@ -532,12 +491,7 @@ $$;
 -- routed_to_dlq_at, stands in the dead letters; its claim, if it has one, waits as dead_letter. What counted as
 -- validated still does. Returns the dead letter's id. Null, and nothing changes, where somebody else has read the
 -- message since p_read_ct. Second call for the same message: null, nothing changes. Locks: the message, then the claim.
-create function public.intake_route_to_dlq(
-  p_msg_id bigint,
-  p_payload jsonb,
-  p_read_ct int
-)
-returns bigint
+create function public.intake_route_to_dlq(p_msg_id bigint, p_payload jsonb, p_read_ct int) returns bigint
 language plpgsql security definer set search_path = '' as $$
 declare
   v_message jsonb;
@@ -563,8 +517,7 @@ $$;
 -- Promise: one engine_metrics row for each active pool, from a cache that was rebuilt if it was lost.
 -- Queue depths are those of the whole queue. Second call: another set of rows. Locks: those of a rebuild.
 -- Definer: cron and service_role need no rights to the cache.
-create function public.snapshot_engine_metrics()
-returns void
+create function public.snapshot_engine_metrics() returns void
 language plpgsql security definer set search_path = '' as $$
 begin
   perform intake.ensure_inventory();

@@ -4,8 +4,7 @@
 -- letter speaks for (intake.held_by_hand) goes back on sale; it is locked before queue and dead letters are asked.
 -- Returns how many. Second call: 0. Locks: the orphans (others' are skipped), then those of return_slots.
 -- Definer: cron and service_role need no rights to the queue.
-create function public.reap_orphaned_slots(p_stale_threshold interval default '10 minutes')
-returns int
+create function public.reap_orphaned_slots(p_stale_threshold interval default '10 minutes') returns int
 language plpgsql security definer set search_path = '' as $$
 declare
   v_orphans uuid[];
@@ -30,8 +29,7 @@ $$;
 -- Promise: a setting by name: from Vault where that exists and holds it, else the database setting app.<name>,
 -- else null. Vault first: a database setting is readable by every role, and hosted Supabase refuses
 -- `alter database … set app.*`. Second call: the same. Locks: none.
-create function intake.setting(p_name text)
-returns text
+create function intake.setting(p_name text) returns text
 language plpgsql stable set search_path = '' as $$
 declare
   v_value text;
@@ -45,8 +43,7 @@ $$;
 
 -- Promise: asks the bridge worker by HTTP to drain the queue, if there is anything to drain and its address is
 -- set. Returns the request's id or null. Second call: a second request, which finds less to do. Locks: none.
-create function intake.trigger_drain()
-returns bigint
+create function intake.trigger_drain() returns bigint
 language plpgsql set search_path = '' as $$
 declare
   v_url text := intake.setting('bridge_worker_url');
@@ -69,8 +66,7 @@ $$;
 
 -- Promise: what cron writes every minute and nobody asks for any more is deleted: its own history, and snapshots of
 -- engine_metrics. Both grow for ever otherwise. Returns how many snapshots. Second call: 0. Locks: the rows deleted.
-create function intake.purge_history()
-returns int
+create function intake.purge_history() returns int
 language plpgsql set search_path = '' as $$
 declare
   c_runs_days constant int := 7;

@@ -4,8 +4,7 @@
 
 -- Promise: the key of the advisory lock that guards a pool's cache; the same for the same pool.
 -- Second call: same value. Locks: none.
-create function intake.pool_lock_key(p_pool_id text)
-returns bigint
+create function intake.pool_lock_key(p_pool_id text) returns bigint
 language sql immutable parallel safe set search_path = '' as $$
   select pg_catalog.hashtextextended('sluice pool ' || p_pool_id, 0);
 $$;
@@ -42,8 +41,7 @@ where not exists (select from public.claims c where c.claim_id = m.claim_id);
 -- It reads whole tables, so it undoes the settings that keep the claim path off sequential scans. After a crash
 -- others rebuild other pools at the same time: the cache is empty for the planner and full before the plan has run, and a
 -- nested loop would compare each slot with all of theirs while every claim waits (13 s for 15,000 slots, seen).
-create function intake.rebuild_inventory(p_pool_id text)
-returns boolean
+create function intake.rebuild_inventory(p_pool_id text) returns boolean
 language plpgsql set search_path = ''
 set plan_cache_mode = force_custom_plan set enable_seqscan = on set enable_bitmapscan = on set enable_nestloop = off as $$
 begin
@@ -86,8 +84,7 @@ $$;
 
 -- Promise: every pool with slots on the manifest has its cache. Returns how many were rebuilt.
 -- Second call: 0. Locks: those of rebuild_inventory, pool by pool in the order of their names.
-create function intake.ensure_inventory()
-returns int
+create function intake.ensure_inventory() returns int
 language sql set search_path = '' as $$
   select count(*) filter (where intake.rebuild_inventory(lost.pool_id))::int
   from (
@@ -101,11 +98,7 @@ $$;
 -- Promise: slots that are for sale can be found: the mark is not above them and sold_out is off.
 -- Second call: changes nothing. Locks: the mark, so that nobody declares "sold out" from a snapshot that
 -- does not see the slot yet; that is why the lock is taken even when nothing has to change.
-create function intake.offer_slots(
-  p_pool_id text,
-  p_low_order bigint
-)
-returns void
+create function intake.offer_slots(p_pool_id text, p_low_order bigint) returns void
 language plpgsql set search_path = '' as $$
 begin
   perform from intake.pool_marks m where m.pool_id = p_pool_id for update;
@@ -120,8 +113,7 @@ $$;
 -- claim held it is withdrawn now. Returns how many went back. Second call: 0.
 -- Locks: slots → total → mark, as slots_added and slots_withdrawn do, pool by pool in the order of their names. So
 -- whoever frees slots of several pools does it in one call.
-create function intake.return_slots(p_slot_ids uuid[])
-returns int
+create function intake.return_slots(p_slot_ids uuid[]) returns int
 language plpgsql set search_path = '' as $$
 declare
   v_pool_id text;
@@ -156,12 +148,29 @@ begin
 end
 $$;
 
+-- Trigger. Promise: a slot keeps its id and its pool; changing either is refused. Second call: same refusal.
+-- Locks: none.
+create function intake.slot_identity_is_fixed() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  if new.id <> old.id or new.pool_id <> old.pool_id then
+    raise exception 'a slot keeps its id and its pool'
+      using errcode = 'SL001', hint = 'delete the slot and insert a new one';
+  end if;
+  return new;
+end
+$$;
+
+-- A claim never sets id or pool_id.
+create trigger slot_identity_is_fixed
+  before update of id, pool_id on public.inventory_slots
+  for each row execute function intake.slot_identity_is_fixed();
+
 -- Trigger. Promise: `insert into inventory_slots` is all that a person has to do to put slots on sale:
 -- manifest, capacity and mark follow in the same transaction. Second insert of a known id after a crash
 -- adds nothing to the manifest. Locks: pool_totals row, then mark.
 -- Definer: whoever may insert slots need not have rights to the manifest.
-create function intake.slots_added()
-returns trigger
+create function intake.slots_added() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
   v_pool record;
@@ -201,11 +210,16 @@ begin
 end
 $$;
 
+create trigger slots_added
+  after insert on public.inventory_slots
+  referencing new table as added
+  for each statement when (current_setting('intake.rebuilding', true) is distinct from 'on')
+  execute function intake.slots_added();
+
 -- Trigger. Promise: a slot deleted from the cache is withdrawn from sale, unless a claim holds it: then it
 -- stays on the manifest and a rebuild brings it back as sold. Second delete: finds nothing.
 -- Locks: manifest rows, pool_totals row. Definer: as slots_added.
-create function intake.slots_withdrawn()
-returns trigger
+create function intake.slots_withdrawn() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
   with gone as (
@@ -223,10 +237,14 @@ begin
 end
 $$;
 
+create trigger slots_withdrawn
+  after delete on public.inventory_slots
+  referencing old table as withdrawn
+  for each statement execute function intake.slots_withdrawn();
+
 -- Trigger. Promise: TRUNCATE of the cache is a crash by hand: the next look rebuilds it.
 -- Second call: nothing left to delete. Locks: none beyond TRUNCATE's own. Definer: as slots_added.
-create function intake.cache_emptied()
-returns trigger
+create function intake.cache_emptied() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
   delete from intake.pool_marks;
@@ -234,10 +252,13 @@ begin
 end
 $$;
 
+create trigger cache_emptied
+  after truncate on public.inventory_slots
+  for each statement execute function intake.cache_emptied();
+
 -- Trigger. Promise: however a slot comes back on sale or moves up the line (release, expiry, reaper, a hand in
 -- psql), the next claim can find it. Second call: changes nothing. Locks: mark, after the slot. Definer: as slots_added.
-create function intake.slot_became_available()
-returns trigger
+create function intake.slot_became_available() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
   perform intake.offer_slots(new.pool_id, new.sale_order);
@@ -245,43 +266,10 @@ begin
 end
 $$;
 
--- Trigger. Promise: a slot keeps its id and its pool; changing either is refused. Second call: same refusal.
--- Locks: none.
-create function intake.slot_identity_is_fixed()
-returns trigger
-language plpgsql set search_path = '' as $$
-begin
-  if new.id <> old.id or new.pool_id <> old.pool_id then
-    raise exception 'a slot keeps its id and its pool'
-      using errcode = 'SL001', hint = 'delete the slot and insert a new one';
-  end if;
-  return new;
-end
-$$;
-
-create trigger slots_added
-  after insert on public.inventory_slots
-  referencing new table as added
-  for each statement when (current_setting('intake.rebuilding', true) is distinct from 'on')
-  execute function intake.slots_added();
-
-create trigger slots_withdrawn
-  after delete on public.inventory_slots
-  referencing old table as withdrawn
-  for each statement execute function intake.slots_withdrawn();
-
-create trigger cache_emptied
-  after truncate on public.inventory_slots
-  for each statement execute function intake.cache_emptied();
-
--- The column lists keep both off the hot path: a claim sets status to RESERVED, never id or pool_id.
+-- The column list keeps it off the hot path: a claim sets status to RESERVED.
 create trigger slot_became_available
   after update of status, sale_order on public.inventory_slots
   for each row when (
     new.status = 'AVAILABLE' and (old.status <> 'AVAILABLE' or new.sale_order < old.sale_order)
   )
   execute function intake.slot_became_available();
-
-create trigger slot_identity_is_fixed
-  before update of id, pool_id on public.inventory_slots
-  for each row execute function intake.slot_identity_is_fixed();

@@ -10,23 +10,15 @@ create type intake.claim_request as (
   verified boolean
 );
 
+-- An intake.claim_answer with the number of its request.
 create type intake.numbered_answer as (
   ordinal int,
-  outcome text,
-  claim_id uuid,
-  resource_id uuid,
-  state text,
-  claimed_at timestamptz,
-  hold_until timestamptz
+  outcome text, claim_id uuid, resource_id uuid, state text, claimed_at timestamptz, hold_until timestamptz
 );
 
 -- Promise: takes the locks under which these users' claims are counted, and returns the users that somebody else is
 -- counting right now: a batch waits for nobody. Second call: has them already. Locks: one advisory lock a user.
-create function intake.lock_users(
-  p_pool_id text,
-  p_requests intake.claim_request[]
-)
-returns text[]
+create function intake.lock_users(p_pool_id text, p_requests intake.claim_request[]) returns text[]
 language plpgsql set search_path = '' as $$
 begin
   return array(
@@ -39,11 +31,7 @@ $$;
 
 -- Promise: which of the requests have a claim already. Second call: the same, or more. Locks: none.
 -- An array and not a join: the plan is the same index scan whatever the statistics say.
-create function intake.known_requests(
-  p_pool_id text,
-  p_requests intake.claim_request[]
-)
-returns text[]
+create function intake.known_requests(p_pool_id text, p_requests intake.claim_request[]) returns text[]
 language plpgsql stable set search_path = '' as $$
 declare
   v_request_ids text[] := array(select r.request_id from unnest(p_requests) r where r.request_id is not null);
@@ -61,10 +49,7 @@ $$;
 -- Promise: the requests that can be decided by set: no claim yet, and of equal request ids only the first. The rest
 -- is decided one by one, after all that is inserted went in one sorted statement. Second call: the same.
 -- Locks: none.
-create function intake.usual_requests(
-  p_pool_id text,
-  p_requests intake.claim_request[]
-)
+create function intake.usual_requests(p_pool_id text, p_requests intake.claim_request[])
 returns intake.claim_request[]
 language plpgsql stable set search_path = '' as $$
 declare
@@ -90,11 +75,7 @@ $$;
 
 -- Promise: those requests whose user stays within the pool's limit, in their order: claims held plus earlier
 -- requests of the batch count. Exact under lock_users. Second call: the same. Locks: none.
-create function intake.requests_within_limit(
-  p_pool_id text,
-  p_requests intake.claim_request[],
-  p_max_per_user int
-)
+create function intake.requests_within_limit(p_pool_id text, p_requests intake.claim_request[], p_max_per_user int)
 returns intake.claim_request[]
 language plpgsql stable set search_path = '' as $$
 begin
@@ -189,10 +170,7 @@ $$;
 
 -- Promise: the answers that all requests of a closed, unknown or sold-out pool get. Second call: the same.
 -- Locks: none.
-create function intake.refuse_all(
-  p_pool intake.pool_gates,
-  p_requests intake.claim_request[]
-)
+create function intake.refuse_all(p_pool intake.pool_gates, p_requests intake.claim_request[])
 returns setof intake.numbered_answer
 language plpgsql stable set search_path = '' as $$
 begin
@@ -208,10 +186,7 @@ $$;
 -- Promise: an answer to each request, as the set-based twin of intake.claim_one for one pool.
 -- Second call: as claim_one, request by request.
 -- Locks: users (advisory, none waited for) → slots → claims → messages; sometimes the mark.
-create function intake.claim_pool(
-  p_pool_id text,
-  p_requests intake.claim_request[]
-)
+create function intake.claim_pool(p_pool_id text, p_requests intake.claim_request[])
 returns setof intake.numbered_answer
 language plpgsql set search_path = '' as $$
 declare

@@ -18,8 +18,7 @@ create type intake.claim_view as (
 -- Promise: the oldest message that nobody has taken yet, or about that: it looks at 200 at most, because those that are
 -- being carried or wait for another attempt stand in front, and takes the last of these where all are taken. Null where the
 -- queue is empty. Second call: the same. Locks: none.
-create function intake.queue_head()
-returns bigint
+create function intake.queue_head() returns bigint
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
 declare
@@ -35,8 +34,7 @@ $$;
 -- Promise: the claim, or no row. ahead is about how many messages are carried before its own, of all pools, while it is on
 -- the queue, told from the numbers of the messages and not counted; else null. Second call: the same. Locks: none.
 -- Definer: the row is all a caller needs.
-create function public.get_claim(p_claim_id uuid)
-returns setof intake.claim_view
+create function public.get_claim(p_claim_id uuid) returns setof intake.claim_view
 language sql stable security definer set search_path = '' as $$
   select c.claim_id, c.slot_id, c.pool_id, c.user_id, c.request_id, c.state::text, c.verified,
     c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
@@ -47,8 +45,7 @@ $$;
 
 -- Promise: those of the slots that were reserved by hand, and so have no claim that could be ended, and that no message
 -- holds any more; the caller has removed its own. Second call: the same. Locks: none.
-create function intake.reserved_by_hand(p_slot_ids uuid[])
-returns uuid[]
+create function intake.reserved_by_hand(p_slot_ids uuid[]) returns uuid[]
 language plpgsql stable set search_path = '' as $$
 declare
   v_slot_ids uuid[] := array(
@@ -106,11 +103,7 @@ $$;
 -- Raises SL006 not yours, SL008 no such claim, SL009 with the bridge, SL010 committed, SL013 dead letter.
 -- Second call: the released claim again. Locks: claim → message → those of free_claims.
 -- Definer: owners have no rights to the tables.
-create function public.release_own_claim(
-  p_claim_id uuid,
-  p_user_id text default null,
-  p_reason text default null
-)
+create function public.release_own_claim(p_claim_id uuid, p_user_id text default null, p_reason text default null)
 returns setof intake.claim_view
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -147,8 +140,7 @@ $$;
 -- Returns how many.
 -- Second call: the next p_limit. Locks: as release_own_claim; claims that somebody else works on are skipped.
 -- Definer: cron and service_role need no rights to the queue.
-create function public.expire_holds(p_limit int default 1000)
-returns int
+create function public.expire_holds(p_limit int default 1000) returns int
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 declare
@@ -189,12 +181,7 @@ create unlogged table intake.free_counts (
 -- Promise: how many slots of the pool are free. Up to p_look_at it looks at each, which is exact; beyond that it counts at
 -- most every 10 seconds, and in between follows the pool's mark. Second call: the same. Locks: the pool's row of
 -- free_counts, when counting.
-create function intake.free_slots(
-  p_pool_id text,
-  p_low_order bigint,
-  p_look_at int
-)
-returns bigint
+create function intake.free_slots(p_pool_id text, p_low_order bigint, p_look_at int) returns bigint
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -262,11 +249,4 @@ begin
   left join intake.pool_totals t on t.pool_id = p_pool_id
   left join public.engine_config c on c.pool_id = p_pool_id;
 end
-$$;
-
--- Promise: true when this database has the intake's functions. Second call: the same. Locks: none.
-create function public.intake_ready()
-returns boolean
-language sql stable set search_path = '' as $$
-  select true;
 $$;

@@ -5,8 +5,7 @@
 
 -- Promise: the deliveries of a message that an outage has forgiven. Clamped, because a message is anybody's JSON, and a
 -- number that is no int would stop every take. Second call: the same. Locks: none.
-create function intake.forgiven(p_message jsonb)
-returns int
+create function intake.forgiven(p_message jsonb) returns int
 language sql immutable parallel safe set search_path = '' as $$
   select case
     when jsonb_typeof(p_message -> 'forgiven') = 'number'
@@ -26,11 +25,7 @@ create unlogged table intake.pool_allowances (
 -- Promise: how many of p_wanted commits the pool's commit_rate_per_sec allows now, for all workers together; a pool
 -- without one allows all. What is allowed is spent. Second call: what has come in since. Locks: the pool's bucket.
 -- Definer, as all that follow: service_role needs no rights to queue and tables.
-create function public.bridge_allow(
-  p_pool_id text,
-  p_wanted int
-)
-returns int
+create function public.bridge_allow(p_pool_id text, p_wanted int) returns int
 language plpgsql security definer set search_path = '' as $$
 declare
   v_rate int;
@@ -82,8 +77,7 @@ $$;
 -- Promise: the key of the advisory lock between those who take a pool's messages and whoever lets the pool begin to
 -- validate; the same for the same pool. Pools share 256 keys: each key a take holds is a place in the server's lock table.
 -- Second call: same value. Locks: none.
-create function intake.validation_lock_key(p_pool_id text)
-returns bigint
+create function intake.validation_lock_key(p_pool_id text) returns bigint
 language sql immutable parallel safe set search_path = '' as $$
   select pg_catalog.hashtextextended('sluice validation', 0) + (pg_catalog.hashtext(p_pool_id) & 255);
 $$;
@@ -95,11 +89,7 @@ $$;
 -- validate in a transaction that has not ended: whoever asks bridge_config afterwards is told the rules that hold for what
 -- it took, or those messages count as validated (intake.validation_begins). Second call: other messages, until the lease
 -- has run out. Locks: the messages, until commit, and the pools' validation_lock_key, shared; it waits for neither.
-create function public.bridge_take(
-  p_batch_size int,
-  p_lease_sec int,
-  p_paused text[] default '{}'
-)
+create function public.bridge_take(p_batch_size int, p_lease_sec int, p_paused text[] default '{}')
 returns table (msg_id bigint, read_ct int, attempts int, message jsonb, claim_state text)
 language plpgsql security definer set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -161,12 +151,7 @@ $$;
 -- Promise: the leases that are still held last p_lease_sec from now, or longer where they did before. Returns the
 -- ids of those; the others are lost. A message that its own worker has handed back counts as held until somebody else
 -- takes it: workers stop extending before they finish. Second call: pushes again. Locks: the messages.
-create function public.bridge_extend(
-  p_msg_ids bigint[],
-  p_read_cts int[],
-  p_lease_sec int
-)
-returns setof bigint
+create function public.bridge_extend(p_msg_ids bigint[], p_read_cts int[], p_lease_sec int) returns setof bigint
 language sql security definer set search_path = '' as $$
   update pgmq.q_intake_queue q
   set vt = greatest(q.vt, clock_timestamp() + make_interval(secs => p_lease_sec))

@@ -61,8 +61,7 @@ $$;
 
 -- Promise: messages that were put on the queue by hand, and so have no claim, get a committed one; returns its slots.
 -- What does not say enough for a claim gets none. Second call: none. Locks: the new claims.
-create function intake.claim_by_hand(p_messages jsonb[])
-returns uuid[]
+create function intake.claim_by_hand(p_messages jsonb[]) returns uuid[]
 language plpgsql set search_path = '' as $$
 declare
   v_slot_ids uuid[];
@@ -86,8 +85,7 @@ $$;
 -- and those that nobody had reserved. Second call: changes nothing. Locks: pools (advisory, shared: waits for a rebuild)
 -- → slots. One on sale that somebody is claiming is skipped: the claimer holds the slot and waits for our claim, and
 -- puts the slot right when it loses (intake.lost_race).
-create function intake.consume_slots(p_slot_ids uuid[])
-returns void
+create function intake.consume_slots(p_slot_ids uuid[]) returns void
 language plpgsql set search_path = '' as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock_shared(k.key)
@@ -113,11 +111,7 @@ $$;
 -- CONSUMED; returns their ids. A message put there by hand gets its claim row now, so that a rebuild knows the slot is
 -- sold. Second call: none is held, nothing changes. Locks: messages, in the order of their ids → claims → slots.
 -- This is the way of nearly every message: three statements for a batch, each by an array of keys.
-create function intake.finish_committed(
-  p_msg_ids bigint[],
-  p_read_cts int[]
-)
-returns bigint[]
+create function intake.finish_committed(p_msg_ids bigint[], p_read_cts int[]) returns bigint[]
 language plpgsql set search_path = '' as $$
 declare
   v_msg_ids bigint[];
@@ -167,8 +161,7 @@ $$;
 -- Promise: these deliveries were refused: claims ended with their reasons, slots back on sale. A claim that is a ticket
 -- already, by way of another message, stays one. Second call: changes nothing.
 -- Locks: claims → those of free_claims.
-create function intake.finish_refused(p_deliveries intake.delivery[])
-returns void
+create function intake.finish_refused(p_deliveries intake.delivery[]) returns void
 language plpgsql set search_path = '' as $$
 declare
   v_waiting uuid[] := array(
@@ -192,39 +185,13 @@ begin
 end
 $$;
 
--- Promise: these deliveries stand in the dead letters with original_msg_id, final_read_ct, routed_to_dlq_at and
--- reason; the claims whose messages they are wait as dead_letter and keep their slots. Second call: would add them again;
--- the caller deletes the messages in the same transaction. Locks: claims.
-create function intake.finish_dead_letters(p_deliveries intake.delivery[])
-returns void
-language plpgsql set search_path = '' as $$
-begin
-  with letter as materialized (
-    select nextval('pgmq.q_intake_dlq_msg_id_seq') as dlq_id, d.* from unnest(p_deliveries) d
-  ),
-  sent as (
-    insert into pgmq.q_intake_dlq (msg_id, vt, message) overriding system value
-    select l.dlq_id, clock_timestamp(), intake.object_of(l.message) || jsonb_build_object(
-      'original_msg_id', l.msg_id, 'final_read_ct', l.read_ct, 'routed_to_dlq_at', now(), 'reason', l.reason
-    )
-    from letter l
-  )
-  update public.claims c
-  set state = 'dead_letter', msg_id = l.dlq_id
-  from letter l
-  where c.claim_id = l.claim_id and c.claim_id = any (array(select d.claim_id from unnest(p_deliveries) d))
-    and coalesce(c.msg_id, l.msg_id) = l.msg_id and c.state in ('queued', 'validated');
-end
-$$;
-
 -- Promise: these deliveries stay on the queue: retry, outage and untried hidden for delay_ms (the latter two forgiven),
 -- validated remembered under the running lease. Never are more deliveries forgiven than there were.
 -- While every delivery was handed back untried, the message says untried: [msg_id, read_ct], and as long as that is its own
 -- id and its present read_ct the ledger cannot have it: the mark of delivery n needs that of n - 1, the next take raises
 -- read_ct before anybody can try, a worker that dies or tries leaves no mark, and a copy of the message has another id.
 -- Second call: hides them anew. Locks: messages (held by the caller), claims.
-create function intake.finish_later(p_deliveries intake.delivery[])
-returns void
+create function intake.finish_later(p_deliveries intake.delivery[]) returns void
 language plpgsql set search_path = ''
 set enable_nestloop = off as $$
 begin
@@ -255,6 +222,30 @@ begin
   set state = 'validated', hold_until = null
   where c.state = 'queued'
     and c.claim_id = any (array(select d.claim_id from unnest(p_deliveries) d where d.verdict = 'validated'));
+end
+$$;
+
+-- Promise: these deliveries stand in the dead letters with original_msg_id, final_read_ct, routed_to_dlq_at and
+-- reason; the claims whose messages they are wait as dead_letter and keep their slots. Second call: would add them again;
+-- the caller deletes the messages in the same transaction. Locks: claims.
+create function intake.finish_dead_letters(p_deliveries intake.delivery[]) returns void
+language plpgsql set search_path = '' as $$
+begin
+  with letter as materialized (
+    select nextval('pgmq.q_intake_dlq_msg_id_seq') as dlq_id, d.* from unnest(p_deliveries) d
+  ),
+  sent as (
+    insert into pgmq.q_intake_dlq (msg_id, vt, message) overriding system value
+    select l.dlq_id, clock_timestamp(), intake.object_of(l.message) || jsonb_build_object(
+      'original_msg_id', l.msg_id, 'final_read_ct', l.read_ct, 'routed_to_dlq_at', now(), 'reason', l.reason
+    )
+    from letter l
+  )
+  update public.claims c
+  set state = 'dead_letter', msg_id = l.dlq_id
+  from letter l
+  where c.claim_id = l.claim_id and c.claim_id = any (array(select d.claim_id from unnest(p_deliveries) d))
+    and coalesce(c.msg_id, l.msg_id) = l.msg_id and c.state in ('queued', 'validated');
 end
 $$;
 

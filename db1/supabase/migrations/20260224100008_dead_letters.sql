@@ -7,10 +7,7 @@ create schema audit;
 create table audit.audit_logs (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
-  actor text not null,
-  action text not null,
-  subject text not null,
-  reason text,
+  actor text not null, action text not null, subject text not null, reason text,
   details jsonb not null default '{}',
   constraint actor_is_named check (length(actor) between 1 and 200)
 );
@@ -22,6 +19,19 @@ create index audit_logs_by_claim on audit.audit_logs ((details ->> 'claim_id'))
   where details ->> 'claim_id' is not null;
 create index audit_logs_by_ended_claim on audit.audit_logs ((details ->> 'ended_claim_id'))
   where details ->> 'ended_claim_id' is not null;
+
+-- Promise: p_limit rows of the audit log before p_before, newest first. Second call: the same, and what is new.
+-- Locks: none. Definer: service_role has no rights to the log.
+create function public.audit_page(p_before bigint default null, p_limit int default 100)
+returns setof audit.audit_logs
+language plpgsql stable security definer set search_path = ''
+-- Before Postgres 18 a function in SQL is planned without its arguments, and each page would read from the start.
+set plan_cache_mode = force_custom_plan as $$
+begin
+  return query
+  select a.* from audit.audit_logs a where p_before is null or a.id < p_before order by a.id desc limit p_limit;
+end
+$$;
 
 -- Promise: the dead letters, oldest first, filtered by what is not null; nothing is hidden from the next listing.
 -- Page on with p_after = the last msg_id. Second call: the same. Locks: none.
@@ -53,14 +63,37 @@ language sql stable security definer set search_path = '' as $$
   limit p_limit;
 $$;
 
+-- Promise: each of the ids once, in their order, with its dead letter where there is one. Second call: the same.
+-- Locks: the letters, in the order of their ids.
+create function intake.lock_letters(p_msg_ids bigint[]) returns table (msg_id bigint, is_there boolean, letter jsonb)
+language plpgsql set search_path = '' as $$
+#variable_conflict use_column
+begin
+  perform from pgmq.q_intake_dlq d where d.msg_id = any (p_msg_ids) order by d.msg_id for update;
+  return query
+  select a.msg_id, d.msg_id is not null, d.message
+  from (select distinct i as msg_id from unnest(p_msg_ids) i where i is not null) a
+  left join pgmq.q_intake_dlq d on d.msg_id = a.msg_id
+  order by a.msg_id;
+end
+$$;
+
+-- Promise: whether the ledger has said that the letter's slot has another's ticket, and no claim here holds the slot for
+-- that ticket: freed, it would be sold again and again. Second call: the same. Locks: none.
+create function intake.is_sold_elsewhere(p_letter jsonb) returns boolean
+language sql stable set search_path = '' as $$
+  select coalesce(starts_with(p_letter ->> 'reason', 'ticket_conflict') or starts_with(p_letter ->> 'reason', 'SL020'), false)
+    and exists (select from public.slot_manifest m where m.slot_id = intake.uuid_or_null(p_letter ->> 'resource_id'))
+    and not exists (
+      select from public.claims c
+      where c.slot_id = intake.uuid_or_null(p_letter ->> 'resource_id') and c.freed_at is null
+        and (c.state = 'committed' or c.claim_id is distinct from intake.uuid_or_null(p_letter ->> 'claim_id'))
+    );
+$$;
+
 -- Promise: one row in the audit log about a dead letter. Second call: a second row. Locks: none.
 create function intake.write_audit(
-  p_actor text,
-  p_action text,
-  p_msg_id bigint,
-  p_reason text,
-  p_letter jsonb,
-  p_outcome text
+  p_actor text, p_action text, p_msg_id bigint, p_reason text, p_letter jsonb, p_outcome text
 )
 returns void
 language sql set search_path = '' as $$
@@ -72,8 +105,7 @@ $$;
 
 -- Promise: what the message was before it died: without what the dead letters added. One that was no object is itself
 -- again. Second call: the same. Locks: none.
-create function intake.original_of(p_letter jsonb)
-returns jsonb
+create function intake.original_of(p_letter jsonb) returns jsonb
 language sql immutable parallel safe set search_path = '' as $$
   select case
     when jsonb_typeof(p_letter) <> 'object' then p_letter
@@ -90,11 +122,7 @@ $$;
 -- operator has decided for it. What was validated goes round as validated: the target may have it, whatever it answered,
 -- and a refusal would put its slot on sale. Second call: the caller finds the letter gone.
 -- Locks: letter (held by the caller) → claim → those of a claim.
-create function intake.replay_one(
-  p_msg_id bigint,
-  p_letter jsonb
-)
-returns text
+create function intake.replay_one(p_msg_id bigint, p_letter jsonb) returns text
 language plpgsql set search_path = '' as $$
 declare
   v_original jsonb := intake.original_of(p_letter);
@@ -144,93 +172,64 @@ $$;
 -- p_dry_run changes nothing and answers would_replay or not_found. Second call: not_found.
 -- Locks: the letters, in the order of their ids → those of replay_one.
 create function public.replay_dead_letters(
-  p_msg_ids bigint[],
-  p_actor text,
-  p_reason text default null,
-  p_dry_run boolean default false
+  p_msg_ids bigint[], p_actor text, p_reason text default null, p_dry_run boolean default false
 )
 returns table (msg_id bigint, outcome text)
 language plpgsql security definer set search_path = '' as $$
-#variable_conflict use_column
 declare
-  v_id bigint;
-  v_letter jsonb;
+  v_asked record;
 begin
-  foreach v_id in array array(select distinct i from unnest(p_msg_ids) i where i is not null order by i) loop
-    msg_id := v_id;
-    select d.message into v_letter from pgmq.q_intake_dlq d where d.msg_id = v_id for update;
-    if not found then
-      outcome := 'not_found';
-    elsif p_dry_run then
-      outcome := 'would_replay';
+  for v_asked in select l.* from intake.lock_letters(p_msg_ids) l loop
+    msg_id := v_asked.msg_id;
+    if p_dry_run or not v_asked.is_there then
+      outcome := case when v_asked.is_there then 'would_replay' else 'not_found' end;
     else
-      outcome := intake.replay_one(v_id, v_letter);
+      outcome := intake.replay_one(msg_id, v_asked.letter);
       if outcome in ('replayed', 'claimed') then
-        perform pgmq.archive('intake_dlq', v_id);
+        perform pgmq.archive('intake_dlq', msg_id);
       end if;
-      perform intake.write_audit(p_actor, 'dead_letter_replay', v_id, p_reason, v_letter, outcome);
+      perform intake.write_audit(p_actor, 'dead_letter_replay', msg_id, p_reason, v_asked.letter, outcome);
     end if;
     return next;
   end loop;
 end
 $$;
 
--- Promise: whether the ledger has said that the letter's slot has another's ticket, and no claim here holds the slot for
--- that ticket: freed, it would be sold again and again. Second call: the same. Locks: none.
-create function intake.is_sold_elsewhere(p_letter jsonb)
-returns boolean
-language sql stable set search_path = '' as $$
-  select coalesce(starts_with(p_letter ->> 'reason', 'ticket_conflict') or starts_with(p_letter ->> 'reason', 'SL020'), false)
-    and exists (select from public.slot_manifest m where m.slot_id = intake.uuid_or_null(p_letter ->> 'resource_id'))
-    and not exists (
-      select from public.claims c
-      where c.slot_id = intake.uuid_or_null(p_letter ->> 'resource_id') and c.freed_at is null
-        and (c.state = 'committed' or c.claim_id is distinct from intake.uuid_or_null(p_letter ->> 'claim_id'))
-    );
-$$;
-
 -- Promise: each of the dead letters is gone for good, its last form kept in their archive; its claim ends as discarded
 -- and its slot goes back on sale. One whose slot is sold elsewhere stays and answers ticket_conflict: "sluice reconcile
 -- --fix" gives the slot to the ticket's claim first. All in one transaction, with one audit row a letter. p_dry_run changes
 -- nothing and answers would_discard, ticket_conflict or not_found. Second call: not_found.
--- Locks: the letters, in the order of their ids, each with its claim → those of intake.free_claims.
+-- Locks: the letters, in the order of their ids → their claims → those of intake.free_claims.
 create function public.discard_dead_letters(
-  p_msg_ids bigint[],
-  p_actor text,
-  p_reason text default null,
-  p_dry_run boolean default false
+  p_msg_ids bigint[], p_actor text, p_reason text default null, p_dry_run boolean default false
 )
 returns table (msg_id bigint, outcome text)
 language plpgsql security definer set search_path = '' as $$
-#variable_conflict use_column
 declare
-  v_id bigint;
-  v_letter jsonb;
   v_claim_ids uuid[] := '{}';
   v_slot_ids uuid[] := '{}';
+  v_asked record;
 begin
-  foreach v_id in array array(select distinct i from unnest(p_msg_ids) i where i is not null order by i) loop
-    msg_id := v_id;
-    select d.message into v_letter from pgmq.q_intake_dlq d where d.msg_id = v_id for update;
-    if not found then
-      outcome := 'not_found';
-    elsif intake.is_sold_elsewhere(v_letter) then
-      outcome := 'ticket_conflict';
-    elsif p_dry_run then
-      outcome := 'would_discard';
-    else
-      outcome := 'discarded';
+  for v_asked in select l.* from intake.lock_letters(p_msg_ids) l loop
+    msg_id := v_asked.msg_id;
+    outcome := case
+      when not v_asked.is_there then 'not_found'
+      when intake.is_sold_elsewhere(v_asked.letter) then 'ticket_conflict'
+      when p_dry_run then 'would_discard'
+      else 'discarded'
+    end;
+    if outcome = 'discarded' then
       v_claim_ids := v_claim_ids || array(
         select c.claim_id from public.claims c
-        where c.claim_id = intake.uuid_or_null(v_letter ->> 'claim_id') and c.state = 'dead_letter'
-          and coalesce(c.msg_id, v_id) = v_id
+        where c.claim_id = intake.uuid_or_null(v_asked.letter ->> 'claim_id') and c.state = 'dead_letter'
+          and coalesce(c.msg_id, v_asked.msg_id) = v_asked.msg_id
         for update
       );
-      v_slot_ids := v_slot_ids || intake.uuid_or_null(v_letter ->> 'resource_id');
-      perform pgmq.archive('intake_dlq', v_id);
+      v_slot_ids := v_slot_ids || intake.uuid_or_null(v_asked.letter ->> 'resource_id');
+      perform pgmq.archive('intake_dlq', v_asked.msg_id);
     end if;
-    if outcome <> 'not_found' and not p_dry_run then
-      perform intake.write_audit(p_actor, 'dead_letter_discard', v_id, p_reason, v_letter, outcome);
+    if v_asked.is_there and not p_dry_run then
+      perform intake.write_audit(p_actor, 'dead_letter_discard', msg_id, p_reason, v_asked.letter, outcome);
     end if;
     return next;
   end loop;

@@ -3,8 +3,7 @@
 
 -- Promise: how many slots there are to compare. Second call: the same. Locks: none.
 -- Definer, as all that follow: service_role needs no rights to queue and tables.
-create function public.reconcile_total()
-returns bigint
+create function public.reconcile_total() returns bigint
 language sql stable security definer set search_path = '' as $$
   select count(*) from public.slot_manifest;
 $$;
@@ -50,10 +49,7 @@ $$;
 
 -- Promise: the messages on the queue whose claim has ended, p_limit after p_after. The bridge drops them when it meets
 -- them; one that stays means that no bridge runs. Second call: the same. Locks: none.
-create function public.reconcile_messages(
-  p_after bigint default 0,
-  p_limit int default 1000
-)
+create function public.reconcile_messages(p_after bigint default 0, p_limit int default 1000)
 returns table (msg_id bigint, slot_id uuid, pool_id text, claim_id uuid, claim_state text)
 language sql stable security definer set search_path = '' as $$
   select q.msg_id, c.slot_id, c.pool_id, c.claim_id, c.state::text
@@ -67,8 +63,7 @@ $$;
 -- Promise: the slot's cache says what its live claim says: CONSUMED for a ticket, RESERVED for a claim on its way. A slot
 -- without a claim goes back on sale if it is RESERVED and no message holds it. True when something changed.
 -- Second call: false. Locks: those of return_slots.
-create function intake.fix_slot_status(p_slot_id uuid)
-returns boolean
+create function intake.fix_slot_status(p_slot_id uuid) returns boolean
 language plpgsql set search_path = '' as $$
 begin
   update public.inventory_slots s
@@ -86,12 +81,7 @@ $$;
 -- knows, lives again, because the ledger sold it. False when another live claim has the slot, or the claim is another
 -- slot's or user's: that is for a person; null when the ticket says too little. Second call: false.
 -- Locks: the claim, then the slot without waiting: whoever claims holds the slot and waits for claims.
-create function intake.fix_from_ticket(
-  p_slot_id uuid,
-  p_claim_id uuid,
-  p_user_id text
-)
-returns boolean
+create function intake.fix_from_ticket(p_slot_id uuid, p_claim_id uuid, p_user_id text) returns boolean
 language plpgsql set search_path = '' as $$
 declare
   v_pool_id text;
@@ -131,12 +121,7 @@ $$;
 -- discarded, and the ticket's claim has the slot, which is never on sale between. Its letter can be discarded afterwards,
 -- or replayed for another slot. False, and nothing changes, where the live claim does not wait there, or
 -- intake.fix_from_ticket has a reason. Second call: false. Locks: the claims, then the slot without waiting.
-create function intake.fix_owner(
-  p_slot_id uuid,
-  p_claim_id uuid,
-  p_user_id text
-)
-returns boolean
+create function intake.fix_owner(p_slot_id uuid, p_claim_id uuid, p_user_id text) returns boolean
 language plpgsql set search_path = '' as $$
 begin
   update public.claims c
@@ -158,11 +143,7 @@ $$;
 -- carries it: one that lost its message, or one that is committed here and has no ticket there. A message that it has
 -- already is found again, not doubled. False when there is no such claim. Second call: false.
 -- Locks: the claim, then the slot.
-create function intake.fix_requeue(
-  p_slot_id uuid,
-  p_states public.claim_state[]
-)
-returns boolean
+create function intake.fix_requeue(p_slot_id uuid, p_states public.claim_state[]) returns boolean
 language plpgsql set search_path = '' as $$
 declare
   v_claim public.claims;
@@ -194,8 +175,7 @@ $$;
 
 -- Promise: messages of the slot's ended claims that nobody holds leave the queue for its archive. True when there was one.
 -- Second call: false. Locks: the messages; what others hold is skipped.
-create function intake.fix_ended_messages(p_slot_id uuid)
-returns boolean
+create function intake.fix_ended_messages(p_slot_id uuid) returns boolean
 language plpgsql set search_path = '' as $$
 declare
   v_msg_ids bigint[] := array(
@@ -215,12 +195,7 @@ $$;
 -- the one that ended for it: fixed; or why not: unchanged (it is gone, or nothing that may be done would mend it). p_ticket
 -- is the ledger's {claim_id, user_id} where the kind needs it. Raises SL001 for a kind that has no repair.
 -- Second call: unchanged, and no audit row. Locks: those of the repair.
-create function public.reconcile_fix(
-  p_slot_id uuid,
-  p_kind text,
-  p_actor text,
-  p_ticket jsonb default null
-)
+create function public.reconcile_fix(p_slot_id uuid, p_kind text, p_actor text, p_ticket jsonb default null)
 returns text
 language plpgsql security definer set search_path = '' as $$
 declare

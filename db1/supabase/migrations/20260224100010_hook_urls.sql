@@ -11,8 +11,7 @@ create table intake.hook_allowed_hosts (
 -- Promise: whether an address is no public unicast address: IANA's special-purpose registries and the addresses of cloud
 -- metadata services. Of IPv6 only 2000::/3 is public, less what carries an IPv4 address or is documentation.
 -- Second call: the same. Locks: none.
-create function intake.is_special_address(p_address inet)
-returns boolean
+create function intake.is_special_address(p_address inet) returns boolean
 language sql immutable parallel safe set search_path = '' as $$
   select case family(p_address)
     when 4 then p_address <<= any (array[
@@ -28,8 +27,7 @@ $$;
 -- Promise: why a host of a URL is not on the public internet, as far as one can tell without DNS, or null. A name whose
 -- last label is a number is an address to every URL parser, in one of a dozen spellings: only the plain one passes.
 -- Second call: the same. Locks: none.
-create function intake.host_refusal(p_host text)
-returns text
+create function intake.host_refusal(p_host text) returns text
 language plpgsql immutable set search_path = '' as $$
 declare
   v_host text := rtrim(lower(p_host), '.');
@@ -53,8 +51,7 @@ $$;
 
 -- Promise: why a URL cannot be a hook's, or null. Only plain spellings pass: what two parsers could read in two ways
 -- (credentials, backslashes, spaces, percent signs in the host) is refused. Second call: the same. Locks: none.
-create function intake.hook_url_refusal(p_url text)
-returns text
+create function intake.hook_url_refusal(p_url text) returns text
 language plpgsql stable set search_path = '' as $$
 declare
   v_parts text[] := regexp_match(
@@ -77,8 +74,7 @@ $$;
 
 -- Trigger. Promise: engine_config holds no hook URL that intake.hook_url_refusal refuses: raises SL001. Second
 -- call: the same. Locks: none. Definer: whoever may configure a pool need not have rights to the list of hosts.
-create function intake.hook_urls_are_public()
-returns trigger
+create function intake.hook_urls_are_public() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
   v_url text;
@@ -109,8 +105,7 @@ create trigger hook_urls_are_public
 -- Locks: intake.validation_lock_key → the pool's messages that were tried, in the order of their ids → their claims →
 -- dead letters. Not those that were handed back untried: release_own_claim may hold their claims and wait for them.
 -- Definer: as hook_urls_are_public.
-create function intake.validation_begins()
-returns trigger
+create function intake.validation_begins() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
   v_msg_ids bigint[];
@@ -153,24 +148,23 @@ create trigger validation_begins_with_new_rules
   for each row when (new.validation_webhook_url is not null)
   execute function intake.validation_begins();
 
--- Promise: hooks may be on this host (or host:port) whatever its address, with one audit row. True when it is new on
--- the list. Second call: false, and no audit row. Locks: the host's row.
--- Definer, as the two that follow: service_role has no rights to the list.
-create function public.allow_hook_host(
-  p_host text,
-  p_actor text,
-  p_reason text default null
-)
-returns boolean
-language plpgsql security definer set search_path = '' as $$
+-- Promise: the host is on the list, or no longer there, with one audit row of that action; true when that is a change.
+-- Raises SL001 for what is not a host, and without an actor. Second call: false, and no audit row. Locks: the host's row.
+create function intake.list_hook_host(p_host text, p_is_allowed boolean, p_actor text, p_reason text) returns boolean
+language plpgsql set search_path = '' as $$
 begin
-  insert into intake.hook_allowed_hosts (host) values (lower(p_host)) on conflict do nothing;
-  if not found then
-    return false;
+  if p_is_allowed then
+    insert into intake.hook_allowed_hosts (host) values (lower(p_host)) on conflict do nothing;
+  else
+    delete from intake.hook_allowed_hosts a where a.host = lower(p_host);
   end if;
-  insert into audit.audit_logs (actor, action, subject, reason)
-  values (p_actor, 'hook_host_allow', 'hook host ' || lower(p_host), p_reason);
-  return true;
+  if found then
+    insert into audit.audit_logs (actor, action, subject, reason)
+    values (p_actor, case when p_is_allowed then 'hook_host_allow' else 'hook_host_disallow' end,
+      'hook host ' || lower(p_host), p_reason);
+    return true;
+  end if;
+  return false;
 exception
   when check_violation or not_null_violation then
     raise exception 'p_host must be a host as in a URL, with or without a port, and p_actor a name'
@@ -178,29 +172,23 @@ exception
 end
 $$;
 
--- Promise: the host is no longer on the list, with one audit row; pools that use it keep their URLs, and their calls are
--- refused from now on. True when it was on the list. Second call: false, and no audit row. Locks: the host's row.
-create function public.disallow_hook_host(
-  p_host text,
-  p_actor text,
-  p_reason text default null
-)
-returns boolean
-language plpgsql security definer set search_path = '' as $$
-begin
-  delete from intake.hook_allowed_hosts a where a.host = lower(p_host);
-  if not found then
-    return false;
-  end if;
-  insert into audit.audit_logs (actor, action, subject, reason)
-  values (p_actor, 'hook_host_disallow', 'hook host ' || lower(p_host), p_reason);
-  return true;
-end
+-- Promise: hooks may be on this host (or host:port) whatever its address. True when it is new on the list.
+-- Second call: false. Locks: those of intake.list_hook_host.
+-- Definer, as the two that follow: service_role has no rights to the list.
+create function public.allow_hook_host(p_host text, p_actor text, p_reason text default null) returns boolean
+language sql security definer set search_path = '' as $$
+  select intake.list_hook_host(p_host, true, p_actor, p_reason);
+$$;
+
+-- Promise: the host is no longer on the list; pools that use it keep their URLs, and their calls are refused from now on.
+-- True when it was on the list. Second call: false. Locks: those of intake.list_hook_host.
+create function public.disallow_hook_host(p_host text, p_actor text, p_reason text default null) returns boolean
+language sql security definer set search_path = '' as $$
+  select intake.list_hook_host(p_host, false, p_actor, p_reason);
 $$;
 
 -- Promise: the hosts that operators have allowed. Second call: the same. Locks: none.
-create function public.hook_allowed_hosts()
-returns setof text
+create function public.hook_allowed_hosts() returns setof text
 language sql stable security definer set search_path = '' as $$
   select a.host from intake.hook_allowed_hosts a order by a.host;
 $$;

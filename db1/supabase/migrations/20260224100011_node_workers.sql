@@ -1,10 +1,15 @@
--- What the Node side needs beyond the bridge: a word to waiting workers, and whether it has to stand in for pg_cron
--- and pg_net.
+-- What the Node side needs beyond the bridge: whether this database is ready, a word to waiting workers, and whether it
+-- has to stand in for pg_cron and pg_net.
+
+-- Promise: true when this database has the intake's functions. Second call: the same. Locks: none.
+create function public.intake_ready() returns boolean
+language sql stable set search_path = '' as $$
+  select true;
+$$;
 
 -- Promise: workers that listen look at the queue now. Never called in a claim's transaction: a notify takes a global
 -- lock at commit. Second call: they look again. Locks: none of its own.
-create function public.bridge_wake()
-returns void
+create function public.bridge_wake() returns void
 language sql set search_path = '' as $$
   select pg_catalog.pg_notify('sluice_intake', '');
 $$;
@@ -12,8 +17,7 @@ $$;
 -- Promise: whether somebody has to run the cron jobs and send the queued requests, because what is installed are the
 -- stand-ins: only those have these functions. Second call: the same. Locks: none. For the owner of the database alone:
 -- it is also who may run what cron.job says.
-create function intake.scheduler_duties()
-returns table (run_jobs boolean, send_requests boolean)
+create function intake.scheduler_duties() returns table (run_jobs boolean, send_requests boolean)
 language sql stable set search_path = '' as $$
   select pg_catalog.to_regproc('cron.run_job') is not null, pg_catalog.to_regproc('net.take_requests') is not null;
 $$;

@@ -2,8 +2,7 @@
 -- may be large more than once in 10 seconds; in between numbers are estimates, and say so by being round about right.
 
 -- Promise: how many rows a table has, as the statistics know it. Second call: the same or newer. Locks: none.
-create function intake.estimated_rows(p_table regclass)
-returns bigint
+create function intake.estimated_rows(p_table regclass) returns bigint
 language sql stable set search_path = '' as $$
   select case when s.n_live_tup > 0 then s.n_live_tup else greatest(c.reltuples, 0)::bigint end
   from pg_catalog.pg_class c
@@ -13,47 +12,31 @@ $$;
 
 -- Promise: whether a table's file is so small that counting its rows takes a few milliseconds, whatever is dead in it.
 -- Second call: the same. Locks: none.
-create function intake.is_quickly_counted(p_table regclass)
-returns boolean
+create function intake.is_quickly_counted(p_table regclass) returns boolean
 language sql stable set search_path = '' as $$
   select pg_catalog.pg_relation_size(p_table) <= 16 * 1024 * 1024;
 $$;
 
 -- Promise: how many messages are on the queue: counted while that is quick, else what the statistics say.
 -- Second call: the same. Locks: none.
-create function intake.queue_depth()
-returns bigint
-language plpgsql stable set search_path = '' as $$
-begin
-  if intake.is_quickly_counted('pgmq.q_intake_queue') then
-    return (select count(*) from pgmq.q_intake_queue);
-  end if;
-  return intake.estimated_rows('pgmq.q_intake_queue');
-end
+create function intake.queue_depth() returns bigint
+language sql stable set search_path = '' as $$
+  select case when intake.is_quickly_counted('pgmq.q_intake_queue') then (select count(*) from pgmq.q_intake_queue)
+    else intake.estimated_rows('pgmq.q_intake_queue') end;
 $$;
 
 -- Promise: how many dead letters there are, as intake.queue_depth. Second call: the same. Locks: none.
-create function intake.dead_letter_depth()
-returns bigint
-language plpgsql stable set search_path = '' as $$
-begin
-  if intake.is_quickly_counted('pgmq.q_intake_dlq') then
-    return (select count(*) from pgmq.q_intake_dlq);
-  end if;
-  return intake.estimated_rows('pgmq.q_intake_dlq');
-end
+create function intake.dead_letter_depth() returns bigint
+language sql stable set search_path = '' as $$
+  select case when intake.is_quickly_counted('pgmq.q_intake_dlq') then (select count(*) from pgmq.q_intake_dlq)
+    else intake.estimated_rows('pgmq.q_intake_dlq') end;
 $$;
 
 -- Promise: the slots of up to p_limit pools, those for sale first, or of the one that is named: capacity exact, free as
 -- intake.free_slots, reserved from the pools of the oldest messages and dead letters (exact up to 1000 of each), consumed
 -- what is left. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
 -- Locks: those of free_slots.
-create function intake.pool_levels(
-  p_queue_depth bigint,
-  p_dlq_depth bigint,
-  p_limit int,
-  p_pool_id text default null
-)
+create function intake.pool_levels(p_queue_depth bigint, p_dlq_depth bigint, p_limit int, p_pool_id text default null)
 returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint)
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -101,8 +84,7 @@ $$;
 -- many connections bridge workers hold.
 -- Made to be asked once a second. Second call: the same. Locks: those of intake.free_slots.
 -- Definer, as all that follow: service_role needs no rights to queue and tables.
-create function public.live_sample()
-returns jsonb
+create function public.live_sample() returns jsonb
 language plpgsql security definer set search_path = '' as $$
 declare
   c_pools constant int := 50;
@@ -153,11 +135,7 @@ create type intake.pool_view as (
 
 -- Promise: pools with their rules and levels, by name, p_limit after p_after, or the one that is named. A pool with slots
 -- and no row of engine_config has the defaults. Second call: the same. Locks: those of intake.free_slots.
-create function public.pool_list(
-  p_pool_id text default null,
-  p_after text default '',
-  p_limit int default 100
-)
+create function public.pool_list(p_pool_id text default null, p_after text default '', p_limit int default 100)
 returns setof intake.pool_view
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -200,12 +178,7 @@ create table intake.pool_requests (
 -- Promise: true the first time that this is asked for, and always without a request_id. Raises SL007 where the request_id
 -- was used for another number of slots. Second call: false. Locks: the request, until the end of the transaction: who asks
 -- the same meanwhile waits for it.
-create function intake.is_first_asked(
-  p_pool_id text,
-  p_request_id text,
-  p_slots int
-)
-returns boolean
+create function intake.is_first_asked(p_pool_id text, p_request_id text, p_slots int) returns boolean
 language plpgsql set search_path = '' as $$
 declare
   v_slots int;
@@ -231,11 +204,7 @@ $$;
 
 -- Promise: p_slots new slots of the pool, on sale, in this transaction. Second call: as many again. Locks: those of
 -- intake.slots_added. In chunks: the trigger keeps what one statement added in memory.
-create function intake.add_slots(
-  p_pool_id text,
-  p_slots int
-)
-returns void
+create function intake.add_slots(p_pool_id text, p_slots int) returns void
 language plpgsql set search_path = '' as $$
 declare
   c_chunk constant int := 50000;
@@ -256,11 +225,7 @@ $$;
 -- Promise: the pool's row of engine_config with what p_rules names (any of its columns but pool_id; null is "no rule"), and
 -- what those columns were before. Raises SL001 for an unknown name or a value that the table refuses. Second call: the
 -- same. Locks: the row.
-create function intake.set_rules(
-  p_pool_id text,
-  p_rules jsonb
-)
-returns jsonb
+create function intake.set_rules(p_pool_id text, p_rules jsonb) returns jsonb
 language plpgsql set search_path = '' as $$
 declare
   v_old public.engine_config;
@@ -415,8 +380,7 @@ $$;
 -- Promise: what the intake knows of the way of a claim, in the order it happened as far as that is known (at is null where
 -- it is not): claimed, queued, validated, dead_letter, what operators did, and its end. The ledger knows the rest.
 -- Second call: the same. Locks: none.
-create function public.claim_timeline(p_claim_id uuid)
-returns table (at timestamptz, what text, detail jsonb)
+create function public.claim_timeline(p_claim_id uuid) returns table (at timestamptz, what text, detail jsonb)
 language sql stable security definer set search_path = '' as $$
   select e.at, e.what, e.detail
   from (
@@ -457,11 +421,7 @@ $$;
 -- Promise: the claim is released as by public.release_own_claim, whoever owns it, with an audit row in the same transaction. The
 -- reason stays there: how a claim ended is for its buyer to read. Raises as release_own_claim does.
 -- Second call: the released claim again, and no other audit row. Locks: those of release_own_claim.
-create function public.release_claim_as_operator(
-  p_claim_id uuid,
-  p_actor text,
-  p_reason text default null
-)
+create function public.release_claim_as_operator(p_claim_id uuid, p_actor text, p_reason text default null)
 returns setof intake.claim_view
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -478,34 +438,12 @@ begin
 end
 $$;
 
--- Promise: p_limit rows of the audit log before p_before, newest first. Second call: the same, and what is new.
--- Locks: none.
-create function public.audit_page(
-  p_before bigint default null,
-  p_limit int default 100
-)
-returns table (id bigint, at timestamptz, actor text, action text, subject text, reason text, details jsonb)
-language plpgsql stable security definer set search_path = ''
--- Before Postgres 18 a function in SQL is planned without its arguments, and each page would read from the start.
-set plan_cache_mode = force_custom_plan as $$
-begin
-  return query
-  select a.id, a.at, a.actor, a.action, a.subject, a.reason, a.details
-  from audit.audit_logs a
-  where p_before is null or a.id < p_before
-  order by a.id desc
-  limit p_limit;
-end
-$$;
-
 -- Promise: what a doctor asks of this database: version, clock, extensions, the last run of each cron job, and who of ours
 -- is connected. is_stand_in says that the Node scheduler has to run the jobs. Second call: the same. Locks: none.
-create function public.intake_health()
-returns jsonb
+create function public.intake_health() returns jsonb
 language sql stable security definer set search_path = '' as $$
   select jsonb_build_object(
-    'version', current_setting('server_version'),
-    'now_ms', round(extract(epoch from clock_timestamp()) * 1000),
+    'version', current_setting('server_version'), 'now_ms', round(extract(epoch from clock_timestamp()) * 1000),
     'extensions', (
       select coalesce(jsonb_object_agg(e.extname, e.extversion), '{}') from pg_catalog.pg_extension e
       where e.extname in ('pgmq', 'pg_cron', 'pg_net')
@@ -524,10 +462,8 @@ language sql stable security definer set search_path = '' as $$
       ) r on true
     ),
     'connections', (
-      select coalesce(jsonb_object_agg(a.name, a.connections), '{}')
-      from (
-        select s.application_name as name, count(*) as connections
-        from pg_catalog.pg_stat_activity s
+      select coalesce(jsonb_object_agg(a.name, a.connections), '{}') from (
+        select s.application_name as name, count(*) as connections from pg_catalog.pg_stat_activity s
         where s.application_name like 'sluice-%' and s.datname = current_database() group by 1
       ) a
     )
@@ -543,16 +479,14 @@ create table intake.ended_sessions (
 
 -- Promise: the session is ended for every server, and those that would have ended by now are forgotten. Second call: the
 -- same. Locks: the rows of the sessions, one by one.
-create function public.session_end(p_session_id text, p_ends_at timestamptz)
-returns void
+create function public.session_end(p_session_id text, p_ends_at timestamptz) returns void
 language sql security definer set search_path = '' as $$
   delete from intake.ended_sessions s where s.ends_at < clock_timestamp();
   insert into intake.ended_sessions (session_id, ends_at) values (p_session_id, p_ends_at) on conflict do nothing;
 $$;
 
 -- Promise: the sessions that were signed out and would otherwise still be good. Second call: the same. Locks: none.
-create function public.sessions_ended()
-returns table (session_id text, ends_ms bigint)
+create function public.sessions_ended() returns table (session_id text, ends_ms bigint)
 language sql stable security definer set search_path = '' as $$
   select s.session_id, (extract(epoch from s.ends_at) * 1000)::bigint
   from intake.ended_sessions s

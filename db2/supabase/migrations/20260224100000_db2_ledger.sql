@@ -86,8 +86,7 @@ $$;
 
 -- Promise: which of the payloads have a ticket already (already) or another's in their way (conflict), as finalize_batch
 -- would say, without writing one; the others have no row. Second call: the same. Locks: none.
-create function public.tickets_of(p_payloads jsonb)
-returns table (ordinal int, outcome text)
+create function public.tickets_of(p_payloads jsonb) returns table (ordinal int, outcome text)
 language sql stable set search_path = '' as $$
   select p.ordinal::int, case
       when t.user_id = p.user_id and t.pool_id = p.pool_id and t.claim_id = coalesce(p.claim_id, t.claim_id) then 'already'
@@ -102,8 +101,7 @@ $$;
 -- Promise: the claim in the payload has its ticket. Raises SL020 when the slot or the claim has another one:
 -- never a silent "nothing to do" for somebody else's seat. Second call: no error, no second row.
 -- Locks: the ticket.
-create function public.finalize_transaction(p_payload jsonb)
-returns void
+create function public.finalize_transaction(p_payload jsonb) returns void
 language plpgsql set search_path = '' as $$
 begin
   if (select b.outcome from public.finalize_batch(jsonb_build_array(p_payload)) b) = 'conflict' then
@@ -114,8 +112,7 @@ end
 $$;
 
 -- Promise: true when this database has the ledger's functions. Second call: the same. Locks: none.
-create function public.ledger_ready()
-returns boolean
+create function public.ledger_ready() returns boolean
 language sql stable set search_path = '' as $$
   select true;
 $$;

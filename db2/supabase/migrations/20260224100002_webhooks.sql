@@ -21,8 +21,7 @@ create type webhook.limits as (
 
 -- Promise: the numbers of an endpoint that names none of its own, and of events whose endpoint is unknown. Immutable:
 -- what asks for one of them has it in its plan. Second call: the same. Locks: none.
-create function webhook.default_limits()
-returns webhook.limits
+create function webhook.default_limits() returns webhook.limits
 language sql immutable set search_path = '' as $$
   select (5, 60, 60, 1048576)::webhook.limits;
 $$;
@@ -77,10 +76,8 @@ create sequence webhook.arrival_seq cache 1;
 -- skipped_by is the operator who skipped it; null where a handler did.
 -- waiting_since is when it was first told to come later (webhook.mark_events), null when it was not.
 create table public.webhook_events (
-  id uuid primary key default (
-    lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
-    || '-7' || substr(gen_random_uuid()::text, 16)
-  )::uuid,
+  id uuid primary key default (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+    || '-7' || substr(gen_random_uuid()::text, 16))::uuid,
   webhook_id uuid not null,
   provider text not null default 'unknown',
   event_id text not null,
@@ -153,9 +150,7 @@ create table public.webhook_bodies (
 create table public.webhook_alarms (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
-  webhook_id uuid not null,
-  provider text not null,
-  event_id text not null,
+  webhook_id uuid not null, provider text not null, event_id text not null,
   kind text not null default 'body_differs',
   stored_hash text,
   received_hash text,
@@ -182,11 +177,7 @@ create table public.webhook_handlers (
 
 -- Promise: the handler of each kind of event in the arrays; a kind that has none is left out. Second call: the same.
 -- Locks: none.
-create function webhook.find_handlers(
-  p_webhook_ids uuid[],
-  p_providers text[],
-  p_event_types text[]
-)
+create function webhook.find_handlers(p_webhook_ids uuid[], p_providers text[], p_event_types text[])
 returns table (webhook_id uuid, provider text, event_type text, kind text, name text)
 language sql stable set search_path = '' as $$
   select distinct on (k.webhook_id, k.provider, k.event_type) k.webhook_id, k.provider, k.event_type, h.kind, h.name
@@ -207,10 +198,7 @@ $$;
 create table audit.audit_logs (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
-  actor text not null,
-  action text not null,
-  subject text not null,
-  reason text,
+  actor text not null, action text not null, subject text not null, reason text,
   details jsonb not null default '{}',
   constraint actor_is_named check (length(actor) between 1 and 200)
 );
@@ -218,28 +206,36 @@ create table audit.audit_logs (
 create index audit_logs_by_subject on audit.audit_logs (subject, at);
 create index audit_logs_by_action on audit.audit_logs (action, at);
 
+-- Promise: p_limit rows of the audit log before p_before, newest first. Second call: the same, and what is new.
+-- Locks: none. Definer: service_role has no rights to the log.
+create function public.audit_page(p_before bigint default null, p_limit int default 100)
+returns setof audit.audit_logs
+language plpgsql stable security definer set search_path = ''
+-- Before Postgres 18 a function in SQL is planned without its arguments, and each page would read from the start.
+set plan_cache_mode = force_custom_plan as $$
+begin
+  return query
+  select a.* from audit.audit_logs a where p_before is null or a.id < p_before order by a.id desc limit p_limit;
+end
+$$;
+
 -- Promise: the endpoint of that name, or no row. Second call: the same. Locks: none.
 -- Definer, as all functions of this schema that service_role may call: the tables take no writes from it, and rights
 -- in one place (the last migration) are easier to check than in two.
-create function webhook.find_endpoint(p_name text)
-returns setof public.webhook_endpoints
+create function webhook.find_endpoint(p_name text) returns setof public.webhook_endpoints
 language sql stable security definer set search_path = '' as $$
   select e.* from public.webhook_endpoints e where e.name = p_name;
 $$;
 
 -- Promise: all endpoints by name. Second call: the same. Locks: none.
-create function webhook.list_endpoints()
-returns setof public.webhook_endpoints
+create function webhook.list_endpoints() returns setof public.webhook_endpoints
 language sql stable security definer set search_path = '' as $$
   select e.* from public.webhook_endpoints e order by e.name;
 $$;
 
 -- Promise: what p_changes (column → value) makes of an endpoint; nothing is stored. Only what is not the endpoint's
 -- identity can be given; another key, or a value of another type, raises SL001. Second call: the same. Locks: none.
-create function webhook.changed_endpoint(
-  p_endpoint public.webhook_endpoints,
-  p_changes jsonb
-)
+create function webhook.changed_endpoint(p_endpoint public.webhook_endpoints, p_changes jsonb)
 returns public.webhook_endpoints
 language plpgsql set search_path = '' as $$
 declare
@@ -297,20 +293,14 @@ $$;
 -- Promise: the endpoint with p_changes made (rotate: {"secret_names": […]}, disable: {"is_active": false}), and an
 -- audit row with what it was before. Raises SL031 when there is none of that name, SL001 when a change is not allowed.
 -- Second call: the same endpoint, another audit row. Locks: the endpoint.
-create function webhook.change_endpoint(
-  p_name text,
-  p_changes jsonb,
-  p_actor text,
-  p_reason text default null
-)
+create function webhook.change_endpoint(p_name text, p_changes jsonb, p_actor text, p_reason text default null)
 returns setof public.webhook_endpoints
 language plpgsql security definer set search_path = '' as $$
 declare
-  v_old public.webhook_endpoints;
+  v_old public.webhook_endpoints := (select e from public.webhook_endpoints e where e.name = p_name for update);
   v_new public.webhook_endpoints;
 begin
-  select e.* into v_old from public.webhook_endpoints e where e.name = p_name for update;
-  if not found then
+  if v_old.name is null then
     raise exception 'there is no endpoint %', p_name using errcode = 'SL031';
   end if;
   v_new := webhook.changed_endpoint(v_old, p_changes);

@@ -28,17 +28,8 @@ create type webhook.delivery as (
 -- are kept under 'hmac:<endpoint>' and 'standard:<endpoint>': two senders that both count their events from 1 must not
 -- meet in one key. Second call: the same with other ids. Locks: none.
 create function webhook.read_deliveries(
-  p_webhook_ids uuid[],
-  p_event_ids text[],
-  p_event_types text[],
-  p_occurred_at timestamptz[],
-  p_payloads text[],
-  p_bodies text[],
-  p_body_ids uuid[],
-  p_hashes text[],
-  p_dedupe_hashes text[],
-  p_signatures text[],
-  p_quarantines text[]
+  p_webhook_ids uuid[], p_event_ids text[], p_event_types text[], p_occurred_at timestamptz[], p_payloads text[],
+  p_bodies text[], p_body_ids uuid[], p_hashes text[], p_dedupe_hashes text[], p_signatures text[], p_quarantines text[]
 )
 returns webhook.delivery[]
 language plpgsql set search_path = '' as $$

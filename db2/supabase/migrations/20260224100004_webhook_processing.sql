@@ -14,12 +14,7 @@ create type webhook.kind as (
 -- Promise: the kinds among the due events whose handler is written in TypeScript and none of p_handlers, as far as one
 -- has to look to find p_limit others. By kind and not by event: thousands that wait for one handler cost one search for
 -- it. Second call: the same. Locks: none.
-create function webhook.parked_kinds(
-  p_now timestamptz,
-  p_limit int,
-  p_handlers text[]
-)
-returns webhook.kind[]
+create function webhook.parked_kinds(p_now timestamptz, p_limit int, p_handlers text[]) returns webhook.kind[]
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
@@ -55,12 +50,7 @@ $$;
 -- Promise: up to p_limit events that are due, longest due first, as take_events describes them; is_lost: its lease ran
 -- out for the last time. Second call: the same in this transaction, others elsewhere. Locks: the events; what others
 -- have locked is skipped.
-create function webhook.lock_due(
-  p_now timestamptz,
-  p_limit int,
-  p_handlers text[],
-  p_webhook_id uuid
-)
+create function webhook.lock_due(p_now timestamptz, p_limit int, p_handlers text[], p_webhook_id uuid)
 returns table (id uuid, is_suspect boolean, is_lost boolean)
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -89,12 +79,7 @@ $$;
 -- Promise: those of up to p_limit due events that are taken together, as take_events describes them; those that were lost
 -- for the last time are dead letters now, and where that were all of them, others may be due behind: it looks again.
 -- Null when none is due. Second call: the same in this transaction, others elsewhere. Locks: those of lock_due.
-create function webhook.choose_due(
-  p_now timestamptz,
-  p_limit int,
-  p_handlers text[],
-  p_webhook_id uuid
-)
+create function webhook.choose_due(p_now timestamptz, p_limit int, p_handlers text[], p_webhook_id uuid)
 returns uuid[]
 language plpgsql set search_path = '' as $$
 declare
@@ -130,11 +115,7 @@ $$;
 -- payload filled in: of the others the worker needs the lease, and nobody should carry megabytes for nothing.
 -- Second call: other events, until the leases have run out. Locks: the events, until commit; what others have locked
 -- is skipped.
-create function webhook.take_events(
-  p_limit int,
-  p_handlers text[] default '{}',
-  p_webhook_id uuid default null
-)
+create function webhook.take_events(p_limit int, p_handlers text[] default '{}', p_webhook_id uuid default null)
 returns table (
   id uuid, lease_token uuid, webhook_id uuid, provider text, event_id text, event_type text, occurred_at timestamptz,
   attempts int, payload jsonb, handler_kind text, handler_name text, idempotency_key text, max_attempts int,
@@ -196,11 +177,7 @@ create type webhook.task as (
 -- The name is resolved to a function of the right signature first, and what stands in the statement is that
 -- function's own name, quoted by the server. It returns one text: of a set, an empty one would leave its event without
 -- an answer.
-create function webhook.call_handler(
-  p_name text,
-  p_ids uuid[]
-)
-returns table (id uuid, answer text)
+create function webhook.call_handler(p_name text, p_ids uuid[]) returns table (id uuid, answer text)
 language plpgsql set search_path = '' as $$
 declare
   v_function regprocedure := pg_catalog.to_regprocedure(p_name || '(public.webhook_events)');
@@ -226,8 +203,7 @@ $$;
 -- patience: waiting for a lock again and again would outlast the statement, and then all would be for nothing. Those
 -- that were not reached are due again in a moment. A canceled statement is raised: what stopped it is gone then, and the
 -- next try would go on for ever. Second call: calls the handlers again. Locks: those of the handlers.
-create function webhook.run_tasks(p_tasks webhook.task[])
-returns setof webhook.task
+create function webhook.run_tasks(p_tasks webhook.task[]) returns setof webhook.task
 language plpgsql set search_path = '' as $$
 declare
   c_patience constant interval := '5 seconds';
@@ -272,11 +248,7 @@ $$;
 -- Promise: those of the events whose lease is still held, each once, with their handlers: in the order of their arrival,
 -- but those that had trouble before last, so that it is not always the same who wait behind them.
 -- Second call: the same. Locks: the events, in the order of their ids.
-create function webhook.held_tasks(
-  p_ids uuid[],
-  p_lease_tokens uuid[]
-)
-returns webhook.task[]
+create function webhook.held_tasks(p_ids uuid[], p_lease_tokens uuid[]) returns webhook.task[]
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
@@ -304,10 +276,7 @@ $$;
 -- One that fails takes nothing of the others with it; one that kills its session or outlasts the statement does, for this
 -- try: then nothing of it has happened, and the caller sends them in smaller sets, or their leases run out.
 -- Second call: lost_lease. Locks: events, in the order of their ids → those of the handlers.
-create function webhook.process_events(
-  p_ids uuid[],
-  p_lease_tokens uuid[]
-)
+create function webhook.process_events(p_ids uuid[], p_lease_tokens uuid[])
 returns table (id uuid, status public.webhook_event_status, error text, outcome text)
 language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column

@@ -5,11 +5,7 @@
 -- Promise: how long an event waits after its p_attempts-th failed try: 2, 5, 15, 60 seconds, then twice as long each
 -- time, no more than the cap, give or take a fifth, so that events that failed together do not come back together.
 -- Second call: another jitter. Locks: none.
-create function webhook.backoff(
-  p_attempts int,
-  p_cap_sec int
-)
-returns interval
+create function webhook.backoff(p_attempts int, p_cap_sec int) returns interval
 language sql volatile set search_path = '' as $$
   select make_interval(secs => least(
     coalesce((array[2, 5, 15])[greatest(p_attempts, 1)], 60 * 2 ^ least(p_attempts - 4, 11)), p_cap_sec
@@ -20,8 +16,7 @@ $$;
 -- asks to come later; a deadlock, a lock that was not to be had and a serialization failure are somebody else in the
 -- way; no connection, no resources, a server that stops or lost its disk, and a read-only one are outages.
 -- Second call: the same. Locks: none.
-create function webhook.verdict(p_sqlstate text)
-returns text
+create function webhook.verdict(p_sqlstate text) returns text
 language sql immutable set search_path = '' as $$
   select case
     when p_sqlstate = 'SL030' then 'dead_letter'
@@ -41,11 +36,7 @@ $$;
 --   pending                         handed back: due at once, not counted
 -- After seven days of nothing but outage and later it is a dead letter. Whoever goes round again is no suspect any more.
 -- Second call: marks them again; the caller knows that they are its own. Locks: the events (held by the caller).
-create function webhook.mark_events(
-  p_ids uuid[],
-  p_outcomes text[],
-  p_errors text[]
-)
+create function webhook.mark_events(p_ids uuid[], p_outcomes text[], p_errors text[])
 returns table (id uuid, status public.webhook_event_status, error text)
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -138,8 +129,7 @@ $$;
 
 -- Promise: a lease on the event, as take_events gives it, or null when it has ended, is leased, or is nobody's.
 -- For webhook.begin_typescript_event. Second call: null, until the lease has run out. Locks: the event.
-create function webhook.begin_event(p_id uuid)
-returns uuid
+create function webhook.begin_event(p_id uuid) returns uuid
 language sql set search_path = '' as $$
   update public.webhook_events e
   set status = 'processing',
@@ -148,11 +138,9 @@ language sql set search_path = '' as $$
     last_attempt_at = clock_timestamp(),
     lease_token = gen_random_uuid(),
     (lease_until, next_attempt_at) = (
-      select l.until, l.until
-      from (
-        select clock_timestamp() + make_interval(
-          secs => coalesce(max(p.lease_sec), (webhook.default_limits()).lease_sec)
-        ) as until
+      select l.until, l.until from (
+        select clock_timestamp()
+          + make_interval(secs => coalesce(max(p.lease_sec), (webhook.default_limits()).lease_sec)) as until
         from public.webhook_endpoints p where p.webhook_id = e.webhook_id
       ) l
     )
@@ -164,11 +152,7 @@ $$;
 -- Promise: true when the lease is still held, and then until the end of this transaction nobody can take it over.
 -- Called before a handler's effect, in its transaction, which remembers it for finish_event. Second call: the same.
 -- Locks: the event.
-create function webhook.hold_event(
-  p_id uuid,
-  p_lease_token uuid
-)
-returns boolean
+create function webhook.hold_event(p_id uuid, p_lease_token uuid) returns boolean
 language plpgsql security definer set search_path = '' as $$
 begin
   perform from public.webhook_events e
@@ -187,12 +171,7 @@ $$;
 -- effect, in its transaction. Raises SL030 for success and skipped where hold_event was not called in the same
 -- transaction: then the handler has ended that by itself, and its effect stands without a mark.
 -- Second call: lost_lease. Locks: the event.
-create function webhook.finish_event(
-  p_id uuid,
-  p_lease_token uuid,
-  p_outcome text,
-  p_error text default null
-)
+create function webhook.finish_event(p_id uuid, p_lease_token uuid, p_outcome text, p_error text default null)
 returns text
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -216,11 +195,7 @@ $$;
 -- calls, and returns the ids of those. One that is locked is left as it is: who holds it in a transaction loses it to
 -- nobody, and the others are not to wait for that. Second call: pushes again. Locks: the events, in the order of their
 -- ids; what is locked is skipped.
-create function webhook.extend_leases(
-  p_ids uuid[],
-  p_lease_tokens uuid[]
-)
-returns setof uuid
+create function webhook.extend_leases(p_ids uuid[], p_lease_tokens uuid[]) returns setof uuid
 language plpgsql security definer set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 begin
@@ -235,11 +210,9 @@ begin
   )
   update public.webhook_events e
   set (lease_until, next_attempt_at) = (
-      select l.until, l.until
-      from (
-        select clock_timestamp() + make_interval(
-          secs => coalesce(max(p.lease_sec), (webhook.default_limits()).lease_sec)
-        ) as until
+      select l.until, l.until from (
+        select clock_timestamp()
+          + make_interval(secs => coalesce(max(p.lease_sec), (webhook.default_limits()).lease_sec)) as until
         from public.webhook_endpoints p where p.webhook_id = e.webhook_id
       ) l
     )
@@ -279,11 +252,7 @@ $$;
 -- has run out, or it is another's by now. Who it is, the session that claimed it knows by its token. Another one (of a
 -- pool) may mark it too, but only one that nobody has taken over: of the two who may think it theirs then, it cannot
 -- tell which one asks. Second call: SL033. Locks: the event.
-create function webhook.mark_event_result(
-  p_id uuid,
-  p_status public.webhook_event_status,
-  p_error text default null
-)
+create function webhook.mark_event_result(p_id uuid, p_status public.webhook_event_status, p_error text default null)
 returns void
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -337,14 +306,5 @@ begin
     commit;
     v_left := v_left - pg_catalog.cardinality(v_ids);
   end loop;
-end
-$$;
-
--- Every minute where pg_cron is; workers of Node may run as well, each event is taken by one of them.
-do $$
-begin
-  if pg_catalog.to_regnamespace('cron') is not null then
-    perform cron.schedule('webhook_work', '* * * * *', 'call webhook.work()');
-  end if;
 end
 $$;

@@ -80,8 +80,7 @@ create table public.credit_ledger (
 create index credit_ledger_by_user on public.credit_ledger (user_id);
 
 -- Promise: always raises. Second call: the same. Locks: none.
-create function webhook.refuse_change()
-returns trigger
+create function webhook.refuse_change() returns trigger
 language plpgsql set search_path = '' as $$
 begin
   raise exception '% is insert only', tg_table_name
@@ -233,11 +232,7 @@ $$;
 -- let go of a hold is no refund, and no more comes back than was paid: nothing, as long as nobody told a payment.
 -- Second call: the same, no further difference. Locks: the key of the fact; the caller holds the payment, and writes its
 -- row.
-create function webhook.count_refunds(
-  p_payment public.payments,
-  p_event_id text
-)
-returns public.payments
+create function webhook.count_refunds(p_payment public.payments, p_event_id text) returns public.payments
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
@@ -361,8 +356,7 @@ $$;
 -- else the charge. An object that names neither has no effect: whatever money it tells, they tell too, and nothing shows
 -- that it is the same. The user is the object's metadata.user_id. Raises SL030 for what no retry can mend.
 -- Second call: a reason to skip it. Locks: those of webhook.tell_payment.
-create function webhook.apply_payment(p_event public.webhook_events)
-returns text
+create function webhook.apply_payment(p_event public.webhook_events) returns text
 language plpgsql set search_path = '' as $$
 declare
   c_releases_are_no_refunds constant text := '2025-03-31';
@@ -426,8 +420,7 @@ end
 $$;
 
 -- Promise: what each currency adds up to for this user, in minor units. Second call: the same. Locks: none.
-create function webhook.balance(p_user_id text)
-returns table (currency text, amount bigint)
+create function webhook.balance(p_user_id text) returns table (currency text, amount bigint)
 language sql stable set search_path = '' as $$
   select c.currency, sum(c.amount)::bigint
   from public.credit_ledger c

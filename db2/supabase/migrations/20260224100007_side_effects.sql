@@ -11,8 +11,7 @@ create table public.webhook_side_effects (
 );
 
 -- Promise: one row for this event. Second call: "effect already taken", no second row. Locks: the key of the event.
-create function webhook.apply_side_effect(p_event public.webhook_events)
-returns text
+create function webhook.apply_side_effect(p_event public.webhook_events) returns text
 language plpgsql set search_path = '' as $$
 begin
   insert into public.webhook_side_effects (provider, event_id, payload)

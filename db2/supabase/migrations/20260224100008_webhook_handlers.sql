@@ -2,8 +2,7 @@
 -- when there is work.
 
 -- Promise: all handlers, by what they take. Second call: the same. Locks: none.
-create function webhook.list_handlers()
-returns setof public.webhook_handlers
+create function webhook.list_handlers() returns setof public.webhook_handlers
 language sql stable security definer set search_path = '' as $$
   select h.* from public.webhook_handlers h order by h.provider, h.event_type, h.webhook_id nulls first;
 $$;
@@ -11,12 +10,7 @@ $$;
 -- Promise: no event goes to the handler of this name any more: its types go to the next best one, or are skipped; an
 -- audit row says what it took. Returns how many types that were. A worker that still has a handler of this name registers
 -- it again. Second call: 0, no audit row. Locks: the rows, and registrations.
-create function webhook.remove_handler(
-  p_name text,
-  p_actor text,
-  p_reason text default null
-)
-returns int
+create function webhook.remove_handler(p_name text, p_actor text, p_reason text default null) returns int
 language plpgsql security definer set search_path = '' as $$
 declare
   v_removed jsonb;
@@ -63,8 +57,7 @@ $$;
 -- from it. Returns how many rows changed. Raises SL001 for what is no such list, and where a type belongs to an SQL handler:
 -- a worker that is started once must not end the built-in effects for good. Second call: 0. Locks: the changed rows, and
 -- other registrations, so that two workers that start together do not deadlock.
-create function webhook.register_handlers(p_handlers jsonb)
-returns int
+create function webhook.register_handlers(p_handlers jsonb) returns int
 language plpgsql security definer set search_path = '' as $$
 declare
   v_owner public.webhook_handlers;
@@ -111,10 +104,7 @@ $$;
 -- Promise: the event under a new lease, as webhook.take_events would give it, for a server that lets it take effect while
 -- the provider waits; no row where it has ended, is held by another, or its handler is none of p_handlers.
 -- Second call: no row, until the lease has run out. Locks: the event.
-create function webhook.begin_typescript_event(
-  p_id uuid,
-  p_handlers text[]
-)
+create function webhook.begin_typescript_event(p_id uuid, p_handlers text[])
 returns table (
   id uuid, lease_token uuid, webhook_id uuid, provider text, event_id text, event_type text, occurred_at timestamptz,
   attempts int, payload jsonb, handler_kind text, handler_name text, idempotency_key text, max_attempts int,
@@ -146,8 +136,7 @@ $$;
 
 -- Promise: workers that listen look for events now. Never called in the transaction that records: a notify takes a global
 -- lock at commit. Second call: they look again. Locks: none of its own.
-create function webhook.wake_workers()
-returns void
+create function webhook.wake_workers() returns void
 language sql set search_path = '' as $$
   select pg_catalog.pg_notify('sluice_webhooks', '');
 $$;

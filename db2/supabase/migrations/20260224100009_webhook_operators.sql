@@ -2,8 +2,7 @@
 
 -- Promise: the webhook_ids of all events, also those that no endpoint has. One look in the index for each of them,
 -- however many events there are. Second call: the same. Locks: none.
-create function webhook.webhook_ids()
-returns uuid[]
+create function webhook.webhook_ids() returns uuid[]
 language sql stable set search_path = '' as $$
   with recursive known as (
     (select e.webhook_id from public.webhook_events e order by e.webhook_id limit 1)
@@ -68,8 +67,7 @@ $$;
 -- Promise: all there is about an event: its row as JSON, its endpoint's name, the raw body in base64 (of a delivery with
 -- several events the whole delivery), and the alarms about its id; no row for an unknown id.
 -- Second call: the same. Locks: none.
-create function webhook.show_event(p_id uuid)
-returns table (event jsonb, name text, raw_body text, alarms jsonb)
+create function webhook.show_event(p_id uuid) returns table (event jsonb, name text, raw_body text, alarms jsonb)
 language sql stable security definer set search_path = '' as $$
   select to_jsonb(e) - array['raw_body', 'lease_token'], p.name,
     replace(encode(coalesce(e.raw_body, b.body), 'base64'), e'\n', ''),
@@ -88,13 +86,7 @@ $$;
 
 -- Promise: one audit row for each of these events, with what they were before the action. Second call: a second row
 -- each. Locks: none.
-create function webhook.write_audit(
-  p_ids uuid[],
-  p_actor text,
-  p_action text,
-  p_reason text,
-  p_details jsonb
-)
+create function webhook.write_audit(p_ids uuid[], p_actor text, p_action text, p_reason text, p_details jsonb)
 returns void
 language sql set search_path = '' as $$
   insert into audit.audit_logs (actor, action, subject, reason, details)
@@ -109,11 +101,28 @@ $$;
 
 -- Promise: whether the event has ended, or failed, without an effect, so that it may be tried again. Second call: the same.
 -- Locks: none.
-create function webhook.can_go_round(p_event public.webhook_events)
-returns boolean
+create function webhook.can_go_round(p_event public.webhook_events) returns boolean
 language sql immutable set search_path = '' as $$
   select p_event.status in ('failed', 'dead_letter') or p_event.status = 'skipped'
     and (p_event.skipped_by is not null or p_event.error is not distinct from 'no handler for ' || p_event.event_type);
+$$;
+
+-- What became of an event that an operator named.
+create type webhook.operator_answer as (id uuid, event_id text, outcome text);
+
+-- Promise: each of the ids once, in their order, with its event where there is one. Second call: the same.
+-- Locks: the events, in the order of their ids.
+create function webhook.lock_named(p_ids uuid[]) returns table (id uuid, event public.webhook_events)
+language plpgsql set search_path = '' as $$
+#variable_conflict use_column
+begin
+  perform from public.webhook_events e where e.id = any (p_ids) order by e.id for update;
+  return query
+  select n.id, e
+  from (select distinct i as id from unnest(p_ids) i where i is not null) n
+  left join public.webhook_events e on e.id = n.id
+  order by n.id;
+end
 $$;
 
 -- Promise: each of the events that failed, is a dead letter, or was skipped by an operator or for want of a handler (there
@@ -129,42 +138,35 @@ create function webhook.replay_events(
   p_dry_run boolean default false,
   p_idempotency_key text default null
 )
-returns table (id uuid, event_id text, outcome text)
+returns setof webhook.operator_answer
 language plpgsql security definer set search_path = '' as $$
-#variable_conflict use_column
 declare
-  v_ready uuid[];
+  v_answers webhook.operator_answer[];
+  v_replayed uuid[];
 begin
   if (length(p_idempotency_key) between 1 and 200) is false then
     raise exception 'an idempotency key has 1 to 200 characters' using errcode = 'SL001';
   end if;
-  perform from public.webhook_events e where e.id = any (p_ids) order by e.id for update;
-  return query
-  select t.id, e.event_id, case
-      when e.id is null then 'unknown'
-      when e.status in ('pending', 'processing') then 'in_flight'
-      when not webhook.can_go_round(e) then 'already_processed'
-      when e.payload is null then 'quarantined'
+  v_answers := array(
+    select (n.id, (n.event).event_id, case
+      when (n.event).id is null then 'unknown'
+      when (n.event).status in ('pending', 'processing') then 'in_flight'
+      when not webhook.can_go_round(n.event) then 'already_processed'
+      when (n.event).payload is null then 'quarantined'
       when p_dry_run then 'would_replay'
       else 'replayed'
-    end
-  from (select distinct i as id from unnest(p_ids) i where i is not null) t
-  left join public.webhook_events e on e.id = t.id
-  order by t.id;
-  if p_dry_run then
-    return;
-  end if;
-  v_ready := array(
-    select e.id from public.webhook_events e
-    where e.id = any (p_ids) and e.payload is not null and webhook.can_go_round(e)
+    end)::webhook.operator_answer
+    from webhook.lock_named(p_ids) n
   );
-  perform webhook.write_audit(v_ready, p_actor, 'webhook_replay', p_reason,
+  v_replayed := array(select a.id from unnest(v_answers) a where a.outcome = 'replayed');
+  perform webhook.write_audit(v_replayed, p_actor, 'webhook_replay', p_reason,
     jsonb_build_object('idempotency_key', p_idempotency_key));
   update public.webhook_events e
   set status = 'pending', attempts = 0, takeovers = 0, error = null, next_attempt_at = clock_timestamp(),
     processed_at = null, skipped_by = null, waiting_since = null,
     idempotency_key = coalesce(p_idempotency_key, e.idempotency_key)
-  where e.id = any (v_ready);
+  where e.id = any (v_replayed);
+  return query select * from unnest(v_answers);
 end
 $$;
 
@@ -177,49 +179,35 @@ create function webhook.skip_events(
   p_reason text default null,
   p_dry_run boolean default false
 )
-returns table (id uuid, event_id text, outcome text)
+returns setof webhook.operator_answer
 language plpgsql security definer set search_path = '' as $$
-#variable_conflict use_column
 declare
   v_now timestamptz := clock_timestamp();
-  v_ready uuid[];
-begin
-  perform from public.webhook_events e where e.id = any (p_ids) order by e.id for update;
-  return query
-  select t.id, e.event_id, case
-      when e.id is null then 'unknown'
-      when e.status = 'success' then 'already_processed'
-      when e.status = 'skipped' then 'already_skipped'
-      when e.status = 'processing' and e.lease_until > v_now then 'in_flight'
+  v_answers webhook.operator_answer[] := array(
+    select (n.id, (n.event).event_id, case
+      when (n.event).id is null then 'unknown'
+      when (n.event).status = 'success' then 'already_processed'
+      when (n.event).status = 'skipped' then 'already_skipped'
+      when (n.event).status = 'processing' and (n.event).lease_until > v_now then 'in_flight'
       when p_dry_run then 'would_skip'
       else 'skipped'
-    end
-  from (select distinct i as id from unnest(p_ids) i where i is not null) t
-  left join public.webhook_events e on e.id = t.id
-  order by t.id;
-  if p_dry_run then
-    return;
-  end if;
-  v_ready := array(
-    select e.id from public.webhook_events e
-    where e.id = any (p_ids)
-      and (e.status in ('pending', 'failed', 'dead_letter') or e.status = 'processing' and e.lease_until <= v_now)
+    end)::webhook.operator_answer
+    from webhook.lock_named(p_ids) n
   );
-  perform webhook.write_audit(v_ready, p_actor, 'webhook_skip', p_reason, '{}');
+  v_skipped uuid[] := array(select a.id from unnest(v_answers) a where a.outcome = 'skipped');
+begin
+  perform webhook.write_audit(v_skipped, p_actor, 'webhook_skip', p_reason, '{}');
   update public.webhook_events e
   set status = 'skipped', skipped_by = p_actor, error = p_reason, processed_at = v_now, next_attempt_at = null,
     lease_token = null, lease_until = null
-  where e.id = any (v_ready);
+  where e.id = any (v_skipped);
+  return query select * from unnest(v_answers);
 end
 $$;
 
 -- Promise: the ids of up to p_limit events whose payload may go, as prune_payloads describes them. Second call: the same.
 -- Locks: the events.
-create function webhook.lock_prunable(
-  p_days int,
-  p_limit int
-)
-returns uuid[]
+create function webhook.lock_prunable(p_days int, p_limit int) returns uuid[]
 language plpgsql set search_path = '' as $$
 begin
   if p_days is not null then
@@ -332,8 +320,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 -- Promise: how many events of each endpoint each operator has replayed, ever. Second call: the same. Locks: none.
-create function webhook.replay_totals()
-returns table (webhook_id uuid, operator text, total bigint)
+create function webhook.replay_totals() returns table (webhook_id uuid, operator text, total bigint)
 language sql stable security definer set search_path = '' as $$
   select (l.details ->> 'webhook_id')::uuid, l.actor, count(*)
   from audit.audit_logs l
@@ -342,10 +329,11 @@ language sql stable security definer set search_path = '' as $$
   order by 1, 2;
 $$;
 
--- Where there is no pg_cron, the Node worker calls it.
+-- Node's workers take events as well where pg_cron is, each event is taken by one of them; and without pg_cron they prune.
 do $$
 begin
   if pg_catalog.to_regnamespace('cron') is not null then
+    perform cron.schedule('webhook_work', '* * * * *', 'call webhook.work()');
     perform cron.schedule('webhook_prune', '23 * * * *', 'select webhook.prune_payloads(null, 100000)');
   end if;
 end

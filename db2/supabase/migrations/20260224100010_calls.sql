@@ -5,8 +5,7 @@
 create schema calls;
 
 -- Promise: an id that begins with the time (UUID version 7). Second call: another one. Locks: none.
-create function calls.new_id()
-returns uuid
+create function calls.new_id() returns uuid
 language sql volatile set search_path = '' as $$
   select (
     lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
@@ -65,18 +64,13 @@ alter table public.call_sites enable row level security;
 alter table public.calls enable row level security;
 
 -- Promise: the site of this id, or no row. Second call: the same. Locks: none.
-create function calls.find_site(p_site_id text)
-returns setof public.call_sites
+create function calls.find_site(p_site_id text) returns setof public.call_sites
 language sql stable set search_path = '' as $$
   select s.* from public.call_sites s where s.site_id = p_site_id;
 $$;
 
 -- Promise: the sites after p_after in the order of their ids. Second call: the same. Locks: none.
-create function calls.list_sites(
-  p_after text default '',
-  p_limit int default 100
-)
-returns setof public.call_sites
+create function calls.list_sites(p_after text default '', p_limit int default 100) returns setof public.call_sites
 language sql stable set search_path = '' as $$
   select s.* from public.call_sites s where s.site_id > p_after order by s.site_id limit p_limit;
 $$;
@@ -176,23 +170,17 @@ $$;
 -- Promise: the site with what p_changes names: secret_names, require_signature, kinds, is_active; no row where the site
 -- is unknown. An audit row in the same transaction keeps what was before. Raises SL001 for any other name.
 -- Second call: the same site, and another audit row. Locks: the site.
-create function calls.change_site(
-  p_site_id text,
-  p_changes jsonb,
-  p_actor text,
-  p_reason text default null
-)
+create function calls.change_site(p_site_id text, p_changes jsonb, p_actor text, p_reason text default null)
 returns setof public.call_sites
 language plpgsql security definer set search_path = '' as $$
 declare
-  v_before public.call_sites;
+  v_before public.call_sites := (select s from public.call_sites s where s.site_id = p_site_id for update);
   v_after public.call_sites;
 begin
   if p_changes - array['secret_names', 'require_signature', 'kinds', 'is_active'] <> '{}' then
     raise exception 'a site has secret_names, require_signature, kinds and is_active' using errcode = 'SL001';
   end if;
-  select s.* into v_before from public.call_sites s where s.site_id = p_site_id for update;
-  if not found then
+  if v_before.site_id is null then
     return;
   end if;
   v_after := jsonb_populate_record(v_before, p_changes);
@@ -237,8 +225,7 @@ end
 $$;
 
 -- Promise: everything about one call, or no row. Second call: the same. Locks: none.
-create function calls.show_call(p_id uuid)
-returns setof public.calls
+create function calls.show_call(p_id uuid) returns setof public.calls
 language sql stable set search_path = '' as $$
   select c.* from public.calls c where c.id = p_id;
 $$;

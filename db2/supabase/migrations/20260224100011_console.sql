@@ -3,8 +3,7 @@
 -- Promise: what waits of the webhooks, looked at one by one up to 10000 and no further: backlog, oldest_sec (of the 1000
 -- that are due first), dead_letters, recorded (events ever given a number, from its sequence). Second call: the same.
 -- Locks: none. Definer, as all that follow: service_role need not have rights to the tables.
-create function public.webhook_sample()
-returns jsonb
+create function public.webhook_sample() returns jsonb
 language sql stable security definer set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
   select jsonb_build_object(
@@ -29,8 +28,7 @@ $$;
 -- Promise: one look at the ledger: tickets, counted while the table is small (a few milliseconds), else what the statistics
 -- say; webhooks as public.webhook_sample; calls ever recorded, from the statistics, which lag by a second or two; how many
 -- connections webhook workers hold. Made to be asked once a second. Second call: the same. Locks: none.
-create function public.ledger_sample()
-returns jsonb
+create function public.ledger_sample() returns jsonb
 language plpgsql stable security definer set search_path = '' as $$
 declare
   c_small_bytes constant bigint := 4 * 1024 * 1024;
@@ -67,39 +65,15 @@ language sql stable security definer set search_path = '' as $$
   where t.claim_id = p_claim_id;
 $$;
 
--- Promise: p_limit rows of the ledger's audit log before p_before, newest first. Second call: the same, and what is new.
--- Locks: none.
-create function public.audit_page(
-  p_before bigint default null,
-  p_limit int default 100
-)
-returns table (id bigint, at timestamptz, actor text, action text, subject text, reason text, details jsonb)
-language plpgsql stable security definer set search_path = ''
--- As of public.tickets_page: a plan for what is given.
-set plan_cache_mode = force_custom_plan as $$
-begin
-  return query
-  select a.id, a.at, a.actor, a.action, a.subject, a.reason, a.details
-  from audit.audit_logs a
-  where p_before is null or a.id < p_before
-  order by a.id desc
-  limit p_limit;
-end
-$$;
-
 -- Promise: what a doctor asks of this database: version, clock, and who of ours is connected. Second call: the same.
 -- Locks: none.
-create function public.ledger_health()
-returns jsonb
+create function public.ledger_health() returns jsonb
 language sql stable security definer set search_path = '' as $$
   select jsonb_build_object(
-    'version', current_setting('server_version'),
-    'now_ms', round(extract(epoch from clock_timestamp()) * 1000),
+    'version', current_setting('server_version'), 'now_ms', round(extract(epoch from clock_timestamp()) * 1000),
     'connections', (
-      select coalesce(jsonb_object_agg(a.name, a.connections), '{}')
-      from (
-        select s.application_name as name, count(*) as connections
-        from pg_catalog.pg_stat_activity s
+      select coalesce(jsonb_object_agg(a.name, a.connections), '{}') from (
+        select s.application_name as name, count(*) as connections from pg_catalog.pg_stat_activity s
         where s.application_name like 'sluice-%' and s.datname = current_database() group by 1
       ) a
     )

@@ -9,34 +9,25 @@ begin
   create schema auth;
   grant usage on schema auth to anon, authenticated, service_role;
 
-  -- The caller's id, null without one: from the single claim older gateways set, else from the token's claims.
-  create function auth.uid()
-  returns uuid
-  language sql stable set search_path = '' as $$
-    select coalesce(
-      nullif(current_setting('request.jwt.claim.sub', true), ''),
-      nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub'
-    )::uuid;
-  $$;
-
-  -- The role named in the caller's token, null without one.
-  create function auth.role()
-  returns text
-  language sql stable set search_path = '' as $$
-    select coalesce(
-      nullif(current_setting('request.jwt.claim.role', true), ''),
-      nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'role'
-    );
-  $$;
-
   -- All claims of the caller's token, null without one.
-  create function auth.jwt()
-  returns jsonb
+  create function auth.jwt() returns jsonb
   language sql stable set search_path = '' as $$
     select coalesce(
       nullif(current_setting('request.jwt.claim', true), ''),
       nullif(current_setting('request.jwt.claims', true), '')
     )::jsonb;
+  $$;
+
+  -- The caller's id, null without one: from the single claim older gateways set, else from the token's claims.
+  create function auth.uid() returns uuid
+  language sql stable set search_path = '' as $$
+    select coalesce(nullif(current_setting('request.jwt.claim.sub', true), ''), auth.jwt() ->> 'sub')::uuid;
+  $$;
+
+  -- The role named in the caller's token, null without one.
+  create function auth.role() returns text
+  language sql stable set search_path = '' as $$
+    select coalesce(nullif(current_setting('request.jwt.claim.role', true), ''), auth.jwt() ->> 'role');
   $$;
 end;
 $do$;

@@ -1,34 +1,19 @@
 -- The roles Supabase gives every project. Each is made only where missing; two sessions may try at once, also
 -- from two databases of one cluster, which share their roles: the slower one finds the work done.
 do $$
+declare
+  v_role text;
 begin
-  create role anon nologin noinherit;
-exception when duplicate_object or unique_violation then
-  null;
-end;
-$$;
-
-do $$
-begin
-  create role authenticated nologin noinherit;
-exception when duplicate_object or unique_violation then
-  null;
-end;
-$$;
-
-do $$
-begin
-  create role service_role nologin noinherit bypassrls;
-exception when duplicate_object or unique_violation then
-  null;
-end;
-$$;
-
-do $$
-begin
-  create role authenticator login noinherit;
-exception when duplicate_object or unique_violation then
-  null;
+  foreach v_role in array array[
+    'anon nologin noinherit', 'authenticated nologin noinherit', 'service_role nologin noinherit bypassrls',
+    'authenticator login noinherit'
+  ] loop
+    begin
+      execute 'create role ' || v_role;
+    exception when duplicate_object or unique_violation then
+      null;
+    end;
+  end loop;
 end;
 $$;
 

@@ -48,8 +48,7 @@ create policy cron_job_run_details_policy on cron.job_run_details using (usernam
 
 -- One bound of a field as a number: digits, or the first three letters of a month or a weekday. Null for
 -- anything else. Second call: the same answer. Takes no locks.
-create function cron._schedule_number(p_text text, p_names text[], p_offset integer)
-returns integer
+create function cron._schedule_number(p_text text, p_names text[], p_offset integer) returns integer
 language sql immutable set search_path = '' as $$
   select case
     when p_text ~ '^[0-9]{1,4}$' then p_text::integer
@@ -57,8 +56,21 @@ language sql immutable set search_path = '' as $$
   end;
 $$;
 
--- True when a field of a schedule (a list of *, n, a-b, each perhaps with /step) stays within its range.
--- Second call: the same answer. Takes no locks.
+-- What the items of a field of a schedule say (a list of *, n, a-b, each perhaps with /step); nulls for an item that is
+-- none of these. Second call: the same answer. Takes no locks.
+create function cron._schedule_items(p_field text, p_names text[], p_offset integer)
+returns table (is_any boolean, low integer, high integer, step integer)
+language plpgsql immutable set search_path = '' as $$
+begin
+  return query
+  select coalesce(p[1] = '*' and p[2] is null, false), cron._schedule_number(p[1], p_names, p_offset),
+    cron._schedule_number(coalesce(p[2], p[1]), p_names, p_offset), coalesce(p[3]::integer, 1)
+  from unnest(string_to_array(p_field, ',')) as i
+  cross join lateral regexp_match(i, '^(\*|[[:alnum:]]+)(?:-([[:alnum:]]+))?(?:/([0-9]{1,4}))?$') as p;
+end;
+$$;
+
+-- True when a field of a schedule stays within its range. Second call: the same answer. Takes no locks.
 create function cron._schedule_field_is_valid(
   p_field text,
   p_min integer,
@@ -68,37 +80,19 @@ create function cron._schedule_field_is_valid(
 )
 returns boolean
 language plpgsql immutable set search_path = '' as $$
-declare
-  v_item text;
-  v_parts text[];
-  v_low integer;
-  v_high integer;
 begin
-  foreach v_item in array string_to_array(p_field, ',') loop
-    v_parts := regexp_match(v_item, '^(\*|[[:alnum:]]+)(?:-([[:alnum:]]+))?(?:/([0-9]{1,4}))?$');
-    if v_parts is null or v_parts[3]::integer < 1 then
-      return false;
-    end if;
-    if v_parts[1] = '*' then
-      if v_parts[2] is not null then
-        return false;
-      end if;
-      continue;
-    end if;
-    v_low := cron._schedule_number(v_parts[1], p_names, p_offset);
-    v_high := case when v_parts[2] is null then v_low else cron._schedule_number(v_parts[2], p_names, p_offset) end;
-    if v_low is null or v_high is null or v_low < p_min or v_high > p_max or v_low > v_high then
-      return false;
-    end if;
-  end loop;
-  return cardinality(string_to_array(p_field, ',')) > 0;
+  return (
+    select coalesce(bool_and(i.step >= 1 and (
+      i.is_any or coalesce(i.low >= p_min and i.high <= p_max and i.low <= i.high, false)
+    )), false)
+    from cron._schedule_items(p_field, p_names, p_offset) i
+  );
 end;
 $$;
 
 -- Raises an error unless the schedule is one pg_cron takes: five fields, `1..59 seconds`, or an @name.
 -- Second call: the same. Takes no locks.
-create function cron._check_schedule(p_schedule text)
-returns void
+create function cron._check_schedule(p_schedule text) returns void
 language plpgsql immutable set search_path = '' as $$
 declare
   v_fields text[] := regexp_split_to_array(btrim(p_schedule), '\s+');
@@ -161,8 +155,7 @@ end;
 $$;
 
 -- Schedules a job under a name. A second call with that name changes the job. Locks the job's row.
-create function cron.schedule(job_name text, schedule text, command text)
-returns bigint
+create function cron.schedule(job_name text, schedule text, command text) returns bigint
 language plpgsql set search_path = '' as $$
 begin
   if job_name is null then
@@ -173,36 +166,35 @@ end;
 $$;
 
 -- Schedules a job without a name. A second call makes a second job. Takes no locks but its own row's.
-create function cron.schedule(schedule text, command text)
-returns bigint
+create function cron.schedule(schedule text, command text) returns bigint
 language sql set search_path = '' as $$
   select cron.schedule_in_database(null, schedule, command, current_database()::text);
 $$;
 
--- Removes a job of the caller by id. A second call raises an error: there is nothing to remove. Locks the row.
-create function cron.unschedule(job_id bigint)
-returns boolean
+-- Removes a job of the caller, by its id or its name. A second call raises an error: there is nothing to remove. Locks
+-- the row.
+create function cron._remove_job(p_jobid bigint, p_jobname text) returns boolean
 language plpgsql set search_path = '' as $$
 begin
-  delete from cron.job j where j.jobid = job_id and j.username = current_user;
+  delete from cron.job j where (j.jobid = p_jobid or j.jobname = p_jobname) and j.username = current_user;
   if not found then
-    raise exception 'could not find valid entry for job ''%''', job_id using errcode = 'undefined_object';
+    raise exception 'could not find valid entry for job ''%''', coalesce(p_jobname, p_jobid::text)
+      using errcode = 'undefined_object';
   end if;
   return true;
 end;
 $$;
 
--- Removes a job of the caller by name. A second call raises an error: there is nothing to remove. Locks the row.
-create function cron.unschedule(job_name text)
-returns boolean
-language plpgsql set search_path = '' as $$
-begin
-  delete from cron.job j where j.jobname = job_name and j.username = current_user;
-  if not found then
-    raise exception 'could not find valid entry for job ''%''', job_name using errcode = 'undefined_object';
-  end if;
-  return true;
-end;
+-- Removes a job of the caller by id. Second call and locks: as cron._remove_job.
+create function cron.unschedule(job_id bigint) returns boolean
+language sql set search_path = '' as $$
+  select cron._remove_job(job_id, null);
+$$;
+
+-- Removes a job of the caller by name. Second call and locks: as cron._remove_job.
+create function cron.unschedule(job_name text) returns boolean
+language sql set search_path = '' as $$
+  select cron._remove_job(null, job_name);
 $$;
 
 -- Changes what is given of a job, leaves the rest. A second call changes nothing more. Locks the job's row.
@@ -237,43 +229,24 @@ $$;
 -- True when a value is in a field of a schedule that cron._check_schedule has let through. A step after a single
 -- number means nothing, as in pg_cron. Second call: the same answer. Takes no locks.
 create function cron._schedule_field_matches(
-  p_field text,
-  p_value integer,
-  p_min integer,
-  p_names text[] default '{}',
-  p_offset integer default 0
+  p_field text, p_value integer, p_min integer, p_names text[] default '{}', p_offset integer default 0
 )
 returns boolean
 language plpgsql immutable set search_path = '' as $$
-declare
-  v_item text;
-  v_parts text[];
-  v_low integer;
-  v_high integer;
-  v_step integer;
 begin
-  foreach v_item in array string_to_array(p_field, ',') loop
-    v_parts := regexp_match(v_item, '^(\*|[[:alnum:]]+)(?:-([[:alnum:]]+))?(?:/([0-9]{1,4}))?$');
-    v_step := coalesce(v_parts[3]::integer, 1);
-    if v_parts[1] = '*' then
-      v_low := p_min;
-      v_high := p_value;
-    else
-      v_low := cron._schedule_number(v_parts[1], p_names, p_offset);
-      v_high := coalesce(cron._schedule_number(v_parts[2], p_names, p_offset), v_low);
-    end if;
-    if p_value between v_low and v_high and (p_value - v_low) % v_step = 0 then
-      return true;
-    end if;
-  end loop;
-  return false;
+  return exists (
+    select from cron._schedule_items(p_field, p_names, p_offset) i
+    where case
+      when i.is_any then (p_value - p_min) % i.step = 0
+      else p_value between i.low and i.high and (p_value - i.low) % i.step = 0
+    end
+  );
 end;
 $$;
 
 -- True when a schedule of five fields names this minute, read in UTC as pg_cron does. Where both days are given, one
 -- of them is enough; a day field that begins with * asks for nothing. Second call: the same. Takes no locks.
-create function cron._schedule_matches(p_fields text[], p_minute timestamptz)
-returns boolean
+create function cron._schedule_matches(p_fields text[], p_minute timestamptz) returns boolean
 language plpgsql stable set search_path = '' as $$
 declare
   v_at timestamp := p_minute at time zone 'UTC';
@@ -304,8 +277,7 @@ $$;
 
 -- The last moment after p_since, up to p_at, that the schedule names; null when there is none. However many moments
 -- passed meanwhile, it is one: what a stall missed is run once. Second call: the same. Takes no locks.
-create function cron._last_due(p_schedule text, p_at timestamptz, p_since timestamptz)
-returns timestamptz
+create function cron._last_due(p_schedule text, p_at timestamptz, p_since timestamptz) returns timestamptz
 language plpgsql stable set search_path = '' as $$
 declare
   v_schedule text := lower(btrim(p_schedule));
@@ -359,8 +331,7 @@ $$;
 -- Runs the job's command as its user, with that user's search path, and writes down how it went; a failure undoes the
 -- command and nothing else. Answers succeeded or failed; null when it ran for this moment already or is running now.
 -- Second call for the same moment: null. Locks the job (advisory), and whatever the command locks.
-create function cron.run_job(p_jobid bigint, p_due_at timestamptz)
-returns text
+create function cron.run_job(p_jobid bigint, p_due_at timestamptz) returns text
 language plpgsql set search_path = '' as $$
 declare
   v_job cron.job;

@@ -33,8 +33,7 @@ create unlogged table net._http_response (
 create index _http_response_created_idx on net._http_response (created);
 
 -- Percent-encodes a text for use in a query string. Second call: encodes the percent signs again. No locks.
-create function net._urlencode_string(string text)
-returns text
+create function net._urlencode_string(string text) returns text
 language sql immutable set search_path = '' as $$
   select coalesce(string_agg(
     case
@@ -49,8 +48,7 @@ language sql immutable set search_path = '' as $$
 $$;
 
 -- The url with the members of `params` added to its query. Second call: adds them again. No locks.
-create function net._url_with_params(url text, params jsonb)
-returns text
+create function net._url_with_params(url text, params jsonb) returns text
 language sql immutable set search_path = '' as $$
   select url || coalesce(
     case when position('?' in url) > 0 then '&' else '?' end
@@ -155,16 +153,10 @@ language sql set search_path = '' as $$
 $$;
 
 -- Drops answers that are older than pg_net would keep them, and says how many. Second call: 0. Locks the rows.
-create function net.purge_responses(p_older_than interval default '6 hours')
-returns integer
-language plpgsql set search_path = '' as $$
-declare
-  v_purged integer;
-begin
-  delete from net._http_response r where r.created < now() - p_older_than;
-  get diagnostics v_purged = row_count;
-  return v_purged;
-end;
+create function net.purge_responses(p_older_than interval default '6 hours') returns integer
+language sql set search_path = '' as $$
+  with purged as (delete from net._http_response r where r.created < now() - p_older_than returning r.id)
+  select count(*)::integer from purged;
 $$;
 
 revoke all on all tables in schema net from public;
