@@ -2,51 +2,10 @@
 begin;
 select plan(168);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
--- Runs a query as the API does for a caller with this role and this user id in its token.
-create function pg_temp.as_caller(p_role text, p_sub text, p_sql text)
-returns text
-language plpgsql
-as $$
-declare
-  v_answer text;
-begin
-  perform set_config('request.jwt.claims', jsonb_build_object('role', p_role, 'sub', p_sub)::text, true);
-  perform set_config('role', p_role, true);
-  execute p_sql into v_answer;
-  perform set_config('role', 'none', true);
-  return v_answer;
-end
-$$;
-
 insert into public.inventory_slots (pool_id) values ('doors');
 
-select pg_temp.refuses(
-  format($$ select pg_temp.as_caller(%L, 'ann', %L) $$, r.role, t.statement), '42501',
+select tests.refuses(
+  format($$ select tests.as_caller(%L, 'ann', %L) $$, r.role, t.statement), '42501',
   format('%s may not: %s', r.role, t.statement)
 )
 from unnest(array['anon', 'authenticated']) r (role)

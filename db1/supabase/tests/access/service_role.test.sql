@@ -2,24 +2,8 @@
 begin;
 select plan(37);
 
--- Runs a query as the API does for a caller with this role and this user id in its token.
-create function pg_temp.as_caller(p_role text, p_sub text, p_sql text)
-returns text
-language plpgsql
-as $$
-declare
-  v_answer text;
-begin
-  perform set_config('request.jwt.claims', jsonb_build_object('role', p_role, 'sub', p_sub)::text, true);
-  perform set_config('role', p_role, true);
-  execute p_sql into v_answer;
-  perform set_config('role', 'none', true);
-  return v_answer;
-end
-$$;
-
 select lives_ok(
-  $$ select pg_temp.as_caller('service_role', null, s.statement) $$
+  $$ select tests.as_caller('service_role', null, s.statement) $$
     || format('from (values (%L)) s (statement)', t.statement),
   format('service_role may: %s', t.statement)
 )
@@ -62,11 +46,11 @@ select is(
   (select count(*)::int from public.slot_manifest where pool_id = 'srv'), 4, 'the manifest followed what it did'
 );
 select throws_ok(
-  $$ select pg_temp.as_caller('service_role', null, 'update public.claims set user_id = ''eve'' returning claim_id') $$,
+  $$ select tests.as_caller('service_role', null, 'update public.claims set user_id = ''eve'' returning claim_id') $$,
   '42501', null, 'service_role may not change a claim behind the functions'
 );
 select throws_ok(
-  $$ select pg_temp.as_caller('service_role', null, 'delete from public.slot_manifest returning slot_id') $$,
+  $$ select tests.as_caller('service_role', null, 'delete from public.slot_manifest returning slot_id') $$,
   '42501', null, 'service_role may not change the manifest'
 );
 select is_empty($$ select from public.claims where user_id = 'eve' $$, 'the refused change has left nothing');

@@ -2,8 +2,7 @@
 begin;
 select plan(24);
 
-delete from pgmq.q_intake_queue;
-delete from pgmq.q_intake_dlq;
+select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'h' from generate_series(1, 12);
 select public.claim_resource_and_queue('h', u) from unnest(array['claim', 'ended', 'good']) u;
 create temp table slot as
@@ -18,8 +17,6 @@ as $$ select public.intake_queue_send(
   jsonb_build_object('pool_id', 'h', 'resource_id', pg_temp.slot(p_n), 'user_id', p_user, 'state', 'queued') || p_more) $$;
 create function pg_temp.message(p_user text) returns bigint language sql
 as $$ select q.msg_id from pgmq.q_intake_queue q where q.message ->> 'user_id' = p_user order by 1 limit 1 $$;
-create function pg_temp.claim_of(p_user text) returns public.claims language sql
-as $$ select c from public.claims c where c.pool_id = 'h' and c.user_id = p_user $$;
 -- Ends messages, given by their users, with one verdict.
 create function pg_temp.finish(p_verdict text, variadic p_users text[]) returns text language sql
 as $$
@@ -33,7 +30,7 @@ $$;
 select pg_temp.reserve(1, 'hand'), pg_temp.send(1, 'hand');
 select count(*) from public.bridge_take(100, 0);
 select is(pg_temp.finish('committed', 'claim', 'hand'), 'committed committed', 'a claim and a message by hand end in one batch');
-select is((pg_temp.claim_of('claim')).state::text, 'committed', 'the claim is committed');
+select is((tests.claim_of('h', 'claim')).state::text, 'committed', 'the claim is committed');
 select results_eq(
   $$ select claim_id, slot_id, state::text from public.claims where user_id = 'hand' $$,
   $$ select pg_temp.slot(1), pg_temp.slot(1), 'committed' $$, 'and the message by hand has a claim, although another one ended with it'
@@ -45,7 +42,7 @@ insert into public.claims (claim_id, pool_id, slot_id, user_id) values (pg_temp.
 select pg_temp.reserve(2, 'again'), pg_temp.send(2, 'again');
 select count(*) from public.bridge_take(100, 0);
 select is(pg_temp.finish('committed', 'again'), 'committed', 'a message by hand of a slot that has its claim by hand');
-select is((pg_temp.claim_of('again')).state::text, 'committed', 'ends that claim');
+select is((tests.claim_of('h', 'again')).state::text, 'committed', 'ends that claim');
 select is(pg_temp.status(2), 'CONSUMED', 'and its slot is consumed');
 
 -- For a slot that nobody reserved.
@@ -58,7 +55,7 @@ select results_eq(
 );
 
 -- The claim has ended while the ledger was asked.
-select intake.free_claims(array[(pg_temp.claim_of('ended')).claim_id], 'released', 'changed my mind');
+select intake.free_claims(array[(tests.claim_of('h', 'ended')).claim_id], 'released', 'changed my mind');
 update pgmq.q_intake_queue set read_ct = 1;
 select is(pg_temp.finish('committed', 'ended', 'good'), 'committed committed', 'the message of an ended claim holds up nobody');
 select results_eq(
@@ -66,7 +63,7 @@ select results_eq(
   $$ values ('ended', 'released', 'changed my mind'), ('good', 'committed', null) $$, 'an ended claim stays ended'
 );
 select is(
-  (select s.status::text from public.inventory_slots s where s.id = (pg_temp.claim_of('ended')).slot_id), 'AVAILABLE',
+  (select s.status::text from public.inventory_slots s where s.id = (tests.claim_of('h', 'ended')).slot_id), 'AVAILABLE',
   'and its slot is not taken from whoever gets it next'
 );
 
@@ -74,7 +71,7 @@ select is(
 select pg_temp.reserve(4, 'odd'), pg_temp.send(4, 'odd', '{"claim_id": "zzzzzzzz-0000-4000-8000-000000000001"}');
 select count(*) from public.bridge_take(100, 0);
 select is(pg_temp.finish('committed', 'odd'), 'committed', 'a claim_id that only looks like a uuid stops nobody');
-select is((pg_temp.claim_of('odd')).claim_id, pg_temp.slot(4), 'and the slot is the identity');
+select is((tests.claim_of('h', 'odd')).claim_id, pg_temp.slot(4), 'and the slot is the identity');
 
 -- Too little for a claim.
 select public.intake_queue_send(m) from unnest(array[

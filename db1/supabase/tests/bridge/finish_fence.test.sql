@@ -2,56 +2,19 @@
 begin;
 select plan(27);
 
--- All that a finish can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
 create temp table taken as select * from public.bridge_take(0, 0);
 
--- Ends the delivery of one user's message in pool "b" with a verdict, under the lease that read_ct names.
-create function pg_temp.finish(
-  p_user text, p_read_ct int, p_verdict text, p_reason text default null, p_delay_ms int default 0
-)
-returns text
-language sql
-as $$
-  select f.outcome
-  from taken t
-  cross join lateral public.bridge_finish(
-    array[t.msg_id], array[p_read_ct], array[p_verdict], array[p_reason], array[p_delay_ms]
-  ) f
-  where t.message ->> 'user_id' = p_user;
-$$;
-
-create function pg_temp.claim_of(p_user text) returns public.claims language sql
-as $$ select c from public.claims c where c.pool_id = 'b' and c.user_id = p_user $$;
-create function pg_temp.slot_of(p_user text) returns text language sql
-as $$ select s.status::text from public.inventory_slots s join taken t on s.id = (t.message ->> 'resource_id')::uuid
-  where t.message ->> 'user_id' = p_user $$;
-create function pg_temp.message_of(p_user text) returns jsonb language sql
-as $$ select q.message from pgmq.q_intake_queue q where q.message ->> 'user_id' = p_user $$;
-
-delete from pgmq.q_intake_queue;
-delete from pgmq.q_intake_dlq;
+select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'b' from generate_series(1, 8);
 select public.claim_resource_and_queue('b', u) from unnest(array['a', 'c', 'd', 'e', 'f', 'g', 'h']) u;
 insert into taken select * from public.bridge_take(100, 0);
 select count(*) from public.bridge_take(1, 30);
 
-create temp table before as select pg_temp.state() as state;
-select is(pg_temp.finish('a', 1, v, 'late', 0), 'lost_lease', 'the lease was taken over: too late to say ' || v)
+create temp table before as select tests.state() as state;
+select is(tests.finish('a', 1, v, 'late', 0), 'lost_lease', 'the lease was taken over: too late to say ' || v)
 from unnest(array['committed', 'refused', 'gone', 'retry', 'outage', 'untried', 'dead_letter', 'validated']) v;
-select is(pg_temp.finish('a', 3, 'committed'), 'lost_lease', 'nor can a lease be used that nobody has yet');
-select is(pg_temp.state(), (select state from before), 'nothing has changed');
+select is(tests.finish('a', 3, 'committed'), 'lost_lease', 'nor can a lease be used that nobody has yet');
+select is(tests.state(), (select state from before), 'nothing has changed');
 select results_eq(
   $$ select msg_id, outcome from public.bridge_finish('{-1}', '{1}', '{committed}', '{null}', '{0}') $$,
   $$ values (-1::bigint, 'lost_lease') $$, 'a message that never was is a lost lease'
@@ -60,10 +23,10 @@ select is_empty(
   $$ select * from public.bridge_finish('{}', '{}', '{}', '{}', '{}') $$, 'finishing nothing answers nothing'
 );
 select throws_ok(
-  format($$ select pg_temp.finish('c', 1, %L) $$, v), 'SL001', null, coalesce(v, 'null') || ' is no verdict'
+  format($$ select tests.finish('c', 1, %L) $$, v), 'SL001', null, coalesce(v, 'null') || ' is no verdict'
 )
 from unnest(array['done', '', 'lost_lease', null]) v;
-select is(pg_temp.state(), (select state from before), 'a finish with an unknown verdict changes nothing');
+select is(tests.state(), (select state from before), 'a finish with an unknown verdict changes nothing');
 
 create temp table outcomes as
 select f.* from (
@@ -85,20 +48,20 @@ select results_eq(
     ('h', 'dead_letter') $$,
   'and each claim by its message'
 );
-select is(pg_temp.slot_of(u), s, format('the slot of %s is %s', u, s))
+select is(tests.slot_of(u), s, format('the slot of %s is %s', u, s))
 from (values ('a', 'RESERVED'), ('c', 'CONSUMED'), ('d', 'AVAILABLE'), ('f', 'RESERVED'), ('h', 'RESERVED')) v (u, s);
 select results_eq(
   $$ select q.message ->> 'user_id' from pgmq.q_intake_queue q order by 1 $$, array['a', 'f', 'g'],
   'what is not at its end is still on the queue'
 );
-update before set state = pg_temp.state();
+update before set state = tests.state();
 select bag_eq(
   $$ select f.outcome, count(*) from outcomes o
      cross join lateral public.bridge_finish(array[o.msg_id], '{1}', '{committed}', '{null}', '{0}') f
      where o.outcome not in ('retry', 'outage') group by 1 $$,
   $$ values ('lost_lease', 5::bigint) $$, 'a second finish of what has ended is a lost lease'
 );
-select is(pg_temp.state(), (select state from before), 'and changes nothing');
+select is(tests.state(), (select state from before), 'and changes nothing');
 
 select * from finish();
 rollback;

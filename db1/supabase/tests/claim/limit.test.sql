@@ -2,41 +2,16 @@
 begin;
 select plan(15);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
 insert into public.engine_config (pool_id, max_per_user) values ('limit', 2), ('limit_other', 2);
 insert into public.inventory_slots (pool_id)
 select pool from (values ('limit'), ('limit_other')) p (pool), generate_series(1, 10);
 
 select isnt(public.claim_resource_and_queue('limit', 'ann', 'a1'), null, 'the first slot is within the limit');
 select isnt(public.claim_resource_and_queue('limit', 'ann', 'a2'), null, 'the second slot is within the limit');
-select pg_temp.refuses(
+select tests.refuses(
   $$ select public.claim_resource_and_queue('limit', 'ann', 'a3') $$, 'SL004', 'the third slot is over the limit'
 );
-select pg_temp.refuses(
+select tests.refuses(
   $$ select public.claim_resource_and_queue('limit', 'ann') $$, 'SL004',
   'leaving the request id out does not go round the limit'
 );
@@ -49,7 +24,7 @@ select isnt(public.claim_resource_and_queue('limit', 'bob'), null, 'another user
 select isnt(public.claim_resource_and_queue('limit_other', 'ann'), null, 'another pool has a limit of its own');
 
 update public.claims set state = 'committed' where pool_id = 'limit' and request_id = 'a2';
-select pg_temp.refuses(
+select tests.refuses(
   $$ select public.claim_resource_and_queue('limit', 'ann', 'a3') $$, 'SL004', 'a ticket counts towards the limit'
 );
 select lives_ok(

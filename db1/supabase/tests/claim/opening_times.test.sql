@@ -2,31 +2,6 @@
 begin;
 select plan(12);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
 insert into public.engine_config (pool_id, is_active, opens_at, closes_at) values
   ('inactive', false, null, null),
   ('not_yet', true, now() + interval '1 second', null),
@@ -37,18 +12,18 @@ insert into public.inventory_slots (pool_id)
 select c.pool_id from public.engine_config c, generate_series(1, 2)
 where c.pool_id in ('inactive', 'not_yet', 'over', 'now_open', 'long_over');
 
-select pg_temp.refuses(
+select tests.refuses(
   $$ select public.claim_resource_and_queue('inactive', 'ann', 'r') $$, 'SL003', 'an inactive pool is closed'
 );
-select pg_temp.refuses(
+select tests.refuses(
   $$ select public.claim_resource_and_queue('not_yet', 'ann', 'r') $$, 'SL003',
   'a pool is closed before its opening time'
 );
-select pg_temp.refuses(
+select tests.refuses(
   $$ select public.claim_resource_and_queue('over', 'ann', 'r') $$, 'SL003',
   'a pool is closed from its closing time on'
 );
-select pg_temp.refuses(
+select tests.refuses(
   $$ select public.claim_resource_and_queue('long_over', 'ann') $$, 'SL003',
   'a pool that closed yesterday is closed'
 );

@@ -2,31 +2,6 @@
 begin;
 select plan(8);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
 insert into public.engine_config (pool_id, is_active, require_auth, max_per_user, hold_sec) values
   ('b_open', true, false, 1, 60), ('b_closed', false, false, null, null), ('b_auth', true, true, null, null),
   ('b_empty', true, false, null, null);
@@ -78,7 +53,7 @@ select bag_eq(
   'each claim has its slot, and no other slot is taken'
 );
 
-create temp table before as select pg_temp.state() as state;
+create temp table before as select tests.state() as state;
 select results_eq(
   $$ select outcome from public.claim_batch(
        array['b_closed', 'b_auth', 'b_empty', 'nowhere', 'b_open', 'b_open'],
@@ -88,7 +63,7 @@ select results_eq(
   array['closed', 'auth_required', 'sold_out', 'unknown_pool', 'request_conflict', 'limit'],
   'a batch may be refused as a whole, request by request'
 );
-select is(pg_temp.state(), (select state from before), 'a batch of refusals changes nothing');
+select is(tests.state(), (select state from before), 'a batch of refusals changes nothing');
 
 select * from finish();
 rollback;

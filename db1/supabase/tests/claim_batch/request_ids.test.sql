@@ -2,31 +2,6 @@
 begin;
 select plan(9);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
 insert into public.inventory_slots (pool_id) select 'twice' from generate_series(1, 10);
 
 create temp table answer as
@@ -54,13 +29,13 @@ select is(
   'the batch took three slots'
 );
 
-create temp table before as select pg_temp.state() as state;
+create temp table before as select tests.state() as state;
 select results_eq(
   $$ select outcome, claim_id, resource_id from public.claim_batch(array['twice'], array['ann'], array['r1']) $$,
   $$ select 'same', claim_id, resource_id from answer where ordinal = 1 $$,
   'the same batch again returns the same claim'
 );
-select is(pg_temp.state(), (select state from before), 'a retried batch changes nothing');
+select is(tests.state(), (select state from before), 'a retried batch changes nothing');
 select is(
   public.claim_resource_and_queue('twice', 'ann', 'r1'), (select resource_id from answer where ordinal = 1),
   'a single retry of a request made in a batch returns the same slot'

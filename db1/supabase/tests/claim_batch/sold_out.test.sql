@@ -2,31 +2,6 @@
 begin;
 select plan(6);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
 insert into public.inventory_slots (pool_id)
 select pool from (values ('few'), ('many')) p (pool), generate_series(1, 3) n where pool = 'few' or n < 3;
 
@@ -48,13 +23,13 @@ select is_empty(
   'no slot is left over'
 );
 
-create temp table before as select pg_temp.state() as state;
+create temp table before as select tests.state() as state;
 select results_eq(
   $$ select outcome from public.claim_batch(array['few', 'few'], array['x', 'a'], array['9', '1']) order by ordinal $$,
   array['sold_out', 'same'],
   'a sold-out pool still answers a retry'
 );
-select is(pg_temp.state(), (select state from before), 'asking a sold-out pool changes nothing');
+select is(tests.state(), (select state from before), 'asking a sold-out pool changes nothing');
 
 select public.release_own_claim(claim_id) from answer where ordinal = 3;
 select results_eq(

@@ -2,35 +2,10 @@
 begin;
 select plan(6);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
 insert into public.engine_config (pool_id, require_auth) values ('b_signed', true), ('b_free', false);
 insert into public.inventory_slots (pool_id)
 select pool from (values ('b_signed'), ('b_free')) p (pool), generate_series(1, 5);
-create temp table before as select pg_temp.state() as state;
+create temp table before as select tests.state() as state;
 
 select results_eq(
   $$ select outcome from public.claim_batch(
@@ -38,7 +13,7 @@ select results_eq(
   array['auth_required', 'auth_required'],
   'a verdict of null or false proves nothing'
 );
-select is(pg_temp.state(), (select state from before), 'refusing unproven users changes nothing');
+select is(tests.state(), (select state from before), 'refusing unproven users changes nothing');
 
 select results_eq(
   $$ select outcome from public.claim_batch(

@@ -2,8 +2,7 @@
 begin;
 select plan(31);
 
-delete from pgmq.q_intake_queue;
-delete from pgmq.q_intake_dlq;
+select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'p' from generate_series(1, 5);
 insert into public.inventory_slots (pool_id) select 'q' from generate_series(1, 5);
 select public.claim_resource_and_queue('p', u, 'r-' || u), public.claim_resource_and_queue('q', u)

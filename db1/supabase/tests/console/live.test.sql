@@ -2,8 +2,7 @@
 begin;
 select plan(15);
 
-delete from pgmq.q_intake_queue;
-delete from pgmq.q_intake_dlq;
+select tests.empty_queues();
 delete from public.inventory_slots;
 delete from public.engine_config;
 

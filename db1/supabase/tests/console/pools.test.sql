@@ -2,23 +2,6 @@
 begin;
 select plan(36);
 
-create function pg_temp.state() returns text language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.pool_id) from public.engine_config c),
-    (select count(*) from public.inventory_slots), (select count(*) from public.slot_manifest),
-    (select string_agg(a::text, ',' order by a.id) from audit.audit_logs a)
-  ))
-$$;
-create function pg_temp.refuses(p_sql text, p_code text, p_name text) returns setof text language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
 create function pg_temp.audit() returns text language sql
 as $$ select concat_ws('|', actor, action, subject, reason, details) from audit.audit_logs order by id desc limit 1 $$;
 
@@ -31,14 +14,14 @@ select is(
   pg_temp.audit(), 'olga|pool_create|pool gig|spring|{"rules": {"max_per_user": 2}, "slots": 120}', 'and an audit row'
 );
 select isnt(public.claim_resource_and_queue('gig', 'ann'), null, 'it sells');
-select pg_temp.refuses($$ select public.pool_create('gig', 1, '{}', 'olga') $$, 'SL014', 'a second of its name is refused');
+select tests.refuses($$ select public.pool_create('gig', 1, '{}', 'olga') $$, 'SL014', 'a second of its name is refused');
 insert into public.inventory_slots (pool_id) values ('bare');
-select pg_temp.refuses($$ select public.pool_create('bare', 1, '{}', 'olga') $$, 'SL014', 'also where it has slots only');
-select pg_temp.refuses($$ select public.pool_create('', 1, '{}', 'olga') $$, 'SL001', 'a pool has a name');
-select pg_temp.refuses($$ select public.pool_create('x', 1000001, '{}', 'olga') $$, 'SL001', 'a million slots at a time');
-select pg_temp.refuses($$ select public.pool_create('x', 1, '{"pool_id": "y"}', 'olga') $$, 'SL001', 'only rules are rules');
-select pg_temp.refuses($$ select public.pool_create('x', 1, '{"batch_size": 0}', 'olga') $$, 'SL001', 'the table''s own checks hold');
-select pg_temp.refuses($$ select public.pool_create('x', 1, '{}', null) $$, '23502', 'nobody does it without a name');
+select tests.refuses($$ select public.pool_create('bare', 1, '{}', 'olga') $$, 'SL014', 'also where it has slots only');
+select tests.refuses($$ select public.pool_create('', 1, '{}', 'olga') $$, 'SL001', 'a pool has a name');
+select tests.refuses($$ select public.pool_create('x', 1000001, '{}', 'olga') $$, 'SL001', 'a million slots at a time');
+select tests.refuses($$ select public.pool_create('x', 1, '{"pool_id": "y"}', 'olga') $$, 'SL001', 'only rules are rules');
+select tests.refuses($$ select public.pool_create('x', 1, '{"batch_size": 0}', 'olga') $$, 'SL001', 'the table''s own checks hold');
+select tests.refuses($$ select public.pool_create('x', 1, '{}', null) $$, '23502', 'nobody does it without a name');
 
 select results_eq(
   $$ select status, max_per_user, commit_rate_per_sec, capacity
@@ -54,9 +37,9 @@ select results_eq(
   $$ select status, capacity from public.pool_change('bare', '{"opens_at": "2999-01-01T00:00:00Z"}', 9, 'olga') $$,
   $$ values ('not_open', 10::bigint) $$, 'a pool without rules gets them, and more slots'
 );
-create temp table before as select pg_temp.state() as state;
+create temp table before as select tests.state() as state;
 select * from public.pool_change('bare', '{"opens_at": "2999-01-01T00:00:00Z"}', 0, 'olga');
-select is(pg_temp.state(), (select state from before), 'what is so already is no change');
+select is(tests.state(), (select state from before), 'what is so already is no change');
 
 -- One pool is asked for, and only that is counted: a large pool leaves a trace when it is.
 insert into public.inventory_slots (pool_id) select 'large' from generate_series(1, 2001);
@@ -71,13 +54,13 @@ select is(
   (select capacity from public.pool_change('bare', '{}', 5, 'olga', null, 'r1')), 15::bigint, 'slots are added under a request_id'
 );
 drop table before;
-create temp table before as select pg_temp.state() as state;
+create temp table before as select tests.state() as state;
 select is(
   (select capacity from public.pool_change('bare', '{"is_active": false}', 5, 'olga', null, 'r1')), 15::bigint,
   'asked again, none are added'
 );
-select is(pg_temp.state(), (select state from before), 'and nothing else changes, also in the audit log');
-select pg_temp.refuses(
+select is(tests.state(), (select state from before), 'and nothing else changes, also in the audit log');
+select tests.refuses(
   $$ select public.pool_change('bare', '{}', 6, 'olga', null, 'r1') $$, 'SL007', 'another number under the same request_id is refused'
 );
 select is(
@@ -85,7 +68,7 @@ select is(
 );
 select is((select capacity from public.pool_create('once', 3, '{}', 'olga', null, 'c1')), 3::bigint, 'a pool is made once');
 select is((select capacity from public.pool_create('once', 3, '{}', 'olga', null, 'c1')), 3::bigint, 'and told again');
-select pg_temp.refuses($$ select public.pool_create('once', 3, '{}', 'olga', null, 'c2') $$, 'SL014', 'to who asked for it');
+select tests.refuses($$ select public.pool_create('once', 3, '{}', 'olga', null, 'c2') $$, 'SL014', 'to who asked for it');
 select throws_ok($$ select public.pool_change('nobody', '{}', 0, 'olga') $$, 'SL002', null, 'what is no pool is not changed');
 
 select * from finish();

@@ -2,15 +2,12 @@
 begin;
 select plan(36);
 
-delete from pgmq.q_intake_queue;
-delete from pgmq.q_intake_dlq;
+select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'c' from generate_series(1, 4);
 select public.claim_resource_and_queue('c', u) from unnest(array['ann', 'bob', 'cyd']) u;
 create temp table claim as select * from public.claims where pool_id = 'c';
-create function pg_temp.letter_of(p_user text) returns bigint language sql
-as $$ select d.msg_id from pgmq.q_intake_dlq d where d.message ->> 'user_id' = p_user $$;
 create function pg_temp.discard(p_user text, p_dry_run boolean default false) returns text language sql
-as $$ select outcome from public.discard_dead_letters(array[pg_temp.letter_of(p_user)], 'olga', 'why', p_dry_run) $$;
+as $$ select outcome from public.discard_dead_letters(array[tests.letter_of(p_user)], 'olga', 'why', p_dry_run) $$;
 create function pg_temp.slot_of(p_user text) returns uuid language sql as $$ select slot_id from claim where user_id = p_user $$;
 create function pg_temp.status(p_user text) returns text language sql
 as $$ select status::text from public.inventory_slots where id = pg_temp.slot_of(p_user) $$;
@@ -33,7 +30,7 @@ select is((select count(*)::int from audit.audit_logs), 0, 'without an audit row
 select is(pg_temp.discard(u), 'ticket_conflict', 'as does a discard') from unnest(array['ann', 'bob']) u;
 select is((select count(*)::int from audit.audit_logs), 2, 'which is in the audit log');
 select is(pg_temp.state_of('ann'), 'dead_letter', 'the claim still waits');
-select is(pg_temp.letter_of('ann') is not null, true, 'with its letter');
+select is(tests.letter_of('ann') is not null, true, 'with its letter');
 select is(public.reap_orphaned_slots(interval '-1 hour') + public.expire_holds(), 0, 'neither reaper nor expiry frees its slot');
 truncate public.inventory_slots;
 select is(intake.ensure_inventory() > 0, true, 'after a crash the slots are rebuilt');
@@ -74,7 +71,7 @@ select is(pg_temp.discard('hand'), 'discarded', 'once a committed claim does, it
 -- A letter that is not the one its claim waits for.
 select pgmq.send('intake_dlq', (select d.message || '{"user_id": "copy", "reason": "planted"}' from pgmq.q_intake_dlq d where d.message ->> 'user_id' = 'bob'));
 select is(
-  (select outcome from public.replay_dead_letters(array[pg_temp.letter_of('copy')], 'olga')), 'claim_is_dead_letter',
+  (select outcome from public.replay_dead_letters(array[tests.letter_of('copy')], 'olga')), 'claim_is_dead_letter',
   'a copy of a letter is not replayed: the claim waits with another'
 );
 select is(pg_temp.discard('copy'), 'discarded', 'a copy of a letter can be discarded');

@@ -2,35 +2,7 @@
 begin;
 select plan(26);
 
--- All that a replay can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d),
-    (select string_agg(a::text, ',' order by a.id) from audit.audit_logs a)
-  ));
-$$;
-
--- Takes the message of a user and makes it a dead letter.
-create function pg_temp.kill(p_user text) returns bigint language sql
-as $$
-  select public.intake_route_to_dlq(q.msg_id, q.message || '{"reason": "planted", "forgiven": 2, "last_error": "x"}', 3)
-  from pgmq.q_intake_queue q where q.message ->> 'user_id' = p_user;
-$$;
-create function pg_temp.letter_of(p_user text) returns bigint language sql
-as $$ select d.msg_id from pgmq.q_intake_dlq d where d.message ->> 'user_id' = p_user $$;
-create function pg_temp.replay(p_user text, p_dry_run boolean default false) returns text language sql
-as $$ select outcome from public.replay_dead_letters(array[pg_temp.letter_of(p_user)], 'olga', 'fixed', p_dry_run) $$;
-create function pg_temp.claim_of(p_user text) returns public.claims language sql
-as $$ select c from public.claims c where c.pool_id = 'p' and c.user_id = p_user order by c.claimed_at desc, c.freed_at nulls first limit 1 $$;
-
-delete from pgmq.q_intake_queue;
-delete from pgmq.q_intake_dlq;
+select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'p' from generate_series(1, 3);
 create temp table slot as select s.id, row_number() over (order by s.id) as n from public.inventory_slots s where s.pool_id = 'p';
 create function pg_temp.slot(p_n int) returns uuid language sql as $$ select id from slot where n = p_n $$;
@@ -39,7 +11,7 @@ as $$ select status::text from public.inventory_slots where id = pg_temp.slot(p_
 
 -- By hand, for a slot that nobody has.
 select pgmq.send('intake_dlq', jsonb_build_object('pool_id', 'p', 'resource_id', pg_temp.slot(1), 'user_id', 'hand', 'reason', 'r'));
-select is(pg_temp.replay('hand'), 'replayed', 'a letter without a claim goes round as it was');
+select is(tests.replay('hand'), 'replayed', 'a letter without a claim goes round as it was');
 select is(
   (select q.message - 'replayed_from' from pgmq.q_intake_queue q),
   jsonb_build_object('pool_id', 'p', 'resource_id', pg_temp.slot(1), 'user_id', 'hand'), 'without what the dead letters added'
@@ -52,19 +24,18 @@ select is(public.reap_orphaned_slots(interval '0'), 0, 'so that the reaper leave
 insert into public.claims (claim_id, pool_id, slot_id, user_id) values (gen_random_uuid(), 'p', pg_temp.slot(2), 'owner');
 update public.inventory_slots set status = 'RESERVED', locked_by = 'owner' where id = pg_temp.slot(2);
 select pgmq.send('intake_dlq', jsonb_build_object('pool_id', 'p', 'resource_id', pg_temp.slot(2), 'user_id', 'other'));
-select is(pg_temp.replay('other'), 'claimed', 'where another has its slot, a new claim is made');
-select is((pg_temp.claim_of('other')).slot_id, pg_temp.slot(3), 'for another slot');
-select is((pg_temp.claim_of('owner')).state::text, 'queued', 'and the owner keeps his');
+select is(tests.replay('other'), 'claimed', 'where another has its slot, a new claim is made');
+select is((tests.claim_of('p', 'other')).slot_id, pg_temp.slot(3), 'for another slot');
+select is((tests.claim_of('p', 'owner')).state::text, 'queued', 'and the owner keeps his');
 
 -- By hand, and already a ticket.
 insert into public.claims (claim_id, pool_id, slot_id, user_id, state)
 values (pg_temp.slot(1), 'p', pg_temp.slot(1), 'hand', 'committed');
 select pgmq.send('intake_dlq', jsonb_build_object('pool_id', 'p', 'resource_id', pg_temp.slot(1), 'user_id', 'hand'));
-select is(pg_temp.replay('hand'), 'claim_is_committed', 'a letter whose slot is its own ticket is not replayed');
+select is(tests.replay('hand'), 'claim_is_committed', 'a letter whose slot is its own ticket is not replayed');
 
 -- Letters of all shapes, in one call.
-delete from pgmq.q_intake_queue;
-delete from pgmq.q_intake_dlq;
+select tests.empty_queues();
 create temp table shape (n int, letter jsonb, outcome text);
 insert into shape values
   (1, '{"payload": null, "reason": "malformed: not an object"}', 'replayed'),
@@ -103,19 +74,19 @@ select public.claim_resource_and_queue('p', 'no_slot');
 update public.inventory_slots set status = 'AVAILABLE' where id = pg_temp.slot(3);
 delete from public.claims where slot_id = pg_temp.slot(3);
 select public.claim_resource_and_queue('p', 'dropped');
-select pg_temp.kill('dropped');
-create temp table before as select pg_temp.state() as state, pg_temp.letter_of('dropped') as letter;
+select tests.kill('dropped');
+create temp table before as select tests.state() as state, tests.letter_of('dropped') as letter;
 select results_eq(
   $$ select d.outcome from before b cross join lateral public.discard_dead_letters(array[b.letter, 0], 'olga', 'why', true) d $$,
   $$ values ('not_found'), ('would_discard') $$, 'a dry run of a discard answers per id'
 );
-select is(pg_temp.state(), (select state from before), 'and changes nothing');
+select is(tests.state(), (select state from before), 'and changes nothing');
 select results_eq(
   $$ select d.outcome from before b cross join lateral public.discard_dead_letters(array[b.letter, b.letter], 'olga', 'double sale') d $$,
   array['discarded'], 'a letter is discarded'
 );
 select results_eq(
-  $$ select (c).state::text, (c).end_reason from (select pg_temp.claim_of('dropped') as c) x $$,
+  $$ select (c).state::text, (c).end_reason from (select tests.claim_of('p', 'dropped') as c) x $$,
   $$ values ('discarded', 'double sale') $$, 'its claim ends with the reason'
 );
 select is(pg_temp.status(3), 'AVAILABLE', 'its slot is on sale again');
@@ -132,7 +103,7 @@ select bag_eq(
   $$ select d.outcome from public.discard_dead_letters('{-8,-9,-10}', 'olga') d $$, $$ values ('discarded'), ('discarded'), ('discarded') $$,
   'malformed letters can be discarded'
 );
-select is((pg_temp.claim_of('owner')).state::text, 'queued', 'without touching the claim of whoever has the slot they name');
+select is((tests.claim_of('p', 'owner')).state::text, 'queued', 'without touching the claim of whoever has the slot they name');
 select is(pg_temp.status(2), 'RESERVED', 'nor his slot');
 
 select * from finish();

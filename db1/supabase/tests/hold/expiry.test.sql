@@ -2,31 +2,6 @@
 begin;
 select plan(11);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
 insert into public.engine_config (pool_id, hold_sec) values ('hold', 60), ('no_hold', null);
 insert into public.inventory_slots (pool_id)
 select pool from (values ('hold'), ('no_hold')) p (pool), generate_series(1, 2);
@@ -35,9 +10,9 @@ select public.claim_resource_and_queue('hold', 'early');
 select public.claim_resource_and_queue('no_hold', 'for_good');
 create temp table old as select * from public.claims where pool_id in ('hold', 'no_hold');
 
-create temp table before as select pg_temp.state() as state;
+create temp table before as select tests.state() as state;
 select is(public.expire_holds(), 0, 'no hold has run out yet');
-select is(pg_temp.state(), (select state from before), 'nothing due means nothing changes');
+select is(tests.state(), (select state from before), 'nothing due means nothing changes');
 update public.claims set hold_until = now() where pool_id = 'hold' and user_id = 'due';
 select is(public.expire_holds(), 0, 'a hold is good until its last moment');
 update public.claims set hold_until = now() - interval '1 second' where pool_id = 'hold' and user_id = 'due';

@@ -2,17 +2,9 @@
 begin;
 select plan(12);
 
--- Each slot of a pool as the cache has it.
-create function pg_temp.slots(p_pool_id text)
-returns table (id uuid, status text, locked_by text)
-language sql
-as $$
-  select s.id, s.status::text, s.locked_by from public.inventory_slots s where s.pool_id = p_pool_id order by s.id;
-$$;
-
 insert into public.inventory_slots (id, pool_id) values
   ('00000000-0000-4000-8000-00000000000a', 'home'), ('00000000-0000-4000-8000-00000000000b', 'home');
-create temp table truth as select * from pg_temp.slots('home');
+create temp table truth as select * from tests.slots('home');
 
 select throws_ok(
   $$ update public.inventory_slots set id = gen_random_uuid() where pool_id = 'home' $$, 'SL001', null,
@@ -26,7 +18,7 @@ select throws_ok(
   $$ insert into public.inventory_slots (id, pool_id) values ('00000000-0000-4000-8000-00000000000a', 'home') $$,
   '23505', null, 'the same slot cannot be put on sale twice'
 );
-select results_eq($$ select * from pg_temp.slots('home') $$, $$ select * from truth $$, 'the slots are as they were');
+select results_eq($$ select * from tests.slots('home') $$, $$ select * from truth $$, 'the slots are as they were');
 
 truncate public.inventory_slots;
 select throws_ok(
@@ -41,7 +33,7 @@ select throws_ok(
 select is_empty($$ select from public.slot_manifest where pool_id = 'elsewhere' $$, 'the other pool has no slots');
 select is_empty($$ select from intake.pool_totals where pool_id = 'elsewhere' $$, 'the other pool has no capacity');
 select is((select available::int from public.pool_status('home')), 2, 'the pool still has its slots');
-select results_eq($$ select * from pg_temp.slots('home') $$, $$ select * from truth $$, 'and they are the same ones');
+select results_eq($$ select * from tests.slots('home') $$, $$ select * from truth $$, 'and they are the same ones');
 select throws_ok(
   $$ insert into public.inventory_slots (pool_id) values ('') $$, '23514', null, 'a slot needs a pool with a name'
 );

@@ -2,27 +2,19 @@
 begin;
 select plan(15);
 
--- Each slot of a pool as the cache has it.
-create function pg_temp.slots(p_pool_id text)
-returns table (id uuid, status text, locked_by text)
-language sql
-as $$
-  select s.id, s.status::text, s.locked_by from public.inventory_slots s where s.pool_id = p_pool_id order by s.id;
-$$;
-
 insert into public.engine_config (pool_id) values ('lost');
 insert into public.inventory_slots (pool_id) select 'lost' from generate_series(1, 4);
 select public.claim_resource_and_queue('lost', 'ann', 'r1');
-create temp table truth as select * from pg_temp.slots('lost');
+create temp table truth as select * from tests.slots('lost');
 
 truncate public.inventory_slots;
-select is_empty($$ select pg_temp.slots('lost') $$, 'the cache is gone');
+select is_empty($$ select tests.slots('lost') $$, 'the cache is gone');
 select is((select available::int from public.pool_status('lost')), 3, 'pool_status sees the slots of a lost cache');
-select results_eq($$ select * from pg_temp.slots('lost') $$, $$ select * from truth $$, 'pool_status has rebuilt it');
+select results_eq($$ select * from tests.slots('lost') $$, $$ select * from truth $$, 'pool_status has rebuilt it');
 
 truncate public.inventory_slots;
 select public.snapshot_engine_metrics();
-select results_eq($$ select * from pg_temp.slots('lost') $$, $$ select * from truth $$, 'a snapshot rebuilds it');
+select results_eq($$ select * from tests.slots('lost') $$, $$ select * from truth $$, 'a snapshot rebuilds it');
 select results_eq(
   $$ select available_slots, reserved_slots from public.engine_metrics
      where pool_id = 'lost' and captured_at = now() $$,
@@ -32,11 +24,11 @@ select results_eq(
 
 truncate public.inventory_slots;
 select is(public.reap_orphaned_slots('-1 hour'), 0, 'the reaper finds no orphan in a lost cache');
-select results_eq($$ select * from pg_temp.slots('lost') $$, $$ select * from truth $$, 'the reaper rebuilds it');
+select results_eq($$ select * from tests.slots('lost') $$, $$ select * from truth $$, 'the reaper rebuilds it');
 
 truncate public.inventory_slots;
 select is(public.expire_holds(), 0, 'no hold expires because the cache is lost');
-select results_eq($$ select * from pg_temp.slots('lost') $$, $$ select * from truth $$, 'expire_holds rebuilds it');
+select results_eq($$ select * from tests.slots('lost') $$, $$ select * from truth $$, 'expire_holds rebuilds it');
 
 truncate public.inventory_slots;
 select is(

@@ -2,29 +2,16 @@
 begin;
 select plan(31);
 
--- All that making a pool can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.pool_id) from public.engine_config c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(m::text, ',' order by m.slot_id) from public.slot_manifest m),
-    (select count(*) from audit.audit_logs)
-  ));
-$$;
-
 create function pg_temp.refuses(p_sql text, p_code text, p_message text, p_name text)
 returns setof text
 language plpgsql
 as $$
 declare
-  v_before text := pg_temp.state();
+  v_before text := tests.state();
 begin
   return next throws_like(p_sql, p_message, p_name);
   return next throws_ok(p_sql, p_code, null::text, p_name || ', with its code');
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
+  return next is(tests.state(), v_before, p_name || ', and nothing changes');
 end
 $$;
 

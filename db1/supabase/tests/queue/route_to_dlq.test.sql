@@ -2,31 +2,6 @@
 begin;
 select plan(17);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
 insert into public.inventory_slots (pool_id) select 'dlq' from generate_series(1, 2);
 select public.claim_resource_and_queue('dlq', 'ann');
 create temp table old as select * from public.claims where pool_id = 'dlq';
@@ -54,23 +29,23 @@ select is(
   'the slot stays with its claim'
 );
 
-create temp table before as select pg_temp.state() as state;
+create temp table before as select tests.state() as state;
 select is(
   (select public.intake_route_to_dlq(m.msg_id, m.message, 12) from message m), null, 'a second routing returns null'
 );
 select is(public.intake_route_to_dlq(-1, '{}', 1), null, 'routing a message that is not there returns null');
-select is(pg_temp.state(), (select state from before), 'and neither changes anything');
+select is(tests.state(), (select state from before), 'and neither changes anything');
 
 -- Somebody else has taken the message since.
 select public.claim_resource_and_queue('dlq', 'bob');
 create temp table bob as select * from public.claims where user_id = 'bob';
 select count(*) from public.intake_queue_read(0, 10000);
 select count(*) from public.intake_queue_read(0, 10000);
-update before set state = pg_temp.state();
+update before set state = tests.state();
 select is(
   (select public.intake_route_to_dlq(b.msg_id, '{}', 1) from bob b), null, 'whose read was taken over routes nothing'
 );
-select is(pg_temp.state(), (select state from before), 'and nothing changes');
+select is(tests.state(), (select state from before), 'and nothing changes');
 -- A second message of the same claim, which is not the one the claim waits for.
 create temp table double as
 select public.intake_queue_send(q.message) as msg_id from pgmq.q_intake_queue q join bob b on b.msg_id = q.msg_id;

@@ -2,31 +2,6 @@
 begin;
 select plan(8);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
 insert into public.inventory_slots (id, pool_id, status, locked_by, locked_at)
 select ('00000000-0000-4000-8000-0000000000' || to_char(n, 'FM00'))::uuid, 'reap', 'RESERVED', who, now() - age
 from (values
@@ -50,12 +25,12 @@ from public.inventory_slots s where s.pool_id = 'reap' and s.locked_by = 'own_id
 -- A message without a resource_id must not make the reaper blind.
 select public.intake_queue_send('{"note": "no resource"}'), public.intake_queue_send('[]');
 
-create temp table before as select pg_temp.state() as state;
+create temp table before as select tests.state() as state;
 select is(
   public.reap_orphaned_slots(), 0,
   'a claim, a dead claim, a ticket, a message, a dead letter, a fresh lock and no lock time all speak for a slot'
 );
-select is(pg_temp.state(), (select state from before), 'and nothing changes');
+select is(tests.state(), (select state from before), 'and nothing changes');
 
 insert into public.inventory_slots (pool_id, status, locked_by, locked_at)
 values ('reap', 'RESERVED', 'orphan', now() - interval '1 hour');

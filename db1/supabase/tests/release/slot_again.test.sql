@@ -2,31 +2,6 @@
 begin;
 select plan(12);
 
--- All that a claim can change, as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(concat(
-    (select string_agg(c::text, ',' order by c.claim_id) from public.claims c),
-    (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
-    (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
-    (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d)
-  ));
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
 insert into public.inventory_slots (pool_id) select 'again' from generate_series(1, 2);
 select public.claim_resource_and_queue('again', 'ann', 'r1');
 select public.claim_resource_and_queue('again', 'bob', 'r2');
@@ -43,13 +18,13 @@ select results_eq(
   $$ values ('AVAILABLE', null::text, null::timestamptz) $$,
   'the slot is on sale again and nobody holds it'
 );
-create temp table before as select pg_temp.state() as state;
+create temp table before as select tests.state() as state;
 select results_eq(
   $$ select r.claim_id, r.state from old o, public.release_own_claim(o.claim_id, 'ann', 'once more') r $$,
   $$ select claim_id, 'released' from old $$,
   'a second release returns the released claim'
 );
-select is(pg_temp.state(), (select state from before), 'a second release changes nothing');
+select is(tests.state(), (select state from before), 'a second release changes nothing');
 
 select is(
   public.claim_resource_and_queue('again', 'cid', 'r3'), (select slot_id from old),
@@ -64,12 +39,12 @@ select results_eq(
   $$ values ('ann', 'released'), ('cid', 'queued') $$,
   'the old claim stays, released'
 );
-create temp table sold_again as select pg_temp.state() as state;
+create temp table sold_again as select tests.state() as state;
 select is(
   (select r.state from old o, public.release_own_claim(o.claim_id, 'ann') r), 'released',
   'a late second release is answered'
 );
-select is(pg_temp.state(), (select state from sold_again), 'a late second release does not touch the new claim');
+select is(tests.state(), (select state from sold_again), 'a late second release does not touch the new claim');
 select is(public.claim_resource_and_queue('again', 'dan', 'r4'), null, 'the pool is sold out again');
 
 select * from finish();

@@ -2,21 +2,6 @@
 begin;
 select plan(16);
 
-create sequence pg_temp.arrivals;
-
--- Applies one event of a payment by ann. p_object adds to the object or takes its place.
-create function pg_temp.apply(p_type text, p_object jsonb default '{}')
-returns text
-language sql
-as $$
-  select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, jsonb_build_object(
-    'provider', 'stripe', 'event_id', 'evt_' || n, 'event_type', p_type, 'arrival', n, 'received_at', now(),
-    'payload', jsonb_build_object('data', jsonb_build_object('object',
-      '{"id": "pi_1", "amount": 1000, "currency": "usd", "metadata": {"user_id": "ann"}}' || p_object))
-  )))
-  from nextval('pg_temp.arrivals') n;
-$$;
-
 create function pg_temp.balance(p_user text default 'ann')
 returns text
 language sql
@@ -26,45 +11,45 @@ $$;
 
 select is(pg_temp.balance(), 'nothing', 'a user of whom nothing was told has no balance');
 select is(
-  pg_temp.apply('payment_intent.succeeded', '{"amount_received": 900, "currency": "USD"}'), null,
+  tests.apply('payment_intent.succeeded', '{"amount_received": 900, "currency": "USD"}'), null,
   'a payment has an effect'
 );
 select is(pg_temp.balance(), '900 usd', 'what was received is credited, not what was asked for, in lower case');
 select lives_ok(
-  $$ select pg_temp.apply('charge.succeeded', '{"id": "ch_1", "payment_intent": "pi_1", "amount": 900}') $$,
+  $$ select tests.apply('charge.succeeded', '{"id": "ch_1", "payment_intent": "pi_1", "amount": 900}') $$,
   'the charge of the same payment is no contradiction'
 );
 select lives_ok(
-  $$ select pg_temp.apply('checkout.session.completed',
+  $$ select tests.apply('checkout.session.completed',
        '{"id": "cs_1", "payment_intent": "pi_1", "payment_status": "paid", "amount_total": 900}') $$,
   'nor is its session'
 );
 select lives_ok(
-  $$ select pg_temp.apply('invoice.paid', '{"id": "in_1", "payment_intent": "pi_1", "amount_paid": 900}') $$,
+  $$ select tests.apply('invoice.paid', '{"id": "in_1", "payment_intent": "pi_1", "amount_paid": 900}') $$,
   'nor is its invoice'
 );
 select is(pg_temp.balance(), '900 usd', 'four events that tell one fact are one credit');
 select throws_ok(
-  $$ select pg_temp.apply('charge.succeeded', '{"id": "ch_1", "payment_intent": "pi_1", "amount": 901}') $$,
+  $$ select tests.apply('charge.succeeded', '{"id": "ch_1", "payment_intent": "pi_1", "amount": 901}') $$,
   'SL030', 'payment pi_1 is known as 900 usd of user ann, not 901 usd of user ann',
   'another amount for the same fact is refused'
 );
 select throws_ok(
-  $$ select pg_temp.apply('payment_intent.succeeded', '{"amount_received": 900, "currency": "eur"}') $$,
+  $$ select tests.apply('payment_intent.succeeded', '{"amount_received": 900, "currency": "eur"}') $$,
   'SL030', null, 'so is another currency'
 );
 select throws_ok(
-  $$ select pg_temp.apply('payment_intent.succeeded', '{"amount_received": 900, "metadata": {"user_id": "eve"}}') $$,
+  $$ select tests.apply('payment_intent.succeeded', '{"amount_received": 900, "metadata": {"user_id": "eve"}}') $$,
   'SL030', null, 'so is another user'
 );
 select is(pg_temp.balance('eve'), 'nothing', 'who gets nothing');
 select is(
-  pg_temp.apply('charge.succeeded', '{"id": "ch_2", "amount": 50, "currency": "eur"}'), null, 'another payment comes'
+  tests.apply('charge.succeeded', '{"id": "ch_2", "amount": 50, "currency": "eur"}'), null, 'another payment comes'
 );
 select is(pg_temp.balance(), '50 eur, 900 usd', 'each currency adds up by itself');
-select is(pg_temp.apply('payment_intent.canceled', '{"id": "pi_3"}'), null, 'a third one is canceled');
+select is(tests.apply('payment_intent.canceled', '{"id": "pi_3"}'), null, 'a third one is canceled');
 select is(
-  pg_temp.apply('payment_intent.succeeded', '{"id": "pi_3", "amount_received": 7}'), null,
+  tests.apply('payment_intent.succeeded', '{"id": "pi_3", "amount_received": 7}'), null,
   'money told late is news, whatever the state'
 );
 select is(pg_temp.balance(), '50 eur, 907 usd', 'and counts');

@@ -2,21 +2,6 @@
 begin;
 select plan(44);
 
-create sequence pg_temp.arrivals;
-
--- Applies one event of a payment by ann. p_object adds to the object or takes its place.
-create function pg_temp.apply(p_type text, p_object jsonb default '{}')
-returns text
-language sql
-as $$
-  select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, jsonb_build_object(
-    'provider', 'stripe', 'event_id', 'evt_' || n, 'event_type', p_type, 'arrival', n, 'received_at', now(),
-    'payload', jsonb_build_object('data', jsonb_build_object('object',
-      '{"id": "pi_1", "amount": 1000, "currency": "usd", "metadata": {"user_id": "ann"}}' || p_object))
-  )))
-  from nextval('pg_temp.arrivals') n;
-$$;
-
 -- Everything that an event could change, as one value.
 create function pg_temp.traces()
 returns bigint
@@ -31,7 +16,7 @@ returns setof text
 language plpgsql
 as $$
 begin
-  return next throws_ok(format('select pg_temp.apply(%L, %L)', p_type, p_object), 'SL030', p_fault,
+  return next throws_ok(format('select tests.apply(%L, %L)', p_type, p_object), 'SL030', p_fault,
     p_type || ' with ' || p_object || ' is refused');
   return next is(pg_temp.traces(), 0::bigint, 'and leaves nothing behind');
 end
@@ -58,8 +43,8 @@ select pg_temp.refuses('{"payment_intent": "pi_1", "amount": "x"}', 'amount is n
 select pg_temp.refuses('{"currency": null}', 'no currency');
 select pg_temp.refuses('{"currency": "us"}', 'currency is not three letters');
 select pg_temp.refuses('{"currency": "us1"}', 'currency is not three letters', 'payment_intent.created');
-select is(pg_temp.apply('payment_intent.succeeded', '{"amount": 1000000000000000}'), null, 'the largest is taken');
-select is(pg_temp.apply('payment_intent.succeeded', '{"id": "pi_0", "amount": 0}'), null, 'and so is none at all');
+select is(tests.apply('payment_intent.succeeded', '{"amount": 1000000000000000}'), null, 'the largest is taken');
+select is(tests.apply('payment_intent.succeeded', '{"id": "pi_0", "amount": 0}'), null, 'and so is none at all');
 
 select * from finish();
 rollback;

@@ -2,19 +2,9 @@
 begin;
 select plan(22);
 
--- Applies one event of the payment pi_1 by ann. p_object adds to the object or takes its place.
-create sequence pg_temp.arrivals;
-create function pg_temp.apply(p_type text, p_object jsonb default '{}', p_second int default 0)
-returns text
-language sql
-as $$
-  select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, jsonb_build_object(
-    'provider', 'stripe', 'event_id', 'evt_' || n, 'event_type', p_type, 'arrival', n,
-    'occurred_at', '2026-03-01 12:00:00+00'::timestamptz + make_interval(secs => p_second),
-    'payload', jsonb_build_object('data', jsonb_build_object('object',
-      '{"id": "pi_1", "amount": 1000, "currency": "usd", "metadata": {"user_id": "ann"}}' || p_object))
-  )))
-  from nextval('pg_temp.arrivals') n;
+create function pg_temp.apply(p_type text, p_object jsonb default '{}', p_second int default 0) returns text
+language sql as $$
+  select tests.apply(p_type, p_object, '2026-03-01 12:00:00+00'::timestamptz + make_interval(secs => p_second));
 $$;
 
 create function pg_temp.state(p_key text default 'pi_1')
@@ -40,7 +30,7 @@ select is(
   'the same state told again is nothing new'
 );
 select is(
-  (select last_event_id from public.payments), (select 'evt_' || last_value from pg_temp.arrivals),
+  (select last_event_id from public.payments), (select 'evt_' || last_value from tests.arrivals),
   'though it is the newer word'
 );
 select is(

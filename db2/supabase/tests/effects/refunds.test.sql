@@ -2,23 +2,13 @@
 begin;
 select plan(22);
 
-create sequence pg_temp.arrivals;
 -- The second in which the next event happens.
 create sequence pg_temp.seconds;
 select nextval('pg_temp.seconds');
 
--- Applies one event of a payment by ann. p_object adds to the object or takes its place.
-create function pg_temp.apply(p_type text, p_object jsonb default '{}')
-returns text
-language sql
-as $$
-  select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, jsonb_build_object(
-    'provider', 'stripe', 'event_id', 'evt_' || n, 'event_type', p_type, 'arrival', n, 'received_at', now(),
-    'occurred_at', '2026-03-01 12:00:00+00'::timestamptz + make_interval(secs => currval('pg_temp.seconds')),
-    'payload', jsonb_build_object('data', jsonb_build_object('object',
-      '{"id": "pi_1", "amount": 1000, "currency": "usd", "metadata": {"user_id": "ann"}}' || p_object))
-  )))
-  from nextval('pg_temp.arrivals') n;
+create function pg_temp.apply(p_type text, p_object jsonb default '{}') returns text
+language sql as $$
+  select tests.apply(p_type, p_object, '2026-03-01 12:00:00+00'::timestamptz + make_interval(secs => currval('pg_temp.seconds')));
 $$;
 
 create function pg_temp.charge_refunded(p_total int)
@@ -40,13 +30,6 @@ as $$
   ));
 $$;
 
-create function pg_temp.result()
-returns text
-language sql
-as $$
-  select p.state || ' ' || b.amount from public.payments p, webhook.balance('ann') b where p.object_id = 'pi_1';
-$$;
-
 select throws_ok(
   $$ select pg_temp.refund('refund.created', 're_1', 300) $$,
   'SL034', 'no metadata.user_id, and payment pi_1 not seen yet',
@@ -55,19 +38,19 @@ select throws_ok(
 select is_empty($$ select from public.payment_refunds $$, 'and leaves nothing behind');
 select is(pg_temp.apply('payment_intent.succeeded'), null, 'the payment comes');
 select is(pg_temp.refund('refund.created', 're_1', 300, 'pending'), null, 'then the refund has its effect');
-select is(pg_temp.result(), 'partially_refunded 700', 'a refund is debited once it is under way');
+select is(tests.payment(), 'partially_refunded 700', 'a refund is debited once it is under way');
 select lives_ok($$ select pg_temp.refund('refund.updated', 're_1', 300) $$, 'its success is no contradiction');
 select lives_ok($$ select pg_temp.charge_refunded(300) $$, 'nor is the total that the charge tells');
-select is(pg_temp.result(), 'partially_refunded 700', 'three events that tell one refund are one debit');
+select is(tests.payment(), 'partially_refunded 700', 'three events that tell one refund are one debit');
 select is(pg_temp.charge_refunded(1000), null, 'a higher total is news');
-select is(pg_temp.result(), 'refunded 0', 'the rest is debited');
+select is(tests.payment(), 'refunded 0', 'the rest is debited');
 select lives_ok($$ select pg_temp.refund('refund.created', 're_2', 700) $$, 'the refund behind it comes late');
 select is(pg_temp.charge_refunded(300), 'already known', 'a lower total is nothing new');
-select is(pg_temp.result(), 'refunded 0', 'neither is debited again');
+select is(tests.payment(), 'refunded 0', 'neither is debited again');
 select is(pg_temp.refund('refund.failed', 're_2', 700, 'failed'), null, 'a refund that fails after all is news');
-select is(pg_temp.result(), 'partially_refunded 700', 'its money comes back');
+select is(tests.payment(), 'partially_refunded 700', 'its money comes back');
 select lives_ok($$ select pg_temp.refund('refund.updated', 're_2', 700, 'pending') $$, 'an old word comes late');
-select is(pg_temp.result(), 'partially_refunded 700', 'a failed refund stays failed');
+select is(tests.payment(), 'partially_refunded 700', 'a failed refund stays failed');
 select results_eq(
   $$ select business_key, amount::int from public.credit_ledger where kind = 'refund' order by id $$,
   $$ values ('refund:pi_1:1', -300), ('refund:pi_1:2', -700), ('refund:pi_1:3', 700) $$,

@@ -2,42 +2,6 @@
 begin;
 select plan(29);
 
--- All tickets as one value.
-create function pg_temp.state()
-returns text
-language sql
-as $$
-  select md5(string_agg(t::text, ',' order by t.resource_id)) from public.confirmed_tickets t;
-$$;
-
-create function pg_temp.refuses(p_sql text, p_code text, p_name text)
-returns setof text
-language plpgsql
-as $$
-declare
-  v_before text := pg_temp.state();
-begin
-  return next throws_ok(p_sql, p_code, null::text, p_name);
-  return next is(pg_temp.state(), v_before, p_name || ', and nothing changes');
-end
-$$;
-
--- Runs a query as the API does for a caller with this role and this user id in its token.
-create function pg_temp.as_caller(p_role text, p_sub text, p_sql text)
-returns text
-language plpgsql
-as $$
-declare
-  v_answer text;
-begin
-  perform set_config('request.jwt.claims', jsonb_build_object('role', p_role, 'sub', p_sub)::text, true);
-  perform set_config('role', p_role, true);
-  execute p_sql into v_answer;
-  perform set_config('role', 'none', true);
-  return v_answer;
-end
-$$;
-
 insert into public.confirmed_tickets (resource_id, pool_id, user_id, claim_id)
 select ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'own', u, gen_random_uuid()
 from (values
@@ -46,7 +10,7 @@ from (values
 ) v (n, u);
 
 create function pg_temp.seen(p_role text, p_sub text) returns text language sql as $$
-  select pg_temp.as_caller(p_role, p_sub,
+  select tests.as_caller(p_role, p_sub,
     'select string_agg(right(resource_id::text, 1), '','' order by resource_id)
      from public.confirmed_tickets where pool_id = ''own''');
 $$;
@@ -58,8 +22,8 @@ select is(
 select is(pg_temp.seen('authenticated', null), null, 'a token without a user id sees none');
 select is(pg_temp.seen('service_role', null), '1,2,3,4', 'service_role sees all');
 
-select pg_temp.refuses(
-  format($$ select pg_temp.as_caller(%L, 'a0000000-0000-4000-8000-000000000000', %L) $$, t.role, t.statement), '42501',
+select tests.refuses(
+  format($$ select tests.as_caller(%L, 'a0000000-0000-4000-8000-000000000000', %L) $$, t.role, t.statement), '42501',
   format('%s may not: %s', t.role, t.statement)
 )
 from (values
@@ -77,7 +41,7 @@ from (values
 ) t (role, statement);
 
 select lives_ok(
-  $$ select pg_temp.as_caller('service_role', null, 'select public.finalize_transaction(
+  $$ select tests.as_caller('service_role', null, 'select public.finalize_transaction(
        ''{"resource_id": "00000000-0000-4000-8000-000000000005", "pool_id": "own", "user_id": "ann"}'')') $$,
   'service_role writes tickets'
 );

@@ -2,36 +2,26 @@
 begin;
 select plan(7);
 
-create function pg_temp.ticket(p_slot int, p_user text, p_claim int default 0, p_pool text default 'p')
-returns jsonb
-language sql
-as $$
-  select jsonb_build_object(
-    'resource_id', '00000000-0000-4000-8000-' || lpad(p_slot::text, 12, '0'), 'pool_id', p_pool, 'user_id', p_user
-  ) || case when p_claim = 0 then '{}' else
-    jsonb_build_object('claim_id', '10000000-0000-4000-8000-' || lpad(p_claim::text, 12, '0'))
-  end;
-$$;
 create function pg_temp.asked(variadic p_tickets jsonb[]) returns text language sql
 as $$ select string_agg(t.ordinal || ' ' || t.outcome, ', ' order by t.ordinal) from public.tickets_of(to_jsonb(p_tickets)) t $$;
 
-select count(*) from public.finalize_batch(jsonb_build_array(pg_temp.ticket(1, 'ann', 1), pg_temp.ticket(2, 'bob')));
+select count(*) from public.finalize_batch(jsonb_build_array(tests.ticket(1, 'ann', 1), tests.ticket(2, 'bob')));
 
 select is(
-  pg_temp.asked(pg_temp.ticket(3, 'cid', 3), pg_temp.ticket(1, 'ann', 1), pg_temp.ticket(4, 'dan'), pg_temp.ticket(2, 'bob')),
+  pg_temp.asked(tests.ticket(3, 'cid', 3), tests.ticket(1, 'ann', 1), tests.ticket(4, 'dan'), tests.ticket(2, 'bob')),
   '2 already, 4 already', 'those with a ticket are told by their place'
 );
-select is(pg_temp.asked(pg_temp.ticket(3, 'cid', 3)), null, 'who has none has no row');
-select is(pg_temp.asked(pg_temp.ticket(1, 'ann')), '1 already', 'without a claim_id the same user has the ticket');
+select is(pg_temp.asked(tests.ticket(3, 'cid', 3)), null, 'who has none has no row');
+select is(pg_temp.asked(tests.ticket(1, 'ann')), '1 already', 'without a claim_id the same user has the ticket');
 select is(
   pg_temp.asked(
-    pg_temp.ticket(1, 'eve', 1), pg_temp.ticket(1, 'ann', 9), pg_temp.ticket(1, 'ann', 1, 'other'), pg_temp.ticket(1, 'eve'),
-    pg_temp.ticket(2, 'eve')
+    tests.ticket(1, 'eve', 1), tests.ticket(1, 'ann', 9), tests.ticket(1, 'ann', 1, 'other'), tests.ticket(1, 'eve'),
+    tests.ticket(2, 'eve')
   ),
   '1 conflict, 2 conflict, 3 conflict, 4 conflict, 5 conflict',
   'a ticket of another user, claim or pool is a conflict'
 );
-select is(pg_temp.asked(pg_temp.ticket(1, 'ann', 1), pg_temp.ticket(1, 'ann', 1)), '1 already, 2 already', 'also twice');
+select is(pg_temp.asked(tests.ticket(1, 'ann', 1), tests.ticket(1, 'ann', 1)), '1 already, 2 already', 'also twice');
 select is_empty($$ select * from public.tickets_of('[]') $$, 'nobody asked, nobody answered');
 select is((select count(*)::int from public.confirmed_tickets where pool_id = 'p'), 2, 'asking writes no ticket');
 

@@ -2,23 +2,9 @@
 begin;
 select plan(31);
 
-create schema app;
-create table app.effects (event_id text primary key);
-create function app.act(p_event public.webhook_events)
-returns text
-language plpgsql
-as $$
-begin
-  insert into app.effects (event_id) values (p_event.event_id);
-  if p_event.payload ? 'raise' then
-    raise exception 'as told' using errcode = p_event.payload ->> 'raise';
-  end if;
-  return p_event.payload ->> 'skip';
-end
-$$;
 select webhook.add_endpoint('shop', 'shop', '{A}', 'inline', '{"max_attempts": 2, "lease_sec": 30}', 'ann');
 insert into public.webhook_handlers (provider, event_type, kind, name)
-values ('shop', 'act', 'sql', 'app.act'), ('shop', 'ts', 'typescript', 'mine');
+values ('shop', 'act', 'sql', 'tests.act'), ('shop', 'ts', 'typescript', 'mine');
 
 create function pg_temp.event(p_id text, p_payload jsonb default '{}', p_type text default 'act')
 returns uuid
@@ -47,7 +33,7 @@ select pg_temp.event('e1');
 select is(pg_temp.answer('e1'), 'success success ', 'an event is processed at once, before it is due');
 select is(pg_temp.answer('e1'), 'success success ', 'the second time it answers the same');
 select results_eq(
-  $$ select attempts, (select count(*) from app.effects) from public.webhook_events $$, $$ values (1, 1::bigint) $$,
+  $$ select attempts, (select count(*) from tests.effects) from public.webhook_events $$, $$ values (1, 1::bigint) $$,
   'after one attempt with one effect'
 );
 select pg_temp.event('e2', '{"skip": "old news"}');

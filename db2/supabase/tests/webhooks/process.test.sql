@@ -2,25 +2,10 @@
 begin;
 select plan(29);
 
-create schema app;
-create table app.effects (event_id text primary key);
--- Does what the payload says.
-create function app.act(p_event public.webhook_events)
-returns text
-language plpgsql
-as $$
-begin
-  insert into app.effects (event_id) values (p_event.event_id);
-  if p_event.payload ? 'raise' then
-    raise exception 'as told' using errcode = p_event.payload ->> 'raise';
-  end if;
-  return p_event.payload ->> 'skip';
-end
-$$;
 select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{"max_attempts": 2, "backoff_cap_sec": 3}', 'ann');
 insert into public.webhook_handlers (provider, event_type, kind, name) values
-  ('shop', 'act', 'sql', 'app.act'), ('shop', 'gone', 'sql', 'app.gone'),
-  ('shop', 'odd', 'sql', 'app.act(); drop table x'),
+  ('shop', 'act', 'sql', 'tests.act'), ('shop', 'gone', 'sql', 'tests.gone'),
+  ('shop', 'odd', 'sql', 'tests.act(); drop table x'),
   ('shop', 'ts', 'typescript', 'mine');
 
 create function pg_temp.event(p_id text, p_payload jsonb default '{}', p_type text default 'act')
@@ -64,7 +49,7 @@ select bag_eq(
             ('a3', 'skipped', 1, 'no handler for unheard', true, null, null) $$,
   'and so it is marked'
 );
-select bag_eq('select event_id from app.effects', $$ values ('a1'), ('a2') $$, 'with the effects');
+select bag_eq('select event_id from tests.effects', $$ values ('a1'), ('a2') $$, 'with the effects');
 
 select pg_temp.event('b1');
 select pg_temp.event('b2', '{"raise": "P0001"}');
@@ -82,12 +67,12 @@ select bag_eq(
   'in a batch with trouble each has its own end'
 );
 select bag_eq(
-  $$ select event_id from app.effects where event_id like 'b%' $$, $$ values ('b1'), ('b9') $$,
+  $$ select event_id from tests.effects where event_id like 'b%' $$, $$ values ('b1'), ('b9') $$,
   'what failed has no effect, what did not has one'
 );
 select results_eq(
   $$ select error from public.webhook_events where event_id in ('b2', 'b7') order by event_id $$,
-  $$ values ('as told'), ('there is no function app.gone(public.webhook_events)') $$,
+  $$ values ('as told'), ('there is no function tests.gone(public.webhook_events)') $$,
   'the error is kept'
 );
 select bag_eq(
@@ -132,7 +117,7 @@ select bag_eq(
   $$ values ('l1', 'processing'), ('l2', 'success') $$,
   'and changes nothing'
 );
-select bag_eq($$ select event_id from app.effects where event_id like 'l%' $$, $$ values ('l2') $$, 'nor has it an effect');
+select bag_eq($$ select event_id from tests.effects where event_id like 'l%' $$, $$ values ('l2') $$, 'nor has it an effect');
 select bag_eq(
   $$ select p.outcome
      from webhook.process_events((select array_agg(id) from lease), (select array_agg(lease_token) from lease)) p $$,
@@ -149,15 +134,15 @@ select results_eq(
 );
 
 -- A constraint that waits for the commit.
-create table app.late (n int, constraint late_is_unique unique (n) deferrable initially deferred);
-create function app.defer(p_event public.webhook_events)
+create table tests.late (n int, constraint late_is_unique unique (n) deferrable initially deferred);
+create function tests.defer(p_event public.webhook_events)
 returns text
 language sql
 as $$
-  insert into app.late values (1), ((p_event.payload ->> 'n')::int);
+  insert into tests.late values (1), ((p_event.payload ->> 'n')::int);
   select null::text;
 $$;
-insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'late', 'sql', 'app.defer');
+insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'late', 'sql', 'tests.defer');
 select pg_temp.event('d1', '{"n": 1}', 'late');
 select pg_temp.event('d2', '{"n": 2}', 'late');
 select bag_eq(
@@ -166,21 +151,21 @@ select bag_eq(
 );
 
 -- Counts what is there before it adds itself.
-create table app.seen (event_id text, before bigint);
-create function app.look(p_event public.webhook_events)
+create table tests.seen (event_id text, before bigint);
+create function tests.look(p_event public.webhook_events)
 returns text
 language sql
 as $$
-  insert into app.seen select p_event.event_id, count(*) from app.seen;
+  insert into tests.seen select p_event.event_id, count(*) from tests.seen;
   select null::text;
 $$;
-insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'look', 'sql', 'app.look');
+insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'look', 'sql', 'tests.look');
 select pg_temp.event('s1', '{}', 'look');
 select pg_temp.event('s2', '{}', 'look');
 select pg_temp.event('s3', '{}', 'look');
 select pg_temp.work();
 select bag_eq(
-  'select * from app.seen', $$ values ('s1', 0::bigint), ('s2', 1), ('s3', 2) $$,
+  'select * from tests.seen', $$ values ('s1', 0::bigint), ('s2', 1), ('s3', 2) $$,
   'within a batch each event sees what those before it did'
 );
 
@@ -217,19 +202,19 @@ select results_eq(
   $$ select true from generate_series(1, 6) $$, 'with a cap above a minute the wait goes on doubling up to it'
 );
 
-create function app.many(p_event public.webhook_events)
+create function tests.many(p_event public.webhook_events)
 returns setof text
 language sql
 as $$
   select null::text where false;
 $$;
-insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'many', 'sql', 'app.many');
+insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'many', 'sql', 'tests.many');
 -- The failed ones above come round again after two seconds.
 delete from public.webhook_events;
 select pg_temp.event('m1', '{}', 'many');
 select results_eq(
   'select outcome, error from pg_temp.work()',
-  $$ values ('failed', 'app.many(public.webhook_events) is not a function that returns text') $$, 'a handler answers once'
+  $$ values ('failed', 'tests.many(public.webhook_events) is not a function that returns text') $$, 'a handler answers once'
 );
 
 delete from public.webhook_events;
@@ -244,7 +229,7 @@ select lives_ok(
 select is((select status::text from public.webhook_events where event_id = 'y1'), 'success', 'takes effect once');
 
 -- A handler that is slow, next to one that fails: as many as there is patience for.
-create function app.slow(p_event public.webhook_events)
+create function tests.slow(p_event public.webhook_events)
 returns text
 language plpgsql
 as $$
@@ -253,7 +238,7 @@ begin
   return 1 / (p_event.payload ->> 'divisor')::int;
 end
 $$;
-insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'slow', 'sql', 'app.slow');
+insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'slow', 'sql', 'tests.slow');
 delete from public.webhook_events;
 select pg_temp.event('z1', '{"sec": 0, "divisor": 0}', 'slow');
 select pg_temp.event('z2', '{"sec": 5.1, "divisor": 0}', 'slow');

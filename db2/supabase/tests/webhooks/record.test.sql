@@ -35,13 +35,6 @@ as $$
   select string_agg(r.outcome, ' ' order by r.ordinal) from pg_temp.record(p_endpoint, variadic p_events) r;
 $$;
 
-create function pg_temp.events()
-returns text
-language sql
-as $$
-  select md5(string_agg(e::text, ',' order by e.id)) from public.webhook_events e;
-$$;
-
 select is(pg_temp.outcomes('shop', '["e2", "{\"n\": 2}"]', '["e1", "{\"n\": 1}"]'), 'recorded recorded', 'new events');
 select results_eq(
   $$ select event_id, provider, event_type, status::text, attempts, payload, encode(raw_body, 'escape'), signature,
@@ -51,7 +44,7 @@ select results_eq(
             ('e1', 'stripe', 't', 'pending', 0, '{"n": 1}', '{"n": 1}', 'sig', true) $$,
   'each is stored with payload and bytes, due at once, in the order of arrival'
 );
-create temp table before as select pg_temp.events() as events;
+create temp table before as select tests.events() as events;
 select is(
   pg_temp.outcomes('shop', '["e1", "{\"n\": 1}"]', '["e2", "{\"n\": 2}"]'), 'duplicate duplicate',
   'the same again is a duplicate'
@@ -62,7 +55,7 @@ select is(
 );
 select is(pg_temp.outcomes('shop', '["e1", "{\"n\": 9}"]'), 'body_differs', 'a known id with another body is told');
 select is(pg_temp.outcomes('shop', '["e1", "{\"n\": 9}"]'), 'body_differs', 'and told again');
-select is(pg_temp.events(), (select events from before), 'none of that touches an event');
+select is(tests.events(), (select events from before), 'none of that touches an event');
 select results_eq(
   $$ select event_id, kind, stored_hash = md5('{"n": 1}'), received_hash = md5('{"n": 9}'), encode(body, 'escape')
      from public.webhook_alarms $$,

@@ -29,13 +29,6 @@ as $$
   select array_agg(pg_temp.id(n)) from generate_series(1, 10) n;
 $$;
 
-create function pg_temp.events()
-returns text
-language sql
-as $$
-  select md5(string_agg(e::text, ',' order by e.id)) from public.webhook_events e;
-$$;
-
 create function pg_temp.told(p_dry_run boolean)
 returns text
 language sql
@@ -52,7 +45,7 @@ as $$
   from webhook.skip_events(pg_temp.ids(), 'ann', 'never mind', p_dry_run);
 $$;
 
-create temp table before as select pg_temp.events() as events;
+create temp table before as select tests.events() as events;
 select is(
   pg_temp.told(true),
   'e1 would_replay, e2 would_replay, e3 would_replay, e4 already_processed, e5 already_processed, e6 in_flight, '
@@ -65,7 +58,7 @@ select is(
   'e7 in_flight, e8 would_skip, e9 would_skip, ? unknown',
   'also of skipping'
 );
-select is(pg_temp.events(), (select events from before), 'and changes nothing');
+select is(tests.events(), (select events from before), 'and changes nothing');
 select is_empty('select * from audit.audit_logs', 'and is no action');
 
 select throws_ok(
@@ -74,7 +67,7 @@ select throws_ok(
 select throws_ok(
   $$ select webhook.replay_events(pg_temp.ids(), 'ann', 'x', false, '') $$, 'SL001', null, 'a key is not empty'
 );
-select is(pg_temp.events(), (select events from before), 'what is refused changes nothing');
+select is(tests.events(), (select events from before), 'what is refused changes nothing');
 
 select is(
   pg_temp.told(false),

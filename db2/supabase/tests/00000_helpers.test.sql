@@ -1,0 +1,118 @@
+-- What the other files share, in a schema of its own. Committed, because each file runs in a transaction that it rolls
+-- back. "supabase test db" runs files in the order of their names, this one first; run it before a file alone.
+-- The API's roles have no way in: a new schema grants them nothing.
+drop schema if exists tests cascade;
+create schema tests;
+
+-- All that a refusal must leave as it is, as one value.
+create function tests.state() returns text
+language sql as $$
+  select md5(string_agg(t::text, ',' order by t.resource_id)) from public.confirmed_tickets t;
+$$;
+
+-- The statement raises this SQLSTATE, and changes nothing.
+create function tests.refuses(p_sql text, p_code text, p_name text) returns setof text
+language plpgsql as $$
+declare
+  v_before text := tests.state();
+begin
+  return next throws_ok(p_sql, p_code, null::text, p_name);
+  return next is(tests.state(), v_before, p_name || ', and nothing changes');
+end
+$$;
+
+-- Runs a query as the API does for a caller with this role and this user id in its token.
+create function tests.as_caller(p_role text, p_sub text, p_sql text) returns text
+language plpgsql as $$
+declare
+  v_answer text;
+begin
+  perform set_config('request.jwt.claims', jsonb_build_object('role', p_role, 'sub', p_sub)::text, true);
+  perform set_config('role', p_role, true);
+  execute p_sql into v_answer;
+  perform set_config('role', 'none', true);
+  return v_answer;
+end
+$$;
+
+-- A call that reads a page's worth of blocks, however much there is. Twice: the first has to look up the catalog.
+create function tests.is_cheap(p_call text) returns boolean
+language plpgsql as $$
+declare
+  c_blocks_max constant int := 100;
+  v_plan json;
+begin
+  for i in 1..2 loop
+    execute 'explain (analyze, buffers, format json) select * from ' || p_call into v_plan;
+  end loop;
+  return (v_plan #>> '{0,Plan,Shared Hit Blocks}')::int + (v_plan #>> '{0,Plan,Shared Read Blocks}')::int < c_blocks_max;
+end
+$$;
+
+-- A payload for slot and claim by number; claim 0 is a payload without a claim_id.
+create function tests.ticket(p_slot int, p_user text, p_claim int default 0, p_pool text default 'p') returns jsonb
+language sql as $$
+  select jsonb_build_object(
+    'resource_id', '00000000-0000-4000-8000-' || lpad(p_slot::text, 12, '0'), 'pool_id', p_pool, 'user_id', p_user
+  ) || case when p_claim = 0 then '{}' else
+    jsonb_build_object('claim_id', '10000000-0000-4000-8000-' || lpad(p_claim::text, 12, '0'))
+  end;
+$$;
+
+create function tests.outcomes(variadic p_tickets jsonb[]) returns text
+language sql as $$
+  select string_agg(b.outcome, ' ' order by b.ordinal) from public.finalize_batch(to_jsonb(p_tickets)) b;
+$$;
+
+-- Lets an event about an object of Stripe take its effect. Events arrive in the order of these calls.
+create sequence tests.arrivals;
+create function tests.apply_payment(p_type text, p_object jsonb, p_occurred_at timestamptz default null) returns text
+language sql as $$
+  select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, jsonb_build_object(
+    'provider', 'stripe', 'event_id', 'evt_' || n, 'event_type', p_type, 'arrival', n, 'received_at', now(),
+    'occurred_at', p_occurred_at, 'payload', jsonb_build_object('data', jsonb_build_object('object', p_object))
+  ))) from nextval('tests.arrivals') n;
+$$;
+
+-- The same of the payment pi_1 by ann. p_object adds to the object or takes its place.
+create function tests.apply(p_type text, p_object jsonb default '{}', p_occurred_at timestamptz default null) returns text
+language sql as $$
+  select tests.apply_payment(
+    p_type, '{"id": "pi_1", "amount": 1000, "currency": "usd", "metadata": {"user_id": "ann"}}' || p_object, p_occurred_at
+  );
+$$;
+
+-- How the payment pi_1 stands, and what that makes for its user.
+create function tests.payment() returns text
+language sql as $$
+  select p.state || ' ' || b.amount from public.payments p, webhook.balance('ann') b where p.object_id = 'pi_1';
+$$;
+
+-- All events as one value.
+create function tests.events() returns text
+language sql as $$
+  select md5(string_agg(e::text, ',' order by e.id)) from public.webhook_events e;
+$$;
+
+-- A handler that does what the payload says, and its effects.
+create table tests.effects (event_id text primary key);
+create function tests.act(p_event public.webhook_events) returns text
+language plpgsql as $$
+begin
+  insert into tests.effects (event_id) values (p_event.event_id);
+  if p_event.payload ? 'raise' then
+    raise exception 'as told' using errcode = p_event.payload ->> 'raise';
+  end if;
+  return p_event.payload ->> 'skip';
+end
+$$;
+
+begin;
+select plan(2);
+select has_schema('tests'::name, 'the helpers are there for the files that follow');
+select is_empty(
+  $$ select role from unnest(array['anon', 'authenticated', 'service_role']) role
+     where has_schema_privilege(role, 'tests', 'usage') $$, 'and for no caller of the API'
+);
+select * from finish();
+rollback;
