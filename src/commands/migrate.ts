@@ -4,7 +4,7 @@ import { StackError } from '../failure.ts';
 import { migrate as applyMigrations } from '../migrate/migrate.ts';
 import { applyPlatform } from '../migrate/platform/platform.ts';
 import { refuseMisplaced, sideOf } from '../migrate/sides.ts';
-import { sqlFile, withClient } from '../migrate/sql.ts';
+import { serverVersion, withClient } from '../migrate/sql.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
 import type { Command } from './command.ts';
 
@@ -47,8 +47,7 @@ async function run(args: string[]): Promise<number> {
 
 async function prepare(name: 'db1' | 'db2', url: string, seed: boolean): Promise<void> {
   await withClient(url, async (client) => {
-    const { rows } = await client.query(sqlFile('./sql/server_version.sql'));
-    if (rows[0].version < OLDEST_SERVER_VERSION) {
+    if ((await serverVersion(client)) < OLDEST_SERVER_VERSION) {
       throw new StackError(`${name} is an older Postgres than 15`, 'upgrade it: views and grants need 15');
     }
     await applyPlatform(client);

@@ -4,6 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { blameOf } from '#core/failure.ts';
+import { recordedMigrations } from '../migrate/migrate.ts';
 import { type SideName, sideOf } from '../migrate/sides.ts';
 import { sqlFile } from '../migrate/sql.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
@@ -89,8 +90,7 @@ async function compare(client: pg.Client, side: SideName, hasTable: boolean): Pr
 
 async function compareMigrations(client: pg.Client, side: SideName, hasTable: boolean) {
   const known = migrationVersions(side);
-  const rows = hasTable ? (await client.query(sqlFile('./sql/list_migrations.sql'))).rows : [];
-  const recorded = rows.map((row): string => row.version);
+  const recorded = hasTable ? [...(await recordedMigrations(client)).keys()] : [];
   return {
     missing: known.filter((version) => !recorded.includes(version)),
     unknown: recorded.filter((version) => !known.includes(version)),
@@ -125,7 +125,10 @@ async function compareRowSecurity(client: pg.Client, side: SideName): Promise<st
 }
 
 async function findUntriedPools(client: pg.Client): Promise<string[]> {
-  const { rows } = await client.query(sqlFile('../doctor/sql/untried_pools.sql'));
+  // A message is a dead letter when its deliveries reach max_retries: with 1 the first delivery is not tried.
+  const { rows } = await client.query(
+    'select c.pool_id from public.engine_config c where c.max_retries < 2 order by c.pool_id',
+  );
   return rows.map((row): string => row.pool_id);
 }
 

@@ -15,6 +15,10 @@ const MIGRATION_NAME = /^(\d+)_(.+)\.sql$/;
 // The name the Supabase CLI records for a seed, as seen from the project's folder.
 const SEED_NAME = 'supabase/seed.sql';
 
+const RECORD_MIGRATION =
+  'insert into supabase_migrations.schema_migrations (version, name, statements) values ($1, $2, array[$3])';
+const RECORD_SEED = 'insert into supabase_migrations.seed_files (path, hash) values ($1, $2)';
+
 /**
  * Brings a database up to the migrations in `projectDir/supabase/migrations`, oldest first, each in a
  * transaction of its own together with its record. The seed runs once in the life of a database, after them.
@@ -26,22 +30,29 @@ export async function migrate(
   options: { seed?: boolean } = {},
 ): Promise<MigrateResult> {
   return takingTurns(client, async () => {
-    await client.query(sqlFile('./sql/migration_tables.sql'));
+    await client.query(sqlFile('./migration_tables.sql'));
     const applied = await applyMigrations(client, join(projectDir, 'supabase', 'migrations'));
     const seeded = options.seed ? await applySeed(client, join(projectDir, 'supabase', 'seed.sql')) : false;
     return { applied, seeded };
   });
 }
 
+/** The text of each migration that was applied, by version; null where another tool recorded none. */
+export async function recordedMigrations(client: pg.Client): Promise<Map<string, string | null>> {
+  const { rows } = await client.query(`
+    select version, array_to_string(statements, '') as statements
+    from supabase_migrations.schema_migrations order by version`);
+  return new Map(rows.map((row) => [row.version, row.statements]));
+}
+
 async function applyMigrations(client: pg.Client, dir: string): Promise<string[]> {
-  const { rows } = await client.query(sqlFile('./sql/list_migrations.sql'));
-  const recorded = new Map<string, string>(rows.map((row) => [row.version, row.statements]));
+  const recorded = await recordedMigrations(client);
   const applied: string[] = [];
   for (const migration of listMigrations(dir)) {
     const text = readFileSync(migration.path, 'utf8');
     const before = recorded.get(migration.version);
     if (before === undefined) {
-      await inTransaction(client, migration.path, text, './sql/record_migration.sql', [
+      await inTransaction(client, migration.path, text, RECORD_MIGRATION, [
         migration.version,
         migration.name,
         text,
@@ -76,11 +87,13 @@ function gist(sql: string): string {
 
 async function applySeed(client: pg.Client, path: string): Promise<boolean> {
   if (!existsSync(path)) return false;
-  const { rows } = await client.query(sqlFile('./sql/find_seed.sql'), [SEED_NAME]);
+  const { rows } = await client.query('select hash from supabase_migrations.seed_files where path = $1', [
+    SEED_NAME,
+  ]);
   if (rows.length > 0) return false;
   const text = readFileSync(path, 'utf8');
   const hash = createHash('sha256').update(text).digest('hex');
-  await inTransaction(client, path, text, './sql/record_seed.sql', [SEED_NAME, hash]);
+  await inTransaction(client, path, text, RECORD_SEED, [SEED_NAME, hash]);
   return true;
 }
 
@@ -91,13 +104,13 @@ async function inTransaction(
   record: string,
   values: string[],
 ): Promise<void> {
-  await client.query(sqlFile('./sql/begin.sql'));
+  await client.query('begin');
   try {
     await client.query(text);
-    await client.query(sqlFile(record), values);
-    await client.query(sqlFile('./sql/commit.sql'));
+    await client.query(record, values);
+    await client.query('commit');
   } catch (error) {
-    await client.query(sqlFile('./sql/rollback.sql'));
+    await client.query('rollback');
     throw atItsLine(path, text, error as pg.DatabaseError);
   }
 }

@@ -3,7 +3,6 @@
 
 import type pg from 'pg';
 import { StackError } from '../failure.ts';
-import { sqlFile } from './sql.ts';
 
 export type SideName = 'db1' | 'db2';
 
@@ -11,7 +10,10 @@ const NAMES: Readonly<Record<SideName, string>> = { db1: 'the intake', db2: 'the
 
 /** Undefined for a database that is neither yet. */
 export async function sideOf(client: pg.Client): Promise<SideName | undefined> {
-  const { rows } = await client.query(sqlFile('./sql/sides.sql'));
+  // By the table that only it has.
+  const { rows } = await client.query(`
+    select pg_catalog.to_regclass('public.inventory_slots') is not null as is_intake,
+      pg_catalog.to_regclass('public.confirmed_tickets') is not null as is_ledger`);
   return rows[0].is_intake ? 'db1' : rows[0].is_ledger ? 'db2' : undefined;
 }
 

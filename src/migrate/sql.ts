@@ -2,9 +2,15 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
-/** SQL that is no function of a database lives in .sql files, never in strings; the path is as seen from here. */
+/** A script of ours; the path is as seen from here. Statements of a line or two stand beside their caller. */
 export function sqlFile(path: string): string {
   return readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8');
+}
+
+/** As a number: 150004 is 15.4. */
+export async function serverVersion(client: pg.Client): Promise<number> {
+  const { rows } = await client.query("select current_setting('server_version_num')::integer as version");
+  return rows[0].version;
 }
 
 /** Runs `work` on a connection of its own. */

@@ -18,7 +18,9 @@ const SCHEMA_OF_EXTENSION = { pgmq: 'pgmq', pg_cron: 'cron', pg_net: 'net' } as 
 
 /** Gives a plain Postgres what a Supabase project has and our migrations build on. Safe to repeat. */
 export async function applyPlatform(client: pg.Client, options: PlatformOptions = {}): Promise<void> {
-  await client.query(sqlFile('./sql/set_authenticator_password.sql'), [options.authenticatorPassword ?? '']);
+  await client.query("select set_config('sluice.authenticator_password', $1, false)", [
+    options.authenticatorPassword ?? '',
+  ]);
   await takingTurns(client, async () => {
     for (const file of PLATFORM_FILES) await client.query(sqlFile(file));
     if (options.defaults === 'old') await client.query(sqlFile('./platform/old_default_privileges.sql'));
@@ -29,7 +31,7 @@ export async function applyPlatform(client: pg.Client, options: PlatformOptions 
 /** Where the server has no such extension to create, its SQL is run as it is. */
 async function installMissing(client: pg.Client): Promise<void> {
   for (const name of ['pgmq', 'pg_cron', 'pg_net'] as const) {
-    const { rows } = await client.query(sqlFile('./sql/extension_is_missing.sql'), [
+    const { rows } = await client.query(sqlFile('./platform/extension_is_missing.sql'), [
       name,
       SCHEMA_OF_EXTENSION[name],
     ]);

@@ -1,1 +1,0 @@
-insert into supabase_migrations.seed_files (path, hash) values ($1, $2);

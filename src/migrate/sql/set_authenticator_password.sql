@@ -1,1 +1,0 @@
-select set_config('sluice.authenticator_password', $1, false);
