@@ -31,7 +31,12 @@ export function createDatabasePorts(lane: Database, rest: Database): DatabasePor
         })
       )[0],
     releaseAsOperator: async (claimId, actor) =>
-      (await rest.call<ClaimRecord>('public.release_claim_as_operator', { p_claim_id: claimId, p_actor: actor }))[0],
+      (
+        await rest.call<ClaimRecord>('public.release_claim_as_operator', {
+          p_claim_id: claimId,
+          p_actor: actor,
+        })
+      )[0],
     poolStatus: async (poolId) =>
       (await rest.call<PoolStatus>('public.pool_status', { p_pool_id: poolId }))[0],
   };

@@ -282,9 +282,10 @@ test('a replay after the cause is fixed gives one ticket and one audit row, also
   const doomed = await openClient(world.databases.db1.url);
   doomed.on('error', () => undefined);
   await doomed.query('begin');
-  const halfway = await doomed.query(`select outcome from public.replay_dead_letters(array[$1::bigint], 'olga')`, [
-    letter,
-  ]);
+  const halfway = await doomed.query(
+    `select outcome from public.replay_dead_letters(array[$1::bigint], 'olga')`,
+    [letter],
+  );
   assert.deepEqual(halfway.rows, [{ outcome: 'replayed' }]);
   const { rows: pids } = await doomed.query('select pg_backend_pid() as pid');
   await world.db1.query('select pg_terminate_backend($1, 10000)', [pids[0].pid]);
@@ -292,9 +293,10 @@ test('a replay after the cause is fixed gives one ticket and one audit row, also
   assert.equal((await world.ends('poisoned')).poison, DEAD, 'a replay that did not commit has not happened');
   assert.equal(await auditRows(letter), 0);
 
-  const again = await world.db1.query(`select outcome from public.replay_dead_letters(array[$1::bigint], 'olga')`, [
-    letter,
-  ]);
+  const again = await world.db1.query(
+    `select outcome from public.replay_dead_letters(array[$1::bigint], 'olga')`,
+    [letter],
+  );
   assert.deepEqual(again.rows, [{ outcome: 'replayed' }]);
   await world.drain();
   assert.equal((await world.ends('poisoned')).poison, TICKET);

@@ -232,9 +232,10 @@ describe('two transactions that free slots', () => {
     await first.client.query('begin');
     await first.claim(b, 'ann');
     await second.client.query(`set lock_timeout = '2s'`);
-    const outcomes = await second.rows(`select outcome from public.replay_dead_letters($1, 'olga') order by msg_id`, [
-      letters,
-    ]);
+    const outcomes = await second.rows(
+      `select outcome from public.replay_dead_letters($1, 'olga') order by msg_id`,
+      [letters],
+    );
     await first.client.query('commit');
     assert.deepEqual(outcomes, [{ outcome: 'claimed' }, { outcome: 'busy' }]);
   });

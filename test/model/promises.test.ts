@@ -90,7 +90,11 @@ const BAD: [PromiseName, string, (rest: Rest) => Partial<Rest>][] = [
       },
     }),
   ],
-  ['I11', 'an action without an audit row', ({ actions }) => ({ actions: [...actions, 'dead_letter_discard'] })],
+  [
+    'I11',
+    'an action without an audit row',
+    ({ actions }) => ({ actions: [...actions, 'dead_letter_discard'] }),
+  ],
   ['I11', 'an audit row without an action', () => ({ actions: [] })],
   ['I12', 'a message that died of outages', () => ({ outages: new Map([[5, 2]]) })],
 ];
