@@ -4,7 +4,7 @@ import { plural } from '../lib/format.ts';
 import type { PoolView } from '../lib/shapes.ts';
 import { inSteps, newRequestId } from '../lib/slots.ts';
 import { Field } from '../parts/fields.tsx';
-import { FormDialog } from '../parts/form_dialog.tsx';
+import { FormDialog, reasonOf } from '../parts/form_dialog.tsx';
 import { Progress } from '../parts/progress.tsx';
 import { say } from '../parts/toast.tsx';
 
@@ -15,9 +15,7 @@ export function AddSlots({ pool, onAdded, onClose }: { pool: string; onAdded(): 
   /** One for the same number, so that a second press goes on where the first one failed. */
   const asked = useRef({ slots: 0, requestId: '' });
   const submit = async (form: HTMLFormElement): Promise<void> => {
-    const data = new FormData(form);
-    const slots = Number(data.get('slots'));
-    const reason = String(data.get('reason')).trim();
+    const slots = Number(new FormData(form).get('slots'));
     if (asked.current.slots !== slots) asked.current = { slots, requestId: newRequestId() };
     const onProgress = (done: number) => setProgress({ done, total: slots });
     try {
@@ -25,7 +23,7 @@ export function AddSlots({ pool, onAdded, onClose }: { pool: string; onAdded(): 
         post<PoolView>(`/admin/pools/${encodeURIComponent(pool)}`, {
           add_slots: step.slots,
           request_id: step.request_id,
-          ...(reason !== '' && { reason }),
+          ...reasonOf(form),
         }),
       );
     } finally {

@@ -9,6 +9,7 @@ import { say } from '../parts/toast.tsx';
 import { RuleFields, rulesOf } from './pool_rules.tsx';
 
 const MAX_SLOTS = 1_000_000;
+const POOL_NAME = { pattern: '[A-Za-z0-9._~:@\\-]+', hint: 'Letters, digits and . _ ~ : @ -' };
 
 export function NewPool({ onClose, onCreated }: { onClose(): void; onCreated(pool: PoolView): void }) {
   const [progress, setProgress] = useState<{ done: number; total: number }>();
@@ -39,13 +40,7 @@ export function NewPool({ onClose, onCreated }: { onClose(): void; onCreated(poo
   return (
     <FormDialog title="New pool" action="Create pool" submit={submit} onClose={onClose}>
       <div class="fields">
-        <Field
-          name="pool_id"
-          label="Name"
-          isRequired
-          pattern="[A-Za-z0-9._~:@\-]+"
-          hint="Letters, digits and . _ ~ : @ -"
-        />
+        <Field name="pool_id" label="Name" isRequired {...POOL_NAME} />
         <Field name="slots" label="Slots" type="number" isRequired min={0} max={MAX_SLOTS} value="1000" />
       </div>
       <RuleFields />
