@@ -4,10 +4,10 @@ import { usePlace } from '../lib/router.tsx';
 import type { DeadLetter, EventRow } from '../lib/shapes.ts';
 import { DELIVERY, EVENT, typeColumn } from '../parts/event_columns.tsx';
 import { type Filter, Filters, Tabs } from '../parts/fields.tsx';
-import { List } from '../parts/list.tsx';
+import { List, type ListOf } from '../parts/list.tsx';
 import { Given, Moment, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
-import { type Column, linkColumn } from '../parts/table.tsx';
+import { linkColumn } from '../parts/table.tsx';
 import { Reason } from './dead_letter.tsx';
 
 const TABS = [
@@ -29,33 +29,32 @@ const LETTER_FILTERS: readonly Filter[] = [
   },
 ];
 
-const LETTER_COLUMNS: Column<DeadLetter>[] = [
-  linkColumn(
-    'Letter',
-    ({ msg_id }) => `/dead-letters/${msg_id}`,
-    ({ msg_id }) => `#${msg_id}`,
-  ),
-  { head: 'Why', place: 'wide', cell: ({ reason }) => <Reason reason={reason} /> },
-  { head: 'Pool', cell: ({ pool_id }) => <Given value={pool_id} /> },
-  { head: 'User', cell: ({ user_id }) => <Given value={user_id} /> },
-  { head: 'Deliveries', isNumber: true, cell: ({ final_read_ct }) => final_read_ct },
-  { head: 'Dead since', cell: ({ dead_since }) => <Moment at={dead_since} /> },
-];
+const LETTERS: ListOf<DeadLetter> = {
+  caption: 'Dead letters of claims',
+  noMatch: 'No dead letter matches',
+  acts: LETTER_ACTS,
+  keyOf: ({ msg_id }) => String(msg_id),
+  nameOf: ({ msg_id }) => `letter ${msg_id}`,
+  columns: [
+    linkColumn(
+      'Letter',
+      ({ msg_id }) => `/dead-letters/${msg_id}`,
+      ({ msg_id }) => `#${msg_id}`,
+    ),
+    { head: 'Why', place: 'wide', cell: ({ reason }) => <Reason reason={reason} /> },
+    { head: 'Pool', cell: ({ pool_id }) => <Given value={pool_id} /> },
+    { head: 'User', cell: ({ user_id }) => <Given value={user_id} /> },
+    { head: 'Deliveries', isNumber: true, cell: ({ final_read_ct }) => final_read_ct },
+    { head: 'Dead since', cell: ({ dead_since }) => <Moment at={dead_since} /> },
+  ],
+};
 
 function Letters() {
   const pages = useSearch('letters', listLetters);
   return (
     <>
       <Filters filters={LETTER_FILTERS} />
-      <List
-        caption="Dead letters of claims"
-        pages={pages}
-        columns={LETTER_COLUMNS}
-        keyOf={({ msg_id }) => String(msg_id)}
-        nameOf={({ msg_id }) => `letter ${msg_id}`}
-        acts={LETTER_ACTS}
-        noMatch="No dead letter matches"
-      >
+      <List {...LETTERS} pages={pages}>
         <Empty title="No dead letters">Every claim found its way, or still finds it.</Empty>
       </List>
     </>
@@ -67,11 +66,13 @@ const EVENT_FILTERS: readonly Filter[] = [
   { name: 'event_id', label: 'Event id' },
 ];
 
-const EVENT_COLUMNS: Column<EventRow>[] = [
-  EVENT,
-  typeColumn('Why', (type) => <strong class="note">{type}</strong>),
-  ...DELIVERY,
-];
+const EVENTS: ListOf<EventRow> = {
+  caption: 'Dead letters of webhooks',
+  acts: EVENT_ACTS,
+  keyOf: ({ id }) => id,
+  nameOf: ({ event_id }) => `event ${event_id}`,
+  columns: [EVENT, typeColumn('Why', (type) => <strong class="note">{type}</strong>), ...DELIVERY],
+};
 
 function Events() {
   const pages = useSearch('dead events', ({ provider, event_id, after }) =>
@@ -80,14 +81,7 @@ function Events() {
   return (
     <>
       <Filters filters={EVENT_FILTERS} />
-      <List
-        caption="Dead letters of webhooks"
-        pages={pages}
-        columns={EVENT_COLUMNS}
-        keyOf={({ id }) => id}
-        nameOf={({ event_id }) => `event ${event_id}`}
-        acts={EVENT_ACTS}
-      >
+      <List {...EVENTS} pages={pages}>
         <Empty title="No dead letters">Every event took effect, or still finds its way.</Empty>
       </List>
     </>

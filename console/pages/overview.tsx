@@ -16,12 +16,12 @@ interface TileProps {
   /** How the number is written. */
   show(value: number | null | undefined): string;
   source: 'db1_ok' | 'db2_ok';
-  tint?: Tint;
+  tint: Tint;
   /** A word about the number. */
   children: ComponentChildren;
 }
 
-function Tile({ title, points, read, show, source, tint = 'water', children }: TileProps) {
+function Tile({ title, points, read, show, source, tint, children }: TileProps) {
   const now = points.at(-1);
   const value = show(now && read(now));
   return (
@@ -63,8 +63,8 @@ function etaText(point: Point | undefined): string {
 
 function Charts({ points }: { points: readonly Point[] }) {
   const now = points.at(-1);
-  const intake = { points, source: 'db1_ok' } as const;
-  const ledger = { points, source: 'db2_ok' } as const;
+  const intake = { points, source: 'db1_ok', tint: 'water' } as const;
+  const ledger = { points, source: 'db2_ok', tint: 'stone' } as const;
   const orLedgerDown = (about: string): string => (now?.db2_ok === false ? LEDGER_DOWN : about);
   return (
     <div class="tiles">
@@ -74,25 +74,13 @@ function Charts({ points }: { points: readonly Point[] }) {
       <Tile {...intake} title="Queue depth" read={(point) => point.queue_depth} show={count}>
         {now?.queue_depth ? `oldest waits for ${duration(now.oldest_msg_sec)}` : 'nothing waits'}
       </Tile>
-      <Tile {...ledger} title="Drained per second" read={drained} show={rate}>
+      <Tile {...ledger} title="Drained per second" read={drained} show={rate} tint="water">
         {etaText(now)}
       </Tile>
-      <Tile
-        {...ledger}
-        title="Ledger commits per second"
-        read={(point) => point.commits_per_sec}
-        show={rate}
-        tint="stone"
-      >
+      <Tile {...ledger} title="Ledger commits per second" read={(point) => point.commits_per_sec} show={rate}>
         {orLedgerDown(`${count(now?.ledger_total)} tickets`)}
       </Tile>
-      <Tile
-        {...ledger}
-        title="Webhook backlog"
-        read={(point) => point.webhooks_backlog}
-        show={count}
-        tint="stone"
-      >
+      <Tile {...ledger} title="Webhook backlog" read={(point) => point.webhooks_backlog} show={count}>
         {orLedgerDown(`${rate(now?.webhooks_per_sec)} events/s · ${rate(now?.calls_per_sec)} calls/s`)}
       </Tile>
       <Tile {...intake} title="Dead letters" read={deadLetters} show={count} tint="alarm">

@@ -8,12 +8,15 @@ import { Bench } from './bench.tsx';
 import { Await, Empty } from './states.tsx';
 import { More, Table, type TableProps } from './table.tsx';
 
-interface ListProps<Row> extends Omit<TableProps<Row>, 'rows' | 'selection'> {
-  pages: Pages<Row>;
+export interface ListOf<Row> extends Omit<TableProps<Row>, 'rows' | 'selection'> {
   /** What can be done with rows that are selected. */
   acts?: readonly Act[];
   /** Said where the address holds filters and nothing matches them. */
   noMatch?: string;
+}
+
+interface ListProps<Row> extends ListOf<Row> {
+  pages: Pages<Row>;
   /** Shown where there are no rows. */
   children: ComponentChildren;
 }
