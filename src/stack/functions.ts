@@ -1,6 +1,6 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join, sep } from 'node:path';
+import { dirname, join } from 'node:path';
 import { StackError } from '../failure.ts';
 import { type Child, type ChildOptions, namedProgram, startChild, whenReady } from './child.ts';
 import { LOOPBACK } from './ports.ts';
@@ -23,8 +23,6 @@ export type FunctionOptions = Pick<ChildOptions, 'binary' | 'logFile' | 'onSpawn
 
 const LIBC = process.platform === 'linux' ? '-glibc' : '';
 const FUNCTIONS = join('db1', 'supabase', 'functions');
-/** A package that the functions import: where it is installed, there are the others. */
-const INSTALLED = '@supabase/supabase-js';
 
 /** The Deno to use: DENO_BIN, else the one from npm; undefined where neither is to be had. */
 export function findDeno(): string | undefined {
@@ -39,25 +37,6 @@ export function findDeno(): string | undefined {
     // An optional package that does not exist for every platform; the caller says what is missing without it.
     return undefined;
   }
-}
-
-/**
- * The folder to run the functions from. Deno strips no types below node_modules, so that those of an installed package are
- * copied to `copyDir`, anew at each start; those of a checkout run where they are.
- */
-export function functionsRoot(projectRoot: string, copyDir: string): string {
-  if (!projectRoot.split(sep).includes('node_modules')) return projectRoot;
-  rmSync(copyDir, { recursive: true, force: true });
-  mkdirSync(copyDir, { recursive: true });
-  for (const name of ['package.json', 'deno.json', FUNCTIONS])
-    cpSync(join(projectRoot, name), join(copyDir, name), { recursive: true });
-  symlinkSync(packagesOf(projectRoot), join(copyDir, 'node_modules'));
-  return copyDir;
-}
-
-function packagesOf(projectRoot: string): string {
-  const entry = createRequire(join(projectRoot, 'package.json')).resolve(INSTALLED);
-  return entry.slice(0, entry.lastIndexOf(join(sep, ...INSTALLED.split('/'), sep)));
 }
 
 /** What every call of Deno on the functions needs: the packages are those that npm installed. */

@@ -13,9 +13,9 @@ import {
   type FunctionName,
   type FunctionOptions,
   findDeno,
-  functionsRoot,
   startFunction,
 } from './functions.ts';
+import { functionsRoot } from './functions_root.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { type ApiKeys, apiKeys, loadSecrets, type Secrets } from './keys.ts';
 import { freePort, portIsFree } from './ports.ts';
