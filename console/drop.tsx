@@ -73,7 +73,7 @@ function Page() {
           />
         </div>
         {seen && scene.kind !== 'ticket' && <Left {...seen} />}
-        <p class="visually-hidden" role="status">
+        <p class="sr-only" role="status">
           {ANNOUNCED[scene.kind]}
         </p>
       </section>

@@ -30,6 +30,10 @@ export class ApiError extends Error {
   }
 }
 
+/** Also what is a mistake of ours and not the server's refusal. */
+export const asApiError = (error: unknown): ApiError =>
+  error instanceof ApiError ? error : new ApiError(-1, 'broken', String(error), 'Reload the page.');
+
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
 export function pathWith(path: string, query: Query): string {

@@ -1,4 +1,4 @@
-// What the API answers with, as the core says.
+// What the API takes and answers, as the core says.
 
 import type { EventStatus } from '../../db1/supabase/functions/_shared/webhook/ports.ts';
 
@@ -25,3 +25,16 @@ export const EVENT_STATUSES = [
   'failed',
   'dead_letter',
 ] as const satisfies readonly EventStatus[];
+
+/** Who can deliver webhooks. The server knows how each signs; here are the names, without the code. */
+export const PROVIDERS = [
+  'stripe',
+  'twilio',
+  'whatsapp',
+  'daily',
+  'github',
+  'shopify',
+  'slack',
+  'standard',
+  'hmac',
+] as const;

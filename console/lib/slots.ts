@@ -5,6 +5,9 @@ import { type SlotStep, slotSteps } from '../../db1/supabase/functions/_shared/c
 import { ApiError } from './api.ts';
 import type { PoolView } from './shapes.ts';
 
+/** What the server takes at once. */
+export const MAX_SLOTS = 1_000_000;
+
 const TRIES = 4;
 const PAUSE_MS = 1_000;
 

@@ -1,7 +1,7 @@
 // A form on its way to the server: busy, refused, or done.
 
 import { useState } from 'preact/hooks';
-import { ApiError } from './api.ts';
+import { type ApiError, asApiError } from './api.ts';
 
 export interface Submission {
   readonly isBusy: boolean;
@@ -21,9 +21,7 @@ export function useSubmit(): Submission {
       try {
         await work();
       } catch (cause) {
-        setError(
-          cause instanceof ApiError ? cause : new ApiError(-1, 'broken', String(cause), 'Reload the page.'),
-        );
+        setError(asApiError(cause));
       } finally {
         setBusy(false);
       }

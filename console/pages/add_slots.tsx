@@ -1,31 +1,26 @@
-import { useRef, useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { post } from '../lib/api.ts';
 import { plural } from '../lib/format.ts';
 import type { PoolView } from '../lib/shapes.ts';
-import { inSteps, newRequestId } from '../lib/slots.ts';
+import { MAX_SLOTS, newRequestId } from '../lib/slots.ts';
 import { Field } from '../parts/fields.tsx';
-import { FormDialog } from '../parts/form_dialog.tsx';
-import { Progress } from '../parts/progress.tsx';
+import { FormDialog, reasonOf } from '../parts/form_dialog.tsx';
+import { useSlotSteps } from '../parts/progress.tsx';
 import { say } from '../parts/toast.tsx';
 
-const MAX_SLOTS = 1_000_000;
-
 export function AddSlots({ pool, onAdded, onClose }: { pool: string; onAdded(): void; onClose(): void }) {
-  const [progress, setProgress] = useState<{ done: number; total: number }>();
+  const { bar, put } = useSlotSteps();
   /** One for the same number, so that a second press goes on where the first one failed. */
   const asked = useRef({ slots: 0, requestId: '' });
   const submit = async (form: HTMLFormElement): Promise<void> => {
-    const data = new FormData(form);
-    const slots = Number(data.get('slots'));
-    const reason = String(data.get('reason')).trim();
+    const slots = Number(new FormData(form).get('slots'));
     if (asked.current.slots !== slots) asked.current = { slots, requestId: newRequestId() };
-    const onProgress = (done: number) => setProgress({ done, total: slots });
     try {
-      await inSteps(slots, asked.current.requestId, onProgress, (step) =>
+      await put(slots, asked.current.requestId, (step) =>
         post<PoolView>(`/admin/pools/${encodeURIComponent(pool)}`, {
           add_slots: step.slots,
           request_id: step.request_id,
-          ...(reason !== '' && { reason }),
+          ...reasonOf(form),
         }),
       );
     } finally {
@@ -39,7 +34,7 @@ export function AddSlots({ pool, onAdded, onClose }: { pool: string; onAdded(): 
     <FormDialog title="Add slots" action="Add slots" submit={submit} onClose={onClose}>
       <Field name="slots" label="How many" type="number" isRequired min={1} max={MAX_SLOTS} />
       <Field name="reason" label="Reason" hint="For the audit log." />
-      {progress && <Progress label="Putting slots on sale" {...progress} />}
+      {bar}
     </FormDialog>
   );
 }

@@ -1,12 +1,13 @@
 import { get } from '../lib/api.ts';
 import { words } from '../lib/format.ts';
-import { type Page, usePages } from '../lib/load.ts';
+import { type Page, usePages } from '../lib/lists.ts';
 import { usePlace } from '../lib/router.tsx';
 import type { AuditRow } from '../lib/shapes.ts';
 import { Tabs } from '../parts/fields.tsx';
+import { List } from '../parts/list.tsx';
 import { asJson, Code, Given, Moment, PageHead } from '../parts/small.tsx';
-import { Await, Empty } from '../parts/states.tsx';
-import { type Column, More, Table } from '../parts/table.tsx';
+import { Empty } from '../parts/states.tsx';
+import type { Column } from '../parts/table.tsx';
 
 const TABS = [
   ['/audit', 'Intake (DB1)'],
@@ -45,20 +46,11 @@ export function Audit() {
         about="What operators did, newest first. Each row was written together with the change."
       />
       <Tabs label="Which database" tabs={TABS} current={TABS[db - 1]?.[0] ?? ''} />
-      <Await loaded={pages}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty title="Nothing yet">
-              Changes that operators make here or with the CLI appear in this log.
-            </Empty>
-          ) : (
-            <>
-              <Table caption="Audit log" rows={rows} columns={COLUMNS} keyOf={({ id }) => String(id)} />
-              <More pages={pages} />
-            </>
-          )
-        }
-      </Await>
+      <List caption="Audit log" pages={pages} columns={COLUMNS} keyOf={({ id }) => String(id)}>
+        <Empty title="Nothing yet">
+          Changes that operators make here or with the CLI appear in this log.
+        </Empty>
+      </List>
     </>
   );
 }

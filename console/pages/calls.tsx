@@ -1,11 +1,11 @@
 import { get } from '../lib/api.ts';
-import { type Page, usePages } from '../lib/load.ts';
-import { Link, usePlace } from '../lib/router.tsx';
+import { type Page, useSearch } from '../lib/lists.ts';
 import type { CallRow } from '../lib/shapes.ts';
 import { Filters } from '../parts/fields.tsx';
+import { List } from '../parts/list.tsx';
 import { Chip, Given, Id, Moment, PageHead } from '../parts/small.tsx';
-import { Await, Empty } from '../parts/states.tsx';
-import { type Column, More, Table } from '../parts/table.tsx';
+import { Empty } from '../parts/states.tsx';
+import { type Column, linkColumn } from '../parts/table.tsx';
 
 const FILTERS = [
   { name: 'site_id', label: 'Site' },
@@ -14,15 +14,11 @@ const FILTERS = [
 ];
 
 const COLUMNS: Column<CallRow>[] = [
-  {
-    head: 'Call',
-    place: 'title',
-    cell: ({ id }) => (
-      <Link class="row-link" to={`/calls/${id}`}>
-        <Id value={id} isShort />
-      </Link>
-    ),
-  },
+  linkColumn(
+    'Call',
+    ({ id }) => `/calls/${id}`,
+    ({ id }) => <Id value={id} isShort />,
+  ),
   {
     head: 'Kind',
     cell: ({ kind }) => (
@@ -43,29 +39,14 @@ const COLUMNS: Column<CallRow>[] = [
 ];
 
 export function Calls() {
-  const { query } = usePlace();
-  const filters = Object.fromEntries(query);
-  const pages = usePages(`calls ${query}`, (after) =>
-    get<Page<CallRow>>('/admin/calls', { ...filters, after }),
-  );
+  const pages = useSearch('calls', (query) => get<Page<CallRow>>('/admin/calls', query));
   return (
     <>
       <PageHead title="Calls" about="Signed call events, each recorded once, newest first." />
       <Filters filters={FILTERS} />
-      <Await loaded={pages}>
-        {(calls) =>
-          calls.length === 0 ? (
-            <Empty title={query.size > 0 ? 'No call matches' : 'No call yet'}>
-              {query.size > 0 ? 'Clear the search to see all of them.' : 'What call sites send appears here.'}
-            </Empty>
-          ) : (
-            <>
-              <Table caption="Calls" rows={calls} columns={COLUMNS} keyOf={({ id }) => id} />
-              <More pages={pages} />
-            </>
-          )
-        }
-      </Await>
+      <List caption="Calls" pages={pages} columns={COLUMNS} keyOf={({ id }) => id} noMatch="No call matches">
+        <Empty title="No call yet">What call sites send appears here.</Empty>
+      </List>
     </>
   );
 }

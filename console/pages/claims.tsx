@@ -1,11 +1,12 @@
 import { get } from '../lib/api.ts';
-import { type Page, usePages } from '../lib/load.ts';
-import { Link, usePlace } from '../lib/router.tsx';
+import { type Page, useSearch } from '../lib/lists.ts';
+import { usePlace } from '../lib/router.tsx';
 import type { ClaimRecord } from '../lib/shapes.ts';
 import { Filters } from '../parts/fields.tsx';
+import { List } from '../parts/list.tsx';
 import { Chip, Given, Id, Moment, PageHead } from '../parts/small.tsx';
-import { Await, Empty } from '../parts/states.tsx';
-import { type Column, More, Table } from '../parts/table.tsx';
+import { Empty } from '../parts/states.tsx';
+import { type Column, linkColumn } from '../parts/table.tsx';
 
 /** As many as somebody looks through before they search instead. */
 const LIMIT = 50;
@@ -29,15 +30,11 @@ const FILTERS = [
 ];
 
 const COLUMNS: Column<ClaimRecord>[] = [
-  {
-    head: 'Claim',
-    place: 'title',
-    cell: ({ claim_id }) => (
-      <Link class="row-link" to={`/claims/${claim_id}`}>
-        <Id value={claim_id} isShort />
-      </Link>
-    ),
-  },
+  linkColumn(
+    'Claim',
+    ({ claim_id }) => `/claims/${claim_id}`,
+    ({ claim_id }) => <Id value={claim_id} isShort />,
+  ),
   { head: 'State', place: 'corner', cell: ({ state }) => <Chip state={state} /> },
   { head: 'User', cell: ({ user_id }) => <Given value={user_id} /> },
   { head: 'Pool', cell: ({ pool_id }) => <Given value={pool_id} /> },
@@ -47,31 +44,19 @@ const COLUMNS: Column<ClaimRecord>[] = [
 ];
 
 export function Claims() {
-  const { query } = usePlace();
-  const filters = Object.fromEntries(query);
-  const pages = usePages(`claims ${query}`, (after) =>
-    get<Page<ClaimRecord>>('/admin/claims', { ...filters, after, limit: LIMIT }),
+  const isSearch = usePlace().query.size > 0;
+  const pages = useSearch('claims', (query) =>
+    get<Page<ClaimRecord>>('/admin/claims', { ...query, limit: LIMIT }),
   );
   return (
     <>
       <PageHead title="Claims" about="One buyer's hold on one slot." />
       <Filters filters={FILTERS} />
-      <Await loaded={pages}>
-        {(claims) =>
-          claims.length === 0 ? (
-            <Empty title="No claim matches">
-              {query.size > 0
-                ? 'Clear the search, or look for the user in another pool.'
-                : 'Nobody has claimed yet.'}
-            </Empty>
-          ) : (
-            <>
-              <Table caption="Claims" rows={claims} columns={COLUMNS} keyOf={(claim) => claim.claim_id} />
-              <More pages={pages} />
-            </>
-          )
-        }
-      </Await>
+      <List caption="Claims" pages={pages} columns={COLUMNS} keyOf={({ claim_id }) => claim_id}>
+        <Empty title="No claim matches">
+          {isSearch ? 'Clear the search, or look for the user in another pool.' : 'Nobody has claimed yet.'}
+        </Empty>
+      </List>
     </>
   );
 }

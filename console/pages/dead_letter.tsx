@@ -6,7 +6,20 @@ import type { DeadLetter as Letter } from '../lib/shapes.ts';
 import { ActButtons } from '../parts/bench.tsx';
 import { asJson, Card, Chip, Code, Facts, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
-import { Reason } from './reason.tsx';
+
+/** What the bridge writes in front of the last error when the attempts are used up. */
+const USED_UP = /^max_retries(: )?/;
+
+/** Why a claim became a dead letter. */
+export function Reason({ reason }: { reason: string }) {
+  const error = reason.replace(USED_UP, '');
+  return (
+    <div class="note">
+      <strong class="verdict">{error || 'no attempt came to an end'}</strong>
+      {USED_UP.test(reason) && <span class="muted"> all attempts are used up</span>}
+    </div>
+  );
+}
 
 export function DeadLetter({ parameter }: { parameter: string }) {
   const loaded = useLoad(`letter ${parameter}`, () => get<Letter>(`/admin/dlq/${parameter}`));

@@ -1,6 +1,7 @@
 import { get } from '../lib/api.ts';
 import { duration } from '../lib/format.ts';
-import { type Page, useLoad } from '../lib/load.ts';
+import type { Page } from '../lib/lists.ts';
+import { useLoad } from '../lib/load.ts';
 import type { HealthCheck } from '../lib/shapes.ts';
 import { Card, Chip, Facts, Moment, PageHead } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';

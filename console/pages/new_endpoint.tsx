@@ -1,14 +1,15 @@
 import { useState } from 'preact/hooks';
 import { post } from '../lib/api.ts';
-import { PROVIDERS } from '../lib/providers.ts';
-import type { EndpointRow } from '../lib/shapes.ts';
+import { type EndpointRow, PROVIDERS } from '../lib/shapes.ts';
 import { Choice, Field } from '../parts/fields.tsx';
 import { FormDialog } from '../parts/form_dialog.tsx';
 import { say } from '../parts/toast.tsx';
 
 /** What the server takes as the name of a secret: a secret pasted here by mistake is stopped before it is sent. */
-const SECRET_NAME = '[A-Z][A-Z0-9_]{0,99}';
-const SECRET_HINT = 'The name of an environment variable of the server, never the secret itself.';
+const SECRET_NAME = {
+  pattern: '[A-Z][A-Z0-9_]{0,99}',
+  hint: 'The name of an environment variable of the server, never the secret itself.',
+};
 const MODES = [
   ['queued', 'after the answer, by a worker'],
   ['inline', 'before the answer'],
@@ -36,15 +37,7 @@ function endpointOf(form: HTMLFormElement): Record<string, unknown> {
 /** What only some providers need. */
 function Particulars({ provider }: { provider: string }) {
   if (provider === 'whatsapp')
-    return (
-      <Field
-        name="verify_token_name"
-        label="Name of the verify token"
-        isRequired
-        pattern={SECRET_NAME}
-        hint={SECRET_HINT}
-      />
-    );
+    return <Field name="verify_token_name" label="Name of the verify token" isRequired {...SECRET_NAME} />;
   if (provider === 'twilio')
     return (
       <Field
@@ -106,9 +99,8 @@ export function NewEndpoint({ onClose, onAdded }: { onClose(): void; onAdded(): 
           name="secret_name"
           label="Name of the secret"
           isRequired
-          pattern={SECRET_NAME}
           placeholder="STRIPE_WEBHOOK_SECRET"
-          hint={SECRET_HINT}
+          {...SECRET_NAME}
         />
         <Choice name="mode" label="Takes effect" options={MODES} value="queued" />
         <Particulars provider={provider} />

@@ -1,17 +1,17 @@
-import { useRef, useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { post } from '../lib/api.ts';
 import type { PoolView } from '../lib/shapes.ts';
-import { inSteps, newRequestId } from '../lib/slots.ts';
+import { MAX_SLOTS, newRequestId } from '../lib/slots.ts';
 import { Field } from '../parts/fields.tsx';
 import { FormDialog } from '../parts/form_dialog.tsx';
-import { Progress } from '../parts/progress.tsx';
+import { useSlotSteps } from '../parts/progress.tsx';
 import { say } from '../parts/toast.tsx';
 import { RuleFields, rulesOf } from './pool_rules.tsx';
 
-const MAX_SLOTS = 1_000_000;
+const POOL_NAME = { pattern: '[A-Za-z0-9._~:@\\-]+', hint: 'Letters, digits and . _ ~ : @ -' };
 
 export function NewPool({ onClose, onCreated }: { onClose(): void; onCreated(pool: PoolView): void }) {
-  const [progress, setProgress] = useState<{ done: number; total: number }>();
+  const { bar, put } = useSlotSteps();
   /** One for the same name and number, so that a second press goes on where the first one failed. */
   const asked = useRef({ what: '', requestId: '' });
   const submit = async (form: HTMLFormElement): Promise<void> => {
@@ -23,8 +23,7 @@ export function NewPool({ onClose, onCreated }: { onClose(): void; onCreated(poo
     const isAgain = asked.current.what === what;
     if (!isAgain) asked.current = { what, requestId: newRequestId() };
     const path = `/admin/pools/${encodeURIComponent(pool_id)}`;
-    const onProgress = (done: number) => setProgress({ done, total: slots });
-    const made = await inSteps(slots, asked.current.requestId, onProgress, (step, isFirst, isLast) =>
+    const made = await put(slots, asked.current.requestId, (step, isFirst, isLast) =>
       isFirst
         ? // A large pool opens when it is complete.
           post<PoolView>('/admin/pools', { pool_id, ...step, ...rules, is_active: isLast })
@@ -39,17 +38,11 @@ export function NewPool({ onClose, onCreated }: { onClose(): void; onCreated(poo
   return (
     <FormDialog title="New pool" action="Create pool" submit={submit} onClose={onClose}>
       <div class="fields">
-        <Field
-          name="pool_id"
-          label="Name"
-          isRequired
-          pattern="[A-Za-z0-9._~:@\-]+"
-          hint="Letters, digits and . _ ~ : @ -"
-        />
+        <Field name="pool_id" label="Name" isRequired {...POOL_NAME} />
         <Field name="slots" label="Slots" type="number" isRequired min={0} max={MAX_SLOTS} value="1000" />
       </div>
       <RuleFields />
-      {progress && <Progress label="Putting slots on sale" {...progress} />}
+      {bar}
     </FormDialog>
   );
 }

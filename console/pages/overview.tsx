@@ -11,20 +11,24 @@ import { Empty, Skeleton } from '../parts/states.tsx';
 
 interface TileProps {
   title: string;
-  value: string;
-  about: ComponentChildren;
   points: readonly Point[];
   read(point: Point): number | null;
+  /** How the number is written. */
+  show(value: number | null | undefined): string;
   source: 'db1_ok' | 'db2_ok';
-  tint?: Tint;
+  tint: Tint;
+  /** A word about the number. */
+  children: ComponentChildren;
 }
 
-function Tile({ title, value, about, points, read, source, tint = 'water' }: TileProps) {
+function Tile({ title, points, read, show, source, tint, children }: TileProps) {
+  const now = points.at(-1);
+  const value = show(now && read(now));
   return (
     <section class="tile">
       <h2>{title}</h2>
       <p class="tile-value">{value}</p>
-      <p class="tile-about">{about}</p>
+      <p class="tile-about">{children}</p>
       <Chart
         label={`${title}: ${value}, last five minutes`}
         points={points}
@@ -59,67 +63,31 @@ function etaText(point: Point | undefined): string {
 
 function Charts({ points }: { points: readonly Point[] }) {
   const now = points.at(-1);
+  const intake = { points, source: 'db1_ok', tint: 'water' } as const;
+  const ledger = { points, source: 'db2_ok', tint: 'stone' } as const;
+  const orLedgerDown = (about: string): string => (now?.db2_ok === false ? LEDGER_DOWN : about);
   return (
     <div class="tiles">
-      <Tile
-        title="Claims per second"
-        value={rate(now?.claims_per_sec)}
-        about={`${count(now?.claims_total)} taken in all`}
-        points={points}
-        read={(point) => point.claims_per_sec}
-        source="db1_ok"
-      />
-      <Tile
-        title="Queue depth"
-        value={count(now?.queue_depth)}
-        about={now?.queue_depth ? `oldest waits for ${duration(now.oldest_msg_sec)}` : 'nothing waits'}
-        points={points}
-        read={(point) => point.queue_depth}
-        source="db1_ok"
-      />
-      <Tile
-        title="Drained per second"
-        value={rate(now && drained(now))}
-        about={etaText(now)}
-        points={points}
-        read={drained}
-        source="db2_ok"
-      />
-      <Tile
-        title="Ledger commits per second"
-        value={rate(now?.commits_per_sec)}
-        about={now?.db2_ok === false ? LEDGER_DOWN : `${count(now?.ledger_total)} tickets`}
-        points={points}
-        read={(point) => point.commits_per_sec}
-        source="db2_ok"
-        tint="stone"
-      />
-      <Tile
-        title="Webhook backlog"
-        value={count(now?.webhooks_backlog)}
-        about={
-          now?.db2_ok === false
-            ? LEDGER_DOWN
-            : `${rate(now?.webhooks_per_sec)} events/s · ${rate(now?.calls_per_sec)} calls/s`
-        }
-        points={points}
-        read={(point) => point.webhooks_backlog}
-        source="db2_ok"
-        tint="stone"
-      />
-      <Tile
-        title="Dead letters"
-        value={count(now && deadLetters(now))}
-        about={
-          <Link to="/dead-letters">
-            {count(now?.dlq_depth)} of claims, {count(now?.webhooks_dead_letters)} of webhooks
-          </Link>
-        }
-        points={points}
-        read={deadLetters}
-        source="db1_ok"
-        tint="alarm"
-      />
+      <Tile {...intake} title="Claims per second" read={(point) => point.claims_per_sec} show={rate}>
+        {count(now?.claims_total)} taken in all
+      </Tile>
+      <Tile {...intake} title="Queue depth" read={(point) => point.queue_depth} show={count}>
+        {now?.queue_depth ? `oldest waits for ${duration(now.oldest_msg_sec)}` : 'nothing waits'}
+      </Tile>
+      <Tile {...ledger} title="Drained per second" read={drained} show={rate} tint="water">
+        {etaText(now)}
+      </Tile>
+      <Tile {...ledger} title="Ledger commits per second" read={(point) => point.commits_per_sec} show={rate}>
+        {orLedgerDown(`${count(now?.ledger_total)} tickets`)}
+      </Tile>
+      <Tile {...ledger} title="Webhook backlog" read={(point) => point.webhooks_backlog} show={count}>
+        {orLedgerDown(`${rate(now?.webhooks_per_sec)} events/s · ${rate(now?.calls_per_sec)} calls/s`)}
+      </Tile>
+      <Tile {...intake} title="Dead letters" read={deadLetters} show={count} tint="alarm">
+        <Link to="/dead-letters">
+          {count(now?.dlq_depth)} of claims, {count(now?.webhooks_dead_letters)} of webhooks
+        </Link>
+      </Tile>
     </div>
   );
 }

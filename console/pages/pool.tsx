@@ -8,7 +8,7 @@ import { Link } from '../lib/router.tsx';
 import type { PoolView } from '../lib/shapes.ts';
 import { useSubmit } from '../lib/submit.ts';
 import { Field } from '../parts/fields.tsx';
-import { FormDialog } from '../parts/form_dialog.tsx';
+import { ReasonDialog, reasonOf } from '../parts/form_dialog.tsx';
 import { LevelBar } from '../parts/levels.tsx';
 import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Trouble } from '../parts/states.tsx';
@@ -19,10 +19,6 @@ import { CarryFields, changesOf, RuleFields } from './pool_rules.tsx';
 type Change = (changes: Record<string, unknown>, said: string) => Promise<void>;
 
 const pathOf = (pool: string): string => `/admin/pools/${encodeURIComponent(pool)}`;
-const reasonOf = (form: HTMLFormElement): { reason?: string } => {
-  const reason = String(new FormData(form).get('reason') ?? '').trim();
-  return reason === '' ? {} : { reason };
-};
 
 function Rules({ pool, change }: { pool: PoolView; change: Change }) {
   const { isBusy, error, run } = useSubmit();
@@ -67,27 +63,22 @@ const isAbout = (hint: string, name: string): boolean =>
   hint.includes(name) || (name.endsWith('_webhook_url') && hint.includes('hook URL'));
 
 function OpenOrClose({ pool, change, onClose }: { pool: PoolView; change: Change; onClose(): void }) {
-  const verb = pool.is_active ? 'Close pool' : 'Open pool';
-  const submit = async (form: HTMLFormElement): Promise<void> => {
-    const said = pool.is_active ? 'The pool is closed.' : 'The pool is open.';
-    await change({ is_active: !pool.is_active, ...reasonOf(form) }, said);
-    onClose();
-  };
+  const { is_active } = pool;
+  const verb = is_active ? 'Close pool' : 'Open pool';
+  const said = is_active ? 'The pool is closed.' : 'The pool is open.';
   return (
-    <FormDialog
+    <ReasonDialog
       title={verb}
       action={`Yes, ${verb.toLowerCase()}`}
-      isDanger={pool.is_active}
-      submit={submit}
+      isDanger={is_active}
+      hint="For the audit log."
+      change={(reason) => change({ is_active: !is_active, ...reason }, said)}
       onClose={onClose}
     >
-      <p>
-        {pool.is_active
-          ? 'Buyers are refused from now on, until it is opened again. Claims that were taken are carried on.'
-          : 'Buyers can claim again at once, within the times in its rules.'}
-      </p>
-      <Field name="reason" label="Reason" isRequired autoFocus hint="For the audit log." />
-    </FormDialog>
+      {is_active
+        ? 'Buyers are refused from now on, until it is opened again. Claims that were taken are carried on.'
+        : 'Buyers can claim again at once, within the times in its rules.'}
+    </ReasonDialog>
   );
 }
 

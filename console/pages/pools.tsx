@@ -1,28 +1,24 @@
 import { useState } from 'preact/hooks';
 import { get } from '../lib/api.ts';
 import { count, rate } from '../lib/format.ts';
+import { type Page, usePages } from '../lib/lists.ts';
 import { useLive } from '../lib/live.ts';
-import { type Page, usePages } from '../lib/load.ts';
-import { go, Link } from '../lib/router.tsx';
+import { go } from '../lib/router.tsx';
 import type { PoolLevel, PoolView } from '../lib/shapes.ts';
-import { Icon } from '../parts/icons.tsx';
 import { LevelBar } from '../parts/levels.tsx';
-import { Chip, Given, Moment, PageHead } from '../parts/small.tsx';
-import { Await, Empty } from '../parts/states.tsx';
-import { type Column, More, Table } from '../parts/table.tsx';
+import { List } from '../parts/list.tsx';
+import { Chip, Given, Moment, NewButton, PageHead } from '../parts/small.tsx';
+import { Empty } from '../parts/states.tsx';
+import { type Column, linkColumn } from '../parts/table.tsx';
 import { NewPool } from './new_pool.tsx';
 
 function columnsFor(levelOf: (pool: PoolView) => PoolLevel): Column<PoolView>[] {
   return [
-    {
-      head: 'Pool',
-      place: 'title',
-      cell: ({ pool_id }) => (
-        <Link class="row-link" to={`/pools/${encodeURIComponent(pool_id)}`}>
-          <Given value={pool_id} />
-        </Link>
-      ),
-    },
+    linkColumn(
+      'Pool',
+      ({ pool_id }) => `/pools/${encodeURIComponent(pool_id)}`,
+      ({ pool_id }) => <Given value={pool_id} />,
+    ),
     { head: 'State', place: 'corner', cell: ({ status }) => <Chip state={status} /> },
     { head: 'Remaining', place: 'wide', cell: (pool) => <LevelBar level={levelOf(pool)} /> },
     { head: 'Left', isNumber: true, cell: (pool) => count(levelOf(pool).available) },
@@ -47,25 +43,14 @@ export function Pools() {
   return (
     <>
       <PageHead title="Pools" about="Sets of interchangeable slots for sale.">
-        <button type="button" class="button button-main" onClick={() => setNew(true)}>
-          <Icon name="plus" /> New pool
-        </button>
+        <NewButton onClick={() => setNew(true)}>New pool</NewButton>
       </PageHead>
-      <Await loaded={pages}>
-        {(pools) =>
-          pools.length === 0 ? (
-            <Empty title="No pool yet">
-              Create one, and its slots are on sale at once or from a time you choose.{' '}
-              <code>npx sluice demo</code> makes one and sells it to 5,000 buyers, to look at.
-            </Empty>
-          ) : (
-            <>
-              <Table caption="Pools" rows={pools} columns={columns} keyOf={(pool) => pool.pool_id} />
-              <More pages={pages} />
-            </>
-          )
-        }
-      </Await>
+      <List caption="Pools" pages={pages} columns={columns} keyOf={({ pool_id }) => pool_id}>
+        <Empty title="No pool yet">
+          Create one, and its slots are on sale at once or from a time you choose.{' '}
+          <code>npx sluice demo</code> makes one and sells it to 5,000 buyers, to look at.
+        </Empty>
+      </List>
       {isNew && (
         <NewPool
           onClose={() => setNew(false)}

@@ -3,29 +3,24 @@
 import { useState } from 'preact/hooks';
 import type { Act } from '../lib/acts.ts';
 import { count } from '../lib/format.ts';
-import type { Pages } from '../lib/load.ts';
+import type { Pages } from '../lib/lists.ts';
 import { ActDialog } from './act_dialog.tsx';
-import { type Column, More, Table } from './table.tsx';
+import { More, Table, type TableProps } from './table.tsx';
 
 /** What the server takes in one action. */
 const MOST_AT_ONCE = 1_000;
 
-interface BenchProps<Row> {
-  caption: string;
+interface BenchProps<Row> extends Omit<TableProps<Row>, 'selection'> {
   pages: Pages<Row>;
-  rows: readonly Row[];
-  columns: readonly Column<Row>[];
-  keyOf(row: Row): string;
-  nameOf(row: Row): string;
   acts: readonly Act[];
 }
 
-export function Bench<Row>({ caption, pages, rows, columns, keyOf, nameOf, acts }: BenchProps<Row>) {
+export function Bench<Row>({ pages, acts, ...table }: BenchProps<Row>) {
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const [act, setAct] = useState<Act>();
   // What is gone from the list is no longer selected either.
-  const ids = rows
-    .map(keyOf)
+  const ids = table.rows
+    .map(table.keyOf)
     .filter((key) => picked.has(key))
     .slice(0, MOST_AT_ONCE);
   const [acting, setActing] = useState<readonly string[]>([]);
@@ -37,32 +32,36 @@ export function Bench<Row>({ caption, pages, rows, columns, keyOf, nameOf, acts 
         </span>
         {ids.length > 0 && (
           <span class="workbar-acts">
-            {acts.map((one) => (
-              <button
-                key={one.verb}
-                type="button"
-                class={`button ${one.isDanger ? 'button-danger' : 'button-main'}`}
-                onClick={() => {
-                  setActing(ids);
-                  setAct(one);
-                }}
-              >
-                {one.verb}…
-              </button>
-            ))}
+            <Buttons
+              acts={acts}
+              onPress={(one) => {
+                setActing(ids);
+                setAct(one);
+              }}
+            />
           </span>
         )}
       </div>
-      <Table
-        caption={caption}
-        rows={rows}
-        columns={columns}
-        keyOf={keyOf}
-        nameOf={nameOf}
-        selection={{ ids: picked, set: setPicked }}
-      />
+      <Table {...table} selection={{ ids: picked, set: setPicked }} />
       <More pages={pages} />
       {act && <ActDialog act={act} ids={acting} onClose={() => setAct(undefined)} onDone={pages.reload} />}
+    </>
+  );
+}
+
+function Buttons({ acts, onPress }: { acts: readonly Act[]; onPress(act: Act): void }) {
+  return (
+    <>
+      {acts.map((act) => (
+        <button
+          key={act.verb}
+          type="button"
+          class={`button ${act.isDanger ? 'button-danger' : 'button-main'}`}
+          onClick={() => onPress(act)}
+        >
+          {act.verb}…
+        </button>
+      ))}
     </>
   );
 }
@@ -80,16 +79,7 @@ export function ActButtons({
   const [act, setAct] = useState<Act>();
   return (
     <>
-      {acts.map((one) => (
-        <button
-          key={one.verb}
-          type="button"
-          class={`button ${one.isDanger ? 'button-danger' : 'button-main'}`}
-          onClick={() => setAct(one)}
-        >
-          {one.verb}…
-        </button>
-      ))}
+      <Buttons acts={acts} onPress={setAct} />
       {act && <ActDialog act={act} ids={[id]} onClose={() => setAct(undefined)} onDone={onDone} />}
     </>
   );

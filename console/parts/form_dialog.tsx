@@ -3,24 +3,23 @@
 import type { ComponentChildren } from 'preact';
 import { useSubmit } from '../lib/submit.ts';
 import { Dialog } from './dialog.tsx';
+import { Field } from './fields.tsx';
 import { Trouble } from './states.tsx';
 
-export function FormDialog({
-  title,
-  action,
-  isDanger = false,
-  submit,
-  onClose,
-  children,
-}: {
+interface DialogProps {
   title: string;
   /** What the button says. */
   action: string;
   isDanger?: boolean;
-  submit(form: HTMLFormElement): Promise<void>;
   onClose(): void;
   children: ComponentChildren;
-}) {
+}
+
+interface FormDialogProps extends DialogProps {
+  submit(form: HTMLFormElement): Promise<void>;
+}
+
+export function FormDialog({ title, action, isDanger = false, submit, onClose, children }: FormDialogProps) {
   const { isBusy, error, run } = useSubmit();
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -46,5 +45,30 @@ export function FormDialog({
         </footer>
       </form>
     </Dialog>
+  );
+}
+
+/** What the field of that name holds, for the audit log; nothing where it is empty. */
+export function reasonOf(form: HTMLFormElement): { reason?: string } {
+  const reason = String(new FormData(form).get('reason') ?? '').trim();
+  return reason === '' ? {} : { reason };
+}
+
+interface ReasonDialogProps extends DialogProps {
+  hint?: string;
+  change(reason: { reason?: string }): Promise<void>;
+}
+
+/** Asks for the reason, then makes the change and closes. */
+export function ReasonDialog({ hint, change, children, ...dialog }: ReasonDialogProps) {
+  const submit = async (form: HTMLFormElement): Promise<void> => {
+    await change(reasonOf(form));
+    dialog.onClose();
+  };
+  return (
+    <FormDialog {...dialog} submit={submit}>
+      <p>{children}</p>
+      <Field name="reason" label="Reason" isRequired autoFocus {...(hint && { hint })} />
+    </FormDialog>
   );
 }

@@ -1,20 +1,16 @@
-// How far a long work has come.
+// How far slots have come that go on sale in steps.
 
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { count } from '../lib/format.ts';
+import type { PoolView } from '../lib/shapes.ts';
+import { inSteps, type SendStep } from '../lib/slots.ts';
 
-export interface ProgressProps {
-  label: string;
-  done: number;
-  total: number;
-}
-
-export function Progress({ label, done, total }: ProgressProps) {
+function Bar({ done, total }: { done: number; total: number }) {
   const id = useId();
   return (
     <div class="progress">
       <label for={id}>
-        {label}{' '}
+        Putting slots on sale{' '}
         <span class="muted">
           {count(done)} of {count(total)}
         </span>
@@ -22,4 +18,14 @@ export function Progress({ label, done, total }: ProgressProps) {
       <progress id={id} max={total} value={done} />
     </div>
   );
+}
+
+/** `put` sends them; `bar` is what to show, nothing before the first step. */
+export function useSlotSteps() {
+  const [progress, setProgress] = useState<{ done: number; total: number }>();
+  return {
+    bar: progress && <Bar {...progress} />,
+    put: (slots: number, requestId: string, send: SendStep): Promise<PoolView> =>
+      inSteps(slots, requestId, (done) => setProgress({ done, total: slots }), send),
+  };
 }

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import { fullMoment, moment, shortId, UNKNOWN, words } from '../lib/format.ts';
+import { Icon } from './icons.tsx';
 
 type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'calm';
 
@@ -81,6 +82,14 @@ export function PageHead({
       </div>
       {children && <div class="page-actions">{children}</div>}
     </header>
+  );
+}
+
+export function NewButton({ onClick, children }: { onClick(): void; children: ComponentChildren }) {
+  return (
+    <button type="button" class="button button-main" onClick={onClick}>
+      <Icon name="plus" /> {children}
+    </button>
   );
 }
 

@@ -2,7 +2,8 @@
 
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Pages } from '../lib/load.ts';
+import type { Pages } from '../lib/lists.ts';
+import { Link } from '../lib/router.tsx';
 import { Trouble } from './states.tsx';
 
 export interface Column<Row> {
@@ -13,12 +14,29 @@ export interface Column<Row> {
   place?: 'title' | 'corner' | 'wide';
 }
 
+/** The first column: what stands in it leads to the row's own page. */
+export function linkColumn<Row>(
+  head: string,
+  to: (row: Row) => string,
+  cell: (row: Row) => ComponentChildren,
+): Column<Row> {
+  return {
+    head,
+    place: 'title',
+    cell: (row) => (
+      <Link class="row-link" to={to(row)}>
+        {cell(row)}
+      </Link>
+    ),
+  };
+}
+
 export interface Selection {
   readonly ids: ReadonlySet<string>;
   set(ids: ReadonlySet<string>): void;
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   caption: string;
   rows: readonly Row[];
   columns: readonly Column<Row>[];

@@ -1,6 +1,7 @@
 // The call-event door on Node: its own connection to DB2, the replay cache, and the order in which they end.
 
-import { GuardedReplayCache } from '#core/calls/guarded_cache.ts';
+import { Gauge, Registry } from 'prom-client';
+import { type CacheState, GuardedReplayCache } from '#core/calls/guarded_cache.ts';
 import { MemoryReplayCache, type ReplayCache } from '#core/calls/replay_cache.ts';
 import { CallRoutes } from '#core/calls/routes.ts';
 import { createCallStore } from '#core/calls/store.ts';
@@ -8,9 +9,8 @@ import type { Log, Metrics } from '#core/ports.ts';
 import { DELIVERY_MS, type Route } from '#core/router.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { createDatabase } from '../db/database.ts';
-import { nodeHmac } from '../webhook/hmac.ts';
+import { signaturePorts } from '../webhook/hmac.ts';
 import { createRedisReplayCache } from './redis_cache.ts';
-import { createStatePage, type ReplayCacheState } from './state_page.ts';
 
 export interface CallOptions {
   db2Url: string;
@@ -19,6 +19,9 @@ export interface CallOptions {
   /** Secrets of sites by name; the environment where left out. */
   secretOf?: SecretSource;
 }
+
+/** memory: there is no Redis to share. */
+export type ReplayCacheState = CacheState | 'memory';
 
 export interface OpenCallRoutes extends Pick<CallRoutes, 'drain'> {
   routes(): Route[];
@@ -35,7 +38,7 @@ const LANE_CONNECTIONS = 1;
 /** For looking up sites, which must not wait behind a batch. */
 const REST_CONNECTIONS = 1;
 
-const fromEnvironment: SecretSource = (name) => process.env[name];
+const CACHE_STATES: readonly ReplayCacheState[] = ['shared', 'fallback', 'memory'];
 
 export function openCallRoutes(options: CallOptions, metrics: Metrics, log: Log): OpenCallRoutes {
   const open = (max: number) =>
@@ -55,11 +58,7 @@ export function openCallRoutes(options: CallOptions, metrics: Metrics, log: Log)
       recordCalls: createCallStore((name, args) => lane.call(`calls.${name}`, args)).recordCalls,
     },
     cache,
-    secretOf: options.secretOf ?? fromEnvironment,
-    hmac: nodeHmac,
-    metrics,
-    log,
-    now: Date.now,
+    ...signaturePorts(metrics, log, options.secretOf),
   });
   return {
     routes: () => callRoutes.routes(),
@@ -87,4 +86,19 @@ function openCache(redisUrl: string | undefined, log: Log): OpenCache {
   const redis = createRedisReplayCache(redisUrl);
   const cache = new GuardedReplayCache({ shared: redis, own, now: Date.now, log });
   return { cache, state: () => cache.state, ping: redis.ping, close: redis.close };
+}
+
+/** The gauge is 1 for the state that the cache is in, 0 for the others. */
+function createStatePage(state: () => ReplayCacheState): () => Promise<string> {
+  const registry = new Registry();
+  new Gauge({
+    name: 'replay_cache_state',
+    help: 'Where replays of call events are recognised first: in Redis, in this process while Redis is away, or in this process alone.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      for (const one of CACHE_STATES) this.set({ state: one }, one === state() ? 1 : 0);
+    },
+  });
+  return () => registry.metrics();
 }

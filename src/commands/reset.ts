@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { resetStack } from '../stack/reset.ts';
+import { resetStack } from '../stack/folder.ts';
 import { readSettings } from '../stack/settings.ts';
 import type { Command } from './command.ts';
 

@@ -9,6 +9,7 @@ import type { Log } from '#core/ports.ts';
 import type { HttpRequest, HttpResponse, Route } from '#core/router.ts';
 import { CONSOLE_PATHS } from '../../console/paths.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
+import { type Html, htmlOf, scripted } from './html.ts';
 
 /** A file as it is sent. Compressed forms only where they are smaller. */
 export interface PageFile {
@@ -26,10 +27,18 @@ export interface Pages {
 }
 
 const SOURCES = join(PROJECT_ROOT, 'console');
-/** Each page has an entry, and a file of HTML in which its script and its style take the place of the mark. */
 const ENTRIES = { console: 'main.tsx', drop: 'drop.tsx' } as const;
 type Page = keyof typeof ENTRIES;
-const MARK = '<!-- assets -->';
+/** The page's style and script come at the end of its head. */
+const HTML: Readonly<Record<Page, Html>> = {
+  console: { title: 'Sluice console', body: scripted('The console needs JavaScript.') },
+  drop: {
+    title: 'Drop',
+    viewport: 'viewport-fit=cover',
+    head: ['<meta name="robots" content="noindex" />'],
+    body: scripted('This page needs JavaScript: it asks for your ticket and keeps it for you.'),
+  },
+};
 
 const TYPES: Record<string, string> = {
   js: 'text/javascript; charset=utf-8',
@@ -88,8 +97,8 @@ async function build(sources: string): Promise<Pages> {
         output?.cssBundle && `<link rel="stylesheet" href="/assets/${basename(output.cssBundle)}" />`,
         script && `<script type="module" src="/assets/${basename(script)}"></script>`,
       ];
-      const text = readFileSync(join(sources, `${page}.html`), 'utf8');
-      return pageFile('html', Buffer.from(text.replace(MARK, tags.filter(Boolean).join('\n    '))));
+      const head = [...(HTML[page].head ?? []), ...tags.filter((tag) => tag !== undefined)];
+      return pageFile('html', Buffer.from(htmlOf({ ...HTML[page], head })));
     };
     return { console: await html('console'), drop: await html('drop'), files };
   } finally {

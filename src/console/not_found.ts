@@ -3,21 +3,15 @@
 import type { Log } from '#core/ports.ts';
 import { type HttpRequest, type HttpResponse, type Route, Router } from '#core/router.ts';
 import { SECURITY } from './assets.ts';
+import { htmlOf } from './html.ts';
 
-const PAGE = `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <meta name="color-scheme" content="light dark" />
-    <title>Nothing here</title>
-  </head>
-  <body>
-    <h1>There is nothing at this address.</h1>
-    <p>Was it copied whole? The <a href="/">console</a> is for operators.</p>
-  </body>
-</html>
-`;
+const PAGE = htmlOf({
+  title: 'Nothing here',
+  body: [
+    '<h1>There is nothing at this address.</h1>',
+    '<p>Was it copied whole? The <a href="/">console</a> is for operators.</p>',
+  ],
+});
 
 /**
  * How to answer a browser that follows a link to nowhere; undefined for every other client. A slash too much at the end of a

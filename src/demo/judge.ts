@@ -9,6 +9,7 @@ import { isOurs } from './crowd.ts';
 import { watchTickets } from './ledger.ts';
 import { newTally, note, type Tally } from './tally.ts';
 
+/** What a demo sells to whom, and how to look at what became of it. */
 export interface Trial {
   readonly url: string;
   readonly pool: string;

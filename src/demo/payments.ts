@@ -12,10 +12,8 @@ const CONCURRENCY = 16;
 /** Every so manieth event is delivered a second time although the first delivery was taken. */
 const AGAIN_EVERY = 5;
 const TIMEOUT_MS = 30_000;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 4_000;
-/** Longer than any outage the demo makes. */
-const GIVE_UP_MS = 180_000;
+/** A delivery is tried again for longer than any outage the demo makes. */
+const RETRY = { firstPauseMs: 250, longestPauseMs: 4_000, giveUpMs: 180_000 };
 
 export interface PaymentsOptions {
   readonly url: string;
@@ -67,8 +65,8 @@ export class Payments {
   /** Until it is taken, as the provider would. False when there is no use in it. */
   async #deliver(body: string): Promise<boolean> {
     const { tally, signal } = this.#options;
-    const giveUpAt = Date.now() + GIVE_UP_MS;
-    for (let pause = FIRST_PAUSE_MS; !this.#isClosed; pause = Math.min(LONGEST_PAUSE_MS, pause * 2)) {
+    const giveUpAt = Date.now() + RETRY.giveUpMs;
+    for (let pause = RETRY.firstPauseMs; !this.#isClosed; pause = Math.min(RETRY.longestPauseMs, pause * 2)) {
       const status = await this.#post(body);
       signal.throwIfAborted();
       if (status >= 200 && status < 300) {

@@ -2,11 +2,9 @@
 
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AdminClient } from '../admin/client.ts';
-import type { Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { sendCrowd } from './crowd.ts';
-import { judge } from './judge.ts';
+import { judge, type Trial } from './judge.ts';
 import { watchEffects, watchTickets } from './ledger.ts';
 import { stopLedger } from './outage.ts';
 import { Payments } from './payments.ts';
@@ -14,18 +12,10 @@ import type { Progress } from './progress.ts';
 import type { Facts } from './summary.ts';
 import type { Tally } from './tally.ts';
 
-export interface ShowOptions {
-  readonly url: string;
-  readonly pool: string;
-  readonly seats: number;
-  readonly buyers: number;
+export interface ShowOptions extends Trial {
   /** What payment events are signed with; without it there are none. */
   readonly stripeSecret: string | undefined;
   readonly outage: { readonly pid: number; readonly seconds: number } | undefined;
-  readonly db2: Database;
-  readonly admin: AdminClient;
-  readonly signal: AbortSignal;
-  readonly tally: Tally;
   readonly progress: Progress;
 }
 

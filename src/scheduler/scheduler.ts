@@ -2,8 +2,8 @@
 
 import type { Clock, Log } from '#core/ports.ts';
 import { createDatabase } from '../db/database.ts';
+import { type Loop, startLoop } from '../loop.ts';
 import { Cron } from './cron.ts';
-import { type Loop, startLoop } from './loop.ts';
 import { sendQueued } from './outbox.ts';
 
 export interface SchedulerOptions {

@@ -1,10 +1,9 @@
-// What waits in DB2, and what operators sent round again: asked for when somebody looks, because no process knows it alone.
+// What waits in DB2, and what operators sent round again.
 
-import { Counter, Gauge, Registry } from 'prom-client';
 import type { CallFunction } from '#core/call_function.ts';
 import type { Log } from '#core/ports.ts';
 import type { Page } from '../metrics.ts';
-import { keptForASecond } from './kept.ts';
+import { databasePage, type Level, type Timing } from './database_page.ts';
 
 /** A row of webhook.metrics. */
 interface BacklogRow {
@@ -32,64 +31,39 @@ interface Look {
 
 const STATUSES = ['pending', 'failed', 'processing', 'dead_letter'] as const;
 
-/** `call` takes names of functions in schema webhook of DB2. Without DB2 the page says so and the rest is missing. */
-export function createBacklog(
-  call: CallFunction,
-  log: Log,
-  now: () => number = Date.now,
-  waitMs?: number,
-): Page {
-  const registry = new Registry();
-  return keptForASecond(registry, {
-    database: 'DB2',
-    look: async (): Promise<Look> => {
-      const [rows, totals] = await Promise.all([
-        call<BacklogRow>('metrics', {}),
-        call<ReplayRow>('replay_totals', {}),
-      ]);
-      return { rows, totals };
-    },
-    show: createGauges(registry),
-    log,
-    now,
-    waitMs,
-  });
-}
-
-function createGauges(registry: Registry) {
-  const registers = [registry];
-  const isUp = new Gauge({
-    name: 'webhook_database_up',
-    help: 'Whether DB2 answered; where it is 0 the other numbers about it are missing.',
-    registers,
-  });
-  const backlog = new Gauge({
+const LEVELS: readonly Level<Look>[] = [
+  {
     name: 'webhook_backlog',
     help: 'Events that have not ended, and dead letters, by status.',
-    labelNames: ['webhook_id', 'provider', 'status'],
-    registers,
-  });
-  const oldest = new Gauge({
+    labels: ['webhook_id', 'provider', 'status'],
+    read: ({ rows }) =>
+      rows.flatMap((row) => STATUSES.map((status) => [row[status], { ...endpointOf(row), status }] as const)),
+  },
+  {
     name: 'webhook_oldest_due_seconds',
     help: 'How long the oldest event that could be processed has been waiting.',
-    labelNames: ['webhook_id', 'provider'],
-    registers,
-  });
-  const replays = new Counter({
+    labels: ['webhook_id', 'provider'],
+    read: ({ rows }) => rows.map((row) => [row.oldest_due_sec ?? 0, endpointOf(row)]),
+  },
+  {
+    kind: 'counter',
     name: 'webhook_replay_total',
     help: 'Events sent round again by operators, from the audit log.',
-    labelNames: ['webhook_id', 'operator'],
-    registers,
-  });
-  return (look: Look | undefined): void => {
-    isUp.set(look === undefined ? 0 : 1);
-    for (const metric of [backlog, oldest, replays]) metric.reset();
-    if (look === undefined) return;
-    for (const row of look.rows) {
-      const labels = { webhook_id: row.webhook_id, provider: row.provider };
-      for (const status of STATUSES) backlog.set({ ...labels, status }, row[status]);
-      oldest.set(labels, row.oldest_due_sec ?? 0);
-    }
-    for (const { webhook_id, operator, total } of look.totals) replays.inc({ webhook_id, operator }, total);
+    labels: ['webhook_id', 'operator'],
+    read: ({ totals }) => totals.map(({ total, webhook_id, operator }) => [total, { webhook_id, operator }]),
+  },
+];
+
+const endpointOf = ({ webhook_id, provider }: BacklogRow) => ({ webhook_id, provider });
+
+/** `call` takes names of functions in schema webhook of DB2. */
+export function createBacklog(call: CallFunction, log: Log, timing?: Timing): Page {
+  const look = async (): Promise<Look> => {
+    const [rows, totals] = await Promise.all([
+      call<BacklogRow>('metrics', {}),
+      call<ReplayRow>('replay_totals', {}),
+    ]);
+    return { rows, totals };
   };
+  return databasePage({ database: 'DB2', upName: 'webhook_database_up', look, levels: LEVELS }, log, timing);
 }

@@ -1,7 +1,7 @@
 // GET /metrics, for Prometheus: what this process counted, and what the databases know. Open like /healthz: it holds
 // counts and the names of operators and pools, no payload and no secret.
 
-import { Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Route } from '#core/router.ts';
 import type { Page } from '../metrics.ts';
 
@@ -20,4 +20,19 @@ export function metricsRoute(pages: readonly Page[]): Route {
       return { status: 200, headers: HEADERS, body: texts.join('\n') };
     },
   };
+}
+
+let processRegistry: Registry | undefined;
+
+/**
+ * What prom-client knows of a Node process: processor time, memory, event loop, garbage collection. One for the whole
+ * process, however many servers it has: each would watch the same event loop.
+ */
+export function processPage(): Page {
+  if (processRegistry === undefined) {
+    processRegistry = new Registry();
+    collectDefaultMetrics({ register: processRegistry });
+  }
+  const { metrics } = processRegistry;
+  return { page: metrics.bind(processRegistry) };
 }

@@ -8,8 +8,7 @@ import type { CollectedMetrics } from '../metrics.ts';
 import { createBacklog } from './backlog.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
-import { metricsRoute } from './metrics_route.ts';
-import { processPage } from './process_page.ts';
+import { metricsRoute, processPage } from './metrics_route.ts';
 
 export interface MetricsServerOptions {
   /** 0 takes a free one. */

@@ -7,7 +7,7 @@ import { WebhookRoutes } from '#core/webhook/routes.ts';
 import { createDatabase } from '../db/database.ts';
 import { openProcessor } from '../webhook/crew.ts';
 import { type Handlers, NO_HANDLERS } from '../webhook/handlers.ts';
-import { nodeHmac } from '../webhook/hmac.ts';
+import { signaturePorts } from '../webhook/hmac.ts';
 import { openWebhookStore } from '../webhook/store.ts';
 import { createWake } from './wake.ts';
 
@@ -23,8 +23,6 @@ export interface WebhookRoutesOptions {
 const LANE_CONNECTIONS = 1;
 /** Inline effects run side by side, each on a connection of its own. */
 const INLINE_CONNECTIONS = 8;
-
-const fromEnvironment: SecretSource = (name) => process.env[name];
 
 export interface OpenWebhookRoutes extends Pick<WebhookRoutes, 'routes' | 'drain'> {
   end(): Promise<void>;
@@ -59,14 +57,10 @@ export function openWebhookRoutes(
       processEvent: (id) => store.processEvent(id),
       record: openWebhookStore(lane).record,
     },
-    hmac: nodeHmac,
-    secretOf: options.secretOf ?? fromEnvironment,
+    ...signaturePorts(metrics, log, options.secretOf),
     ...(handlers.size > 0 && { runTypescript: (id) => processor.runOne(id, stopping.signal) }),
     wake,
-    log,
-    metrics,
     tracer,
-    now: Date.now,
   });
   return {
     routes: () => webhookRoutes.routes(),

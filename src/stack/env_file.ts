@@ -1,4 +1,4 @@
-import { demoSecrets } from './demo_secrets.ts';
+import type { Secrets } from './keys.ts';
 import type { Side, Stack } from './stack.ts';
 
 /** `.sluice/env`: everything a person or a script needs to talk to the running stack, as a dotenv file. */
@@ -23,5 +23,18 @@ function supabaseValues(prefix: string, side: Side): Record<string, string> {
     [`${prefix}_SUPABASE_URL`]: side.gateway.url,
     [`${prefix}_SUPABASE_ANON_KEY`]: side.keys.anon,
     [`${prefix}_SUPABASE_SERVICE_ROLE_KEY`]: side.keys.serviceRole,
+  };
+}
+
+/** The demo site's id, and the secrets of the demo endpoints and that site by the names under which those know them. */
+export function demoSecrets(secrets: Secrets): Record<string, string> {
+  return {
+    STRIPE_WEBHOOK_SECRET: secrets.stripeWebhookSecret,
+    TWILIO_AUTH_TOKEN: secrets.twilioAuthToken,
+    WHATSAPP_APP_SECRET: secrets.whatsappAppSecret,
+    WHATSAPP_VERIFY_TOKEN: secrets.whatsappVerifyToken,
+    DAILY_WEBHOOK_SECRET: secrets.dailyWebhookSecret,
+    OPS_SITE_ID: secrets.opsSiteId,
+    OPS_SITE_SECRET: secrets.opsSiteSecret,
   };
 }

@@ -51,8 +51,7 @@ const CONNECT_PAUSE_MS = 20;
 const LEFTOVER_PATIENCE_MS = 10_000;
 // After a SIGKILL of the postmaster its children hold the shared memory until they notice, and its process id
 // stays taken until somebody collects it; in a container without a proper init that takes seconds.
-const RETRY_FOR_MS = 20_000;
-const ATTEMPT_PAUSE_MS = 200;
+const RETRY = { forMs: 20_000, pauseMs: 200 };
 const LOG_TAIL_LINES = 20;
 
 // fsync and synchronous_commit stay as Postgres has them, on: an acknowledged claim survives a crash.
@@ -76,7 +75,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   await stopLeftover(dataDir);
   const logFile = join(options.dir, 'server.log');
   if (existsSync(logFile)) renameSync(logFile, `${logFile}.old`);
-  const retryUntil = Date.now() + RETRY_FOR_MS;
+  const retryUntil = Date.now() + RETRY.forMs;
   for (;;) {
     const port = options.port ?? (await freePort());
     const server = launch(options, dataDir, port, logFile);
@@ -88,7 +87,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       /pre-existing shared memory block|lock file "postmaster.pid" already exists/.test(log) ||
       (options.port === undefined && /could not bind|Address already in use/.test(log));
     if (!passing || Date.now() > retryUntil) throw startFailure(logFile, 'ended while starting');
-    await delay(ATTEMPT_PAUSE_MS);
+    await delay(RETRY.pauseMs);
   }
 }
 

@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { addDemoSite } from '../calls/demo_site.ts';
 import { copyExtensionFiles } from '../migrate/extensions/extensions.ts';
 import { migrate } from '../migrate/migrate.ts';
 import { applyPlatform } from '../migrate/platform/platform.ts';
 import { withClient } from '../migrate/sql.ts';
-import { addDemoEndpoints } from './demo_endpoints.ts';
-import { demoSecrets } from './demo_secrets.ts';
+import { addDemoEndpoints, addDemoSite } from './demo_setup.ts';
+import { demoSecrets } from './env_file.ts';
+import { hideFromGit } from './folder.ts';
 import {
   type EdgeFunction,
   FUNCTION_NAMES,
@@ -17,7 +17,6 @@ import {
 } from './functions.ts';
 import { functionsRoot } from './functions_root.ts';
 import { type Gateway, startGateway } from './gateway.ts';
-import { hideFromGit } from './git_ignore.ts';
 import { type ApiKeys, apiKeys, loadSecrets, type Secrets } from './keys.ts';
 import { freePort, portIsFree } from './ports.ts';
 import { type Cluster, startCluster } from './postgres.ts';

@@ -6,7 +6,7 @@ import { Processor, type ProcessReport } from '#core/webhook/processor.ts';
 import { startWorker, type Worker } from '../bridge/worker.ts';
 import { createDatabase } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
-import { startLoop } from '../scheduler/loop.ts';
+import { startLoop } from '../loop.ts';
 import { type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
 import { openWebhookStore } from './store.ts';
 

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { demoSecrets } from '../../src/stack/demo_secrets.ts';
+import { demoSecrets } from '../../src/stack/env_file.ts';
 import { FUNCTION_NAMES } from '../../src/stack/functions.ts';
 import { isAlive } from '../../src/stack/processes.ts';
 import { startWorld, type World } from '../edge/world.ts';

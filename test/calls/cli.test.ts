@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, mock } from 'node:test';
 import type pg from 'pg';
-import { addDemoSite } from '../../src/calls/demo_site.ts';
 import { calls } from '../../src/commands/calls.ts';
 import { UsageError } from '../../src/commands/usage_error.ts';
 import { StackError } from '../../src/failure.ts';
+import { addDemoSite } from '../../src/stack/demo_setup.ts';
 import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { type CallServer, countCalls, SECRET, startCallServer } from './support.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import { demoSecrets } from '../../src/stack/demo_secrets.ts';
+import { demoSecrets } from '../../src/stack/env_file.ts';
 import { ask, assertRefusal, openClient } from '../server/support.ts';
 import {
   addTableEndpoints,

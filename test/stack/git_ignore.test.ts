@@ -4,9 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { hideFromGit } from '../../src/stack/git_ignore.ts';
+import { hideFromGit, resetStack } from '../../src/stack/folder.ts';
 import { loadSecrets } from '../../src/stack/keys.ts';
-import { resetStack } from '../../src/stack/reset.ts';
 import { layout } from '../../src/stack/settings.ts';
 
 describe("the folder of a stack in somebody else's repository", () => {

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { binariesCopyOf } from '../../src/stack/binaries.ts';
-import { resetStack } from '../../src/stack/reset.ts';
+import { resetStack } from '../../src/stack/folder.ts';
 import { commonGroundFor } from '../../src/stack/server_user.ts';
 import { copyProject, processesUnder, readEnv, startDev, stopDev } from '../support/dev.ts';
 

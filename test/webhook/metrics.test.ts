@@ -83,7 +83,7 @@ describe('metrics', () => {
       asked++;
       return [];
     };
-    const backlog = createBacklog(call, log, () => nowMs);
+    const backlog = createBacklog(call, log, { now: () => nowMs });
     await Promise.all(Array.from({ length: 50 }, () => backlog.page()));
     assert.equal(asked, 2, 'one call of each function');
     nowMs += 1_000;
@@ -98,7 +98,7 @@ describe('metrics', () => {
       if (isAway) throw new Error('gone');
       return (name === 'metrics' ? [BACKLOG] : []) as Row[];
     };
-    const backlog = createBacklog(call, log, () => nowMs);
+    const backlog = createBacklog(call, log, { now: () => nowMs });
     assert.match(await backlog.page(), /^webhook_backlog\{/m);
     isAway = true;
     nowMs += 1_000;
@@ -117,7 +117,7 @@ describe('metrics', () => {
         wakeUp = resolve;
       });
     };
-    const backlog = createBacklog(call, log, () => nowMs, 10);
+    const backlog = createBacklog(call, log, { now: () => nowMs, waitMs: 10 });
     for (let scrape = 0; scrape < 3; scrape++) {
       assert.match(await backlog.page(), /^webhook_database_up 0$/m);
       nowMs += 1_000;

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { addDemoEndpoints } from '../../src/stack/demo_endpoints.ts';
+import { addDemoEndpoints } from '../../src/stack/demo_setup.ts';
 import { openClient } from '../server/support.ts';
 import { type Dev, PROJECT, readEnv, startDev, stopDev } from '../support/dev.ts';
 import { sluice } from '../work/support.ts';

@@ -3,10 +3,10 @@
 import type { CallFunction } from '../call_function.ts';
 import { HttpError } from '../errors.ts';
 import { UUID } from '../operator.ts';
-import { checked, readQuery } from '../query.ts';
-import { type HttpRequest, type HttpResponse, jsonResponse, type Route } from '../router.ts';
+import { checked } from '../query.ts';
+import { type HttpResponse, jsonResponse, type Route } from '../router.ts';
 import type { Schema } from '../schema.ts';
-import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf } from './list.ts';
+import { GIVEN_ID, LIMIT, searchPage } from './list.ts';
 
 /** A row of calls.list_calls. */
 export interface CallRow {
@@ -34,23 +34,16 @@ export const CALL_QUERY = {
 
 /** `calls` takes names of functions in schema calls. */
 export function callAdminRoutes(calls: CallFunction): Route[] {
+  const find = ({ p_after, ...filters }: Record<string, unknown>) =>
+    calls<CallRow>('list_calls', { ...filters, p_before: p_after });
   return [
-    { method: 'GET', path: '/admin/calls', handle: (request) => search(calls, request) },
+    {
+      method: 'GET',
+      path: '/admin/calls',
+      handle: (request) => searchPage(request, CALL_QUERY, find, ({ id }) => id),
+    },
     { method: 'GET', path: '/admin/calls/:id', handle: (_, id) => show(calls, id) },
   ];
-}
-
-async function search(calls: CallFunction, request: HttpRequest): Promise<HttpResponse> {
-  const query = readQuery(request.query, CALL_QUERY);
-  const limit = query.limit ?? DEFAULT_LIMIT;
-  const rows = await calls<CallRow>('list_calls', {
-    p_site_id: query.site_id ?? null,
-    p_event_id: query.event_id ?? null,
-    p_kind: query.kind ?? null,
-    p_before: query.after ?? null,
-    p_limit: limit,
-  });
-  return pageOf(rows, limit, (call) => call.id);
 }
 
 async function show(calls: CallFunction, id: string): Promise<HttpResponse> {

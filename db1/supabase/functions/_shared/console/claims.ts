@@ -5,10 +5,10 @@ import type { ClaimRecord } from '../claim.ts';
 import { HttpError } from '../errors.ts';
 import { operatorOf, REASON, UNNAMED_OPERATOR, UUID } from '../operator.ts';
 import type { Log } from '../ports.ts';
-import { checked, readQuery } from '../query.ts';
+import { checked } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
-import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf } from './list.ts';
+import { GIVEN_ID, LIMIT, searchPage } from './list.ts';
 
 /** A row of public.claim_timeline, or what the ledger adds. `at` is null where nobody wrote it down. */
 export interface TimelineEvent {
@@ -55,8 +55,10 @@ export const RELEASE_BODY = {
 } as const satisfies Schema;
 
 export function claimAdminRoutes(ports: ClaimAdminPorts): Route[] {
+  const find = (filters: Record<string, unknown>) => ports.db1<ClaimRecord>('claim_search', filters);
+  const search = (request: HttpRequest) => searchPage(request, CLAIM_QUERY, find, ({ claim_id }) => claim_id);
   return [
-    { method: 'GET', path: '/admin/claims', handle: (request) => search(ports, request) },
+    { method: 'GET', path: '/admin/claims', handle: search },
     { method: 'GET', path: '/admin/claims/:claim', handle: (_, claim) => show(ports, claim) },
     {
       method: 'POST',
@@ -64,21 +66,6 @@ export function claimAdminRoutes(ports: ClaimAdminPorts): Route[] {
       handle: (request, claim) => release(ports, request, claim),
     },
   ];
-}
-
-async function search({ db1 }: ClaimAdminPorts, request: HttpRequest): Promise<HttpResponse> {
-  const query = readQuery(request.query, CLAIM_QUERY);
-  const limit = query.limit ?? DEFAULT_LIMIT;
-  const claims = await db1<ClaimRecord>('claim_search', {
-    p_claim_id: query.claim_id ?? null,
-    p_user_id: query.user_id ?? null,
-    p_request_id: query.request_id ?? null,
-    p_pool_id: query.pool_id ?? null,
-    p_state: query.state ?? null,
-    p_after: query.after ?? null,
-    p_limit: limit,
-  });
-  return pageOf(claims, limit, (claim) => claim.claim_id);
 }
 
 async function show(ports: ClaimAdminPorts, id: string): Promise<HttpResponse> {

@@ -2,8 +2,9 @@
 
 import { HttpError } from '../errors.ts';
 import { toHttpError } from '../failure.ts';
-import { type HttpResponse, jsonResponse } from '../router.ts';
-import type { Schema } from '../schema.ts';
+import { readQuery } from '../query.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse } from '../router.ts';
+import type { ObjectSchema, Schema } from '../schema.ts';
 import { textOf } from '../text.ts';
 
 export interface Page<Item> {
@@ -25,6 +26,22 @@ export function pageOf<Item>(
   const last = items.at(-1);
   const next = last !== undefined && items.length === limit ? keyOf(last) : null;
   return jsonResponse(200, { items, next } satisfies Page<Item>);
+}
+
+/**
+ * A list that operators filter. `find` is called with the arguments of its SQL function: each filter `x` is `p_x`, null where
+ * the request leaves it out.
+ */
+export async function searchPage<Item>(
+  request: HttpRequest,
+  schema: ObjectSchema,
+  find: (args: Record<string, unknown>) => Promise<readonly Item[]>,
+  keyOf: (last: Item) => string,
+): Promise<HttpResponse> {
+  const query: Readonly<Record<string, unknown>> = readQuery(request.query, schema);
+  const limit = Number(query.limit ?? DEFAULT_LIMIT);
+  const filters = Object.keys(schema.properties).map((name) => [`p_${name}`, query[name] ?? null]);
+  return pageOf(await find({ ...Object.fromEntries(filters), p_limit: limit }), limit, keyOf);
 }
 
 /** What our own SQL refuses as invalid it says in words that are for operators. */

@@ -3,18 +3,9 @@
 import { CLAIM_BODY, MAX_REQUEST_ID_CHARS } from '../claim.ts';
 import type { Schema } from '../schema.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
+import { COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
-const TEXT = { type: 'string' } as const;
-const TEXT_OR_NULL = { type: ['string', 'null'] } as const;
-const COUNT_OR_NULL = { type: ['integer', 'null'] } as const;
 const COUNT = { type: 'integer', minimum: 0 } as const;
-const FLAG = { type: 'boolean' } as const;
-
-/** An object that has all of these fields, and may get more. */
-export function shape(properties: { [name: string]: AnswerSchema }, optional: string[] = []): AnswerSchema {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  return { type: 'object', properties, required };
-}
 
 const CLAIM = {
   claim_id: TEXT,

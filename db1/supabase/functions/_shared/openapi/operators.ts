@@ -4,15 +4,11 @@ import { AUDIT_QUERY } from '../console/audit.ts';
 import { CLAIM_QUERY, RELEASE_BODY } from '../console/claims.ts';
 import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
 import { DEAD_LETTER_BODY, DEAD_LETTER_QUERY } from '../dead_letters.ts';
-import { shape, X_OPERATOR } from './buyers.ts';
+import { X_OPERATOR } from './buyers.ts';
 import type { AnswerSchema, Descriptions, RouteDescription } from './document.ts';
+import { COUNT, COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
-const TEXT = { type: 'string' } as const;
-const TEXT_OR_NULL = { type: ['string', 'null'] } as const;
-const COUNT = { type: 'integer' } as const;
-const COUNT_OR_NULL = { type: ['integer', 'null'] } as const;
 const NUMBER_OR_NULL = { type: ['number', 'null'] } as const;
-const FLAG = { type: 'boolean' } as const;
 const ANYTHING = { type: 'object', description: 'As the case may be.' } as const;
 
 const LEVELS = {
@@ -24,11 +20,21 @@ const LEVELS = {
 const DATABASE = shape({ ok: FLAG, ms: { type: 'number' } });
 
 export const ref = (name: string): AnswerSchema => ({ $ref: `#/components/schemas/${name}` });
+
+/** An object with the list `name` in it. */
+export const listIn = (name: string, item: string): AnswerSchema =>
+  shape({ [name]: { type: 'array', items: ref(item) } });
+
 export const page = (name: string): AnswerSchema =>
   shape({
     items: { type: 'array', items: ref(name) },
     next: { ...TEXT_OR_NULL, description: 'What to send as `after` for the next page; null: there is none.' },
   });
+
+/** The answer to an action on ids. */
+export const resultsOf = (item: string) => ({
+  200: { description: 'One result per id.', schema: listIn('results', item) },
+});
 
 export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
   OperatorPool: shape({
@@ -118,62 +124,62 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
 
 const POOL_ID = 'The pool.';
 
-export function reads(
-  tag: string,
-  summary: string,
-  schema: AnswerSchema,
-  more: Partial<RouteDescription> = {},
-): RouteDescription {
-  return { tag, summary, auth: 'operator', answers: { 200: { description: 'Found.', schema } }, ...more };
+/** Routes for operators under one tag: those that read, and those that change something. */
+export function operators(tag: string) {
+  type More = Partial<RouteDescription>;
+  return {
+    reads: (summary: string, schema: AnswerSchema, more: More = {}): RouteDescription => ({
+      tag,
+      summary,
+      auth: 'operator',
+      answers: { 200: { description: 'Found.', schema } },
+      ...more,
+    }),
+    changes: (summary: string, answers: RouteDescription['answers'], more: More): RouteDescription => ({
+      tag,
+      summary,
+      auth: 'operator',
+      headers: X_OPERATOR,
+      answers,
+      ...more,
+    }),
+  };
 }
 
-export function changes(
-  tag: string,
-  summary: string,
-  answers: RouteDescription['answers'],
-  more: Partial<RouteDescription> = {},
-): RouteDescription {
-  return { tag, summary, auth: 'operator', headers: X_OPERATOR, answers, ...more };
-}
+const general = operators('admin');
+const pools = operators('admin: pools');
+const claims = operators('admin: claims');
+const letters = operators('admin: dead letters');
 
-const RESULTS = {
-  200: {
-    description: 'One result per id.',
-    schema: shape({ results: { type: 'array', items: ref('DeadLetterResult') } }),
-  },
-};
+const RESULTS = resultsOf('DeadLetterResult');
 
 export const OPERATOR_DESCRIPTIONS: Descriptions = {
-  'GET /admin/pools': reads('admin: pools', 'Pools with their rules and levels', page('OperatorPool'), {
+  'GET /admin/pools': pools.reads('Pools with their rules and levels', page('OperatorPool'), {
     query: POOL_QUERY,
   }),
-  'POST /admin/pools': changes(
-    'admin: pools',
+  'POST /admin/pools': pools.changes(
     'Create a pool with slots, in one transaction',
     { 201: { description: 'Created.', schema: ref('OperatorPool') } },
     { body: POOL_CREATE_BODY, errors: ['pool_exists', 'request_conflict'] },
   ),
-  'GET /admin/pools/:pool': reads('admin: pools', 'One pool', ref('OperatorPool'), {
+  'GET /admin/pools/:pool': pools.reads('One pool', ref('OperatorPool'), {
     parameter: POOL_ID,
     errors: ['unknown_pool'],
   }),
-  'POST /admin/pools/:pool': changes(
-    'admin: pools',
+  'POST /admin/pools/:pool': pools.changes(
     'Change rules, add slots',
     { 200: { description: 'Changed.', schema: ref('OperatorPool') } },
     { parameter: POOL_ID, body: POOL_CHANGE_BODY, errors: ['unknown_pool', 'request_conflict'] },
   ),
-  'GET /admin/claims': reads('admin: claims', 'Search claims, newest first', page('OperatorClaim'), {
+  'GET /admin/claims': claims.reads('Search claims, newest first', page('OperatorClaim'), {
     query: CLAIM_QUERY,
   }),
-  'GET /admin/claims/:claim': reads(
-    'admin: claims',
+  'GET /admin/claims/:claim': claims.reads(
     'A claim and its way from the door to the ledger',
     ref('ClaimWithTimeline'),
     { parameter: 'The claim_id.', errors: ['unknown_claim', 'invalid_input'] },
   ),
-  'POST /admin/claims/:claim/release': changes(
-    'admin: claims',
+  'POST /admin/claims/:claim/release': claims.changes(
     'Give a slot back for its owner',
     { 200: { description: 'Released, now or before.', schema: ref('OperatorClaim') } },
     {
@@ -182,27 +188,24 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
       errors: ['unknown_claim', 'in_flight', 'already_committed', 'dead_letter'],
     },
   ),
-  'GET /admin/dlq': reads(
-    'admin: dead letters',
-    'Dead letters, oldest first',
-    shape({ messages: { type: 'array', items: ref('DeadLetter') } }),
-    { query: DEAD_LETTER_QUERY },
-  ),
-  'GET /admin/dlq/:msg_id': reads('admin: dead letters', 'One dead letter', ref('DeadLetter'), {
+  'GET /admin/dlq': letters.reads('Dead letters, oldest first', listIn('messages', 'DeadLetter'), {
+    query: DEAD_LETTER_QUERY,
+  }),
+  'GET /admin/dlq/:msg_id': letters.reads('One dead letter', ref('DeadLetter'), {
     parameter: 'Its msg_id.',
     errors: ['not_found', 'invalid_input'],
   }),
-  'POST /admin/dlq/replay': changes('admin: dead letters', 'Send dead letters round again', RESULTS, {
+  'POST /admin/dlq/replay': letters.changes('Send dead letters round again', RESULTS, {
     body: DEAD_LETTER_BODY,
   }),
-  'POST /admin/dlq/discard': changes('admin: dead letters', 'End their claims, free their slots', RESULTS, {
+  'POST /admin/dlq/discard': letters.changes('End their claims, free their slots', RESULTS, {
     body: DEAD_LETTER_BODY,
   }),
-  'GET /admin/audit': reads('admin', 'What operators did, newest first', page('AuditRow'), {
+  'GET /admin/audit': general.reads('What operators did, newest first', page('AuditRow'), {
     query: AUDIT_QUERY,
   }),
-  'GET /admin/health': reads('admin', 'Databases, extensions, jobs, workers', page('HealthCheck')),
-  'GET /admin/live': reads('admin', 'Follow all numbers', ref('LiveSample'), {
+  'GET /admin/health': general.reads('Databases, extensions, jobs, workers', page('HealthCheck')),
+  'GET /admin/live': general.reads('Follow all numbers', ref('LiveSample'), {
     description:
       'Server-sent events: `event: history` once, the last five minutes as rows; then `event: sample` every second.',
     answers: {

@@ -4,15 +4,10 @@ import { CALL_BODY } from '../calls/body.ts';
 import { CALL_QUERY } from '../console/calls.ts';
 import { EVENTS_QUERY, REPLAY_BODY, SKIP_BODY } from '../webhook/admin.ts';
 import { ADD_BODY, CHANGE_BODY } from '../webhook/endpoint_settings.ts';
-import { shape } from './buyers.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
-import { changes, page, reads, ref } from './operators.ts';
+import { listIn, operators, page, ref, resultsOf } from './operators.ts';
+import { COUNT, COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
-const TEXT = { type: 'string' } as const;
-const TEXT_OR_NULL = { type: ['string', 'null'] } as const;
-const COUNT = { type: 'integer' } as const;
-const COUNT_OR_NULL = { type: ['integer', 'null'] } as const;
-const FLAG = { type: 'boolean' } as const;
 const ANYTHING = { type: 'object', description: 'As the provider sends it.' } as const;
 const ANYTHING_OR_NULL = { ...ANYTHING, type: ['object', 'null'] } as const;
 
@@ -87,12 +82,9 @@ const CALL_ANSWER: AnswerSchema = {
   required: ['status'],
 };
 
-const RESULTS = {
-  200: {
-    description: 'One result per id.',
-    schema: shape({ results: { type: 'array', items: ref('EventResult') } }),
-  },
-};
+const RESULTS = resultsOf('EventResult');
+const webhooks = operators('admin: webhooks');
+const calls = operators('admin: calls');
 
 export const PROVIDER_DESCRIPTIONS: Descriptions = {
   'POST /webhooks/:endpoint': {
@@ -145,45 +137,38 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     auth: 'open',
     answers: { 200: { description: 'Prometheus’ text format.', type: 'text/plain', schema: TEXT } },
   },
-  'GET /admin/webhooks/endpoints': reads(
-    'admin: webhooks',
+  'GET /admin/webhooks/endpoints': webhooks.reads(
     'Endpoints; names of secrets, never secrets',
-    shape({ endpoints: { type: 'array', items: ref('Endpoint') } }),
+    listIn('endpoints', 'Endpoint'),
   ),
-  'POST /admin/webhooks/endpoints': changes(
-    'admin: webhooks',
+  'POST /admin/webhooks/endpoints': webhooks.changes(
     'Add an endpoint',
     { 201: { description: 'Added.', schema: ref('Endpoint') } },
     { body: ADD_BODY, errors: ['endpoint_exists'] },
   ),
-  'POST /admin/webhooks/endpoints/change': changes(
-    'admin: webhooks',
+  'POST /admin/webhooks/endpoints/change': webhooks.changes(
     'Change an endpoint',
     { 200: { description: 'Changed.', schema: ref('Endpoint') } },
     { body: CHANGE_BODY, errors: ['unknown_endpoint'] },
   ),
-  'GET /admin/webhooks/events': reads(
-    'admin: webhooks',
+  'GET /admin/webhooks/events': webhooks.reads(
     'Stored events, newest first, without payloads',
-    shape({ events: { type: 'array', items: ref('Event') } }),
+    listIn('events', 'Event'),
     { query: EVENTS_QUERY },
   ),
-  'GET /admin/webhooks/events/:id': reads(
-    'admin: webhooks',
+  'GET /admin/webhooks/events/:id': webhooks.reads(
     'All that is known about an event',
     ref('EventWithBodies'),
     { parameter: 'Its id.', errors: ['not_found', 'invalid_input'] },
   ),
-  'POST /admin/webhooks/events/replay': changes('admin: webhooks', 'Let events go round again', RESULTS, {
+  'POST /admin/webhooks/events/replay': webhooks.changes('Let events go round again', RESULTS, {
     body: REPLAY_BODY,
   }),
-  'POST /admin/webhooks/events/skip': changes('admin: webhooks', 'Set events aside', RESULTS, {
-    body: SKIP_BODY,
-  }),
-  'GET /admin/calls': reads('admin: calls', 'Call events, newest first, without payloads', page('Call'), {
+  'POST /admin/webhooks/events/skip': webhooks.changes('Set events aside', RESULTS, { body: SKIP_BODY }),
+  'GET /admin/calls': calls.reads('Call events, newest first, without payloads', page('Call'), {
     query: CALL_QUERY,
   }),
-  'GET /admin/calls/:id': reads('admin: calls', 'One call event', ref('CallWithPayload'), {
+  'GET /admin/calls/:id': calls.reads('One call event', ref('CallWithPayload'), {
     parameter: 'Its id.',
     errors: ['not_found', 'invalid_input'],
   }),

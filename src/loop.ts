@@ -1,0 +1,48 @@
+// Does something again and again, whatever happens to the database meanwhile.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '#core/ports.ts';
+
+export interface Loop {
+  /** Resolves when the turn under way has ended. */
+  stop(): Promise<void>;
+}
+
+/** One turn at a time, with a pause after each. A turn deals with its own failures. */
+export function startTurns(pauseMs: number, turn: (signal: AbortSignal) => Promise<void>): Loop {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await turn(signal);
+      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+    }
+  };
+  const running = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** Turns `pauseMs` apart that may fail. An outage is told when it begins and when it ends, not every time. */
+export function startLoop(
+  name: string,
+  pauseMs: number,
+  log: Log,
+  turn: (signal: AbortSignal) => Promise<void>,
+): Loop {
+  let isFailing = false;
+  return startTurns(pauseMs, async (signal) => {
+    try {
+      await turn(signal);
+      if (isFailing) log.info(`${name} goes on`);
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) log.warn(`${name} failed; it tries again until it succeeds`, { cause: error });
+      isFailing = true;
+    }
+  });
+}

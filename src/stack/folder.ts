@@ -1,0 +1,40 @@
+// The folder of a stack: kept out of git while there are secrets in it, emptied by a reset.
+
+import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { claimRunDir } from './run_files.ts';
+import { removeReachableDir } from './server_user.ts';
+import { layout } from './settings.ts';
+
+const GIT_IGNORE = '.gitignore';
+const EVERYTHING = '*\n';
+
+/** Only in a folder that is ours alone: in one that somebody shares with us it would hide their files too. */
+export function hideFromGit(dir: string): void {
+  const ours = new Set(Object.values(layout(dir)).map((path) => basename(path)));
+  if (readdirSync(dir).every((name) => ours.has(name))) writeFileSync(join(dir, GIT_IGNORE), EVERYTHING);
+}
+
+/** Leaves one that somebody else wrote. */
+function unhideFromGit(dir: string): void {
+  const file = join(dir, GIT_IGNORE);
+  if (existsSync(file) && readFileSync(file, 'utf8') === EVERYTHING) rmSync(file);
+}
+
+/**
+ * Removes everything a stack keeps in `dir`, and what a killed run left running. Refused while it runs. Only
+ * names of ours are removed: a SLUICE_DIR set by mistake to somebody's home must not cost them their files.
+ */
+export async function resetStack(dir: string): Promise<boolean> {
+  if (!existsSync(dir)) return false;
+  const paths = layout(dir);
+  const runFiles = claimRunDir(paths.run);
+  await runFiles.stopLeftovers();
+  removeReachableDir(paths.postgres);
+  rmSync(paths.secrets, { force: true });
+  rmSync(paths.env, { force: true });
+  rmSync(paths.run, { recursive: true });
+  unhideFromGit(dir);
+  if (readdirSync(dir).length === 0) rmdirSync(dir);
+  return true;
+}
