@@ -11,17 +11,26 @@ const OPTIONS = {
   quick: {
     about: 'everything once, small and within a minute: shows that it runs, proves nothing about speed',
   },
+  keep: {
+    about:
+      'also write bench/summaries/<suite>.json, which git keeps; refuses where the product files changed meanwhile',
+  },
   json: { value: 'FILE', about: 'also write the result there, for machines' },
 };
 
-async function run({ quick, json }: Values<typeof OPTIONS>, [suite]: [string]): Promise<number> {
+async function run({ quick, keep, json }: Values<typeof OPTIONS>, [suite]: [string]): Promise<number> {
   const script = join(PROJECT_ROOT, 'bench', 'run.ts');
   if (!existsSync(script))
     throw new StackError(
       'the benchmarks are not part of the package',
       'run `sluice bench` in a clone of the repository',
     );
-  const args = [suite, ...(quick ? ['--quick'] : []), ...(json === undefined ? [] : [`--json=${json}`])];
+  const args = [
+    suite,
+    ...(quick ? ['--quick'] : []),
+    ...(keep ? ['--keep'] : []),
+    ...(json === undefined ? [] : [`--json=${json}`]),
+  ];
   // Where the benchmarks run, signals of the terminal reach them by themselves, and they clean up.
   const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script, ...args], {
     stdio: 'inherit',
@@ -41,8 +50,8 @@ async function run({ quick, json }: Values<typeof OPTIONS>, [suite]: [string]): 
 export const command = action({
   about: `Run a benchmark on databases of its own
 
-Shows what came out beside what must come out, and keeps a full run in bench/results/. Only in a clone of the
-repository: the package does not carry what the benchmarks compare with.`,
+Shows what came out beside what must come out. The raw result of a run without --quick goes to results/bench/, which git
+ignores. Only in a clone of the repository: the package does not carry what the benchmarks compare with.`,
   args: '<suite>',
   choices: ['claims', 'bridge', 'webhooks', 'calls', 'console'],
   options: OPTIONS,
