@@ -104,7 +104,7 @@ async function act(
 
 function tableOf(letters: DeadLetter[]): string {
   return formatTable(
-    ['ID', 'POOL', 'USER', 'OPTION.reason', 'DEAD SINCE', 'CLAIM'],
+    ['ID', 'POOL', 'USER', 'REASON', 'DEAD SINCE', 'CLAIM'],
     letters.map((letter) => [
       String(letter.msg_id),
       letter.pool_id ?? '-',
