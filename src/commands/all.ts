@@ -1,28 +1,33 @@
-import type { Command } from './command.ts';
+import type { Command } from './grammar.ts';
 
-type Load = () => Promise<Command>;
+type Listed = readonly [summary: string, load: () => Promise<{ readonly command: Command }>];
 
-/** In the order of the overview. Loaded when asked for: `sluice dlq` need not wait for a server it does not start. */
-export const COMMANDS: Readonly<Record<string, Load>> = {
-  dev: async () => (await import('./dev.ts')).dev,
-  serve: async () => (await import('./serve.ts')).serve,
-  work: async () => (await import('./work.ts')).work,
-  migrate: async () => (await import('./migrate.ts')).migrate,
-  status: async () => (await import('./status.ts')).status,
-  doctor: async () => (await import('./doctor.ts')).doctor,
-  pools: async () => (await import('./pools.ts')).pools,
-  claims: async () => (await import('./claims.ts')).claims,
-  dlq: async () => (await import('./dlq.ts')).dlq,
-  webhooks: async () => (await import('./webhooks.ts')).webhooks,
-  calls: async () => (await import('./calls.ts')).calls,
-  reconcile: async () => (await import('./reconcile.ts')).reconcile,
-  demo: async () => (await import('./demo.ts')).demo,
-  bench: async () => (await import('./bench.ts')).bench,
-  reset: async () => (await import('./reset.ts')).reset,
-  completion: async () => (await import('./completion.ts')).completion,
+/**
+ * In the order of the overview, with the summary there. A command is loaded when it is asked for: `sluice dlq` does not
+ * wait for the server's code.
+ */
+export const COMMANDS: Readonly<Record<string, Listed>> = {
+  dev: ['start everything on this machine (npm start)', () => import('./dev.ts')],
+  serve: ['start the HTTP server against DB1_URL and DB2_URL', () => import('./serve.ts')],
+  work: ['carry claims to the ledger, process webhook events', () => import('./work.ts')],
+  migrate: ['prepare two databases of your own', () => import('./migrate.ts')],
+  status: ['show the numbers of a running server', () => import('./status.ts')],
+  doctor: ['check everything, and say what to do', () => import('./doctor.ts')],
+  pools: ['list, create and change pools', () => import('./pools.ts')],
+  claims: ['find, show and release claims', () => import('./claims.ts')],
+  dlq: ['list, show, replay and discard dead letters', () => import('./dlq.ts')],
+  webhooks: ['endpoints, stored events, replay, signatures', () => import('./webhooks.ts')],
+  calls: ['call events: sites, recorded calls, a sample to send', () => import('./calls.ts')],
+  reconcile: ['compare the intake with the ledger', () => import('./reconcile.ts')],
+  demo: ['show a burst: 5,000 buyers for 1,000 seats', () => import('./demo.ts')],
+  bench: ['measure it (in a clone of the repository)', () => import('./bench.ts')],
+  reset: ['remove the data of the embedded stack', () => import('./reset.ts')],
+  completion: ['print a completion script for a shell', () => import('./completion.ts')],
 };
 
 export async function loadAll(): Promise<Record<string, Command>> {
-  const entries = Object.entries(COMMANDS).map(async ([name, load]) => [name, await load()] as const);
+  const entries = Object.entries(COMMANDS).map(
+    async ([name, [, load]]) => [name, (await load()).command] as const,
+  );
   return Object.fromEntries(await Promise.all(entries));
 }

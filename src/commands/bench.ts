@@ -5,31 +5,32 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StackError } from '../failure.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
-import type { Command } from './command.ts';
+import { action, type Values } from './grammar.ts';
 
-const usage = `sluice bench <suite> [--quick] [--json file]
+const OPTIONS = {
+  quick: {
+    about: 'everything once, small and within a minute: shows that it runs, proves nothing about speed',
+  },
+  keep: {
+    about:
+      'also write bench/summaries/<suite>.json, which git keeps; refuses where the product files changed meanwhile',
+  },
+  json: { value: 'FILE', about: 'also write the result there, for machines' },
+};
 
-Runs a benchmark on databases of its own, shows what came out beside what must come out, and keeps a full run in
-bench/results/. Only in a clone of the repository: the package does not carry what the benchmarks compare with.
-
-Options:
-  --quick       everything once, small and within a minute: shows that it runs, proves nothing about speed
-  --json file   also writes the result there, for machines
-
-Exit code: 0 when it ran, 1 when it could not, 2 when the call was not understood.
-
-Examples:
-  sluice bench claims
-  sluice bench bridge --quick --json bridge.json
-`;
-
-async function run(args: string[]): Promise<number> {
+async function run({ quick, keep, json }: Values<typeof OPTIONS>, [suite]: [string]): Promise<number> {
   const script = join(PROJECT_ROOT, 'bench', 'run.ts');
   if (!existsSync(script))
     throw new StackError(
       'the benchmarks are not part of the package',
       'run `sluice bench` in a clone of the repository',
     );
+  const args = [
+    suite,
+    ...(quick ? ['--quick'] : []),
+    ...(keep ? ['--keep'] : []),
+    ...(json === undefined ? [] : [`--json=${json}`]),
+  ];
   // Where the benchmarks run, signals of the terminal reach them by themselves, and they clean up.
   const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script, ...args], {
     stdio: 'inherit',
@@ -46,4 +47,15 @@ async function run(args: string[]): Promise<number> {
   }
 }
 
-export const bench: Command = { summary: 'measure it (in a clone of the repository)', usage, run };
+export const command = action({
+  about: `Run a benchmark on databases of its own
+
+Shows what came out beside what must come out. The raw result of a run without --quick goes to results/bench/, which git
+ignores. Only in a clone of the repository: the package does not carry what the benchmarks compare with.`,
+  args: '<suite>',
+  choices: ['claims', 'bridge', 'webhooks', 'calls', 'console'],
+  options: OPTIONS,
+  exits: ['when it ran', 'when it could not'],
+  examples: ['sluice bench claims', 'sluice bench bridge --quick --json bridge.json'],
+  run,
+});

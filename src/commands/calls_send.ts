@@ -1,42 +1,36 @@
 // `sluice calls send`: signs a sample call event as a site would and posts it to a running server.
 
 import { randomInt } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import { SIGNATURE_HEADER, SITE_HEADER, signCall, TIMESTAMP_HEADER } from '#core/calls/signature.ts';
-import { StackError } from '../failure.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
-import { readStackEnv } from './operator.ts';
-import { UsageError } from './usage_error.ts';
-
-const OPTIONS = {
-  to: { type: 'string' },
-  site: { type: 'string' },
-  secret: { type: 'string' },
-  kind: { type: 'string', default: 'ring' },
-  'event-id': { type: 'string' },
-  payload: { type: 'string' },
-  count: { type: 'string', default: '1' },
-  json: { type: 'boolean', default: false },
-} as const;
+import { action, UsageError, type Values } from './grammar.ts';
+import { OPTION, readStackEnv } from './operator.ts';
+import { asJson, need, post, serverUrl } from './send.ts';
 
 const MAX_COUNT = 1_000;
 const MS_PER_SEC = 1_000;
-const TIMEOUT_MS = 30_000;
 const SAMPLE_NUMBERS = 1_000_000_000;
 
-interface Answer {
-  status: number;
-  text: string;
-}
+const OPTIONS = {
+  to: { value: 'URL', about: 'where to (default: /call-events on the running server)' },
+  site: { value: 'SITE', about: 'as whom (default: OPS_SITE_ID)' },
+  secret: { value: 'SECRET', about: 'what to sign with (default: OPS_SITE_SECRET)' },
+  kind: { value: 'KIND', default: 'ring', about: 'the kind of the event' },
+  'event-id': { value: 'ID', about: "the sender's own id (default: none)" },
+  payload: { value: 'JSON', about: 'an object (default: {"sample":true} and a number that makes it new)' },
+  count: {
+    range: [1, MAX_COUNT],
+    default: 1,
+    about: 'the very same request so many times: all but the first are a noop',
+  },
+  json: OPTION.json,
+} as const;
 
-export async function run(args: string[]): Promise<number> {
-  const { values } = parseArgs({ args, options: OPTIONS });
-  if (!/^[1-9]\d{0,3}$/.test(values.count) || Number(values.count) > MAX_COUNT)
-    throw new UsageError(`--count is "${values.count}"; it must be a number from 1 to ${MAX_COUNT}`);
+async function run({ count, json, ...values }: Values<typeof OPTIONS>): Promise<number> {
   const env = readStackEnv(process.env);
   const site = values.site ?? need('OPS_SITE_ID', '--site', env);
   const secret = values.secret ?? need('OPS_SITE_SECRET', '--secret', env);
-  const url = values.to ?? `${need('SLUICE_URL', '--to', env).replace(/\/+$/, '')}/call-events`;
+  const url = values.to ?? serverUrl(env, '/call-events');
   const request = await signedRequest(site, secret, {
     ...(values['event-id'] !== undefined && { event_id: values['event-id'] }),
     kind: values.kind,
@@ -44,12 +38,12 @@ export async function run(args: string[]): Promise<number> {
     payload: readPayload(values.payload),
   });
   let refusals = 0;
-  for (let sent = 0; sent < Number(values.count); sent++) {
+  for (let sent = 0; sent < count; sent++) {
     const { status, text } = await post(url, request);
     const isTaken = status === 200;
     if (!isTaken) refusals++;
-    const say = isTaken || values.json ? console.log : console.error;
-    say(values.json ? JSON.stringify({ status, answer: asJson(text) }) : `${status}  ${text}`);
+    const say = isTaken || json ? console.log : console.error;
+    say(json ? JSON.stringify({ status, answer: asJson(text) }) : `${status}  ${text}`);
   }
   return refusals === 0 ? 0 : 1;
 }
@@ -63,29 +57,7 @@ async function signedRequest(site: string, secret: string, event: unknown): Prom
     [TIMESTAMP_HEADER]: timestamp,
     [SIGNATURE_HEADER]: await signCall({ site, timestamp, body }, secret, nodeHmac),
   };
-  return { method: 'POST', headers, body };
-}
-
-async function post(url: string, request: RequestInit): Promise<Answer> {
-  try {
-    const response = await fetch(url, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
-    return { status: response.status, text: await response.text() };
-  } catch (error) {
-    throw new StackError(
-      `no server answers at ${url}`,
-      'is it running? --to or SLUICE_URL says where',
-      error,
-    );
-  }
-}
-
-/** What stands in front of a server may answer with a page of its own. */
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return { headers, body };
 }
 
 function readPayload(text: string | undefined): unknown {
@@ -93,12 +65,18 @@ function readPayload(text: string | undefined): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`--payload is no JSON: ${error instanceof Error ? error.message : ''}`);
+    throw new UsageError(`--payload is not JSON: ${error instanceof Error ? error.message : ''}`);
   }
 }
 
-function need(name: string, option: string, env: NodeJS.ProcessEnv): string {
-  const value = env[name];
-  if (value) return value;
-  throw new StackError(`${name} is not set, and no stack runs here`, `give ${option}, or run \`npm start\``);
-}
+export const send = action({
+  about: 'Sign a sample call event and post it',
+  options: OPTIONS,
+  environment: {
+    'SLUICE_URL, OPS_SITE_ID, OPS_SITE_SECRET':
+      'the server, the site and its secret (default: those of the stack in .sluice)',
+  },
+  exits: ['when every answer was 200', 'when one was not'],
+  examples: ['sluice calls send --count 3'],
+  run,
+});

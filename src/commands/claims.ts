@@ -1,61 +1,12 @@
 // `sluice claims`: find a buyer's claim, see how far it came, give its slot back.
 
-import { parseArgs } from 'node:util';
 import type { ClaimRecord } from '#core/claim.ts';
 import type { TimelineEvent } from '#core/console/claims.ts';
 import { AdminClient, ApiError, type Page } from '../admin/client.ts';
-import type { Command } from './command.ts';
-import { confirm, readConnection } from './operator.ts';
+import { action, type Group, short, UsageError, type Values } from './grammar.ts';
+import { confirm, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
 import { formatTable } from './table.ts';
-import { UsageError } from './usage_error.ts';
-
-const usage = `sluice claims find|show|release [claim ids] [options]
-
-  find               claims that match all of the filters; at least one is needed
-  show <id> …        claims and their way, from the door to the ledger
-  release <id> …     give their slots back, which the audit log keeps; a ticket cannot be given back
-
-Filters of find:
-  --user ID          of this user
-  --claim ID         with this id
-  --request ID       made with this request id
-  --pool ID          of this pool
-  --state STATE      queued, validated, committed, dead_letter, released, expired, refused or discarded
-  --limit N          at most so many (default 100, at most 1000)
-  --after ID         those after this claim: "next" of the page before
-
-Options:
-  --yes              release without asking; needed where there is no terminal
-  --reason TEXT      why, for the audit log
-  --json             for machines
-
-Environment:
-  SLUICE_URL, SLUICE_ADMIN_KEY   the server and its key (default: those of the stack in .sluice)
-  SLUICE_OPERATOR                who you are (default: $USER)
-
-Exit code: 0 when all is done, 1 when some claim was not there or could not be released, 2 when the call was not understood.
-
-Examples:
-  sluice claims find --user ann --pool opening_night
-  sluice claims show 0198c0de-0000-7000-8000-000000000001
-  sluice claims release 0198c0de-0000-7000-8000-000000000001 --reason 'asked by phone'
-  sluice claims find --state dead_letter --json | jq -r '.items[].claim_id'
-`;
-
-const OPTIONS = {
-  user: { type: 'string' },
-  claim: { type: 'string' },
-  request: { type: 'string' },
-  pool: { type: 'string' },
-  state: { type: 'string' },
-  limit: { type: 'string' },
-  after: { type: 'string' },
-  yes: { type: 'boolean', default: false },
-  reason: { type: 'string' },
-  json: { type: 'boolean', default: false },
-} as const;
-
-type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS; allowPositionals: true }>>['values'];
+import { isUuid } from './values.ts';
 
 const FILTERS = {
   user: 'user_id',
@@ -64,23 +15,28 @@ const FILTERS = {
   pool: 'pool_id',
   state: 'state',
 } as const;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-async function run(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
-  const [action, ...ids] = positionals;
-  if (action !== 'find' && action !== 'show' && action !== 'release')
-    throw new UsageError(action === undefined ? 'say what to do' : `claims cannot ${action}`);
-  if (action === 'find' && ids.length > 0) throw new UsageError('find takes filters, show takes ids');
-  if (action !== 'find' && ids.length === 0) throw new UsageError(`${action} needs a claim id`);
-  for (const id of ids) if (!UUID.test(id)) throw new UsageError(`"${id}" is not the id of a claim`);
-  const query = action === 'find' ? readQuery(values) : {};
-  const api = new AdminClient(readConnection(process.env));
-  if (action === 'find') return find(api, query, values);
-  return action === 'show' ? show(api, ids, values) : release(api, ids, values);
+const FIND_OPTIONS = {
+  user: { value: 'ID', about: 'of this user' },
+  claim: { value: 'ID', about: 'with this id' },
+  request: { value: 'ID', about: 'made with this request id' },
+  pool: { value: 'ID', about: 'of this pool' },
+  state: {
+    value: 'STATE',
+    about: 'queued, validated, committed, dead_letter, released, expired, refused or discarded',
+  },
+  limit: { range: [1, 1_000], default: 100, about: 'at most so many' },
+  after: { value: 'ID', about: 'those after this claim: "next" of the page before' },
+  json: OPTION.json,
+} as const;
+
+const connect = (): AdminClient => new AdminClient(readConnection(process.env));
+
+function checkIds(ids: readonly string[]): void {
+  for (const id of ids) if (!isUuid(id)) throw new UsageError(`"${short(id)}" is not the id of a claim`);
 }
 
-function readQuery(values: Values): Record<string, string> {
+function readQuery(values: Values<typeof FIND_OPTIONS>): Record<string, string> {
   const query: Record<string, string> = {};
   for (const [option, field] of Object.entries(FILTERS)) {
     const value = values[option as keyof typeof FILTERS];
@@ -88,13 +44,13 @@ function readQuery(values: Values): Record<string, string> {
   }
   if (Object.keys(query).length === 0) throw new UsageError('find needs a filter');
   if (values.after !== undefined) query.after = values.after;
-  if (values.limit !== undefined) query.limit = values.limit;
-  return query;
+  return { ...query, limit: String(values.limit) };
 }
 
-async function find(api: AdminClient, query: Record<string, string>, { json }: Values): Promise<number> {
-  const page = await api.get<Page<ClaimRecord>>('/admin/claims', query);
-  if (json) {
+async function find(values: Values<typeof FIND_OPTIONS>): Promise<number> {
+  const query = readQuery(values);
+  const page = await connect().get<Page<ClaimRecord>>('/admin/claims', query);
+  if (values.json) {
     console.log(JSON.stringify(page));
     return 0;
   }
@@ -112,7 +68,9 @@ async function find(api: AdminClient, query: Record<string, string>, { json }: V
   return 0;
 }
 
-async function show(api: AdminClient, ids: string[], { json }: Values): Promise<number> {
+async function show(ids: readonly string[], json: boolean): Promise<number> {
+  checkIds(ids);
+  const api = connect();
   let missing = 0;
   for (const id of ids) {
     const found = await orUnknown(
@@ -127,7 +85,14 @@ async function show(api: AdminClient, ids: string[], { json }: Values): Promise<
   return missing > 0 ? 1 : 0;
 }
 
-async function release(api: AdminClient, ids: string[], { yes, reason, json }: Values): Promise<number> {
+const RELEASE_OPTIONS = { yes: OPTION.yes, reason: OPTION.reason, json: OPTION.json };
+
+async function release(
+  { yes, reason, json }: Values<typeof RELEASE_OPTIONS>,
+  ids: readonly string[],
+): Promise<number> {
+  checkIds(ids);
+  const api = connect();
   if (!yes && !(await confirm(`Release ${ids.length === 1 ? ids[0] : `${ids.length} claims`}?`))) {
     console.error('Nothing was changed.');
     return 1;
@@ -189,4 +154,32 @@ function seconds(time: string): string {
   return time.replace(/\.\d+/, '');
 }
 
-export const claims: Command = { summary: 'find, show and release claims', usage, run };
+export const command: Group = {
+  about: "Find a buyer's claim, see how far it came, give its slot back",
+  environment: { ...VARIABLES.server, ...VARIABLES.operator },
+  exits: ['when all is done', 'when some claim was not there or could not be released'],
+  actions: {
+    find: action({
+      about: 'Find claims that match all of the filters; at least one is needed',
+      options: FIND_OPTIONS,
+      examples: [
+        'sluice claims find --user ann --pool opening_night',
+        "sluice claims find --state dead_letter --json | jq -r '.items[].claim_id'",
+      ],
+      run: find,
+    }),
+    show: showAction(
+      'Show claims and their way, from the request to the ledger',
+      '<id> …',
+      'sluice claims show 0198c0de-0000-7000-8000-000000000001',
+      show,
+    ),
+    release: action({
+      about: 'Give the slots of claims back, which the audit log keeps; a ticket cannot be given back',
+      args: '<id> …',
+      options: RELEASE_OPTIONS,
+      examples: ["sluice claims release 0198c0de-0000-7000-8000-000000000001 --reason 'asked by phone'"],
+      run: release,
+    }),
+  },
+};

@@ -1,57 +1,64 @@
 // `sluice completion`: what a shell offers after Tab.
 
-import { parseArgs } from 'node:util';
-import type { Command } from './command.ts';
-import { UsageError } from './usage_error.ts';
-import { type Place, placesOf, WORDS } from './words.ts';
+import { loadAll } from './all.ts';
+import { action, type Command, commandAt, isGroup, placesOf } from './grammar.ts';
 
-const usage = `sluice completion bash|zsh|fish
+/** What can follow the words of a path: actions, first arguments that are known, options. */
+export interface Offer {
+  readonly path: readonly string[];
+  readonly offered: readonly string[];
+}
 
-Prints a script that completes commands, actions and options of the word "sluice". Load it from your shell's start file.
-Where only \`npx sluice\` is there, give it that name first: sluice() { npx --no-install sluice "$@"; }
+export function offersOf(commands: Readonly<Record<string, Command>>): Offer[] {
+  return Object.entries(commands).flatMap(([name, command]) =>
+    placesOf(name, command).map((place) => ({
+      path: place.path,
+      offered: [...wordsAt(commandAt(place)), '--help'],
+    })),
+  );
+}
 
-Exit code: 0, or 2 for another shell.
+function wordsAt(command: Command): string[] {
+  if (!isGroup(command))
+    return [...(command.choices ?? []), ...Object.keys(command.options ?? {}).map((name) => `--${name}`)];
+  const byDefault = command.actions[command.default ?? ''];
+  return [...Object.keys(command.actions), ...(byDefault === undefined ? [] : wordsAt(byDefault))];
+}
 
-Examples:
-  source <(sluice completion bash)                                      # in ~/.bashrc
-  source <(sluice completion zsh)                                       # in ~/.zshrc, after compinit
-  sluice completion fish > ~/.config/fish/completions/sluice.fish
-`;
-
-const SHELLS: Readonly<Record<string, (places: readonly Place[]) => string>> = {
-  bash: (places) => `_sluice() {
+const SHELLS: Readonly<Record<string, (offers: readonly Offer[]) => string>> = {
+  bash: (offers) => `_sluice() {
   local place='' word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$place $word" in
-${known(places)}
+${known(offers)}
     esac
   done
   local words=''
   case "$place" in
-${cases(places, (list) => `words='${list}'`)}
+${cases(offers, (list) => `words='${list}'`)}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _sluice sluice`,
-  zsh: (places) => `#compdef sluice
+  zsh: (offers) => `#compdef sluice
 _sluice() {
   local place='' word
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$place $word" in
-${known(places)}
+${known(offers)}
     esac
   done
   case "$place" in
-${cases(places, (list) => `compadd -- ${list} && return`)}
+${cases(offers, (list) => `compadd -- ${list} && return`)}
   esac
   _files
 }
 compdef _sluice sluice`,
-  fish: (places) => `function __sluice_place
+  fish: (offers) => `function __sluice_place
   set -l place ''
   for word in (commandline -opc)[2..-1]
     switch "$place $word"
-      case ${placesBelow(places)
+      case ${pathsOf(offers)
         .map((place) => `'${place}'`)
         .join(' ')}
         set place "$place $word"
@@ -60,7 +67,7 @@ compdef _sluice sluice`,
   echo "$place"
 end
 complete -c sluice -f
-${[{ path: [], offered: commandsOf(places) }, ...places]
+${[{ path: [], offered: commandsOf(offers) }, ...offers]
   .map(
     ({ path, offered }) =>
       `complete -c sluice -n 'test (__sluice_place) = "${joined(path)}"' -a '${offered.join(' ')}'`,
@@ -70,33 +77,40 @@ ${[{ path: [], offered: commandsOf(places) }, ...places]
 
 const joined = (path: readonly string[]): string => path.map((word) => ` ${word}`).join('');
 
-function placesBelow(places: readonly Place[]): string[] {
-  return places.map(({ path }) => joined(path));
+function pathsOf(offers: readonly Offer[]): string[] {
+  return offers.map(({ path }) => joined(path));
 }
 
-function commandsOf(places: readonly Place[]): string[] {
-  return places.filter(({ path }) => path.length === 1).map(({ path }) => path[0] ?? '');
+function commandsOf(offers: readonly Offer[]): string[] {
+  return offers.filter(({ path }) => path.length === 1).map(({ path }) => path[0] ?? '');
 }
 
 /** A word that leads on is remembered; all others, such as the name of a pool, are passed over. */
-function known(places: readonly Place[]): string {
-  const patterns = placesBelow(places).map((place) => `'${place}'`);
+function known(offers: readonly Offer[]): string {
+  const patterns = pathsOf(offers).map((place) => `'${place}'`);
   return `      ${patterns.join('|')}) place="$place $word" ;;`;
 }
 
-function cases(places: readonly Place[], body: (list: string) => string): string {
-  const all = [{ path: [], offered: commandsOf(places) }, ...places];
+function cases(offers: readonly Offer[], body: (list: string) => string): string {
+  const all = [{ path: [], offered: commandsOf(offers) }, ...offers];
   return all.map(({ path, offered }) => `    '${joined(path)}') ${body(offered.join(' '))} ;;`).join('\n');
 }
 
-async function run(args: string[]): Promise<number> {
-  const { positionals } = parseArgs({ args, options: {}, allowPositionals: true });
-  const [shell, ...rest] = positionals;
-  const script = shell !== undefined && Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
-  if (script === undefined || rest.length > 0)
-    throw new UsageError(shell === undefined ? 'name a shell' : `no completion for ${positionals.join(' ')}`);
-  console.log(script(placesOf(WORDS)));
-  return 0;
-}
+export const command = action({
+  about: `Print a script that completes commands, actions and options of the word "sluice"
 
-export const completion: Command = { summary: 'print a completion script for bash, zsh or fish', usage, run };
+Load it from your shell's start file. Where only \`npx sluice\` is there, give it that name first:
+
+  sluice() { npx --no-install sluice "$@"; }`,
+  args: '<shell>',
+  choices: Object.keys(SHELLS),
+  examples: [
+    'source <(sluice completion bash)                                      # in ~/.bashrc',
+    'source <(sluice completion zsh)                                       # in ~/.zshrc, after compinit',
+    'sluice completion fish > ~/.config/fish/completions/sluice.fish',
+  ],
+  async run(_, [shell]) {
+    console.log(SHELLS[shell]?.(offersOf(await loadAll())));
+    return 0;
+  },
+});

@@ -1,11 +1,17 @@
 // How `calls` and `webhooks` reach DB2: directly, so that they work at night when the server is down.
 
+import { blameOf, isSaidByDatabase, toHttpError } from '#core/failure.ts';
 import { withRules } from '#core/rules.ts';
+import { createOperatorStore, type OperatorStore } from '#core/webhook/operators.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
-import { explained } from './explained.ts';
-import { readDatabaseUrls } from './operator.ts';
+import { readDatabaseUrls, VARIABLES } from './operator.ts';
+
+export const DB2_VARIABLES = {
+  DB2_URL: 'Postgres address of the ledger (default: DATABASE_URL, then that of the stack in .sluice)',
+  ...VARIABLES.operator,
+};
 
 /** What a person can mend is thrown as two lines. */
 export async function withDb2<Result>(work: (db2: Database) => Promise<Result>): Promise<Result> {
@@ -24,4 +30,24 @@ function readUrl(env: NodeJS.ProcessEnv): string {
   const url = env.DB2_URL || env.DATABASE_URL || readDatabaseUrls(env).db2Url;
   if (url) return url;
   throw new StackError('DB2_URL is not set, and no stack runs here', 'set it, or start one with `npm start`');
+}
+
+/** What operators do with webhook endpoints and events, on DB2 itself. */
+export function withStore<Result>(work: (store: OperatorStore) => Promise<Result>): Promise<Result> {
+  return withDb2((db2) => work(createOperatorStore((name, args) => db2.call(`webhook.${name}`, args))));
+}
+
+/** What a person can mend becomes two lines; everything else stays what it is. */
+function explained(error: unknown): unknown {
+  if (error instanceof StackError) return error;
+  const { kind, message, hint } = toHttpError(error);
+  if (kind.code === 'internal') return error;
+  if (kind.code === 'database_unavailable') {
+    // A database that answers says best why it refuses: a wrong password, no such database.
+    const said = isSaidByDatabase(error) && error instanceof Error ? `DB2 says: ${error.message}` : message;
+    return new StackError(said, 'is it running, and is DB2_URL its address?', error);
+  }
+  // Our own functions say what was wrong in their own words.
+  const isOurs = blameOf(error) === 'refused' && error instanceof Error;
+  return new StackError(isOurs ? error.message : message, hint, error);
 }

@@ -1,7 +1,6 @@
 // `sluice demo`: a visible burst against a running stack, checked at the end.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { createSluiceClient, SluiceError } from '#client/index.ts';
 import { AdminClient } from '../admin/client.ts';
 import { createDatabase, type Database } from '../db/database.ts';
@@ -13,58 +12,32 @@ import { newTally } from '../demo/tally.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { readSettings } from '../stack/settings.ts';
-import type { Command } from './command.ts';
-import { type Connection, readConnection, readDatabaseUrls, readStackEnv } from './operator.ts';
-import { UsageError } from './usage_error.ts';
-
-const usage = `sluice demo [--outage[=SEC]] [options]
-
-A burst to look at: a new pool with 1,000 seats, 5,000 buyers who all want one, and a stream of signed payment events.
-Watch it in the console and on the drop page, whose addresses it prints. At the end it checks that every claim is exactly
-one ticket and every payment had exactly one effect. Start a stack first: \`npm start\`.
-
-Options:
-  --buyers N       how many ask (default 5000)
-  --seats N        how many seats there are (default 1000)
-  --outage[=SEC]   stop the ledger for so many seconds (default 10) in the middle of it; only for a stack that
-                   \`npm start\` runs on this machine
-  --json           the outcome, for machines
-
-Environment:
-  SLUICE_URL, SLUICE_ADMIN_KEY, DB2_URL   the server, its key and the ledger (default: those of the stack in .sluice)
-  STRIPE_WEBHOOK_SECRET                   what payment events are signed with (default: as above)
-
-Exit code: 0 when everything is as promised, 1 when something is not, 2 when the call was not understood.
-
-Examples:
-  sluice demo
-  sluice demo --outage
-  sluice demo --buyers 20000 --seats 500 --outage=20 --json
-`;
-
-const OPTIONS = {
-  buyers: { type: 'string', default: '5000' },
-  seats: { type: 'string', default: '1000' },
-  outage: { type: 'string' },
-  json: { type: 'boolean', default: false },
-} as const;
+import { action, type Values } from './grammar.ts';
+import { type Connection, OPTION, readConnection, readDatabaseUrls, readStackEnv } from './operator.ts';
 
 const MAX_COUNT = 1_000_000;
 const DEFAULT_OUTAGE_SEC = 10;
 const MAX_OUTAGE_SEC = 60;
-/** Time to open the console and the drop page, for who reads this on a terminal. */
+/** Time to open the console and the drop page, for a person at a terminal. */
 const CURTAIN_MS = 8_000;
 const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const CONNECTIONS = 1;
 const LOOK_EVERY_MS = 100;
 
-async function run(args: string[]): Promise<number> {
-  // An option with a value that may be left out is not something parseArgs knows.
-  const whole = args.map((arg) => (arg === '--outage' ? `--outage=${DEFAULT_OUTAGE_SEC}` : arg));
-  const { values } = parseArgs({ args: whole, options: OPTIONS });
-  const buyers = readCount('--buyers', values.buyers, MAX_COUNT);
-  const seats = readCount('--seats', values.seats, MAX_COUNT);
-  const seconds = values.outage && readCount('--outage', values.outage, MAX_OUTAGE_SEC);
+const OPTIONS = {
+  buyers: { range: [1, MAX_COUNT], default: 5_000, about: 'how many ask' },
+  seats: { range: [1, MAX_COUNT], default: 1_000, about: 'how many seats there are' },
+  outage: {
+    value: 'SEC',
+    range: [1, MAX_OUTAGE_SEC],
+    bare: DEFAULT_OUTAGE_SEC,
+    about:
+      'stop the ledger for so many seconds in the middle of it; only for a stack that `npm start` runs on this machine',
+  },
+  json: OPTION.json,
+} as const;
+
+async function run({ buyers, seats, outage: seconds, json }: Values<typeof OPTIONS>): Promise<number> {
   const connection = readConnection(process.env);
   const { db2Url } = readDatabaseUrls(process.env);
   if (!db2Url) throw new StackError('DB2_URL is not set', 'set it, or start a stack with `npm start`');
@@ -79,7 +52,7 @@ async function run(args: string[]): Promise<number> {
   const db2 = createDatabase({ url: db2Url, max: CONNECTIONS, applicationName: 'sluice-demo', log });
   try {
     const { signal } = stopping;
-    return await perform(connection, { buyers, seats, outage, db2, signal }, values.json);
+    return await perform(connection, { buyers, seats, outage, db2, signal }, json);
   } catch (error) {
     if (!stopping.signal.aborted) throw readable(error);
     console.error('Called off. The pool stays as it is.');
@@ -151,9 +124,23 @@ function readable(error: unknown): unknown {
   return error instanceof SluiceError ? new StackError(error.message, error.hint, error) : error;
 }
 
-function readCount(name: string, text: string, max: number): number {
-  if (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= max) return Number(text);
-  throw new UsageError(`${name} is "${text}"; it must be a whole number from 1 to ${max}`);
-}
+export const command = action({
+  about: `Show a burst: 5,000 buyers for 1,000 seats
 
-export const demo: Command = { summary: 'show a burst: 5,000 buyers for 1,000 seats', usage, run };
+Makes a new pool, lets all buyers ask for a seat at once, and sends a stream of signed payment events. Prints the
+addresses of the console and the drop page, where you can watch. At the end it checks that every claim is exactly one
+ticket and every payment had exactly one effect. Start a stack first: \`npm start\`.`,
+  options: OPTIONS,
+  environment: {
+    'SLUICE_URL, SLUICE_ADMIN_KEY, DB2_URL':
+      'the server, its key and the ledger (default: those of the stack in .sluice)',
+    STRIPE_WEBHOOK_SECRET: 'what payment events are signed with (default: as above)',
+  },
+  exits: ['when everything is as promised', 'when something is not'],
+  examples: [
+    'sluice demo',
+    'sluice demo --outage',
+    'sluice demo --buyers 20000 --seats 500 --outage=20 --json',
+  ],
+  run,
+});

@@ -1,6 +1,5 @@
 import { rmSync } from 'node:fs';
 import { relative } from 'node:path';
-import { parseArgs } from 'node:util';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
@@ -15,42 +14,15 @@ import { layout, readSettings, type Settings } from '../stack/settings.ts';
 import { type Stack, startStack } from '../stack/stack.ts';
 import { openTracing, type Tracing } from '../tracing/tracing.ts';
 import { type Handlers, loadHandlers } from '../webhook/handlers.ts';
-import type { Command } from './command.ts';
 import { summarize } from './dev_summary.ts';
 import { type DevWorkers, startDevWorkers } from './dev_workers.ts';
-
-const usage = `sluice dev
-
-Starts everything on this machine: two Postgres databases with Sluice's schema, PostgREST and a gateway in
-front of each, the Edge Functions, the Sluice server, and the workers that carry claims from DB1 to DB2 and process
-webhook events. Webhook endpoints stripe, twilio, whatsapp and daily are set up. Keeps its data in .sluice/ and stops on Ctrl-C.
-
-Environment:
-  SLUICE_PORT    port of the server (default 4000)
-  DB1_API_PORT   port of DB1's API (default 54321)
-  DB2_API_PORT   port of DB2's API (default 54421)
-  SLUICE_DIR     where data, secrets and the env file live (default .sluice)
-  POSTGREST_BIN  another PostgREST than the one npm installed
-  DENO_BIN       another Deno than the one npm installed, for the functions
-  SLUICE_WEBHOOK_ALLOWED_HOSTS
-                 hosts, with commas between, that webhooks may have although they are private
-  SLUICE_HANDLERS
-                 a module with webhook handlers of your own (docs/extend_webhooks.md)
-  OTEL_EXPORTER_OTLP_ENDPOINT
-                 a collector of traces (docs/observe.md)
-  SLUICE_LOG     debug, info, warn (default here), error or silent
-
-Examples:
-  npm start
-  SLUICE_DIR=/tmp/second SLUICE_PORT=4001 DB1_API_PORT=55321 DB2_API_PORT=55421 npm start
-`;
+import { action } from './grammar.ts';
 
 const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 const say = (line: string) => console.log(`  ${line}`);
 
-async function run(args: string[]): Promise<number> {
-  parseArgs({ args, options: {} });
+async function run(): Promise<number> {
   const settings = readSettings(process.env);
   // People read this terminal; a line of JSON per start and stop is for machines.
   process.env.SLUICE_LOG ??= 'warn';
@@ -182,4 +154,28 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   });
 }
 
-export const dev: Command = { summary: 'start everything on this machine (npm start)', usage, run };
+export const command = action({
+  about: `Start everything on this machine
+
+Starts two Postgres databases with Sluice's schema, PostgREST and a gateway in front of each, the Edge Functions, the
+Sluice server, and the workers that carry claims from DB1 to DB2 and process webhook events. Sets up the webhook
+endpoints stripe, twilio, whatsapp and daily. Keeps its data in .sluice/ and stops on Ctrl-C.`,
+  environment: {
+    SLUICE_PORT: 'port of the server (default 4000)',
+    DB1_API_PORT: "port of DB1's API (default 54321)",
+    DB2_API_PORT: "port of DB2's API (default 54421)",
+    SLUICE_DIR: 'where data, secrets and the env file live (default .sluice)',
+    POSTGREST_BIN: 'another PostgREST than the one npm installed',
+    DENO_BIN: 'another Deno than the one npm installed, for the functions',
+    SLUICE_WEBHOOK_ALLOWED_HOSTS: 'private hosts, separated by commas, that hooks may call',
+    SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'a collector of traces (docs/observe.md)',
+    SLUICE_LOG: 'debug, info, warn (default here), error or silent',
+  },
+  exits: ['when it was stopped', 'when it could not start or a part of it ended'],
+  examples: [
+    'npm start',
+    'SLUICE_DIR=/tmp/second SLUICE_PORT=4001 DB1_API_PORT=55321 DB2_API_PORT=55421 npm start',
+  ],
+  run,
+});

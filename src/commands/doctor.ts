@@ -1,46 +1,17 @@
 // `sluice doctor`: is everything as it should be, and if not, what to do.
 
-import { parseArgs } from 'node:util';
 import { examine } from '../doctor/examine.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
-import type { Command } from './command.ts';
-import { type Connection, readConnection, readDatabaseUrls, readStackEnv } from './operator.ts';
-import { createPaint, type Paint } from './paint.ts';
-import { formatTable } from './table.ts';
-
-const usage = `sluice doctor [--json]
-
-Looks at both databases and the server, and says of each thing whether it is well and what to do if not: versions,
-durability, migrations, rights (those that the migrations grant, and no others), clocks, extensions, cron jobs, workers,
-the age of the queue, dead letters, secrets of webhook endpoints and call sites. Changes nothing.
-
-  ok     as it should be
-  warn   works, but somebody should look at it
-  fail   does not work, or is open to the wrong people
-  skip   could not be looked at, or is not used here
-
-Options:
-  --json   for machines: {"ok": …, "checks": […]}
-
-Environment:
-  DB1_URL, DB2_URL               Postgres addresses of the intake and the ledger (default: those of the stack in .sluice)
-  SLUICE_URL, SLUICE_ADMIN_KEY   the server and its key (default: likewise; without them the server is skipped)
-  NO_COLOR                       no colour, also on a terminal
-
-Exit code: 0 when nothing failed, 1 when something did, 2 when the call was not understood.
-
-Examples:
-  sluice doctor
-  sluice doctor --json | jq '.checks[] | select(.status != "ok")'
-`;
+import { action } from './grammar.ts';
+import { type Connection, readConnection, readDatabaseUrls, readStackEnv, VARIABLES } from './operator.ts';
+import { createPaint, formatTable, type Paint } from './table.ts';
 
 const INDENT = ' '.repeat(6);
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red', skip: 'dim' } as const;
 
-async function run(args: string[]): Promise<number> {
-  const { values } = parseArgs({ args, options: { json: { type: 'boolean', default: false } } });
+async function run(json: boolean): Promise<number> {
   const { db1Url, db2Url } = readDatabaseUrls(process.env);
   if (!db1Url || !db2Url)
     throw new StackError(
@@ -56,7 +27,7 @@ async function run(args: string[]): Promise<number> {
     log: createLog(),
   });
   const isWell = checks.every(({ status }) => status !== 'fail');
-  console.log(values.json ? JSON.stringify({ ok: isWell, checks }) : page(checks, createPaint()));
+  console.log(json ? JSON.stringify({ ok: isWell, checks }) : page(checks, createPaint()));
   return isWell ? 0 : 1;
 }
 
@@ -84,4 +55,25 @@ function page(checks: readonly Finding[], paint: Paint): string {
   return [header, ...told].join('\n');
 }
 
-export const doctor: Command = { summary: 'check everything, and say what to do', usage, run };
+export const command = action({
+  about: `Check everything, and say what to do
+
+Looks at both databases and the server, and says of each thing whether it is well and what to do if not: versions,
+durability, migrations, rights (those that the migrations grant, and no others), clocks, extensions, cron jobs, workers,
+the age of the queue, dead letters, secrets of webhook endpoints and call sites. Changes nothing.
+
+  ok     as it should be
+  warn   works, but an operator should look at it
+  fail   does not work, or is open to the wrong people
+  skip   could not be looked at, or is not used here`,
+  options: { json: { about: 'print JSON, for machines: {"ok": …, "checks": […]}' } },
+  environment: {
+    ...VARIABLES.databases,
+    'SLUICE_URL, SLUICE_ADMIN_KEY':
+      'the server and its key (default: likewise; without them the server is skipped)',
+    NO_COLOR: 'no colour, also on a terminal',
+  },
+  exits: ['when nothing failed', 'when something did'],
+  examples: ['sluice doctor', `sluice doctor --json | jq '.checks[] | select(.status != "ok")'`],
+  run: ({ json }) => run(json),
+});

@@ -1,22 +1,23 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { toHttpError } from '#core/failure.ts';
 import { ApiError } from '../admin/client.ts';
 import { StackError } from '../failure.ts';
-import { COMMANDS, loadAll } from './all.ts';
-import { nearest } from './nearest.ts';
-import { UsageError } from './usage_error.ts';
+import { PROJECT_ROOT } from '../project_root.ts';
+import { COMMANDS } from './all.ts';
+import { find, nearest, runCommand, UsageError } from './grammar.ts';
+import { listOf, pageOf } from './help.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 const DATABASE_HINT =
   'are both databases running, and are DB1_URL and DB2_URL theirs? `sluice doctor` tells which is not';
 
-async function overview(): Promise<string> {
-  const commands = Object.entries(await loadAll());
+function overview(): string {
   return `sluice <command>
 
 Commands:
-${commands.map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`).join('\n')}
+${listOf(Object.entries(COMMANDS).map(([name, [summary]]) => [name, summary]))}
 
   sluice <command> --help    how to use one
   sluice --version
@@ -35,45 +36,42 @@ export async function main(words: string[]): Promise<number> {
   // `sluice help dlq` is `sluice dlq --help`.
   const [name, ...args] = words[0] === 'help' && words.length > 1 ? [...words.slice(1), '--help'] : words;
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-    console.log(await overview());
+    console.log(overview());
     return name === undefined ? EXIT_USAGE : 0;
   }
   if (name === '--version' || name === '-v') {
-    console.log(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version);
+    console.log(JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')).version);
     return 0;
   }
-  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (load === undefined) {
+  const listed = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (listed === undefined) {
     const meant = nearest(name, Object.keys(COMMANDS));
     const hint = meant === undefined ? '`sluice --help` lists them' : `did you mean \`sluice ${meant}\`?`;
     console.error(`There is no command ${name}.\nhint: ${hint}`);
     return EXIT_USAGE;
   }
-  const command = await load();
+  const [, load] = listed;
+  const { command } = await load();
   if (args.includes('--help') || args.includes('-h')) {
-    console.log(command.usage);
+    console.log(pageOf(find(name, command, args).place));
     return 0;
   }
   try {
-    return await command.run(args);
+    return await runCommand(name, command, args);
   } catch (error) {
-    return report(name, error);
+    return report(error);
   }
 }
 
 /** What a person can mend is told in two lines; everything else is our mistake and shows where it happened. */
-function report(name: string, error: unknown): number {
+function report(error: unknown): number {
+  if (error instanceof UsageError) {
+    console.error(`${error.message}\nhint: ${error.hint}`);
+    return EXIT_USAGE;
+  }
   if (error instanceof StackError || error instanceof ApiError) {
     console.error(`error: ${error.message}\nhint: ${error.hint}`);
     return EXIT_FAILED;
-  }
-  if (error instanceof UsageError) {
-    console.error(`${error.message}\nhint: see \`sluice ${name} --help\``);
-    return EXIT_USAGE;
-  }
-  if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
-    console.error(`${error.message}\nhint: see \`sluice ${name} --help\``);
-    return EXIT_USAGE;
   }
   if (toHttpError(error).kind.code === 'database_unavailable') {
     console.error(`error: ${messageOf(error)}\nhint: ${DATABASE_HINT}`);

@@ -1,33 +1,15 @@
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { StackError } from '../failure.ts';
 import { migrate as applyMigrations } from '../migrate/migrate.ts';
 import { applyPlatform } from '../migrate/platform/platform.ts';
 import { refuseMisplaced, sideOf } from '../migrate/sides.ts';
 import { serverVersion, withClient } from '../migrate/sql.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
-import type { Command } from './command.ts';
-
-const usage = `sluice migrate [--seed]
-
-Prepares two Postgres databases of your own (15 or newer) for Sluice: the roles and schemas that Supabase
-would have, then the migrations of db1/ and db2/. Applies what is missing, so it can be run again.
-
-Options:
-  --seed    also load the demo pool of db1/supabase/seed.sql
-
-Environment:
-  DB1_URL   the intake database, as a role that may create roles and extensions
-  DB2_URL   the ledger database, likewise
-
-Example:
-  DB1_URL=postgres://me@localhost/intake DB2_URL=postgres://me@localhost/ledger sluice migrate
-`;
+import { action } from './grammar.ts';
 
 const OLDEST_SERVER_VERSION = 150_000;
 
-async function run(args: string[]): Promise<number> {
-  const { values } = parseArgs({ args, options: { seed: { type: 'boolean', default: false } } });
+async function run(seed: boolean): Promise<number> {
   const { DB1_URL: db1, DB2_URL: db2 } = process.env;
   if (!db1 || !db2) {
     throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice migrate --help`');
@@ -40,8 +22,8 @@ async function run(args: string[]): Promise<number> {
   }
   // Before anything is changed in either.
   refuseMisplaced({ db1: await withClient(db1, sideOf), db2: await withClient(db2, sideOf) });
-  await prepare('db1', db1, values.seed);
-  await prepare('db2', db2, values.seed);
+  await prepare('db1', db1, seed);
+  await prepare('db2', db2, seed);
   return 0;
 }
 
@@ -58,4 +40,17 @@ async function prepare(name: 'db1' | 'db2', url: string, seed: boolean): Promise
   });
 }
 
-export const migrate: Command = { summary: 'prepare two databases of your own', usage, run };
+export const command = action({
+  about: `Prepare two Postgres databases of your own (15 or newer) for Sluice
+
+Creates the roles and schemas that Supabase would have, then applies the migrations of db1/ and db2/. Applies only what
+is missing, so it can be run again.`,
+  options: { seed: { about: 'also load the demo pool of db1/supabase/seed.sql' } },
+  environment: {
+    DB1_URL: 'the intake database, as a role that may create roles and extensions',
+    DB2_URL: 'the ledger database, likewise',
+  },
+  exits: ['when both databases are up to date', 'when one is not'],
+  examples: ['DB1_URL=postgres://me@localhost/intake DB2_URL=postgres://me@localhost/ledger sluice migrate'],
+  run: ({ seed }) => run(seed),
+});

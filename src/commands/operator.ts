@@ -1,12 +1,48 @@
-// What commands that talk to a running server need: where it is, the key, and who is asking.
+// What many commands share: where the server and the databases are, who is asking, and the options for it.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { StackError } from '../failure.ts';
 import { layout, readSettings } from '../stack/settings.ts';
-import { UsageError } from './usage_error.ts';
+import { type Action, action, UsageError } from './grammar.ts';
 
 const MAX_NAME_CHARS = 200;
+
+/** Options that many commands take. */
+export const OPTION = {
+  json: { about: 'print JSON, for machines' },
+  reason: { value: 'TEXT', about: 'why, for the audit log' },
+  yes: { about: 'do not ask; needed where there is no terminal' },
+};
+
+/** `list` without filters. */
+export function listAction(about: string, example: string, list: (json: boolean) => Promise<number>): Action {
+  const options = { json: OPTION.json };
+  return action({ about, options, examples: [example], run: ({ json }) => list(json) });
+}
+
+/** `show` by ids or names. */
+export function showAction(
+  about: string,
+  args: '<id> …' | '<pool> …',
+  example: string,
+  show: (ids: readonly string[], json: boolean) => Promise<number>,
+): Action {
+  const options = { json: OPTION.json };
+  return action({ about, args, options, examples: [example], run: ({ json }, ids) => show(ids, json) });
+}
+
+/** Variables that many commands read. */
+export const VARIABLES = {
+  server: {
+    'SLUICE_URL, SLUICE_ADMIN_KEY': 'the server and its key (default: those of the stack in .sluice)',
+  },
+  databases: {
+    'DB1_URL, DB2_URL':
+      'Postgres addresses of the intake and the ledger (default: those of the stack in .sluice)',
+  },
+  operator: { SLUICE_OPERATOR: 'who you are, for the audit log (default: $USER)' },
+};
 
 export interface Connection {
   url: string;
@@ -23,7 +59,7 @@ export function readConnection(env: NodeJS.ProcessEnv): Connection {
       'set both, or start one with `npm start`',
     );
   }
-  const operator = readOperator(env);
+  const operator = headerSafe(readOperator(env));
   return { url, adminKey, ...(operator && { operator }) };
 }
 
@@ -42,15 +78,22 @@ export function readStackEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...readEnvFile(layout(readSettings(env).dir).env), ...set };
 }
 
-/** Who is asking, for the audit log, as a header can hold it: plain ASCII. */
-export function readOperator(env: NodeJS.ProcessEnv): string | undefined {
-  const name = (env.SLUICE_OPERATOR || env.USER || '').replace(/[^\x20-\x7e]/g, '?').trim();
-  return name.slice(0, MAX_NAME_CHARS).trim() || undefined;
+/** Who is asking, for the audit log: any letters, on one line. */
+function readOperator(env: NodeJS.ProcessEnv): string {
+  const name = (env.SLUICE_OPERATOR || env.USER || '')
+    .replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '?')
+    .trim();
+  return [...name].slice(0, MAX_NAME_CHARS).join('').trim();
+}
+
+/** The server takes X-Operator in printable ASCII only. */
+function headerSafe(name: string): string {
+  return name.replace(/[^\x20-\x7e]/gu, '?');
 }
 
 /** Who the audit log names, where no server stands between. */
 export function actor(): string {
-  return readOperator(process.env) ?? 'operator';
+  return readOperator(process.env) || 'operator';
 }
 
 /** They belong together: all are taken from the environment, or all from the stack. */

@@ -2,7 +2,7 @@
 
 import { POOL_CHANGE_BODY } from '#core/console/pools.ts';
 import type { Schema } from '#core/schema.ts';
-import { UsageError } from './usage_error.ts';
+import { short, UsageError } from './grammar.ts';
 
 export type Rules = Record<string, string | number | boolean | null>;
 
@@ -10,12 +10,13 @@ const NO_RULE = 'none';
 const YES: ReadonlySet<string> = new Set(['yes', 'true']);
 const NO: ReadonlySet<string> = new Set(['no', 'false']);
 
-// Slots, the request id and the reason are no rules, and open and close are actions of their own.
+// Slots, the request id and the reason are not rules, and open and close are actions of their own.
 const { add_slots: _, reason: __, is_active: ___, request_id: ____, ...RULES } = POOL_CHANGE_BODY.properties;
 
 const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
-  opens_at: 'no claim before, such as 2026-03-01T18:00:00Z',
-  closes_at: 'no claim from then on',
+  opens_at:
+    'no claim before this time with its zone, such as 2026-03-01T18:00:00Z or 2026-03-01T19:00:00+01:00',
+  closes_at: 'no claim from this time on, written likewise',
   max_per_user: 'slots a user may hold',
   hold_sec: 'a claim ends by itself after so long, unless it is a ticket',
   require_auth: 'yes: claims need a signed-in user',
@@ -29,37 +30,36 @@ const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
 };
 
 const optionOf = (rule: string): string => rule.replaceAll('_', '-');
+const isTime = (rule: string): boolean => rule.endsWith('_at');
+
+type Hyphened<Name extends string> = Name extends `${infer A}_${infer B}` ? `${A}-${Hyphened<B>}` : Name;
+type RuleOptions = Readonly<Record<Hyphened<keyof typeof RULES>, { value: string; about: string }>>;
 
 export const RULE_OPTIONS = Object.fromEntries(
-  Object.keys(RULES).map((rule) => [optionOf(rule), { type: 'string' }]),
-) as Record<string, { type: 'string' }>;
+  Object.entries(MEANINGS).map(([rule, about]) => [
+    optionOf(rule),
+    { value: placeholder(rule, RULES[rule as keyof typeof RULES]), about },
+  ]),
+) as RuleOptions;
 
-export function rulesHelp(): string {
-  const lines = Object.entries(MEANINGS).map(([rule, meaning]) => {
-    const option = `--${optionOf(rule)} ${placeholder(RULES[rule as keyof typeof RULES])}`;
-    return option.length <= 23
-      ? `  ${option.padEnd(24)}${meaning}`
-      : `  ${option}\n${' '.repeat(26)}${meaning}`;
-  });
-  return lines.join('\n');
-}
-
-function placeholder(schema: Schema): string {
+function placeholder(rule: string, schema: Schema): string {
+  if (isTime(rule)) return 'TIME';
   const type = [schema.type].flat()[0];
   return type === 'integer' ? 'N' : type === 'boolean' ? 'yes|no' : 'TEXT';
 }
 
-/** Only the types are checked here; the server says what it thinks of the values. */
+/** Only types and times are checked here; the server judges the values. */
 export function readRules(values: Record<string, unknown>): Rules {
   const rules: Rules = {};
   for (const [rule, schema] of Object.entries<Schema>(RULES)) {
     const text = values[optionOf(rule)];
-    if (typeof text === 'string') rules[rule] = readValue(`--${optionOf(rule)}`, text, schema);
+    if (typeof text === 'string') rules[rule] = readValue(rule, text, schema);
   }
   return rules;
 }
 
-function readValue(option: string, text: string, schema: Schema): Rules[string] {
+function readValue(rule: string, text: string, schema: Schema): Rules[string] {
+  const option = `--${optionOf(rule)}`;
   const types: readonly string[] = [schema.type].flat();
   if (text === NO_RULE) {
     if (types.includes('null')) return null;
@@ -67,12 +67,21 @@ function readValue(option: string, text: string, schema: Schema): Rules[string] 
   }
   if (types.includes('integer')) {
     if (/^\d{1,10}$/.test(text)) return Number(text);
-    throw new UsageError(`${option} is "${text}"; it must be a number`);
+    throw new UsageError(`${option} is "${short(text)}"; it must be a whole number`);
   }
   if (types.includes('boolean')) {
     if (YES.has(text)) return true;
     if (NO.has(text)) return false;
-    throw new UsageError(`${option} is "${text}"; say yes or no`);
+    throw new UsageError(`${option} is "${short(text)}"; say yes or no`);
   }
+  if (isTime(rule) && !isMoment(text, schema))
+    throw new UsageError(
+      `${option} is "${short(text)}"; say a time with its zone, such as 2026-03-01T18:00:00Z or 2026-03-01T19:00:00+01:00`,
+    );
   return text;
+}
+
+function isMoment(text: string, schema: Schema): boolean {
+  const { pattern = '' } = schema as { pattern?: string };
+  return new RegExp(pattern).test(text) && !Number.isNaN(Date.parse(text));
 }

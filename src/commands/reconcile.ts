@@ -1,6 +1,5 @@
 // `sluice reconcile`: do the intake and the ledger tell the same story, and if not, what may be done about it.
 
-import { parseArgs } from 'node:util';
 import {
   type Difference,
   type EndedMessageRow,
@@ -12,48 +11,22 @@ import {
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
-import type { Command } from './command.ts';
-import { actor, readDatabaseUrls } from './operator.ts';
+import { action, type Values } from './grammar.ts';
+import { actor, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
 import { type Progress, startProgress } from './progress.ts';
 import { formatTable } from './table.ts';
-
-const usage = `sluice reconcile [--fix] [--json]
-
-Compares DB1 with DB2, slot by slot, while both run, and reports every difference:
-
-  ticket_without_claim     a ticket whose claim the intake does not call committed    --fix: it is
-  ticket_on_sale           a ticket whose slot is on sale                             --fix: it is sold
-  ticket_of_another_claim  a ticket of another claim or user than the intake's        --fix: a dead letter gives way
-  claim_without_ticket     a committed claim without a ticket                         --fix: carried again
-  claim_without_message    a claim on its way, with neither message nor dead letter   --fix: queued again
-  message_of_ended_claim   a message of a claim that has ended                        --fix: archived
-  slot_status              a slot that is not what its claim says                     --fix: it is
-
-Options:
-  --fix    repair what may be repaired, each with an audit row; a ticket is never touched
-  --json   for machines
-
-Environment:
-  DB1_URL, DB2_URL   Postgres addresses of the intake and the ledger (default: those of the stack in .sluice)
-  SLUICE_OPERATOR    who you are, for the audit log (default: $USER)
-
-Exit code: 0 when nothing differs or all was repaired, 1 when differences are left, 2 when the call was not understood.
-
-Examples:
-  sluice reconcile
-  sluice reconcile --fix --json
-`;
 
 const CONNECTIONS = 1;
 const FOR_A_PERSON = 'for a person';
 
 type Handled = Difference & { outcome: string };
 
-async function run(args: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: { fix: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
-  });
+const OPTIONS = {
+  fix: { about: 'repair what may be repaired, each with an audit row; a ticket is never touched' },
+  json: OPTION.json,
+};
+
+async function run({ fix: repairs, json }: Values<typeof OPTIONS>): Promise<number> {
   const { db1Url, db2Url } = readDatabaseUrls(process.env);
   if (!db1Url || !db2Url)
     throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice reconcile --help`');
@@ -66,8 +39,8 @@ async function run(args: string[]): Promise<number> {
     const found = await compare(db1, db2);
     const handled: Handled[] = [];
     for (const difference of found)
-      handled.push({ ...difference, outcome: values.fix ? await fix(db1, difference) : 'found' });
-    report(handled, values.json);
+      handled.push({ ...difference, outcome: repairs ? await fix(db1, difference) : 'found' });
+    report(handled, json);
     return handled.every(({ outcome }) => outcome === 'fixed') ? 0 : 1;
   } finally {
     await Promise.all([db1.end(), db2.end()]);
@@ -131,4 +104,21 @@ function report(handled: Handled[], asJson: boolean): void {
   console.log(formatTable(['DIFFERENCE', 'SLOT', 'POOL', 'DETAIL', 'OUTCOME'], rows));
 }
 
-export const reconcile: Command = { summary: 'compare the intake with the ledger', usage, run };
+export const command = action({
+  about: `Compare the intake with the ledger
+
+Compares DB1 with DB2, slot by slot, while both run, and reports every difference:
+
+  ticket_without_claim     a ticket whose claim the intake does not call committed    --fix: it is
+  ticket_on_sale           a ticket whose slot is on sale                             --fix: it is sold
+  ticket_of_another_claim  a ticket of another claim or user than the intake's        --fix: a dead letter gives way
+  claim_without_ticket     a committed claim without a ticket                         --fix: carried again
+  claim_without_message    a claim on its way, with neither message nor dead letter   --fix: queued again
+  message_of_ended_claim   a message of a claim that has ended                        --fix: archived
+  slot_status              a slot that is not what its claim says                     --fix: it is`,
+  options: OPTIONS,
+  environment: { ...VARIABLES.databases, ...VARIABLES.operator },
+  exits: ['when nothing differs or all was repaired', 'when differences are left'],
+  examples: ['sluice reconcile', 'sluice reconcile --fix --json'],
+  run,
+});

@@ -1,14 +1,13 @@
 // `sluice serve`: the HTTP server against two databases that already run.
 
-import { parseArgs } from 'node:util';
 import { createLog } from '../log.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/http.ts';
 import { DEFAULT_MAX_WRONG_KEYS_PER_SEC } from '../server/operator_auth.ts';
-import { type ServerOptions, startServer } from '../server/server.ts';
+import type { RunningServer, ServerOptions } from '../server/server.ts';
 import { JWT } from '../server/tokens.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
-import type { Command } from './command.ts';
+import { action } from './grammar.ts';
 
 const DEFAULT_PORT = 4000;
 const REQUIRED = ['DB1_URL', 'DB2_URL', 'SLUICE_ADMIN_KEY', 'SLUICE_JWT_SECRET'] as const;
@@ -16,33 +15,6 @@ const REQUIRED = ['DB1_URL', 'DB2_URL', 'SLUICE_ADMIN_KEY', 'SLUICE_JWT_SECRET']
 /** What a guesser needs ages for, also where the characters are words. */
 const MIN_KEY_CHARS = 16;
 const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/;
-
-const usage = `sluice serve
-
-Starts the HTTP server against two databases that are already there (see: sluice migrate).
-The secrets of webhook endpoints and call sites are read from the environment too, by the names that those give.
-
-Environment:
-  DB1_URL, DB2_URL     Postgres addresses of the intake and the ledger
-  SLUICE_ADMIN_KEY     the operator's key
-  SLUICE_JWT_SECRET    the project's JWT secret (HS256)
-  SLUICE_JWKS_URL      the project's published keys (RS256, ES256); optional
-  SLUICE_HANDLERS      a module with webhook handlers, for endpoints in inline mode; optional
-  SLUICE_REDIS_URL     where servers share what they remember of call events; optional
-  OTEL_EXPORTER_OTLP_ENDPOINT
-                       a collector of traces (docs/observe.md); optional
-  SLUICE_PORT          default ${DEFAULT_PORT}
-  SLUICE_HOST          the interface to listen on, such as 127.0.0.1 behind a proxy on the same machine; default all
-  SLUICE_PUBLIC_URL    the address browsers have, where a proxy changes the name (docs/secure.md); optional
-  SLUICE_TRUSTED_PROXIES
-                       how many proxies in front add to X-Forwarded-For; default 0: it is not believed
-  SLUICE_MAX_WRONG_KEYS
-                       wrong admin keys from one address in a second, more are answered 429; default ${DEFAULT_MAX_WRONG_KEYS_PER_SEC}
-  SLUICE_MAX_REQUESTS  requests under way at once, more are answered 429; default ${DEFAULT_MAX_REQUESTS}
-  SLUICE_LOG           debug, info (default), warn, error or silent
-
-Example:
-  DB1_URL=postgres://… DB2_URL=postgres://… SLUICE_ADMIN_KEY=… SLUICE_JWT_SECRET=… sluice serve`;
 
 function fail(message: string): number {
   process.stderr.write(`${message}\n`);
@@ -56,8 +28,7 @@ function nextSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-async function run(args: string[]): Promise<number> {
-  parseArgs({ args, options: {} });
+async function run(): Promise<number> {
   const { env } = process;
   const missing = REQUIRED.filter((name) => !env[name]);
   if (missing.length > 0) return fail(`Set ${missing.join(', ')}. See: sluice serve --help`);
@@ -76,7 +47,9 @@ async function run(args: string[]): Promise<number> {
   const handlers = await loadHandlers(env.SLUICE_HANDLERS);
   const tracing = await openTracing('sluice-serve', env, createLog());
   const stopSignal = nextSignal();
-  let server: Awaited<ReturnType<typeof startServer>>;
+  // Here and not above: the help page does not wait for all that a server is made of.
+  const { startServer } = await import('../server/server.ts');
+  let server: RunningServer;
   try {
     server = await startServer({
       port,
@@ -126,8 +99,29 @@ function readFront(
   };
 }
 
-export const serve: Command = {
-  summary: 'start the HTTP server against DB1_URL and DB2_URL',
-  usage,
+export const command = action({
+  about: `Start the HTTP server against two databases that are already there (see: sluice migrate)
+
+The server also reads the secrets of webhook endpoints and call sites from the environment, by the names that those give.`,
+  environment: {
+    'DB1_URL, DB2_URL': 'Postgres addresses of the intake and the ledger',
+    SLUICE_ADMIN_KEY: "the operator's key",
+    SLUICE_JWT_SECRET: "the project's JWT secret (HS256)",
+    SLUICE_JWKS_URL: "the project's published keys (RS256, ES256); optional",
+    SLUICE_HANDLERS: 'a module with webhook handlers, for endpoints in inline mode; optional',
+    SLUICE_REDIS_URL: 'where servers share what they remember of call events; optional',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'a collector of traces (docs/observe.md); optional',
+    SLUICE_PORT: `default ${DEFAULT_PORT}`,
+    SLUICE_HOST:
+      'the interface to listen on, such as 127.0.0.1 behind a proxy on the same machine; default all',
+    SLUICE_PUBLIC_URL: 'the address browsers have, where a proxy changes the name (docs/secure.md); optional',
+    SLUICE_TRUSTED_PROXIES:
+      'how many proxies in front add to X-Forwarded-For; default 0: the server does not believe the header',
+    SLUICE_MAX_WRONG_KEYS: `wrong admin keys from one address in a second; more are answered 429; default ${DEFAULT_MAX_WRONG_KEYS_PER_SEC}`,
+    SLUICE_MAX_REQUESTS: `requests under way at once; more are answered 429; default ${DEFAULT_MAX_REQUESTS}`,
+    SLUICE_LOG: 'debug, info (default), warn, error or silent',
+  },
+  exits: ['when it was stopped', 'when it could not start'],
+  examples: ['DB1_URL=postgres://… DB2_URL=postgres://… SLUICE_ADMIN_KEY=… SLUICE_JWT_SECRET=… sluice serve'],
   run,
-};
+});

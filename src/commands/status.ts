@@ -1,48 +1,16 @@
 // `sluice status`: the numbers of a running server, once or as they change.
 
-import { parseArgs } from 'node:util';
 import { readEvents } from '#client/event_stream.ts';
 import type { LiveSample } from '#core/console/sample.ts';
 import { AdminClient, ApiError } from '../admin/client.ts';
-import type { Command } from './command.ts';
-import { readConnection } from './operator.ts';
-import { createPaint } from './paint.ts';
+import { action } from './grammar.ts';
+import { readConnection, VARIABLES } from './operator.ts';
 import { statusLine, statusPage } from './status_page.ts';
-
-const usage = `sluice status [--watch] [--json]
-
-The numbers of a running server: claims and tickets a second, what waits on the queue and for how long, dead letters,
-webhooks, both databases, and what is left in each pool. Nothing is counted for it that is not at hand.
-
-Options:
-  --watch   go on, every second, until Ctrl-C
-  --json    for machines; with --watch a line of JSON a second
-
-Environment:
-  SLUICE_URL, SLUICE_ADMIN_KEY   the server and its key (default: those of the stack in .sluice)
-  NO_COLOR                       no colour, also on a terminal
-
-Exit code: 0 when both databases answer, 1 when one does not or the server is away, 2 when the call was not understood.
-
-Examples:
-  sluice status
-  sluice status --watch
-  sluice status --json | jq .queue_depth
-`;
+import { createPaint } from './table.ts';
 
 /** How long the first numbers may take: a sample a second, and rates need two. */
 const PATIENCE_MS = 5_000;
 const CLEAR_SCREEN = '\u001b[H\u001b[2J';
-
-async function run(args: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: { watch: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
-  });
-  const connection = readConnection(process.env);
-  const api = new AdminClient(connection);
-  return values.watch ? watch(api, connection.url, values.json) : once(api, connection.url, values.json);
-}
 
 async function once(api: AdminClient, url: string, asJson: boolean): Promise<number> {
   const late = AbortSignal.timeout(PATIENCE_MS);
@@ -68,7 +36,7 @@ async function watch(api: AdminClient, url: string, asJson: boolean): Promise<nu
   const stop = () => stopping.abort();
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
-  // Whoever read this has left: `| head` had enough.
+  // The reader has left: `| head` had enough.
   process.stdout.once('error', stop);
   const paint = createPaint();
   let last: LiveSample | undefined;
@@ -100,4 +68,20 @@ function isWell({ db1, db2 }: LiveSample): boolean {
   return db1.ok && db2.ok;
 }
 
-export const status: Command = { summary: 'the numbers of a running server', usage, run };
+export const command = action({
+  about: `Show the numbers of a running server
+
+Claims and tickets a second, what waits on the queue and for how long, dead letters, webhooks, both databases, and what
+is left in each pool. The server has these numbers at hand; the command makes it count nothing.`,
+  options: {
+    watch: { about: 'go on, every second, until Ctrl-C' },
+    json: { about: 'print JSON, for machines; with --watch one line a second' },
+  },
+  environment: { ...VARIABLES.server, NO_COLOR: 'no colour, also on a terminal' },
+  exits: ['when both databases answer', 'when one does not or the server is away'],
+  examples: ['sluice status', 'sluice status --watch', 'sluice status --json | jq .queue_depth'],
+  run({ watch: goesOn, json }) {
+    const connection = readConnection(process.env);
+    return (goesOn ? watch : once)(new AdminClient(connection), connection.url, json);
+  },
+});

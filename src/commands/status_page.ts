@@ -1,8 +1,7 @@
 // What `sluice status` shows. Unknown is a dash, never a zero.
 
 import type { LiveSample } from '#core/console/sample.ts';
-import type { Paint } from './paint.ts';
-import { formatTable } from './table.ts';
+import { formatTable, type Paint } from './table.ts';
 
 const UNKNOWN = '-';
 

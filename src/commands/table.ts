@@ -1,6 +1,6 @@
-// Tables for a terminal: as wide as what is in them, cut where the terminal ends. No colour, so that pipes read the same.
+// What commands show in a terminal: tables, as wide as their contents and cut where the terminal ends, and colour.
 
-/** Where nobody looks, nothing is cut. */
+/** A pipe gets everything: nothing is cut. */
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 const GAP = '  ';
 const ELLIPSIS = '…';
@@ -35,7 +35,20 @@ function fit(text: string, width: number): string {
   return text.length > width ? `${text.slice(0, width - 1)}${ELLIPSIS}` : text.padEnd(width);
 }
 
-/** Text from outside must not move the cursor of whoever reads it. */
+/** Text from outside must not move the reader's cursor. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
+}
+
+type Terminal = Pick<NodeJS.WriteStream, 'isTTY'>;
+
+const CODES = { green: 32, yellow: 33, red: 31, dim: 2 } as const;
+const RESET = '\u001b[0m';
+
+export type Paint = (colour: keyof typeof CODES, text: string) => string;
+
+/** A pipe, NO_COLOR with any value but the empty one, and TERM=dumb get plain text. */
+export function createPaint(terminal: Terminal = process.stdout, env = process.env): Paint {
+  const isPlain = !terminal.isTTY || Boolean(env.NO_COLOR) || env.TERM === 'dumb';
+  return (colour, text) => (isPlain ? text : `\u001b[${CODES[colour]}m${text}${RESET}`);
 }

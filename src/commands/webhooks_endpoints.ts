@@ -1,7 +1,6 @@
 // `sluice webhooks endpoints`: where providers deliver to, and which secrets they sign with.
 
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { HttpError } from '#core/errors.ts';
 import { JsonError, type JsonValue, parseJson } from '#core/json.ts';
 import { check, type FromSchema, type Schema, SchemaError } from '#core/schema.ts';
@@ -13,117 +12,119 @@ import {
 } from '#core/webhook/endpoint_settings.ts';
 import type { EndpointRow, OperatorStore, Signed } from '#core/webhook/operators.ts';
 import { StackError } from '../failure.ts';
-import { actor } from './operator.ts';
-import { readSecretNames, rotated } from './secret_names.ts';
+import { withStore } from './db2.ts';
+import { action, type Group, UsageError, type Values } from './grammar.ts';
+import { actor, listAction } from './operator.ts';
+import { type ChangeValues, readSecretNames, SENDER_OPTIONS, senderActions } from './senders.ts';
 import { formatTable } from './table.ts';
-import { UsageError } from './usage_error.ts';
-import { readText, readWhole } from './webhooks_filter.ts';
-import { withStore } from './webhooks_store.ts';
+import { readReason } from './values.ts';
 
-const OPTIONS = {
-  provider: { type: 'string' },
-  'secret-name': { type: 'string', multiple: true },
-  only: { type: 'boolean', default: false },
-  mode: { type: 'string' },
-  'verify-token-name': { type: 'string' },
-  'public-url': { type: 'string' },
-  'scheme-file': { type: 'string' },
-  'max-attempts': { type: 'string' },
-  'backoff-cap-sec': { type: 'string' },
-  'lease-sec': { type: 'string' },
-  'max-body-bytes': { type: 'string' },
-  'keep-payload-days': { type: 'string' },
-  reason: { type: 'string' },
-  json: { type: 'boolean', default: false },
+const { properties: SETTING } = ENDPOINT_SETTINGS;
+const rangeOf = ({ minimum, maximum }: { minimum: number; maximum: number }) => [minimum, maximum] as const;
+
+const TEXT_SETTINGS = {
+  mode: { value: 'queued|inline', about: 'whether workers or the server run the handlers' },
+  'verify-token-name': { value: 'NAME', about: 'the name of the token for a GET handshake, never the token' },
+  'public-url': { value: 'URL', about: 'the address that the provider signs' },
+} as const;
+const NUMBER_SETTINGS = {
+  'max-attempts': { range: rangeOf(SETTING.max_attempts), about: 'tries before an event is a dead letter' },
+  'backoff-cap-sec': {
+    range: rangeOf(SETTING.backoff_cap_sec),
+    about: 'the longest pause between two tries',
+  },
+  'lease-sec': { range: rangeOf(SETTING.lease_sec), about: 'how long a worker holds an event' },
+  'max-body-bytes': { range: rangeOf(SETTING.max_body_bytes), about: 'the largest body the endpoint takes' },
+  'keep-payload-days': {
+    range: rangeOf(SETTING.keep_payload_days),
+    about: 'after how many days prune removes payloads',
+  },
+} as const;
+const SETTINGS = {
+  ...TEXT_SETTINGS,
+  'scheme-file': { value: 'FILE', about: 'JSON that describes the signature, for the provider hmac' },
+  ...NUMBER_SETTINGS,
+  ...SENDER_OPTIONS,
 } as const;
 
-type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS; allowPositionals: true }>>['values'];
+type Change = (store: OperatorStore, by: Signed) => Promise<EndpointRow>;
 
-const TEXTS = ['mode', 'verify-token-name', 'public-url'] as const;
-const NUMBERS = [
-  'max-attempts',
-  'backoff-cap-sec',
-  'lease-sec',
-  'max-body-bytes',
-  'keep-payload-days',
-] as const;
-
-type Act = (store: OperatorStore, name: string, values: Values, by: Signed) => Promise<EndpointRow>;
-
-const ACTIONS: Readonly<Record<string, Act>> = {
-  add,
-  rotate,
-  change,
-  disable: switchTo(false),
-  enable: switchTo(true),
-};
-
-export async function run(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
-  const [action = 'list', name, ...rest] = positionals;
-  if (rest.length > 0) throw new UsageError(`one endpoint at a time, not ${[name, ...rest].join(' ')}`);
-  if (action === 'list') return list(values);
-  const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
-  if (act === undefined) throw new UsageError(`endpoints cannot ${action}`);
-  if (name === undefined) throw new UsageError(`${action} needs the name of an endpoint`);
-  const reason = values.reason === undefined ? null : readText('--reason', values.reason);
-  const endpoint = await withStore((store) => act(store, name, values, { actor: actor(), reason }));
-  show([endpoint], values.json);
+async function write(change: Change, { reason, json }: ChangeValues): Promise<number> {
+  const by = { actor: actor(), reason: readReason(reason) };
+  show([await withStore((store) => change(store, by))], json);
   return 0;
 }
 
-async function list({ json }: Values): Promise<number> {
+async function list(json: boolean): Promise<number> {
   const endpoints = await withStore((store) => store.listEndpoints());
   if (endpoints.length === 0 && !json) console.log('No endpoints.');
   else show(endpoints, json);
   return 0;
 }
 
-async function add(store: OperatorStore, name: string, values: Values, by: Signed): Promise<EndpointRow> {
-  if (values.provider === undefined) throw new UsageError('add needs --provider');
-  const endpoint = understood(NEW_ENDPOINT, { name, provider: values.provider, ...settingsOf(values) });
-  return store.addEndpoint(
-    refusedAsUsage(() => completeEndpoint(endpoint)),
-    by,
-  );
+const add = action({
+  about: 'Add an endpoint',
+  args: '<name>',
+  options: { provider: { value: 'PROVIDER', about: 'who delivers there; needed' }, ...SETTINGS },
+  examples: [
+    'sluice webhooks endpoints add stripe-eu --provider stripe --secret-name STRIPE_EU_SECRET --mode inline',
+  ],
+  async run(values, [name]) {
+    const { provider } = values;
+    if (provider === undefined) throw new UsageError('add needs --provider');
+    const endpoint = understood(NEW_ENDPOINT, { name, provider, ...settingsOf(values) });
+    const complete = refusedAsUsage(() => completeEndpoint(endpoint));
+    return write((store, by) => store.addEndpoint(complete, by), values);
+  },
+});
+
+const change = action({
+  about: 'Change other settings of an endpoint',
+  args: '<name>',
+  options: SETTINGS,
+  examples: ['sluice webhooks endpoints change stripe-eu --max-attempts 20'],
+  async run(values, [name]) {
+    const settings = settingsOf(values);
+    if (Object.keys(settings).length === 0) throw new UsageError('change needs something to change');
+    const complete = refusedAsUsage(() => completeSettings(understood(ENDPOINT_SETTINGS, settings)));
+    return write((store, by) => store.changeEndpoint(name, complete, by), values);
+  },
+});
+
+async function secretsOf(name: string): Promise<readonly string[]> {
+  const known = await withStore((store) => store.findEndpoint(name));
+  if (known !== undefined) return known.secret_names;
+  throw new StackError(`there is no endpoint ${name}`, '`sluice webhooks endpoints list` shows them');
 }
 
-async function change(store: OperatorStore, name: string, values: Values, by: Signed): Promise<EndpointRow> {
-  const settings = settingsOf(values);
-  if (Object.keys(settings).length === 0) throw new UsageError('change needs something to change');
-  const changes = understood(ENDPOINT_SETTINGS, settings);
-  return store.changeEndpoint(
-    name,
-    refusedAsUsage(() => completeSettings(changes)),
-    by,
-  );
-}
+export const endpoints: Group = {
+  about: 'Where providers deliver to, and which secrets they sign with',
+  default: 'list',
+  actions: {
+    list: listAction('List where providers deliver to', 'sluice webhooks endpoints list', list),
+    add,
+    change,
+    ...senderActions({
+      args: '<name>',
+      path: 'webhooks endpoints',
+      sample: 'stripe-eu',
+      secretsOf,
+      async change(name, changes, values) {
+        const settings = understood(ENDPOINT_SETTINGS, changes);
+        return write((store, by) => store.changeEndpoint(name, settings, by), values);
+      },
+    }),
+  },
+};
 
-async function rotate(store: OperatorStore, name: string, values: Values, by: Signed): Promise<EndpointRow> {
-  const given = readSecretNames('--secret-name', values['secret-name'] ?? []);
-  if (given.length === 0) throw new UsageError('rotate needs --secret-name');
-  const known = await store.findEndpoint(name);
-  if (known === undefined)
-    throw new StackError(`there is no endpoint ${name}`, '`sluice webhooks endpoints list` shows them');
-  const secret_names = rotated(given, known.secret_names, values.only);
-  return store.changeEndpoint(name, understood(ENDPOINT_SETTINGS, { secret_names }), by);
-}
-
-function switchTo(is_active: boolean): Act {
-  return (store, name, _, by) => store.changeEndpoint(name, { is_active }, by);
-}
-
-function settingsOf(values: Values): Record<string, JsonValue> {
+function settingsOf(values: Values<typeof SETTINGS>): Record<string, JsonValue> {
   const settings: Record<string, JsonValue> = {};
-  const column = (option: string) => option.replaceAll('-', '_');
   const { 'secret-name': names, 'verify-token-name': tokenName } = values;
-  if (names !== undefined) settings.secret_names = readSecretNames('--secret-name', names);
+  if (names.length > 0) settings.secret_names = readSecretNames('--secret-name', names);
   if (tokenName !== undefined) readSecretNames('--verify-token-name', [tokenName]);
-  for (const option of TEXTS) if (values[option] !== undefined) settings[column(option)] = values[option];
-  for (const option of NUMBERS) {
-    const text = values[option];
-    if (text !== undefined)
-      settings[column(option)] = readWhole(`--${option}`, text, Number.MAX_SAFE_INTEGER);
+  for (const option of Object.keys({ ...TEXT_SETTINGS, ...NUMBER_SETTINGS })) {
+    const value = values[option as keyof typeof TEXT_SETTINGS | keyof typeof NUMBER_SETTINGS];
+    if (value !== undefined) settings[option.replaceAll('-', '_')] = value;
   }
   if (values['scheme-file'] !== undefined) settings.scheme = readSchemeFile(values['scheme-file']);
   return settings;
@@ -133,7 +134,7 @@ function readSchemeFile(path: string): JsonValue {
   try {
     return parseJson(readFileSync(path));
   } catch (error) {
-    if (error instanceof JsonError) throw new UsageError(`${path} is no JSON: ${error.message}`);
+    if (error instanceof JsonError) throw new UsageError(`${path} is not JSON: ${error.message}`);
     throw new StackError(`${path} cannot be read`, 'name a JSON file that describes the signature', error);
   }
 }

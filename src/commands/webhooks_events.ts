@@ -1,50 +1,53 @@
 // `sluice webhooks list`, `show` and `prune`.
 
-import { parseArgs } from 'node:util';
 import type { EventDetails, EventRow, OperatorStore } from '#core/webhook/operators.ts';
-import { actor, confirm } from './operator.ts';
+import { withStore } from './db2.ts';
+import { action, short } from './grammar.ts';
+import { actor, confirm, OPTION, showAction } from './operator.ts';
 import { formatTable } from './table.ts';
-import { UsageError } from './usage_error.ts';
-import { FILTER_OPTIONS, isUuid, readFilter, readText, readWhole, short } from './webhooks_filter.ts';
-import { withStore } from './webhooks_store.ts';
+import { isUuid, readText } from './values.ts';
+import { FILTER_OPTIONS, readFilter } from './webhooks_filter.ts';
 
 const MAX_LIST = 1_000;
 const MAX_DAYS = 36_500;
 const PRUNE_BATCH = 1_000;
 
-export async function list(args: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: { ...FILTER_OPTIONS, json: { type: 'boolean', default: false } },
-  });
-  const filter = readFilter(values);
-  if (filter.limit > MAX_LIST) throw new UsageError(`--limit of list is at most ${MAX_LIST}`);
-  const events = await withStore((store) => store.listEvents({ ...filter, newestFirst: true }));
-  if (values.json) console.log(JSON.stringify({ events }));
-  else console.log(events.length === 0 ? 'No such events.' : tableOf(events));
-  return 0;
-}
+export const list = action({
+  about: 'List stored events, newest first, without their payloads',
+  options: {
+    ...FILTER_OPTIONS,
+    limit: { range: [1, MAX_LIST], default: 100, about: 'at most so many' },
+    json: OPTION.json,
+  },
+  examples: ['sluice webhooks list --status dead_letter --since 2026-02-24'],
+  async run(values) {
+    const filter = readFilter(values);
+    const events = await withStore((store) => store.listEvents({ ...filter, newestFirst: true }));
+    if (values.json) console.log(JSON.stringify({ events }));
+    else console.log(events.length === 0 ? 'No such events.' : tableOf(events));
+    return 0;
+  },
+});
 
-export async function show(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args,
-    options: { json: { type: 'boolean', default: false } },
-    allowPositionals: true,
-  });
-  const ids = positionals.map((text) => readText('an id', text));
-  if (ids.length === 0) throw new UsageError('show needs an id; `sluice webhooks list` shows them');
-  return withStore(async (store) => {
-    let code = 0;
-    for (const id of ids) {
-      const events = await findEvents(store, id);
-      for (const event of events) console.log(JSON.stringify(event, undefined, values.json ? undefined : 2));
-      if (events.length > 0) continue;
-      console.error(`There is no event ${short(id)}.`);
-      code = 1;
-    }
-    return code;
-  });
-}
+export const show = showAction(
+  "Show all that is known about events, by our id or the provider's",
+  '<id> …',
+  'sluice webhooks show evt_1NG8Du2eZvKYlo2C',
+  (words, json) => {
+    const ids = words.map((text) => readText('an id', text));
+    return withStore(async (store) => {
+      let code = 0;
+      for (const id of ids) {
+        const events = await findEvents(store, id);
+        for (const event of events) console.log(JSON.stringify(event, undefined, json ? undefined : 2));
+        if (events.length > 0) continue;
+        console.error(`There is no event ${short(id)}.`);
+        code = 1;
+      }
+      return code;
+    });
+  },
+);
 
 /** By our id, else by the provider's, which two providers may have given to one event each. */
 async function findEvents(store: OperatorStore, id: string): Promise<EventDetails[]> {
@@ -55,31 +58,31 @@ async function findEvents(store: OperatorStore, id: string): Promise<EventDetail
   return found.filter((one) => one !== undefined);
 }
 
-export async function prune(args: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      days: { type: 'string' },
-      yes: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-    },
-  });
-  const days = values.days === undefined ? null : readWhole('--days', values.days, MAX_DAYS);
-  if (!values.yes && !(await confirm('Remove payloads and raw bodies for good?'))) {
-    console.error('Nothing was changed.');
-    return 1;
-  }
-  return withStore(async (store) => {
-    let pruned = 0;
-    let count: number;
-    do {
-      count = await store.prune(days, PRUNE_BATCH, actor());
-      pruned += count;
-    } while (count === PRUNE_BATCH);
-    console.log(values.json ? JSON.stringify({ pruned }) : `${pruned} events lost their payload.`);
-    return 0;
-  });
-}
+export const prune = action({
+  about: 'Remove old payloads of events that have ended; the keys that catch duplicates stay',
+  options: {
+    days: { range: [1, MAX_DAYS], about: 'payloads older than this (default: what each endpoint says)' },
+    yes: OPTION.yes,
+    json: OPTION.json,
+  },
+  examples: ['sluice webhooks prune --days 30 --yes'],
+  async run({ days, yes, json }) {
+    if (!yes && !(await confirm('Remove payloads and raw bodies for good?'))) {
+      console.error('Nothing was changed.');
+      return 1;
+    }
+    return withStore(async (store) => {
+      let pruned = 0;
+      let count: number;
+      do {
+        count = await store.prune(days ?? null, PRUNE_BATCH, actor());
+        pruned += count;
+      } while (count === PRUNE_BATCH);
+      console.log(json ? JSON.stringify({ pruned }) : `${pruned} events lost their payload.`);
+      return 0;
+    });
+  },
+});
 
 function tableOf(events: EventRow[]): string {
   return formatTable(

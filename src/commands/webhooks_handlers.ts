@@ -1,12 +1,11 @@
-// `sluice webhooks handlers`: who lets which events take effect, and away with one that nobody serves any more.
+// `sluice webhooks handlers`: which handler lets which events take effect, and removal of one that no worker has any more.
 
-import { parseArgs } from 'node:util';
 import { StackError } from '../failure.ts';
 import { withDb2 } from './db2.ts';
-import { actor } from './operator.ts';
+import { action, type Group } from './grammar.ts';
+import { actor, listAction, OPTION } from './operator.ts';
 import { formatTable } from './table.ts';
-import { UsageError } from './usage_error.ts';
-import { readText } from './webhooks_filter.ts';
+import { readReason } from './values.ts';
 
 /** A row of public.webhook_handlers. */
 interface HandlerRow {
@@ -19,31 +18,27 @@ interface HandlerRow {
   readonly name: string;
 }
 
-export async function run(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args,
-    options: { reason: { type: 'string' }, json: { type: 'boolean', default: false } },
-    allowPositionals: true,
-  });
-  const [action = 'list', name, ...rest] = positionals;
-  if (action === 'list') return list(values.json);
-  if (action !== 'remove') throw new UsageError(`handlers cannot ${action}`);
-  if (name === undefined || rest.length > 0) throw new UsageError('remove needs the name of one handler');
-  const reason = values.reason === undefined ? null : readText('--reason', values.reason);
-  const by = { p_name: name, p_actor: actor(), p_reason: reason };
-  const [row] = await withDb2((db2) => db2.call<{ remove_handler: number }>('webhook.remove_handler', by));
-  const removed = row?.remove_handler ?? 0;
-  if (removed === 0)
-    throw new StackError(`there is no handler ${name}`, '`sluice webhooks handlers list` shows them');
-  console.log(
-    values.json ? JSON.stringify({ removed }) : `${name} handles no events any more (${removed} types).`,
-  );
-  return 0;
-}
+const remove = action({
+  about: 'Remove a handler that no worker has any more; a worker that has it registers it again',
+  args: '<name>',
+  options: { reason: OPTION.reason, json: OPTION.json },
+  examples: ["sluice webhooks handlers remove send_receipt --reason 'moved to another service'"],
+  async run({ reason, json }, [name]) {
+    const by = { p_name: name, p_actor: actor(), p_reason: readReason(reason) };
+    const [row] = await withDb2((db2) => db2.call<{ remove_handler: number }>('webhook.remove_handler', by));
+    const removed = row?.remove_handler ?? 0;
+    if (removed === 0)
+      throw new StackError(`there is no handler ${name}`, '`sluice webhooks handlers list` shows them');
+    console.log(
+      json ? JSON.stringify({ removed }) : `${name} handles no events any more (${removed} types).`,
+    );
+    return 0;
+  },
+});
 
-async function list(asJson: boolean): Promise<number> {
+async function list(json: boolean): Promise<number> {
   const handlers = await withDb2((db2) => db2.call<HandlerRow>('webhook.list_handlers', {}));
-  if (asJson) {
+  if (json) {
     console.log(JSON.stringify({ handlers }));
     return 0;
   }
@@ -57,3 +52,16 @@ async function list(asJson: boolean): Promise<number> {
   console.log(formatTable(['PROVIDER', 'TYPE', 'KIND', 'NAME', 'WEBHOOK ID'], rows));
   return 0;
 }
+
+export const handlers: Group = {
+  about: 'Webhook handlers: list them, remove one',
+  default: 'list',
+  actions: {
+    list: listAction(
+      'List which handler lets which events take effect',
+      'sluice webhooks handlers list',
+      list,
+    ),
+    remove,
+  },
+};

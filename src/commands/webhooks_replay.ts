@@ -1,16 +1,16 @@
 // `sluice webhooks replay` and `skip`: stored events go round again, or are set aside. tools/webhook_replay.sh comes here.
 
-import { parseArgs } from 'node:util';
 import { isDone } from '#core/console/outcomes.ts';
 import type { EventFilter, EventResult, OperatorStore } from '#core/webhook/operators.ts';
-import { actor, canAsk, confirm } from './operator.ts';
+import { withStore } from './db2.ts';
+import { action, UsageError, type Values } from './grammar.ts';
+import { actor, canAsk, confirm, OPTION } from './operator.ts';
 import { startProgress } from './progress.ts';
 import { formatTable } from './table.ts';
-import { UsageError } from './usage_error.ts';
-import { FILTER_OPTIONS, isFiltered, readFilter, readText, readUuid } from './webhooks_filter.ts';
-import { withStore } from './webhooks_store.ts';
+import { readReason, readText, readUuid } from './values.ts';
+import { FILTER_OPTIONS, isFiltered, readFilter } from './webhooks_filter.ts';
 
-type Action = 'replay' | 'skip';
+type Change = 'replay' | 'skip';
 
 interface Target {
   readonly id: string;
@@ -29,21 +29,26 @@ interface Request {
   readonly json: boolean;
 }
 
-const OPTIONS = {
+const SKIP_OPTIONS = {
   ...FILTER_OPTIONS,
-  reason: { type: 'string' },
-  'idempotency-key': { type: 'string' },
-  'dry-run': { type: 'boolean', default: false },
-  yes: { type: 'boolean', default: false },
-  json: { type: 'boolean', default: false },
+  'dry-run': { about: 'say what would be done' },
+  yes: { about: 'do not ask; needed where there is no terminal, unless one event is named' },
+  reason: OPTION.reason,
+  json: OPTION.json,
+} as const;
+const REPLAY_OPTIONS = {
+  ...SKIP_OPTIONS,
+  'idempotency-key': {
+    value: 'KEY',
+    about: 'for one event: its handler passes this key on instead of its own',
+  },
 } as const;
 
 /** One batch is one transaction: all of it with its audit rows, or nothing. */
 const BATCH = 500;
 const MAX_KEY_CHARS = 200;
 
-export async function run(action: Action, args: string[]): Promise<number> {
-  const request = readRequest(action, args);
+async function run(change: Change, request: Request): Promise<number> {
   return withStore(async (store) => {
     const targets = await find(store, request);
     if (targets.length === 0) {
@@ -52,32 +57,34 @@ export async function run(action: Action, args: string[]): Promise<number> {
     }
     if (request.idempotencyKey !== null && targets.length > 1)
       throw new UsageError(`--idempotency-key is for one event, and there are ${targets.length}`);
-    if (!(await isAllowed(action, targets, request))) {
+    if (!(await isAllowed(change, targets, request))) {
       console.error('Nothing was changed.');
       return 1;
     }
-    const results = await act(store, action, targets, request);
+    const results = await act(store, change, targets, request);
     report(results, request.json);
     return results.every(isDone) ? 0 : 1;
   });
 }
 
-function readRequest(action: Action, args: string[]): Request {
-  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
-  const ids = [...new Set(positionals.map((text) => readUuid('an id', text)))];
-  const key = values['idempotency-key'];
+function readRequest(
+  change: Change,
+  values: Values<typeof SKIP_OPTIONS>,
+  words: readonly string[],
+  key?: string,
+): Request {
+  const ids = [...new Set(words.map((text) => readUuid('an id', text)))];
   if (ids.length > 0 && (isFiltered(values) || values.limit !== undefined))
     throw new UsageError('give ids or filters, not both');
-  if (ids.length === 0 && !isFiltered(values)) throw new UsageError(`${action} needs ids or a filter`);
-  if (action === 'skip' && key !== undefined) throw new UsageError('--idempotency-key is for replay');
+  if (ids.length === 0 && !isFiltered(values)) throw new UsageError(`${change} needs ids or a filter`);
   const filter = readFilter(values);
   const isOne = values['event-id'] !== undefined || ids.length === 1;
   return {
     ids,
-    // Whoever names an event wants to hear about it, whatever its status; a sweep is about what went wrong.
+    // An operator who names an event wants to hear about it, whatever its status; a sweep is about what went wrong.
     filter: isOne || filter.statuses ? filter : { ...filter, statuses: ['failed', 'dead_letter'] },
     isOne,
-    reason: values.reason === undefined ? null : readText('--reason', values.reason),
+    reason: readReason(values.reason),
     idempotencyKey: key === undefined ? null : readText('--idempotency-key', key, MAX_KEY_CHARS),
     dryRun: values['dry-run'],
     yes: values.yes,
@@ -101,18 +108,18 @@ async function find(store: OperatorStore, { ids, filter }: Request): Promise<Tar
 }
 
 async function isAllowed(
-  action: Action,
+  change: Change,
   targets: Target[],
   { dryRun, yes, isOne }: Request,
 ): Promise<boolean> {
-  // Whoever names one event has said enough for a script.
+  // A script that names one event has said enough.
   if (dryRun || yes || (isOne && !canAsk())) return true;
-  return confirm(`${action} ${targets.length} event${targets.length === 1 ? '' : 's'}?`);
+  return confirm(`${change} ${targets.length} event${targets.length === 1 ? '' : 's'}?`);
 }
 
 async function act(
   store: OperatorStore,
-  action: Action,
+  change: Change,
   targets: Target[],
   { reason, idempotencyKey, dryRun }: Request,
 ): Promise<EventResult[]> {
@@ -123,7 +130,7 @@ async function act(
       const ids = targets.slice(at, at + BATCH).map(({ id }) => id);
       const common = { ids, actor: actor(), reason, dryRun };
       results.push(
-        ...(action === 'replay'
+        ...(change === 'replay'
           ? await store.replay({ ...common, idempotencyKey })
           : await store.skip(common)),
       );
@@ -143,3 +150,25 @@ function report(results: EventResult[], asJson: boolean): void {
   const rows = results.map(({ id, event_id, outcome }) => [id, event_id ?? '-', outcome]);
   console.log(formatTable(['ID', 'EVENT', 'OUTCOME'], rows));
 }
+
+const WITHOUT_IDS = `Without ids it takes the oldest events that the filters find; at least one filter is needed then. Without
+--status it takes failed and dead_letter; with --event-id any status.`;
+
+export const replay = action({
+  about: `Let failed and dead-lettered events go round again\n\n${WITHOUT_IDS}`,
+  args: '[id …]',
+  options: REPLAY_OPTIONS,
+  examples: [
+    "sluice webhooks replay --event-id evt_1NG8Du2eZvKYlo2C --reason 'handler mended'",
+    'sluice webhooks replay --provider stripe --since 2026-02-24 --limit 5000 --yes --json',
+  ],
+  run: async (values, ids) => run('replay', readRequest('replay', values, ids, values['idempotency-key'])),
+});
+
+export const skip = action({
+  about: `Set events aside: they will not be tried again\n\n${WITHOUT_IDS}`,
+  args: '[id …]',
+  options: SKIP_OPTIONS,
+  examples: ['sluice webhooks skip --provider stripe --status dead_letter --dry-run'],
+  run: async (values, ids) => run('skip', readRequest('skip', values, ids)),
+});

@@ -2,7 +2,6 @@
 // not why, without showing a secret or a signature that would be.
 
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { JsonError } from '#core/json.ts';
 import { SchemaError } from '#core/schema.ts';
 import { toHex } from '#core/webhook/bytes.ts';
@@ -11,38 +10,17 @@ import { PROVIDER_NAMES, providerNamed } from '#core/webhook/providers.ts';
 import { readScheme } from '#core/webhook/scheme.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
 import { findHints, SIGNING_RULES } from '../webhook/verify_hints.ts';
-import { UsageError } from './usage_error.ts';
-
-export const usage = `sluice webhooks verify <provider> --secret S --body-file F [options]
-
-Says whether a request is signed as its provider signs, and if not why.
-
-Providers: ${PROVIDER_NAMES.join(', ')}
-
-Options:
-  --secret S        the endpoint's secret; again for each during a rotation
-  --body-file F     the body, byte for byte as it came (- reads standard input)
-  --header 'k: v'   a header of the request; again for each
-  --url U           the full address as the provider knows it (Twilio signs it)
-  --now T           the time to check with, in seconds since 1970 (default: now)
-  --scheme JSON     the signature's description, for the provider hmac
-  --json            for machines
-
-Exit code: 0 when it is valid, 1 when it is not, 2 when the call was not understood.
-
-Example:
-  sluice webhooks verify stripe --secret whsec_… --body-file body.json \\
-    --header 'Stripe-Signature: t=1700000000,v1=…' --now 1700000000
-`;
+import { action, UsageError, type Values } from './grammar.ts';
+import { OPTION } from './operator.ts';
 
 const OPTIONS = {
-  secret: { type: 'string', multiple: true },
-  'body-file': { type: 'string' },
-  header: { type: 'string', multiple: true },
-  url: { type: 'string' },
-  now: { type: 'string' },
-  scheme: { type: 'string' },
-  json: { type: 'boolean', default: false },
+  secret: { value: 'SECRET', multiple: true, about: "the endpoint's secret; during a rotation each of them" },
+  'body-file': { value: 'FILE', about: 'the body, byte for byte as it came; - reads standard input' },
+  header: { value: "'NAME: VALUE'", multiple: true, about: 'a header of the request' },
+  url: { value: 'URL', about: 'the full address as the provider knows it (Twilio signs it)' },
+  now: { range: [0, 99_999_999_999], about: 'the time to check with, in seconds since 1970 (default: now)' },
+  scheme: { value: 'JSON', about: "the signature's description, for the provider hmac" },
+  json: OPTION.json,
 } as const;
 
 interface Report {
@@ -57,13 +35,10 @@ interface Report {
   readonly events: readonly Pick<ReadEvent, 'eventId' | 'eventType' | 'occurredAt' | 'quarantine'>[];
 }
 
-export async function run(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
-  const [name, ...more] = positionals;
-  const provider = name === undefined ? undefined : providerNamed(name);
-  if (provider === undefined || more.length > 0)
-    throw new UsageError(`say which provider: ${PROVIDER_NAMES.join(', ')}`);
-  const { secret: secrets = [], 'body-file': bodyFile, header: headers = [], url } = values;
+async function run(values: Values<typeof OPTIONS>, [name]: [string]): Promise<number> {
+  const provider = providerNamed(name);
+  if (provider === undefined) throw new UsageError(`say which provider: ${PROVIDER_NAMES.join(', ')}`);
+  const { secret: secrets, 'body-file': bodyFile, header: headers, url } = values;
   if (secrets.length === 0 || bodyFile === undefined)
     throw new UsageError('--secret and --body-file are needed');
   if (provider.name === 'twilio' && url === undefined)
@@ -157,10 +132,7 @@ function readBody(path: string): Uint8Array {
   }
 }
 
-function readContext(now: string | undefined, scheme: string | undefined): VerifyContext {
-  if (now !== undefined && !/^\d{1,11}$/.test(now))
-    throw new UsageError(`--now is "${now}"; it must be seconds since 1970`);
-  const nowSec = now === undefined ? Math.floor(Date.now() / 1_000) : Number(now);
+function readContext(nowSec = Math.floor(Date.now() / 1_000), scheme?: string): VerifyContext {
   if (scheme === undefined) return { port: nodeHmac, nowSec };
   try {
     return { port: nodeHmac, nowSec, scheme: readScheme(JSON.parse(scheme)) };
@@ -170,3 +142,15 @@ function readContext(now: string | undefined, scheme: string | undefined): Verif
     throw error;
   }
 }
+
+export const verify = action({
+  about: 'Say whether a request is signed as its provider signs, and if not why',
+  args: '<provider>',
+  choices: PROVIDER_NAMES,
+  options: OPTIONS,
+  exits: ['when it is valid', 'when it is not'],
+  examples: [
+    "sluice webhooks verify stripe --secret whsec_… --body-file body.json --header 'Stripe-Signature: t=1700000000,v1=…'",
+  ],
+  run,
+});

@@ -1,7 +1,6 @@
 // `sluice work`: carries claims from the intake's queue to the ledger and lets webhook events take effect, until told to
 // stop.
 
-import { parseArgs } from 'node:util';
 import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Log } from '#core/ports.ts';
 import {
@@ -26,37 +25,8 @@ import {
   type WebhookCrewOptions,
 } from '../webhook/crew.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
-import type { Command } from './command.ts';
-import { readDatabaseUrls } from './operator.ts';
-import { UsageError } from './usage_error.ts';
-
-const usage = `sluice work [--workers N] [--batch N] [--lease N] [--once [--json]]
-
-Carries every claim from DB1's queue to DB2, or to the dead letters, once, and lets every recorded webhook event take
-effect, once. Runs until SIGTERM or Ctrl-C: then it finishes or hands back what it holds; a second signal leaves at once,
-and what it held comes back when its leases run out.
-Where pg_cron is absent it also runs the cron jobs of DB1; any number of them may run at the same time.
-
-Options:
-  --workers N   workers side by side (default ${DEFAULT_WORKERS})
-  --batch N     messages a worker takes at a time (default ${DEFAULT_BATCH_SIZE})
-  --lease N     seconds after which others take what a worker that died held (default ${DEFAULT_LEASE_SEC}); a pool's
-                visibility_timeout_sec counts where it is longer
-  --once        work until nothing is ready, say what was done, and end: 0 when drained, 1 when a target was down
-  --json        with --once: say it as JSON
-
-Environment:
-  DB1_URL, DB2_URL               Postgres addresses of the intake and the ledger (default: those of the stack in .sluice)
-  SLUICE_WEBHOOK_ALLOWED_HOSTS   hosts, with commas between, that webhooks may have although they are private
-  SLUICE_HANDLERS                a module with webhook handlers of your own (docs/extend_webhooks.md)
-  SLUICE_METRICS_PORT            where /metrics, /healthz and /readyz of these workers are; nowhere by default
-  OTEL_EXPORTER_OTLP_ENDPOINT    a collector of traces (docs/observe.md); none by default
-  SLUICE_LOG                     debug, info (default), warn, error or silent
-
-Examples:
-  DB1_URL=postgres://… DB2_URL=postgres://… sluice work --workers 4
-  sluice work --once --json
-`;
+import { action, readWhole, type Values } from './grammar.ts';
+import { readDatabaseUrls, VARIABLES } from './operator.ts';
 
 const MAX_WORKERS = 64;
 const MAX_BATCH_SIZE = 10_000;
@@ -65,22 +35,26 @@ const MAX_LEASE_SEC = 43_200;
 const MAX_PORT = 65_535;
 const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 
-async function run(args: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      workers: { type: 'string', default: String(DEFAULT_WORKERS) },
-      batch: { type: 'string', default: String(DEFAULT_BATCH_SIZE) },
-      lease: { type: 'string', default: String(DEFAULT_LEASE_SEC) },
-      once: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-    },
-  });
+const OPTIONS = {
+  workers: { range: [1, MAX_WORKERS], default: DEFAULT_WORKERS, about: 'workers side by side' },
+  batch: {
+    range: [1, MAX_BATCH_SIZE],
+    default: DEFAULT_BATCH_SIZE,
+    about: 'messages a worker takes at a time',
+  },
+  lease: {
+    range: [1, MAX_LEASE_SEC],
+    default: DEFAULT_LEASE_SEC,
+    about:
+      "seconds after which other workers take what a dead worker held; a pool's visibility_timeout_sec counts where it is longer",
+  },
+  once: { about: 'work until nothing is ready, say what was done, and end' },
+  json: { about: 'with --once: print JSON, for machines' },
+} as const;
+
+async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>): Promise<number> {
   const { db1Url, db2Url } = readDatabaseUrls(process.env);
   const { SLUICE_WEBHOOK_ALLOWED_HOSTS: allowedHosts } = process.env;
-  const workers = readCount('--workers', values.workers, MAX_WORKERS);
-  const batchSize = readCount('--batch', values.batch, MAX_BATCH_SIZE);
-  const leaseSec = readCount('--lease', values.lease, MAX_LEASE_SEC);
   if (!db1Url || !db2Url) {
     throw new StackError(
       'DB1_URL and DB2_URL must both be set, and no stack runs here',
@@ -95,8 +69,8 @@ async function run(args: string[]): Promise<number> {
     ...shared,
     db1Url,
     workers,
-    batchSize,
-    leaseSec,
+    batchSize: batch,
+    leaseSec: lease,
     allowedHosts: readAllowedHosts(allowedHosts),
   };
   const webhooks = {
@@ -106,7 +80,7 @@ async function run(args: string[]): Promise<number> {
     handlers,
   };
   try {
-    return await (values.once ? workOnce(crew, webhooks, values.json) : workUntilStopped(crew, webhooks));
+    return await (once ? workOnce(crew, webhooks, json) : workUntilStopped(crew, webhooks));
   } finally {
     await tracing.stop();
   }
@@ -122,7 +96,7 @@ async function workUntilStopped(
     ? await startMetricsServer({
         ...webhookOptions,
         db1Url: options.db1Url,
-        port: readCount('SLUICE_METRICS_PORT', port, MAX_PORT),
+        port: readWhole('SLUICE_METRICS_PORT', port, [1, MAX_PORT]),
       })
     : undefined;
   const crew = startCrew(options);
@@ -173,10 +147,26 @@ function firstSignal(log: Log): Promise<NodeJS.Signals> {
   });
 }
 
-function readCount(name: string, text: string, max: number): number {
-  const count = Number(text);
-  if (/^\d+$/.test(text) && count >= 1 && count <= max) return count;
-  throw new UsageError(`${name} is "${text}"; it must be a number from 1 to ${max}`);
-}
+export const command = action({
+  about: `Carry claims to the ledger and process webhook events
 
-export const work: Command = { summary: 'carry claims to the ledger, process webhook events', usage, run };
+Carries every claim from DB1's queue to DB2, or to the dead letters, once, and lets every recorded webhook event take
+effect, once. Runs until SIGTERM or Ctrl-C: then it finishes or hands back what it holds. A second signal ends it at
+once; what it held comes back when its leases run out.
+Where pg_cron is absent it also runs the cron jobs of DB1. Any number of these processes may run at the same time.`,
+  options: OPTIONS,
+  environment: {
+    ...VARIABLES.databases,
+    SLUICE_WEBHOOK_ALLOWED_HOSTS: 'private hosts, separated by commas, that hooks may call',
+    SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',
+    SLUICE_METRICS_PORT: 'where /metrics, /healthz and /readyz of these workers are; nowhere by default',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'a collector of traces (docs/observe.md); none by default',
+    SLUICE_LOG: 'debug, info (default), warn, error or silent',
+  },
+  exits: ['when it was stopped or, with --once, drained the queue', 'when a target was down'],
+  examples: [
+    'DB1_URL=postgres://… DB2_URL=postgres://… sluice work --workers 4',
+    'sluice work --once --json',
+  ],
+  run,
+});

@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { UsageError } from '../../src/commands/usage_error.ts';
-import { webhooks } from '../../src/commands/webhooks.ts';
+import { runCommand, UsageError } from '../../src/commands/grammar.ts';
+import { command as webhooks } from '../../src/commands/webhooks.ts';
 import { StackError } from '../../src/failure.ts';
 
 export interface StoredEvent {
@@ -89,12 +89,11 @@ export async function webhooksHere(db2Url: string, args: string[]): Promise<Ran>
     ran.stderr += `${line}\n`;
   };
   try {
-    ran.code = await webhooks.run(args);
+    ran.code = await runCommand('webhooks', webhooks, args);
   } catch (thrown) {
-    const isParsing = String((thrown as { code?: unknown }).code).startsWith('ERR_PARSE_ARGS');
-    if (!isParsing && !(thrown instanceof UsageError) && !(thrown instanceof StackError)) throw thrown;
+    if (!(thrown instanceof UsageError) && !(thrown instanceof StackError)) throw thrown;
     ran.code = thrown instanceof StackError ? 1 : 2;
-    ran.stderr += `${(thrown as Error).message}\n`;
+    ran.stderr += `${thrown.message}\n`;
   } finally {
     Object.assign(console, { log, error });
     process.env = before;

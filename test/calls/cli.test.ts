@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, mock } from 'node:test';
 import type pg from 'pg';
-import { calls } from '../../src/commands/calls.ts';
-import { UsageError } from '../../src/commands/usage_error.ts';
+import { command as calls } from '../../src/commands/calls.ts';
+import { runCommand, UsageError } from '../../src/commands/grammar.ts';
 import { StackError } from '../../src/failure.ts';
 import { addDemoSite } from '../../src/stack/demo_setup.ts';
 import { openClient } from '../server/support.ts';
@@ -38,7 +38,7 @@ describe('sluice calls', () => {
     const keep = (line: string) => void lines.push(line);
     const mocks = [mock.method(console, 'log', keep), mock.method(console, 'error', keep)];
     try {
-      return { code: await calls.run(args), lines };
+      return { code: await runCommand('calls', calls, args), lines };
     } finally {
       for (const one of mocks) one.mock.restore();
     }

@@ -3,11 +3,18 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
-import { loadAll } from '../../src/commands/all.ts';
-import { completion } from '../../src/commands/completion.ts';
-import { UsageError } from '../../src/commands/usage_error.ts';
-import { placesOf, WORDS } from '../../src/commands/words.ts';
+import { describe, it, type TestContext } from 'node:test';
+import { COMMANDS, loadAll } from '../../src/commands/all.ts';
+import {
+  action,
+  commandAt,
+  find,
+  isGroup,
+  type Place,
+  parse,
+  placesOf,
+  UsageError,
+} from '../../src/commands/grammar.ts';
 import { ensureDebianPackages } from '../pgtap/debian_packages.ts';
 import { PROJECT } from '../support/dev.ts';
 import { runHere } from './support.ts';
@@ -49,6 +56,20 @@ const PROGRAMS: Record<string, (script: string, lines: readonly string[]) => str
   ],
 };
 
+/** What the shell offers for the last word of each line, sorted. */
+async function offeredBy(t: TestContext, shell: string, lines: readonly string[]): Promise<string[][]> {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-completion-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const script = join(dir, 'script');
+  writeFileSync(script, (await runHere(['completion', shell], NOWHERE)).stdout);
+  // A file that would fit, too: words go first.
+  writeFileSync(join(dir, 'bench.txt'), '');
+  const parts = runShell(shell, PROGRAMS[shell]?.(script, lines) ?? [], dir)
+    .split(/^> /m)
+    .slice(1);
+  return parts.map((part) => part.trimEnd().split('\n').slice(1).filter(Boolean).sort());
+}
+
 /** What is typed after "sluice", and what is offered for the last word. */
 const CASES: Record<string, readonly string[]> = {
   do: ['doctor'],
@@ -62,79 +83,86 @@ const CASES: Record<string, readonly string[]> = {
   'webhooks endpoints ro': ['rotate'],
   'webhooks endpoints rotate stripe --o': ['--only'],
   'webhooks list --o': [],
+  'webhooks endpoints --': ['--json', '--help'],
+  'completion f': ['fish'],
+  'bench --quick cl': ['claims'],
   'work --on': ['--once'],
   'work --slots': [],
   'doctor --': ['--json', '--help'],
   'doctor ': ['--json', '--help'],
   'dlq list --fix': [],
-  '': Object.keys(WORDS),
+  '': Object.keys(COMMANDS),
 };
 
 describe('sluice completion', () => {
-  for (const [shell, program] of Object.entries(PROGRAMS))
+  for (const shell of Object.keys(PROGRAMS))
     it(`lets ${shell} complete commands, actions and options, and nothing that does not fit`, async (t) => {
       const isHere = spawnSync(shell, ['-c', 'true']).status === 0;
       const reason = isHere ? undefined : await ensureDebianPackages([shell]);
       if (reason !== undefined) {
-        t.skip(`no ${shell} here, so nobody presses Tab in it: ${reason}`);
+        t.skip(`no ${shell} here to press Tab in: ${reason}`);
         return;
       }
-      const dir = mkdtempSync(join(tmpdir(), 'sluice-completion-'));
-      t.after(() => rmSync(dir, { recursive: true }));
-      const script = join(dir, 'script');
-      writeFileSync(script, (await runHere(['completion', shell], NOWHERE)).stdout);
-      // A file that would fit, too: words go first.
-      writeFileSync(join(dir, 'bench.txt'), '');
-      const lines = Object.keys(CASES).map((typed) => `sluice ${typed}`);
-      const parts = runShell(shell, program(script, lines), dir).split(/^> /m).slice(1);
-      const offered = parts.map((part) => part.trimEnd().split('\n').slice(1).filter(Boolean).sort());
+      const offered = await offeredBy(
+        t,
+        shell,
+        Object.keys(CASES).map((typed) => `sluice ${typed}`),
+      );
       for (const [at, [typed, expected]] of Object.entries(CASES).entries())
         assert.deepEqual(offered[at], [...expected].sort(), typed);
     });
 
-  it('knows no shell it was not made for', async () => {
-    await assert.rejects(completion.run(['tcsh']), UsageError);
-    await assert.rejects(completion.run([]), UsageError);
+  it('is refused for a shell it was not made for', async () => {
+    for (const words of [['tcsh'], []])
+      assert.equal((await runHere(['completion', ...words], NOWHERE)).code, 2);
   });
 });
 
-describe('the words of the command line', () => {
-  const optionsOf = (command: string) =>
-    new Set(placesOf(WORDS).flatMap(({ path, offered }) => (path[0] === command ? offered : [])));
-
-  it('are those of every command, and each option is on its page', async () => {
-    const commands = await loadAll();
-    assert.deepEqual(Object.keys(WORDS), Object.keys(commands));
-    for (const [name, { usage }] of Object.entries(commands)) {
-      const words = optionsOf(name);
-      const onPage = new Set(usage.match(/(?<=[\s[(])--[a-z][a-z-]*[a-z]/g) ?? []);
-      // How npx is to be called, and how to ask every command for its page.
-      for (const foreign of ['--no-install', '--help']) onPage.delete(foreign);
-      for (const option of onPage) {
-        // A page may name what another command does about it.
-        const isOthers = new RegExp(`sluice (?!${name})[a-z]+ [^"\n]*${option}`).test(usage);
-        assert.ok(words.has(option) || isOthers, `${name} ${option} is on the page only`);
-      }
-      for (const option of [...words].filter((word) => word.startsWith('--') && word !== '--help'))
-        assert.ok(onPage.has(option), `${name} ${option} is not on the page`);
+describe('an option that a parser accepts', () => {
+  it('is on the help page of its action and offered by bash, and no other option is', async (t) => {
+    const places = Object.entries(await loadAll()).flatMap(([name, command]) => placesOf(name, command));
+    const declared = places
+      .map(commandAt)
+      .flatMap((at) => (isGroup(at) ? [] : Object.keys(at.options ?? {})));
+    const anywhere = [...new Set(declared)].map((name) => `--${name}`);
+    assert.ok(places.length > 40 && anywhere.length > 50, 'the walk has lost the commands');
+    const offered = await offeredBy(
+      t,
+      'bash',
+      places.map(({ path }) => `sluice ${path.join(' ')} --`),
+    );
+    for (const [at, place] of places.entries()) {
+      const where = place.path.join(' ');
+      const accepted = anywhere.filter((option) => accepts(place, option)).sort();
+      const { stdout: page } = await runHere([...place.path, '--help'], NOWHERE);
+      const [, part = ''] = /^Options:\n((?: .*\n)+)/m.exec(page) ?? [];
+      const shown = [...part.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option);
+      assert.deepEqual(shown.sort(), accepted, `the page of ${where}`);
+      assert.deepEqual(offered[at], [...accepted, '--help'].sort(), `completion of ${where}`);
     }
   });
 
-  it('are understood by the parsers, every one of them', async () => {
-    // The others would begin to work, or hand their words on to another program.
-    const asked = placesOf(WORDS).filter(
-      ({ path }) => !['dev', 'serve', 'reset', 'bench'].includes(path[0] ?? ''),
-    );
-    for (const { path, offered } of asked)
-      for (const option of offered.filter((word) => word.startsWith('--') && word !== '--help')) {
-        for (const words of [
-          [...path, option],
-          [...path, option, '1'],
-        ]) {
-          const { stderr } = await runHere(words, NOWHERE);
-          assert.doesNotMatch(stderr, /Unknown option/, words.join(' '));
-        }
-      }
-    assert.match((await runHere(['pools', 'list', '--nonsense'], NOWHERE)).stderr, /Unknown option/);
+  it('is told from one that the parser refuses', () => {
+    const place: Place = {
+      path: ['x'],
+      chain: [action({ about: 'X', options: { json: { about: 'j' } }, examples: [], run: async () => 0 })],
+    };
+    assert.deepEqual([accepts(place, '--json'), accepts(place, '--yes')], [true, false]);
   });
 });
+
+/** Whether the parser takes the option, with or without a value; other complaints are about other things. */
+function accepts(place: Place, option: string): boolean {
+  const { place: found, rest } = find(place.path[0] ?? '', place.chain[0], [...place.path.slice(1), option]);
+  assert.deepEqual(found.path, place.path);
+  const at = commandAt(found);
+  const chosen = isGroup(at) ? at.actions[at.default ?? ''] : at;
+  if (chosen === undefined || isGroup(chosen)) return false;
+  try {
+    parse(chosen, rest);
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof UsageError);
+    return !error.message.startsWith('Unknown option');
+  }
+}

@@ -1,66 +1,81 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { loadAll } from '../../src/commands/all.ts';
-import type { Command } from '../../src/commands/command.ts';
-import { nearest } from '../../src/commands/nearest.ts';
-import { UsageError } from '../../src/commands/usage_error.ts';
+import { COMMANDS, loadAll } from '../../src/commands/all.ts';
+import {
+  type Command,
+  commandAt,
+  isGroup,
+  nearest,
+  type Place,
+  placesOf,
+  runCommand,
+  UsageError,
+} from '../../src/commands/grammar.ts';
 import { sluice } from '../work/support.ts';
 import { runHere } from './support.ts';
 
 /** Help is read in terminals, some of them not wide. */
 const WIDEST_LINE = 130;
 
-function isUsageError(error: unknown): boolean {
-  if (error instanceof UsageError) return true;
-  return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
-}
-
 describe('every command', () => {
   let commands: [string, Command][];
+  let places: Place[];
 
   before(async () => {
     commands = Object.entries(await loadAll());
+    places = commands.flatMap(([name, command]) => placesOf(name, command));
   });
 
   it('stands in the overview with its summary', async () => {
     const { code, stdout } = await sluice(['--help'], {}).ended;
     assert.equal(code, 0);
-    for (const [name, { summary }] of commands) {
+    for (const [name, [summary]] of Object.entries(COMMANDS)) {
       assert.match(summary, /^\S.{10,70}$/, name);
-      assert.ok(stdout.includes(`\n  ${name.padEnd(10)} ${summary}\n`), `${name} is missing:\n${stdout}`);
+      assert.ok(stdout.includes(`\n  ${name.padEnd(10)}  ${summary}\n`), `${name} is missing:\n${stdout}`);
     }
     assert.match(stdout, /^Exit codes: 0 .*1 .*2 /m);
     assert.match(stdout, /^Examples:\n {2}sluice /m);
   });
 
-  it('has a page with its usage, what it is about, and an example', () => {
-    for (const [name, { usage }] of commands) {
-      assert.match(usage, new RegExp(`^sluice ${name}\\b`), `${name} does not begin with its usage`);
-      const example = /^Examples?:\n(?: {2}.*\n)*? {2}.*\b(?:sluice|npm)\b/m;
-      assert.match(usage, example, `${name} has no example`);
-      const lines = usage.split('\n');
-      assert.ok(lines.length > 6, `${name} says too little`);
-      for (const line of lines)
+  it('has a page with its usage, what it is about, exit codes and an example, and so has each of its actions', async () => {
+    for (const { path } of places) {
+      const name = path.join(' ');
+      const { code, stdout } = await runHere([...path, '--help'], {});
+      assert.equal(code, 0, name);
+      assert.match(
+        stdout,
+        new RegExp(`^sluice ${name}\\b.*\n\n\\S`),
+        `${name} does not begin with its usage`,
+      );
+      assert.match(stdout, /^Exit code: 0 .*, 1 /m, name);
+      const example = new RegExp(`^Examples:\n(?: {2}.*\n)*? {2}.*(\\bsluice ${name}\\b|npm )`, 'm');
+      assert.match(stdout, example, `${name} has no example`);
+      for (const line of stdout.split('\n'))
         assert.ok(line.length <= WIDEST_LINE, `${name}: ${line.length} wide: ${line}`);
     }
   });
 
-  it('refuses an option it does not know, before it does anything', async () => {
-    for (const [name, { run }] of commands) {
-      // The bench is a program of its own.
-      if (name === 'bench') continue;
-      await assert.rejects(run(['--no-such-option']), isUsageError, name);
+  it('lists its actions on its page, and names for each the arguments it takes', async () => {
+    const { stdout } = await runHere(['webhooks', '--help'], {});
+    assert.match(stdout, /^ {2}endpoints rotate <name> +Put a new secret first/m);
+    assert.match(stdout, /^ {2}replay \[id …\] +Let /m);
+    assert.match(stdout, /^Environment:\n {2}DB2_URL /m);
+  });
+
+  it('refuses an option it does not know, before it does anything, and so does each of its actions', async () => {
+    for (const place of places) {
+      const [name = '', ...words] = place.path;
+      const command = place.chain[0];
+      await assert.rejects(runCommand(name, command, [...words, '--no-such-option']), UsageError, name);
+      if (isGroup(commandAt(place))) continue;
+      const { code, stderr } = await runHere([...place.path, '--no-such-option'], {});
+      assert.equal(code, 2);
+      assert.match(stderr, /^Unknown option --no-such-option\nhint: see `sluice /, place.path.join(' '));
     }
   });
 
-  it('hands the options of the bench on, whose answer it is', async () => {
-    const { code, stderr } = await sluice(['bench', '--no-such-option'], {}).ended;
-    assert.equal(code, 2);
-    assert.match(stderr, /hint: --help tells more/);
-  });
-
   it('ends with exit code 2, a hint and no stack trace when it is called in the wrong way', async () => {
-    const calls = [['doctor', '--no-such-option'], ['pools', 'paint'], ['completion']];
+    const calls = [['doctor', '--no-such-option'], ['pools', 'paint'], ['completion'], ['bench', '--quick']];
     for (const args of calls) {
       const { code, stdout, stderr } = await runHere(args, {});
       assert.equal(code, 2, `${args}: ${stdout}${stderr}`);
@@ -70,12 +85,22 @@ describe('every command', () => {
     }
   });
 
-  it('is named when somebody mistypes it, and "help x" is "x --help"', async () => {
-    const typo = await runHere(['polos'], {});
-    assert.equal(typo.code, 2);
-    assert.match(typo.stderr, /hint: did you mean `sluice pools`\?/);
-    assert.match((await runHere(['frobnicate'], {})).stderr, /hint: `sluice --help` lists them/);
+  it('is named to a user who mistypes it, as are its actions and options; "help x" is "x --help"', async () => {
+    const typed = async (...words: string[]) => {
+      const { code, stderr } = await runHere(words, {});
+      assert.equal(code, 2, words.join(' '));
+      return stderr;
+    };
+    assert.match(await typed('polos'), /hint: did you mean `sluice pools`\?/);
+    assert.match(await typed('frobnicate'), /hint: `sluice --help` lists them/);
+    assert.match(await typed('pools', 'creat', 'x'), /hint: did you mean `sluice pools create`\?/);
+    assert.match(
+      await typed('dlq', 'list', '--jason'),
+      /^Unknown option --jason\nhint: did you mean --json\?/,
+    );
+    assert.match(await typed('completion', 'bsh'), /hint: did you mean bash\?/);
     assert.match((await runHere(['help', 'pools'], {})).stdout, /^sluice pools /);
+    assert.match((await runHere(['help', 'pools', 'set'], {})).stdout, /^sluice pools set <pool> /);
   });
 });
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LiveSample } from '#core/console/sample.ts';
-import { createPaint } from '../../src/commands/paint.ts';
 import { progressLine, startProgress } from '../../src/commands/progress.ts';
 import { statusPage } from '../../src/commands/status_page.ts';
+import { createPaint } from '../../src/commands/table.ts';
 
 describe('colour', () => {
   it('is for terminals only, and not where NO_COLOR or a dumb terminal says so', () => {

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { webhooks } from '../../src/commands/webhooks.ts';
+import { runCommand } from '../../src/commands/grammar.ts';
+import { command as webhooks } from '../../src/commands/webhooks.ts';
 import { DOCUMENTED, readPage, readSample } from './docs.ts';
 
 /** What `sluice webhooks verify … --json` answers to the page's own command, with this body. */
@@ -18,7 +19,7 @@ async function verify(command: string[], body: string) {
     const file = join(dir, 'body');
     writeFileSync(file, body);
     const args = command.slice(1).map((word) => (word.startsWith('body.') ? file : word));
-    const code = await webhooks.run([...args, '--json']);
+    const code = await runCommand('webhooks', webhooks, [...args, '--json']);
     return { code, report: JSON.parse(said) };
   } finally {
     console.log = log;

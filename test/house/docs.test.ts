@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { loadAll } from '../../src/commands/all.ts';
-import { placesOf, WORDS } from '../../src/commands/words.ts';
+import { offersOf } from '../../src/commands/completion.ts';
 import { runCommand } from '../run/command.ts';
 import { PROJECT } from '../support/dev.ts';
 
@@ -64,6 +64,7 @@ function linesOf(program: RegExp, read = commandLines): { page: string; words: s
 describe('the documents', () => {
   it('name only commands and options that sluice has', async () => {
     const commands = await loadAll();
+    const offers = offersOf(commands);
     const lines = linesOf(/^(?:[A-Z0-9_]+=\S+ )*(?:npx sluice|npm run sluice --|sluice) (.*)$/);
     const inline = linesOf(/^(?:[A-Z0-9_]+=\S+ )*npx sluice ([a-z].*)$/, inlineCommands);
     assert.ok(lines.length > 20 && inline.length > 50, 'the documents show too few commands');
@@ -72,7 +73,7 @@ describe('the documents', () => {
       const command = commands[name];
       assert.ok(command, `${page}: there is no command ${name}`);
       const leads = (path: readonly string[]) => path.every((word, at) => word === [name, ...rest][at]);
-      const place = placesOf(WORDS).findLast(({ path }) => leads(path));
+      const place = offers.findLast(({ path }) => leads(path));
       for (const option of rest.join(' ').match(/(?<= )--[a-z-]+/g) ?? [])
         assert.ok(
           place?.offered.includes(option),

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, mock, test } from 'node:test';
 import { providerNamed } from '#core/webhook/providers.ts';
-import { UsageError } from '../../../src/commands/usage_error.ts';
-import { run as runSend } from '../../../src/commands/webhooks_send.ts';
-import { run as runVerify } from '../../../src/commands/webhooks_verify.ts';
+import { runCommand, UsageError } from '../../../src/commands/grammar.ts';
+import { send as sendAction } from '../../../src/commands/webhooks_send.ts';
+import { verify as verifyAction } from '../../../src/commands/webhooks_verify.ts';
 import { StackError } from '../../../src/failure.ts';
 import { nodeHmac } from '../../../src/webhook/hmac.ts';
 import { SAMPLE_TYPES } from '../../../src/webhook/samples.ts';
@@ -17,6 +17,9 @@ const SECRET = 'whsec_test_secret';
 const BODY = '{\n  "id": "evt_test_webhook",\n  "object": "event"\n}';
 const HEADER =
   'Stripe-Signature: t=1700000000,v1=4f1cd7feda9826e746b7d482c4badebb657398df1099e1046364f6196a230150';
+
+const runSend = (args: string[]) => runCommand('send', sendAction, args);
+const runVerify = (args: string[]) => runCommand('verify', verifyAction, args);
 
 let dir: string;
 before(() => {
