@@ -30,9 +30,12 @@ async function run(args: string[]): Promise<number> {
       'the benchmarks are not part of the package',
       'run `sluice bench` in a clone of the repository',
     );
+  const tsx = findTsx();
   // Where the benchmarks run, signals of the terminal reach them by themselves, and they clean up.
-  const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script, ...args], {
+  const child = spawn(process.execPath, ['--import', tsx, script, ...args], {
     stdio: 'inherit',
+    // tsx would keep what it compiled in the shared temporary folder, and run what it finds there.
+    env: { ...process.env, TSX_DISABLE_CACHE: '1' },
   });
   const ignore = (): void => undefined;
   process.on('SIGINT', ignore);
@@ -43,6 +46,18 @@ async function run(args: string[]): Promise<number> {
     });
   } finally {
     process.off('SIGINT', ignore);
+  }
+}
+
+function findTsx(): string {
+  try {
+    return import.meta.resolve('tsx');
+  } catch (error) {
+    throw new StackError(
+      'the benchmarks need the packages for development',
+      'run `npm ci` without --omit=dev',
+      error,
+    );
   }
 }
 

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { toHttpError } from '#core/failure.ts';
 import { ApiError } from '../admin/client.ts';
 import { StackError } from '../failure.ts';
+import { PROJECT_ROOT } from '../project_root.ts';
 import { COMMANDS, loadAll } from './all.ts';
 import { nearest } from './nearest.ts';
 import { UsageError } from './usage_error.ts';
@@ -39,7 +41,7 @@ export async function main(words: string[]): Promise<number> {
     return name === undefined ? EXIT_USAGE : 0;
   }
   if (name === '--version' || name === '-v') {
-    console.log(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version);
+    console.log(JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')).version);
     return 0;
   }
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;

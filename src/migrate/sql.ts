@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import pg from 'pg';
+import { PROGRAM_ROOT } from '../project_root.ts';
 
 /** SQL that is no function of a database lives in .sql files, never in strings; the path is as seen from here. */
 export function sqlFile(path: string): string {
-  return readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8');
+  return readFileSync(join(PROGRAM_ROOT, 'migrate', path), 'utf8');
 }
 
 /** Runs `work` on a connection of its own. */

@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, sep } from 'node:path';
+import { StackError } from '../failure.ts';
 
 /** A package that the functions import: where it is installed, there are the others. */
 const INSTALLED = '@supabase/supabase-js';
@@ -21,6 +22,18 @@ export function functionsRoot(projectRoot: string, copyDir: string): string {
 }
 
 function packagesOf(projectRoot: string): string {
-  const entry = createRequire(join(projectRoot, 'package.json')).resolve(INSTALLED);
+  const entry = findInstalled(projectRoot);
   return entry.slice(0, entry.lastIndexOf(join(sep, ...INSTALLED.split('/'), sep)));
+}
+
+function findInstalled(projectRoot: string): string {
+  try {
+    return createRequire(join(projectRoot, 'package.json')).resolve(INSTALLED);
+  } catch (error) {
+    throw new StackError(
+      `the optional npm package ${INSTALLED}, which the Edge Functions import, is not installed`,
+      'install optional packages too (without --omit=optional)',
+      error,
+    );
+  }
 }
