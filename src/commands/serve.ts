@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { createLog } from '../log.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/http.ts';
 import { DEFAULT_MAX_WRONG_KEYS_PER_SEC } from '../server/operator_auth.ts';
-import { type ServerOptions, startServer } from '../server/server.ts';
+import type { RunningServer, ServerOptions } from '../server/server.ts';
 import { JWT } from '../server/tokens.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
@@ -76,7 +76,9 @@ async function run(args: string[]): Promise<number> {
   const handlers = await loadHandlers(env.SLUICE_HANDLERS);
   const tracing = await openTracing('sluice-serve', env, createLog());
   const stopSignal = nextSignal();
-  let server: Awaited<ReturnType<typeof startServer>>;
+  // Here and not above: the help page does not wait for all that a server is made of.
+  const { startServer } = await import('../server/server.ts');
+  let server: RunningServer;
   try {
     server = await startServer({
       port,
