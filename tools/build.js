@@ -15,6 +15,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -116,7 +117,12 @@ function moveInto(draft, target) {
 
 /** Removes builds of other sources, but for the newest `kept`, and what builds that were killed have left. */
 export function removeOldBuilds(current, kept = KEPT_BUILDS) {
-  const aged = (name) => ({ path: join(DIST, name), ageMs: Date.now() - statSync(join(DIST, name)).mtimeMs });
+  const aged = (name) => {
+    const path = join(DIST, name);
+    // Another command may rename or remove it at this moment; then it is as new as can be.
+    const mtimeMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    return { path, ageMs: Date.now() - mtimeMs };
+  };
   const names = readdirSync(DIST);
   const others = names.filter((name) => BUILD.test(name) && name !== current).map(aged);
   others.sort((a, b) => a.ageMs - b.ageMs);
@@ -150,4 +156,5 @@ async function main() {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await main();
+// Node names the script as it was called, and a module by its real path.
+if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) await main();
