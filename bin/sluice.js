@@ -1,6 +1,12 @@
 #!/usr/bin/env node
-// The sources are TypeScript and run as they are: tsx strips the types, so there is no build step to forget. All of tsx,
-// because a module of handlers in a folder without "type": "module" is CommonJS.
-import 'tsx';
+// Runs the built program. A checkout whose sources differ from its build is built first; an installed package has a build
+// and no sources.
+import { existsSync, readFileSync } from 'node:fs';
 
-await import('../src/cli.ts');
+const root = new URL('../', import.meta.url);
+const hasSources = existsSync(new URL('src/cli.ts', root));
+const build = hasSources
+  ? await (await import('../tools/fresh_build.js')).freshBuild()
+  : readFileSync(new URL('dist/current', root), 'utf8');
+if (build === undefined) process.exitCode = 1;
+else await import(`../dist/${build}/cli.js`);

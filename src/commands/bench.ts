@@ -31,9 +31,12 @@ async function run({ quick, keep, json }: Values<typeof OPTIONS>, [suite]: [stri
     ...(keep ? ['--keep'] : []),
     ...(json === undefined ? [] : [`--json=${json}`]),
   ];
+  const tsx = findTsx();
   // Where the benchmarks run, signals of the terminal reach them by themselves, and they clean up.
-  const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script, ...args], {
+  const child = spawn(process.execPath, ['--import', tsx, script, ...args], {
     stdio: 'inherit',
+    // tsx would keep what it compiled in the shared temporary folder, and run what it finds there.
+    env: { ...process.env, TSX_DISABLE_CACHE: '1' },
   });
   const ignore = (): void => undefined;
   process.on('SIGINT', ignore);
@@ -44,6 +47,18 @@ async function run({ quick, keep, json }: Values<typeof OPTIONS>, [suite]: [stri
     });
   } finally {
     process.off('SIGINT', ignore);
+  }
+}
+
+function findTsx(): string {
+  try {
+    return import.meta.resolve('tsx');
+  } catch (error) {
+    throw new StackError(
+      'the benchmarks need the packages for development',
+      'run `npm ci` without --omit=dev',
+      error,
+    );
   }
 }
 

@@ -1,15 +1,15 @@
-// The pages: bundled from console/ when the server starts, kept in memory, compressed once.
+// The pages: read when the server starts, kept in memory, compressed once.
 
-import { readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { HttpError } from '#core/errors.ts';
 import type { Log } from '#core/ports.ts';
 import type { HttpRequest, HttpResponse, Route } from '#core/router.ts';
 import { CONSOLE_PATHS } from '../../console/paths.ts';
-import { PROJECT_ROOT } from '../project_root.ts';
-import { type Html, htmlOf, scripted } from './html.ts';
+import { PROGRAM_ROOT, PROJECT_ROOT } from '../project_root.ts';
+import type { PageContents } from './bundle_pages.ts';
 
 /** A file as it is sent. Compressed forms only where they are smaller. */
 export interface PageFile {
@@ -22,23 +22,10 @@ export interface PageFile {
 export interface Pages {
   readonly console: PageFile;
   readonly drop: PageFile;
+  readonly icon: PageFile;
   /** By the name in the path: /assets/<name>. */
   readonly files: ReadonlyMap<string, PageFile>;
 }
-
-const SOURCES = join(PROJECT_ROOT, 'console');
-const ENTRIES = { console: 'main.tsx', drop: 'drop.tsx' } as const;
-type Page = keyof typeof ENTRIES;
-/** The page's style and script come at the end of its head. */
-const HTML: Readonly<Record<Page, Html>> = {
-  console: { title: 'Sluice console', body: scripted('The console needs JavaScript.') },
-  drop: {
-    title: 'Drop',
-    viewport: 'viewport-fit=cover',
-    head: ['<meta name="robots" content="noindex" />'],
-    body: scripted('This page needs JavaScript: it asks for your ticket and keeps it for you.'),
-  },
-};
 
 const TYPES: Record<string, string> = {
   js: 'text/javascript; charset=utf-8',
@@ -53,67 +40,51 @@ const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
 const toGzip = promisify(gzip);
 const toBrotli = promisify(brotliCompress);
 
-async function pageFile(extension: string, plain: Uint8Array): Promise<PageFile> {
+async function pageFile(name: string, plain: Uint8Array): Promise<PageFile> {
   const [zipped, brotli] = await Promise.all([toGzip(plain), toBrotli(plain, BROTLI)]);
   return {
-    type: TYPES[extension] ?? 'application/octet-stream',
+    type: TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
     plain,
     ...(zipped.length < plain.length && { gzip: zipped }),
     ...(brotli.length < plain.length && { br: brotli }),
   };
 }
 
-async function build(sources: string): Promise<Pages> {
-  const esbuild = await import('esbuild');
-  try {
-    const { outputFiles, metafile } = await esbuild.build({
-      absWorkingDir: sources,
-      entryPoints: Object.entries(ENTRIES).map(([out, file]) => ({ in: join(sources, file), out })),
-      outdir: join(sources, 'assets'),
-      entryNames: '[name]-[hash]',
-      assetNames: '[name]-[hash]',
-      publicPath: '/assets',
-      bundle: true,
-      minify: true,
-      write: false,
-      metafile: true,
-      format: 'esm',
-      target: 'es2022',
-      jsx: 'automatic',
-      jsxImportSource: 'preact',
-      loader: { '.svg': 'file', '.woff2': 'file' },
-      legalComments: 'none',
-      logLevel: 'silent',
-    });
-    const files = new Map<string, PageFile>();
-    for (const { path, contents } of outputFiles) {
-      const name = basename(path);
-      files.set(name, await pageFile(name.slice(name.lastIndexOf('.') + 1), contents));
-    }
-    const outputs = Object.entries(metafile.outputs);
-    const html = (page: Page): Promise<PageFile> => {
-      const [script, output] = outputs.find(([, { entryPoint }]) => entryPoint === ENTRIES[page]) ?? [];
-      const tags = [
-        output?.cssBundle && `<link rel="stylesheet" href="/assets/${basename(output.cssBundle)}" />`,
-        script && `<script type="module" src="/assets/${basename(script)}"></script>`,
-      ];
-      const head = [...(HTML[page].head ?? []), ...tags.filter((tag) => tag !== undefined)];
-      return pageFile('html', Buffer.from(htmlOf({ ...HTML[page], head })));
-    };
-    return { console: await html('console'), drop: await html('drop'), files };
-  } finally {
-    // It is a process of its own, which nobody needs once the pages are made.
-    await esbuild.stop();
-  }
+/** A build has the pages beside the program. */
+const BUILT = join(PROGRAM_ROOT, 'pages');
+
+async function load(sources: string | undefined): Promise<Pages> {
+  const { pages, assets } = await contents(sources);
+  const files = new Map<string, PageFile>();
+  for (const [name, plain] of assets) files.set(name, await pageFile(name, plain));
+  const page = (name: string) => pageFile(name, pages.get(name) ?? new Uint8Array());
+  return {
+    console: await page('console.html'),
+    drop: await page('drop.html'),
+    icon: await page('icon.svg'),
+    files,
+  };
 }
 
-let built: Promise<Pages> | undefined;
+async function contents(sources: string | undefined): Promise<PageContents> {
+  if (sources === undefined && existsSync(BUILT))
+    return { pages: readFolder(BUILT), assets: readFolder(join(BUILT, 'assets')) };
+  const { bundlePages } = await import('./bundle_pages.ts');
+  return bundlePages(sources ?? join(PROJECT_ROOT, 'console'));
+}
 
-/** Once a process, whoever asks; other sources than the project's own are built for each call. */
-export function buildPages(sources?: string): Promise<Pages> {
-  if (sources !== undefined) return build(sources);
-  built ??= build(SOURCES);
-  return built;
+function readFolder(folder: string): Map<string, Uint8Array> {
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  return new Map(files.map(({ name }) => [name, readFileSync(join(folder, name))]));
+}
+
+let loaded: Promise<Pages> | undefined;
+
+/** The pages of this program, once a process; other sources are bundled for each call. */
+export function loadPages(sources?: string): Promise<Pages> {
+  if (sources !== undefined) return load(sources);
+  loaded ??= load(undefined);
+  return loaded;
 }
 
 export const SECURITY: Readonly<Record<string, string>> = {
@@ -125,18 +96,17 @@ export const SECURITY: Readonly<Record<string, string>> = {
 const PAGE_CACHE = 'no-cache';
 const FILE_CACHE = 'public, max-age=31536000, immutable';
 
-/** The server stands whether or not the pages can be built: claims need none. */
+/** The server stands whether or not there are pages: claims need none. */
 export function pageRoutes(pages: Promise<Pages>, log: Log): Route[] {
-  pages.catch((error: unknown) => log.error('the pages cannot be built', { cause: error }));
-  const page = (path: string, name: Page): Route => ({
+  pages.catch((error: unknown) => log.error('the pages cannot be loaded', { cause: error }));
+  const page = (path: string, name: 'console' | 'drop' | 'icon'): Route => ({
     method: 'GET',
     path,
     handle: async (request) => send(request, (await pages)[name], PAGE_CACHE),
   });
-  const icon = pageFile('svg', readFileSync(join(SOURCES, 'icon.svg')));
   return [
     // Browsers ask for it whatever a page says.
-    { method: 'GET', path: '/favicon.ico', handle: async (request) => send(request, await icon, PAGE_CACHE) },
+    page('/favicon.ico', 'icon'),
     ...CONSOLE_PATHS.map((path) => page(path, 'console')),
     page('/drop/:pool', 'drop'),
     {

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import pg from 'pg';
+import { PROGRAM_ROOT } from '../project_root.ts';
 
 /** A script of ours; the path is as seen from here. Statements of a line or two stand beside their caller. */
 export function sqlFile(path: string): string {
-  return readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8');
+  return readFileSync(join(PROGRAM_ROOT, 'migrate', path), 'utf8');
 }
 
 /** As a number: 150004 is 15.4. */

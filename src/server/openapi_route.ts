@@ -1,11 +1,13 @@
 // `GET /openapi.json`: put together once, from the routes that this server answers.
 
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { BUYER_DESCRIPTIONS, BUYER_SCHEMAS } from '#core/openapi/buyers.ts';
 import { createDocument, type Descriptions } from '#core/openapi/document.ts';
 import { OPERATOR_DESCRIPTIONS, OPERATOR_SCHEMAS } from '#core/openapi/operators.ts';
 import { PROVIDER_DESCRIPTIONS, PROVIDER_SCHEMAS } from '#core/openapi/providers.ts';
 import { cacheableHeaders, jsonResponse, type Route } from '#core/router.ts';
+import { PROJECT_ROOT } from '../project_root.ts';
 import { SESSION_BODY } from './operator_auth.ts';
 
 /** It changes with the version only; a new server must be seen soon all the same. */
@@ -57,5 +59,5 @@ export function openApiRoute(routes: readonly Route[]): Route {
 }
 
 function packageVersion(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+  return JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')).version;
 }

@@ -8,7 +8,7 @@ import type { Tracer } from '#core/ports.ts';
 import type { Route } from '#core/router.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { openCallRoutes } from '../calls/calls.ts';
-import { buildPages, pageRoutes } from '../console/assets.ts';
+import { loadPages, pageRoutes } from '../console/assets.ts';
 import { notFoundPage } from '../console/not_found.ts';
 import { PoolLive } from '../console/pool_live.ts';
 import { createDatabase } from '../db/database.ts';
@@ -135,7 +135,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   // What a crowd asks for comes first: places are looked through in their order.
   const burst = [claims, pools, webhooks, calls, poolLive].flatMap((group): Route[] => group.routes());
   const programs = [...burst, ...health, scrape, ...admin];
-  const pages = buildPages();
+  const pages = loadPages();
   const pagesOnly = pageRoutes(pages, log);
   const http = new HttpServer(
     new MeteredRouter(

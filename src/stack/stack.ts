@@ -15,7 +15,7 @@ import {
   findDeno,
   startFunction,
 } from './functions.ts';
-import { functionsRoot } from './functions_root.ts';
+import { FUNCTIONS_PACKAGE, functionsRoot } from './functions_root.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { type ApiKeys, apiKeys, loadSecrets, type Secrets } from './keys.ts';
 import { freePort, portIsFree } from './ports.ts';
@@ -249,13 +249,19 @@ async function startFunctions(db1: Gateway, db2: Gateway, start: Start): Promise
     options.say('Functions: no Deno for this platform, so /functions/v1 answers 503 (DENO_BIN names one)');
     return;
   }
+  const projectRoot = functionsRoot(options.projectRoot, join(layout(options.dir).run, 'functions'));
+  if (projectRoot === undefined) {
+    options.say(
+      `Functions: ${FUNCTIONS_PACKAGE} is not installed, so /functions/v1 answers 503 (npm brings it without --omit=optional)`,
+    );
+    return;
+  }
   const env = {
     ...options.functionEnv,
     ...demoSecrets(secrets),
     ...(await databaseEnv('db1', db1, secrets)),
     ...(await databaseEnv('db2', db2, secrets)),
   };
-  const projectRoot = functionsRoot(options.projectRoot, join(layout(options.dir).run, 'functions'));
   const ports = new Map<string, number | undefined>(FUNCTION_NAMES.map((name) => [name, undefined]));
   db1.upstreams.functionPorts = ports;
   await Promise.all(

@@ -1,11 +1,11 @@
 // Handlers that users bring: a module whose default export is a list of them, named by SLUICE_HANDLERS.
 
 import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { Log } from '#core/ports.ts';
 import type { Handler } from '#core/webhook/handlers.ts';
 import type { Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
+import { importModule } from './import_module.ts';
 
 export type Handlers = ReadonlyMap<string, Handler>;
 
@@ -21,7 +21,7 @@ export async function loadHandlers(path: string | undefined): Promise<Handlers> 
   if (!path) return NO_HANDLERS;
   let list: unknown;
   try {
-    list = defaultOf(await import(pathToFileURL(resolve(path)).href));
+    list = defaultOf(await importModule(resolve(path)));
   } catch (error) {
     throw new StackError(
       `the handlers in ${path} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`,
@@ -39,7 +39,7 @@ export async function loadHandlers(path: string | undefined): Promise<Handlers> 
   return handlers;
 }
 
-/** TypeScript in a folder without "type": "module" is CommonJS, whose default export is one level further down. */
+/** A module that a compiler made CommonJS of has its default export one level further down. */
 function defaultOf(module: { default?: unknown }): unknown {
   const inner = module.default;
   return typeof inner === 'object' && inner !== null && 'default' in inner ? inner.default : inner;

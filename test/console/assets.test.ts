@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { Router } from '#core/router.ts';
 import { CONSOLE_PATHS } from '../../console/paths.ts';
-import { buildPages, pageRoutes } from '../../src/console/assets.ts';
+import { loadPages, pageRoutes } from '../../src/console/assets.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { memoryLog } from '../core/support.ts';
 import { ask, assertRefusal } from '../server/support.ts';
@@ -14,7 +14,7 @@ import { ask, assertRefusal } from '../server/support.ts';
 /** A page with all that it loads, as it goes over the wire to a browser that takes no compression at all. */
 const MAX_PAGE_BYTES = 300_000;
 
-async function listen(pages: ReturnType<typeof buildPages>) {
+async function listen(pages: ReturnType<typeof loadPages>) {
   const log = memoryLog();
   const server = new HttpServer(new Router(pageRoutes(pages, log), log), log);
   const port = await server.listen(0);
@@ -27,7 +27,7 @@ const assetsOf = (html: string) =>
 describe('the pages', () => {
   let site: Awaited<ReturnType<typeof listen>>;
   before(async () => {
-    site = await listen(buildPages());
+    site = await listen(loadPages());
   });
   after(() => site.server.close());
 
@@ -70,7 +70,7 @@ describe('the pages', () => {
     assert.deepEqual(await fetchRaw('gzip'), { encoding: 'gzip', vary: 'accept-encoding' });
     assert.deepEqual(await fetchRaw('br;q=0, gzip'), { encoding: 'gzip', vary: 'accept-encoding' });
     assert.deepEqual(await fetchRaw('identity'), { encoding: null, vary: 'accept-encoding' });
-    const { files } = await buildPages();
+    const { files } = await loadPages();
     for (const { plain, gzip, br } of files.values()) {
       if (gzip) assert.deepEqual(gunzipSync(gzip), Buffer.from(plain));
       if (br) assert.deepEqual(brotliDecompressSync(br), Buffer.from(plain));
@@ -87,10 +87,10 @@ describe('pages that cannot be built', () => {
   it('are refused, with the reason in the log, and nothing else is', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'sluice-pages-'));
     writeFileSync(join(dir, 'main.tsx'), 'this is no program');
-    const { server, url, log } = await listen(buildPages(dir));
+    const { server, url, log } = await listen(loadPages(dir));
     try {
       assertRefusal(await ask(`${url}/`), 500, 'internal');
-      assert.equal(log.lines.find((line) => line.level === 'error')?.message, 'the pages cannot be built');
+      assert.equal(log.lines.find((line) => line.level === 'error')?.message, 'the pages cannot be loaded');
     } finally {
       await server.close();
       rmSync(dir, { recursive: true });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { buildPages, pageRoutes } from '../../src/console/assets.ts';
+import { loadPages, pageRoutes } from '../../src/console/assets.ts';
 import { notFoundPage } from '../../src/console/not_found.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { HttpServer } from '../../src/server/http.ts';
@@ -12,7 +12,7 @@ const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
 describe('a path that leads nowhere', () => {
   const log = memoryLog();
-  const pages = pageRoutes(buildPages(), log);
+  const pages = pageRoutes(loadPages(), log);
   const server = new HttpServer(
     new MeteredRouter(pages, log, createMetrics(), notFoundPage(pages, log)),
     log,

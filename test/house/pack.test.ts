@@ -28,6 +28,15 @@ console.log('loaded with', PermanentError.name);
 export default [handler];
 `;
 
+/** Its fifth line is wrong, and only that: the types are there and say so. */
+const TYPED = `import { type HandledEvent, type Handler, PermanentError, type Transaction } from 'sluice/handlers';
+const apply = async (event: HandledEvent, tx: Transaction) => { await tx.query('select $1', [event.eventId]); };
+const handler: Handler = { name: 'mine', provider: 'standard', types: ['*'], apply };
+const error: Error = new PermanentError('never');
+const wrong: Handler = { name: 7, provider: 'standard', types: ['*'], apply };
+export default [handler, error, wrong];
+`;
+
 /** `npx sluice dev` in `folder`, as a person would start it, on ports nobody else has. */
 function startInstalled(folder: string): {
   child: ChildProcess;
@@ -57,6 +66,19 @@ function startInstalled(folder: string): {
   return { child, ended, output: () => output };
 }
 
+/** What packing needs beside the files that it packs. */
+const BUILT_FROM = [
+  'package.json',
+  'tsconfig.json',
+  'README.md',
+  'LICENSE',
+  'console',
+  'packages',
+  'src',
+  'test',
+  'tools',
+];
+
 describe('the packed package', () => {
   let folder: string;
   let app: string;
@@ -73,10 +95,10 @@ describe('the packed package', () => {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'));
     forget = cleanUpOnExit(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-    // A copy: packing builds, and the checkout is not the place for it.
+    // A copy: packing writes to dist/, and the checkout is in use.
     const copy = join(folder, 'checkout');
     const { files } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'));
-    for (const name of ['package.json', 'tsconfig.json', 'README.md', 'LICENSE', 'test', ...files])
+    for (const name of [...BUILT_FROM, ...files])
       if (name !== 'dist' && existsSync(join(PROJECT, name)))
         cpSync(join(PROJECT, name), join(copy, name), { recursive: true });
     symlinkSync(join(PROJECT, 'node_modules'), join(copy, 'node_modules'));
@@ -98,14 +120,45 @@ describe('the packed package', () => {
     if (skipIfUnreachable(t)) return;
     const root = join(app, 'node_modules', 'sluice');
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' });
-    for (const file of ['bin/sluice.js', 'src/cli.ts', 'db1/supabase/seed.sql', 'LICENSE'])
+    for (const file of [
+      'bin/sluice.js',
+      'db1/supabase/seed.sql',
+      'dist/current',
+      'dist/types/webhook/handlers.d.ts',
+      'LICENSE',
+    ])
       assert.ok(files.includes(file), `${file} is missing`);
     const forbidden =
-      /(^|\/)(test|tests|_conformance|bench|\.github|\.sluice)(\/|$)|\.test\.(ts|sql)$|(^|\/)\.env/;
+      /(^|\/)(test|tests|_conformance|bench|\.github|\.sluice)(\/|$)|^(src|console|packages|tools)(\/|$)|\.test\.(ts|sql)$|(^|\/)\.env|^dist\/seen$/;
     assert.deepEqual(
       files.filter((file) => forbidden.test(file)),
       [],
     );
+  });
+
+  it('brings neither tsx nor typescript, and one build', (t) => {
+    if (skipIfUnreachable(t)) return;
+    const packages = readdirSync(join(app, 'node_modules'));
+    assert.ok(packages.includes('esbuild'));
+    for (const name of ['tsx', 'typescript']) assert.ok(!packages.includes(name), `${name} is installed`);
+    const dist = readdirSync(join(app, 'node_modules', 'sluice', 'dist'));
+    assert.equal(dist.filter((name) => /^[0-9a-f]{20}$/.test(name)).length, 1);
+  });
+
+  it('gives TypeScript users types of handlers that a strict compiler takes, and JavaScript users handlers', async (t) => {
+    if (skipIfUnreachable(t)) return;
+    writeFileSync(join(app, 'typed.ts'), TYPED);
+    const settings = ['--noEmit', '--strict', '--module', 'nodenext', '--types', '', '--lib', 'es2023,dom'];
+    const tsc = join(PROJECT, 'node_modules', '.bin', 'tsc');
+    const checked = await runCommand(tsc, [...settings, '--ignoreConfig', 'typed.ts'], { cwd: app });
+    assert.equal(checked.code, 1, checked.output);
+    assert.deepEqual(checked.output.match(/typed\.ts\(\d+/g), ['typed.ts(5'], checked.output);
+    const program = `import { PermanentError } from 'sluice/handlers'; console.log(new PermanentError('x').code);`;
+    const { code, output } = await runCommand(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: app,
+    });
+    assert.equal(code, 0, output);
+    assert.match(output, /^SL030$/m);
   });
 
   it('starts the same product in an empty folder elsewhere, functions too, and leaves nothing running', async (t) => {

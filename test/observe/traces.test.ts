@@ -162,6 +162,25 @@ describe('tracing', () => {
     });
 });
 
+describe('without the optional packages', () => {
+  it('tracing that is asked for does not start, and says what to install', async () => {
+    const missing = `export async function resolve(specifier, context, next) {
+      if (specifier.startsWith('@opentelemetry/'))
+        throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' });
+      return next(specifier, context);
+    }`;
+    const program = `import { register } from 'node:module';
+      register('data:text/javascript,' + encodeURIComponent(process.env.HOOK));
+      const { openTracing } = await import(process.env.SRC + '/tracing/tracing.ts');
+      await openTracing('test', process.env, console).catch(({ message, hint }) => console.log(message + '|' + hint));`;
+    const [said = ''] = await runHooked(missing, program, 'http://127.0.0.1:9');
+    assert.match(
+      said,
+      /^OTEL_EXPORTER_OTLP_ENDPOINT asks for traces, .* not installed\|run `npm install @opentelemetry\/api @/,
+    );
+  });
+});
+
 const HOOK = `export async function resolve(specifier, context, next) {
   const found = await next(specifier, context);
   process.stdout.write(found.url + '\\n');
@@ -174,12 +193,15 @@ for (const name of ['serve', 'work', 'dev']) await import(process.env.SRC + '/co
 const { openTracing } = await import(process.env.SRC + '/tracing/tracing.ts');
 await (await openTracing('test', process.env, console)).stop();`;
 
-function modulesLoadedWith(endpoint: string): Promise<string[]> {
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', PROGRAM], {
+const modulesLoadedWith = (endpoint: string) => runHooked(HOOK, PROGRAM, endpoint);
+
+/** The lines that `program` prints while `hook` watches what it imports. */
+function runHooked(hook: string, program: string, endpoint: string): Promise<string[]> {
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
     cwd: PROJECT,
     env: {
       PATH: process.env.PATH ?? '',
-      HOOK,
+      HOOK: hook,
       SRC: join(PROJECT, 'src'),
       OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
     },

@@ -2,14 +2,20 @@ import { readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runCommand } from './command.ts';
-import { describe, type Note, type Outcome, sum } from './outcome.ts';
+import { describe, failedOne, type Note, type Outcome, sum } from './outcome.ts';
 import type { Stage, StageContext } from './stage.ts';
 import { LINE_MARK, type TestLine } from './test_line.ts';
 
-/** All node:test files, each in a process of its own. */
+/**
+ * All node:test files, each in a process of its own. Those that start `sluice` start the built one, so it is built first, once:
+ * tests that run side by side would each build it.
+ */
 export const nodeTests: Stage = {
   name: 'node',
   run: async (context) => {
+    const sluice = join(context.root, 'bin', 'sluice.js');
+    const built = await runCommand(process.execPath, [sluice, '--version'], { cwd: context.root });
+    if (built.code !== 0) return failedOne('the build that tests start', built.output);
     const files = context.files.length > 0 ? context.files : findTestFiles(context.root);
     return runTestFiles(context, files);
   },

@@ -78,7 +78,18 @@ export function processesUnder(dir: string): string[] {
 /** The project as it would be after a clone and `npm ci` elsewhere. The packages are linked where that works. */
 export function copyProject(to: string): string {
   mkdirSync(to, { recursive: true });
-  for (const name of ['bin', 'src', 'console', 'db1', 'db2', 'package.json', 'tsconfig.json']) {
+  for (const name of [
+    'bin',
+    'dist',
+    'tools',
+    'src',
+    'console',
+    'packages',
+    'db1',
+    'db2',
+    'package.json',
+    'tsconfig.json',
+  ]) {
     if (existsSync(join(PROJECT, name))) cpSync(join(PROJECT, name), join(to, name), { recursive: true });
   }
   const packages = [join(PROJECT, 'node_modules'), join(to, 'node_modules')];

