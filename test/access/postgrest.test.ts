@@ -247,8 +247,8 @@ for (const defaults of ['old', 'new'] as const) {
       assertRefused(await release({ p_claim_id, p_user_id: owner }), 'anon');
       for (const p_user_id of [other, owner, null])
         assert.equal((await release({ p_claim_id, p_user_id }, otherToken)).code, 'SL006');
-      // Without a user id an operator is meant; a buyer is none.
-      assert.equal((await release({ p_claim_id }, ownerToken)).code, 'SL006');
+      // A buyer says whose claim it is: there is no such call without a user.
+      assert.equal((await release({ p_claim_id }, ownerToken)).status, 404);
       const answer = await release({ p_claim_id, p_user_id: owner }, ownerToken);
       assert.equal(answer.status, 200);
       assert.equal((answer.body as { state: string }[])[0]?.state, 'released');
@@ -262,7 +262,7 @@ for (const defaults of ['old', 'new'] as const) {
         201,
       );
       assert.match(String((await claim({ p_pool_id: 'members', p_user_id: 'guest' }, token)).body), UUID);
-      const answer = await release({ p_claim_id: await claimIdOf('guest') }, token);
+      const answer = await release({ p_claim_id: await claimIdOf('guest'), p_user_id: 'guest' }, token);
       assert.equal((answer.body as { state: string }[])[0]?.state, 'released');
     });
 

@@ -89,7 +89,7 @@ describe('sold out', () => {
       prepare: (pool) => observer.claim(pool, 'owner'),
       run: (pool) =>
         changer.value(
-          'select public.release_own_claim(c.claim_id) from public.claims c where c.pool_id = $1',
+          'select intake.release_claim(c.claim_id) from public.claims c where c.pool_id = $1',
           [pool],
         ),
     },

@@ -72,7 +72,7 @@ describe('a storm', () => {
       await session.batch(requests).finally(() => session.client.query(rollsBack ? 'rollback' : 'commit'));
     } else if (dice < 0.9) {
       await session
-        .rows(`select public.release_own_claim(${someClaim(pool)})`, [random.below(CAPACITY)])
+        .rows(`select intake.release_claim(${someClaim(pool)})`, [random.below(CAPACITY)])
         .catch(
           // The claim was gone before the call arrived.
           (error) => assert.equal(error.code, 'SL008', error.message),

@@ -97,19 +97,17 @@ begin
 end
 $$;
 
--- Promise: the claim is released and its slot back on sale; p_user_id must be its owner, null is an operator.
+-- Promise: the claim is released and its slot back on sale; p_user_id, where it is not null, must be its owner.
 -- Only while its message is untried, never taken or each time handed back so (intake.finish_later): after that the ledger
 -- may have it already. A message that was replayed is new, and its claim is not: whoever had the old one may be slow.
 -- Raises SL006 not yours, SL008 no such claim, SL009 with the bridge, SL010 committed, SL013 dead letter.
 -- Second call: the released claim again. Locks: claim → message → those of free_claims.
--- Definer: owners have no rights to the tables.
-create function public.release_own_claim(p_claim_id uuid, p_user_id text default null, p_reason text default null)
+create function intake.release_claim(p_claim_id uuid, p_user_id text default null, p_reason text default null)
 returns setof intake.claim_view
-language plpgsql security definer set search_path = '' as $$
+language plpgsql set search_path = '' as $$
 declare
   v_claim public.claims;
 begin
-  perform intake.caller_is(p_user_id);
   select c.* into v_claim from public.claims c where c.claim_id = p_claim_id for update;
   if not found then
     raise exception 'no claim %', p_claim_id using errcode = 'SL008';
@@ -134,11 +132,27 @@ begin
 end
 $$;
 
+-- Promise: the buyer gives the slot of its own claim back, as intake.release_claim says. Raises SL001 where no user is named:
+-- an operator acts by release_claim_as_operator, which leaves an audit row. Second call and locks: as there.
+-- Definer: owners have no rights to the tables.
+create function public.release_own_claim(p_claim_id uuid, p_user_id text, p_reason text default null)
+returns setof intake.claim_view
+language plpgsql security definer set search_path = '' as $$
+begin
+  perform intake.caller_is(p_user_id);
+  if p_user_id is null then
+    raise exception 'whose claim it is must be said'
+      using errcode = 'SL001', hint = 'an operator calls release_claim_as_operator';
+  end if;
+  return query select * from intake.release_claim(p_claim_id, p_user_id, p_reason);
+end
+$$;
+
 -- Promise: claims whose hold has run out before anybody validated them end as expired, their messages are
 -- withdrawn and their slots go back on sale, in one statement each. Where commits need no validation only a claim whose
 -- message is untried ends, never taken or each time handed back so (intake.finish_later): the ledger may have the others.
 -- Returns how many.
--- Second call: the next p_limit. Locks: as release_own_claim; claims that somebody else works on are skipped.
+-- Second call: the next p_limit. Locks: as intake.release_claim; claims that somebody else works on are skipped.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.expire_holds(p_limit int default 1000) returns int
 language plpgsql security definer set search_path = ''

@@ -17,7 +17,7 @@ from (values
   ('select public.claim_resource_and_queue(''srv'', ''ann'', ''r1'')'),
   ('select outcome from public.claim_batch(array[''srv''], array[''bob''], array[''r2''])'),
   ('select state from public.get_claim((select claim_id from public.claims where pool_id = ''srv'' limit 1))'),
-  ('select state from public.release_own_claim((select claim_id from public.claims where pool_id = ''srv'' limit 1))'),
+  ('select state from public.release_claim_as_operator((select claim_id from public.claims where pool_id = ''srv'' limit 1), ''olga'')'),
   ('select status from public.pool_status(''srv'')'),
   ('select public.intake_queue_send(''{}'')'),
   ('select msg_id from public.intake_queue_read(30, 1)'),

@@ -1,6 +1,6 @@
 -- A claim is released by its owner or an operator, and by nobody else.
 begin;
-select plan(20);
+select plan(23);
 
 insert into public.inventory_slots (pool_id) select 'rel' from generate_series(1, 5);
 create temp table mine as
@@ -17,17 +17,25 @@ select tests.refuses(
   $$ select public.release_own_claim(gen_random_uuid(), 'ann') $$, 'SL008', 'a claim that is not there is refused'
 );
 select tests.refuses(
-  $$ select public.release_own_claim(null) $$, 'SL008', 'no claim at all is refused'
+  $$ select public.release_own_claim(null, 'ann') $$, 'SL008', 'no claim at all is refused'
 );
 select results_eq(
   $$ select claim_id, user_id, state, end_reason, ended_at from public.release_own_claim(pg_temp.mine(1), 'ann') $$,
   $$ select pg_temp.mine(1), 'ann', 'released', 'released', now() $$,
   'the owner releases its claim'
 );
+select tests.refuses(
+  $$ select public.release_own_claim(pg_temp.mine(2), null) $$, 'SL001', 'a release that names no user is refused'
+);
 select results_eq(
-  $$ select state, end_reason from public.release_own_claim(pg_temp.mine(2), null, 'show cancelled') $$,
-  $$ values ('released', 'show cancelled') $$,
-  'an operator releases any claim and gives the reason'
+  $$ select state, end_reason from public.release_claim_as_operator(pg_temp.mine(2), 'olga', 'show cancelled') $$,
+  $$ values ('released', 'released by an operator') $$,
+  'an operator releases any claim'
+);
+select results_eq(
+  $$ select actor, action, reason from audit.audit_logs where details ->> 'claim_id' = pg_temp.mine(2)::text $$,
+  $$ values ('olga', 'claim_release', 'show cancelled') $$,
+  'and the audit log says who and why'
 );
 select tests.refuses(
   format($$ select tests.as_caller('authenticated', 'bob',
@@ -41,12 +49,12 @@ select tests.refuses(
 );
 select tests.refuses(
   format($$ select tests.as_caller('authenticated', 'bob',
-       'select state from public.release_own_claim(''%s'')') $$,
+       'select state from public.release_own_claim(''%s'', null)') $$,
     pg_temp.mine(3)), 'SL006', 'a signed-in user is no operator'
 );
 select tests.refuses(
   format($$ select tests.as_caller('authenticated', null,
-       'select state from public.release_own_claim(''%s'')') $$,
+       'select state from public.release_own_claim(''%s'', null)') $$,
     pg_temp.mine(3)), 'SL006', 'a token without a user id is no operator'
 );
 select tests.refuses(
@@ -59,7 +67,8 @@ select is(
   'a signed-in user releases its own claim'
 );
 select is(
-  tests.as_caller('service_role', null, format('select state from public.release_own_claim(%L)', pg_temp.mine(4))),
+  tests.as_caller('service_role', null,
+    format('select state from public.release_claim_as_operator(%L, ''olga'')', pg_temp.mine(4))),
   'released', 'service_role is an operator'
 );
 
