@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { StackError } from '../failure.ts';
+import { refuseEdited } from '../migrate/edited.ts';
 import { migrate as applyMigrations } from '../migrate/migrate.ts';
 import { applyPlatform } from '../migrate/platform/platform.ts';
 import { refuseMisplaced, sideOf } from '../migrate/sides.ts';
 import { serverVersion, withClient } from '../migrate/sql.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
+import { refuseUnfinishedImport } from '../transfer/unfinished.ts';
 import { action } from './grammar.ts';
 
 const OLDEST_SERVER_VERSION = 150_000;
@@ -22,6 +24,8 @@ async function run(seed: boolean): Promise<number> {
   }
   // Before anything is changed in either.
   refuseMisplaced({ db1: await withClient(db1, sideOf), db2: await withClient(db2, sideOf) });
+  await refuseEdited({ db1, db2 }, 'own');
+  await refuseUnfinishedImport({ db1, db2 });
   await prepare('db1', db1, seed);
   await prepare('db2', db2, seed);
   return 0;

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { blameOf } from '#core/failure.ts';
-import { recordedMigrations } from '../migrate/migrate.ts';
+import { recordedMigrations } from '../migrate/recorded.ts';
 import { type SideName, sideOf } from '../migrate/sides.ts';
 import { sqlFile } from '../migrate/sql.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
@@ -90,7 +90,7 @@ async function compare(client: pg.Client, side: SideName, hasTable: boolean): Pr
 
 async function compareMigrations(client: pg.Client, side: SideName, hasTable: boolean) {
   const known = migrationVersions(side);
-  const recorded = hasTable ? [...(await recordedMigrations(client)).keys()] : [];
+  const recorded = hasTable ? (await recordedMigrations(client)).map(({ version }) => version) : [];
   return {
     missing: known.filter((version) => !recorded.includes(version)),
     unknown: recorded.filter((version) => !known.includes(version)),

@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import type pg from 'pg';
 import { StackError } from '../failure.ts';
+import { refusal } from './edited.ts';
 import { takingTurns } from './lock.ts';
+import { findEdited, listMigrations, recordedMigrations } from './recorded.ts';
 import { sqlFile } from './sql.ts';
 
 export type MigrateResult = { applied: string[]; seeded: boolean };
-
-type Migration = { version: string; name: string; file: string; path: string };
-
-const MIGRATION_NAME = /^(\d+)_(.+)\.sql$/;
 
 // The name the Supabase CLI records for a seed, as seen from the project's folder.
 const SEED_NAME = 'supabase/seed.sql';
@@ -31,58 +29,22 @@ export async function migrate(
 ): Promise<MigrateResult> {
   return takingTurns(client, async () => {
     await client.query(sqlFile('./migration_tables.sql'));
-    const applied = await applyMigrations(client, join(projectDir, 'supabase', 'migrations'));
+    const applied = await applyMigrations(client, projectDir);
     const seeded = options.seed ? await applySeed(client, join(projectDir, 'supabase', 'seed.sql')) : false;
     return { applied, seeded };
   });
 }
 
-/** The text of each migration that was applied, by version; null where another tool recorded none. */
-export async function recordedMigrations(client: pg.Client): Promise<Map<string, string | null>> {
-  const { rows } = await client.query(`
-    select version, array_to_string(statements, '') as statements
-    from supabase_migrations.schema_migrations order by version`);
-  return new Map(rows.map((row) => [row.version, row.statements]));
-}
-
-async function applyMigrations(client: pg.Client, dir: string): Promise<string[]> {
+async function applyMigrations(client: pg.Client, projectDir: string): Promise<string[]> {
   const recorded = await recordedMigrations(client);
-  const applied: string[] = [];
-  for (const migration of listMigrations(dir)) {
-    const text = readFileSync(migration.path, 'utf8');
-    const before = recorded.get(migration.version);
-    if (before === undefined) {
-      await inTransaction(client, migration.path, text, RECORD_MIGRATION, [
-        migration.version,
-        migration.name,
-        text,
-      ]);
-      applied.push(migration.file);
-    } else if (before !== null && gist(before) !== gist(text)) {
-      throw new StackError(
-        `${migration.file} was changed after it had been applied to this database`,
-        'put the change into a new migration, or start over with `npm run reset` if the data may go',
-      );
-    }
-  }
-  return applied;
-}
-
-function listMigrations(dir: string): Migration[] {
-  if (!existsSync(dir)) return [];
-  const files = readdirSync(dir).filter((file) => file.endsWith('.sql'));
-  return files.sort().map((file) => {
-    const [, version, name] = MIGRATION_NAME.exec(file) ?? [];
-    if (version === undefined || name === undefined) {
-      throw new StackError(`${file} is not named like a migration`, 'name it <timestamp>_<name>.sql');
-    }
-    return { version, name, file, path: join(dir, file) };
-  });
-}
-
-/** The Supabase CLI stores a migration cut into statements and trimmed; we store it whole. Both compare equal. */
-function gist(sql: string): string {
-  return sql.replace(/[\s;]+/g, '');
+  const migrations = listMigrations(projectDir);
+  const edited = findEdited(recorded, migrations);
+  if (edited.length > 0) throw refusal(basename(projectDir), edited, 'own');
+  const versions = new Set(recorded.map(({ version }) => version));
+  const missing = migrations.filter(({ version }) => !versions.has(version));
+  for (const { path, text, version, name } of missing)
+    await inTransaction(client, path, text, RECORD_MIGRATION, [version, name, text]);
+  return missing.map(({ file }) => file);
 }
 
 async function applySeed(client: pg.Client, path: string): Promise<boolean> {

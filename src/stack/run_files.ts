@@ -17,11 +17,17 @@ export type RunFiles = {
   release(): void;
 };
 
-export function refuseIfRunning(runDir: string): void {
+/** The process that has the folder; undefined where none has. */
+export function runningPid(runDir: string): number | undefined {
   const own = read(join(runDir, `${OWN_NAME}.json`));
-  if (!own || !isSameProcess(own)) return;
+  return own && isSameProcess(own) ? own.pid : undefined;
+}
+
+export function refuseIfRunning(runDir: string): void {
+  const pid = runningPid(runDir);
+  if (pid === undefined) return;
   throw new StackError(
-    `already running (pid ${own.pid})`,
+    `already running (pid ${pid})`,
     'stop it with Ctrl-C where it runs, or choose another folder with SLUICE_DIR',
   );
 }

@@ -1,9 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { refuseEdited } from '../migrate/edited.ts';
 import { copyExtensionFiles } from '../migrate/extensions/extensions.ts';
 import { migrate } from '../migrate/migrate.ts';
 import { applyPlatform } from '../migrate/platform/platform.ts';
 import { withClient } from '../migrate/sql.ts';
+import { refuseUnfinishedImport } from '../transfer/unfinished.ts';
 import { addDemoEndpoints, addDemoSite } from './demo_setup.ts';
 import { demoSecrets } from './env_file.ts';
 import { hideFromGit } from './folder.ts';
@@ -115,9 +117,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     makeServerDir(join(home, 'extensions'));
     copyExtensionFiles(join(home, 'extensions', 'extension'));
     const start: Start = { options, secrets, home, runFiles, parts, isStopping: () => stopping, fail };
-    const [db1, db2] = await allOrError([
-      startSide('db1', gateways.db1, start),
-      startSide('db2', gateways.db2, start),
+    const [[db1, db2]] = await allOrError([
+      startSides(gateways, start),
       startFunctions(gateways.db1, gateways.db2, start),
     ]);
     options.signal?.throwIfAborted();
@@ -156,10 +157,17 @@ async function openGateway(name: SideName, port: number, variable: string, parts
   return gateway;
 }
 
-async function startSide(name: SideName, gateway: Gateway, start: Start): Promise<Side> {
+async function startSides(gateways: Record<SideName, Gateway>, start: Start): Promise<[Side, Side]> {
+  const [db1, db2] = await allOrError([startPostgres('db1', start), startPostgres('db2', start)]);
+  start.options.signal?.throwIfAborted();
+  const urls = { db1: db1.url, db2: db2.url };
+  await refuseEdited(urls, 'embedded', start.options.projectRoot);
+  await refuseUnfinishedImport(urls);
+  return allOrError([startSide('db1', db1, gateways.db1, start), startSide('db2', db2, gateways.db2, start)]);
+}
+
+async function startSide(name: SideName, cluster: Cluster, gateway: Gateway, start: Start): Promise<Side> {
   const { options, secrets } = start;
-  const cluster = await startPostgres(name, start);
-  options.signal?.throwIfAborted();
   await withClient(cluster.url, async (client) => {
     await applyPlatform(client, { authenticatorPassword: secrets.authenticatorPassword });
     const { applied, seeded } = await migrate(client, join(options.projectRoot, name), { seed: true });

@@ -80,8 +80,8 @@ describe('migrate', () => {
     await migrate(client, project);
     write('migrations/1_first.sql', 'create table public.things (a bigint);');
     await assert.rejects(migrate(client, project), (error: StackError) => {
-      assert.match(error.message, /1_first\.sql was changed after/);
-      assert.match(error.hint, /new migration/);
+      assert.match(error.message, /1_first\.sql differs from the one that was applied/);
+      assert.match(error.hint, /sluice export/);
       return true;
     });
   });

@@ -1,0 +1,108 @@
+// What an export holds of each database. A test compares both lists with the catalog: a new table has to be in one of them.
+
+import type { SideName } from '../migrate/sides.ts';
+
+export interface CarriedTable {
+  /** Its name in the file, which stays when the table is renamed. */
+  readonly name: string;
+  /** Where it stands, today's place first, then the places of earlier versions. */
+  readonly homes: readonly string[];
+  /** Rows that can be megabytes: fewer of them are read at a time. */
+  readonly isWide?: true;
+  /** Which rows `npm start` or the seed put into a new database: they do not make it one that is in use. */
+  readonly furniture?: string;
+  /** The furniture that the file does not replace stays. */
+  readonly keepsFurniture?: true;
+}
+
+const SEEDED = `pool_id = 'demo_concert_2026'`;
+const startAdded = (what: string, column: string): string =>
+  `exists (select from audit.audit_logs a where a.actor = 'npm start' and a.subject = '${what} ' || ${column})`;
+
+/** In the order in which they are loaded: hosts before the pools whose addresses name them, pools before their messages. */
+export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
+  db1: [
+    { name: 'hook_allowed_hosts', homes: ['intake.hook_allowed_hosts', 'intake.webhook_allowed_hosts'] },
+    { name: 'engine_config', homes: ['public.engine_config'], furniture: SEEDED },
+    { name: 'pool_requests', homes: ['intake.pool_requests'] },
+    { name: 'slot_manifest', homes: ['public.slot_manifest'], furniture: SEEDED },
+    { name: 'claims', homes: ['public.claims'] },
+    { name: 'messages', homes: ['pgmq.q_intake_queue'] },
+    { name: 'dead_letters', homes: ['pgmq.q_intake_dlq'] },
+    { name: 'archived_messages', homes: ['pgmq.a_intake_queue'] },
+    { name: 'archived_dead_letters', homes: ['pgmq.a_intake_dlq'] },
+    { name: 'ended_sessions', homes: ['intake.ended_sessions'], furniture: 'true', keepsFurniture: true },
+    { name: 'audit_logs', homes: ['audit.audit_logs'] },
+  ],
+  db2: [
+    {
+      name: 'webhook_endpoints',
+      homes: ['public.webhook_endpoints'],
+      furniture: startAdded('webhook endpoint', 'name'),
+      keepsFurniture: true,
+    },
+    {
+      name: 'call_sites',
+      homes: ['public.call_sites'],
+      furniture: startAdded('call site', 'site_id'),
+      keepsFurniture: true,
+    },
+    { name: 'confirmed_tickets', homes: ['public.confirmed_tickets'] },
+    { name: 'webhook_bodies', homes: ['public.webhook_bodies'], isWide: true },
+    { name: 'webhook_events', homes: ['public.webhook_events'], isWide: true },
+    { name: 'webhook_alarms', homes: ['public.webhook_alarms'], isWide: true },
+    { name: 'webhook_side_effects', homes: ['public.webhook_side_effects'], isWide: true },
+    { name: 'payments', homes: ['public.payments'] },
+    { name: 'payment_refunds', homes: ['public.payment_refunds'] },
+    { name: 'credit_ledger', homes: ['public.credit_ledger'] },
+    { name: 'calls', homes: ['public.calls'], isWide: true },
+    {
+      name: 'audit_logs',
+      homes: ['audit.audit_logs'],
+      furniture: `actor = 'npm start'`,
+      keepsFurniture: true,
+    },
+  ],
+};
+
+/** Their numbers go on above those of the file. */
+export const SEQUENCES: Readonly<Record<SideName, readonly string[]>> = {
+  db1: [
+    'audit.audit_logs_id_seq',
+    'intake.sale_order_seq',
+    'pgmq.q_intake_dlq_msg_id_seq',
+    'pgmq.q_intake_queue_msg_id_seq',
+  ],
+  db2: [
+    'audit.audit_logs_id_seq',
+    'public.credit_ledger_id_seq',
+    'public.webhook_alarms_id_seq',
+    'webhook.arrival_seq',
+  ],
+};
+
+/** What stays behind, and why. */
+export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, string>>>> = {
+  db1: {
+    'public.inventory_slots': 'a cache: rebuilt from slot_manifest and claims',
+    'intake.pool_marks': 'a cache, as inventory_slots',
+    'intake.pool_totals': 'counted anew from slot_manifest',
+    'intake.free_counts': 'a cache of counts',
+    'intake.pool_allowances': 'the throttle of the current second',
+    'public.engine_metrics': 'a history of 30 days for charts; it begins anew',
+    'public.engine_metrics_id_seq': 'as engine_metrics',
+  },
+  db2: {
+    'public.payment_rules': 'the migrations fill it',
+    'public.webhook_handlers':
+      'the migrations fill it, and workers register their TypeScript handlers at each start',
+  },
+};
+
+/** Columns of earlier files that today's tables do not need. The versions of pgmq differ in these two. */
+export const DROPPED_COLUMNS: ReadonlySet<string> = new Set(
+  ['messages', 'dead_letters', 'archived_messages', 'archived_dead_letters'].flatMap((table) => [
+    `${table}.headers`,
+    `${table}.last_read_at`,
+  ]),
+);
