@@ -88,10 +88,9 @@ describe('sold out', () => {
       slots: 1,
       prepare: (pool) => observer.claim(pool, 'owner'),
       run: (pool) =>
-        changer.value(
-          'select intake.release_claim(c.claim_id) from public.claims c where c.pool_id = $1',
-          [pool],
-        ),
+        changer.value('select intake.release_claim(c.claim_id) from public.claims c where c.pool_id = $1', [
+          pool,
+        ]),
     },
     'an expiry': {
       slots: 1,

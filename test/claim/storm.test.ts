@@ -71,12 +71,10 @@ describe('a storm', () => {
       const requests = Array.from({ length: 1 + random.below(BATCH) }, () => ({ pool, user }));
       await session.batch(requests).finally(() => session.client.query(rollsBack ? 'rollback' : 'commit'));
     } else if (dice < 0.9) {
-      await session
-        .rows(`select intake.release_claim(${someClaim(pool)})`, [random.below(CAPACITY)])
-        .catch(
-          // The claim was gone before the call arrived.
-          (error) => assert.equal(error.code, 'SL008', error.message),
-        );
+      await session.rows(`select intake.release_claim(${someClaim(pool)})`, [random.below(CAPACITY)]).catch(
+        // The claim was gone before the call arrived.
+        (error) => assert.equal(error.code, 'SL008', error.message),
+      );
     } else if (dice < 0.95) {
       await session.client.query(
         `update public.claims set hold_until = now() - interval '1 second'
