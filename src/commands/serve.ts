@@ -1,6 +1,7 @@
 // `sluice serve`: the HTTP server against two databases that already run.
 
 import { createLog } from '../log.ts';
+import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/http.ts';
 import { DEFAULT_MAX_WRONG_KEYS_PER_SEC } from '../server/operator_auth.ts';
 import type { RunningServer, ServerOptions } from '../server/server.ts';
@@ -44,8 +45,10 @@ async function run(): Promise<number> {
 
   const front = readFront(env);
   if (typeof front === 'string') return fail(front);
+  const log = createLog();
+  await refuseEditedWhereSeen({ db1: env.DB1_URL ?? '', db2: env.DB2_URL ?? '' }, log);
   const handlers = await loadHandlers(env.SLUICE_HANDLERS);
-  const tracing = await openTracing('sluice-serve', env, createLog());
+  const tracing = await openTracing('sluice-serve', env, log);
   const stopSignal = nextSignal();
   // Here and not above: the help page does not wait for all that a server is made of.
   const { startServer } = await import('../server/server.ts');

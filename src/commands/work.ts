@@ -14,6 +14,7 @@ import {
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
+import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { startMetricsServer } from '../server/metrics_server.ts';
 import { openTracing } from '../tracing/tracing.ts';
@@ -62,6 +63,7 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
     );
   }
   const log = createLog();
+  await refuseEditedWhereSeen({ db1: db1Url, db2: db2Url }, log);
   const handlers = await loadHandlers(process.env.SLUICE_HANDLERS);
   const tracing = await openTracing('sluice-work', process.env, log);
   const shared = { db2Url, metrics: createMetrics(), tracer: tracing.tracer, log };

@@ -92,7 +92,7 @@ function judgeDurability(title: string, facts: Facts): Finding {
   );
 }
 
-function judgeMigrations(side: SideName, { missing, unknown, applied }: Look): Finding[] {
+function judgeMigrations(side: SideName, { missing, unknown, edited, applied }: Look): Finding[] {
   const check = `${TITLES[side]}: migrations`;
   const findings: Finding[] = [];
   if (missing.length > 0)
@@ -101,6 +101,14 @@ function judgeMigrations(side: SideName, { missing, unknown, applied }: Look): F
         check,
         `${missing.length} not applied: ${some(missing)}`,
         '`sluice migrate`, or `supabase db push`',
+      ),
+    );
+  if (edited.length > 0)
+    findings.push(
+      fail(
+        check,
+        `${edited.length} edited since they were applied: ${some(edited)}`,
+        'take the data along by export and import: docs/upgrade.md',
       ),
     );
   if (unknown.length > 0)

@@ -1,10 +1,9 @@
 // What a database says about itself, asked directly: the server may be down, and is not needed for it.
 
-import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { blameOf } from '#core/failure.ts';
-import { recordedMigrations } from '../migrate/recorded.ts';
+import { findEdited, listMigrations, recordedMigrations } from '../migrate/recorded.ts';
 import { type SideName, sideOf } from '../migrate/sides.ts';
 import { sqlFile } from '../migrate/sql.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
@@ -34,6 +33,8 @@ export interface Look {
   /** Versions of migrations that this program has and the database has not, and the other way round. */
   readonly missing: string[];
   readonly unknown: string[];
+  /** Files of migrations that were applied and are other files here. */
+  readonly edited: string[];
   readonly applied: number;
   /** Left out where migrations are missing: they would explain every difference. */
   readonly rights?: RightDifference[];
@@ -74,7 +75,7 @@ export async function look(side: SideName, url: string): Promise<Look> {
   }
 }
 
-const NOTHING = { isDenied: false, missing: [], unknown: [], applied: 0, untriedPools: [] };
+const NOTHING = { isDenied: false, missing: [], unknown: [], edited: [], applied: 0, untriedPools: [] };
 
 async function compare(client: pg.Client, side: SideName, hasTable: boolean): Promise<Partial<Look>> {
   try {
@@ -89,22 +90,16 @@ async function compare(client: pg.Client, side: SideName, hasTable: boolean): Pr
 }
 
 async function compareMigrations(client: pg.Client, side: SideName, hasTable: boolean) {
-  const known = migrationVersions(side);
-  const recorded = hasTable ? (await recordedMigrations(client)).map(({ version }) => version) : [];
+  const files = listMigrations(join(PROJECT_ROOT, side));
+  const known = files.map(({ version }) => version);
+  const applied = hasTable ? await recordedMigrations(client) : [];
+  const recorded = applied.map(({ version }) => version);
   return {
+    edited: findEdited(applied, files).map(({ file }) => file),
     missing: known.filter((version) => !recorded.includes(version)),
     unknown: recorded.filter((version) => !known.includes(version)),
     applied: known.filter((version) => recorded.includes(version)).length,
   };
-}
-
-function migrationVersions(side: SideName): string[] {
-  const dir = join(PROJECT_ROOT, side, 'supabase', 'migrations');
-  const files = existsSync(dir) ? readdirSync(dir) : [];
-  return files
-    .filter((file) => file.endsWith('.sql'))
-    .map((file) => file.slice(0, file.indexOf('_')))
-    .sort();
 }
 
 async function compareRights(client: pg.Client, side: SideName): Promise<RightDifference[]> {

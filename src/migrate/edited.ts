@@ -1,6 +1,7 @@
 // A database whose migrations were edited since: told before either database is changed, with the ways out.
 
 import { join } from 'node:path';
+import type { Log } from '#core/ports.ts';
 import { StackError } from '../failure.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
 import { type EditedMigration, findEdited, listMigrations, recordedMigrations } from './recorded.ts';
@@ -38,12 +39,31 @@ export type Owner = keyof typeof WAYS_OUT;
 export async function refuseEdited(
   urls: Readonly<Record<SideName, string>>,
   owner: Owner,
-  projectRoot = PROJECT_ROOT,
+  { projectRoot = PROJECT_ROOT, timeoutMs }: { projectRoot?: string; timeoutMs?: number } = {},
 ): Promise<void> {
   for (const side of ['db1', 'db2'] as const) {
-    const recorded = await withClient(urls[side], recordedMigrations);
+    const recorded = await withClient(urls[side], recordedMigrations, timeoutMs);
     const edited = findEdited(recorded, listMigrations(join(projectRoot, side)));
     if (edited.length > 0) throw refusal(TITLES[side], edited, owner);
+  }
+}
+
+/** A program that starts does not wait longer for a database that is silent. */
+const LOOK_MS = 3_000;
+
+/**
+ * As refuseEdited, for a program that starts beside databases that it did not prepare. A database that is away, or does not
+ * show this role its record, is passed over and the log says so: the program meets the same trouble itself, and handles it.
+ */
+export async function refuseEditedWhereSeen(
+  urls: Readonly<Record<SideName, string>>,
+  log: Log,
+): Promise<void> {
+  try {
+    await refuseEdited(urls, 'own', { timeoutMs: LOOK_MS });
+  } catch (error) {
+    if (error instanceof StackError) throw error;
+    log.warn('migrations were not compared', { cause: error });
   }
 }
 

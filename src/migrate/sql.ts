@@ -14,9 +14,17 @@ export async function serverVersion(client: pg.Client): Promise<number> {
   return rows[0].version;
 }
 
-/** Runs `work` on a connection of its own. */
-export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, application_name: 'sluice stack' });
+/** Runs `work` on a connection of its own. With `timeoutMs` neither the connection nor a statement may take longer. */
+export async function withClient<T>(
+  url: string,
+  work: (client: pg.Client) => Promise<T>,
+  timeoutMs?: number,
+): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'sluice stack',
+    ...(timeoutMs !== undefined && { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs }),
+  });
   // A connection that breaks while idle reports here; the statement that follows then fails with the reason.
   client.on('error', () => undefined);
   await client.connect();

@@ -184,6 +184,7 @@ describe('what the doctor thinks', () => {
     isDenied: false,
     missing: [],
     unknown: [],
+    edited: [],
     applied: 3,
     rights: [],
     untriedPools: [],
@@ -199,6 +200,7 @@ describe('what the doctor thinks', () => {
       [{ ...healthy, isDenied: true }, 'warn DB1 intake: migrations, rights'],
       [{ ...healthy, url: 'postgres://h:6543/db' }, 'warn DB1 intake: address'],
       [{ ...healthy, unknown: ['2999'] }, 'warn DB1 intake: migrations'],
+      [{ ...healthy, edited: ['1_setup.sql'] }, 'fail DB1 intake: migrations'],
       [
         {
           ...healthy,

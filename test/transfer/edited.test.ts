@@ -59,6 +59,30 @@ describe('migrate, where the migrations of one database were edited since', () =
     assert.match(stderr, /20260224100099_own\.sql differs .*it is not here/);
   });
 
+  for (const name of ['serve', 'work'])
+    test(`${name} refuses to start beside it`, async () => {
+      const pair = await world.newPair();
+      await edit(pair.DB2_URL);
+      const keys = {
+        SLUICE_ADMIN_KEY: 'a key of the house',
+        SLUICE_JWT_SECRET: 'x'.repeat(32),
+        SLUICE_PORT: '0',
+      };
+      const { code, stderr } = await runHere([name, ...(name === 'work' ? ['--once'] : [])], {
+        ...pair,
+        ...keys,
+      });
+      assert.equal(code, 1);
+      assert.match(stderr, /^error: DB2 \(ledger\): .* differs from/);
+    });
+
+  test('doctor says so', async () => {
+    const pair = await world.newPair();
+    await edit(pair.DB1_URL);
+    const { stdout } = await runHere(['doctor'], pair);
+    assert.match(stdout, /DB1 intake: migrations\s+1 edited since they were applied/);
+  });
+
   test('import refuses it too', async () => {
     const pair = await world.newPair();
     await edit(pair.DB2_URL);
