@@ -8,8 +8,8 @@ import { calls } from './calls.ts';
 import { claims } from './claims.ts';
 import { reportFailure, UsageError } from './command.ts';
 import { consoleSuite } from './console.ts';
-import type { Demand, Suite } from './suite.ts';
-import { beginRun, keepSummary, writeRaw } from './summaries.ts';
+import type { Demand, Row, Suite } from './suite.ts';
+import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
 import { webhooks } from './webhooks.ts';
 
 const SUITES: Record<string, Suite> = { claims, bridge, webhooks, calls, console: consoleSuite };
@@ -61,10 +61,16 @@ async function main(args: string[]): Promise<number> {
   const heading = values.quick ? 'must show (a quick run proves none of it)' : 'must show';
   console.log(`\n${table}\n\n${heading}\n${demands.map(demandLine).join('\n')}`);
   const raw = run.end(settings, { rows, demands });
-  if (values.json !== undefined) writeFileSync(resolve(values.json), `${JSON.stringify(raw, null, 2)}\n`);
+  if (values.json !== undefined)
+    writeFileSync(resolve(values.json), `${JSON.stringify(flat(raw), null, 2)}\n`);
   if (!values.quick) console.log(`\nraw result: ${writeRaw('bench', raw, name)}`);
   if (values.keep) console.log(`summary: ${keepSummary('bench', raw, raw.result)}`);
   return 0;
+}
+
+/** As other programs read it: settings and rows stand beside where they come from. */
+function flat({ durability, result, ...origin }: Raw<{ rows: Row[]; demands: Demand[] }>) {
+  return { ...origin, settings: durability, ...result };
 }
 
 function demandLine({ what, atLeast, value, friendlier }: Demand): string {

@@ -84,9 +84,9 @@ type Respell = (signature: string, door: Door) => string | string[] | undefined;
 
 /** The signature inside a header such as `t=…,v1=<signature>` or `sha256=<signature>`: what follows the last mark. */
 function respelled(header: string, change: (signature: string) => string): string {
-  const at = Math.max(
-    ...[...header.matchAll(/(v\d+=|v\d+,|sha256=|^)/g)].map((found) => found.index + found[0].length),
-  );
+  // A mark stands at the start or after a comma: base64 may itself end in `v7=`.
+  const marks = header.matchAll(/^(?:v\d+[=,]|sha256=)?|,v\d+=/g);
+  const at = Math.max(...[...marks].map((found) => found.index + found[0].length));
   return header.slice(0, at) + change(header.slice(at));
 }
 const otherEncoding = (text: string, { signature }: Door): string =>

@@ -42,8 +42,8 @@ export function runQuick(t: TestContext, suite: string): { rows: Row[]; stdout: 
   assert.ok(!Number.isNaN(Date.parse(result.at)));
   for (const key of ['commit', 'command', 'machine', 'product_hash']) assert.ok(result[key], key);
   for (const name of ['fsync', 'synchronous_commit', 'full_page_writes'])
-    assert.equal(result.durability[name], 'on', name);
-  const rows: Row[] = result.result.rows;
+    assert.equal(result.settings[name], 'on', name);
+  const rows: Row[] = result.rows;
   assert.ok(rows.length > 0);
   for (const row of rows) {
     for (const key of ['clients', 'batch', 'rate', 'p50_ms', 'p99_ms'] as const)

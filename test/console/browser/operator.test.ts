@@ -75,7 +75,7 @@ describe('an operator', { skip }, () => {
     }
     await picture(page, 'claim');
     await page.goto(`${house.url}/audit`);
-    const rows = page.getByRole('row', { name: /ada dlq replay dead letter \d the validation/ });
+    const rows = page.getByRole('row', { name: /ada dead letter replay dead letter \d the validation/ });
     await rows.first().waitFor();
     assert.equal(await rows.count(), 2);
     await leave(page);
