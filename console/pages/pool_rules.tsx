@@ -89,12 +89,8 @@ export function CarryFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorO
         isRequired: true,
         pattern: '[a-z_][a-z0-9_]{0,62}',
       })}
-      {field('commit_webhook_url', 'Commit webhook', 'Asked instead of the function. Empty: none.')}
-      {field(
-        'validation_webhook_url',
-        'Validation webhook',
-        'Asked before a ticket is written. Empty: none.',
-      )}
+      {field('commit_webhook_url', 'Commit hook', 'Asked instead of the function. Empty: none.')}
+      {field('validation_webhook_url', 'Validation hook', 'Asked before a ticket is written. Empty: none.')}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// Takes steps for as long as nobody says stop: of the bridge, and of the webhook processor.
+// Takes steps of the bridge, or of the webhook processor, until it is stopped.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toHttpError } from '#core/failure.ts';

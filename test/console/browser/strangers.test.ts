@@ -101,9 +101,9 @@ describe('the console, with names as long as they may be', { skip }, () => {
     await putOnSale(house.db1, 'carried', 5);
     const page = await house.signIn('/pools/carried');
     const save = page.getByRole('button', { name: 'Save rules' });
-    await page.getByLabel('Validation webhook').fill('http://169.254.169.254/');
+    await page.getByLabel('Validation hook').fill('http://169.254.169.254/');
     await save.click();
-    const field = page.getByLabel('Validation webhook');
+    const field = page.getByLabel('Validation hook');
     await page.locator('.field-error', { hasText: 'the hook URL of pool carried is refused' }).waitFor();
     assert.equal(await field.getAttribute('aria-invalid'), 'true');
     assert.equal(await page.getByLabel('Commit webhook').getAttribute('aria-invalid'), 'false');
