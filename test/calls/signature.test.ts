@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { hashOfSignature, refusalOfCall, signCall } from '#core/calls/signature.ts';
+import {
+  hashOfSignature,
+  refusalOfCall,
+  SIGNATURE_HEADER,
+  SITE_HEADER,
+  signCall,
+  TIMESTAMP_HEADER,
+} from '#core/calls/signature.ts';
 import { webHmac } from '#core/webhook/hmac.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
 
@@ -75,3 +82,10 @@ for (const [runtime, port] of Object.entries({ 'node:crypto': nodeHmac, WebCrypt
     });
   });
 }
+
+it('travels in the headers that docs/ops/call_events.md names', () => {
+  assert.deepEqual(
+    [SITE_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER],
+    ['x-ops-site', 'x-ops-timestamp', 'x-ops-signature'],
+  );
+});
