@@ -35,8 +35,8 @@ const READ_AT_RUN_TIME = /\.(sql|control)$/;
 
 const BUILD = /^[0-9a-f]{20}$/;
 const DRAFT = '.building-';
-/** Commands that started before a rebuild still load parts of the build that they began with. */
-const KEPT_BUILDS = 3;
+/** A server that started before a rebuild may still load a part of the build that it began with. */
+const KEPT_MS = 24 * 60 * 60 * 1_000;
 /** A draft that is older was left by a build that was killed. */
 const DRAFT_LIFETIME_MS = 600_000;
 
@@ -115,8 +115,8 @@ function moveInto(draft, target) {
   }
 }
 
-/** Removes builds of other sources, but for the newest `kept`, and what builds that were killed have left. */
-export function removeOldBuilds(current, kept = KEPT_BUILDS) {
+/** Removes builds of other sources that are older than `keptMs`, and what builds that were killed have left. */
+export function removeOldBuilds(current, keptMs = KEPT_MS) {
   const aged = (name) => {
     const path = join(DIST, name);
     // Another command may rename or remove it at this moment; then it is as new as can be.
@@ -125,10 +125,9 @@ export function removeOldBuilds(current, kept = KEPT_BUILDS) {
   };
   const names = readdirSync(DIST);
   const others = names.filter((name) => BUILD.test(name) && name !== current).map(aged);
-  others.sort((a, b) => a.ageMs - b.ageMs);
   const drafts = names.filter((name) => name.startsWith(DRAFT)).map(aged);
   for (const { path } of [
-    ...others.slice(kept - 1),
+    ...others.filter(({ ageMs }) => ageMs >= keptMs),
     ...drafts.filter(({ ageMs }) => ageMs > DRAFT_LIFETIME_MS),
   ])
     rmSync(path, { recursive: true, force: true });
@@ -146,8 +145,9 @@ function writeTypes() {
 
 async function main() {
   try {
+    const build = findBuild() ?? (await makeBuild());
     // Nothing of an older build belongs into a package that is about to be packed.
-    removeOldBuilds(findBuild() ?? (await makeBuild()), 1);
+    removeOldBuilds(build, process.env.npm_command === 'pack' ? 0 : KEPT_MS);
     writeTypes();
   } catch (error) {
     if (!(error instanceof NoBuildTool)) throw error;

@@ -12,7 +12,7 @@ export const DIST = join(ROOT, 'dist');
 
 /** The folders that a build is made from; package.json pins the packages that end up inside the pages. */
 const FOLDERS = ['src', 'console', 'db1/supabase/functions/_shared', 'packages/client/src'];
-const FILES = ['package.json', 'tools/build.js', 'tools/sources.js'];
+const FILES = ['package.json', 'tsconfig.json', 'tools/build.js', 'tools/sources.js'];
 /** Names the build that runs. An installed package has no sources to ask. */
 const CURRENT = join(DIST, 'current');
 /** What `sluice/handlers` is. */

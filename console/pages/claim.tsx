@@ -20,6 +20,9 @@ const NAMES: Readonly<Record<string, string>> = {
   dead_letter_replay: 'replayed by an operator',
   dead_letter_discard: 'discarded by an operator',
   claim_release: 'given back by an operator',
+  // As older versions wrote them; an import takes the audit log along as it is.
+  dlq_replay: 'replayed by an operator',
+  dlq_discard: 'discarded by an operator',
 };
 
 const NOTES: Readonly<Record<string, string>> = {

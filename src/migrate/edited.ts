@@ -39,13 +39,20 @@ export type Owner = keyof typeof WAYS_OUT;
 export async function refuseEdited(
   urls: Readonly<Record<SideName, string>>,
   owner: Owner,
-  { projectRoot = PROJECT_ROOT, timeoutMs }: { projectRoot?: string; timeoutMs?: number } = {},
+  projectRoot = PROJECT_ROOT,
 ): Promise<void> {
-  for (const side of ['db1', 'db2'] as const) {
-    const recorded = await withClient(urls[side], recordedMigrations, timeoutMs);
-    const edited = findEdited(recorded, listMigrations(join(projectRoot, side)));
-    if (edited.length > 0) throw refusal(TITLES[side], edited, owner);
-  }
+  for (const side of ['db1', 'db2'] as const) await refuseSide(side, urls[side], owner, { projectRoot });
+}
+
+async function refuseSide(
+  side: SideName,
+  url: string,
+  owner: Owner,
+  { projectRoot, timeoutMs }: { projectRoot: string; timeoutMs?: number },
+): Promise<void> {
+  const recorded = await withClient(url, recordedMigrations, timeoutMs);
+  const edited = findEdited(recorded, listMigrations(join(projectRoot, side)));
+  if (edited.length > 0) throw refusal(TITLES[side], edited, owner);
 }
 
 /** A program that starts does not wait longer for a database that is silent. */
@@ -59,12 +66,17 @@ export async function refuseEditedWhereSeen(
   urls: Readonly<Record<SideName, string>>,
   log: Log,
 ): Promise<void> {
-  try {
-    await refuseEdited(urls, 'own', { timeoutMs: LOOK_MS });
-  } catch (error) {
-    if (error instanceof StackError) throw error;
-    log.warn('migrations were not compared', { cause: error });
-  }
+  const look = { projectRoot: PROJECT_ROOT, timeoutMs: LOOK_MS };
+  await Promise.all(
+    (['db1', 'db2'] as const).map(async (side) => {
+      try {
+        await refuseSide(side, urls[side], 'own', look);
+      } catch (error) {
+        if (error instanceof StackError) throw error;
+        log.warn('migrations were not compared', { database: side, cause: error });
+      }
+    }),
+  );
 }
 
 export function refusal(title: string, edited: readonly EditedMigration[], owner: Owner): StackError {

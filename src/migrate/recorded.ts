@@ -60,12 +60,20 @@ export function findEdited(
     if (statements === null || (file === undefined && version > newest)) return [];
     const applied = fingerprint(statements);
     const here = file === undefined ? undefined : fingerprint(file.text);
-    return applied === here ? [] : [{ file: file?.file ?? `${version}_${name ?? ''}.sql`, applied, here }];
+    if (applied === here) return [];
+    const shown = (hash: string): string => hash.slice(0, SHOWN_HASH_CHARS);
+    return [
+      {
+        file: file?.file ?? `${version}_${name ?? ''}.sql`,
+        applied: shown(applied),
+        here: here === undefined ? undefined : shown(here),
+      },
+    ];
   });
 }
 
 /** The Supabase CLI stores a migration cut into statements and trimmed; we store it whole. Both have one fingerprint. */
 function fingerprint(sql: string): string {
   const gist = sql.replace(/[\s;]+/g, '');
-  return createHash('sha256').update(gist).digest('hex').slice(0, SHOWN_HASH_CHARS);
+  return createHash('sha256').update(gist).digest('hex');
 }

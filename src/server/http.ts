@@ -1,4 +1,4 @@
-// node:http in front of a Door: bounded bodies, bounded waits, a request id on every answer. Written for many small
+// node:http in front of a router: bounded bodies, bounded waits, a request id on every answer. Written for many small
 // requests: no listener or object per request beyond what is needed, one write per answer.
 
 import { randomBytes } from 'node:crypto';

@@ -161,8 +161,7 @@ async function startSides(gateways: Record<SideName, Gateway>, start: Start): Pr
   const [db1, db2] = await allOrError([startPostgres('db1', start), startPostgres('db2', start)]);
   start.options.signal?.throwIfAborted();
   const urls = { db1: db1.url, db2: db2.url };
-  const { projectRoot } = start.options;
-  await refuseEdited(urls, 'embedded', projectRoot === undefined ? {} : { projectRoot });
+  await refuseEdited(urls, 'embedded', start.options.projectRoot);
   await refuseUnfinishedImport(urls);
   return allOrError([startSide('db1', db1, gateways.db1, start), startSide('db2', db2, gateways.db2, start)]);
 }

@@ -33,8 +33,13 @@ export interface ExportWriter {
 
 export async function createExport(file: string, at: Date): Promise<ExportWriter> {
   const handle = await open(file, 'wx', OWNER_ONLY).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
-    throw new StackError(`${file} is already there`, 'name another file, or remove that one');
+    if (error.code === 'EEXIST')
+      throw new StackError(`${file} is already there`, 'name another file, or remove that one');
+    throw new StackError(
+      `${file} cannot be written: ${error.message}`,
+      'name a file in a folder that is there',
+      error,
+    );
   });
   const hash = createHash('sha256');
   const rows: Counts = {};
@@ -87,6 +92,8 @@ export interface ExportVisitor {
 /** Walks through the file once. Throws when the version is not ours, the end is missing, or the checksum differs. */
 export async function readExport(file: string, visitor: Partial<ExportVisitor> = {}): Promise<EndLine> {
   const hash = createHash('sha256');
+  const rows: Counts = {};
+  let current = '';
   let number = 0;
   let end: EndLine | undefined;
   for await (const line of linesOf(file)) {
@@ -95,17 +102,36 @@ export async function readExport(file: string, visitor: Partial<ExportVisitor> =
     if (end !== undefined) throw damaged(file, `line ${number} follows the end`);
     if (number === 1) checkHeader(file, value);
     if ('end' in value) {
-      end = value.end as EndLine;
+      end = endFrom(file, value.end);
       continue;
     }
     hash.update(line).update('\n');
-    if (Array.isArray(value)) await visitor.row?.(value);
-    else if ('table' in value) await visitor.table?.(value as unknown as TableLine);
-    else if ('sequences' in value) await visitor.sequences?.(value as unknown as SequencesLine);
+    if (Array.isArray(value)) {
+      rows[current] = (rows[current] ?? 0) + 1;
+      await visitor.row?.(value);
+    } else if ('table' in value) {
+      current = `${value.database}.${value.table}`;
+      rows[current] ??= 0;
+      await visitor.table?.(value as unknown as TableLine);
+    } else if ('sequences' in value) await visitor.sequences?.(value as unknown as SequencesLine);
   }
   if (end === undefined) throw damaged(file, 'its end is missing, so it was cut short');
   if (end.sha256 !== hash.digest('hex')) throw damaged(file, 'its checksum differs, so it was changed');
+  // The checksum does not cover the last line itself.
+  const differs = Object.keys({ ...rows, ...end.rows }).find((name) => rows[name] !== end?.rows[name]);
+  if (differs !== undefined)
+    throw damaged(
+      file,
+      `it holds ${rows[differs] ?? 0} rows of ${differs}, and its end says ${end.rows[differs] ?? 0}`,
+    );
   return end;
+}
+
+function endFrom(file: string, value: unknown): EndLine {
+  const { rows, sha256 } = (value ?? {}) as Partial<EndLine>;
+  if (typeof rows !== 'object' || rows === null || typeof sha256 !== 'string')
+    throw damaged(file, 'its last line is not what the end of an export is');
+  return { rows, sha256 };
 }
 
 function checkHeader(file: string, value: Record<string, unknown>): void {
@@ -121,7 +147,7 @@ function checkHeader(file: string, value: Record<string, unknown>): void {
 /** Not with node:readline, which also cuts at U+2028, and JSON leaves that as it is. */
 async function* linesOf(file: string): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(file)) {
     let from = 0;
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
       yield Buffer.concat([...parts, chunk.subarray(from, at)]);
@@ -132,6 +158,19 @@ async function* linesOf(file: string): AsyncGenerator<Buffer> {
   }
   // A line without its end is a file without its end.
   if (parts.length > 0) throw damaged(file, 'its last line is not whole, so it was cut short');
+}
+
+async function* chunksOf(file: string): AsyncGenerator<Buffer> {
+  try {
+    yield* createReadStream(file) as AsyncIterable<Buffer>;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StackError(
+      `${file} cannot be read: ${reason}`,
+      'name a file that `npx sluice export` made',
+      error,
+    );
+  }
 }
 
 function parse(file: string, line: Buffer, number: number): Record<string, unknown> {

@@ -197,14 +197,14 @@ describe('two transactions that free slots', () => {
       a,
     ]);
     await first.client.query('begin');
-    // As intake.release_claim begins.
+    // As intake.give_back_claim begins.
     await first.rows('select from public.claims where claim_id = $1 for update', [claimId]);
     const beginning = second.rows(
       `update public.engine_config set validation_webhook_url = 'https://example.com/v' where pool_id = $1`,
       [a],
     );
     await isStuck(second, beginning);
-    await first.rows('select * from intake.release_claim($1)', [claimId]);
+    await first.rows('select * from intake.give_back_claim($1)', [claimId]);
     await first.client.query('commit');
     await beginning;
     assert.equal(await free(a), 1);

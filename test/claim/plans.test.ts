@@ -67,7 +67,7 @@ describe('the plans of the hot statements', () => {
   const releaseOne = async (pool: string) => {
     const [answer] = await session.batch(batchOf(pool, 1));
     assert(answer?.claim_id, String(answer?.outcome));
-    return session.rows('select * from intake.release_claim($1)', [answer.claim_id]);
+    return session.rows('select * from intake.give_back_claim($1)', [answer.claim_id]);
   };
   const expireSome = async (pool: string) => {
     const answers = await session.batch(batchOf(pool, 3));

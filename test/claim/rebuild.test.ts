@@ -45,7 +45,7 @@ describe('the rebuild of a lost slot cache', () => {
   };
   const release = (session: Session, pool: string) =>
     session.value<string>(
-      `select (intake.release_claim(c.claim_id)).state from public.claims c
+      `select (intake.give_back_claim(c.claim_id)).state from public.claims c
        where c.pool_id = $1 and c.user_id = 'owner'`,
       [pool],
     );

@@ -88,7 +88,7 @@ describe('sold out', () => {
       slots: 1,
       prepare: (pool) => observer.claim(pool, 'owner'),
       run: (pool) =>
-        changer.value('select intake.release_claim(c.claim_id) from public.claims c where c.pool_id = $1', [
+        changer.value('select intake.give_back_claim(c.claim_id) from public.claims c where c.pool_id = $1', [
           pool,
         ]),
     },

@@ -71,7 +71,7 @@ describe('a storm', () => {
       const requests = Array.from({ length: 1 + random.below(BATCH) }, () => ({ pool, user }));
       await session.batch(requests).finally(() => session.client.query(rollsBack ? 'rollback' : 'commit'));
     } else if (dice < 0.9) {
-      await session.rows(`select intake.release_claim(${someClaim(pool)})`, [random.below(CAPACITY)]).catch(
+      await session.rows(`select intake.give_back_claim(${someClaim(pool)})`, [random.below(CAPACITY)]).catch(
         // The claim was gone before the call arrived.
         (error) => assert.equal(error.code, 'SL008', error.message),
       );

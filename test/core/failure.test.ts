@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ERROR_KINDS, HttpError } from '#core/errors.ts';
-import { blameOf, isSaidByDatabase, isUnavailable, mayBeOneMembers, toHttpError } from '#core/failure.ts';
+import {
+  blameOf,
+  codeOfAnswer,
+  isSaidByDatabase,
+  isUnavailable,
+  mayBeOneMembers,
+  toHttpError,
+} from '#core/failure.ts';
 import { verdictOf } from '#core/webhook/verdict.ts';
 
 function coded(code: string): Error {
@@ -168,4 +175,24 @@ describe('the blame', () => {
       [false, false, false, true, true],
     );
   });
+});
+
+describe('an answer of PostgREST', () => {
+  for (const [code, status, expected] of [
+    ['SL001', 500, 'SL001'],
+    ['40001', 503, '40001'],
+    ['PGRST202', 404, 'PGRST202'],
+    ['PGRST301', 401, '08004'],
+    ['PGRST000', 503, '08006'],
+    ['PGRST000', 502, '08006'],
+    ['PGRST000', 501, 'PGRST000'],
+    ['', 429, '08006'],
+    ['', 413, '54000'],
+    ['', 403, '08004'],
+    ['', 404, '08006'],
+    ['xPGRST1', 400, '08006'],
+  ] as const)
+    it(`with the code "${code}" and the status ${status} counts as ${expected}`, () => {
+      assert.equal(codeOfAnswer(code, status), expected);
+    });
 });

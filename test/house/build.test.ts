@@ -81,7 +81,7 @@ describe('the build', () => {
 
   const sluice = (args: string[], options?: Parameters<typeof run>[2]) =>
     run(join(project, 'bin', 'sluice.js'), args, options);
-  const prepare = () => run(join(project, 'tools', 'build.js'), []);
+  const prepare = (env: Record<string, string> = {}) => run(join(project, 'tools', 'build.js'), [], { env });
   const builds = () => readdirSync(join(project, 'dist')).filter((name) => /^[0-9a-f]{20}$/.test(name));
   /** Of the same length and with the times that the file had, as a tool may set them. */
   const changeTo = (sentence: string, old = SENTENCE) => {
@@ -117,7 +117,22 @@ describe('the build', () => {
     utimesSync(join(project, 'src', 'cli.ts'), now, now);
     assert.match((await sluice(['x'])).stderr, /^there is no command x/);
     assert.equal(builds().length, 2);
+  });
+
+  it('leaves the build of a server that runs, for a day; a package gets the newest alone', async () => {
+    await sluice(['--version']);
+    const [first = ''] = builds();
+    changeTo('THERE IS NO COMMAND');
+    await sluice(['--version']);
     assert.equal((await prepare()).code, 0);
+    assert.ok(builds().includes(first));
+    const yesterday = new Date(Date.now() - 25 * 60 * 60 * 1_000);
+    utimesSync(join(project, 'dist', first), yesterday, yesterday);
+    assert.equal((await prepare()).code, 0);
+    assert.equal(builds().includes(first), false);
+    changeTo('there is no command', 'THERE IS NO COMMAND');
+    await sluice(['--version']);
+    assert.equal((await prepare({ npm_command: 'pack' })).code, 0);
     assert.equal(builds().length, 1);
   });
 

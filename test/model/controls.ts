@@ -76,12 +76,12 @@ export const CONTROLS: Record<string, Control> = {
   'late-release': {
     summary: 'a claim can be released while the bridge has its message',
     subject: CLAIMS,
-    apply: ({ db1 }) => change(db1, 'intake.release_claim', '(q.read_ct = 0 or', '(true or'),
+    apply: ({ db1 }) => change(db1, 'intake.give_back_claim', '(q.read_ct = 0 or', '(true or'),
   },
   'replayed-release': {
     summary: 'a claim can be released after a replay, while who had its old message may be slow',
     subject: CLAIMS,
-    apply: ({ db1 }) => change(db1, 'intake.release_claim', `and not q.message ? 'replayed_from'`, ''),
+    apply: ({ db1 }) => change(db1, 'intake.give_back_claim', `and not q.message ? 'replayed_from'`, ''),
   },
   'webhook-late-mark': {
     summary: 'a worker may finish an event whatever its lease token',

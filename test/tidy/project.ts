@@ -13,7 +13,7 @@ export type Project = { root: string; files: SourceFile[] };
 export type Rule = (project: Project) => Finding[];
 
 const SKIPPED = new Set(['node_modules', '.git', '.sluice', '.temp', 'dist', 'results']);
-const TEXT_FILE = /\.(ts|js|json|md|sql|toml|yml|html|css|sh|control)$|(^|\/)(LICENSE|\.[\w.]+|run)$/;
+const TEXT_FILE = /\.(tsx?|js|json|md|sql|toml|yml|html|css|sh|control)$|(^|\/)(LICENSE|\.[\w.]+|run)$/;
 
 /** Reads every text file below `root` that belongs to the project. */
 export function readProject(root: string): Project {

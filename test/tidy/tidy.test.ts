@@ -15,13 +15,33 @@ const asProcedure = (text: string): string =>
 
 /** Each row plants one defect in a tidy tree and says exactly what must be found: the checker's negative controls. */
 const PLANTS: readonly Plant[] = [
-  {
-    name: 'a SQLSTATE that is judged outside the error table is found, as a text and as a pattern',
-    files: {
-      'src/start.ts':
-        "import { one } from '#core/one.ts';\nexport const started = one('40P01', 'SL001') === '86400';\nexport const isDown = /^(08|57P)/;\n",
+  ...[
+    "c === '40001'",
+    "c.startsWith('08')",
+    "c.startsWith('57P') || c.length === 86400",
+    "['40', 'x'].includes(c)",
+    "c === 'PGRST202'",
+    '/(40001|40P01)/.test(c)',
+    '/^(08|57P)/.test(c)',
+    '/^PGRST/.test(c)',
+    "'40001 40P01'.split(' ').includes(c)",
+    "c.startsWith('SL')",
+  ].flatMap((judged): Plant[] => [
+    {
+      name: `a SQLSTATE that is judged outside the error table is found: ${judged}`,
+      files: {
+        'src/start.ts': `import { one } from '#core/one.ts';\nconst c = one('86400', '256MB');\nexport const is = ${judged};\n`,
+      },
+      found: ['src/start.ts:3 sqlstate'],
     },
-    found: ['src/start.ts:2 sqlstate', 'src/start.ts:2 sqlstate', 'src/start.ts:3 sqlstate'],
+  ]),
+  {
+    name: 'a SQLSTATE is found in scripts and pages, too',
+    files: {
+      'console/page.tsx': "export const isBusy = (c: string) => c === '40001';\n",
+      'tools/a.js': "export const isBusy = (c) => c === '40P01';\n",
+    },
+    found: ['console/page.tsx:1 sqlstate', 'tools/a.js:1 sqlstate'],
   },
   {
     name: 'the error table and tests may name SQLSTATEs',

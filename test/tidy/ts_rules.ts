@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { type Finding, findMatches, lineAt, type Project, type SourceFile } from './project.ts';
-import { scanTypeScript, withoutComments } from './ts_scan.ts';
+import { scanTypeScript, type TsPiece, withoutComments } from './ts_scan.ts';
 
 const FILE_LINES_MAX = 400;
 export const CORE = 'db1/supabase/functions/_shared/';
@@ -91,31 +91,43 @@ export function importsOf(file: SourceFile): { specifier: string; line: number }
   }));
 }
 
-/** A whole SQLSTATE in quotes, of a class that Postgres or we have. */
-const QUOTED_SQLSTATE =
-  /^['"`](?:0[0389ABFLPZ]|2[0-8BDF]|3[4-9BDF]|4[024]|5[3-8]|F0|HV|P0|XX|SL)(?:\d\d[0-9A-Z]|P\d\d)['"`]$/;
-/** A pattern that begins with such a class: /^(08|57P)/. */
-const SQLSTATE_PATTERN =
-  /\/\^\(?(?:\?:)?(?:0[0389ABFLPZ]|2[0-8BDF]|3[4-9BDF]|4[024]|5[3-8]|XX|SL)[0-9A-Z.|)]/g;
+const CLASSES = '0[0389ABFLPZ]|2[0-8BDF]|3[4-9BDF]|4[024]|5[3-8]|F0|HV|P0|XX|SL';
+const STATE = `(?:${CLASSES})(?:\\d\\d[0-9A-Z]|P\\d\\d)`;
+/** A text that is nothing but SQLSTATEs, codes of PostgREST, or how they begin: '40001', '08', '57P', 'PGRST202', '40001 40P01'. */
+const STATES_TEXT = new RegExp(`^['"\`](?:(?:${STATE}|(?:${CLASSES})P?|PGRST\\w*)(?: |(?=['"\`])))+['"\`]$`);
+/** Two characters are a class only where a code is compared with them. */
+const SHORT_TEXT = /^.{2,3}.$/;
+const COMPARES = /(?:startsWith\(|includes\(|[=!]==? ?|case |\[|, )$/;
+/** A pattern with a SQLSTATE, or one that begins with a class: /^(08|57P)/, /(40001|40P01)/, /^PGRST/. */
+const STATES_PATTERN = new RegExp(
+  `/[^/\\n]*(?:\\b${STATE}\\b|\\bPGRST)[^/\\n]*/|/\\^\\(?(?:\\?:)?(?:${CLASSES})[0-9A-Z.|)]`,
+  'g',
+);
 /** The error table. What is not deployed may look at any code it likes. */
 const SQLSTATE_ALLOWED =
   /^(test|bench|chaos)\/|\.test\.ts$|_conformance\/|^db1\/supabase\/functions\/_shared\/failure\.ts$/;
+const CODE = /\.([cm]?[jt]s|[jt]sx)$/;
 
 /** Who is to blame for an error is said once, in failure.ts. */
 export function noSqlstateOutsideTheTable(project: Project): Finding[] {
   const message = 'a SQLSTATE is judged here: ask blameOf or toHttpError of failure.ts';
   return project.files
-    .filter((file) => isTypeScript(file) && !SQLSTATE_ALLOWED.test(file.path))
+    .filter(({ path }) => CODE.test(path) && !SQLSTATE_ALLOWED.test(path))
     .flatMap((file) => [
       ...scanTypeScript(file.text)
-        .filter((piece) => piece.kind === 'string')
-        .filter((piece) => QUOTED_SQLSTATE.test(file.text.slice(piece.start, piece.end)))
+        .filter((piece) => piece.kind === 'string' && isStates(file.text, piece))
         .map((piece) => ({
           file: file.path,
           line: lineAt(file.text, piece.start),
           rule: 'sqlstate',
           message,
         })),
-      ...findMatches(file.path, withoutComments(file.text), SQLSTATE_PATTERN, 'sqlstate', () => message),
+      ...findMatches(file.path, withoutComments(file.text), STATES_PATTERN, 'sqlstate', () => message),
     ]);
+}
+
+function isStates(text: string, { start, end }: TsPiece): boolean {
+  const literal = text.slice(start, end);
+  if (!STATES_TEXT.test(literal)) return false;
+  return !SHORT_TEXT.test(literal) || COMPARES.test(text.slice(Math.max(0, start - 20), start));
 }

@@ -7,6 +7,19 @@ import { withClient } from '../../src/migrate/sql.ts';
 import { runHere } from '../cli/support.ts';
 import { claim, contentOf, type Pair, startWorld, type World } from './support.ts';
 
+function countsOf(lines: readonly string[]): Record<string, number> {
+  const rows: Record<string, number> = {};
+  let current = '';
+  for (const line of lines.map((text) => JSON.parse(text))) {
+    if (Array.isArray(line)) rows[current] = (rows[current] ?? 0) + 1;
+    else if ('table' in line) {
+      current = `${line.database}.${line.table}`;
+      rows[current] ??= 0;
+    }
+  }
+  return rows;
+}
+
 describe('an import is refused, and changes nothing,', () => {
   let world: World;
   let target: Pair;
@@ -34,13 +47,13 @@ describe('an import is refused, and changes nothing,', () => {
     assert.match(stderr, /^hint: ./m);
   };
 
-  /** A file with another content and the checksum of that. */
+  /** A file with another content, and the counts and the checksum of that. */
   const resealed = (change: (lines: string[]) => string[]): string => {
     const lines = change(whole.toString().trimEnd().split('\n'));
-    const { end } = JSON.parse(lines.pop() ?? '');
+    lines.pop();
     const text = `${lines.join('\n')}\n`;
     const sha256 = createHash('sha256').update(text).digest('hex');
-    return `${text}${JSON.stringify({ end: { ...end, sha256 } })}\n`;
+    return `${text}${JSON.stringify({ end: { rows: countsOf(lines), sha256 } })}\n`;
   };
 
   test('when the file is cut short: within a line, after a line, before its last byte', async () => {
@@ -56,6 +69,28 @@ describe('an import is refused, and changes nothing,', () => {
     changed[at] = 'X'.charCodeAt(0);
     await refused(changed, /damaged: its checksum differs/);
     assert.deepEqual(await contents(target), before_);
+  });
+
+  test('when its last line was changed, which no checksum covers', async () => {
+    const lines = whole.toString().trimEnd().split('\n');
+    const { end } = JSON.parse(lines.pop() ?? '');
+    const ended = (value: unknown): string => `${lines.join('\n')}\n${JSON.stringify({ end: value })}\n`;
+    const rows = { ...end.rows, 'db1.claims': end.rows['db1.claims'] - 1 };
+    await refused(ended({ ...end, rows }), /damaged: it holds \d+ rows of db1\.claims, and its end says \d+/);
+    for (const value of [null, 7, {}, { rows: null, sha256: end.sha256 }, { rows: end.rows }])
+      await refused(ended(value), /damaged: its last line is not/);
+    assert.deepEqual(await contents(target), before_);
+  });
+
+  test('when there is no such file, or it is a folder', async () => {
+    for (const path of [join(world.dir, 'nowhere.jsonl'), world.dir]) {
+      const { code, stderr } = await runHere(['import', path], target);
+      assert.equal(code, 1);
+      assert.match(stderr, /^error: .* cannot be read: .*\nhint: name a file that/);
+    }
+    const { code, stderr } = await runHere(['export', join(world.dir, 'nowhere', 'x.jsonl')], world.old);
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: .* cannot be written: .*\nhint: name a file in a folder/);
   });
 
   test('when it is of another version, or not an export', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { withClient } from '../../src/migrate/sql.ts';
 import { runHere } from '../cli/support.ts';
@@ -122,6 +123,23 @@ describe('an export in new databases', () => {
     ]);
     const { stdout } = await runHere(['reconcile'], copy);
     assert.match(stdout, /No differences/);
+  });
+
+  test('is made of databases of an older version too, where a table had another name', async () => {
+    const older = await world.newPair();
+    await withClient(older.DB1_URL, async (client) => {
+      await client.query(`select public.allow_hook_host('127.0.0.1:8080', 'olga')`);
+      await client.query('alter table intake.hook_allowed_hosts rename to webhook_allowed_hosts');
+    });
+    const file = join(world.dir, 'older.jsonl');
+    assert.equal((await runHere(['export', file], older)).code, 0);
+    const newer = await world.newPair();
+    const { code, stderr } = await runHere(['import', file], newer);
+    assert.equal(code, 0, stderr);
+    const hosts = await withClient(newer.DB1_URL, (client) =>
+      client.query('select * from public.hook_allowed_hosts()'),
+    );
+    assert.equal(hosts.rows.length, 1);
   });
 
   test('is refused a second time', async () => {

@@ -102,7 +102,7 @@ $$;
 -- may have it already. A message that was replayed is new, and its claim is not: whoever had the old one may be slow.
 -- Raises SL006 not yours, SL008 no such claim, SL009 with the bridge, SL010 committed, SL013 dead letter.
 -- Second call: the released claim again. Locks: claim → message → those of free_claims.
-create function intake.release_claim(p_claim_id uuid, p_user_id text default null, p_reason text default null)
+create function intake.give_back_claim(p_claim_id uuid, p_user_id text default null, p_reason text default null)
 returns setof intake.claim_view
 language plpgsql set search_path = '' as $$
 declare
@@ -132,7 +132,7 @@ begin
 end
 $$;
 
--- Promise: the buyer gives the slot of its own claim back, as intake.release_claim says. Raises SL001 where no user is named:
+-- Promise: the buyer gives the slot of its own claim back, as intake.give_back_claim says. Raises SL001 where no user is named:
 -- an operator acts by release_claim_as_operator, which leaves an audit row. Second call and locks: as there.
 -- Definer: owners have no rights to the tables.
 create function public.release_own_claim(p_claim_id uuid, p_user_id text, p_reason text default null)
@@ -144,7 +144,7 @@ begin
     raise exception 'whose claim it is must be said'
       using errcode = 'SL001', hint = 'an operator calls release_claim_as_operator';
   end if;
-  return query select * from intake.release_claim(p_claim_id, p_user_id, p_reason);
+  return query select * from intake.give_back_claim(p_claim_id, p_user_id, p_reason);
 end
 $$;
 
@@ -152,7 +152,7 @@ $$;
 -- withdrawn and their slots go back on sale, in one statement each. Where commits need no validation only a claim whose
 -- message is untried ends, never taken or each time handed back so (intake.finish_later): the ledger may have the others.
 -- Returns how many.
--- Second call: the next p_limit. Locks: as intake.release_claim; claims that somebody else works on are skipped.
+-- Second call: the next p_limit. Locks: as intake.give_back_claim; claims that somebody else works on are skipped.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.expire_holds(p_limit int default 1000) returns int
 language plpgsql security definer set search_path = ''

@@ -103,7 +103,7 @@ create trigger hook_urls_are_public
 -- get none of the pool's messages until the new rules can be read (public.bridge_take). What is read past bridge_take has
 -- no such promise; the bridge asks the ledger before it refuses what was delivered before. Second call: the same.
 -- Locks: intake.validation_lock_key → the pool's messages that were tried, in the order of their ids → their claims →
--- dead letters. Not those that were handed back untried: intake.release_claim may hold their claims and wait for them.
+-- dead letters. Not those that were handed back untried: intake.give_back_claim may hold their claims and wait for them.
 -- Definer: as hook_urls_are_public.
 create function intake.validation_begins() returns trigger
 language plpgsql security definer set search_path = '' as $$

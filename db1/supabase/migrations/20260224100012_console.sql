@@ -418,9 +418,9 @@ language sql stable security definer set search_path = '' as $$
   order by coalesce(e.at, 'infinity'), e.step;
 $$;
 
--- Promise: an operator releases any user's claim, as intake.release_claim says, with an audit row in the same transaction.
--- The reason stays there: how a claim ended is for its buyer to read. Raises as release_claim does.
--- Second call: the released claim again, and no other audit row. Locks: those of release_claim.
+-- Promise: an operator releases any user's claim, as intake.give_back_claim says, with an audit row in the same transaction.
+-- The reason stays there: how a claim ended is for its buyer to read. Raises as give_back_claim does.
+-- Second call: the released claim again, and no other audit row. Locks: those of give_back_claim.
 create function public.release_claim_as_operator(p_claim_id uuid, p_actor text, p_reason text default null)
 returns setof intake.claim_view
 language plpgsql security definer set search_path = '' as $$
@@ -428,7 +428,7 @@ declare
   v_is_live boolean;
 begin
   select c.freed_at is null into v_is_live from public.claims c where c.claim_id = p_claim_id for update;
-  return query select * from intake.release_claim(p_claim_id, null, 'released by an operator');
+  return query select * from intake.give_back_claim(p_claim_id, null, 'released by an operator');
   if v_is_live then
     insert into audit.audit_logs (actor, action, subject, reason, details)
     select p_actor, 'claim_release', 'claim ' || p_claim_id, p_reason, jsonb_build_object(

@@ -138,6 +138,26 @@ export function codeOf(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
+/** Whether a database has such a code at all. */
+export function isSqlstate(code: string): boolean {
+  return /^[0-9A-Z]{5}$/.test(code);
+}
+
+/**
+ * The code of a refusal over PostgREST. What stands before the database has no codes, or codes for its own outages: then the
+ * HTTP status says what is wrong.
+ */
+export function codeOfAnswer(code: string, status: number): string {
+  if (isSqlstate(code)) return code;
+  // A key that is not taken says nothing about the messages: they wait until it is put right.
+  if (status === 401) return SQLSTATE.connectionRejected;
+  if (status === 429 || status >= 502) return SQLSTATE.connectionFailure;
+  if (code.startsWith('PGRST')) return code;
+  // Less at once may pass.
+  if (status === 413) return SQLSTATE.limitExceeded;
+  return status === 403 ? SQLSTATE.connectionRejected : SQLSTATE.connectionFailure;
+}
+
 /** True where a database, or PostgREST before it, has answered with this. */
 export function isSaidByDatabase(error: unknown): boolean {
   return SAID_BY_A_DATABASE.test(codeOf(error));

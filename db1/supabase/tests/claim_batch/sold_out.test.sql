@@ -31,7 +31,7 @@ select results_eq(
 );
 select is(tests.state(), (select state from before), 'asking a sold-out pool changes nothing');
 
-select intake.release_claim(claim_id) from answer where ordinal = 3;
+select intake.give_back_claim(claim_id) from answer where ordinal = 3;
 select results_eq(
   $$ select outcome, resource_id from public.claim_batch(array['few', 'few'], array['x', 'y'], array['9', '10'])
      order by ordinal $$,

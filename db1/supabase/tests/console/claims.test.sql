@@ -56,7 +56,7 @@ where message ->> 'user_id' = 'ann' and message ->> 'pool_id' = 'p';
 select is(pg_temp.way('ann', 'p'), 'claimed dead_letter', 'one that died');
 select public.replay_dead_letters(array[(select msg_id from pgmq.q_intake_dlq)], 'olga', 'mended');
 select is(pg_temp.way('ann', 'p'), 'claimed queued dead_letter_replay', 'one that was replayed, and by whom');
-select intake.release_claim(pg_temp.claim_of('bob', 'q'));
+select intake.give_back_claim(pg_temp.claim_of('bob', 'q'));
 select is(pg_temp.way('bob', 'q'), 'claimed released', 'one that was given back');
 select is(
   (select concat(state, ', ', end_reason) from public.release_claim_as_operator(pg_temp.claim_of('ann', 'q'), 'olga', 'called us')),

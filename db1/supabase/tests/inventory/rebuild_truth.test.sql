@@ -17,7 +17,7 @@ update public.claims set state = user_id::text::public.claim_state
 where pool_id = 'truth' and user_id in ('validated', 'committed');
 select public.intake_route_to_dlq(c.msg_id, jsonb_build_object('claim_id', c.claim_id), 11)
 from public.claims c where c.pool_id = 'truth' and c.user_id = 'dead';
-select intake.release_claim(c.claim_id) from public.claims c where c.pool_id = 'truth' and c.user_id = 'released';
+select intake.give_back_claim(c.claim_id) from public.claims c where c.pool_id = 'truth' and c.user_id = 'released';
 select public.intake_queue_send(jsonb_build_object('pool_id', 'truth', 'resource_id', s.id, 'user_id', s.is_for))
 from slot s where s.is_for = 'by_hand';
 -- By hand with an id that is no claim's, and what is left of a claim that has ended: only the first holds its slot.

@@ -4,7 +4,7 @@ select plan(3);
 
 insert into public.inventory_slots (pool_id) select 'ended' from generate_series(1, 2);
 select public.claim_resource_and_queue('ended', 'ann', 'r1');
-select intake.release_claim(claim_id) from public.claims where pool_id = 'ended';
+select intake.give_back_claim(claim_id) from public.claims where pool_id = 'ended';
 select count(*) from public.claim_batch(array['ended', 'ended'], array['bob', 'cid'], array['b', 'c']);
 
 select throws_ok(

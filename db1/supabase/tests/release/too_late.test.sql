@@ -28,7 +28,7 @@ select tests.refuses(
   'a claim whose message was ever taken cannot be released, even when its lease has run out'
 );
 select tests.refuses(
-  $$ select intake.release_claim(pg_temp.claim_of('taken')) $$, 'SL009', 'an operator comes too late as well'
+  $$ select intake.give_back_claim(pg_temp.claim_of('taken')) $$, 'SL009', 'an operator comes too late as well'
 );
 select tests.refuses(
   $$ select public.release_own_claim(pg_temp.claim_of('sold'), 'sold') $$, 'SL010', 'a ticket cannot be released'

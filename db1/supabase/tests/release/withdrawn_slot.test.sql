@@ -8,7 +8,7 @@ delete from public.inventory_slots s
 where s.id in (select c.slot_id from public.claims c where c.pool_id = 'withdrawn');
 select is((select capacity from public.pool_status('withdrawn')), 2::bigint, 'while it is claimed it counts');
 
-select intake.release_claim(claim_id) from public.claims where pool_id = 'withdrawn';
+select intake.give_back_claim(claim_id) from public.claims where pool_id = 'withdrawn';
 select is((select capacity from public.pool_status('withdrawn')), 1::bigint, 'once released it is gone');
 
 truncate public.inventory_slots;

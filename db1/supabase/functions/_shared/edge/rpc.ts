@@ -2,7 +2,7 @@
 // one that is not looked at is a sold slot sold again.
 
 import type { CallFunction } from '../call_function.ts';
-import { SQLSTATE } from '../failure.ts';
+import { codeOfAnswer, isSqlstate, SQLSTATE } from '../failure.ts';
 
 /** What we use of a supabase-js client. */
 export interface RpcClient {
@@ -44,9 +44,6 @@ export function callDatabase(
 /** One call may take this long; a step makes about three of them after its signal, and its lease outlasts them. */
 const CALL_TIMEOUT_MS = 10_000;
 
-const IS_SQLSTATE = /^[0-9A-Z]{5}$/;
-const PGRST = /^PGRST/;
-
 export class RpcError extends Error {
   override readonly name = 'RpcError';
   /** The SQLSTATE, or PostgREST's own code where it refused before the database was asked. */
@@ -61,18 +58,6 @@ export class RpcError extends Error {
   }
 }
 
-/** What stands before the database has no codes, or codes for its own outages: then the HTTP status says what is wrong. */
-function codeOf(code: string, status: number): string {
-  if (IS_SQLSTATE.test(code)) return code;
-  // A key that is not taken says nothing about the messages: they wait until it is put right.
-  if (status === 401) return SQLSTATE.connectionRejected;
-  if (status === 429 || status >= 502) return SQLSTATE.connectionFailure;
-  if (PGRST.test(code)) return code;
-  // Less at once may pass.
-  if (status === 413) return SQLSTATE.limitExceeded;
-  return status === 403 ? SQLSTATE.connectionRejected : SQLSTATE.connectionFailure;
-}
-
 /** The client is made at the first call, and kept. */
 export function callOver(createClient: () => RpcClient): CallFunction {
   let client: RpcClient | undefined;
@@ -82,9 +67,9 @@ export function callOver(createClient: () => RpcClient): CallFunction {
     if (error === null) return toRows(functionName, data) as Row[];
     throw new RpcError(
       `${functionName}: ${error.message} (status ${status})`,
-      codeOf(error.code ?? '', status),
+      codeOfAnswer(error.code ?? '', status),
       undefined,
-      IS_SQLSTATE.test(error.code ?? '') ? 'ERROR' : undefined,
+      isSqlstate(error.code ?? '') ? 'ERROR' : undefined,
     );
   };
 }
