@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it, mock } from 'node:test';
+import { TransactionEnded } from '#core/transaction.ts';
 import { type HandledEvent, PermanentError, TryLater } from '#core/webhook/handlers.ts';
 import { handBack, runHandler } from '#core/webhook/run_handler.ts';
 import { coded, handlerOf, neverAborted, ProcessWorld, takenEvent } from './process_support.ts';
@@ -90,6 +91,18 @@ describe('one event through one handler', () => {
       assert.deepEqual(await runHandler(EVENT, handlerOf(), world.ports(), neverAborted), LOST);
       assert.equal(isRolledBack, true);
     });
+});
+
+describe('a handler that ends its transaction', () => {
+  it('sends its event to the dead letters: an effect may stand without a mark', async () => {
+    const world = new ProcessWorld();
+    world.transact = () => Promise.reject(new TransactionEnded('ended by its work'));
+    assert.deepEqual(await runHandler(EVENT, handlerOf(), world.ports(), neverAborted), {
+      status: null,
+      error: 'ended by its work',
+      outcome: 'dead_letter',
+    });
+  });
 });
 
 describe('a handler that fails', () => {

@@ -127,7 +127,6 @@ export class Processor {
     };
     const ends = await Promise.allSettled(Array.from({ length: HANDLERS_AT_ONCE }, work));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
-    if (waiting.length === 0) return;
     for (const event of waiting) tell(event, await handBack(event, this.#ports));
   }
 
