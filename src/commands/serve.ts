@@ -2,7 +2,7 @@
 
 import { createLog } from '../log.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
-import { DEFAULT_MAX_REQUESTS } from '../server/http.ts';
+import { DEFAULT_MAX_REQUESTS } from '../server/admission.ts';
 import { DEFAULT_MAX_WRONG_KEYS_PER_SEC } from '../server/operator_auth.ts';
 import type { RunningServer, ServerOptions } from '../server/server.ts';
 import { JWT } from '../server/tokens.ts';

@@ -16,6 +16,7 @@ import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { adminRoutes } from './admin.ts';
+import { Admission } from './admission.ts';
 import { createBacklog } from './backlog.ts';
 import { EndedSessions } from './ended_sessions.ts';
 import { HttpServer } from './http.ts';
@@ -54,7 +55,7 @@ export interface ServerOptions {
   metrics?: CollectedMetrics;
   /** Nobody traces where left out. */
   tracer?: Tracer;
-  /** Requests under way at once; more are answered 429. DEFAULT_MAX_REQUESTS where left out. */
+  /** Claims under way at once, and a part of it for each other group; more are answered 429. DEFAULT_MAX_REQUESTS where left out. */
   maxRequests?: number;
   /** What is in front of the server; nothing where left out. */
   proxy?: ProxySettings;
@@ -146,7 +147,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ),
     log,
     undefined,
-    options.maxRequests === undefined ? {} : { maxRequests: options.maxRequests },
+    new Admission(options.maxRequests),
   );
 
   let port: number;
