@@ -27,11 +27,12 @@ import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { createDatabasePorts } from './ports.ts';
 import type { ProxySettings } from './proxy.ts';
+import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 import { createTokenPorts } from './tokens.ts';
 import { createWake } from './wake.ts';
 import { openWebhookRoutes } from './webhooks.ts';
 
-export interface ServerOptions {
+export interface ServerOptions extends ScrapeSettings {
   /** 0 takes a free one. */
   port: number;
   /** All interfaces where left out. */
@@ -132,7 +133,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
   });
   const levels = [createIntakeLevels(callIntake, log), createBacklog(webhook, log)];
-  const scrape = metricsRoute([metrics, calls, ...levels, processPage()]);
+  const scrape = metricsRoute(
+    [metrics, calls, ...levels, processPage()],
+    scrapeGuard(options, (request) => auth.authorize(request)),
+  );
   // What a crowd asks for comes first: places are looked through in their order.
   const burst = [claims, pools, webhooks, calls, poolLive].flatMap((group): Route[] => group.routes());
   const programs = [...burst, ...health, scrape, ...admin];
