@@ -119,7 +119,7 @@ async function openMetricsServer(
   if (typeof scrape === 'string') throw new StackError(scrape, 'see `sluice work --help`');
   if (!adminKey && !scrape.metricsOpen && !scrape.metricsToken)
     throw new StackError(
-      'SLUICE_METRICS_PORT is set, but nobody could read /metrics there',
+      'SLUICE_METRICS_PORT is set, but no key or token is, so no client could read /metrics there',
       'set SLUICE_METRICS_TOKEN for the scraper, or SLUICE_METRICS_OPEN=1 where the network keeps strangers out',
     );
   return startMetricsServer({

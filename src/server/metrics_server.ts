@@ -17,7 +17,7 @@ export interface MetricsServerOptions extends ScrapeSettings {
   port: number;
   db1Url: string;
   db2Url: string;
-  /** Lets in who sends it, as at the server. */
+  /** A client with it may read /metrics, as at the server. */
   adminKey?: string;
   metrics: CollectedMetrics;
   log: Log;

@@ -5,9 +5,9 @@ import { HttpError } from '#core/errors.ts';
 import type { HttpRequest } from '#core/router.ts';
 
 export interface ScrapeSettings {
-  /** Lets in who sends it as Bearer. */
+  /** A client that sends it as Bearer may read /metrics. */
   readonly metricsToken?: string;
-  /** Lets everybody in, where the network already keeps strangers out. */
+  /** Any client may, because the network already keeps strangers out. */
   readonly metricsOpen?: boolean;
 }
 
@@ -47,7 +47,7 @@ export function readScrapeSettings(env: NodeJS.ProcessEnv): ScrapeSettings | str
 export const SCRAPE_VARIABLES = {
   SLUICE_METRICS_TOKEN:
     'lets a scraper read /metrics, and nothing else, as Bearer (docs/observe.md); optional',
-  SLUICE_METRICS_OPEN: '1 lets everybody read /metrics, where the network keeps strangers out; optional',
+  SLUICE_METRICS_OPEN: '1 lets any client read /metrics, for where the network keeps strangers out; optional',
 };
 
 function sha256(text: string): Buffer {

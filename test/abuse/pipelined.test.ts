@@ -1,4 +1,4 @@
-// Many requests at once on one connection: they wait for each other there, and slow nobody on another connection.
+// Many requests at once on one connection: they wait for each other there, and other connections are served meanwhile.
 
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';

@@ -105,7 +105,7 @@ export class CallRoutes {
     return this.#inTime(take(), () => siteId);
   }
 
-  /** Who sends more than a little for a site that does not exist is refused early, and so learns that it does not. */
+  /** A sender of a large body is refused early where its site does not exist, and can tell from the time that it does not. */
   async #checkSite(request: HttpRequest): Promise<void> {
     await this.#inTime(this.#findSite(request), () => NO_SITE);
   }
