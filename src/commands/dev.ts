@@ -4,6 +4,7 @@ import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
+import { readScrapeSettings } from '../server/scrape_access.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
 import { demoSecrets, envFile } from '../stack/env_file.ts';
 import { portTaken } from '../stack/gateway.ts';
@@ -102,7 +103,10 @@ function startDemoServer(
   { handlers, metrics, tracing, workers }: DemoParts,
 ): Promise<RunningServer> {
   const secrets: Record<string, string | undefined> = demoSecrets(stack.secrets);
+  const scrape = readScrapeSettings(process.env);
+  if (typeof scrape === 'string') throw new StackError(scrape, 'see `sluice serve --help`');
   return startServer({
+    ...scrape,
     port: settings.sluicePort,
     // What runs here has a demo's keys: it is for this machine alone.
     host: '127.0.0.1',

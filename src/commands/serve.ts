@@ -2,8 +2,9 @@
 
 import { createLog } from '../log.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
-import { DEFAULT_MAX_REQUESTS } from '../server/http.ts';
+import { DEFAULT_MAX_REQUESTS } from '../server/admission.ts';
 import { DEFAULT_MAX_WRONG_KEYS_PER_SEC } from '../server/operator_auth.ts';
+import { readScrapeSettings, SCRAPE_VARIABLES } from '../server/scrape_access.ts';
 import type { RunningServer, ServerOptions } from '../server/server.ts';
 import { JWT } from '../server/tokens.ts';
 import { openTracing } from '../tracing/tracing.ts';
@@ -45,6 +46,8 @@ async function run(): Promise<number> {
 
   const front = readFront(env);
   if (typeof front === 'string') return fail(front);
+  const scrape = readScrapeSettings(env);
+  if (typeof scrape === 'string') return fail(scrape);
   const log = createLog();
   await refuseEditedWhereSeen({ db1: env.DB1_URL ?? '', db2: env.DB2_URL ?? '' }, log);
   const handlers = await loadHandlers(env.SLUICE_HANDLERS);
@@ -64,6 +67,7 @@ async function run(): Promise<number> {
       tracer: tracing.tracer,
       maxRequests,
       ...front,
+      ...scrape,
       ...(env.SLUICE_REDIS_URL ? { redisUrl: env.SLUICE_REDIS_URL } : {}),
       ...(env.SLUICE_JWKS_URL ? { jwksUrl: env.SLUICE_JWKS_URL } : {}),
     });
@@ -121,7 +125,8 @@ The server also reads the secrets of webhook endpoints and call sites from the e
     SLUICE_TRUSTED_PROXIES:
       'how many proxies in front add to X-Forwarded-For; default 0: the server does not believe the header',
     SLUICE_MAX_WRONG_KEYS: `wrong admin keys from one address in a second; more are answered 429; default ${DEFAULT_MAX_WRONG_KEYS_PER_SEC}`,
-    SLUICE_MAX_REQUESTS: `requests under way at once; more are answered 429; default ${DEFAULT_MAX_REQUESTS}`,
+    SLUICE_MAX_REQUESTS: `claims under way at once; webhooks, calls and pages have half of it each, /admin and /metrics a twentieth; more are answered 429; default ${DEFAULT_MAX_REQUESTS}`,
+    ...SCRAPE_VARIABLES,
     SLUICE_LOG: 'debug, info (default), warn, error or silent',
   },
   exits: ['when it was stopped', 'when it could not start'],

@@ -16,7 +16,12 @@ import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
-import { startMetricsServer } from '../server/metrics_server.ts';
+import {
+  type MetricsServer,
+  type MetricsServerOptions,
+  startMetricsServer,
+} from '../server/metrics_server.ts';
+import { readScrapeSettings, SCRAPE_VARIABLES } from '../server/scrape_access.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import {
   DEFAULT_WEBHOOK_BATCH,
@@ -93,14 +98,7 @@ async function workUntilStopped(
   webhookOptions: WebhookCrewOptions & { metrics: CollectedMetrics },
 ): Promise<number> {
   const stopped = firstSignal(options.log);
-  const port = process.env.SLUICE_METRICS_PORT;
-  const page = port
-    ? await startMetricsServer({
-        ...webhookOptions,
-        db1Url: options.db1Url,
-        port: readWhole('SLUICE_METRICS_PORT', port, [1, MAX_PORT]),
-      })
-    : undefined;
+  const page = await openMetricsServer({ ...webhookOptions, db1Url: options.db1Url });
   const crew = startCrew(options);
   const webhooks = startWebhookCrew(webhookOptions);
   const scheduler = startScheduler({ db1Url: options.db1Url, log: options.log });
@@ -109,6 +107,27 @@ async function workUntilStopped(
   await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop(), page?.stop()]);
   options.log.info('workers stopped');
   return 0;
+}
+
+/** Undefined where none is wanted. */
+async function openMetricsServer(
+  options: Pick<MetricsServerOptions, 'db1Url' | 'db2Url' | 'metrics' | 'log'>,
+): Promise<MetricsServer | undefined> {
+  const { SLUICE_METRICS_PORT: port, SLUICE_ADMIN_KEY: adminKey } = process.env;
+  if (!port) return undefined;
+  const scrape = readScrapeSettings(process.env);
+  if (typeof scrape === 'string') throw new StackError(scrape, 'see `sluice work --help`');
+  if (!adminKey && !scrape.metricsOpen && !scrape.metricsToken)
+    throw new StackError(
+      'SLUICE_METRICS_PORT is set, but no key or token is, so no client could read /metrics there',
+      'set SLUICE_METRICS_TOKEN for the scraper, or SLUICE_METRICS_OPEN=1 where the network keeps strangers out',
+    );
+  return startMetricsServer({
+    ...options,
+    ...scrape,
+    ...(adminKey && { adminKey }),
+    port: readWhole('SLUICE_METRICS_PORT', port, [1, MAX_PORT]),
+  });
 }
 
 async function workOnce(
@@ -162,6 +181,8 @@ Where pg_cron is absent it also runs the cron jobs of DB1. Any number of these p
     SLUICE_WEBHOOK_ALLOWED_HOSTS: 'private hosts, separated by commas, that hooks may call',
     SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',
     SLUICE_METRICS_PORT: 'where /metrics, /healthz and /readyz of these workers are; nowhere by default',
+    SLUICE_ADMIN_KEY: "the operator's key, which may read /metrics too; optional",
+    ...SCRAPE_VARIABLES,
     OTEL_EXPORTER_OTLP_ENDPOINT: 'a collector of traces (docs/observe.md); none by default',
     SLUICE_LOG: 'debug, info (default), warn, error or silent',
   },

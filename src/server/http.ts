@@ -4,19 +4,22 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { BodyBuffer } from '#core/body_buffer.ts';
-import { type ErrorCode, HttpError } from '#core/errors.ts';
+import { HttpError } from '#core/errors.ts';
 import { toHttpError } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import {
-  type Follow,
+  errorResponse,
   type HttpResponse,
-  MAX_BODY_BYTES,
   type Match,
   type Router,
   refusalOf,
   refuse,
 } from '#core/router.ts';
+import { Admission } from './admission.ts';
+import { BodyReader, bodyLimit } from './body_reader.ts';
+import { type Exchange, writeHead } from './exchange.ts';
+import { Pipelines } from './pipelines.ts';
+import { Streams } from './streams.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 /** A crowd arrives at once; with node's 511 the kernel drops the rest, and they come back a second later. */
@@ -25,8 +28,6 @@ const BACKLOG_CONNECTIONS = 4096;
 const LINGER_MS = 1_000;
 /** Longer than the idle time of common load balancers (60 s), so that they close first and never meet a closed socket. */
 const KEEP_ALIVE_MS = 65_000;
-/** What may wait for the reader of a stream before it counts as gone: minutes of samples. */
-const MAX_STREAM_BUFFER_BYTES = 64 * 1024;
 /** How long stop() waits for requests that are still being sent. */
 const STOP_GRACE_MS = 5_000;
 
@@ -34,28 +35,17 @@ export interface Timeouts {
   headersMs: number;
   /** Headers and body together. */
   requestMs: number;
-  /** How often the two are looked at. */
+  /** How often all of these are looked at. */
   checkMs: number;
+  /** For how long a body may come more slowly than the least rate. */
+  slowMs: number;
 }
-const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkMs: 1_000 };
+const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkMs: 1_000, slowMs: 5_000 };
 
-export interface Limits {
-  /** Requests under way, from their headers to their answer. Streams do not count: their doors have limits of their own. */
-  maxRequests: number;
-  /** What bodies may take together, of requests under way. */
-  maxHeldBytes: number;
-}
-/** Twice what the claim door lets wait: beyond it somebody floods us, or a database is stuck. */
-export const DEFAULT_MAX_REQUESTS = 20_000;
-/** A hundred of the largest bodies. Their senders need no key, and thousands of them would be more memory than there is. */
-const DEFAULT_MAX_HELD_BYTES = 100 * 1024 * 1024;
-const LIMITS: Limits = { maxRequests: DEFAULT_MAX_REQUESTS, maxHeldBytes: DEFAULT_MAX_HELD_BYTES };
 const TOO_MANY: Match = { refusal: new HttpError('too_many_requests') };
+const TOO_LARGE = new HttpError('too_large');
 /** HTTP/1.1 demands the header (RFC 9112, 3.2). */
 const NO_HOST: Match = { refusal: new HttpError('bad_request', 'Send a Host header.') };
-/** Answered however many others are under way: who asks here would take a refusal for a dead process. */
-const WATCHED_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
-
 const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const NO_BODY = new Uint8Array(0);
 
@@ -64,18 +54,24 @@ export class HttpServer {
   readonly #log: Log;
   readonly #server: Server;
   readonly #idPrefix = `${randomBytes(6).toString('hex')}-`;
-  readonly #limits: Limits;
+  readonly #admission: Admission;
+  readonly #bodies: BodyReader;
+  readonly #pipelines = new Pipelines();
+  readonly #streams = new Streams();
   #requests = 0;
-  #underWay = 0;
-  #heldBytes = 0;
   #draining = false;
   readonly #refusedSockets = new WeakSet<object>();
-  readonly #streams = new Set<ServerResponse>();
 
-  constructor(router: Router, log: Log, timeouts: Timeouts = TIMEOUTS, limits: Partial<Limits> = {}) {
+  constructor(router: Router, log: Log, given: Partial<Timeouts> = {}, admission = new Admission()) {
     this.#router = router;
     this.#log = log;
-    this.#limits = { ...LIMITS, ...limits };
+    this.#admission = admission;
+    const timeouts = { ...TIMEOUTS, ...given };
+    const listener = {
+      onBody: (exchange: Exchange, body: Uint8Array) => this.#handle(exchange, body),
+      onRefused: (exchange: Exchange, error: HttpError) => this.#refuseEarly(exchange, error),
+    };
+    this.#bodies = new BodyReader(listener, timeouts);
     this.#server = createServer(
       {
         maxHeaderSize: MAX_HEADER_BYTES,
@@ -120,11 +116,12 @@ export class HttpServer {
    */
   close(): Promise<void> {
     this.#draining = true;
-    for (const stream of this.#streams) stream.end();
+    this.#streams.end();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#server.closeAllConnections(), STOP_GRACE_MS);
       this.#server.close((error) => {
         clearTimeout(timer);
+        this.#bodies.stop();
         if (error) reject(error);
         else resolve();
       });
@@ -132,28 +129,36 @@ export class HttpServer {
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    // Without the socket it is behind an earlier request of its connection.
+    if (response.socket === null)
+      this.#pipelines.wait(request, response, () => this.#begin(request, response));
+    else this.#begin(request, response);
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse): void {
     const { headers, url = '' } = request;
     const given = headers['x-request-id'];
-    const id = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : this.#nextId();
+    const requestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : this.#nextId();
     const query = url.indexOf('?');
     const path = query < 0 ? url : url.slice(0, query);
     const isNamed = headers.host !== undefined || request.httpVersion === '1.0';
     const match = isNamed ? this.#router.find(request.method ?? '', path) : NO_HOST;
+    const budget = this.#admission.budgetOf(match);
+    const exchange: Exchange = { request, response, match, path, requestId, budget };
 
     const length = headers['content-length'];
-    if (this.#underWay >= this.#limits.maxRequests && !WATCHED_PATHS.has(path)) {
+    if (!budget.enter()) {
       // What is left of its body is read and dropped by node:http, so the connection can be kept.
       request.resume();
-      this.#underWay++;
-      this.#handle(request, response, TOO_MANY, path, id, NO_BODY);
+      this.#handle({ ...exchange, match: TOO_MANY }, NO_BODY);
     } else if (length === undefined && headers['transfer-encoding'] === undefined) {
-      this.#underWay++;
-      this.#handle(request, response, match, path, id, NO_BODY);
-    } else if (length !== undefined && Number(length) > bodyLimit(match)) {
+      this.#handle(exchange, NO_BODY);
+    } else if (length !== undefined && Number(length) > bodyLimit(exchange)) {
+      budget.leave(0);
       request.resume();
-      this.#refuseEarly(request, response, match, path, id, 'too_large');
+      this.#refuseEarly(exchange, TOO_LARGE);
     } else {
-      this.#readBody(request, response, match, path, id);
+      this.#bodies.read(exchange);
     }
   }
 
@@ -161,52 +166,9 @@ export class HttpServer {
     return this.#idPrefix + (this.#requests++).toString(36);
   }
 
-  #readBody(
-    request: IncomingMessage,
-    response: ServerResponse,
-    match: Match,
-    path: string,
-    id: string,
-  ): void {
-    const body = new BodyBuffer(bodyLimit(match));
-    let refusal: ErrorCode | undefined;
-    let isHandled = false;
-    this.#underWay++;
-    request.on('data', (chunk: Buffer) => {
-      if (refusal !== undefined) return;
-      const isHeld = this.#heldBytes + chunk.length <= this.#limits.maxHeldBytes;
-      if (isHeld && body.add(chunk)) {
-        this.#heldBytes += chunk.length;
-        return;
-      }
-      refusal = isHeld ? 'too_large' : 'too_many_requests';
-      this.#refuseEarly(request, response, match, path, id, refusal);
-    });
-    request.on('end', () => {
-      if (refusal !== undefined) return;
-      isHandled = true;
-      this.#handle(request, response, match, path, id, body.bytes());
-    });
-    // Refused, or its sender left: nobody else gives back what it holds.
-    request.on('close', () => {
-      if (!isHandled) this.#leave(body.bytes());
-    });
-  }
-
-  /** Once for each request that was counted as under way. */
-  #leave(body: Uint8Array): void {
-    this.#underWay--;
-    this.#heldBytes -= body.length;
-  }
-
-  #handle(
-    request: IncomingMessage,
-    response: ServerResponse,
-    match: Match,
-    path: string,
-    requestId: string,
-    body: Uint8Array,
-  ): void {
+  /** Answers a request that has entered its budget, with the bytes of its body. */
+  #handle(exchange: Exchange, body: Uint8Array): void {
+    const { request, response, match, path, requestId, budget } = exchange;
     const { method = '', headers, url = '' } = request;
     const asked = {
       method,
@@ -220,95 +182,42 @@ export class HttpServer {
     // Router.handle answers every failure itself; what is left here is a failure to send.
     this.#router.handle(match, asked).then(
       (answer) => {
-        this.#leave(body);
-        this.#send(response, answer, method, path, requestId);
+        budget.leave(body.length);
+        this.#send(exchange, answer);
       },
       (error) => {
-        this.#leave(body);
+        budget.leave(body.length);
         this.#log.error('answer failed', { request_id: requestId, method, path, cause: error });
         response.destroy();
       },
     );
   }
 
-  #send(
-    response: ServerResponse,
-    answer: HttpResponse,
-    method: string,
-    path: string,
-    requestId: string,
-  ): void {
-    if (this.#log.debugEnabled)
-      this.#log.debug('request', { request_id: requestId, method, path, status: answer.status });
+  #send(exchange: Exchange, answer: HttpResponse): void {
+    const { response, requestId } = exchange;
+    this.#tell(exchange, answer);
     if (this.#draining) response.shouldKeepAlive = false;
     if (answer.follow !== undefined) {
-      this.#stream(response, answer, answer.follow, requestId);
+      this.#streams.begin(response, answer, requestId);
       return;
     }
-    this.#writeHead(response, answer, requestId);
+    writeHead(response, answer, requestId);
     response.end(answer.body);
   }
 
-  #stream(response: ServerResponse, answer: HttpResponse, follow: Follow, requestId: string): void {
-    // It ends when the reader or the server does; nothing else will be asked on this connection.
-    response.shouldKeepAlive = false;
-    response.writeHead(answer.status, [...flatHeaders(answer.headers), 'x-request-id', requestId]);
-    response.flushHeaders();
-    // Its own, not the response's: one that waits for its turn behind an earlier answer has none yet, and is told nothing.
-    const { socket } = response.req;
-    if (this.#draining || response.destroyed || socket.destroyed) {
-      response.end();
-      return;
-    }
-    this.#streams.add(response);
-    const closing = new AbortController();
-    const onClose = () => {
-      socket.off('close', onClose);
-      this.#streams.delete(response);
-      closing.abort();
-    };
-    response.on('close', onClose);
-    socket.on('close', onClose);
-    const send = (text: string): boolean => {
-      if (response.destroyed || response.writableEnded || socket.destroyed) return false;
-      response.write(text);
-      if (response.writableLength <= MAX_STREAM_BUFFER_BYTES) return true;
-      response.destroy();
-      return false;
-    };
-    follow(send, closing.signal, () => response.end());
-  }
-
-  #writeHead(response: ServerResponse, answer: HttpResponse, requestId: string): void {
-    if (answer.status === 204) {
-      response.writeHead(204, [...flatHeaders(answer.headers), 'x-request-id', requestId]);
-      return;
-    }
-    const length = String(Buffer.byteLength(answer.body));
-    response.writeHead(answer.status, [
-      ...flatHeaders(answer.headers),
-      'x-request-id',
-      requestId,
-      'content-length',
-      length,
-    ]);
-  }
-
-  /** Answers a request whose body is not going to be read: with `code`, or as one to a path that takes none. */
-  #refuseEarly(
-    request: IncomingMessage,
-    response: ServerResponse,
-    match: Match,
-    path: string,
-    requestId: string,
-    code: ErrorCode,
-  ): void {
-    const method = request.method ?? '';
-    const refusal = match.refusal === undefined ? refuse(code, requestId) : refusalOf(match, requestId);
+  #tell({ request, path, requestId }: Exchange, { status }: HttpResponse): void {
     if (this.#log.debugEnabled)
-      this.#log.debug('request', { request_id: requestId, method, path, status: refusal.status });
+      this.#log.debug('request', { request_id: requestId, method: request.method, path, status });
+  }
+
+  /** Answers a request whose body is not going to be read: with `error`, or as one to a path that takes none. */
+  #refuseEarly(exchange: Exchange, error: HttpError): void {
+    const { request, response, match, requestId } = exchange;
+    const refusal =
+      match.refusal === undefined ? errorResponse(error, requestId) : refusalOf(match, requestId);
+    this.#tell(exchange, refusal);
     response.shouldKeepAlive = false;
-    this.#writeHead(response, refusal, requestId);
+    writeHead(response, refusal, requestId);
     response.write(refusal.body);
     // Closing now, with unread bytes in the socket, would reset the connection and could take the answer with it.
     const timer = setTimeout(() => response.end(), LINGER_MS);
@@ -351,24 +260,6 @@ export class HttpServer {
     const timer = setTimeout(() => socket.destroy(), LINGER_MS);
     socket.on('close', () => clearTimeout(timer));
   }
-}
-
-/** What the route takes, or what the public doors take. */
-function bodyLimit(match: Match): number {
-  if (match.refusal !== undefined) return MAX_BODY_BYTES;
-  return match.route.maxBodyBytes ?? MAX_BODY_BYTES;
-}
-
-// node:http takes headers as a flat list half again as fast as an object (46k against 31k answers/s), and the doors answer
-// with few distinct header objects.
-const flattened = new WeakMap<object, string[]>();
-function flatHeaders(headers: HttpResponse['headers']): string[] {
-  let flat = flattened.get(headers);
-  if (flat === undefined) {
-    flat = Object.entries(headers).flat();
-    flattened.set(headers, flat);
-  }
-  return flat;
 }
 
 /** An earlier, complete request on this connection that still waits for its answer: another answer must not overtake it. */

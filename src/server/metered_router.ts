@@ -46,6 +46,6 @@ export class MeteredRouter extends Router {
   }
 }
 
-function groupOf(path: string): RouteGroup {
+export function groupOf(path: string): RouteGroup {
   return GROUPS.find(([start]) => path.startsWith(start))?.[1] ?? 'pages';
 }

@@ -9,12 +9,16 @@ import { createBacklog } from './backlog.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
 import { metricsRoute, processPage } from './metrics_route.ts';
+import { OperatorAuth } from './operator_auth.ts';
+import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 
-export interface MetricsServerOptions {
+export interface MetricsServerOptions extends ScrapeSettings {
   /** 0 takes a free one. */
   port: number;
   db1Url: string;
   db2Url: string;
+  /** A client with it may read /metrics, as at the server. */
+  adminKey?: string;
   metrics: CollectedMetrics;
   log: Log;
 }
@@ -36,12 +40,16 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     },
     isDraining: () => http.isDraining,
   });
-  const page = metricsRoute([
-    metrics,
-    createIntakeLevels((name, args) => db1.call(`public.${name}`, args), log),
-    createBacklog((name, args) => db2.call(`webhook.${name}`, args), log),
-    processPage(),
-  ]);
+  const auth = options.adminKey === undefined ? undefined : new OperatorAuth(options.adminKey, Date.now);
+  const page = metricsRoute(
+    [
+      metrics,
+      createIntakeLevels((name, args) => db1.call(`public.${name}`, args), log),
+      createBacklog((name, args) => db2.call(`webhook.${name}`, args), log),
+      processPage(),
+    ],
+    scrapeGuard(options, auth && ((request) => auth.authorize(request))),
+  );
   const http = new HttpServer(new Router([page, ...health], log), log);
   try {
     const port = await http.listen(options.port);

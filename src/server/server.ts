@@ -16,6 +16,7 @@ import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { adminRoutes } from './admin.ts';
+import { Admission } from './admission.ts';
 import { createBacklog } from './backlog.ts';
 import { EndedSessions } from './ended_sessions.ts';
 import { HttpServer } from './http.ts';
@@ -26,11 +27,12 @@ import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { createDatabasePorts } from './ports.ts';
 import type { ProxySettings } from './proxy.ts';
+import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 import { createTokenPorts } from './tokens.ts';
 import { createWake } from './wake.ts';
 import { openWebhookRoutes } from './webhooks.ts';
 
-export interface ServerOptions {
+export interface ServerOptions extends ScrapeSettings {
   /** 0 takes a free one. */
   port: number;
   /** All interfaces where left out. */
@@ -54,7 +56,7 @@ export interface ServerOptions {
   metrics?: CollectedMetrics;
   /** Nobody traces where left out. */
   tracer?: Tracer;
-  /** Requests under way at once; more are answered 429. DEFAULT_MAX_REQUESTS where left out. */
+  /** Claims under way at once, and a part of it for each other group; more are answered 429. DEFAULT_MAX_REQUESTS where left out. */
   maxRequests?: number;
   /** What is in front of the server; nothing where left out. */
   proxy?: ProxySettings;
@@ -131,7 +133,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
   });
   const levels = [createIntakeLevels(callIntake, log), createBacklog(webhook, log)];
-  const scrape = metricsRoute([metrics, calls, ...levels, processPage()]);
+  const scrape = metricsRoute(
+    [metrics, calls, ...levels, processPage()],
+    scrapeGuard(options, (request) => auth.authorize(request)),
+  );
   // What a crowd asks for comes first: places are looked through in their order.
   const burst = [claims, pools, webhooks, calls, poolLive].flatMap((group): Route[] => group.routes());
   const programs = [...burst, ...health, scrape, ...admin];
@@ -146,7 +151,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ),
     log,
     undefined,
-    options.maxRequests === undefined ? {} : { maxRequests: options.maxRequests },
+    new Admission(options.maxRequests),
   );
 
   let port: number;

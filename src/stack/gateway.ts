@@ -38,6 +38,8 @@ const REST_PREFIX = '/rest/v1';
 const FUNCTIONS_PREFIX = '/functions/v1';
 const RETRY_AFTER_SEC = 1;
 const STOP_GRACE_MS = 3_000;
+/** Of an answer that is read before it is passed on; an error of PostgREST has a few hundred bytes. */
+const MAX_ERROR_BYTES = 64 * 1024;
 // Shorter than PostgREST keeps an idle connection (30 s): we let go first, and no request meets a closed door.
 const IDLE_UPSTREAM_MS = 10_000;
 // Belong to one connection, not to the message (RFC 9110, 7.6.1); `expect` was answered by this server already.
@@ -52,7 +54,7 @@ const HOP_BY_HOP = [
   'expect',
 ];
 
-type Target = { port: number; path: string };
+type Target = { port: number; path: string; isRest: boolean };
 
 const REFUSALS = {
   no_api_key: [401, 'No API key found in the request', 'Send an `apikey` header; .sluice/env has the keys'],
@@ -124,7 +126,7 @@ function findTarget(req: IncomingMessage, { restPort, functionPorts }: Upstreams
   if (req.method !== 'OPTIONS' && !headers.authorization && !headers.apikey) return 'no_api_key';
   if (restPort === undefined) return 'rest_not_running';
   if (!headers.authorization && headers.apikey) headers.authorization = `Bearer ${headers.apikey}`;
-  return { port: restPort, path: url.slice(REST_PREFIX.length) };
+  return { port: restPort, path: url.slice(REST_PREFIX.length), isRest: true };
 }
 
 /** The path goes on as the platform hands it to a function: with the function's name in front. */
@@ -133,14 +135,15 @@ function findFunction(path: string, ports: Upstreams['functionPorts']): Target |
   const name = /^\/([^/?]*)/.exec(path)?.[1] ?? '';
   if (!ports.has(name)) return 'not_found';
   const port = ports.get(name);
-  return port === undefined ? 'functions_not_running' : { port, path };
+  return port === undefined ? 'functions_not_running' : { port, path, isRest: false };
 }
 
 function isUnder(url: string, prefix: string): boolean {
   return url.startsWith(prefix) && ['', '/', '?'].includes(url.charAt(prefix.length));
 }
 
-function forward(req: IncomingMessage, res: ServerResponse, { port, path }: Target, agent: Agent): void {
+function forward(req: IncomingMessage, res: ServerResponse, target: Target, agent: Agent): void {
+  const { port, path, isRest } = target;
   const upstream = request({
     host: LOOPBACK,
     port,
@@ -152,9 +155,8 @@ function forward(req: IncomingMessage, res: ServerResponse, { port, path }: Targ
   // Without it Node would send the body of a chunked DELETE bare, and the bytes would pass for the next request.
   if (req.headers['transfer-encoding']) upstream.setHeader('transfer-encoding', 'chunked');
   upstream.on('response', (answer) => {
-    res.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
-    // The callback is where a broken stream ends up; both ends are closed by then, and there is nobody to tell.
-    pipeline(answer, res, () => undefined);
+    if (isRest && answer.statusCode === 400) void passOnError(answer, res);
+    else passOn(answer, res);
   });
   upstream.on('error', () => {
     if (res.headersSent || res.destroyed) res.destroy();
@@ -165,6 +167,43 @@ function forward(req: IncomingMessage, res: ServerResponse, { port, path }: Targ
     if (!res.writableFinished) upstream.destroy();
   });
   req.pipe(upstream);
+}
+
+function passOn(answer: IncomingMessage, res: ServerResponse): void {
+  res.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
+  // The callback is where a broken stream ends up; both ends are closed by then, and there is nobody to tell.
+  pipeline(answer, res, () => undefined);
+}
+
+/**
+ * While its database crashes PostgREST answers 400 with an error whose code is empty. A client would take that for a refusal
+ * of its request, so it becomes what it is: try again.
+ */
+async function passOnError(answer: IncomingMessage, res: ServerResponse): Promise<void> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of answer) {
+      bytes += chunk.length;
+      if (bytes > MAX_ERROR_BYTES) throw new Error('an error of PostgREST is larger than any it has');
+      chunks.push(chunk);
+    }
+  } catch {
+    // Cut in the middle, as a crash does, or not an error at all.
+    if (!res.destroyed) refuse(res, 'upstream_unavailable');
+    return;
+  }
+  const body = Buffer.concat(chunks);
+  if (hasEmptyCode(body)) refuse(res, 'upstream_unavailable');
+  else res.writeHead(400, endToEnd(answer.headers)).end(body);
+}
+
+function hasEmptyCode(body: Buffer): boolean {
+  try {
+    return JSON.parse(body.toString())?.code === '';
+  } catch {
+    return false;
+  }
 }
 
 function endToEnd(headers: NodeJS.Dict<string | string[]>): OutgoingHttpHeaders {

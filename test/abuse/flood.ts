@@ -1,4 +1,4 @@
-// The row "too many requests": as many are under way as the server takes, and every door is asked once more.
+// The row "too many requests": as many claims are under way as the server takes, and every claim door is asked once more.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
@@ -11,6 +11,8 @@ import { type RowResult, send } from './run_row.ts';
 /** What the server of this row is told to take. Not more than it has connections: those who wait for one are not seen. */
 export const MAX_REQUESTS = 3;
 const POLL_MS = 20;
+/** The doors that share a budget with the claims under way. */
+const CLAIM_DOOR = /^\S+ \/v1\/(claims\/|pools\/:pool\/claims)/;
 const TOO_MANY = { status: 429, word: 'too_many_requests' };
 
 export interface Flood extends RowResult {
@@ -29,7 +31,7 @@ export async function runFlood(place: Place): Promise<Flood> {
     const path = `/v1/claims/${place.things.claimId}`;
     const asked = Array.from({ length: MAX_REQUESTS }, () => ask(place.url + path));
     while ((await countWaiting(watcher)) < MAX_REQUESTS) await delay(POLL_MS);
-    const doors = DOORS.filter(({ paths }) => paths[place.runtime] !== undefined);
+    const doors = DOORS.filter(({ name }) => CLAIM_DOOR.test(name));
     const judged = await Promise.all(
       doors.map(async (door) => {
         const answer = await send(place, await requestTo(door, place));
@@ -38,6 +40,8 @@ export async function runFlood(place: Place): Promise<Flood> {
     );
     const wrong = judged.flat();
     if (!(await place.isAlive())) wrong.push('/healthz was not answered');
+    const { status } = await ask(`${place.url}/v1/pools/${place.things.pool}`);
+    if (status !== 200) wrong.push(`the pool's page was answered ${status}: it has a budget of its own`);
     await locker.query('rollback');
     await locker.query('alter function public.get_claim(uuid) reset lock_timeout');
     return { cells: doors.length, wrong, answers: await Promise.all(asked) };

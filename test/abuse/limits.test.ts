@@ -5,11 +5,12 @@ import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type Follow, type HttpRequest, type Route, Router } from '#core/router.ts';
+import { Admission } from '../../src/server/admission.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { memoryLog } from '../core/support.ts';
 import { type Answer, ask, assertRefusal, exchange, parseAnswer } from '../server/support.ts';
 
-const TIMEOUTS = { headersMs: 60_000, requestMs: 60_000, checkMs: 1_000 };
+const TIMEOUTS = { headersMs: 60_000, requestMs: 60_000, slowMs: 60_000 };
 const MAX_REQUESTS = 3;
 const MAX_HELD_BYTES = 1_000;
 const MAX_BODY_BYTES = 900;
@@ -35,11 +36,14 @@ describe('the limits of the HTTP server', () => {
     { method: 'GET', path: '/fast', handle: () => OK },
     { method: 'POST', path: '/fast', maxBodyBytes: MAX_BODY_BYTES, handle: () => OK },
     { method: 'GET', path: '/healthz', handle: () => OK },
+    { method: 'POST', path: '/v1/pools/:pool/claims', handle: () => OK },
+    { method: 'POST', path: '/webhooks/:endpoint', maxBodyBytes: MAX_BODY_BYTES, handle: slowly },
     { method: 'GET', path: '/stream', handle: () => ({ ...OK, follow }) },
   ];
   const log = memoryLog();
-  const limits = { maxRequests: MAX_REQUESTS, maxHeldBytes: MAX_HELD_BYTES };
-  const server = new HttpServer(new Router(routes, log), log, TIMEOUTS, limits);
+  const limits = { maxRequests: MAX_REQUESTS, maxBytes: MAX_HELD_BYTES };
+  const admission = new Admission(1, { pages: limits, events: limits });
+  const server = new HttpServer(new Router(routes, log), log, TIMEOUTS, admission);
   let port = 0;
   let url = '';
 
@@ -67,7 +71,7 @@ describe('the limits of the HTTP server', () => {
     for (const answer of await Promise.all(asked)) assert.equal(answer.status, 200);
   }
 
-  it('refuses with 429 and Retry-After what is one too many, answers its watchers, and then takes all again', async () => {
+  it('refuses with 429 and Retry-After what is one too many, answers other groups, and then takes all again', async () => {
     const asked = await fill(MAX_REQUESTS);
     for (const request of [{}, { method: 'POST', body: '{}' }]) {
       const refused = await ask(`${url}/fast`, request);
@@ -75,6 +79,7 @@ describe('the limits of the HTTP server', () => {
       assert.equal(refused.headers['retry-after'], '1');
     }
     assert.equal((await ask(`${url}/healthz`)).status, 200);
+    assert.equal((await ask(`${url}/v1/pools/p/claims`, { method: 'POST', body: '{}' })).status, 200);
     await empty(asked);
     assert.equal((await ask(`${url}/fast`)).status, 200);
   });
@@ -88,13 +93,13 @@ describe('the limits of the HTTP server', () => {
         socket.on('close', () => resolve());
       });
     }
-    // Two requests on one connection: the second one waits for the first one's answer, and its sender leaves before.
+    // More requests on one connection: the others wait for the first one's answer, and their sender leaves before.
     const came = once(inside, 'came');
+    const more = 'GET /fast HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(MAX_REQUESTS);
     const socket = connect(port, '127.0.0.1', () =>
-      socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2)),
+      socket.write(`GET /slow HTTP/1.1\r\nHost: x\r\n\r\n${more}`),
     );
     await came;
-    while (opened.length < 2) await once(inside, 'came');
     socket.destroy();
     await once(socket, 'close');
     await empty([]);
@@ -129,18 +134,28 @@ describe('the limits of the HTTP server', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('lets go of a stream whose reader left before its turn to be answered had come', async () => {
+  it('begins a stream in its turn on the connection, and lets go of it when its reader leaves', async () => {
     const came = once(inside, 'came');
     const asked = 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGET /stream HTTP/1.1\r\nHost: x\r\n\r\n';
     const followed = once(inside, 'followed');
     const socket = connect(port, '127.0.0.1', () => socket.write(asked));
     await came;
+    await empty([]);
     const [closed] = (await followed) as [AbortSignal];
     assert.equal(closed.aborted, false);
     const aborted = once(closed, 'abort');
     socket.destroy();
     await aborted;
-    await empty([]);
+  });
+
+  it('leaves claims their bytes where another group has used up its own', async () => {
+    const came = once(inside, 'came');
+    const held = ask(`${url}/webhooks/x`, { method: 'POST', body: 'x'.repeat(MAX_BODY_BYTES) });
+    await came;
+    const body = 'x'.repeat(MAX_HELD_BYTES - MAX_BODY_BYTES + 1);
+    assertRefusal(await ask(`${url}/webhooks/x`, { method: 'POST', body }), 429, 'too_many_requests');
+    assert.equal((await ask(`${url}/v1/pools/p/claims`, { method: 'POST', body })).status, 200);
+    await empty([held]);
   });
 
   it('holds no more bytes of bodies than it may, and takes them again when others have been answered', async () => {

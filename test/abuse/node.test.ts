@@ -68,7 +68,7 @@ describe('bad input at the doors of the Node server', () => {
     assert.ok(await place.isAlive());
   });
 
-  it('too many requests: 429 with Retry-After at every door, nothing changed, and those under way are answered', async () => {
+  it('too many claims: 429 with Retry-After at their doors only, nothing changed, and those under way are answered', async () => {
     const [db1Url, db2Url] = place.databaseUrls();
     const settings = { SLUICE_MAX_REQUESTS: String(MAX_REQUESTS) };
     const serve = await startServeProcess({ db1Url, db2Url }, settings);

@@ -62,6 +62,7 @@ describe('the webhook contract', () => {
       log: createLog(),
     });
     server = await startServer({
+      metricsOpen: true,
       port: 0,
       db1Url: databases.db1.url,
       db2Url: databases.db2.url,

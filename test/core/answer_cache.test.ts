@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AnswerCache } from '#core/answer_cache.ts';
+import { MissingNames } from '#core/missing_names.ts';
 
 const coded = (code: string) => Object.assign(new Error(`failed with ${code}`), { code });
 
@@ -72,17 +73,23 @@ describe('an answer', () => {
     assert.deepEqual(world.asked, ['key 1']);
   });
 
-  it('stays although an older question, forgotten meanwhile, fails late', async () => {
-    const { world, waiting, cache } = open();
-    const old = cache.get('a');
-    for (let key = 0; key < 1_000; key++) void cache.get(`key ${key}`);
-    const newer = cache.get('a');
-    waiting.at(-1)?.resolve('newer');
-    assert.equal(await newer, 'newer');
-    waiting[0]?.reject(coded('08006'));
-    await assert.rejects(old, /08006/);
+  it('is not forgotten for a thousand keys that there is nothing for, nor for questions under way', async () => {
+    const { world, cache } = open((key) => (key === 'here' ? key : undefined));
+    await cache.get('here');
+    await Promise.all(Array.from({ length: 2_000 }, (_, key) => cache.get(`made up ${key}`)));
     world.asked.length = 0;
-    assert.equal(await cache.get('a'), 'newer');
+    world.nowMs = 999;
+    assert.equal(await cache.get('here'), 'here');
+    assert.equal(await cache.get('made up 0'), undefined);
     assert.deepEqual(world.asked, []);
+  });
+
+  it('that there is none is believed for a second, for ten thousand keys', async () => {
+    const world = { nowMs: 0 };
+    const names = new MissingNames(() => world.nowMs);
+    for (let name = 0; name <= 10_000; name++) names.add(`name ${name}`);
+    assert.deepEqual([names.has('name 0'), names.has('name 1'), names.has('another')], [false, true, false]);
+    world.nowMs = 1_000;
+    assert.equal(names.has('name 1'), false);
   });
 });

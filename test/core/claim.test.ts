@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ClaimOutcome } from '#core/claim.ts';
-import { ADMIN_KEY, CLAIM_ID, CLAIMED_AT, claimDoor, record, SLOT_ID } from './support.ts';
+import { type ClaimOutcome, ClaimRoutes } from '#core/claim.ts';
+import {
+  ADMIN_KEY,
+  askRoutes,
+  CLAIM_ID,
+  CLAIMED_AT,
+  claimDoor,
+  memoryPorts,
+  record,
+  SLOT_ID,
+} from './support.ts';
 
 const as = (token: string) => ({ authorization: `Bearer ${token}` });
 
@@ -163,5 +172,29 @@ describe('who may see and release a claim', () => {
     const { ask } = claimDoor();
     assert.equal((await ask({ path })).json.error.code, 'unknown_claim');
     assert.equal((await ask({ path: '/v1/claims/42' })).status, 422);
+  });
+});
+
+describe('a pool that does not exist', () => {
+  it('is asked for once a second by its name, and found after that second; others are asked for as ever', async () => {
+    const ports = memoryPorts();
+    const { memory } = ports;
+    let nowMs = 0;
+    const ask = askRoutes(new ClaimRoutes({ ...ports, now: () => nowMs }).routes());
+    const claim = async (pool: string) => {
+      const body = { user_id: 'ann' };
+      return (await ask({ method: 'POST', path: `/v1/pools/${pool}/claims`, body })).status;
+    };
+    memory.result = 'unknown_pool';
+    for (let time = 0; time < 3; time++) assert.equal(await claim('made-up'), 404);
+    assert.equal(memory.batches, 1);
+    memory.result = 'claimed';
+    assert.equal(await claim('here'), 201);
+    nowMs = 999;
+    assert.equal(await claim('made-up'), 404);
+    assert.equal(memory.batches, 2);
+    nowMs = 1_000;
+    assert.equal(await claim('made-up'), 201);
+    assert.equal(memory.batches, 3);
   });
 });

@@ -38,7 +38,7 @@ export async function askEverything(url: string, adminKey: string): Promise<Plac
       .filter((method) => METHODS.has(method))
       .map((method) => ({ path: path.replace(/\{[^}]+\}/g, 'unknown'), method: method.toUpperCase() })),
   );
-  const places = [description, await answerTo(`${url}/metrics`), await answerTo(`${url}/healthz`)];
+  const places = [description, await answerTo(`${url}/healthz`)];
   const keys = [adminKey, `${adminKey}x`, undefined];
   for (const { path, method } of operations) {
     for (const key of keys) {

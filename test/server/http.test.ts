@@ -160,6 +160,15 @@ describe('the HTTP adapter', () => {
       assert.deepEqual([status, json.error.code], [408, 'timeout']);
     });
 
+  it('refuses a body that comes too slowly with 408, long before the time for the whole request is over', async (t) => {
+    const impatient = new HttpServer(door, log, { requestMs: 600_000, checkMs: 20, slowMs: 100 });
+    t.after(() => impatient.close());
+    const impatientPort = await impatient.listen(0);
+    const start = `${HEAD}Content-Length: 4000\r\n\r\n{"user`;
+    const { status, json } = parseAnswer(await exchange(impatientPort, (socket) => socket.write(start)));
+    assert.deepEqual([status, json.error.code], [408, 'timeout']);
+  });
+
   for (const garbage of [
     'GARBAGE\r\n\r\n',
     `${HEAD}Content-Length: 1\r\nContent-Length: 2\r\n\r\nx`,

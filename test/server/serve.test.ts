@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { ADMIN_KEY, ask, JWT_SECRET } from './support.ts';
+import { ADMIN_KEY, ask, bearer, JWT_SECRET } from './support.ts';
 
 const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
@@ -53,7 +53,7 @@ describe('sluice serve', () => {
       const url = await Promise.race([listening, exited.then(({ output }) => assert.fail(output))]);
       assert.equal((await ask(`${url}/readyz`)).status, 200);
       for (const path of ['/healthz', '/metrics', '/', '/favicon.ico']) {
-        const head = await fetch(url + path, { method: 'HEAD' });
+        const head = await fetch(url + path, { method: 'HEAD', headers: bearer(ADMIN_KEY) });
         assert.deepEqual([path, head.status, await head.text()], [path, 200, '']);
         assert.ok(Number(head.headers.get('content-length')) > 0, path);
       }
@@ -91,11 +91,13 @@ describe('sluice serve', () => {
     assert.equal((await exited).code, 0);
   });
 
-  it('refuses settings about its proxy that cannot be meant', async () => {
+  it('refuses settings about its proxy and its metrics that cannot be meant', async () => {
     const wrong = [
       { SLUICE_PUBLIC_URL: 'tickets.example.com' },
       { SLUICE_TRUSTED_PROXIES: 'yes' },
       { SLUICE_MAX_WRONG_KEYS: '0' },
+      { SLUICE_METRICS_TOKEN: 'guessed' },
+      { SLUICE_METRICS_OPEN: 'yes' },
     ];
     for (const settings of wrong) {
       const { code, output } = await serve({ ...env, ...settings }).exited;

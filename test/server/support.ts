@@ -125,6 +125,7 @@ export function startTestServer(
     jwtSecret: JWT_SECRET,
     // Everybody here has one address, and many tests send wrong keys.
     maxWrongKeysPerSec: 1_000_000,
+    metricsOpen: true,
     ...more,
   });
 }

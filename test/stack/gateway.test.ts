@@ -14,6 +14,14 @@ describe('the gateway', () => {
   before(async () => {
     upstream = createServer(async (req, res) => {
       const { method = '', url = '', headers } = req;
+      if (url.startsWith('/error')) {
+        const [, code, isCut] = url.split('?')[1]?.split(',') ?? [];
+        res.writeHead(400, { 'content-type': 'application/json' });
+        const body = JSON.stringify({ code, details: null, hint: null, message: 'as PostgREST says it' });
+        if (isCut === 'cut') res.write(body.slice(0, 10), () => res.destroy());
+        else res.end(body);
+        return;
+      }
       seen.push({ method, url, authorization: headers.authorization, body: await textOf(req) });
       res.writeHead(206, { 'content-range': '0-0/*', 'x-from': 'upstream' });
       res.end('answer');
@@ -108,6 +116,20 @@ describe('the gateway', () => {
     const starting = await fetch(`${gateway.url}/rest/v1/things`, { headers: { apikey: 'k' } });
     assert.equal(starting.headers.get('retry-after'), '1');
     assert.equal(await codeOf(starting), 'rest_not_running');
+  });
+
+  test('an error with an empty code, or one that is cut off, is answered 503 with Retry-After; others pass', async () => {
+    const post = (path: string) =>
+      fetch(`${gateway.url}/rest/v1/error?${path}`, { method: 'POST', headers: { apikey: 'k' }, body: '{}' });
+    for (const path of [',', ',PGRST102,cut']) {
+      const answer = await post(path);
+      assert.equal(answer.status, 503, path);
+      assert.equal(answer.headers.get('retry-after'), '1');
+      assert.equal(await codeOf(answer), 'upstream_unavailable');
+    }
+    const refused = await post(',PGRST102');
+    assert.equal(refused.status, 400);
+    assert.equal(((await refused.json()) as { code: string }).code, 'PGRST102');
   });
 
   test('a taken port names the port, who wants it and the variable that moves it', async () => {

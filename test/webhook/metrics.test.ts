@@ -61,7 +61,7 @@ describe('metrics', () => {
   it('show the backlog, its age and the replays as DB2 tells them', async () => {
     const replays = [{ webhook_id: 'w', operator: 'o"dd\nname', total: 7 }];
     const call = answering({ metrics: [BACKLOG], replay_totals: replays });
-    const route = metricsRoute([createMetrics(), createBacklog(call, log)]);
+    const route = metricsRoute([createMetrics(), createBacklog(call, log)], async () => undefined);
     const { status, headers, ...answer } = await route.handle({} as never, '');
     const body = String(answer.body);
     assert.equal(status, 200);
@@ -131,7 +131,14 @@ describe('metrics', () => {
     t.after(() => databases.stop());
     const metrics = createMetrics();
     const { db1, db2 } = databases;
-    const server = await startMetricsServer({ port: 0, db1Url: db1.url, db2Url: db2.url, metrics, log });
+    const server = await startMetricsServer({
+      port: 0,
+      db1Url: db1.url,
+      db2Url: db2.url,
+      metricsOpen: true,
+      metrics,
+      log,
+    });
     t.after(() => server.stop());
     metrics.count('webhook_processing_total', { result: 'success' });
     const url = `http://127.0.0.1:${server.port}`;

@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { addDemoEndpoints } from '../../src/stack/demo_setup.ts';
-import { openClient } from '../server/support.ts';
+import { bearer, openClient } from '../server/support.ts';
 import { type Dev, PROJECT, readEnv, startDev, stopDev } from '../support/dev.ts';
 import { sluice } from '../work/support.ts';
 import { paymentEvent, send } from './world.ts';
@@ -68,7 +68,8 @@ describe('webhooks in npm start', () => {
     assert.equal((await post(paymentEvent('evt_demo'))).json.status, 'recorded');
     await until(`select from public.credit_ledger where event_id = 'evt_demo'`);
     const counted = /webhook_processing_total\{[^}]*provider="stripe"[^}]*result="success"[^}]*\} 1/;
-    const page = async () => (await fetch(`${env.SLUICE_URL}/metrics`)).text();
+    const page = async () =>
+      (await fetch(`${env.SLUICE_URL}/metrics`, { headers: bearer(env.SLUICE_ADMIN_KEY ?? '') })).text();
     while (!counted.test(await page())) await sleep(10);
   });
 

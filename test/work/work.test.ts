@@ -56,6 +56,12 @@ describe('sluice work', () => {
     await db1.query('delete from pgmq.q_intake_queue');
   });
 
+  it('does not start with a page of metrics that no client could read', async () => {
+    const { code, stderr } = await sluice(['work'], { ...env, SLUICE_METRICS_PORT: '1' }).ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /no client could read \/metrics.*\n.*SLUICE_METRICS_TOKEN.*SLUICE_METRICS_OPEN=1/);
+  });
+
   it('hands back on SIGTERM what it holds, without counting the attempt', async () => {
     const { server, asked } = await silentWebhook();
     const { port } = server.address() as AddressInfo;

@@ -1,49 +1,65 @@
 // Answers by key, asked for once a second each, whoever asks: a request costs no question of its own, and what has changed
 // shows within that second.
 
+import { MISSING_MS, MissingNames } from './missing_names.ts';
 import type { Clock } from './ports.ts';
 
-export const KEPT_MS = 1_000;
-/** Keys come from outside; without a bound, made-up ones would fill the memory. */
+export const KEPT_MS = MISSING_MS;
+/** Keys come from outside; without a bound they would fill the memory. */
 const MAX_KEPT = 1_000;
 
 interface Kept<Answer> {
   readonly answer: Promise<Answer>;
-  /** Infinity while the question is under way: one at a time for each key, however long it takes. */
-  untilMs: number;
+  readonly untilMs: number;
 }
 
 export class AnswerCache<Answer> {
   readonly #ask: (key: string) => Promise<Answer>;
   readonly #now: Clock;
+  /** One question at a time for each key, however long it takes; no more of them than requests are under way. */
+  readonly #asking = new Map<string, Promise<Answer>>();
   readonly #kept = new Map<string, Kept<Answer>>();
+  /** Keys whose answer is undefined. Apart from the others: made-up ones must not push out what is there. */
+  readonly #missing: MissingNames;
 
   constructor(ask: (key: string) => Promise<Answer>, now: Clock) {
     this.#ask = ask;
     this.#now = now;
+    this.#missing = new MissingNames(now);
   }
 
   /** What was answered within the last second, or is about to be. */
   get(key: string): Promise<Answer> {
     const kept = this.#kept.get(key);
-    return kept !== undefined && this.#now() < kept.untilMs ? kept.answer : this.#askAgain(key);
+    if (kept !== undefined && this.#now() < kept.untilMs) return kept.answer;
+    const asking = this.#asking.get(key);
+    if (asking !== undefined) return asking;
+    if (this.#missing.has(key)) return Promise.resolve(undefined as Answer);
+    const answer = this.#askNow(key);
+    this.#asking.set(key, answer);
+    return answer;
   }
 
-  async #askAgain(key: string): Promise<Answer> {
-    // Deleted first, so that the order of the map is the order of asking and the first entry is the oldest.
+  /** A failure is told to those who waited and then forgotten. */
+  async #askNow(key: string): Promise<Answer> {
+    try {
+      const answer = await this.#ask(key);
+      this.#keep(key, answer);
+      return answer;
+    } finally {
+      this.#asking.delete(key);
+    }
+  }
+
+  #keep(key: string, answer: Answer): void {
+    // Deleted first, so that the order of the map is that of the answers and the first entry is the oldest.
     this.#kept.delete(key);
+    if (answer === undefined) {
+      this.#missing.add(key);
+      return;
+    }
     const [oldest] = this.#kept.keys();
     if (oldest !== undefined && this.#kept.size >= MAX_KEPT) this.#kept.delete(oldest);
-    const entry: Kept<Answer> = { answer: this.#ask(key), untilMs: Number.POSITIVE_INFINITY };
-    this.#kept.set(key, entry);
-    try {
-      const answer = await entry.answer;
-      entry.untilMs = this.#now() + KEPT_MS;
-      return answer;
-    } catch (error) {
-      // A failure is told to those who waited and then forgotten.
-      if (this.#kept.get(key) === entry) this.#kept.delete(key);
-      throw error;
-    }
+    this.#kept.set(key, { answer: Promise.resolve(answer), untilMs: this.#now() + KEPT_MS });
   }
 }

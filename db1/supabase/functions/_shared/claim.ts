@@ -4,6 +4,7 @@ import { type AuthPorts, type Caller, identify, MAX_USER_ID_CHARS } from './auth
 import { Coalescer, RETRY } from './coalescer.ts';
 import { HttpError } from './errors.ts';
 import { mayBeOneMembers } from './failure.ts';
+import { MissingNames } from './missing_names.ts';
 import { operatorOf, UNNAMED_OPERATOR, UNNAMED_SERVICE, UUID } from './operator.ts';
 import { type Clock, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
 import { checked } from './query.ts';
@@ -91,9 +92,12 @@ const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/;
 export class ClaimRoutes {
   readonly #ports: ClaimPorts;
   readonly #coalescer: Coalescer<ClaimRequest, ClaimOutcome>;
+  /** Pools that do not exist: a claim for one costs the lane of all claims a look at its inventory. */
+  readonly #missingPools: MissingNames;
 
   constructor(ports: ClaimPorts, maxWaiting?: number) {
     this.#ports = ports;
+    this.#missingPools = new MissingNames(ports.now);
     this.#coalescer = new Coalescer((requests) => this.#flush(requests), {
       ...(maxWaiting !== undefined && { maxWaiting }),
       mayBeOneMembers,
@@ -124,6 +128,7 @@ export class ClaimRoutes {
     const requestId = requestIdOf(body.request_id, request.headers['idempotency-key']);
     const userId = userIdOf(caller, body.user_id);
     const verified = caller.role !== 'anonymous';
+    if (this.#missingPools.has(poolId)) return refuse('unknown_pool', request.requestId);
     const answer = await this.#coalescer.submit({ poolId, userId, requestId, verified });
     this.#trace(answer, poolId, startedMs);
     const { outcome, claim_id, resource_id, state, claimed_at, hold_until } = answer;
@@ -131,6 +136,7 @@ export class ClaimRoutes {
     if (outcome === 'same' && FREED_STATES.has(state ?? '')) return refuse('claim_ended', request.requestId);
     if (outcome !== 'claimed' && outcome !== 'same') {
       if (outcome === 'busy') throw new HttpError('busy');
+      if (outcome === 'unknown_pool') this.#missingPools.add(poolId);
       return refuse(outcome, request.requestId);
     }
     return jsonResponse(outcome === 'claimed' ? 201 : 200, {

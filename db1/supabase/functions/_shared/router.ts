@@ -41,6 +41,11 @@ export interface Route {
   readonly path: string;
   /** Where its bodies may be larger than those of the public doors. */
   readonly maxBodyBytes?: number;
+  /**
+   * Throws the refusal where what the path or a header names does not exist. An adapter that streams asks it before it reads
+   * a large body; `body` is then what has come so far.
+   */
+  checkTarget?(request: HttpRequest, parameter: string): Promise<void>;
   handle(request: HttpRequest, parameter: string): HttpResponse | Promise<HttpResponse>;
 }
 

@@ -80,7 +80,13 @@ export class CallRoutes {
 
   routes(path = '/call-events'): (Route & { readonly maxBodyBytes: number })[] {
     return [
-      { method: 'POST', path, maxBodyBytes: MAX_CALL_BYTES, handle: (request) => this.#receive(request) },
+      {
+        method: 'POST',
+        path,
+        maxBodyBytes: MAX_CALL_BYTES,
+        checkTarget: (request) => this.#checkSite(request),
+        handle: (request) => this.#receive(request),
+      },
     ];
   }
 
@@ -92,23 +98,33 @@ export class CallRoutes {
   async #receive(request: HttpRequest): Promise<HttpResponse> {
     let siteId = NO_SITE;
     const take = async () => {
-      requireType(request, [JSON_TYPE]);
       const site = await this.#findSite(request);
       siteId = site.site_id;
       return this.#record(await this.#read(request, site));
     };
+    return this.#inTime(take(), () => siteId);
+  }
+
+  /** A sender of a large body is refused early where its site does not exist, and can tell from the time that it does not. */
+  async #checkSite(request: HttpRequest): Promise<void> {
+    await this.#inTime(this.#findSite(request), () => NO_SITE);
+  }
+
+  /** What was made of the request, unless it takes too long. A failure is counted. */
+  async #inTime<Made>(made: Promise<Made>, siteId: () => string): Promise<Made> {
     try {
-      return await inTime(this.#deliveryMs, take(), () => new HttpError('database_unavailable'));
+      return await inTime(this.#deliveryMs, made, () => new HttpError('database_unavailable'));
     } catch (error) {
       const { kind } = toHttpError(error);
       // A refused signature has been counted with its reason.
       if (kind.code !== 'bad_signature')
-        this.#count(siteId, kind.http >= 500 ? 'failed' : 'refused', kind.code);
+        this.#count(siteId(), kind.http >= 500 ? 'failed' : 'refused', kind.code);
       throw error;
     }
   }
 
   async #findSite(request: HttpRequest): Promise<CallSite> {
+    requireType(request, [JSON_TYPE]);
     const siteId = request.headers[SITE_HEADER];
     const isId = typeof siteId === 'string' && SITE_ID.test(siteId);
     const site = isId ? await this.#sites.get(siteId) : undefined;

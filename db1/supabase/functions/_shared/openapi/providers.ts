@@ -134,7 +134,9 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
   'GET /metrics': {
     tag: 'health',
     summary: 'Counts and gauges for Prometheus',
-    auth: 'open',
+    description:
+      'SLUICE_METRICS_TOKEN, sent as Bearer, may read this too; with SLUICE_METRICS_OPEN=1 it needs no key. The page is made once a second at most.',
+    auth: 'operator',
     answers: { 200: { description: 'Prometheus’ text format.', type: 'text/plain', schema: TEXT } },
   },
   'GET /admin/webhooks/endpoints': webhooks.reads(

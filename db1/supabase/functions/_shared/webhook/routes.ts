@@ -98,6 +98,7 @@ export class WebhookRoutes {
       method,
       path: '/webhooks/:endpoint',
       maxBodyBytes: MAX_WEBHOOK_BYTES,
+      checkTarget: (_: HttpRequest, name: string) => this.#checkEndpoint(name),
       handle,
     });
     return [
@@ -153,6 +154,10 @@ export class WebhookRoutes {
     traceRecorded(endpoint, events, recorded, startedMs, this.#ports);
     if (invalid !== undefined) throw invalid;
     return { endpoint, events, recorded };
+  }
+
+  async #checkEndpoint(name: string): Promise<void> {
+    await inTime(this.#deliveryMs, this.#find(name), () => new HttpError('database_unavailable'));
   }
 
   async #find(name: string): Promise<Endpoint> {
