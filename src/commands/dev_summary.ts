@@ -32,7 +32,7 @@ Ctrl-C stops everything; the data stays. \`npm run reset\` starts over.
 
 function describeSide(title: string, side: Side): string {
   return `
-  ${title}    ${side.gateway.url}   Postgres ${side.cluster.url}
+  ${title}    ${side.gateway.url}   Postgres ${side.url}
     anon key          ${side.keys.anon}
     service_role key  ${side.keys.serviceRole}`;
 }
