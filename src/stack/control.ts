@@ -89,19 +89,14 @@ function answer(res: ServerResponse, status: number, body: Refusal | Record<stri
   res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-/** Asks the stack that runs in `dir`. For an outage the promise resolves at its begin; `signal` ends it. */
-export async function askControl(
-  dir: string,
-  name: SideName,
-  verb: Verb,
-  signal?: AbortSignal,
-): Promise<void> {
+/** Asks the stack that runs in `dir`. An outage lasts until the body of the answer is cancelled. */
+export async function askControl(dir: string, name: SideName, verb: Verb): Promise<Response> {
   const { url, key } = findControl(dir);
-  const init = { method: 'POST', headers: { authorization: `Bearer ${key}` }, signal: signal ?? null };
+  const init = { method: 'POST', headers: { authorization: `Bearer ${key}` } };
   const response = await fetch(`${url}/${name}/${verb}`, init).catch((error: unknown) => {
-    throw signal?.aborted ? error : notReady(dir, error);
+    throw notReady(dir, error);
   });
-  if (response.ok) return;
+  if (response.ok) return response;
   const { message, hint } = (await response.json()) as Refusal;
   throw new StackError(message, hint);
 }
