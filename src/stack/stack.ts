@@ -72,7 +72,7 @@ export const TITLE: Record<SideName, string> = { db1: 'DB1 (intake)', db2: 'DB2 
 
 /** In the order in which they are stopped: first who asks, then who answers. */
 type Parts = {
-  doors: { stop(): Promise<void> }[];
+  doors: { stop(mode?: StopMode): Promise<void> }[];
   functions: Keeper<Server>[];
   postgrests: Keeper<Postgrest>[];
   clusters: Keeper<Cluster>[];
@@ -133,16 +133,13 @@ async function allOrError<Parts extends Promise<unknown>[]>(
   return Promise.all(parts);
 }
 
-async function stopParts(parts: Parts, mode: StopMode): Promise<void> {
-  if (mode === 'fast') {
-    await Promise.all(parts.doors.map((door) => door.stop()));
-    await Promise.all(parts.functions.map((edgeFunction) => edgeFunction.stop()));
-    await Promise.all(parts.postgrests.map((postgrest) => postgrest.stop()));
-  }
-  await Promise.all(parts.clusters.map((cluster) => cluster.stop(mode)));
+async function stopParts({ doors, functions, postgrests, clusters }: Parts, mode: StopMode): Promise<void> {
   if (mode === 'immediate') {
-    await Promise.all([...parts.functions, ...parts.postgrests, ...parts.doors].map((part) => part.stop()));
+    await Promise.all([...doors, ...clusters, ...functions, ...postgrests].map((part) => part.stop(mode)));
+    return;
   }
+  for (const group of [doors, functions, postgrests, clusters])
+    await Promise.all(group.map((part) => part.stop()));
 }
 
 async function openGateway(name: SideName, port: number, variable: string, parts: Parts): Promise<Gateway> {

@@ -110,13 +110,10 @@ describe('a SIGTERM to the npm that started us', () => {
 
   it('ends `npx sluice serve`', async () => {
     const keys = { SLUICE_ADMIN_KEY: 'a key that is long enough', SLUICE_JWT_SECRET: 's'.repeat(32) };
-    const started = await start(
-      ['npx', 'sluice', 'serve'],
-      { ...databaseEnv(), ...keys },
-      'Sluice listens on',
-    );
-    process.kill(started.pid, 'SIGTERM');
-    await until('all have ended', () => ![started.pid, ...started.family].some(isAlive));
+    const more = { ...databaseEnv(), ...keys };
+    const { pid, ended } = await start(['npx', 'sluice', 'serve'], more, 'Sluice listens on');
+    process.kill(pid, 'SIGTERM');
+    await ended();
   });
 
   it('ends `npm start` with everything in it', async () => {
