@@ -15,7 +15,7 @@ export interface DevWorkers {
   stop(): Promise<void>;
 }
 
-/** For whoever runs the workers by hand. */
+/** With --no-workers: a person runs them by hand. */
 export const NO_WORKERS: DevWorkers = {
   wakeBridge: () => undefined,
   wakeWebhooks: () => undefined,
