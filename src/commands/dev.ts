@@ -161,13 +161,13 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-const up = action({
-  about: `Start everything on this machine
-
-Starts two Postgres databases with Sluice's schema, PostgREST and a gateway in front of each, the Edge Functions, the
+const WHAT_RUNS = `Starts two Postgres databases with Sluice's schema, PostgREST and a gateway in front of each, the Edge Functions, the
 Sluice server, and the workers that carry claims from DB1 to DB2 and process webhook events. Sets up the webhook
 endpoints stripe, twilio, whatsapp and daily. Keeps its data in .sluice/ and stops on Ctrl-C. When a database, PostgREST
-or a function dies, the rest goes on and that one is started again.`,
+or a function dies, the rest goes on and that one is started again.`;
+
+const up = action({
+  about: `Start everything on this machine\n\n${WHAT_RUNS}`,
   options: OPTIONS,
   environment: {
     SLUICE_PORT: 'port of the server (default 4000)',
@@ -192,9 +192,7 @@ or a function dies, the rest goes on and that one is started again.`,
 });
 
 export const command: Command = {
-  about: `Start everything on this machine, and stop or start one of its databases
-
-\`npm start\` is \`sluice dev\`.`,
+  about: `Start everything on this machine, or stop and start one of its databases\n\n${WHAT_RUNS}`,
   actions: { up, stop, start },
   default: 'up',
 };
