@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSluiceClient, SluiceError } from '#client/index.ts';
 import { AdminClient } from '../admin/client.ts';
 import { createDatabase, type Database } from '../db/database.ts';
-import { findLedgerProcess } from '../demo/outage.ts';
+import { refuseOtherLedger } from '../demo/outage.ts';
 import { number, type Progress, startProgress } from '../demo/progress.ts';
 import { runShow, type ShowOptions } from '../demo/show.ts';
 import { describe, type Facts, outcomeOf } from '../demo/summary.ts';
@@ -42,7 +42,8 @@ async function run({ buyers, seats, outage: seconds, json }: Values<typeof OPTIO
   const { db2Url } = readDatabaseUrls(process.env);
   if (!db2Url) throw new StackError('DB2_URL is not set', 'set it, or start a stack with `npm start`');
   const { dir } = readSettings(process.env);
-  const outage = seconds ? { seconds, pid: findLedgerProcess(dir, db2Url) } : undefined;
+  const outage = seconds ? { seconds, dir } : undefined;
+  if (outage) refuseOtherLedger(db2Url, readStackEnv({ SLUICE_DIR: dir }).DB2_URL);
 
   const stopping = new AbortController();
   const onSignal = () => stopping.abort();

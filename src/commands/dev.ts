@@ -1,6 +1,5 @@
 import { rmSync } from 'node:fs';
 import { relative } from 'node:path';
-import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
@@ -13,17 +12,25 @@ import { portIsFree } from '../stack/ports.ts';
 import { refuseIfRunning } from '../stack/run_files.ts';
 import { layout, readSettings, type Settings } from '../stack/settings.ts';
 import { type Stack, startStack } from '../stack/stack.ts';
+import { onStopSignal } from '../stop_signal.ts';
 import { openTracing, type Tracing } from '../tracing/tracing.ts';
 import { type Handlers, loadHandlers } from '../webhook/handlers.ts';
+import { start, stop } from './dev_control.ts';
 import { summarize } from './dev_summary.ts';
-import { type DevWorkers, startDevWorkers } from './dev_workers.ts';
-import { action } from './grammar.ts';
+import { type DevWorkers, NO_WORKERS, startDevWorkers } from './dev_workers.ts';
+import { action, type Command, type Values } from './grammar.ts';
 
 const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 const say = (line: string) => console.log(`  ${line}`);
 
-async function run(): Promise<number> {
+const OPTIONS = {
+  'no-workers': {
+    about: 'start neither workers nor cron jobs: claims and events wait until you run a worker by hand',
+  },
+} as const;
+
+async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): Promise<number> {
   const settings = readSettings(process.env);
   // People read this terminal; a line of JSON per start and stop is for machines.
   process.env.SLUICE_LOG ??= 'warn';
@@ -37,7 +44,7 @@ async function run(): Promise<number> {
     console.log('\nStopping (once more to hurry)');
     stopping.abort();
   };
-  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  const forget = onStopSignal(STOP_SIGNALS, onSignal);
   try {
     refuseIfRunning(layout(settings.dir).run);
     if (settings.sluicePort !== 0 && !(await portIsFree(settings.sluicePort))) {
@@ -52,13 +59,13 @@ async function run(): Promise<number> {
       say,
       signal: stopping.signal,
     });
-    return await serveUntilStopped(stack, settings, handlers, stopping.signal);
+    return await serveUntilStopped(stack, { settings, handlers, isWithoutWorkers }, stopping.signal);
   } catch (error) {
     // A start that was called off has cleaned up after itself and ended as it was asked to.
     if (stopping.signal.aborted && error === stopping.signal.reason) return 0;
     throw error;
   } finally {
-    for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
+    forget();
   }
 }
 
@@ -67,16 +74,21 @@ function functionEnv({ SLUICE_LOG = 'warn', SLUICE_WEBHOOK_ALLOWED_HOSTS = '' }:
   return { SLUICE_LOG, SLUICE_WEBHOOK_ALLOWED_HOSTS };
 }
 
+interface Order {
+  settings: Settings;
+  handlers: Handlers;
+  isWithoutWorkers: boolean;
+}
+
 async function serveUntilStopped(
   stack: Stack,
-  settings: Settings,
-  handlers: Handlers,
+  { settings, handlers, isWithoutWorkers }: Order,
   stopSignal: AbortSignal,
 ): Promise<number> {
   try {
     const metrics = createMetrics();
     const tracing = await openTracing('sluice', process.env, createLog());
-    const workers = startDevWorkers(stack, handlers, metrics, tracing.tracer);
+    const workers = isWithoutWorkers ? NO_WORKERS : startDevWorkers(stack, handlers, metrics, tracing.tracer);
     try {
       const server = await startDemoServer(stack, settings, { handlers, metrics, tracing, workers });
       return await showUntilStopped(stack, settings, server, stopSignal);
@@ -110,8 +122,8 @@ function startDemoServer(
     port: settings.sluicePort,
     // What runs here has a demo's keys: it is for this machine alone.
     host: '127.0.0.1',
-    db1Url: stack.db1.cluster.url,
-    db2Url: stack.db2.cluster.url,
+    db1Url: stack.db1.url,
+    db2Url: stack.db2.url,
     adminKey: stack.secrets.adminKey,
     jwtSecret: stack.secrets.db1JwtSecret,
     onClaimed: workers.wakeBridge,
@@ -133,15 +145,10 @@ async function showUntilStopped(
   try {
     writePrivateFile(envPath, envFile(stack, server.url));
     console.log(summarize(stack, server.url, asSeenFromHere(envPath)));
-    const failure = await Promise.race([stack.failed, aborted(stopSignal)]);
-    if (failure !== undefined) {
-      throw new StackError(failure, '`npm start` recovers what was committed; the log says why it ended');
-    }
+    await aborted(stopSignal);
     return 0;
   } finally {
     rmSync(envPath, { force: true });
-    // Who finishes what it has taken waits for a ledger that a demo has stopped.
-    for (const side of [stack.db1, stack.db2]) side.cluster.resume();
     await server.stop();
   }
 }
@@ -151,23 +158,26 @@ function asSeenFromHere(path: string): string {
   return short.startsWith('..') ? path : short;
 }
 
-function aborted(signal: AbortSignal): Promise<undefined> {
+function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }
 
-export const command = action({
-  about: `Start everything on this machine
-
-Starts two Postgres databases with Sluice's schema, PostgREST and a gateway in front of each, the Edge Functions, the
+const WHAT_RUNS = `Starts two Postgres databases with Sluice's schema, PostgREST and a gateway in front of each, the Edge Functions, the
 Sluice server, and the workers that carry claims from DB1 to DB2 and process webhook events. Sets up the webhook
-endpoints stripe, twilio, whatsapp and daily. Keeps its data in .sluice/ and stops on Ctrl-C.`,
+endpoints stripe, twilio, whatsapp and daily. Keeps its data in .sluice/ and stops on Ctrl-C. When a database, PostgREST
+or a function dies, the rest goes on and that one is started again.`;
+
+const up = action({
+  about: `Start everything on this machine\n\n${WHAT_RUNS}`,
+  options: OPTIONS,
   environment: {
     SLUICE_PORT: 'port of the server (default 4000)',
     DB1_API_PORT: "port of DB1's API (default 54321)",
     DB2_API_PORT: "port of DB2's API (default 54421)",
+    'DB1_PORT, DB2_PORT': 'ports of Postgres (default 54322 and 54422, or free ones where those are taken)',
     SLUICE_DIR: 'where data, secrets and the env file live (default .sluice)',
     POSTGREST_BIN: 'another PostgREST than the one npm installed',
     DENO_BIN: 'another Deno than the one npm installed, for the functions',
@@ -176,10 +186,17 @@ endpoints stripe, twilio, whatsapp and daily. Keeps its data in .sluice/ and sto
     OTEL_EXPORTER_OTLP_ENDPOINT: 'a collector of traces (docs/observe.md)',
     SLUICE_LOG: 'debug, info, warn (default here), error or silent',
   },
-  exits: ['when it was stopped', 'when it could not start or a part of it ended'],
+  exits: ['when it was stopped', 'when it could not start'],
   examples: [
     'npm start',
+    'npm start -- --no-workers',
     'SLUICE_DIR=/tmp/second SLUICE_PORT=4001 DB1_API_PORT=55321 DB2_API_PORT=55421 npm start',
   ],
   run,
 });
+
+export const command: Command = {
+  about: `Start everything on this machine, or stop and start one of its databases\n\n${WHAT_RUNS}`,
+  actions: { up, stop, start },
+  default: 'up',
+};

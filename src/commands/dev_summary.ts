@@ -24,7 +24,7 @@ Try it: claim a slot, through Supabase's REST path and through Sluice's own door
     -H 'Content-Type: application/json' -d '{"user_id":"user_43","request_id":"try-1"}'
 
 See it under load: \`npx sluice demo\` sends 5,000 buyers for 1,000 seats, and the console above shows it;
-with \`--outage\` the ledger stops meanwhile.
+with \`--outage\` the ledger stops meanwhile. \`npx sluice dev stop db2\` stops it until \`npx sluice dev start db2\`.
 
 Ctrl-C stops everything; the data stays. \`npm run reset\` starts over.
 `;
@@ -32,7 +32,7 @@ Ctrl-C stops everything; the data stays. \`npm run reset\` starts over.
 
 function describeSide(title: string, side: Side): string {
   return `
-  ${title}    ${side.gateway.url}   Postgres ${side.cluster.url}
+  ${title}    ${side.gateway.url}   Postgres ${side.url}
     anon key          ${side.keys.anon}
     service_role key  ${side.keys.serviceRole}`;
 }

@@ -15,6 +15,13 @@ export interface DevWorkers {
   stop(): Promise<void>;
 }
 
+/** With --no-workers: a person runs them by hand. */
+export const NO_WORKERS: DevWorkers = {
+  wakeBridge: () => undefined,
+  wakeWebhooks: () => undefined,
+  stop: () => Promise.resolve(),
+};
+
 /** What `sluice work` does, inside `npm start`. */
 export function startDevWorkers(
   stack: Stack,
@@ -23,8 +30,8 @@ export function startDevWorkers(
   tracer: Tracer,
 ): DevWorkers {
   const log = createLog();
-  const db1Url = stack.db1.cluster.url;
-  const db2Url = stack.db2.cluster.url;
+  const db1Url = stack.db1.url;
+  const db2Url = stack.db2.url;
   const crew = startCrew({
     db1Url,
     db2Url,

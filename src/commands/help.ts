@@ -20,7 +20,9 @@ const EXITS = ['when all is done', 'when something is not'] as const;
 export function pageOf(place: Place): string {
   const { path, chain } = place;
   const command = commandAt(place);
-  const inherited = chain.map(({ environment }) => environment);
+  // A group's page is also that of the action it runs by default.
+  const byDefault = isGroup(command) ? command.actions[command.default ?? ''] : undefined;
+  const inherited = [...chain, byDefault].map((at) => at?.environment);
   const [done, notDone] = chain.findLast(({ exits }) => exits !== undefined)?.exits ?? EXITS;
   const leaves = actionsBelow(place);
   const sections = [

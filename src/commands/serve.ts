@@ -7,6 +7,7 @@ import { DEFAULT_MAX_WRONG_KEYS_PER_SEC } from '../server/operator_auth.ts';
 import { readScrapeSettings, SCRAPE_VARIABLES } from '../server/scrape_access.ts';
 import type { RunningServer, ServerOptions } from '../server/server.ts';
 import { JWT } from '../server/tokens.ts';
+import { onStopSignal } from '../stop_signal.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
 import { action } from './grammar.ts';
@@ -25,8 +26,11 @@ function fail(message: string): number {
 
 function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
+    const forget = onStopSignal(['SIGINT', 'SIGTERM'], (signal) => {
+      // The next one ends the process at once.
+      forget();
+      resolve(signal);
+    });
   });
 }
 

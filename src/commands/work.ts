@@ -22,6 +22,7 @@ import {
   startMetricsServer,
 } from '../server/metrics_server.ts';
 import { readScrapeSettings, SCRAPE_VARIABLES } from '../server/scrape_access.ts';
+import { onStopSignal } from '../stop_signal.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import {
   DEFAULT_WEBHOOK_BATCH,
@@ -156,15 +157,14 @@ async function workOnce(
 function firstSignal(log: Log): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let isStopping = false;
-    const onSignal = (signal: NodeJS.Signals): void => {
+    onStopSignal(STOP_SIGNALS, (signal) => {
       if (isStopping) {
         log.warn('left in a hurry; what was held comes back when its leases run out', { signal });
         process.exit(1);
       }
       isStopping = true;
       resolve(signal);
-    };
-    for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+    });
   });
 }
 

@@ -15,7 +15,7 @@ import type { Tally } from './tally.ts';
 export interface ShowOptions extends Trial {
   /** What payment events are signed with; without it there are none. */
   readonly stripeSecret: string | undefined;
-  readonly outage: { readonly pid: number; readonly seconds: number } | undefined;
+  readonly outage: { readonly dir: string; readonly seconds: number } | undefined;
   readonly progress: Progress;
 }
 
@@ -72,7 +72,7 @@ async function makeOutage(options: ShowOptions): Promise<void> {
   if (outage === undefined) return;
   const enough = Math.min(buyers, seats) * OUTAGE_AT;
   while (tally.claims.length < enough) await delay(LOOK_EVERY_MS, undefined, { signal });
-  const end = stopLedger(outage.pid, outage.seconds);
+  const end = await stopLedger(outage.dir);
   try {
     progress.say(`The ledger is stopped for ${outage.seconds} s.`);
     await delay(outage.seconds * 1_000, undefined, { signal });

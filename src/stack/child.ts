@@ -1,7 +1,7 @@
 // Programs of the stack that run beside us until we stop them: PostgREST and Deno. Postgres has its own rules (postgres.ts).
 
 import { spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, renameSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StackError } from '../failure.ts';
 
@@ -27,9 +27,19 @@ export type ChildOptions = {
   logFile: string;
   /** Told the process id before it is ready, so that a kill in between leaves no stranger behind. */
   onSpawn?: ((pid: number) => void) | undefined;
+  /** Calls the start off. */
+  signal?: AbortSignal | undefined;
 };
 
-export function startChild({ binary, args = [], cwd, env, logFile, onSpawn }: ChildOptions): Child {
+export function startChild({
+  binary,
+  args = [],
+  cwd,
+  env,
+  logFile,
+  onSpawn,
+}: Omit<ChildOptions, 'signal'>): Child {
+  if (existsSync(logFile)) renameSync(logFile, `${logFile}.old`);
   const log = openSync(logFile, 'w', 0o600);
   const child = spawn(binary, args, {
     ...(cwd !== undefined && { cwd }),
@@ -62,13 +72,14 @@ export function startChild({ binary, args = [], cwd, env, logFile, onSpawn }: Ch
   };
 }
 
-/** What `look` finds once the child is ready; undefined where it ends before that, or is not ready in time. */
+/** What `look` finds once the child is ready; undefined where it ends before that, is not ready in time, or the signal comes. */
 export async function whenReady<Found>(
   child: Child,
   look: () => Promise<Found | undefined>,
+  signal?: AbortSignal,
 ): Promise<Found | undefined> {
   const until = Date.now() + READY_DEADLINE_MS;
-  while (!child.hasEnded() && Date.now() < until) {
+  while (!child.hasEnded() && !signal?.aborted && Date.now() < until) {
     const found = await look();
     if (found !== undefined) return found;
     await delay(POLL_MS);

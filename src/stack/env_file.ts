@@ -7,8 +7,8 @@ export function envFile(stack: Stack, sluiceUrl: string): string {
   const values: Record<string, string> = {
     SLUICE_URL: sluiceUrl,
     SLUICE_ADMIN_KEY: secrets.adminKey,
-    DB1_URL: stack.db1.cluster.url,
-    DB2_URL: stack.db2.cluster.url,
+    DB1_URL: stack.db1.url,
+    DB2_URL: stack.db2.url,
     ...supabaseValues('DB1', stack.db1),
     ...supabaseValues('DB2', stack.db2),
     ...demoSecrets(secrets),

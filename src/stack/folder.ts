@@ -33,6 +33,7 @@ export async function resetStack(dir: string): Promise<boolean> {
   removeReachableDir(paths.postgres);
   rmSync(paths.secrets, { force: true });
   rmSync(paths.env, { force: true });
+  rmSync(paths.control, { force: true });
   rmSync(paths.run, { recursive: true });
   unhideFromGit(dir);
   if (readdirSync(dir).length === 0) rmdirSync(dir);

@@ -13,7 +13,7 @@ export type FunctionName = (typeof FUNCTION_NAMES)[number];
 
 export type EdgeFunction = Pick<Child, 'exited' | 'stop'> & { name: FunctionName; port: number };
 
-export type FunctionOptions = Pick<ChildOptions, 'binary' | 'logFile' | 'onSpawn' | 'env'> & {
+export type FunctionOptions = Pick<ChildOptions, 'binary' | 'logFile' | 'onSpawn' | 'env' | 'signal'> & {
   name: FunctionName;
   /** The folder that holds db1/ and node_modules/. */
   projectRoot: string;
@@ -46,7 +46,7 @@ export function denoFlags(projectRoot: string): string[] {
 
 /** Runs one function as it would be deployed, on a port of its own that the system chooses. */
 export async function startFunction(options: FunctionOptions): Promise<EdgeFunction> {
-  const { name, binary, projectRoot, cacheDir, logFile, env, onSpawn } = options;
+  const { name, binary, projectRoot, cacheDir, logFile, env, onSpawn, signal } = options;
   const entry = join(projectRoot, FUNCTIONS, name, 'index.ts');
   // Never from the network: what is not installed is an error at the start, not a download.
   const permissions = ['--cached-only', '--no-prompt', '--allow-net', '--allow-env'];
@@ -65,7 +65,7 @@ export async function startFunction(options: FunctionOptions): Promise<EdgeFunct
       ...env,
     },
   });
-  const port = await whenReady(child, async () => announcedPort(logFile));
+  const port = await whenReady(child, async () => announcedPort(logFile), signal);
   if (port !== undefined) return { ...child, name, port };
   await child.stop();
   throw new StackError(

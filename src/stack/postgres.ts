@@ -19,8 +19,6 @@ export type Cluster = {
   logFile: string;
   /** Settles when the server has ended, wanted or not. */
   exited: Promise<void>;
-  /** Lets it go on where somebody made it stand still, as an outage of the demo does. */
-  resume(): void;
   /** Ends the server and waits for it, also where it stands still. A second call waits for the same end. */
   stop(mode?: StopMode): Promise<void>;
 };
@@ -35,6 +33,8 @@ export type ClusterOptions = {
   settings?: Record<string, string>;
   /** A folder whose `extension/` holds control files of our own. */
   extensionDir?: string;
+  /** Calls the start off. */
+  signal?: AbortSignal;
 };
 
 export const SUPERUSER = 'postgres';
@@ -80,14 +80,14 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const port = options.port ?? (await freePort());
     const server = launch(options, dataDir, port, logFile);
     const url = `postgres://${SUPERUSER}:${encodeURIComponent(options.password)}@${LOOPBACK}:${port}/postgres`;
-    if (await becomesReady(server, dataDir, url, logFile))
+    if (await becomesReady(server, dataDir, url, logFile, options.signal))
       return asCluster(server, options.dir, port, url, logFile);
     const log = readFileSync(logFile, 'utf8');
     const passing =
       /pre-existing shared memory block|lock file "postmaster.pid" already exists/.test(log) ||
       (options.port === undefined && /could not bind|Address already in use/.test(log));
     if (!passing || Date.now() > retryUntil) throw startFailure(logFile, 'ended while starting');
-    await delay(RETRY.pauseMs);
+    await delay(RETRY.pauseMs, undefined, { signal: options.signal });
   }
 }
 
@@ -160,16 +160,21 @@ async function becomesReady(
   dataDir: string,
   url: string,
   logFile: string,
+  signal: AbortSignal | undefined,
 ): Promise<boolean> {
   let ended = false;
-  const onEnd = () => {
-    ended = true;
-  };
-  server.once('exit', onEnd);
-  server.once('error', onEnd);
+  const end = new Promise<void>((resolve) => {
+    const onEnd = () => {
+      ended = true;
+      resolve();
+    };
+    server.once('exit', onEnd);
+    server.once('error', onEnd);
+  });
   const until = Date.now() + START_DEADLINE_MS;
   try {
     while (!ended) {
+      signal?.throwIfAborted();
       // The port alone proves nothing: somebody else's server may be answering on it.
       if (saysReady(dataDir, server.pid)) {
         await withClient(url, async () => undefined);
@@ -181,6 +186,7 @@ async function becomesReady(
     }
   } catch (error) {
     server.kill('SIGQUIT');
+    await end;
     throw error;
   }
   return false;
@@ -213,9 +219,6 @@ function asCluster(server: ChildProcess, dir: string, port: number, url: string,
     pid,
     logFile,
     exited,
-    resume() {
-      server.kill('SIGCONT');
-    },
     stop(mode: StopMode = 'fast') {
       server.kill(STOP_SIGNALS[mode]);
       server.kill('SIGCONT');

@@ -16,7 +16,7 @@ const require = createRequire(import.meta.url);
 
 export type Postgrest = Pick<Child, 'pid' | 'exited' | 'stop'> & { port: number; url: string };
 
-export type PostgrestOptions = Pick<ChildOptions, 'binary' | 'logFile' | 'onSpawn'> & {
+export type PostgrestOptions = Pick<ChildOptions, 'binary' | 'logFile' | 'onSpawn' | 'signal'> & {
   /** Connects as `authenticator`. */
   databaseUrl: string;
   jwtSecret: string;
@@ -55,7 +55,7 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
 
 /** Undefined where it ended by itself. */
 async function tryStart(options: PostgrestOptions): Promise<Postgrest | undefined> {
-  const { binary, logFile, onSpawn } = options;
+  const { binary, logFile, onSpawn, signal } = options;
   const port = await freePort();
   const adminPort = await freePort();
   const child = startChild({
@@ -75,7 +75,7 @@ async function tryStart(options: PostgrestOptions): Promise<Postgrest | undefine
       PGRST_LOG_LEVEL: 'error',
     },
   });
-  const isReady = await whenReady(child, async () => (await answersReady(adminPort)) || undefined);
+  const isReady = await whenReady(child, async () => (await answersReady(adminPort)) || undefined, signal);
   if (isReady) return { ...child, port, url: `http://${LOOPBACK}:${port}` };
   if (child.hasEnded()) return undefined;
   await child.stop();

@@ -1,23 +1,32 @@
 import { join, resolve } from 'node:path';
 import { StackError } from '../failure.ts';
 
-export type Settings = { dir: string; sluicePort: number; db1ApiPort: number; db2ApiPort: number };
+export type Settings = {
+  dir: string;
+  sluicePort: number;
+  db1ApiPort: number;
+  db2ApiPort: number;
+  /** Of Postgres; undefined leaves the choice to the stack. */
+  db1Port: number | undefined;
+  db2Port: number | undefined;
+};
 
-const DEFAULTS = { SLUICE_PORT: 4000, DB1_API_PORT: 54321, DB2_API_PORT: 54421 };
 const HIGHEST_PORT = 65_535;
 
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   return {
     dir: resolve(env.SLUICE_DIR || '.sluice'),
-    sluicePort: readPort(env, 'SLUICE_PORT'),
-    db1ApiPort: readPort(env, 'DB1_API_PORT'),
-    db2ApiPort: readPort(env, 'DB2_API_PORT'),
+    sluicePort: readPort(env, 'SLUICE_PORT') ?? 4000,
+    db1ApiPort: readPort(env, 'DB1_API_PORT') ?? 54321,
+    db2ApiPort: readPort(env, 'DB2_API_PORT') ?? 54421,
+    db1Port: readPort(env, 'DB1_PORT'),
+    db2Port: readPort(env, 'DB2_PORT'),
   };
 }
 
-function readPort(env: NodeJS.ProcessEnv, name: keyof typeof DEFAULTS): number {
+function readPort(env: NodeJS.ProcessEnv, name: string): number | undefined {
   const text = env[name];
-  if (!text) return DEFAULTS[name];
+  if (!text) return undefined;
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= HIGHEST_PORT) return port;
   throw new StackError(
@@ -31,6 +40,7 @@ export function layout(dir: string) {
   return {
     env: join(dir, 'env'),
     secrets: join(dir, 'secrets.json'),
+    control: join(dir, 'control.json'),
     run: join(dir, 'run'),
     postgres: join(dir, 'postgres'),
   };

@@ -19,7 +19,7 @@ export interface DenoPlace extends Place {
 export async function startDenoPlace(): Promise<DenoPlace> {
   const world = await startWorld();
   const { db1, db2, secrets } = world.stack;
-  const clients = await Promise.all([db1.cluster.url, db2.cluster.url].map(openClient));
+  const clients = await Promise.all([db1.url, db2.url].map(openClient));
   const [intake, ledger] = clients;
   if (intake === undefined || ledger === undefined) throw new Error('two databases were to be had');
   // A thousand slots of the demo would be hashed after every row.
@@ -36,12 +36,12 @@ export async function startDenoPlace(): Promise<DenoPlace> {
     hidden: [
       db1.keys.serviceRole,
       db2.keys.serviceRole,
-      db1.cluster.url,
-      db2.cluster.url,
+      db1.url,
+      db2.url,
       ...Object.values(secrets).filter((value) => typeof value === 'string'),
     ],
     things,
-    databaseUrls: () => [db1.cluster.url, db2.cluster.url],
+    databaseUrls: () => [db1.url, db2.url],
     isAlive: async () => pids.every(isAlive),
     logs: () =>
       FUNCTION_NAMES.map((name) => readFileSync(join(world.dir, 'run', `${name}.log`), 'utf8')).join(''),

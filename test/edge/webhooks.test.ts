@@ -22,7 +22,7 @@ describe('the Edge Function webhooks', () => {
   let target: Target;
   before(async () => {
     world = await startWorld();
-    db2 = await openClient(world.stack.db2.cluster.url);
+    db2 = await openClient(world.stack.db2.url);
     target = {
       base: `${world.stack.db1.gateway.url}/functions/v1/webhooks`,
       secrets: demoSecrets(world.stack.secrets),

@@ -6,10 +6,8 @@ import { PROJECT_ROOT } from '../../src/project_root.ts';
 import { demoSecrets } from '../../src/stack/env_file.ts';
 import { resetStack } from '../../src/stack/folder.ts';
 import { denoFlags, FUNCTION_NAMES, findDeno } from '../../src/stack/functions.ts';
-import { type Cluster, startCluster } from '../../src/stack/postgres.ts';
 import { isAlive } from '../../src/stack/processes.ts';
 import { giveToServer } from '../../src/stack/server_user.ts';
-import { layout } from '../../src/stack/settings.ts';
 import { type Stack, startStack } from '../../src/stack/stack.ts';
 import { cleanUpOnExit } from '../support/databases.ts';
 import { notedPid } from '../support/dev.ts';
@@ -17,8 +15,6 @@ import { notedPid } from '../support/dev.ts';
 export type World = {
   stack: Stack;
   dir: string;
-  /** Starts DB2's Postgres again after a stop, on its old data and port. */
-  restartDb2(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -42,28 +38,17 @@ export async function startWorld(): Promise<World> {
     rmSync(home, { recursive: true });
     throw error;
   });
-  let again: Cluster | undefined;
   // A run that is cut short leaves nobody behind; the pids are those the stack itself has noted.
   const forget = cleanUpOnExit(() => {
-    const pids = [...CHILDREN.map((name) => notedPid(dir, name)), ...(again ? [again.pid] : [])];
+    const pids = CHILDREN.map((name) => notedPid(dir, name));
     for (const pid of pids.filter(isAlive)) process.kill(pid, 'SIGKILL');
     rmSync(home, { recursive: true, force: true, maxRetries: 5 });
   });
   return {
     stack,
     dir,
-    async restartDb2() {
-      const postgres = realpathSync(layout(dir).postgres);
-      again = await startCluster({
-        dir: join(postgres, 'db2'),
-        password: stack.secrets.postgresPassword,
-        port: Number(new URL(stack.db2.cluster.url).port),
-        extensionDir: join(postgres, 'extensions'),
-      });
-    },
     async stop() {
       forget();
-      await again?.stop('immediate');
       await stack.stop('immediate');
       await resetStack(dir);
       rmSync(home, { recursive: true });

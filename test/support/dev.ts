@@ -19,17 +19,28 @@ export type DevOptions = {
   dir: string;
   project?: string;
   env?: Record<string, string>;
+  /** Words after `dev`. */
+  args?: string[];
   user?: { uid: number; gid: number };
 };
 
 const READY = 'Ctrl-C stops everything';
 
+/** Any free ones. */
+export const FREE_PORTS = {
+  SLUICE_PORT: '0',
+  DB1_API_PORT: '0',
+  DB2_API_PORT: '0',
+  DB1_PORT: '0',
+  DB2_PORT: '0',
+};
+
 /** `sluice dev` as a person would start it, on ports nobody else has. */
-export function startDev({ dir, project = PROJECT, env = {}, user }: DevOptions): Dev {
-  const child = spawn(process.execPath, [join(project, 'bin', 'sluice.js'), 'dev'], {
+export function startDev({ dir, project = PROJECT, env = {}, args = [], user }: DevOptions): Dev {
+  const child = spawn(process.execPath, [join(project, 'bin', 'sluice.js'), 'dev', ...args], {
     cwd: '/',
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, SLUICE_DIR: dir, SLUICE_PORT: '0', DB1_API_PORT: '0', DB2_API_PORT: '0', ...env },
+    env: { ...process.env, SLUICE_DIR: dir, ...FREE_PORTS, ...env },
     ...user,
   });
   let output = '';

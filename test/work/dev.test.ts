@@ -56,4 +56,28 @@ describe('the workers inside npm start', () => {
     const { code, stdout } = await sluice(['reconcile'], { SLUICE_DIR: dir }).ended;
     assert.equal(code, 0, stdout);
   });
+
+  it('are left out with --no-workers: a claim waits until a worker is run by hand', async () => {
+    await stopDev(dev, 'SIGINT');
+    dev = startDev({ dir, args: ['--no-workers'] });
+    await dev.ready;
+    const { SLUICE_URL = '', DB1_URL = '', DB2_URL = '' } = readEnv(dir);
+    const db1 = await openClient(DB1_URL);
+    const db2 = await openClient(DB2_URL);
+    try {
+      assert.equal((await claim(SLUICE_URL, 'demo_concert_2026', { user_id: 'v' })).status, 201);
+      for (const db of [db1, db2]) {
+        const { rows } = await db.query(
+          `select distinct application_name from pg_stat_activity
+           where application_name in ('sluice-worker', 'sluice-webhook-worker', 'sluice-scheduler')`,
+        );
+        assert.deepEqual(rows, []);
+      }
+      const { stdout } = await sluice(['work', '--once', '--json'], { SLUICE_DIR: dir, SLUICE_LOG: 'warn' })
+        .ended;
+      assert.deepEqual(JSON.parse(stdout), { status: 'drained', total: 1, committed: 1 });
+    } finally {
+      await Promise.all([db1.end(), db2.end()]);
+    }
+  });
 });
