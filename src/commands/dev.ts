@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { relative } from 'node:path';
+import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
