@@ -31,6 +31,7 @@ export function judgeDatabase(side: SideName, seen: Look): Finding[] {
     ...(facts.is_standby ? [fail(title, 'is a standby', 'give the address of the primary')] : []),
     ...judgePooler(title, seen.url),
     judgeDurability(title, facts),
+    ...(side === 'db1' ? [judgeIsolation(title, facts)] : []),
     judgeRole(title, facts),
     ...(seen.isDenied
       ? [
@@ -90,6 +91,24 @@ function judgeDurability(title: string, facts: Facts): Finding {
     `${off.join(', ')} off`,
     'switch it on: a crash may lose acknowledged claims',
   );
+}
+
+/** Claim, release and expire refuse every other level. */
+function judgeIsolation(title: string, { isolation, isolation_set_for: setFor }: Facts): Finding {
+  const check = `${title}: isolation`;
+  if (setFor.length > 0)
+    return warn(
+      check,
+      `another level than read committed is set for ${some(setFor)}`,
+      'claims are refused there: `alter role … reset default_transaction_isolation`, or `alter database …`',
+    );
+  if (isolation !== 'read committed')
+    return warn(
+      check,
+      `the connection begins transactions at ${isolation}`,
+      'claims are refused: set default_transaction_isolation to read committed in postgresql.conf or the address',
+    );
+  return ok(check, 'read committed');
 }
 
 function judgeMigrations(side: SideName, { missing, unknown, edited, applied }: Look): Finding[] {

@@ -16,6 +16,10 @@ export interface Facts {
   readonly fsync: string;
   readonly full_page_writes: string;
   readonly synchronous_commit: string;
+  /** What this connection begins transactions at. */
+  readonly isolation: string;
+  /** The roles and databases for which another level than read committed is set. */
+  readonly isolation_set_for: string[];
   readonly is_standby: boolean;
   readonly role: string;
   readonly sees_all_rows: boolean;

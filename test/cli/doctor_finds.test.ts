@@ -186,6 +186,27 @@ describe('sluice doctor finds', () => {
     assert.equal((await doctor({ SECRET_OF_THE_LAST: 'set' })).of('secrets')?.status, 'ok');
   });
 
+  for (const whom of ['role authenticated', 'database postgres'])
+    it(`another isolation level than read committed, set for the ${whom}: claims are refused there`, async () => {
+      await db1.query(`alter ${whom} set default_transaction_isolation = 'repeatable read'`);
+      try {
+        const finding = (await doctor()).of('DB1 intake: isolation');
+        assert.equal(finding?.status, 'warn', JSON.stringify(finding));
+        assert.match(finding?.found ?? '', new RegExp(`is set for ${whom}$`));
+      } finally {
+        await db1.query(`alter ${whom} reset default_transaction_isolation`);
+      }
+      assert.equal((await doctor()).of('DB1 intake: isolation')?.status, 'ok');
+    });
+
+  it('an address that asks for another isolation level', async () => {
+    const url = new URL(databases.db1.url);
+    url.searchParams.set('options', '-c default_transaction_isolation=serializable');
+    const finding = (await doctor({ DB1_URL: url.href })).of('DB1 intake: isolation');
+    assert.equal(finding?.status, 'warn', JSON.stringify(finding));
+    assert.match(finding?.found ?? '', /begins transactions at serializable/);
+  });
+
   it('a pool whose claims are never tried', async () => {
     await putOnSale(db1, 'once', 1);
     await db1.query(`update engine_config set max_retries = 1 where pool_id = 'once'`);

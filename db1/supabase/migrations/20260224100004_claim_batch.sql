@@ -240,7 +240,7 @@ $$;
 -- outcome: claimed, same, sold_out, limit, closed, unknown_pool, auth_required, request_conflict, busy (the last
 -- slots, or this user's count, are in the hands of transactions that have not ended: ask again). p_verified says which
 -- user ids are proven; left out, the caller vouches for all, as it does in claim_resource_and_queue.
--- Second call with the same request ids: the same claims.
+-- Raises SL001 invalid, SL015 not read committed. Second call with the same request ids: the same claims.
 -- Locks: those of intake.claim_pool, pool by pool in the order of their names.
 -- Definer: service_role needs no rights to the queue.
 create function public.claim_batch(
@@ -260,6 +260,9 @@ declare
   c_max_requests constant int := 1000;
   v_pool record;
 begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform intake.refuse_isolation();
+  end if;
   if cardinality(p_pool_ids) is distinct from cardinality(p_user_ids)
      or cardinality(p_pool_ids) is distinct from cardinality(p_request_ids)
      or coalesce(cardinality(p_pool_ids), 0) <> cardinality(p_verified)

@@ -133,12 +133,15 @@ end
 $$;
 
 -- Promise: the buyer gives the slot of its own claim back, as intake.give_back_claim says. Raises SL001 where no user is named:
--- an operator acts by release_claim_as_operator, which leaves an audit row. Second call and locks: as there.
+-- an operator acts by release_claim_as_operator, which leaves an audit row. Raises SL015 not read committed. Second call and locks: as there.
 -- Definer: owners have no rights to the tables.
 create function public.release_own_claim(p_claim_id uuid, p_user_id text, p_reason text default null)
 returns setof intake.claim_view
 language plpgsql security definer set search_path = '' as $$
 begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform intake.refuse_isolation();
+  end if;
   perform intake.caller_is(p_user_id);
   if p_user_id is null then
     raise exception 'whose claim it is must be said'
@@ -151,7 +154,7 @@ $$;
 -- Promise: claims whose hold has run out before anybody validated them end as expired, their messages are
 -- withdrawn and their slots go back on sale, in one statement each. Where commits need no validation only a claim whose
 -- message is untried ends, never taken or each time handed back so (intake.finish_later): the ledger may have the others.
--- Returns how many.
+-- Returns how many. Raises SL015 not read committed.
 -- Second call: the next p_limit. Locks: as intake.give_back_claim; claims that somebody else works on are skipped.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.expire_holds(p_limit int default 1000) returns int
@@ -160,6 +163,9 @@ set enable_seqscan = off as $$
 declare
   v_claim_ids uuid[];
 begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform intake.refuse_isolation();
+  end if;
   perform intake.ensure_inventory();
   with due as materialized (
     select c.claim_id, q.msg_id
