@@ -4,7 +4,7 @@ import type { HealthCheck } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import { misplacement, type SideName } from '../migrate/sides.ts';
 import { type Finding, fail, ok, skip, warn } from './finding.ts';
-import type { Facts, Look } from './look.ts';
+import type { Facts, Look, RefusingPool } from './look.ts';
 import type { RightDifference } from './rights.ts';
 
 const OLDEST_SERVER_VERSION = 150_000;
@@ -62,6 +62,21 @@ export function judgePools({ untriedPools }: Look): Finding {
     `${some(untriedPools.map((pool) => `${pool}: max_retries 1`))}, so that every claim is a dead letter without one try`,
     `\`sluice pools set ${first} --max-retries 10\`, then \`sluice dlq replay --pool ${first}\``,
   );
+}
+
+/** To refuse is the hook's right. One that refuses most claims is more often broken than strict. */
+export function judgeRefusals({ refusingPools }: Look): Finding {
+  const told = (pools: readonly RefusingPool[]) =>
+    some(pools.map(({ pool_id, claims, refused }) => `${pool_id} ${refused} of ${claims}`));
+  const [worst, ...others] = refusingPools.filter(({ claims, refused }) => refused * 2 > claims);
+  if (worst !== undefined)
+    return warn(
+      'validation',
+      `refused most of the newest claims: ${told([worst, ...others])}`,
+      `\`sluice claims list --pool ${worst.pool_id} --state refused\` tells the status; look at the pool's validation hook`,
+    );
+  if (refusingPools.length === 0) return ok('validation', 'refused none of the newest claims');
+  return ok('validation', `refused of the newest claims: ${told(refusingPools)}`);
 }
 
 /** Row policies hide rows without a word: tickets would seem to be missing. */

@@ -190,6 +190,7 @@ describe('what the doctor thinks', () => {
     applied: 3,
     rights: [],
     untriedPools: [],
+    refusingPools: [],
   };
 
   it('of a database: old, a standby, behind a pooler, not durable, of another version', () => {

@@ -207,6 +207,27 @@ describe('sluice doctor finds', () => {
     assert.match(finding?.found ?? '', /begins transactions at serializable/);
   });
 
+  it('a pool whose validation refuses most of its claims', async () => {
+    assert.match((await doctor()).of('validation')?.found ?? '', /none of the newest/);
+    await putOnSale(db1, 'strict', 3);
+    const refuse = (user: string) =>
+      db1.query(
+        `select intake.free_claims(array_agg(claim_id), 'refused', 'refused by validation: status 409')
+         from public.claims where pool_id = 'strict' and user_id = $1`,
+        [user],
+      );
+    for (const user of ['ann', 'bob', 'cyd'])
+      await db1.query(`select public.claim_resource_and_queue('strict', $1)`, [user]);
+    await refuse('ann');
+    const some = (await doctor()).of('validation');
+    assert.deepEqual([some?.status, some?.found], ['ok', 'refused of the newest claims: strict 1 of 3']);
+    await refuse('bob');
+    const most = (await doctor()).of('validation');
+    assert.equal(most?.status, 'warn');
+    assert.match(most?.found ?? '', /strict 2 of 3/);
+    assert.match(most?.todo ?? '', /sluice claims list --pool strict --state refused/);
+  });
+
   it('a pool whose claims are never tried', async () => {
     await putOnSale(db1, 'once', 1);
     await db1.query(`update engine_config set max_retries = 1 where pool_id = 'once'`);
