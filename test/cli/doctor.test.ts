@@ -257,6 +257,7 @@ describe('what the doctor thinks', () => {
       'ok cron job purge_cron_history',
       'warn cron job drain_queue_trigger',
       'warn cron job metrics_snapshot',
+      'warn cron job rebuild_lost_pools',
     ]);
     assert.match(found.at(-1)?.found ?? '', /^not scheduled/);
   });

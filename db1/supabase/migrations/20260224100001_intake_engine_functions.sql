@@ -532,13 +532,12 @@ begin
 end
 $$;
 
--- Promise: one engine_metrics row for each active pool, from a cache that was rebuilt if it was lost.
--- Queue depths are those of the whole queue. Second call: another set of rows. Locks: those of a rebuild.
+-- Promise: one engine_metrics row for each active pool. One that has lost its cache has none until it is rebuilt: no number
+-- rather than a wrong one. Queue depths are those of the whole queue. Second call: another set of rows. Locks: none.
 -- Definer: cron and service_role need no rights to the cache.
 create function public.snapshot_engine_metrics() returns void
 language plpgsql security definer set search_path = '' as $$
 begin
-  perform intake.ensure_inventory();
   insert into public.engine_metrics (
     pool_id, available_slots, reserved_slots, consumed_slots, queue_depth, dlq_depth
   )
@@ -551,7 +550,11 @@ begin
     (select count(*) from pgmq.q_intake_dlq)
   from public.engine_config c
   left join public.inventory_slots s on s.pool_id = c.pool_id
-  where c.is_active
+  where c.is_active and not exists (
+    select from intake.pool_totals t
+    where t.pool_id = c.pool_id and t.slots > 0
+      and not exists (select from intake.pool_marks m where m.pool_id = t.pool_id)
+  )
   group by c.pool_id;
 end
 $$;

@@ -82,7 +82,44 @@ begin
 end
 $$;
 
--- Promise: every pool with slots on the manifest has its cache. Returns how many were rebuilt.
+-- Promise: one pool that has lost its cache has it again, the smallest first, and its name comes back; null when none is
+-- left that others are not rebuilding. One pool a call, so that each can be committed by itself: its lock keeps up what has
+-- to do with that pool alone, and what cuts a later rebuild short does not undo this one. A claim does not wait for its turn
+-- (intake.open_pool). Second call: the next pool. Locks: those of rebuild_inventory; it waits for none.
+create function intake.rebuild_lost_pool() returns text
+language plpgsql set search_path = '' as $$
+declare
+  v_pool_id text;
+begin
+  for v_pool_id in
+    select t.pool_id
+    from intake.pool_totals t
+    where t.slots > 0 and not exists (select from intake.pool_marks m where m.pool_id = t.pool_id)
+    order by t.slots, t.pool_id
+  loop
+    if pg_catalog.pg_try_advisory_xact_lock(intake.pool_lock_key(v_pool_id)) then
+      perform intake.rebuild_inventory(v_pool_id);
+      return v_pool_id;
+    end if;
+  end loop;
+  return null;
+end
+$$;
+
+-- Promise: no pool is lost, but for those that others are rebuilding now. For cron; the Node scheduler calls the function.
+-- A procedure without settings of its own, because it commits after each pool. Second call: does nothing.
+-- Locks: those of rebuild_lost_pool, one pool at a time.
+create procedure intake.rebuild_lost_pools()
+language plpgsql as $$
+begin
+  while intake.rebuild_lost_pool() is not null loop
+    commit;
+  end loop;
+end
+$$;
+
+-- Promise: every pool with slots on the manifest has its cache, all in this transaction: for an import, and for a look at
+-- the whole while nobody sells. Returns how many were rebuilt.
 -- Second call: 0. Locks: those of rebuild_inventory, pool by pool in the order of their names.
 create function intake.ensure_inventory() returns int
 language sql set search_path = '' as $$

@@ -166,7 +166,6 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform intake.refuse_isolation();
   end if;
-  perform intake.ensure_inventory();
   with due as materialized (
     select c.claim_id, q.msg_id
     from public.claims c
@@ -177,6 +176,8 @@ begin
         q.read_ct = 0 or q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct)
         or (g.validation_webhook_url is not null and q.vt <= clock_timestamp())
       )
+      -- A pool without a mark is being rebuilt, or will be: its holds end when it is back, and the others do not wait for it.
+      and exists (select from intake.pool_marks m where m.pool_id = c.pool_id)
     order by c.hold_until
     limit p_limit
     for update of c, q skip locked
@@ -186,6 +187,21 @@ begin
   )
   select coalesce(array_agg(w.claim_id), '{}') into v_claim_ids from withdrawn w;
   return intake.free_claims(v_claim_ids, 'expired', 'hold expired');
+end
+$$;
+
+-- Promise: no hold is due that can end. For cron; the Node scheduler calls the function. A procedure without settings of its
+-- own, because it commits after each part: however many are due, none waits for the last, and no timeout undoes them all.
+-- On a busy machine 100,000 took 16 s in parts of 5,000 (the longest 1.6 s), 32 s in parts of 1,000 and 20 s as one.
+-- Second call: does nothing. Locks: those of expire_holds, one part at a time.
+create procedure intake.expire_due_holds()
+language plpgsql as $$
+declare
+  c_chunk constant int := 5000;
+begin
+  while public.expire_holds(c_chunk) = c_chunk loop
+    commit;
+  end loop;
 end
 $$;
 
