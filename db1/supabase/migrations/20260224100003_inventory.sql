@@ -1,6 +1,14 @@
 -- INTAKE, part 4: the slot cache. What keeps manifest, marks and slots in step, and what brings the slots
 -- back after a crash, a failover or a restore has emptied the UNLOGGED tables.
--- Locks, in this order: claims → pool (advisory) → slots → total → mark. A rebuild only reads claims.
+--
+-- THE ORDER OF LOCKS, for all that touches slots:
+--   1. claims
+--   2. pools (advisory): all that the transaction needs, in the order of their names, before anything below. A rebuild has
+--      its pool's lock alone (intake.rebuild_pools, for a claim of one pool intake.open_pool); who ends a claim or sells its
+--      slot shares it (intake.share_pools), because a rebuild in progress would not see the change.
+--   3. pool by pool, in the order of their names: slots → total → mark
+-- A claim takes 2 before 1: a rebuild only reads claims, and who waits for a claim's row has no pool of its own yet. What
+-- cannot keep the order waits for nobody: skip locked, or a try. test/claim/lock_order.test.ts provokes each pair.
 
 -- Promise: the key of the advisory lock that guards a pool's cache; the same for the same pool.
 -- Second call: same value. Locks: none.
@@ -82,6 +90,34 @@ begin
 end
 $$;
 
+-- Promise: those of the pools that have lost their cache have it again. Returns how many were rebuilt here. Second call: 0.
+-- Locks: those of rebuild_inventory, in the order of the pools' names (see the top of this file).
+create function intake.rebuild_pools(p_pool_ids text[]) returns int
+language plpgsql set search_path = '' as $$
+begin
+  return (
+    select count(*) filter (where intake.rebuild_inventory(lost.pool_id))
+    from (
+      select distinct p.pool_id
+      from unnest(p_pool_ids) p (pool_id)
+      join intake.pool_totals t on t.pool_id = p.pool_id
+      where t.slots > 0 and not exists (select from intake.pool_marks m where m.pool_id = p.pool_id)
+      order by p.pool_id
+    ) lost
+  );
+end
+$$;
+
+-- Promise: none of the pools is being rebuilt, and none begins to be before this transaction ends. Second call: has the
+-- locks already. Locks: the pools (advisory, shared), in the order of their names (see the top of this file).
+create function intake.share_pools(p_pool_ids text[]) returns void
+language plpgsql set search_path = '' as $$
+begin
+  perform pg_catalog.pg_advisory_xact_lock_shared(intake.pool_lock_key(k.pool_id))
+  from (select distinct p.pool_id from unnest(p_pool_ids) p (pool_id) order by p.pool_id) k;
+end
+$$;
+
 -- Promise: one pool that has lost its cache has it again, the smallest first, and its name comes back; null when none is
 -- left that others are not rebuilding. One pool a call, so that each can be committed by itself: its lock keeps up what has
 -- to do with that pool alone, and what cuts a later rebuild short does not undo this one. A claim does not wait for its turn
@@ -120,16 +156,10 @@ $$;
 
 -- Promise: every pool with slots on the manifest has its cache, all in this transaction: for an import, and for a look at
 -- the whole while nobody sells. Returns how many were rebuilt.
--- Second call: 0. Locks: those of rebuild_inventory, pool by pool in the order of their names.
+-- Second call: 0. Locks: those of rebuild_pools.
 create function intake.ensure_inventory() returns int
 language sql set search_path = '' as $$
-  select count(*) filter (where intake.rebuild_inventory(lost.pool_id))::int
-  from (
-    select t.pool_id
-    from intake.pool_totals t
-    where t.slots > 0 and not exists (select from intake.pool_marks m where m.pool_id = t.pool_id)
-    order by t.pool_id
-  ) lost;
+  select intake.rebuild_pools(array(select t.pool_id from intake.pool_totals t));
 $$;
 
 -- Promise: slots that are for sale can be found: the mark is not above them and sold_out is off.
@@ -205,13 +235,14 @@ create trigger slot_identity_is_fixed
 
 -- Trigger. Promise: `insert into inventory_slots` is all that a person has to do to put slots on sale:
 -- manifest, capacity and mark follow in the same transaction. Second insert of a known id after a crash
--- adds nothing to the manifest. Locks: pool_totals row, then mark.
+-- adds nothing to the manifest. Locks: those of rebuild_pools → pool by pool the total, then the mark.
 -- Definer: whoever may insert slots need not have rights to the manifest.
 create function intake.slots_added() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
   v_pool record;
 begin
+  perform intake.rebuild_pools(array(select distinct a.pool_id::text from added a));
   for v_pool in
     with listed as (
       insert into public.slot_manifest (slot_id, pool_id, sale_order)
@@ -235,12 +266,8 @@ begin
       insert into intake.pool_totals as t (pool_id, slots) values (v_pool.pool_id, v_pool.listed)
       on conflict (pool_id) do update set slots = t.slots + excluded.slots;
     end if;
-    if exists (select from intake.pool_totals t where t.pool_id = v_pool.pool_id and t.slots > v_pool.listed) then
-      perform intake.rebuild_inventory(v_pool.pool_id);
-    else
-      insert into intake.pool_marks (pool_id, low_order) values (v_pool.pool_id, v_pool.low_order)
-      on conflict (pool_id) do nothing;
-    end if;
+    insert into intake.pool_marks (pool_id, low_order) values (v_pool.pool_id, v_pool.low_order)
+    on conflict (pool_id) do nothing;
     perform intake.offer_slots(v_pool.pool_id, v_pool.low_order);
   end loop;
   return null;

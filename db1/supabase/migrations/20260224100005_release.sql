@@ -64,8 +64,8 @@ $$;
 
 -- Promise: ends claims whose messages the caller has just withdrawn, and puts their slots back on sale, with those of
 -- p_slot_ids that were reserved by hand. Returns how many claims ended. Second call: 0.
--- Locks: the claims, which the caller holds already → pools (advisory, shared: a rebuild in progress would not see the
--- change) → those of return_slots. One call for all that a transaction frees: the order of the pools holds within it.
+-- Locks: the claims, which the caller holds already → those of share_pools → those of return_slots. One call for all that a
+-- transaction frees: the order of the pools holds within it.
 create function intake.free_claims(
   p_claim_ids uuid[],
   p_state public.claim_state,
@@ -86,11 +86,7 @@ begin
     returning c.slot_id
   )
   select coalesce(array_agg(e.slot_id), '{}') into v_slot_ids from ended e;
-  perform pg_catalog.pg_advisory_xact_lock_shared(k.key)
-  from (
-    select distinct intake.pool_lock_key(c.pool_id) as key
-    from public.claims c where c.claim_id = any (p_claim_ids) order by 1
-  ) k;
+  perform intake.share_pools(array(select distinct c.pool_id from public.claims c where c.claim_id = any (p_claim_ids)));
   v_others := array(select u from unnest(p_slot_ids) u except select u from unnest(v_slot_ids) u);
   perform intake.return_slots(v_slot_ids || intake.reserved_by_hand(v_others));
   return cardinality(v_slot_ids);
@@ -133,7 +129,8 @@ end
 $$;
 
 -- Promise: the buyer gives the slot of its own claim back, as intake.give_back_claim says. Raises SL001 where no user is named:
--- an operator acts by release_claim_as_operator, which leaves an audit row. Raises SL015 not read committed. Second call and locks: as there.
+-- an operator acts by release_claim_as_operator, which leaves an audit row. Raises SL015 not read committed.
+-- Second call and locks: as there.
 -- Definer: owners have no rights to the tables.
 create function public.release_own_claim(p_claim_id uuid, p_user_id text, p_reason text default null)
 returns setof intake.claim_view

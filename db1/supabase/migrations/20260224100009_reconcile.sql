@@ -11,7 +11,7 @@ $$;
 -- Promise: p_limit slots after p_after in the order of their ids, or those of p_slot_ids: what the cache says, the live
 -- claim, whether that has its message or dead letter, whether it should have a ticket, and whether a message that was put
 -- there by hand holds a slot without a claim. A pool of the page that has lost its cache is rebuilt first. Second call: the
--- same. Locks: those of a rebuild, pool by pool in the order of their names.
+-- same. Locks: those of intake.rebuild_pools.
 create function public.reconcile_claims(
   p_after uuid default null,
   p_limit int default 1000,
@@ -31,13 +31,7 @@ declare
     limit p_limit
   );
 begin
-  perform intake.rebuild_inventory(l.pool_id)
-  from (
-    select distinct m.pool_id from public.slot_manifest m
-    where m.slot_id = any (v_slot_ids)
-      and not exists (select from intake.pool_marks k where k.pool_id = m.pool_id)
-    order by m.pool_id
-  ) l;
+  perform intake.rebuild_pools(array(select distinct m.pool_id from public.slot_manifest m where m.slot_id = any (v_slot_ids)));
   return query
   with page as materialized (
     select m.slot_id, m.pool_id from public.slot_manifest m where m.slot_id = any (v_slot_ids)
