@@ -130,7 +130,7 @@ end
 $$;
 
 -- Promise: a free slot of the pool, locked; or none, after the pool was declared sold out. Never "sold out" while
--- another transaction may yet roll back or free a slot: p_wait waits for it, without it the answer is busy.
+-- another transaction may yet roll back or free a slot: p_wait waits for it and looks again, without it the answer is busy.
 -- Second call: the same question anew.
 -- Locks: the slot returned; the mark, when declaring. It never waits for a slot with the mark in its hand, and
 -- whoever holds slots already passes p_wait = false: either would make deadlocks.
@@ -153,42 +153,47 @@ begin
     from public.inventory_slots s
     where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
     order by s.sale_order limit 1 for update skip locked;
-    exit when found;
+    if found then
+      return;
+    end if;
     select s.id into v_first
     from public.inventory_slots s
     where s.pool_id = p_pool_id and s.status = 'AVAILABLE' and s.sale_order >= p_low_order
     order by s.sale_order limit 1;
-    exit when not found;
-    busy := not p_wait;
+    busy := found and not p_wait;
     exit when busy;
-    -- Wait for its claimer to end, and look again. A row that is waited for stays locked even when it is no longer
-    -- free; the block gives it back, because whoever waits for a slot must hold none.
+    -- Wait for whoever has the slot, or the mark, to end, and look again. A row that is waited for stays locked even when it
+    -- is of no use; the block gives it back, because whoever waits for a slot must hold none, and no mark.
     begin
-      select s.id, s.ctid, s.sale_order into id, tid, sale_order
-      from public.inventory_slots s
-      where s.id = v_first and s.status = 'AVAILABLE' for update;
-      if found then
-        return;
+      if v_first is not null then
+        select s.id, s.ctid, s.sale_order into id, tid, sale_order
+        from public.inventory_slots s
+        where s.id = v_first and s.status = 'AVAILABLE' for update;
+        if found then
+          return;
+        end if;
+        raise exception using errcode = 'SL099';
       end if;
-      raise exception using errcode = 'SL099';
+      if p_wait then
+        select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update;
+      else
+        -- A batch waits for nobody: the others in it have slots to sell.
+        select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update skip locked;
+      end if;
+      if v_mark.sold_out is not true then
+        -- No mark: the cache was emptied a moment ago. A slot: it was freed a moment ago.
+        busy := v_mark.pool_id is null or intake.maybe_free(p_pool_id, v_mark.low_order);
+        if busy and p_wait and v_mark.pool_id is not null then
+          raise exception using errcode = 'SL099';
+        end if;
+        update intake.pool_marks m set sold_out = true where m.pool_id = p_pool_id and not busy;
+      end if;
+      return;
     exception
       when sqlstate 'SL099' then
-        null;
+        p_low_order := least(p_low_order, v_mark.low_order);
     end;
   end loop;
-  if id is null and busy is not true then
-    if p_wait then
-      select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update;
-    else
-      -- A batch waits for nobody: the others in it have slots to sell.
-      select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update skip locked;
-    end if;
-    if v_mark.sold_out is not true then
-      -- No mark: the cache was emptied a moment ago. A slot: it was freed a moment ago.
-      busy := v_mark.pool_id is null or intake.maybe_free(p_pool_id, v_mark.low_order);
-      update intake.pool_marks m set sold_out = true where m.pool_id = p_pool_id and not busy;
-    end if;
-  end if;
 end
 $$;
 

@@ -43,6 +43,24 @@ from (
 ) m
 where not exists (select from public.claims c where c.claim_id = m.claim_id);
 
+-- Promise: withdrawn slots whose claim ended while the pool's cache was lost leave the manifest and the capacity, as they do
+-- otherwise when the claim ends (return_slots). Second call: changes nothing. Locks: their manifest rows → total.
+create function intake.forget_withdrawn(p_pool_id text) returns void
+language plpgsql set search_path = '' as $$
+begin
+  with gone as (
+    delete from public.slot_manifest m
+    where m.pool_id = p_pool_id and m.withdrawn_at is not null
+      and not exists (select from public.claims c where c.slot_id = m.slot_id and c.freed_at is null)
+    returning m.slot_id
+  )
+  update intake.pool_totals t
+  set slots = t.slots - g.slots
+  from (select count(*) as slots from gone) g
+  where t.pool_id = p_pool_id and g.slots > 0;
+end
+$$;
+
 -- Promise: after it, the pool's slots stand in the cache as manifest, claims and unclaimed messages say.
 -- True when this call did it. Second call: finds the mark and returns false, changes nothing.
 -- Locks: the pool's advisory lock until the end of the transaction; a concurrent caller waits for it.
@@ -60,6 +78,7 @@ begin
   if not found then
     return false;
   end if;
+  perform intake.forget_withdrawn(p_pool_id);
   -- They are on the manifest already: without this the trigger would look each of them up.
   perform set_config('intake.rebuilding', 'on', true);
   with by_hand as materialized (
@@ -85,6 +104,13 @@ begin
   where m.pool_id = p_pool_id
     and not exists (select from public.inventory_slots s where s.id = m.slot_id)
   order by m.sale_order;
+  update intake.pool_marks k
+  set low_order = f.sale_order
+  from (
+    select s.sale_order from public.inventory_slots s
+    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' order by s.sale_order limit 1
+  ) f
+  where k.pool_id = p_pool_id;
   perform set_config('intake.rebuilding', 'off', true);
   return true;
 end
@@ -193,6 +219,13 @@ begin
     -- Before anybody looks which are gone: one that is being deleted now is gone afterwards.
     perform from public.inventory_slots s
     where s.id = any (p_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED' for update;
+    -- A rebuild has brought it back, for as long as its claim was live. The trigger takes it off the manifest.
+    if exists (select from public.slot_manifest f where f.pool_id = v_pool_id and f.withdrawn_at is not null) then
+      delete from public.inventory_slots s
+      using public.slot_manifest f
+      where s.id = any (p_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED'
+        and f.slot_id = s.id and f.withdrawn_at is not null;
+    end if;
     with gone as (
       delete from public.slot_manifest f
       using intake.pool_marks m
@@ -262,6 +295,10 @@ begin
       raise exception 'a slot of pool % is on the manifest of another pool', v_pool.pool_id
         using errcode = 'SL001', hint = 'a slot id belongs to one pool for ever; use a new id';
     end if;
+    if v_pool.listed < v_pool.added then
+      update public.slot_manifest m set withdrawn_at = null
+      from added a where m.slot_id = a.id and m.pool_id = v_pool.pool_id and m.withdrawn_at is not null;
+    end if;
     if v_pool.listed > 0 then
       insert into intake.pool_totals as t (pool_id, slots) values (v_pool.pool_id, v_pool.listed)
       on conflict (pool_id) do update set slots = t.slots + excluded.slots;
@@ -280,12 +317,17 @@ create trigger slots_added
   for each statement when (current_setting('intake.rebuilding', true) is distinct from 'on')
   execute function intake.slots_added();
 
--- Trigger. Promise: a slot deleted from the cache is withdrawn from sale, unless a claim holds it: then it
--- stays on the manifest and a rebuild brings it back as sold. Second delete: finds nothing.
+-- Trigger. Promise: a slot deleted from the cache is withdrawn from sale, for good. While a claim holds it, it stays on the
+-- manifest with withdrawn_at: a rebuild brings it back as claimed, and it leaves when the claim ends (return_slots).
+-- Second delete: finds nothing.
 -- Locks: manifest rows, pool_totals row. Definer: as slots_added.
 create function intake.slots_withdrawn() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
+  update public.slot_manifest m
+  set withdrawn_at = now()
+  from withdrawn w
+  where m.slot_id = w.id and exists (select from public.claims c where c.slot_id = w.id and c.freed_at is null);
   with gone as (
     delete from public.slot_manifest m
     using withdrawn w
