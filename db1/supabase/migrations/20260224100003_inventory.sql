@@ -327,7 +327,8 @@ begin
   update public.slot_manifest m
   set withdrawn_at = now()
   from withdrawn w
-  where m.slot_id = w.id and exists (select from public.claims c where c.slot_id = w.id and c.freed_at is null);
+  where m.slot_id = w.id and m.withdrawn_at is null
+    and exists (select from public.claims c where c.slot_id = w.id and c.freed_at is null);
   with gone as (
     delete from public.slot_manifest m
     using withdrawn w
