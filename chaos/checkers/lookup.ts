@@ -11,8 +11,8 @@ export type Credit = FinalState['credits'][number];
 
 /** A claim in one of these has not ended; a message carries it on. */
 const ON_ITS_WAY: ReadonlySet<string> = new Set(['queued', 'validated']);
-/** What a target may say in passing: it asks for patience and refuses nobody. */
-const PATIENCE_STATUS: ReadonlySet<number> = new Set([408, 425, 429]);
+/** With these a target refuses for good; any other status is tried again. */
+const REFUSAL_STATUS: ReadonlySet<number> = new Set([402, 409, 410, 422]);
 const OPEN_EVENT: ReadonlySet<string> = new Set(['pending', 'processing', 'failed']);
 
 export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
@@ -66,7 +66,7 @@ const keysWith = (history: History, kind: TargetCall['kind'], matches: (status: 
 
 /** Whom the target has refused for good. */
 export const refusedByTarget = (history: History, kind: TargetCall['kind']): Set<string> =>
-  keysWith(history, kind, (status) => status >= 400 && status < 500 && !PATIENCE_STATUS.has(status));
+  keysWith(history, kind, (status) => REFUSAL_STATUS.has(status));
 
 /** Whom the target has said yes to. */
 export const acceptedByTarget = (history: History, kind: TargetCall['kind']): Set<string> =>

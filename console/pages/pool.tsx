@@ -109,6 +109,11 @@ function PoolHead({ pool, change, onAdded }: { pool: PoolView; change: Change; o
         <Link class="button" to={pathWith('/claims', { pool_id: pool.pool_id })}>
           Claims
         </Link>
+        {pool.validation_webhook_url !== null && (
+          <Link class="button" to={pathWith('/claims', { pool_id: pool.pool_id, state: 'refused' })}>
+            Refused claims
+          </Link>
+        )}
         <button type="button" class="button" onClick={() => setShown('slots')}>
           Add slots
         </button>

@@ -14,6 +14,7 @@ import {
   judgeHealth,
   judgePools,
   judgeQueue,
+  judgeRefusals,
   judgeSecrets,
   judgeSides,
   judgeWebhooks,
@@ -46,7 +47,7 @@ export async function examine(patient: Patient): Promise<Finding[]> {
   return [
     ...judgeDatabase('db1', db1),
     ...judgeDatabase('db2', db2),
-    ...(isComplete(db1) ? [judgePools(db1)] : []),
+    ...(isComplete(db1) ? [judgePools(db1), judgeRefusals(db1)] : []),
     ...(isComplete(db1) && isComplete(db2) ? await examineBoth(patient) : [skip('health', 'see above')]),
     await examineServer(patient.server),
   ];

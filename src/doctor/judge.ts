@@ -4,7 +4,7 @@ import type { HealthCheck } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import { misplacement, type SideName } from '../migrate/sides.ts';
 import { type Finding, fail, ok, skip, warn } from './finding.ts';
-import type { Facts, Look } from './look.ts';
+import type { Facts, Look, RefusingPool } from './look.ts';
 import type { RightDifference } from './rights.ts';
 
 const OLDEST_SERVER_VERSION = 150_000;
@@ -31,6 +31,7 @@ export function judgeDatabase(side: SideName, seen: Look): Finding[] {
     ...(facts.is_standby ? [fail(title, 'is a standby', 'give the address of the primary')] : []),
     ...judgePooler(title, seen.url),
     judgeDurability(title, facts),
+    ...(side === 'db1' ? [judgeIsolation(title, facts)] : []),
     judgeRole(title, facts),
     ...(seen.isDenied
       ? [
@@ -63,6 +64,21 @@ export function judgePools({ untriedPools }: Look): Finding {
   );
 }
 
+/** To refuse is the hook's right. One that refuses most claims is more often broken than strict. */
+export function judgeRefusals({ refusingPools }: Look): Finding {
+  const told = (pools: readonly RefusingPool[]) =>
+    some(pools.map(({ pool_id, claims, refused }) => `${pool_id} ${refused} of ${claims}`));
+  const [worst, ...others] = refusingPools.filter(({ claims, refused }) => refused * 2 > claims);
+  if (worst !== undefined)
+    return warn(
+      'validation',
+      `refused most of the newest claims: ${told([worst, ...others])}`,
+      `\`sluice claims list --pool ${worst.pool_id} --state refused\` tells the status; look at the pool's validation hook`,
+    );
+  if (refusingPools.length === 0) return ok('validation', 'refused none of the newest claims');
+  return ok('validation', `refused of the newest claims: ${told(refusingPools)}`);
+}
+
 /** Row policies hide rows without a word: tickets would seem to be missing. */
 function judgeRole(title: string, { role, sees_all_rows }: Facts): Finding {
   if (sees_all_rows) return ok(`${title}: role`, `${role} sees all rows`);
@@ -90,6 +106,24 @@ function judgeDurability(title: string, facts: Facts): Finding {
     `${off.join(', ')} off`,
     'switch it on: a crash may lose acknowledged claims',
   );
+}
+
+/** Claim, release and expire refuse every other level. */
+function judgeIsolation(title: string, { isolation, isolation_set_for: setFor }: Facts): Finding {
+  const check = `${title}: isolation`;
+  if (setFor.length > 0)
+    return warn(
+      check,
+      `another level than read committed is set for ${some(setFor)}`,
+      'claims are refused there: `alter role … reset default_transaction_isolation`, or `alter database …`',
+    );
+  if (isolation !== 'read committed')
+    return warn(
+      check,
+      `the connection begins transactions at ${isolation}`,
+      'claims are refused: set default_transaction_isolation to read committed in postgresql.conf or the address',
+    );
+  return ok(check, 'read committed');
 }
 
 function judgeMigrations(side: SideName, { missing, unknown, edited, applied }: Look): Finding[] {

@@ -16,6 +16,10 @@ export interface Facts {
   readonly fsync: string;
   readonly full_page_writes: string;
   readonly synchronous_commit: string;
+  /** What this connection begins transactions at. */
+  readonly isolation: string;
+  /** The roles and databases for which another level than read committed is set. */
+  readonly isolation_set_for: string[];
   readonly is_standby: boolean;
   readonly role: string;
   readonly sees_all_rows: boolean;
@@ -42,10 +46,21 @@ export interface Look {
   readonly rowSecurity?: string[];
   /** Pools of the intake whose claims would be dead letters before anybody tried one. */
   readonly untriedPools: string[];
+  /** Pools of the intake whose validation refused some of the newest claims. */
+  readonly refusingPools: RefusingPool[];
+}
+
+export interface RefusingPool {
+  readonly pool_id: string;
+  /** Of the newest claims of all pools, how many are of this one, and how many of these it refused. */
+  readonly claims: number;
+  readonly refused: number;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const QUERY_TIMEOUT_MS = 15_000;
+/** Enough to see what a hook answers now; reading them takes some 10 ms. */
+const NEWEST_CLAIMS = 10_000;
 
 export async function look(side: SideName, url: string): Promise<Look> {
   const client = new pg.Client({
@@ -66,7 +81,10 @@ export async function look(side: SideName, url: string): Promise<Look> {
     return {
       ...seen,
       ...(await compare(client, side, has_migrations)),
-      ...(actual === 'db1' && { untriedPools: await findUntriedPools(client) }),
+      ...(actual === 'db1' && {
+        untriedPools: await findUntriedPools(client),
+        refusingPools: await findRefusingPools(client),
+      }),
     };
   } catch (error) {
     return { ...NOTHING, url, error: messageOf(error) };
@@ -75,7 +93,15 @@ export async function look(side: SideName, url: string): Promise<Look> {
   }
 }
 
-const NOTHING = { isDenied: false, missing: [], unknown: [], edited: [], applied: 0, untriedPools: [] };
+const NOTHING = {
+  isDenied: false,
+  missing: [],
+  unknown: [],
+  edited: [],
+  applied: 0,
+  untriedPools: [],
+  refusingPools: [],
+};
 
 async function compare(client: pg.Client, side: SideName, hasTable: boolean): Promise<Partial<Look>> {
   try {
@@ -125,6 +151,17 @@ async function findUntriedPools(client: pg.Client): Promise<string[]> {
     'select c.pool_id from public.engine_config c where c.max_retries < 2 order by c.pool_id',
   );
   return rows.map((row): string => row.pool_id);
+}
+
+async function findRefusingPools(client: pg.Client): Promise<RefusingPool[]> {
+  // The order of ids is the order of claims, so this reads the end of one index, however many claims there are.
+  const { rows } = await client.query(
+    `select n.pool_id, count(*)::int as claims, count(*) filter (where n.state = 'refused')::int as refused
+     from (select c.pool_id, c.state from public.claims c order by c.claim_id desc limit $1) n
+     group by n.pool_id having count(*) filter (where n.state = 'refused') > 0 order by 3 desc, 1`,
+    [NEWEST_CLAIMS],
+  );
+  return rows;
 }
 
 /** A refused connection to a name with several addresses has its reasons inside. */

@@ -5,6 +5,7 @@ import { createDatabase } from '../db/database.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { Cron } from './cron.ts';
 import { sendQueued } from './outbox.ts';
+import { expireHolds, rebuildLostPools } from './upkeep.ts';
 
 export interface SchedulerOptions {
   db1Url: string;
@@ -19,8 +20,10 @@ export interface Scheduler {
 /** pg_cron's smallest step is a second. */
 const TICK_MS = 1_000;
 const PURGE_MS = 10 * 60 * 1_000;
-/** Two jobs at a time, one to look what is due, one for the requests. */
-const CONNECTIONS = 4;
+/** Two jobs at a time, one to look what is due, one for the requests, one for the holds. */
+const CONNECTIONS = 5;
+/** The slots of the largest pool have to be back within it: 1 million take 5 to 25 s, by how busy the machine is. */
+const REBUILD_TIMEOUT_MS = 15 * 60 * 1_000;
 
 interface Duties {
   readonly run_jobs: boolean;
@@ -29,6 +32,13 @@ interface Duties {
 
 export function startScheduler({ db1Url, log, now = Date.now }: SchedulerOptions): Scheduler {
   const db = createDatabase({ url: db1Url, max: CONNECTIONS, applicationName: 'sluice-scheduler', log });
+  const rebuilder = createDatabase({
+    url: db1Url,
+    max: 1,
+    applicationName: 'sluice-rebuilder',
+    callTimeoutMs: REBUILD_TIMEOUT_MS,
+    log,
+  });
   const cron = new Cron(db, log, now);
   let duties: Duties | undefined;
   // Asked for until the database answers: it may be down when we start.
@@ -44,6 +54,12 @@ export function startScheduler({ db1Url, log, now = Date.now }: SchedulerOptions
     startLoop('the scheduler', TICK_MS, log, async () => {
       if ((await duty()).run_jobs) await cron.tick();
     }),
+    startLoop('ending holds', TICK_MS, log, async (signal) => {
+      if (duties?.run_jobs) await expireHolds(db, signal);
+    }),
+    startLoop('rebuilding lost pools', TICK_MS, log, async (signal) => {
+      if (duties?.run_jobs) await rebuildLostPools(rebuilder, signal);
+    }),
     startLoop('sending queued requests', TICK_MS, log, async (signal) => {
       if (duties?.send_requests) await sendQueued(db, log, signal);
     }),
@@ -55,7 +71,7 @@ export function startScheduler({ db1Url, log, now = Date.now }: SchedulerOptions
     async stop() {
       await Promise.all(loops.map((loop) => loop.stop()));
       await cron.settled();
-      await db.end();
+      await Promise.all([db.end(), rebuilder.end()]);
     },
   };
 }

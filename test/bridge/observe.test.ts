@@ -178,7 +178,7 @@ describe('the log of deliveries', () => {
       [
         [1, 'debug', 'committed'],
         [2, 'warn', 'dead_letter'],
-        [3, 'info', 'refused'],
+        [3, 'debug', 'refused'],
         [4, 'debug', 'gone'],
       ],
     );

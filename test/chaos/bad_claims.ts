@@ -107,7 +107,7 @@ export const BAD_CLAIMS: BadHistory[] = [
   }),
   bad('I3', 'a claim that its target has committed and that was refused', [], ({ targetCalls, final }) => {
     final.claims[2] = { ...pick(final.claims, 2), state: 'refused', live: false };
-    targetCalls.push({ kind: 'validate', key: 'c3', at: 290, status: 403, poolId: 'hook' });
+    targetCalls.push({ kind: 'validate', key: 'c3', at: 290, status: 422, poolId: 'hook' });
     setStatus(final, 'h1', 'AVAILABLE');
   }),
   bad('I4', 'more live claims than slots', ['I5'], ({ pools }) => {

@@ -86,7 +86,7 @@ export function goodHistory(): History {
       { kind: 'commit', key: 'c3', at: 250, status: 500, poolId: 'hook' },
       { kind: 'commit', key: 'c3', at: 260, status: 200, poolId: 'hook' },
       { kind: 'commit', key: 'c4', at: 270, status: 422, poolId: 'hook' },
-      { kind: 'validate', key: 'c8', at: 280, status: 403, poolId: 'checked' },
+      { kind: 'validate', key: 'c8', at: 280, status: 422, poolId: 'checked' },
     ],
     faults: [
       { name: 'kill-worker', target: 'worker 1', startedAt: 10_000, healedAt: 11_000, recoveredAt: 11_250 },

@@ -210,6 +210,116 @@ describe('two transactions that free slots', () => {
     assert.equal(await free(a), 1);
   });
 
+  /** Two pools whose caches are lost, in the order of their names, which is not the order of their locks' numbers. */
+  const newLostPools = async (): Promise<[string, string]> => {
+    for (;;) {
+      const pools = await newPools(['ann', 'bob'], 2);
+      const keys = await observer.rows<{ key: string }>(
+        'select intake.pool_lock_key(p) as key from unnest($1::text[]) p',
+        [pools],
+      );
+      if (BigInt(keys[0]?.key ?? 0) > BigInt(keys[1]?.key ?? 0)) return pools;
+    }
+  };
+  const loseTheCache = () => observer.client.query('truncate public.inventory_slots');
+  /** `first` comes to the lock of `pool` before `second`, and both go on from there. */
+  const bothAtTheLock = async (
+    pool: string,
+    one: () => Promise<unknown>,
+    other: () => Promise<unknown>,
+  ): Promise<void> => {
+    await gate.client.query('begin');
+    await gate.rows('select pg_advisory_xact_lock(intake.pool_lock_key($1))', [pool]);
+    const works = [one()];
+    await isStuck(first, works[0] as Promise<unknown>);
+    works.push(other());
+    await isStuck(second, works[1] as Promise<unknown>);
+    await gate.client.query('commit');
+    const ends = await Promise.allSettled(works);
+    assert.deepEqual(
+      ends.map((end) => (end.status === 'rejected' ? String(end.reason) : 'done')),
+      ['done', 'done'],
+    );
+  };
+  const batchOf = (session: Session, pools: string[], user: string) =>
+    session.batch(pools.map((pool) => ({ pool, user })));
+  type Work = (session: Session, pools: [string, string]) => Promise<unknown>;
+  /** What takes the locks of two pools, each as it is called in earnest; of ann what ends her claims, of bob what sells them. */
+  const TAKERS: Record<string, Work> = {
+    'a batch': (session, pools) => batchOf(session, pools.toReversed(), 'cyd'),
+    'a rebuild of all': (session) => session.rows('select intake.ensure_inventory()'),
+    'a refusal': async (session, pools) =>
+      session.rows(
+        `select intake.free_claims(array_agg(claim_id order by pool_id desc), 'released', 'by hand')
+         from public.claims where pool_id = any ($1) and user_id = 'ann'`,
+        [pools],
+      ),
+    'a commit': (session, pools) =>
+      session.rows(
+        `select intake.consume_slots(array_agg(slot_id order by pool_id desc))
+         from public.claims where pool_id = any ($1) and user_id = 'bob'`,
+        [pools],
+      ),
+    'an insert of slots': (session, pools) =>
+      session.rows('insert into public.inventory_slots (pool_id) select unnest($1::text[])', [
+        pools.toReversed(),
+      ]),
+  };
+  const names = Object.keys(TAKERS);
+  for (const one of names)
+    for (const other of names)
+      test(`of pools that are lost take their locks in one order: ${one}, then ${other}`, async () => {
+        const pools = await newLostPools();
+        await loseTheCache();
+        await bothAtTheLock(
+          pools[0],
+          () => (TAKERS[one] as Work)(first, pools),
+          () => (TAKERS[other] as Work)(second, pools),
+        );
+      });
+
+  for (const [what, take] of [
+    ['a batch', (pools: [string, string]) => batchOf(second, pools, 'cyd')],
+    [
+      'an insert of slots',
+      (pools: [string, string]) =>
+        second.rows('insert into public.inventory_slots (pool_id) select unnest($1::text[])', [pools]),
+    ],
+  ] as const)
+    test(`${what} that needs one pool's mark has the lock of the other, lost pool before it`, async () => {
+      const [a, b] = await newLostPools();
+      // The last slots of the first pool go, so that a batch has to declare it sold out: that takes its mark.
+      await observer.rows(
+        `update public.inventory_slots set status = 'CONSUMED' where pool_id = $1 and status = 'AVAILABLE'`,
+        [a],
+      );
+      await observer.rows('update intake.pool_marks set sold_out = false where pool_id = $1', [a]);
+      await observer.rows('delete from intake.pool_marks where pool_id = $1', [b]);
+      // As intake.free_claims begins: the locks of both pools, before slots and marks.
+      await first.client.query('begin');
+      await first.rows(
+        'select pg_advisory_xact_lock_shared(intake.pool_lock_key(p)) from unnest($1::text[]) p',
+        [[a, b]],
+      );
+      const work = take([a, b]).then(
+        () => 'done',
+        (error) => String(error),
+      );
+      await isStuck(second, work);
+      const ended = first.rows(
+        `select intake.free_claims(array_agg(claim_id), 'released', 'by hand')
+         from public.claims where pool_id = any ($1) and user_id = 'ann'`,
+        [[a, b]],
+      );
+      await isStuck(first, ended);
+      const freed = await ended.then(
+        () => 'done',
+        (error) => String(error),
+      );
+      await first.client.query('commit').catch(() => undefined);
+      assert.deepEqual([freed, await work], ['done', 'done']);
+    });
+
   test('replay a letter of a user who is being counted: busy, and nobody waits', async () => {
     const [a, b] = await newPools(['ann'], 1);
     const { msgIds } = await takeOf('ann');

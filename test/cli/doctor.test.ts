@@ -174,6 +174,8 @@ describe('what the doctor thinks', () => {
     fsync: 'on',
     full_page_writes: 'on',
     synchronous_commit: 'on',
+    isolation: 'read committed',
+    isolation_set_for: [],
     is_standby: false,
     role: 'postgres',
     sees_all_rows: true,
@@ -188,6 +190,7 @@ describe('what the doctor thinks', () => {
     applied: 3,
     rights: [],
     untriedPools: [],
+    refusingPools: [],
   };
 
   it('of a database: old, a standby, behind a pooler, not durable, of another version', () => {
@@ -196,6 +199,7 @@ describe('what the doctor thinks', () => {
       [{ ...healthy, facts: { ...facts, version_num: 140_009 } }, 'fail DB1 intake'],
       [{ ...healthy, facts: { ...facts, is_standby: true } }, 'fail DB1 intake'],
       [{ ...healthy, facts: { ...facts, synchronous_commit: 'off' } }, 'warn DB1 intake: durability'],
+      [{ ...healthy, facts: { ...facts, isolation: 'serializable' } }, 'warn DB1 intake: isolation'],
       [{ ...healthy, facts: { ...facts, sees_all_rows: false } }, 'fail DB1 intake: role'],
       [{ ...healthy, isDenied: true }, 'warn DB1 intake: migrations, rights'],
       [{ ...healthy, url: 'postgres://h:6543/db' }, 'warn DB1 intake: address'],
@@ -253,6 +257,7 @@ describe('what the doctor thinks', () => {
       'ok cron job purge_cron_history',
       'warn cron job drain_queue_trigger',
       'warn cron job metrics_snapshot',
+      'warn cron job rebuild_lost_pools',
     ]);
     assert.match(found.at(-1)?.found ?? '', /^not scheduled/);
   });

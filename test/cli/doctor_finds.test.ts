@@ -186,6 +186,48 @@ describe('sluice doctor finds', () => {
     assert.equal((await doctor({ SECRET_OF_THE_LAST: 'set' })).of('secrets')?.status, 'ok');
   });
 
+  for (const whom of ['role authenticated', 'database postgres'])
+    it(`another isolation level than read committed, set for the ${whom}: claims are refused there`, async () => {
+      await db1.query(`alter ${whom} set default_transaction_isolation = 'repeatable read'`);
+      try {
+        const finding = (await doctor()).of('DB1 intake: isolation');
+        assert.equal(finding?.status, 'warn', JSON.stringify(finding));
+        assert.match(finding?.found ?? '', new RegExp(`is set for ${whom}$`));
+      } finally {
+        await db1.query(`alter ${whom} reset default_transaction_isolation`);
+      }
+      assert.equal((await doctor()).of('DB1 intake: isolation')?.status, 'ok');
+    });
+
+  it('an address that asks for another isolation level', async () => {
+    const url = new URL(databases.db1.url);
+    url.searchParams.set('options', '-c default_transaction_isolation=serializable');
+    const finding = (await doctor({ DB1_URL: url.href })).of('DB1 intake: isolation');
+    assert.equal(finding?.status, 'warn', JSON.stringify(finding));
+    assert.match(finding?.found ?? '', /begins transactions at serializable/);
+  });
+
+  it('a pool whose validation refuses most of its claims', async () => {
+    assert.match((await doctor()).of('validation')?.found ?? '', /none of the newest/);
+    await putOnSale(db1, 'strict', 3);
+    const refuse = (user: string) =>
+      db1.query(
+        `select intake.free_claims(array_agg(claim_id), 'refused', 'refused by validation: status 409')
+         from public.claims where pool_id = 'strict' and user_id = $1`,
+        [user],
+      );
+    for (const user of ['ann', 'bob', 'cyd'])
+      await db1.query(`select public.claim_resource_and_queue('strict', $1)`, [user]);
+    await refuse('ann');
+    const some = (await doctor()).of('validation');
+    assert.deepEqual([some?.status, some?.found], ['ok', 'refused of the newest claims: strict 1 of 3']);
+    await refuse('bob');
+    const most = (await doctor()).of('validation');
+    assert.equal(most?.status, 'warn');
+    assert.match(most?.found ?? '', /strict 2 of 3/);
+    assert.match(most?.todo ?? '', /sluice claims list --pool strict --state refused/);
+  });
+
   it('a pool whose claims are never tried', async () => {
     await putOnSale(db1, 'once', 1);
     await db1.query(`update engine_config set max_retries = 1 where pool_id = 'once'`);

@@ -34,6 +34,7 @@ const CODES: [string, string, number, boolean][] = [
   ['SL031', 'unknown_endpoint', 404, false],
   ['SL032', 'endpoint_exists', 409, false],
   ['SL014', 'pool_exists', 409, false],
+  ['SL015', 'wrong_isolation', 500, false],
   ['SL033', 'lost_lease', 409, false],
   ['SL034', 'processing_failed', 500, true],
   ['SL099', 'internal', 500, false],
@@ -91,7 +92,8 @@ describe('the error table', () => {
 
   it('answers 5xx only where a retry can help, but for what is broken here', () => {
     for (const kind of Object.values(ERROR_KINDS)) {
-      if (kind.http >= 500 && kind.code !== 'internal') assert.ok(kind.retryable, kind.code);
+      if (kind.http >= 500 && !['internal', 'wrong_isolation'].includes(kind.code))
+        assert.ok(kind.retryable, kind.code);
       assert.ok(kind.message.length > 0 && kind.hint.length > 0, kind.code);
     }
   });

@@ -176,15 +176,18 @@ create unique index one_claim_per_request on public.claims (pool_id, request_id)
 create index claims_by_user on public.claims (user_id, pool_id);
 create index claims_on_hold on public.claims (hold_until) where hold_until is not null and freed_at is null;
 
--- Every slot ever put on sale and not withdrawn: with claims it is all that the cache is rebuilt from.
+-- Every slot ever put on sale and not withdrawn: with claims it is all that the cache is rebuilt from. One that was withdrawn
+-- while a claim held it stays until the claim ends, with withdrawn_at: a rebuild must not put it on sale again.
 create table public.slot_manifest (
   slot_id uuid primary key,
   pool_id text not null,
   sale_order bigint not null,
-  put_on_sale_at timestamptz not null default now()
+  put_on_sale_at timestamptz not null default now(),
+  withdrawn_at timestamptz
 );
 
 create index slot_manifest_by_pool on public.slot_manifest (pool_id);
+create index slot_manifest_withdrawn on public.slot_manifest (pool_id) where withdrawn_at is not null;
 
 -- How many slots of a pool are on the manifest: capacity without a count.
 create table intake.pool_totals (

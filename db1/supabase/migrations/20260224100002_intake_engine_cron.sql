@@ -2,6 +2,7 @@
 
 -- Promise: a slot RESERVED for longer than the threshold that neither a live claim, a message nor a dead
 -- letter speaks for (intake.held_by_hand) goes back on sale; it is locked before queue and dead letters are asked.
+-- A pool that has lost its cache has no orphan: a rebuild puts its slots right.
 -- Returns how many. Second call: 0. Locks: the orphans (others' are skipped), then those of return_slots.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.reap_orphaned_slots(p_stale_threshold interval default '10 minutes') returns int
@@ -9,7 +10,6 @@ language plpgsql security definer set search_path = '' as $$
 declare
   v_orphans uuid[];
 begin
-  perform intake.ensure_inventory();
   v_orphans := array(
     select s.id
     from public.inventory_slots s
@@ -82,7 +82,16 @@ $$;
 
 select cron.schedule('metrics_snapshot', '* * * * *', 'select public.snapshot_engine_metrics()');
 select cron.schedule('reap_orphaned_slots', '*/2 * * * *', 'select public.reap_orphaned_slots()');
-select cron.schedule('expire_holds', '* * * * *', 'select public.expire_holds(100000)');
+-- What goes on until nothing is left commits after each part. The stand-in runs commands inside a function, where nothing
+-- can commit: it does one part a minute, and the Node scheduler the rest (src/scheduler/upkeep.ts).
+select cron.schedule('expire_holds', '* * * * *', case
+  when pg_catalog.to_regproc('cron.run_job') is null then 'call intake.expire_due_holds()'
+  else 'select public.expire_holds(5000)'
+end);
+select cron.schedule('rebuild_lost_pools', '* * * * *', case
+  when pg_catalog.to_regproc('cron.run_job') is null then 'call intake.rebuild_lost_pools()'
+  else 'select intake.rebuild_lost_pool()'
+end);
 select cron.schedule(
   'drain_queue_trigger', '* * * * *',
   'select intake.trigger_drain() /* net.http_post to the bridge-worker */'

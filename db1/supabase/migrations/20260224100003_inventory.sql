@@ -1,6 +1,14 @@
 -- INTAKE, part 4: the slot cache. What keeps manifest, marks and slots in step, and what brings the slots
 -- back after a crash, a failover or a restore has emptied the UNLOGGED tables.
--- Locks, in this order: claims → pool (advisory) → slots → total → mark. A rebuild only reads claims.
+--
+-- THE ORDER OF LOCKS, for all that touches slots:
+--   1. claims
+--   2. pools (advisory): all that the transaction needs, in the order of their names, before anything below. A rebuild has
+--      its pool's lock alone (intake.rebuild_pools, for a claim of one pool intake.open_pool); who ends a claim or sells its
+--      slot shares it (intake.share_pools), because a rebuild in progress would not see the change.
+--   3. pool by pool, in the order of their names: slots → total → mark
+-- A claim takes 2 before 1: a rebuild only reads claims, and who waits for a claim's row has no pool of its own yet. What
+-- cannot keep the order waits for nobody: skip locked, or a try. test/claim/lock_order.test.ts provokes each pair.
 
 -- Promise: the key of the advisory lock that guards a pool's cache; the same for the same pool.
 -- Second call: same value. Locks: none.
@@ -35,6 +43,24 @@ from (
 ) m
 where not exists (select from public.claims c where c.claim_id = m.claim_id);
 
+-- Promise: withdrawn slots whose claim ended while the pool's cache was lost leave the manifest and the capacity, as they do
+-- otherwise when the claim ends (return_slots). Second call: changes nothing. Locks: their manifest rows → total.
+create function intake.forget_withdrawn(p_pool_id text) returns void
+language plpgsql set search_path = '' as $$
+begin
+  with gone as (
+    delete from public.slot_manifest m
+    where m.pool_id = p_pool_id and m.withdrawn_at is not null
+      and not exists (select from public.claims c where c.slot_id = m.slot_id and c.freed_at is null)
+    returning m.slot_id
+  )
+  update intake.pool_totals t
+  set slots = t.slots - g.slots
+  from (select count(*) as slots from gone) g
+  where t.pool_id = p_pool_id and g.slots > 0;
+end
+$$;
+
 -- Promise: after it, the pool's slots stand in the cache as manifest, claims and unclaimed messages say.
 -- True when this call did it. Second call: finds the mark and returns false, changes nothing.
 -- Locks: the pool's advisory lock until the end of the transaction; a concurrent caller waits for it.
@@ -52,6 +78,7 @@ begin
   if not found then
     return false;
   end if;
+  perform intake.forget_withdrawn(p_pool_id);
   -- They are on the manifest already: without this the trigger would look each of them up.
   perform set_config('intake.rebuilding', 'on', true);
   with by_hand as materialized (
@@ -77,22 +104,88 @@ begin
   where m.pool_id = p_pool_id
     and not exists (select from public.inventory_slots s where s.id = m.slot_id)
   order by m.sale_order;
+  update intake.pool_marks k
+  set low_order = f.sale_order
+  from (
+    select s.sale_order from public.inventory_slots s
+    where s.pool_id = p_pool_id and s.status = 'AVAILABLE' order by s.sale_order limit 1
+  ) f
+  where k.pool_id = p_pool_id;
   perform set_config('intake.rebuilding', 'off', true);
   return true;
 end
 $$;
 
--- Promise: every pool with slots on the manifest has its cache. Returns how many were rebuilt.
--- Second call: 0. Locks: those of rebuild_inventory, pool by pool in the order of their names.
-create function intake.ensure_inventory() returns int
-language sql set search_path = '' as $$
-  select count(*) filter (where intake.rebuild_inventory(lost.pool_id))::int
-  from (
+-- Promise: those of the pools that have lost their cache have it again. Returns how many were rebuilt here. Second call: 0.
+-- Locks: those of rebuild_inventory, in the order of the pools' names (see the top of this file).
+create function intake.rebuild_pools(p_pool_ids text[]) returns int
+language plpgsql set search_path = '' as $$
+begin
+  return (
+    select count(*) filter (where intake.rebuild_inventory(lost.pool_id))
+    from (
+      select distinct p.pool_id
+      from unnest(p_pool_ids) p (pool_id)
+      join intake.pool_totals t on t.pool_id = p.pool_id
+      where t.slots > 0 and not exists (select from intake.pool_marks m where m.pool_id = p.pool_id)
+      order by p.pool_id
+    ) lost
+  );
+end
+$$;
+
+-- Promise: none of the pools is being rebuilt, and none begins to be before this transaction ends. Second call: has the
+-- locks already. Locks: the pools (advisory, shared), in the order of their names (see the top of this file).
+create function intake.share_pools(p_pool_ids text[]) returns void
+language plpgsql set search_path = '' as $$
+begin
+  perform pg_catalog.pg_advisory_xact_lock_shared(intake.pool_lock_key(k.pool_id))
+  from (select distinct p.pool_id from unnest(p_pool_ids) p (pool_id) order by p.pool_id) k;
+end
+$$;
+
+-- Promise: one pool that has lost its cache has it again, the smallest first, and its name comes back; null when none is
+-- left that others are not rebuilding. One pool a call, so that each can be committed by itself: its lock keeps up what has
+-- to do with that pool alone, and what cuts a later rebuild short does not undo this one. A claim does not wait for its turn
+-- (intake.open_pool). Second call: the next pool. Locks: those of rebuild_inventory; it waits for none.
+create function intake.rebuild_lost_pool() returns text
+language plpgsql set search_path = '' as $$
+declare
+  v_pool_id text;
+begin
+  for v_pool_id in
     select t.pool_id
     from intake.pool_totals t
     where t.slots > 0 and not exists (select from intake.pool_marks m where m.pool_id = t.pool_id)
-    order by t.pool_id
-  ) lost;
+    order by t.slots, t.pool_id
+  loop
+    if pg_catalog.pg_try_advisory_xact_lock(intake.pool_lock_key(v_pool_id)) then
+      perform intake.rebuild_inventory(v_pool_id);
+      return v_pool_id;
+    end if;
+  end loop;
+  return null;
+end
+$$;
+
+-- Promise: no pool is lost, but for those that others are rebuilding now. For cron; the Node scheduler calls the function.
+-- A procedure without settings of its own, because it commits after each pool. Second call: does nothing.
+-- Locks: those of rebuild_lost_pool, one pool at a time.
+create procedure intake.rebuild_lost_pools()
+language plpgsql as $$
+begin
+  while intake.rebuild_lost_pool() is not null loop
+    commit;
+  end loop;
+end
+$$;
+
+-- Promise: every pool with slots on the manifest has its cache, all in this transaction: for an import, and for a look at
+-- the whole while nobody sells. Returns how many were rebuilt.
+-- Second call: 0. Locks: those of rebuild_pools.
+create function intake.ensure_inventory() returns int
+language sql set search_path = '' as $$
+  select intake.rebuild_pools(array(select t.pool_id from intake.pool_totals t));
 $$;
 
 -- Promise: slots that are for sale can be found: the mark is not above them and sold_out is off.
@@ -126,6 +219,13 @@ begin
     -- Before anybody looks which are gone: one that is being deleted now is gone afterwards.
     perform from public.inventory_slots s
     where s.id = any (p_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED' for update;
+    -- A rebuild has brought it back, for as long as its claim was live. The trigger takes it off the manifest.
+    if exists (select from public.slot_manifest f where f.pool_id = v_pool_id and f.withdrawn_at is not null) then
+      delete from public.inventory_slots s
+      using public.slot_manifest f
+      where s.id = any (p_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED'
+        and f.slot_id = s.id and f.withdrawn_at is not null;
+    end if;
     with gone as (
       delete from public.slot_manifest f
       using intake.pool_marks m
@@ -168,13 +268,14 @@ create trigger slot_identity_is_fixed
 
 -- Trigger. Promise: `insert into inventory_slots` is all that a person has to do to put slots on sale:
 -- manifest, capacity and mark follow in the same transaction. Second insert of a known id after a crash
--- adds nothing to the manifest. Locks: pool_totals row, then mark.
+-- adds nothing to the manifest. Locks: those of rebuild_pools → pool by pool the total, then the mark.
 -- Definer: whoever may insert slots need not have rights to the manifest.
 create function intake.slots_added() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
   v_pool record;
 begin
+  perform intake.rebuild_pools(array(select distinct a.pool_id::text from added a));
   for v_pool in
     with listed as (
       insert into public.slot_manifest (slot_id, pool_id, sale_order)
@@ -194,16 +295,16 @@ begin
       raise exception 'a slot of pool % is on the manifest of another pool', v_pool.pool_id
         using errcode = 'SL001', hint = 'a slot id belongs to one pool for ever; use a new id';
     end if;
+    if v_pool.listed < v_pool.added then
+      update public.slot_manifest m set withdrawn_at = null
+      from added a where m.slot_id = a.id and m.pool_id = v_pool.pool_id and m.withdrawn_at is not null;
+    end if;
     if v_pool.listed > 0 then
       insert into intake.pool_totals as t (pool_id, slots) values (v_pool.pool_id, v_pool.listed)
       on conflict (pool_id) do update set slots = t.slots + excluded.slots;
     end if;
-    if exists (select from intake.pool_totals t where t.pool_id = v_pool.pool_id and t.slots > v_pool.listed) then
-      perform intake.rebuild_inventory(v_pool.pool_id);
-    else
-      insert into intake.pool_marks (pool_id, low_order) values (v_pool.pool_id, v_pool.low_order)
-      on conflict (pool_id) do nothing;
-    end if;
+    insert into intake.pool_marks (pool_id, low_order) values (v_pool.pool_id, v_pool.low_order)
+    on conflict (pool_id) do nothing;
     perform intake.offer_slots(v_pool.pool_id, v_pool.low_order);
   end loop;
   return null;
@@ -216,12 +317,18 @@ create trigger slots_added
   for each statement when (current_setting('intake.rebuilding', true) is distinct from 'on')
   execute function intake.slots_added();
 
--- Trigger. Promise: a slot deleted from the cache is withdrawn from sale, unless a claim holds it: then it
--- stays on the manifest and a rebuild brings it back as sold. Second delete: finds nothing.
+-- Trigger. Promise: a slot deleted from the cache is withdrawn from sale, for good. While a claim holds it, it stays on the
+-- manifest with withdrawn_at: a rebuild brings it back as claimed, and it leaves when the claim ends (return_slots).
+-- Second delete: finds nothing.
 -- Locks: manifest rows, pool_totals row. Definer: as slots_added.
 create function intake.slots_withdrawn() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
+  update public.slot_manifest m
+  set withdrawn_at = now()
+  from withdrawn w
+  where m.slot_id = w.id and m.withdrawn_at is null
+    and exists (select from public.claims c where c.slot_id = w.id and c.freed_at is null);
   with gone as (
     delete from public.slot_manifest m
     using withdrawn w

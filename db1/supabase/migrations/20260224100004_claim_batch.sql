@@ -240,8 +240,8 @@ $$;
 -- outcome: claimed, same, sold_out, limit, closed, unknown_pool, auth_required, request_conflict, busy (the last
 -- slots, or this user's count, are in the hands of transactions that have not ended: ask again). p_verified says which
 -- user ids are proven; left out, the caller vouches for all, as it does in claim_resource_and_queue.
--- Second call with the same request ids: the same claims.
--- Locks: those of intake.claim_pool, pool by pool in the order of their names.
+-- Raises SL001 invalid, SL015 not read committed. Second call with the same request ids: the same claims.
+-- Locks: those of intake.rebuild_pools → those of intake.claim_pool, pool by pool in the order of their names.
 -- Definer: service_role needs no rights to the queue.
 create function public.claim_batch(
   p_pool_ids text[],
@@ -260,6 +260,9 @@ declare
   c_max_requests constant int := 1000;
   v_pool record;
 begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform intake.refuse_isolation();
+  end if;
   if cardinality(p_pool_ids) is distinct from cardinality(p_user_ids)
      or cardinality(p_pool_ids) is distinct from cardinality(p_request_ids)
      or coalesce(cardinality(p_pool_ids), 0) <> cardinality(p_verified)
@@ -273,6 +276,10 @@ begin
   ) then
     raise exception 'each request needs a pool and a user id; user and request ids have 1 to 200 characters'
       using errcode = 'SL001';
+  end if;
+  -- One pool is rebuilt when its turn comes. Of several, none may wait while slots and marks of another are locked.
+  if p_pool_ids[1] <> any (p_pool_ids) then
+    perform intake.rebuild_pools(p_pool_ids);
   end if;
   for v_pool in
     select t.pool_id, array_agg(

@@ -82,17 +82,13 @@ end
 $$;
 
 -- Promise: these slots of committed claims are CONSUMED, also those that a rebuild in progress is about to bring back,
--- and those that nobody had reserved. Second call: changes nothing. Locks: pools (advisory, shared: waits for a rebuild)
+-- and those that nobody had reserved. Second call: changes nothing. Locks: those of share_pools (waits for a rebuild)
 -- → slots. One on sale that somebody is claiming is skipped: the claimer holds the slot and waits for our claim, and
 -- puts the slot right when it loses (intake.lost_race).
 create function intake.consume_slots(p_slot_ids uuid[]) returns void
 language plpgsql set search_path = '' as $$
 begin
-  perform pg_catalog.pg_advisory_xact_lock_shared(k.key)
-  from (
-    select distinct intake.pool_lock_key(m.pool_id) as key
-    from public.slot_manifest m where m.slot_id = any (p_slot_ids) order by 1
-  ) k;
+  perform intake.share_pools(array(select distinct m.pool_id from public.slot_manifest m where m.slot_id = any (p_slot_ids)));
   update public.inventory_slots s
   set status = 'CONSUMED'
   where s.id = any (p_slot_ids) and s.status = 'RESERVED';

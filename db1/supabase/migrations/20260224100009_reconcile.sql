@@ -10,7 +10,8 @@ $$;
 
 -- Promise: p_limit slots after p_after in the order of their ids, or those of p_slot_ids: what the cache says, the live
 -- claim, whether that has its message or dead letter, whether it should have a ticket, and whether a message that was put
--- there by hand holds a slot without a claim. A lost cache is rebuilt first. Second call: the same. Locks: those of a rebuild.
+-- there by hand holds a slot without a claim. A pool of the page that has lost its cache is rebuilt first. Second call: the
+-- same. Locks: those of intake.rebuild_pools.
 create function public.reconcile_claims(
   p_after uuid default null,
   p_limit int default 1000,
@@ -22,15 +23,18 @@ returns table (
 )
 language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
-begin
-  perform intake.ensure_inventory();
-  return query
-  with page as materialized (
-    select m.slot_id, m.pool_id
-    from public.slot_manifest m
+declare
+  v_slot_ids uuid[] := array(
+    select m.slot_id from public.slot_manifest m
     where (p_after is null or m.slot_id > p_after) and (p_slot_ids is null or m.slot_id = any (p_slot_ids))
     order by m.slot_id
     limit p_limit
+  );
+begin
+  perform intake.rebuild_pools(array(select distinct m.pool_id from public.slot_manifest m where m.slot_id = any (v_slot_ids)));
+  return query
+  with page as materialized (
+    select m.slot_id, m.pool_id from public.slot_manifest m where m.slot_id = any (v_slot_ids)
   )
   select p.slot_id, p.pool_id, s.status::text, c.claim_id, c.user_id::text, c.state::text,
     exists (select from pgmq.q_intake_queue q where q.msg_id = c.msg_id and c.state in ('queued', 'validated'))

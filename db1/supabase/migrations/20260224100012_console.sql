@@ -419,7 +419,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 -- Promise: an operator releases any user's claim, as intake.give_back_claim says, with an audit row in the same transaction.
--- The reason stays there: how a claim ended is for its buyer to read. Raises as give_back_claim does.
+-- The reason stays there: how a claim ended is for its buyer to read. Raises as release_own_claim does.
 -- Second call: the released claim again, and no other audit row. Locks: those of give_back_claim.
 create function public.release_claim_as_operator(p_claim_id uuid, p_actor text, p_reason text default null)
 returns setof intake.claim_view
@@ -427,6 +427,9 @@ language plpgsql security definer set search_path = '' as $$
 declare
   v_is_live boolean;
 begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform intake.refuse_isolation();
+  end if;
   select c.freed_at is null into v_is_live from public.claims c where c.claim_id = p_claim_id for update;
   return query select * from intake.give_back_claim(p_claim_id, null, 'released by an operator');
   if v_is_live then

@@ -33,6 +33,7 @@ export const SERVER_CODES = [
   'unknown_claim',
   'unknown_pool',
   'unsupported_media_type',
+  'wrong_isolation',
 ] as const;
 
 /**

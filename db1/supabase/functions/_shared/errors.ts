@@ -81,6 +81,11 @@ const ROWS = {
     'Send x-sluice-csrf: 1 from the same host, or the key as a Bearer token.',
   ],
   pool_exists: [409, 'There is a pool of this name.', 'Change it, or choose another name.'],
+  wrong_isolation: [
+    500,
+    'The database runs this at an isolation level other than read committed.',
+    'An operator sets default_transaction_isolation to read committed; `sluice doctor` says where.',
+  ],
   too_many_attempts: [429, 'Too many wrong keys.', 'Try again after Retry-After seconds.', RETRY],
   too_many_requests: [
     429,

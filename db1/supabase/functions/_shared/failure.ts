@@ -57,6 +57,7 @@ const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   SL012: 'claim_ended',
   SL013: 'dead_letter',
   SL014: 'pool_exists',
+  SL015: 'wrong_isolation',
   SL020: 'ticket_conflict',
   SL031: 'unknown_endpoint',
   SL032: 'endpoint_exists',

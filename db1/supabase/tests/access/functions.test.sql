@@ -1,6 +1,6 @@
 -- The golden list of functions: who may execute what, in full.
 begin;
-select plan(4);
+select plan(5);
 
 select bag_eq(
   $$ select a.grantee::regrole::text, p.oid::regprocedure::text
@@ -59,8 +59,15 @@ select bag_eq(
 select is_empty(
   $$ select p.oid::regprocedure from pg_proc p
      where p.pronamespace in ('public'::regnamespace, 'intake'::regnamespace)
+       and p.prokind <> 'p'
        and not exists (select from unnest(p.proconfig) c where c = 'search_path=""') $$,
   'every function has an empty search path of its own'
+);
+select bag_eq(
+  $$ select p.oid::regprocedure::text from pg_proc p
+     where p.pronamespace in ('public'::regnamespace, 'intake'::regnamespace) and p.prokind = 'p' and not p.prosecdef $$,
+  $$ values ('intake.expire_due_holds()'), ('intake.rebuild_lost_pools()') $$,
+  'these commit as they go, which settings of their own would forbid: they have their caller''s rights'
 );
 select bag_eq(
   $$ select p.oid::regprocedure::text from pg_proc p

@@ -10,6 +10,7 @@ import { Delivery, groupBy } from './delivery.ts';
 import { commitByHook, validate } from './hooks.ts';
 import { labelOfTarget, tellStep } from './observe.ts';
 import type { BridgePorts, Finish, PoolConfig } from './ports.ts';
+import { Refusals } from './refusals.ts';
 import { endSpent } from './tickets.ts';
 
 export interface BridgeOptions {
@@ -38,6 +39,7 @@ export class Bridge {
   readonly #ports: BridgePorts;
   readonly #options: BridgeOptions;
   readonly #breakers = new Map<string, Breaker>();
+  readonly #refusals = new Refusals();
   /** Which targets a pool needs, as last seen. */
   readonly #targets = new Map<string, string[]>();
 
@@ -51,7 +53,10 @@ export class Bridge {
     const { intake } = this.#ports;
     const { batchSize, leaseSec } = this.#options;
     const messages = await intake.take(batchSize, leaseSec, this.#pausedPools());
-    if (messages.length === 0) return { total: 0, outcomes: {}, pausedUntilMs: this.#pausedUntilMs() };
+    if (messages.length === 0) {
+      this.#refusals.tell(this.#ports.log, this.#ports.now());
+      return { total: 0, outcomes: {}, pausedUntilMs: this.#pausedUntilMs() };
+    }
     const startedMs = this.#ports.now();
     const deliveries = messages.map((message) => new Delivery(message));
     const stopHeartbeat = this.#startHeartbeat(deliveries);
@@ -144,7 +149,9 @@ export class Bridge {
       const outcome = became.get(delivery.msgId) ?? 'lost_lease';
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
       delivery.report(this.#ports.log, outcome);
+      if (outcome === 'refused') this.#refusals.add(delivery.payload.pool_id, delivery.reason);
     }
+    this.#refusals.tell(this.#ports.log, this.#ports.now());
     tellStep(deliveries, became, outcomes, startedMs, this.#ports);
     return outcomes;
   }

@@ -136,7 +136,8 @@ export class Delivery {
 
   /** One line a message: the routine ones at debug level, what somebody may look for at night above it. */
   report(log: Log, outcome: string): void {
-    const routine = outcome === 'committed' || outcome === 'gone';
+    // Refusals have a line of their own, for each pool.
+    const routine = outcome === 'committed' || outcome === 'gone' || outcome === 'refused';
     if (routine && !log.debugEnabled) return;
     const fields = { ...this.names, read_ct: this.readCt, outcome, reason: this.#reason };
     if (routine) log.debug('delivery', fields);

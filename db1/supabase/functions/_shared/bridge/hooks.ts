@@ -9,8 +9,11 @@ import { endByTicket } from './tickets.ts';
 /** Calls to one step's hooks that run at the same time. */
 const CALLS_AT_ONCE = 16;
 
-// Neither says anything about the message: the target asks for patience.
-const PATIENCE_STATUS: ReadonlySet<number> = new Set([408, 425]);
+/**
+ * What says "this claim, no": payment required, conflict, gone, unprocessable. Any other status may as well be of an address
+ * that was mistyped, a key that is out of date or a gateway on the way (docs/decisions/0018).
+ */
+const REFUSAL_STATUS: ReadonlySet<number> = new Set([402, 409, 410, 422]);
 const OUTAGE_STATUS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** `tried` is one whose failure has been noted. */
@@ -89,13 +92,14 @@ async function ask(delivery: Delivery, url: string, context: CommitContext): Pro
       breaker.outage();
       return 'outage';
     }
-    if (status >= 400 && status < 500) {
-      breaker.succeeded();
-      if (!PATIENCE_STATUS.has(status)) return { refused: `status ${status}` };
-      delivery.end('retry', `status ${status}`);
+    if (status >= 500) {
+      context.trouble.failed(delivery, breaker, `status ${status}`);
       return 'tried';
     }
-    context.trouble.failed(delivery, breaker, `status ${status}`);
+    // The target works, and has not decided. Each try counts, so that in the end an operator sees a dead letter.
+    breaker.succeeded();
+    if (REFUSAL_STATUS.has(status)) return { refused: `status ${status}` };
+    delivery.end('retry', `status ${status}`);
     return 'tried';
   } catch (error) {
     tellCall(delivery, url, error, startedMs, context);

@@ -55,6 +55,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   expire_holds: 'holds do not end',
   metrics_snapshot: 'engine_metrics stands still',
   purge_cron_history: 'cron.job_run_details and engine_metrics grow for ever',
+  rebuild_lost_pools: 'after a crash a pool stays empty until it is asked for',
   reap_orphaned_slots: 'slots that nobody holds stay off sale',
 };
 const EXTENSIONS = ['pgmq', 'pg_cron', 'pg_net'];

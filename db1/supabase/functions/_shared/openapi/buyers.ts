@@ -104,6 +104,7 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
       'unknown_pool',
       'not_yours',
       'overloaded',
+      'wrong_isolation',
     ],
   },
   'GET /v1/claims/:claim': {
@@ -123,7 +124,15 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
     parameter: 'The claim_id.',
     headers: X_OPERATOR,
     answers: { 200: { description: 'The claim, ended.', schema: CLAIM_ANSWER } },
-    errors: ['unknown_claim', 'invalid_input', 'in_flight', 'already_committed', 'dead_letter', 'not_yours'],
+    errors: [
+      'unknown_claim',
+      'invalid_input',
+      'in_flight',
+      'already_committed',
+      'dead_letter',
+      'not_yours',
+      'wrong_isolation',
+    ],
   },
   'GET /v1/pools/:pool': {
     tag: 'pools',

@@ -1,0 +1,24 @@
+// What has to go on until nothing is left, a part at a time and each part its own transaction: pg_cron has procedures for it,
+// its stand-in cannot commit inside a job.
+
+import type { Database } from '../db/database.ts';
+
+/** As in intake.expire_due_holds. */
+export const HOLDS_AT_ONCE = 5_000;
+
+/** Ends every hold that is due. */
+export async function expireHolds(db: Database, signal: AbortSignal): Promise<void> {
+  let expired = HOLDS_AT_ONCE;
+  while (expired === HOLDS_AT_ONCE && !signal.aborted) {
+    const [row] = await db.call<{ expire_holds: number }>('public.expire_holds', { p_limit: HOLDS_AT_ONCE });
+    expired = row?.expire_holds ?? 0;
+  }
+}
+
+/** Brings back the slots of every pool that lost them in a crash. */
+export async function rebuildLostPools(db: Database, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const [row] = await db.call<{ rebuild_lost_pool: string | null }>('intake.rebuild_lost_pool', {});
+    if ((row?.rebuild_lost_pool ?? null) === null || signal.aborted) return;
+  }
+}
