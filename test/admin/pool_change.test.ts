@@ -1,24 +1,12 @@
 // Two operators who give one pool its first rules at the same moment.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
+import { describe, test } from 'node:test';
+import { interleave, type Session } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 describe('the first change of a pool that has only slots', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let first: Session;
-  let second: Session;
-
-  before(async () => {
-    databases = await startDatabases({ db2: false });
-    [observer, first, second] = (await openSessions(databases.db1.url, 3)) as [Session, Session, Session];
-  });
-  after(async () => {
-    await closeAll([observer, first, second].filter((session) => session !== undefined));
-    await databases?.stop();
-  });
+  const { observer, first, second } = useIntake('observer', 'first', 'second');
 
   const change = (session: Session, pool: string, rules: object) =>
     session.rows(`select max_per_user, hold_sec from public.pool_change($1, $2, 0, 'olga')`, [pool, rules]);

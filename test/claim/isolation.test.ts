@@ -2,10 +2,9 @@
 // free slot, and count a user's claims wrong. Claim, release and expire refuse such a transaction by name.
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { closeAll, openSessions, type Session } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 const WRONG_ISOLATION = { code: 'SL015' };
 const USERS = 20;
@@ -13,19 +12,7 @@ const USERS = 20;
 const SLOTS = 2048;
 
 describe('a transaction that is not read committed', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let old: Session;
-
-  before(async () => {
-    databases = await startDatabases({ db2: false });
-    [observer, old] = (await openSessions(databases.db1.url, 2)) as [Session, Session];
-  });
-  after(async () => {
-    await closeAll([observer, old].filter((session) => session !== undefined));
-    await databases?.stop();
-  });
-  afterEach(() => old.client.query('rollback'));
+  const { observer, old } = useIntake('observer', 'old');
 
   const begin = async (level: string) => {
     await old.client.query(`begin isolation level ${level}`);

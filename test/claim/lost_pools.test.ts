@@ -2,36 +2,21 @@
 // one pool waits for no other.
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLog } from '../../src/log.ts';
 import { startScheduler } from '../../src/scheduler/scheduler.ts';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { closeAll, openSessions, type Session } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 const SLOTS = 5;
 
 describe('pools that have lost their slots', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let holder: Session;
-  let worker: Session;
+  const { observer, holder, worker, url } = useIntake('observer', 'holder', 'worker');
   let rounds = 0;
 
-  before(async () => {
-    databases = await startDatabases({ db2: false });
-    [observer, holder, worker] = (await openSessions(databases.db1.url, 3)) as [Session, Session, Session];
-    // As the server's and the scheduler's connections have it.
-    await worker.client.query(`set lock_timeout = '2s'`);
-  });
-  after(async () => {
-    await closeAll([observer, holder, worker].filter((session) => session !== undefined));
-    await databases?.stop();
-  });
-  afterEach(async () => {
-    await Promise.all([holder, worker].map((session) => session.client.query('rollback')));
-  });
+  // As the server's and the scheduler's connections have it.
+  before(() => worker.client.query(`set lock_timeout = '2s'`));
 
   const newPools = async (): Promise<[string, string, string]> => {
     const pools: [string, string, string] = [`lost_${++rounds}_a`, `lost_${rounds}_b`, `lost_${rounds}_c`];
@@ -138,7 +123,7 @@ describe('pools that have lost their slots', () => {
   test('come back by the scheduler where pg_cron is not', async () => {
     const pools = await newPools();
     await loseTheCache();
-    const scheduler = startScheduler({ db1Url: databases.db1.url, log: createLog('silent') });
+    const scheduler = startScheduler({ db1Url: url(), log: createLog('silent') });
     try {
       const deadline = Date.now() + 10_000;
       while ((await Promise.all(pools.map(slotsOf))).includes(0)) {

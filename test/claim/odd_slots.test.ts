@@ -1,28 +1,13 @@
 // Slots that a person has put in an odd place, and slots that many want at once.
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { ASKING, closeAll, openSessions, type Session, waitsFor } from '../support/sessions.ts';
+import { ASKING, type Session, waitsFor } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 describe('a slot', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let first: Session;
-  let second: Session;
-
-  before(async () => {
-    databases = await startDatabases({ db2: false });
-    [observer, first, second] = (await openSessions(databases.db1.url, 3)) as [Session, Session, Session];
-  });
-  after(async () => {
-    await closeAll([observer, first, second].filter((session) => session !== undefined));
-    await databases?.stop();
-  });
-  afterEach(async () => {
-    await Promise.all([first, second].map((session) => session.client.query('rollback')));
-  });
+  const { observer, first, second } = useIntake('observer', 'first', 'second');
 
   const loseTheCache = () => observer.client.query('truncate public.inventory_slots');
   const releaseOf = async (session: Session, pool: string, user: string) => {

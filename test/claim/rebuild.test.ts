@@ -1,34 +1,18 @@
 // The slot cache is lost (TRUNCATE does to it by hand what a crash does) and comes back while others work on it.
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { ASKING, closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
+import { ASKING, interleave, type Session } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 const SLOTS = 10;
 const MANY_SLOTS = 100_000;
 const MANY_CLAIMS = 50_000;
 
 describe('the rebuild of a lost slot cache', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let first: Session;
-  let second: Session;
+  const { observer, first, second } = useIntake('observer', 'first', 'second');
   let pools = 0;
-
-  before(async () => {
-    databases = await startDatabases({ db2: false });
-    [observer, first, second] = (await openSessions(databases.db1.url, 3)) as [Session, Session, Session];
-  });
-  after(async () => {
-    await closeAll([observer, first, second].filter((session) => session !== undefined));
-    await databases?.stop();
-  });
-  // A test that failed half-way must not leave its locks to the next one.
-  afterEach(async () => {
-    await Promise.all([first, second].map((session) => session.client.query('rollback')));
-  });
 
   const loseTheCache = () => observer.client.query('truncate public.inventory_slots');
   const newPool = async () => {

@@ -1,26 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { ASKING, closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
+import { ASKING, closeAll, interleave, openSessions } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 const RETRIES = 100;
 
 describe('a retried claim', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let first: Session;
-  let second: Session;
+  const { observer, first, second, url } = useIntake('observer', 'first', 'second');
   let pools = 0;
-
-  before(async () => {
-    databases = await startDatabases({ db2: false });
-    [observer, first, second] = (await openSessions(databases.db1.url, 3)) as [Session, Session, Session];
-  });
-  after(async () => {
-    await closeAll([observer, first, second].filter((session) => session !== undefined));
-    await databases?.stop();
-  });
 
   const newPool = async (slots: number) => {
     const pool = `retries_${++pools}`;
@@ -46,7 +34,7 @@ describe('a retried claim', () => {
   ] as const) {
     test(`${RETRIES} at once make one claim: ${kinds}`, async () => {
       const pool = await newPool(RETRIES + 50);
-      const sessions = await openSessions(databases.db1.url, RETRIES);
+      const sessions = await openSessions(url(), RETRIES);
       try {
         const answers = await Promise.all(
           sessions.map((session, at) => {
