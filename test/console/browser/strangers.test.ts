@@ -106,7 +106,7 @@ describe('the console, with names as long as they may be', { skip }, () => {
     const field = page.getByLabel('Validation hook');
     await page.locator('.field-error', { hasText: 'the hook URL of pool carried is refused' }).waitFor();
     assert.equal(await field.getAttribute('aria-invalid'), 'true');
-    assert.equal(await page.getByLabel('Commit webhook').getAttribute('aria-invalid'), 'false');
+    assert.equal(await page.getByLabel('Commit hook').getAttribute('aria-invalid'), 'false');
     await assertAccessible(page);
     await assertFits(page);
     await field.fill(house.validation.url);
