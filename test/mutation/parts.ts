@@ -40,7 +40,10 @@ export const PARTS: readonly Part[] = [
   part(
     'bridge',
     [
-      ...under('bridge', 'address breaker bridge commit store delivery observe payload tickets hooks refusals'),
+      ...under(
+        'bridge',
+        'address breaker bridge commit store delivery observe payload tickets hooks refusals',
+      ),
       'failure',
       'halving',
       'heartbeat',
