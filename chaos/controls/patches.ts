@@ -128,9 +128,9 @@ export const AUDIT_APART = script(
 export const OUTAGES_COUNTED = script(
   'alter table public.engine_config alter column max_retries set default 3;',
   patch(
-    'public.bridge_take(int, int, text[])',
-    "case when t.message ? 'forgiven' then least(intake.forgiven(t.message), t.read_ct - 1) else 0 end",
-    '0',
+    'intake.lease_messages(bigint[], int)',
+    "1 + case when t.message ? 'tried' then least(intake.count_in(t.message, 'tried'), t.read_ct - 1) else 0 end",
+    't.read_ct',
   ),
 );
 

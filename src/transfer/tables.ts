@@ -72,6 +72,7 @@ export const SEQUENCES: Readonly<Record<SideName, readonly string[]>> = {
     'intake.sale_order_seq',
     'pgmq.q_intake_dlq_msg_id_seq',
     'pgmq.q_intake_queue_msg_id_seq',
+    'public.engine_config_lane_seq',
   ],
   db2: [
     'audit.audit_logs_id_seq',

@@ -31,11 +31,12 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
     authenticated: [CLAIM, RELEASE],
     service_role: [
       'allow_hook_host',
-      'bridge_allow',
       'bridge_config',
       'bridge_extend',
       'bridge_finish',
+      'bridge_lanes',
       'bridge_take',
+      'bridge_take_suspect',
       'bridge_wake',
       'claim_batch',
       CLAIM,

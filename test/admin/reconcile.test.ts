@@ -44,7 +44,7 @@ describe('sluice reconcile', () => {
     await drain();
     await claimMany(db1, 'healthy', 5);
     await bury(db1, 'healthy', 2);
-    await db1.query('select * from public.bridge_take(2, 600)');
+    await db1.query(`select * from public.bridge_take(array[intake.lane_of('healthy')], '{2}', 600)`);
     assert.deepEqual(await reconcile(), { code: 0, found: [] });
     const text = await sluice(['reconcile'], env).ended;
     assert.equal(text.stdout, 'No differences: both databases tell the same story.\n');

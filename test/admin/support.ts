@@ -11,7 +11,10 @@ export async function bury(
     `select public.claim_resource_and_queue($1, 'user ' || i) from generate_series(1, $2::int) i`,
     [pool, count],
   );
-  const { rows } = await db1.query('select * from public.bridge_take($1, 60)', [count]);
+  const { rows } = await db1.query(
+    'select * from public.bridge_take(array[intake.lane_of($2)], array[$1::int], 60)',
+    [count, pool],
+  );
   await db1.query('select * from public.bridge_finish($1, $2, $3, $4, $5)', [
     rows.map((row) => row.msg_id),
     rows.map((row) => row.read_ct),

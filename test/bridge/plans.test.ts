@@ -30,7 +30,10 @@ after(async () => {
 type Taken = { msg_id: string; read_ct: number }[];
 
 const take = (count: number): Promise<Taken> =>
-  session.rows('select msg_id, read_ct from public.bridge_take($1, 600)', [count]);
+  session.rows(
+    `select msg_id, read_ct from public.bridge_take(array[intake.lane_of('p')], array[$1::int], 600)`,
+    [count],
+  );
 
 const finish = (taken: Taken, verdicts: string[]): Promise<unknown> =>
   session.rows('select * from public.bridge_finish($1, $2, $3, $4, $5)', [

@@ -33,8 +33,11 @@ const outcomesOf = async (
   return finished.map(({ outcome }) => outcome);
 };
 
-const take = async (): Promise<string[]> =>
-  (await world.db1.query('select msg_id from public.bridge_take(100, 600)')).rows.map((row) => row.msg_id);
+/** Up to so many messages of every lane. */
+const TAKE = `
+  select t.msg_id, t.read_ct from (select array(select lane from public.bridge_lanes()) as lanes) a
+  cross join lateral public.bridge_take(a.lanes, array_fill(100, array[cardinality(a.lanes)]), 600) t`;
+const take = async (): Promise<string[]> => (await world.db1.query(TAKE)).rows.map((row) => row.msg_id);
 
 test('a finish during a rebuild waits for it, and the slot it brings back is consumed', async () => {
   const [rebuilder, worker, observer] = sessions;
@@ -143,7 +146,7 @@ test('a release that waits for a take of a message that was handed back untried 
     observer,
     {
       session: worker,
-      run: () => worker.rows('select read_ct from public.bridge_take(1, 600)'),
+      run: () => worker.rows(`select read_ct from (${TAKE}) t`),
       end: 'commit',
     },
     {
@@ -170,7 +173,7 @@ test('an expiry passes by a message that was handed back untried while a worker 
   assert.deepEqual(await outcomesOf(worker, msgIds, '{1}', '{untried}'), ['untried']);
   await world.db1.query(`update public.claims set hold_until = now() - interval '1 s' where pool_id = 'due'`);
   await worker.client.query('begin');
-  await worker.rows('select from public.bridge_take(1, 600)');
+  await worker.rows(TAKE);
   assert.equal(await cron.value('select public.expire_holds()'), 0);
   await worker.client.query('rollback');
   assert.equal(await cron.value('select public.expire_holds()'), 1, 'it was only the worker that kept it');

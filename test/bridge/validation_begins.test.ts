@@ -40,7 +40,8 @@ describe('a pool that begins to validate', () => {
   /** The pools whose messages a worker is given. */
   const take = async (): Promise<string[]> => {
     const taken = await worker.rows<{ pool: string }>(
-      `select message ->> 'pool_id' as pool from public.bridge_take(100, 30)`,
+      `select t.message ->> 'pool_id' as pool from (select array(select lane from public.bridge_lanes()) as lanes) a
+       cross join lateral public.bridge_take(a.lanes, array_fill(100, array[cardinality(a.lanes)]), 30) t`,
     );
     return taken.map(({ pool }) => pool);
   };

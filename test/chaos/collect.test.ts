@@ -122,7 +122,7 @@ async function live(db1: pg.Client, db2: pg.Client, databases: TestDatabases): P
     `select public.bridge_finish(array_agg(msg_id), array_agg(read_ct),
        array_agg(case when message ? 'claim_id' then 'committed' else 'dead_letter' end),
        array_agg('malformed'::text), array_agg(0))
-     from public.bridge_take(10, 5)`,
+     from public.bridge_take(array[0, intake.lane_of('rpc')], '{10,10}', 5)`,
   );
   const { rows: letters } = await db1.query<{ id: string }>(
     `select msg_id::text as id from public.list_dead_letters() where user_id = 'poison 1'`,

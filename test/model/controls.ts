@@ -60,7 +60,23 @@ export const CONTROLS: Record<string, Control> = {
     summary: 'an outage is counted as an attempt of the message',
     subject: CLAIMS,
     apply: ({ db1 }) =>
-      change(db1, 'intake.finish_later', 'least(intake.forgiven(q.message), q.read_ct - 1) + 1', '0'),
+      change(
+        db1,
+        'intake.finish_later',
+        `when d.verdict = 'retry' then`,
+        `when d.verdict <> 'validated' then`,
+      ),
+  },
+  'suspect-in-the-crowd': {
+    summary: 'a message that two workers did not finish is taken with the others',
+    subject: CLAIMS,
+    apply: ({ db1 }) =>
+      change(
+        db1,
+        'intake.pick_messages',
+        'and (q.read_ct < 2 or intake.takeovers(q.message, q.read_ct + 1) < 2)',
+        '',
+      ),
   },
   'blind-rebuild': {
     summary: 'a rebuild of the slot cache does not look at the claims',

@@ -41,7 +41,7 @@ const good = (): Rest => ({
   tickets: [ticket(1)],
   told: [{ claimId: 'c1', slotId: 's1', user: 'u1' }],
   released: new Set(['c3']),
-  outages: new Map([[5, 1]]),
+  failures: new Map([[5, 1]]),
   actions: ['dead_letter_replay'],
   pools: [{ id: 'a', capacity: 3, maxRetries: 2 }],
 });
@@ -85,7 +85,7 @@ const BAD: [PromiseName, string, (rest: Rest) => Partial<Rest>][] = [
       intake: {
         ...intake,
         messages: [
-          { id: 1, claim: 'c1', slot: 's1', readCt: 0, forgiven: 0, state: 'queued', isVisible: true },
+          { id: 1, claim: 'c1', slot: 's1', readCt: 0, seen: 0, tried: 0, state: 'queued', isVisible: true },
         ],
       },
     }),
@@ -96,7 +96,7 @@ const BAD: [PromiseName, string, (rest: Rest) => Partial<Rest>][] = [
     ({ actions }) => ({ actions: [...actions, 'dead_letter_discard'] }),
   ],
   ['I11', 'an audit row without an action', () => ({ actions: [] })],
-  ['I12', 'a message that died of outages', () => ({ outages: new Map([[5, 2]]) })],
+  ['I12', 'a message that died of outages', () => ({ failures: new Map() })],
 ];
 
 describe('the promises about claims', () => {

@@ -39,7 +39,7 @@ export const OFFENCES: Record<string, Offence[]> = {
     },
     {
       only: 'db1',
-      breaks: 'grant execute on function public.bridge_take(int, int, text[]) to public',
+      breaks: 'grant execute on function public.bridge_take(int[], int[], int) to public',
       names: /^public may execute bridge_take/,
     },
     {

@@ -131,7 +131,10 @@ describe('the claim door on real databases', () => {
     for (const user of ['a', 'b', 'c', 'd']) made.push((await claim(url, 'line', { user_id: user })).json);
     const ahead = async (at: number) => (await ask(`${url}/v1/claims/${made[at]?.claim_id}`)).json.ahead;
     assert.deepEqual([await ahead(0), await ahead(3)], [0, 3]);
-    const [taken] = await rows('select * from public.bridge_take(1, 60)', []);
+    const [taken] = await rows(
+      `select * from public.bridge_take(array[intake.lane_of('line')], '{1}', 60)`,
+      [],
+    );
     await rows(
       `select public.bridge_finish(array[$1::bigint], array[$2::int], '{committed}', '{null}', '{0}')`,
       [taken.msg_id, taken.read_ct],

@@ -78,7 +78,7 @@ describe('sluice work', () => {
     assert.equal(code, 0, stderr);
     assert.match(stderr, /"message":"workers stopped"/);
     const { rows } = await db1.query(
-      `select q.read_ct - intake.forgiven(q.message) as attempts, q.vt < now() + interval '5 seconds' as is_back
+      `select intake.count_in(q.message, 'tried') as attempts, q.vt < now() + interval '5 seconds' as is_back
        from pgmq.q_intake_queue q where q.message ->> 'pool_id' = 'held'`,
     );
     assert.deepEqual(rows, Array(5).fill({ attempts: 0, is_back: true }));

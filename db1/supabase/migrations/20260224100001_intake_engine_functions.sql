@@ -39,7 +39,8 @@ select
   c.max_per_user,
   now() + make_interval(secs => c.hold_sec) as hold_until,
   coalesce(c.require_auth, false) as require_auth,
-  m.low_order
+  m.low_order,
+  coalesce(c.lane, 0) as lane
 from intake.pool_marks m
 left join public.engine_config c on c.pool_id = m.pool_id;
 
@@ -336,7 +337,7 @@ begin
         exit;
       end if;
     end if;
-    v_msg_id := nextval('pgmq.q_intake_queue_msg_id_seq');
+    v_msg_id := (v_pool.lane::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq');
     insert into public.claims as c (pool_id, slot_id, user_id, request_id, verified, hold_until, msg_id)
     values (p_pool_id, v_slot.id, p_user_id, p_request_id, p_verified, v_pool.hold_until, v_msg_id)
     on conflict do nothing
@@ -441,7 +442,9 @@ begin
 end
 $$;
 
--- Promise: up to p_batch_size messages, hidden from other readers for p_visibility_timeout seconds.
+-- Promise: up to p_batch_size messages, hidden from other readers for p_visibility_timeout seconds. In the order of their
+-- ids, and so lane by lane: first in, first out within a pool, but one pool's messages before another's. A reader that must
+-- be fair to all pools takes by lane, as the bridge does (public.bridge_take).
 -- Second call: other messages, until the timeout has passed. Locks: the rows read, until commit.
 -- Definer, as are the three after it: pgmq's schema is closed to the API roles.
 create function public.intake_queue_read(p_visibility_timeout int, p_batch_size int)
@@ -485,10 +488,25 @@ begin
 end
 $$;
 
--- Promise: puts a message on the queue and returns its id. Second call: a second message. Locks: none.
+-- Promise: the lane of the pool's messages; 0 where it has no row of engine_config. Second call: the same. Locks: none.
+create function intake.lane_of(p_pool_id text) returns int
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
+begin
+  return coalesce((select c.lane from public.engine_config c where c.pool_id = p_pool_id), 0);
+end
+$$;
+
+-- Promise: puts a message on the queue, in the lane of its pool, and returns its id. Second call: a second message.
+-- Locks: none.
 create function public.intake_queue_send(p_payload jsonb) returns bigint
 language sql security definer set search_path = '' as $$
-  select pgmq.send('intake_queue', p_payload);
+  insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
+  values (
+    (intake.lane_of(p_payload ->> 'pool_id')::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq'),
+    clock_timestamp(), p_payload
+  )
+  returning msg_id;
 $$;
 
 -- Promise: the text as a uuid, or null where it is none: a message is anybody's JSON. Second call: the same.

@@ -127,7 +127,8 @@ create function intake.take_slots(
   p_requests intake.claim_request[],
   p_slot_ids uuid[],
   p_tids tid[],
-  p_hold_until timestamptz
+  p_hold_until timestamptz,
+  p_lane int
 )
 returns setof intake.numbered_answer
 language plpgsql set search_path = '' as $$
@@ -139,7 +140,7 @@ declare
   v_msg_ids bigint[];
 begin
   select array_agg((v_time || substr(gen_random_uuid()::text, 16))::uuid),
-    array_agg(nextval('pgmq.q_intake_queue_msg_id_seq'))
+    array_agg((p_lane::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq'))
   into v_claim_ids, v_msg_ids
   from generate_series(1, cardinality(p_slot_ids));
   insert into public.claims (claim_id, pool_id, slot_id, user_id, request_id, verified, hold_until, msg_id)
@@ -219,7 +220,9 @@ begin
     end if;
     v_slots := intake.pick_slots(p_pool_id, v_pool.low_order, cardinality(v_usual));
     v_answers := array(
-      select t from intake.take_slots(p_pool_id, v_usual, v_slots.slot_ids, v_slots.tids, v_pool.hold_until) t
+      select t from intake.take_slots(
+        p_pool_id, v_usual, v_slots.slot_ids, v_slots.tids, v_pool.hold_until, v_pool.lane
+      ) t
     );
     if v_slots.last_order - v_pool.low_order >= c_reach then
       perform intake.advance_mark(p_pool_id);

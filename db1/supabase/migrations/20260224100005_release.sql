@@ -15,30 +15,50 @@ create type intake.claim_view as (
   ahead bigint
 );
 
--- Promise: the oldest message that nobody has taken yet, or about that: it looks at 200 at most, because those that are
--- being carried or wait for another attempt stand in front, and takes the last of these where all are taken. Null where the
--- queue is empty. Second call: the same. Locks: none.
-create function intake.queue_head() returns bigint
+-- Promise: the first 200 messages of a lane, in their order, and how many of them stand before the first that no worker has
+-- taken yet: those are being carried, or wait for another attempt. Empty where the lane is. Second call: the same. Locks: none.
+create function intake.queue_head(p_lane int, out msg_ids bigint[], out taken int)
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
 declare
   c_look_at constant int := 200;
 begin
-  return (
-    select coalesce(min(m.msg_id) filter (where m.read_ct = 0), max(m.msg_id))
-    from (select q.msg_id, q.read_ct from pgmq.q_intake_queue q order by q.msg_id limit c_look_at) m
-  );
+  select coalesce(array_agg(m.msg_id order by m.msg_id), '{}'),
+    coalesce(min(m.place) filter (where m.read_ct = 0) - 1, count(*))
+  into msg_ids, taken
+  from (
+    select q.msg_id, q.read_ct, row_number() over (order by q.msg_id) as place
+    from pgmq.q_intake_queue q
+    where q.msg_id >= p_lane::bigint << 40 and q.msg_id < (p_lane::bigint + 1) << 40
+    order by q.msg_id
+    limit c_look_at
+  ) m;
 end
 $$;
 
--- Promise: the claim, or no row. ahead is about how many messages are carried before its own, of all pools, while it is on
--- the queue, told from the numbers of the messages and not counted; else null. Second call: the same. Locks: none.
+-- Promise: about how many messages of its lane are carried before this one, told from the head of the lane: counted within
+-- it, and beyond it estimated. The numbers in the ids are shared by all lanes, so those that lie between two messages of one
+-- lane are no count; how close they lie at the head is the measure for the rest. Second call: the same. Locks: none.
+create function intake.ahead_of(p_msg_id bigint, p_head bigint[], p_taken int) returns bigint
+language sql immutable parallel safe set search_path = '' as $$
+  select greatest(0, width_bucket(p_msg_id - 1, p_head) - p_taken + case
+    when p_msg_id > p_head[cardinality(p_head)] then (p_msg_id - p_head[cardinality(p_head)]) * (cardinality(p_head) - 1)
+      / greatest(1, p_head[cardinality(p_head)] - p_head[1])
+    else 0
+  end);
+$$;
+
+-- Promise: the claim, or no row. ahead is about how many messages of its lane, which is its pool's, are carried before its own
+-- while it is on the queue (intake.ahead_of); else null. Second call: the same. Locks: none.
 -- Definer: the row is all a caller needs.
 create function public.get_claim(p_claim_id uuid) returns setof intake.claim_view
 language sql stable security definer set search_path = '' as $$
   select c.claim_id, c.slot_id, c.pool_id, c.user_id, c.request_id, c.state::text, c.verified,
     c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
-    case when c.state in ('queued', 'validated') then greatest(0, c.msg_id - intake.queue_head()) end
+    (
+      select intake.ahead_of(c.msg_id, h.msg_ids, h.taken) from intake.queue_head((c.msg_id >> 40)::int) h
+      where c.state in ('queued', 'validated')
+    )
   from public.claims c
   where c.claim_id = p_claim_id;
 $$;

@@ -4,7 +4,7 @@
 --                as validated meanwhile, the target may have it, and this is untried
 --   gone         the claim had ended before: message gone
 --   retry        it failed: hidden for delay_ms, counted as an attempt
---   outage       something else was down, perhaps in the midst of the commit: hidden for delay_ms, not counted
+--   outage       something else was down, perhaps in the midst of the commit: hidden for delay_ms, not counted as one
 --   untried      handed back before anybody tried to commit it (the pool's ceiling, a worker that stops): as outage, and
 --                the message remembers it
 --   dead_letter  it will not succeed by retrying: moved to the dead letters with the reason, the claim keeps its slot
@@ -181,8 +181,9 @@ begin
 end
 $$;
 
--- Promise: these deliveries stay on the queue: retry, outage and untried hidden for delay_ms (the latter two forgiven),
--- validated remembered under the running lease. Never are more deliveries forgiven than there were.
+-- Promise: these deliveries stay on the queue: retry, outage and untried hidden for delay_ms, and seen, so that no later
+-- delivery takes them for a takeover; validated remembered under the running lease. A retry has tried, once a delivery:
+-- told again, it counts no more, and never have more deliveries tried than there were.
 -- While every delivery was handed back untried, the message says untried: [msg_id, read_ct], and as long as that is its own
 -- id and its present read_ct the ledger cannot have it: the mark of delivery n needs that of n - 1, the next take raises
 -- read_ct before anybody can try, a worker that dies or tries leaves no mark, and a copy of the message has another id.
@@ -199,18 +200,15 @@ begin
     message = case
       when jsonb_typeof(q.message) is distinct from 'object' then q.message
       when d.verdict = 'validated' then jsonb_set(q.message, '{state}', '"validated"')
-      when d.verdict in ('outage', 'untried') then q.message - 'untried'
-        || jsonb_build_object('forgiven', least(intake.forgiven(q.message), q.read_ct - 1) + 1)
-        || case
-          when d.verdict = 'untried' and (q.read_ct = 1 or q.message -> 'untried' in (
-            jsonb_build_array(q.msg_id, q.read_ct - 1), jsonb_build_array(q.msg_id, q.read_ct)
-          )) then jsonb_build_object('untried', jsonb_build_array(q.msg_id, q.read_ct))
-          else '{}'
-        end
-      when q.message ? 'forgiven' then q.message - 'untried' || jsonb_build_object(
-        'last_error', d.reason, 'forgiven', least(intake.forgiven(q.message), q.read_ct - 1)
-      )
-      else q.message || jsonb_build_object('last_error', d.reason)
+      else q.message - 'untried' || jsonb_build_object('seen', q.read_ct) || case
+        when d.verdict = 'retry' then jsonb_build_object('last_error', d.reason, 'tried', least(
+          intake.count_in(q.message, 'tried') + case when q.message -> 'seen' = to_jsonb(q.read_ct) then 0 else 1 end, q.read_ct
+        ))
+        when d.verdict = 'untried' and (q.read_ct = 1 and not q.message ? 'seen' or q.message -> 'untried' in (
+          jsonb_build_array(q.msg_id, q.read_ct - 1), jsonb_build_array(q.msg_id, q.read_ct)
+        )) then jsonb_build_object('untried', jsonb_build_array(q.msg_id, q.read_ct))
+        else '{}'
+      end
     end
   from unnest(p_deliveries) d
   where q.msg_id = d.msg_id and q.msg_id = any (array(select e.msg_id from unnest(p_deliveries) e));
@@ -221,8 +219,8 @@ begin
 end
 $$;
 
--- Promise: these deliveries stand in the dead letters with original_msg_id, final_read_ct, routed_to_dlq_at and
--- reason; the claims whose messages they are wait as dead_letter and keep their slots. Second call: would add them again;
+-- Promise: these deliveries stand in the dead letters with original_msg_id, final_read_ct, takeovers, routed_to_dlq_at and
+-- reason, beside what the message says, tried among it; the claims whose messages they are wait as dead_letter and keep their slots. Second call: would add them again;
 -- the caller deletes the messages in the same transaction. Locks: claims.
 create function intake.finish_dead_letters(p_deliveries intake.delivery[]) returns void
 language plpgsql set search_path = '' as $$
@@ -233,7 +231,8 @@ begin
   sent as (
     insert into pgmq.q_intake_dlq (msg_id, vt, message) overriding system value
     select l.dlq_id, clock_timestamp(), intake.object_of(l.message) || jsonb_build_object(
-      'original_msg_id', l.msg_id, 'final_read_ct', l.read_ct, 'routed_to_dlq_at', now(), 'reason', l.reason
+      'original_msg_id', l.msg_id, 'final_read_ct', l.read_ct, 'takeovers', intake.takeovers(l.message, l.read_ct),
+      'routed_to_dlq_at', now(), 'reason', l.reason
     )
     from letter l
   )

@@ -111,7 +111,7 @@ language sql immutable parallel safe set search_path = '' as $$
     when jsonb_typeof(p_letter) <> 'object' then p_letter
     when p_letter ? 'payload' and not p_letter ? 'pool_id' then p_letter -> 'payload'
     else p_letter - array[
-      'original_msg_id', 'final_read_ct', 'routed_to_dlq_at', 'reason', 'last_error', 'forgiven', 'untried'
+      'original_msg_id', 'final_read_ct', 'routed_to_dlq_at', 'reason', 'last_error', 'seen', 'tried', 'takeovers', 'untried'
     ]
   end;
 $$;
@@ -137,7 +137,7 @@ begin
   where c.claim_id = coalesce(intake.uuid_or_null(v_original ->> 'claim_id'), v_slot_id)
   for update;
   if v_claim.state = 'dead_letter' and coalesce(v_claim.msg_id, p_msg_id) = p_msg_id then
-    v_msg_id := pgmq.send('intake_queue', v_original
+    v_msg_id := public.intake_queue_send(v_original
       || jsonb_build_object('state', v_state, 'replayed_from', p_msg_id));
     update public.claims c
     set state = v_state::public.claim_state, msg_id = v_msg_id, hold_until = null
@@ -149,7 +149,7 @@ begin
     select from public.claims c where c.slot_id = v_slot_id and c.freed_at is null
   )) then
     -- Put there by hand, and nobody else has its slot: it goes round as it was, to be judged anew.
-    perform pgmq.send('intake_queue', case
+    perform public.intake_queue_send(case
       when jsonb_typeof(v_original) = 'object' then v_original || jsonb_build_object('replayed_from', p_msg_id)
       else v_original
     end);

@@ -166,7 +166,7 @@ begin
   select q.msg_id into v_msg_id from pgmq.q_intake_queue q
   where intake.uuid_or_null(q.message ->> 'claim_id') = v_claim.claim_id order by q.msg_id limit 1;
   if v_msg_id is null then
-    v_msg_id := pgmq.send('intake_queue', jsonb_build_object(
+    v_msg_id := public.intake_queue_send(jsonb_build_object(
       'claim_id', v_claim.claim_id, 'pool_id', v_claim.pool_id, 'resource_id', v_claim.slot_id,
       'user_id', v_claim.user_id, 'state', v_state, 'replayed_from', v_claim.msg_id
     ));

@@ -32,11 +32,50 @@ language sql stable set search_path = '' as $$
     else intake.estimated_rows('pgmq.q_intake_dlq') end;
 $$;
 
+-- Promise: how many messages of each pool are on the queue, from the oldest of each lane: about 1000 in all, and at least 10
+-- a lane. Exact where that is all of a lane; else its length is told from how close its numbers lie at the head, and shared
+-- among its pools as they are there. Second call: the same. Locks: none.
+create function intake.messages_by_pool() returns table (pool_id text, messages numeric)
+language plpgsql stable set search_path = ''
+set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+declare
+  c_look_at constant int := 1000;
+  c_lane_min constant int := 10;
+  v_lanes int[] := array(select l from intake.lanes() l);
+  v_look_at int := greatest(c_lane_min, c_look_at / greatest(1, cardinality(v_lanes)));
+begin
+  return query
+  with head as materialized (
+    select l.lane, m.msg_id, m.pool_id
+    from unnest(v_lanes) l (lane)
+    cross join lateral (
+      select q.msg_id, q.message ->> 'pool_id' as pool_id
+      from pgmq.q_intake_queue q
+      where q.msg_id >= l.lane::bigint << 40 and q.msg_id < (l.lane::bigint + 1) << 40
+      order by q.msg_id
+      limit v_look_at
+    ) m
+  ),
+  lane as (
+    select h.lane, count(*) as seen, min(h.msg_id) as first_id, max(h.msg_id) as last_id, (
+      select q.msg_id from pgmq.q_intake_queue q
+      where q.msg_id < (h.lane::bigint + 1) << 40 order by q.msg_id desc limit 1
+    ) as end_id
+    from head h group by h.lane
+  )
+  select h.pool_id, sum(1 + (l.end_id - l.last_id)::numeric * (l.seen - 1) / greatest(1, l.last_id - l.first_id) / l.seen)
+  from head h
+  join lane l on l.lane = h.lane
+  group by h.pool_id;
+end
+$$;
+
 -- Promise: the slots of up to p_limit pools, those for sale first, or of the one that is named: capacity exact, free as
--- intake.free_slots, reserved from the pools of the oldest messages and dead letters (exact up to 1000 of each), consumed
--- what is left. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
+-- intake.free_slots, reserved from the pools of the oldest messages of each lane (intake.messages_by_pool) and of the oldest
+-- dead letters (exact up to 1000), consumed what is left. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
 -- Locks: those of free_slots.
-create function intake.pool_levels(p_queue_depth bigint, p_dlq_depth bigint, p_limit int, p_pool_id text default null)
+create function intake.pool_levels(p_dlq_depth bigint, p_limit int, p_pool_id text default null)
 returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint)
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -51,8 +90,7 @@ declare
 begin
   return query
   with held as materialized (
-    select m.pool_id, p_queue_depth::numeric / count(*) over () as weight
-    from (select q.message ->> 'pool_id' as pool_id from pgmq.q_intake_queue q order by q.msg_id limit 1000) m
+    select m.pool_id, m.messages as weight from intake.messages_by_pool() m
     union all
     select m.pool_id, p_dlq_depth::numeric / count(*) over ()
     from (select d.message ->> 'pool_id' as pool_id from pgmq.q_intake_dlq d order by d.msg_id limit 1000) m
@@ -80,7 +118,8 @@ end
 $$;
 
 -- Promise: one look at the intake: enqueued (messages ever put on the queue, from its sequence: it never lags, and also
--- counts replays and what was rolled back), queue_depth, oldest_msg_sec, dlq_depth, the levels of up to 50 pools, and how
+-- counts replays, moves to another lane and what was rolled back), queue_depth, oldest_msg_sec (of the lanes' first messages
+-- the oldest), dlq_depth, the levels of up to 50 pools, and how
 -- many connections bridge workers hold.
 -- Made to be asked once a second. Second call: the same. Locks: those of intake.free_slots.
 -- Definer, as all that follow: service_role needs no rights to queue and tables.
@@ -88,20 +127,23 @@ create function public.live_sample() returns jsonb
 language plpgsql security definer set search_path = '' as $$
 declare
   c_pools constant int := 50;
-  v_queue_depth bigint := intake.queue_depth();
   v_dlq_depth bigint := intake.dead_letter_depth();
 begin
   return jsonb_build_object(
     'enqueued', (select case when s.is_called then s.last_value else 0 end from pgmq.q_intake_queue_msg_id_seq s),
-    'queue_depth', v_queue_depth,
+    'queue_depth', intake.queue_depth(),
     'oldest_msg_sec', (
       select greatest(0, round(extract(epoch from clock_timestamp() - q.enqueued_at), 1))
-      from pgmq.q_intake_queue q order by q.msg_id limit 1
+      from intake.lanes() l (lane)
+      cross join lateral (
+        select m.enqueued_at from pgmq.q_intake_queue m where m.msg_id >= l.lane::bigint << 40 order by m.msg_id limit 1
+      ) q
+      order by q.enqueued_at limit 1
     ),
     'dlq_depth', v_dlq_depth,
     'pools', (
       select coalesce(jsonb_agg(l order by l.pool_id), '[]')
-      from intake.pool_levels(v_queue_depth, v_dlq_depth, c_pools) l
+      from intake.pool_levels(v_dlq_depth, c_pools) l
     ),
     'bridge_workers', (
       select count(*) from pg_catalog.pg_stat_activity s
@@ -138,9 +180,6 @@ create type intake.pool_view as (
 create function public.pool_list(p_pool_id text default null, p_after text default '', p_limit int default 100)
 returns setof intake.pool_view
 language plpgsql security definer set search_path = '' as $$
-declare
-  v_queue_depth bigint := intake.queue_depth();
-  v_dlq_depth bigint := intake.dead_letter_depth();
 begin
   return query
   select
@@ -156,7 +195,7 @@ begin
     c.commit_rate_per_sec, coalesce(c.batch_size, d.batch_size),
     coalesce(c.visibility_timeout_sec, d.visibility_timeout_sec), coalesce(c.max_retries, d.max_retries),
     c.validation_webhook_url, coalesce(c.commit_rpc_name, d.commit_rpc_name), c.commit_webhook_url
-  from intake.pool_levels(v_queue_depth, v_dlq_depth, null, p_pool_id) l
+  from intake.pool_levels(intake.dead_letter_depth(), null, p_pool_id) l
   cross join intake.default_rules d
   left join public.engine_config c on c.pool_id = l.pool_id
   where l.pool_id > p_after
@@ -222,9 +261,9 @@ begin
 end
 $$;
 
--- Promise: the pool's row of engine_config with what p_rules names (any of its columns but pool_id; null is "no rule"), and
--- what those columns were before. Raises SL001 for an unknown name or a value that the table refuses. Second call: the
--- same. Locks: the row.
+-- Promise: the pool's row of engine_config with what p_rules names (any of its columns but pool_id and lane; null is "no
+-- rule"), and what those columns were before. Raises SL001 for an unknown name or a value that the table refuses.
+-- Second call: the same. Locks: the row.
 create function intake.set_rules(p_pool_id text, p_rules jsonb) returns jsonb
 language plpgsql set search_path = '' as $$
 declare
@@ -233,7 +272,7 @@ declare
   v_unknown text;
 begin
   select c.* into v_old from public.engine_config c where c.pool_id = p_pool_id for update;
-  select k into v_unknown from jsonb_object_keys(p_rules) k where k = 'pool_id' or not to_jsonb(v_old) ? k limit 1;
+  select k into v_unknown from jsonb_object_keys(p_rules) k where k in ('pool_id', 'lane') or not to_jsonb(v_old) ? k limit 1;
   if v_unknown is not null then
     raise exception 'a pool has no rule "%"', v_unknown using errcode = 'SL001';
   end if;
@@ -354,26 +393,35 @@ create function public.claim_search(
 returns setof intake.claim_view
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
-declare
-  v_head bigint := intake.queue_head();
 begin
   return query
+  with page as materialized (
+    select c.*, case when c.state in ('queued', 'validated') then (c.msg_id >> 40)::int end as lane
+    from public.claims c
+    where (p_claim_id is null or c.claim_id = p_claim_id)
+      and (p_user_id is null or c.user_id = p_user_id)
+      -- The index on request ids begins with the pool.
+      and (p_request_id is null or (
+        c.request_id = p_request_id
+        and c.pool_id = any (array(select t.pool_id from intake.pool_totals t where p_pool_id is null) || p_pool_id)
+      ))
+      and (p_pool_id is null or c.pool_id = p_pool_id)
+      and (p_state is null or c.state::text = p_state)
+      and (p_after is null or c.claim_id < p_after)
+    order by c.claim_id desc
+    limit p_limit
+  ),
+  head as materialized (
+    select l.lane, h.msg_ids, h.taken
+    from (select distinct p.lane from page p where p.lane is not null) l
+    cross join lateral intake.queue_head(l.lane) h
+  )
   select c.claim_id, c.slot_id, c.pool_id, c.user_id::text, c.request_id::text, c.state::text, c.verified,
     c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
-    case when c.state in ('queued', 'validated') then greatest(0, c.msg_id - v_head) end
-  from public.claims c
-  where (p_claim_id is null or c.claim_id = p_claim_id)
-    and (p_user_id is null or c.user_id = p_user_id)
-    -- The index on request ids begins with the pool.
-    and (p_request_id is null or (
-      c.request_id = p_request_id
-      and c.pool_id = any (array(select t.pool_id from intake.pool_totals t where p_pool_id is null) || p_pool_id)
-    ))
-    and (p_pool_id is null or c.pool_id = p_pool_id)
-    and (p_state is null or c.state::text = p_state)
-    and (p_after is null or c.claim_id < p_after)
-  order by c.claim_id desc
-  limit p_limit;
+    case when h.lane is not null then intake.ahead_of(c.msg_id, h.msg_ids, h.taken) end
+  from page c
+  left join head h on h.lane = c.lane
+  order by c.claim_id desc;
 end
 $$;
 
@@ -390,7 +438,7 @@ language sql stable security definer set search_path = '' as $$
     from public.claims c where c.claim_id = p_claim_id
     union all
     select 2, q.enqueued_at, 'queued', jsonb_build_object(
-      'msg_id', q.msg_id, 'deliveries', q.read_ct, 'attempts', q.read_ct - intake.forgiven(q.message),
+      'msg_id', q.msg_id, 'deliveries', q.read_ct, 'attempts', intake.count_in(q.message, 'tried'),
       'last_error', q.message -> 'last_error', 'replayed_from', q.message -> 'replayed_from',
       'next_attempt_at', q.vt, 'is_held', q.read_ct > 0 and q.vt > clock_timestamp())
     from public.claims c

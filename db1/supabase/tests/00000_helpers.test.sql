@@ -85,7 +85,7 @@ $$;
 create function tests.kill(p_user text) returns bigint
 language sql as $$
   select public.intake_route_to_dlq(
-    q.msg_id, q.message || '{"reason": "planted", "forgiven": 2, "last_error": "x"}', 3
+    q.msg_id, q.message || '{"reason": "planted", "seen": 2, "tried": 2, "last_error": "x"}', 3
   )
   from pgmq.q_intake_queue q where q.message ->> 'user_id' = p_user;
 $$;
@@ -95,8 +95,17 @@ language sql as $$
   select outcome from public.replay_dead_letters(array[tests.letter_of(p_user)], 'olga', 'fixed', p_dry_run);
 $$;
 
+-- Up to as many messages as are wanted of each lane, as a worker takes them.
+create function tests.take(p_wanted int, p_lease_sec int)
+returns table (msg_id bigint, read_ct int, attempts int, takeovers int, message jsonb, claim_state text)
+language sql as $$
+  select t.*
+  from (select array(select l.lane from public.bridge_lanes() l) as lanes) a
+  cross join lateral public.bridge_take(a.lanes, array_fill(p_wanted, array[cardinality(a.lanes)]), p_lease_sec) t;
+$$;
+
 -- Ends the delivery of one user's message with a verdict, under the lease that read_ct names. The caller keeps what
--- public.bridge_take gave it in a temporary table "taken".
+-- tests.take gave it in a temporary table "taken".
 create function tests.finish(
   p_user text, p_read_ct int, p_verdict text, p_reason text default null, p_delay_ms int default 0
 )

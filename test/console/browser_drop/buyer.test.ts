@@ -220,7 +220,7 @@ describe('a buyer on the drop page', { skip }, () => {
       shop.db1.query(
         `select public.bridge_finish(array_agg(msg_id), array_agg(read_ct), array_fill('committed'::text, array[$1::int]),
            array_fill(null::text, array[$1::int]), array_fill(0, array[$1::int]))
-         from public.bridge_take($1, 60)`,
+         from public.bridge_take(array[intake.lane_of('long_line')], array[$1::int], 60)`,
         [count],
       );
     await carry(9);

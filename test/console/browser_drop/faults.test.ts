@@ -44,7 +44,8 @@ describe('a buyer whose answers are wrong', { skip }, () => {
   const finish = (outcome: string, reason: string | null) =>
     shop.db1.query(
       `select public.bridge_finish(array_agg(msg_id), array_agg(read_ct), array_agg($1::text), array_agg($2::text), array_agg(0))
-       from public.bridge_take(100, 60)`,
+       from (select array(select lane from public.bridge_lanes()) as lanes) a
+       cross join lateral public.bridge_take(a.lanes, array_fill(100, array[cardinality(a.lanes)]), 60)`,
       [outcome, reason],
     );
 

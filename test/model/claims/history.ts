@@ -15,6 +15,8 @@ import {
   routeToDeadLetters,
   take,
   takeSome,
+  takeSuspect,
+  takeSuspects,
 } from './commands/bridge.ts';
 import { claimBatch, claimOne, release, retry } from './commands/claim.ts';
 import {
@@ -59,7 +61,7 @@ const rules: fc.Arbitrary<PoolRules> = fc.record({
 const COMMANDS = [
   ...[claimOne, claimOne, claimOne, claimBatch, claimBatch, retry, retry, release, release],
   ...[take, take, take, take, askLedger, askLedger, askLedger, finish, finish, finish, finish, finish],
-  ...[leaseEnds, leaseEnds, leaseEnds, crash, extend, routeToDeadLetters],
+  ...[takeSuspect, leaseEnds, leaseEnds, leaseEnds, crash, extend, routeToDeadLetters],
   ...[replay, replay, replay, discard, discard, reconcile, holdRunsOut, expireHolds],
   ...[closePool, openPool, openPool, openPool, addSlots, lookAtPool, orphan, reap, loseCache, sellAtLedger],
 ];
@@ -121,7 +123,7 @@ async function end(model: Model, world: World): Promise<void> {
     ...after,
     told: world.told,
     released: world.released,
-    outages: world.outages,
+    failures: world.failures,
     actions: model.audit,
     pools: model.pools.map(({ id, maxRetries }) => ({
       id,
@@ -133,7 +135,8 @@ async function end(model: Model, world: World): Promise<void> {
 
 /** One step of a bridge that nothing disturbs. */
 async function drain(model: Model, world: World): Promise<void> {
-  const taken = await takeSome(model, world, LAST_WORKER, DRAIN_BATCH, null);
+  const common = await takeSome(model, world, LAST_WORKER, DRAIN_BATCH, null);
+  const taken = [...common, ...(await takeSuspects(model, world, LAST_WORKER))];
   const fresh = taken.filter((delivery) => !delivery.isValidated && !model.isSpent(delivery));
   if (fresh.length > 0)
     await finishSome(

@@ -37,7 +37,9 @@ export type Message = {
   id: number;
   claim: Claim;
   readCt: number;
-  forgiven: number;
+  /** The last delivery that a worker finished, and how many have failed. */
+  seen: number;
+  tried: number;
   isVisible: boolean;
   /** The delivery up to which everybody has handed it back untried. */
   untriedUpTo: number;
@@ -53,6 +55,7 @@ export type Delivery = {
   message: Message;
   readCt: number;
   attempts: number;
+  takeovers: number;
   isValidated: boolean;
   /** What the ledger said, if it was asked. */
   answer: LedgerAnswer | null;
@@ -64,6 +67,9 @@ export const hasEnded = (claim: Claim): boolean => ENDED.has(claim.state);
 
 /** Nobody who was ever given it can have told the ledger. */
 const isUntried = ({ readCt, untriedUpTo }: Message): boolean => untriedUpTo === readCt;
+
+/** Two workers in a row have not finished it: the next takes it alone. */
+const isSuspect = ({ readCt, seen }: Message): boolean => readCt - seen >= 2;
 
 export class Model {
   readonly pools: Pool[] = [];
@@ -132,7 +138,7 @@ export class Model {
 
   #enqueue(claim: Claim, msgId: number, isReplayed: boolean): void {
     claim.msgId = msgId;
-    const fresh = { readCt: 0, forgiven: 0, isVisible: true, untriedUpTo: 0 };
+    const fresh = { readCt: 0, seen: 0, tried: 0, isVisible: true, untriedUpTo: 0 };
     this.messages.push({ id: msgId, claim, ...fresh, isReplayed });
   }
 
@@ -165,21 +171,34 @@ export class Model {
     });
   }
 
-  /** Takes what bridge_take must give, oldest first. */
+  /** Takes what bridge_take must give: of each lane the oldest that are not suspects. */
   take(worker: string, limit: number, paused: readonly Pool[]): Delivery[] {
-    const due = this.messages
-      .filter((message) => message.isVisible && !paused.includes(message.claim.slot.pool))
+    const lanes = this.pools.filter((pool) => !paused.includes(pool));
+    return lanes
+      .flatMap((pool) =>
+        this.messages
+          .filter((message) => message.isVisible && message.claim.slot.pool === pool && !isSuspect(message))
+          .sort((one, other) => one.id - other.id)
+          .slice(0, limit),
+      )
       .sort((one, other) => one.id - other.id)
-      .slice(0, limit);
-    const taken = due.map((message): Delivery => {
-      message.readCt++;
-      message.isVisible = false;
-      const isValidated = !message.claim.slot.pool.validates || message.claim.state === 'validated';
-      const attempts = message.readCt - Math.min(message.forgiven, message.readCt - 1);
-      return { worker, message, readCt: message.readCt, attempts, isValidated, answer: null };
-    });
-    this.deliveries.push(...taken);
-    return taken;
+      .map((message) => this.deliver(worker, message));
+  }
+
+  /** Of these bridge_take_suspect must give one; which of them is the oldest only the database knows. */
+  suspects(): Message[] {
+    return this.messages.filter((message) => message.isVisible && isSuspect(message));
+  }
+
+  deliver(worker: string, message: Message): Delivery {
+    const takeovers = message.readCt - message.seen;
+    message.readCt++;
+    message.isVisible = false;
+    const isValidated = !message.claim.slot.pool.validates || message.claim.state === 'validated';
+    const counts = { readCt: message.readCt, attempts: message.tried + 1, takeovers };
+    const delivery = { worker, message, ...counts, isValidated, answer: null };
+    this.deliveries.push(delivery);
+    return delivery;
   }
 
   holds({ message, readCt }: Delivery): boolean {
@@ -246,7 +265,8 @@ export class Model {
       message.isVisible = delayMs === 0;
       const isFirstTry = message.untriedUpTo >= message.readCt - 1;
       message.untriedUpTo = verdict === 'untried' && isFirstTry ? message.readCt : -1;
-      if (verdict !== 'retry') message.forgiven = Math.min(message.forgiven, message.readCt - 1) + 1;
+      message.seen = message.readCt;
+      if (verdict === 'retry') message.tried++;
     }
   }
 

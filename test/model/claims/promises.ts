@@ -11,8 +11,8 @@ export type Rest = {
   tickets: TicketState[];
   told: readonly Told[];
   released: ReadonlySet<string>;
-  /** Deliveries that were finished as an outage, by message. */
-  outages: ReadonlyMap<number, number>;
+  /** Deliveries that were finished as failed, by message. */
+  failures: ReadonlyMap<number, number>;
   /** Actions that operators made. */
   actions: readonly string[];
   pools: readonly { id: string; capacity: number; maxRetries: number }[];
@@ -101,13 +101,13 @@ export const PROMISES: Partial<Record<PromiseName, Checker>> = {
     return told === made ? [] : [`the audit says "${told}", operators did "${made}"`];
   },
 
-  I12: ({ intake, outages, pools }) =>
-    intake.letters.flatMap(({ reason, readCt, msgId, claim }) => {
+  I12: ({ intake, failures, pools }) =>
+    intake.letters.flatMap(({ reason, msgId, claim }) => {
       const pool = intake.claims.find(({ id }) => id === claim)?.pool;
       const allowed = pools.find(({ id }) => id === pool)?.maxRetries ?? 0;
-      const forgiven = outages.get(msgId) ?? 0;
-      if (!reason.startsWith('max_retries') || readCt - forgiven >= allowed) return [];
-      return [`${claim} died after ${readCt} deliveries, ${forgiven} of them outages`];
+      const failed = failures.get(msgId) ?? 0;
+      if (!reason.startsWith('max_retries') || failed + 1 >= allowed) return [];
+      return [`${claim} died after ${failed} failures, and ${allowed - 1} are allowed`];
     }),
 };
 
@@ -149,12 +149,12 @@ export function compareStates(model: Model, intake: IntakeState, tickets: readon
   ensureSame(
     'I9',
     intake.messages.map(
-      ({ id, claim, readCt, forgiven, isVisible }) =>
-        `message ${id} ${claim} ${readCt} ${forgiven} ${isVisible}`,
+      ({ id, claim, readCt, seen, tried, isVisible }) =>
+        `message ${id} ${claim} ${readCt} ${seen} ${tried} ${isVisible}`,
     ),
     model.messages.map(
-      ({ id, claim, readCt, forgiven, isVisible }) =>
-        `message ${id} ${claim.id} ${readCt} ${forgiven} ${isVisible}`,
+      ({ id, claim, readCt, seen, tried, isVisible }) =>
+        `message ${id} ${claim.id} ${readCt} ${seen} ${tried} ${isVisible}`,
     ),
   );
   ensureSame(

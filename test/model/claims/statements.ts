@@ -38,8 +38,8 @@ export const INTAKE_STATE = `
     'messages', (
       select coalesce(json_agg(json_build_object(
         'id', q.msg_id, 'claim', q.message ->> 'claim_id', 'slot', q.message ->> 'resource_id', 'readCt', q.read_ct,
-        'forgiven', coalesce(q.message -> 'forgiven', '0'), 'state', q.message -> 'state',
-        'isVisible', q.vt <= clock_timestamp()
+        'seen', coalesce(q.message -> 'seen', '0'), 'tried', coalesce(q.message -> 'tried', '0'),
+        'state', q.message -> 'state', 'isVisible', q.vt <= clock_timestamp()
       )), '[]')
       from pgmq.q_intake_queue q
     ),

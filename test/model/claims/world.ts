@@ -12,9 +12,20 @@ const HOLD_SEC = 3600;
 /** After so many histories their dead rows cost more than a TRUNCATE. */
 const HISTORIES_PER_SWEEP = 200;
 
+const TAKEN = `msg_id::float8 as id, read_ct as "readCt", attempts, takeovers, message ->> 'claim_id' as claim,
+  claim_state as state`;
+
 export type ClaimAnswer = { outcome: string; claimId: string | null; slotId: string | null };
 export type Request = { pool: Pool; user: string; request: string | null };
 export type Finish = { delivery: Delivery; verdict: string; reason: string | null; delayMs: number };
+export type Taken = {
+  id: number;
+  readCt: number;
+  attempts: number;
+  takeovers: number;
+  claim: string;
+  state: string;
+};
 export type Told = { claimId: string; slotId: string; user: string };
 
 export type IntakeState = {
@@ -36,7 +47,8 @@ export type IntakeState = {
     claim: string;
     slot: string;
     readCt: number;
-    forgiven: number;
+    seen: number;
+    tried: number;
     state: string;
     isVisible: boolean;
   }[];
@@ -70,8 +82,8 @@ export class World {
   told: Told[] = [];
   /** Every claim that a buyer was told is released. */
   released = new Set<string>();
-  /** Outages that were acknowledged, by message. */
-  outages = new Map<number, number>();
+  /** Failures that were acknowledged, by message. */
+  failures = new Map<number, number>();
 
   constructor(lane: Lane) {
     this.#lane = lane;
@@ -81,7 +93,7 @@ export class World {
     this.history = [];
     this.told = [];
     this.released = new Set();
-    this.outages = new Map();
+    this.failures = new Map();
     const isSweep = ++this.#histories % HISTORIES_PER_SWEEP === 0;
     await Promise.all([
       this.#lane.db1.run(isSweep ? SWEEP : CLEAN),
@@ -158,7 +170,7 @@ export class World {
   /** The claims on these slots that are on their way. */
   async idsOf(slotIds: readonly string[]): Promise<{ claimId: string; slotId: string; msgId: number }[]> {
     return this.#lane.db1.rows(
-      `select claim_id as "claimId", slot_id as "slotId", msg_id::int as "msgId" from public.claims
+      `select claim_id as "claimId", slot_id as "slotId", msg_id::float8 as "msgId" from public.claims
        where slot_id = any ($1) and freed_at is null`,
       [slotIds],
     );
@@ -171,7 +183,7 @@ export class World {
     known: readonly Claim[],
   ): Promise<{ claimId: string; slotId: string; msgId: number }[]> {
     return this.#lane.db1.rows(
-      `select claim_id as "claimId", slot_id as "slotId", msg_id::int as "msgId" from public.claims
+      `select claim_id as "claimId", slot_id as "slotId", msg_id::float8 as "msgId" from public.claims
        where pool_id = $1 and user_id = $2 and claim_id <> all ($3)`,
       [pool.id, user, known.map(({ id }) => id)],
     );
@@ -214,23 +226,25 @@ export class World {
     );
   }
 
-  async take(limit: number, paused: readonly Pool[]) {
-    return this.#lane.db1.rows<{
-      id: number;
-      readCt: number;
-      attempts: number;
-      claim: string;
-      state: string;
-    }>(
-      `select msg_id::int as id, read_ct as "readCt", attempts, message ->> 'claim_id' as claim, claim_state as state
-       from public.bridge_take($1, ${LEASE_SEC}, $2)`,
+  /** As much of the lane of each pool that is not paused. */
+  async take(limit: number, paused: readonly Pool[]): Promise<Taken[]> {
+    return this.#lane.db1.rows<Taken>(
+      `select ${TAKEN}
+       from (select array(select lane from public.engine_config where pool_id <> all ($2)) as lanes) a
+       cross join lateral public.bridge_take(a.lanes, array_fill($1::int, array[cardinality(a.lanes)]), ${LEASE_SEC})`,
       [limit, paused.map(({ id }) => id)],
+    );
+  }
+
+  async takeSuspect(): Promise<Taken[]> {
+    return this.#lane.db1.rows<Taken>(
+      `select ${TAKEN} from public.bridge_take_suspect(array(select lane from public.engine_config), ${LEASE_SEC})`,
     );
   }
 
   async extend(deliveries: readonly Delivery[]): Promise<number[]> {
     const rows = await this.#lane.db1.rows<{ id: number }>(
-      `select id::int from public.bridge_extend($1, $2, ${LEASE_SEC}) as id`,
+      `select id::float8 from public.bridge_extend($1, $2, ${LEASE_SEC}) as id`,
       [deliveries.map(({ message }) => message.id), deliveries.map(({ readCt }) => readCt)],
     );
     return rows.map(({ id }) => id);
@@ -238,7 +252,7 @@ export class World {
 
   async finish(finishes: readonly Finish[]): Promise<Map<number, string>> {
     const rows = await this.#lane.db1.rows<{ id: number; outcome: string }>(
-      'select msg_id::int as id, outcome from public.bridge_finish($1, $2, $3, $4, $5)',
+      'select msg_id::float8 as id, outcome from public.bridge_finish($1, $2, $3, $4, $5)',
       [
         finishes.map(({ delivery }) => delivery.message.id),
         finishes.map(({ delivery }) => delivery.readCt),
@@ -248,8 +262,7 @@ export class World {
       ],
     );
     for (const { id, outcome } of rows)
-      if (outcome === 'outage' || outcome === 'untried')
-        this.outages.set(id, (this.outages.get(id) ?? 0) + 1);
+      if (outcome === 'retry') this.failures.set(id, (this.failures.get(id) ?? 0) + 1);
     return new Map(rows.map(({ id, outcome }) => [id, outcome]));
   }
 
@@ -257,7 +270,7 @@ export class World {
   async routeToDeadLetters({ message, readCt }: Delivery): Promise<number | null> {
     const [row] = await this.#lane.db1.rows<{ id: number | null }>(
       'select public.intake_route_to_dlq($1, $2, $3)::int as id',
-      [message.id, { ...payloadOf(message.claim), forgiven: message.forgiven }, readCt],
+      [message.id, { ...payloadOf(message.claim), seen: message.seen, tried: message.tried }, readCt],
     );
     return row?.id ?? null;
   }
@@ -265,8 +278,8 @@ export class World {
   /** The dead letters of these messages. */
   async lettersOf(messages: readonly Message[]): Promise<{ id: number; msgId: number }[]> {
     return this.#lane.db1.rows(
-      `select msg_id::int as id, (message ->> 'original_msg_id')::int as "msgId" from pgmq.q_intake_dlq
-       where (message ->> 'original_msg_id')::int = any ($1)`,
+      `select msg_id::float8 as id, (message ->> 'original_msg_id')::float8 as "msgId" from pgmq.q_intake_dlq
+       where (message ->> 'original_msg_id')::bigint = any ($1)`,
       [messages.map(({ id }) => id)],
     );
   }
@@ -301,7 +314,7 @@ export class World {
 
   async operate(verb: 'replay' | 'discard', ids: readonly number[], isDryRun: boolean) {
     const rows = await this.#lane.db1.rows<{ id: number; outcome: string }>(
-      `select msg_id::int as id, outcome from public.${verb}_dead_letters($1, '${ACTOR}', null, $2)`,
+      `select msg_id::float8 as id, outcome from public.${verb}_dead_letters($1, '${ACTOR}', null, $2)`,
       [ids, isDryRun],
     );
     return new Map(rows.map(({ id, outcome }) => [id, outcome]));

@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(168);
+select plan(172);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 
@@ -30,10 +30,11 @@ cross join (values
   ('select public.expire_holds()'),
   ('select id from audit.audit_logs'),
   ('select host from intake.hook_allowed_hosts'),
-  ('select msg_id from public.bridge_take(1, 30)'),
+  ('select lane from public.bridge_lanes()'),
+  ('select msg_id from public.bridge_take(array[0], array[10], 30)'),
+  ('select msg_id from public.bridge_take_suspect(array[0], 30)'),
   ('select public.bridge_extend(''{1}'', ''{1}'', 30)'),
   ('select outcome from public.bridge_finish(''{1}'', ''{1}'', ''{gone}'', ''{null}'', ''{0}'')'),
-  ('select public.bridge_allow(''doors'', 1)'),
   ('select pool_id from public.bridge_config(''{doors}'')'),
   ('select msg_id from public.list_dead_letters()'),
   ('select outcome from public.replay_dead_letters(''{1}'', ''eve'')'),

@@ -1,6 +1,6 @@
 -- service_role can do its work with the rights it has.
 begin;
-select plan(37);
+select plan(38);
 
 select lives_ok(
   $$ select tests.as_caller('service_role', null, s.statement) $$
@@ -31,10 +31,11 @@ from (values
   ('update public.engine_config set commit_webhook_url = ''http://127.0.0.1/'' where pool_id = ''srv'' returning 1'),
   ('select public.disallow_hook_host(''127.0.0.1'', ''olga'')'),
   ('select pool_id from public.bridge_config(''{srv}'')'),
-  ('select msg_id from public.bridge_take(10, 30)'),
+  ('select lane from public.bridge_lanes()'),
+  ('select msg_id from public.bridge_take(array[0], array[10], 30)'),
+  ('select msg_id from public.bridge_take_suspect(array[0], 30)'),
   ('select public.bridge_extend(''{0}'', ''{1}'', 30)'),
   ('select outcome from public.bridge_finish(''{0}'', ''{1}'', ''{gone}'', ''{null}'', ''{0}'')'),
-  ('select public.bridge_allow(''srv'', 1)'),
   ('select msg_id from public.list_dead_letters()'),
   ('select outcome from public.replay_dead_letters(''{0}'', ''olga'')'),
   ('select outcome from public.discard_dead_letters(''{0}'', ''olga'')'),

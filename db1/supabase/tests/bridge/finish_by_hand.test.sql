@@ -28,7 +28,7 @@ as $$
 $$;
 
 select pg_temp.reserve(1, 'hand'), pg_temp.send(1, 'hand');
-select count(*) from public.bridge_take(100, 0);
+select count(*) from tests.take(100, 0);
 select is(pg_temp.finish('committed', 'claim', 'hand'), 'committed committed', 'a claim and a message by hand end in one batch');
 select is((tests.claim_of('h', 'claim')).state::text, 'committed', 'the claim is committed');
 select results_eq(
@@ -40,14 +40,14 @@ select is(pg_temp.status(1), 'CONSUMED', 'its slot is consumed');
 -- Its identity is its slot.
 insert into public.claims (claim_id, pool_id, slot_id, user_id) values (pg_temp.slot(2), 'h', pg_temp.slot(2), 'again');
 select pg_temp.reserve(2, 'again'), pg_temp.send(2, 'again');
-select count(*) from public.bridge_take(100, 0);
+select count(*) from tests.take(100, 0);
 select is(pg_temp.finish('committed', 'again'), 'committed', 'a message by hand of a slot that has its claim by hand');
 select is((tests.claim_of('h', 'again')).state::text, 'committed', 'ends that claim');
 select is(pg_temp.status(2), 'CONSUMED', 'and its slot is consumed');
 
 -- For a slot that nobody reserved.
 select pg_temp.send(3, 'unreserved');
-select count(*) from public.bridge_take(100, 0);
+select count(*) from tests.take(100, 0);
 select is(pg_temp.finish('committed', 'unreserved'), 'committed', 'a message by hand for a slot on sale can be committed');
 select results_eq(
   $$ select status::text, locked_by from public.inventory_slots where id = pg_temp.slot(3) $$, $$ values ('CONSUMED', 'unreserved') $$,
@@ -69,7 +69,7 @@ select is(
 
 -- What only looks like a claim's id.
 select pg_temp.reserve(4, 'odd'), pg_temp.send(4, 'odd', '{"claim_id": "zzzzzzzz-0000-4000-8000-000000000001"}');
-select count(*) from public.bridge_take(100, 0);
+select count(*) from tests.take(100, 0);
 select is(pg_temp.finish('committed', 'odd'), 'committed', 'a claim_id that only looks like a uuid stops nobody');
 select is((tests.claim_of('h', 'odd')).claim_id, pg_temp.slot(4), 'and the slot is the identity');
 
@@ -79,7 +79,7 @@ select public.intake_queue_send(m) from unnest(array[
   '{"resource_id": "00000000-0000-4000-8000-000000000001", "pool_id": "h"}',
   '{"resource_id": "00000000-0000-4000-8000-000000000001", "pool_id": "h", "user_id": ""}'
 ]::jsonb[]) m;
-create temp table little as select * from public.bridge_take(100, 0);
+create temp table little as select * from tests.take(100, 0);
 select is(
   (select string_agg(distinct f.outcome, ' ') from (select array_agg(msg_id) as ids, array_agg(1) as cts from little) t
    cross join lateral public.bridge_finish(t.ids, t.cts, array_fill('committed'::text, array[7]), '{}', '{}') f),
@@ -92,7 +92,7 @@ select pg_temp.reserve(5, 'twin'), pg_temp.send(5, 'twin'), pg_temp.send(5, 'oth
 select pg_temp.reserve(6, 'waits'), pg_temp.send(6, 'waits');
 select pgmq.send('intake_dlq', jsonb_build_object('pool_id', 'h', 'resource_id', pg_temp.slot(6)));
 select pg_temp.reserve(7, 'alone'), pg_temp.send(7, 'alone');
-select count(*) from public.bridge_take(100, 0);
+select count(*) from tests.take(100, 0);
 select is(pg_temp.finish('refused', 'twin', 'waits', 'alone'), 'refused refused refused', 'messages by hand are refused');
 select is(pg_temp.status(5), 'RESERVED', 'a slot that another message holds stays reserved');
 select is(pg_temp.status(6), 'RESERVED', 'as does one that a dead letter holds');

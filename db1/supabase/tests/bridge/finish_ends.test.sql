@@ -2,7 +2,7 @@
 begin;
 select plan(28);
 
-create temp table taken as select * from public.bridge_take(0, 0);
+create temp table taken as select * from tests.take(0, 0);
 
 select tests.empty_queues();
 insert into public.engine_config (pool_id, hold_sec) values ('b', 60);
@@ -19,7 +19,7 @@ with by_hand as (
 )
 select public.intake_queue_send(jsonb_build_object('pool_id', 'b', 'resource_id', id, 'user_id', name, 'state', 'queued'))
 from by_hand;
-insert into taken select * from public.bridge_take(100, 30);
+insert into taken select * from tests.take(100, 30);
 
 select is(tests.finish('sold', 1, 'committed'), 'committed', 'a committed delivery says so');
 select is((tests.claim_of('b', 'sold')).state::text, 'committed', 'its claim is committed');

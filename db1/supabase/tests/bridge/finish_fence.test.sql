@@ -2,13 +2,13 @@
 begin;
 select plan(27);
 
-create temp table taken as select * from public.bridge_take(0, 0);
+create temp table taken as select * from tests.take(0, 0);
 
 select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'b' from generate_series(1, 8);
 select public.claim_resource_and_queue('b', u) from unnest(array['a', 'c', 'd', 'e', 'f', 'g', 'h']) u;
-insert into taken select * from public.bridge_take(100, 0);
-select count(*) from public.bridge_take(1, 30);
+insert into taken select * from tests.take(100, 0);
+select count(*) from tests.take(1, 30);
 
 create temp table before as select tests.state() as state;
 select is(tests.finish('a', 1, v, 'late', 0), 'lost_lease', 'the lease was taken over: too late to say ' || v)

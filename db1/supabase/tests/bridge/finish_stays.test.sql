@@ -1,54 +1,56 @@
 -- A delivery that stays: retry, outage, untried and validated; and one that goes to the dead letters.
 begin;
-select plan(38);
+select plan(40);
 
-create temp table taken as select * from public.bridge_take(0, 0);
+create temp table taken as select * from tests.take(0, 0);
 
 select tests.empty_queues();
 insert into public.engine_config (pool_id, hold_sec) values ('b', 60);
 insert into public.inventory_slots (pool_id) select 'b' from generate_series(1, 6);
 select public.claim_resource_and_queue('b', u) from unnest(array['again', 'down', 'valid', 'dead']) u;
-insert into taken select * from public.bridge_take(100, 30);
+insert into taken select * from tests.take(100, 30);
 create function pg_temp.hidden_for(p_user text) returns interval language sql
 as $$ select q.vt - clock_timestamp() from pgmq.q_intake_queue q where q.message ->> 'user_id' = p_user $$;
 
 select is(tests.finish('again', 1, 'retry', 'status 500', 3600000), 'retry', 'a failed delivery says so');
 select ok(pg_temp.hidden_for('again') between interval '50 min' and interval '1 hour', 'it is hidden for its delay');
 select is(tests.message_of('again') ->> 'last_error', 'status 500', 'what failed is remembered');
-select is(tests.message_of('again') ->> 'forgiven', null, 'and counts');
+select is(tests.message_of('again') -> 'tried', '1', 'and counts');
+select is(tests.message_of('again') -> 'seen', '1', 'and is no takeover');
 select is((tests.claim_of('b', 'again')).state::text, 'queued', 'its claim waits');
 select is((tests.claim_of('b', 'again')).hold_until, now() + interval '60 s', 'its hold runs on');
-select is(tests.finish('again', 1, 'retry', 'status 500', 0), 'retry', 'until somebody takes it, the lease can be ended anew');
+select is(tests.finish('again', 1, 'retry', 'status 500', 0), 'retry', 'until a worker takes it, the lease can be ended anew');
+select is(tests.message_of('again') -> 'tried', '1', 'but the same delivery counts once');
 select results_eq(
-  $$ select read_ct, attempts from public.bridge_take(1, 30) $$, $$ values (2, 2) $$, 'the next delivery is a second attempt'
+  $$ select read_ct, attempts, takeovers from tests.take(1, 30) $$, $$ values (2, 2, 0) $$, 'the next delivery is a second attempt'
 );
 select is(tests.finish('again', 1, 'committed'), 'lost_lease', 'and takes the lease from the first');
 
 select is(tests.finish('down', 1, 'outage', 'ledger unavailable', 0), 'outage', 'a delivery that met an outage says so');
-select is(tests.message_of('down') ->> 'forgiven', '1', 'it is forgiven');
+select is(tests.message_of('down') -> 'tried', null, 'it does not count');
 select is(tests.message_of('down') ->> 'last_error', null, 'and nothing is held against it');
 select results_eq(
-  $$ select read_ct, attempts from public.bridge_take(1, 30) $$, $$ values (2, 1) $$, 'the next delivery is again the first attempt'
+  $$ select read_ct, attempts, takeovers from tests.take(1, 30) $$, $$ values (2, 1, 0) $$, 'the next delivery is again the first attempt'
 );
-select is(tests.finish('down', 2, 'outage', null, 0), 'outage', 'a second outage');
+update pgmq.q_intake_queue set vt = clock_timestamp() where message ->> 'user_id' = 'down';
 select results_eq(
-  $$ select read_ct, attempts from public.bridge_take(1, 30) $$, $$ values (3, 1) $$, 'is forgiven as well'
+  $$ select read_ct, attempts, takeovers from tests.take(1, 30) $$, $$ values (3, 1, 1) $$, 'one that no worker finishes is a takeover'
 );
-
+select is(tests.finish('down', 3, 'outage', null, 0), 'outage', 'a second outage');
+select results_eq(
+  $$ select read_ct, attempts, takeovers from tests.take(1, 30) $$, $$ values (4, 1, 0) $$, 'does not count, and clears the takeover'
+);
 
 -- What a hand wrote there cannot make a message immortal.
-update pgmq.q_intake_queue set message = message || '{"forgiven": 1e12}' where message ->> 'user_id' = 'down';
-select is(tests.finish('down', 3, 'retry', 'failed', 0), 'retry', 'a message with more forgiven deliveries than it had fails');
-select is(tests.message_of('down') ->> 'forgiven', '2', 'then only those before this one are forgiven');
+update pgmq.q_intake_queue set message = message || '{"seen": 1e12, "tried": -1e12}' where message ->> 'user_id' = 'down';
+select is(tests.finish('down', 4, 'retry', 'failed', 0), 'retry', 'a message that says it was seen more often than it was fails');
 select results_eq(
-  $$ select read_ct, attempts from public.bridge_take(1, 30) $$, $$ values (4, 2) $$, 'so that its failure counts'
+  $$ select read_ct, attempts, takeovers from tests.take(1, 30) $$, $$ values (5, 2, 0) $$, 'and its failure counts'
 );
-update pgmq.q_intake_queue set message = message || '{"forgiven": 1e12}' where message ->> 'user_id' = 'down';
-select is(tests.finish('down', 4, 'outage', null, 0), 'outage', 'the same with an outage');
-select is(tests.message_of('down') ->> 'forgiven', '4', 'forgives all deliveries there were, and no more');
-select results_eq(
-  $$ select read_ct, attempts from public.bridge_take(1, 30) $$, $$ values (5, 1) $$, 'and the next is a first attempt'
-);
+update pgmq.q_intake_queue set message = message || '{"tried": 1e12}' where message ->> 'user_id' = 'down';
+select is(tests.finish('down', 5, 'retry', 'failed', 0), 'retry', 'one that says it was tried more often than it was');
+select is(tests.message_of('down') -> 'tried', '5', 'was tried as often as it was delivered');
+select results_eq($$ select read_ct, attempts from tests.take(1, 30) $$, $$ values (6, 6) $$, 'and no more');
 
 select is(tests.finish('valid', 1, 'validated'), 'validated', 'a validation is remembered');
 select is(tests.message_of('valid') ->> 'state', 'validated', 'in the message');
@@ -61,7 +63,8 @@ select is(tests.finish('dead', 1, 'dead_letter', '23514: no such seat'), 'dead_l
 select is(tests.message_of('dead'), null, 'its message is gone');
 select results_eq(
   $$ select d.message - 'routed_to_dlq_at' from pgmq.q_intake_dlq d $$,
-  $$ select t.message || jsonb_build_object('original_msg_id', t.msg_id, 'final_read_ct', 1, 'reason', '23514: no such seat')
+  $$ select t.message || jsonb_build_object('original_msg_id', t.msg_id, 'final_read_ct', 1, 'takeovers', 0,
+       'reason', '23514: no such seat')
      from taken t where t.message ->> 'user_id' = 'dead' $$,
   'it stands in the dead letters with what is known about it'
 );

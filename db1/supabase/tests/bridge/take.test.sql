@@ -1,6 +1,6 @@
--- A worker takes messages under a lease, oldest first, and learns what counts against them.
+-- A worker takes messages lane by lane under a lease, oldest first, and learns what counts against them.
 begin;
-select plan(25);
+select plan(34);
 
 delete from pgmq.q_intake_queue;
 insert into public.engine_config (pool_id, visibility_timeout_sec) values ('short', 1), ('long', 600);
@@ -8,79 +8,79 @@ insert into public.inventory_slots (pool_id) select p from unnest(array['short',
 select public.claim_resource_and_queue('short', 'ann');
 select public.claim_resource_and_queue('long', 'bob');
 select public.claim_resource_and_queue('short', 'cyd');
+select public.claim_resource_and_queue('short', 'dan');
 select public.intake_queue_send('{"pool_id": "nowhere"}');
-create temp table queued as
-select q.msg_id, q.message, row_number() over (order by q.msg_id) as place from pgmq.q_intake_queue q;
+create function pg_temp.lanes(p_pools text[]) returns int[] language sql
+as $$ select array(select intake.lane_of(p) from unnest(p_pools) p) $$;
 
-create temp table first_take as select * from public.bridge_take(2, 30);
+create temp table first_take as select * from public.bridge_take(pg_temp.lanes('{long,short}'), '{5,2}', 30);
 select results_eq(
-  'select msg_id from first_take', 'select msg_id from queued where place <= 2 order by msg_id',
-  'a batch is the oldest messages, in their order'
+  $$ select message ->> 'user_id' from first_take $$, array['ann', 'cyd', 'bob'],
+  'as many as are wanted of each lane, the oldest of it, in the order of the lanes'
 );
-select results_eq(
-  'select read_ct, attempts, claim_state from first_take', $$ values (1, 1, 'queued'), (1, 1, 'queued') $$,
-  'a first delivery is one attempt, and the state of the claim comes along'
+select set_eq(
+  'select read_ct, attempts, takeovers, claim_state from first_take', $$ values (1, 1, 0, 'queued') $$,
+  'a first delivery is one attempt and no takeover, and the state of the claim comes along'
 );
-create function pg_temp.lease_of(p_pool_id text) returns interval language sql as $$
-  select q.vt - clock_timestamp() from pgmq.q_intake_queue q
-  join first_take t on t.msg_id = q.msg_id
-  where q.message ->> 'pool_id' = p_pool_id
+create function pg_temp.lease_of(p_user text) returns interval language sql as $$
+  select q.vt - clock_timestamp() from pgmq.q_intake_queue q where q.message ->> 'user_id' = p_user
 $$;
+select ok(pg_temp.lease_of('ann') between interval '25 s' and interval '30 s', 'the lease is as long as the worker asked');
 select ok(
-  pg_temp.lease_of('short') between interval '25 s' and interval '30 s', 'the lease is as long as the worker asked'
-);
-select ok(
-  pg_temp.lease_of('long') between interval '595 s' and interval '600 s',
+  pg_temp.lease_of('bob') between interval '595 s' and interval '600 s',
   'where the pool''s visibility timeout is longer, that is the lease'
 );
-create temp table second_take as select * from public.bridge_take(10, 30);
+select is_empty($$ select * from public.bridge_take(pg_temp.lanes('{long}'), '{10}', 30) $$, 'a second worker gets nothing of what is held');
+create temp table second_take as select * from tests.take(10, 30);
 select results_eq(
-  'select msg_id from second_take', 'select msg_id from queued where place > 2 order by msg_id',
-  'a second worker gets the others'
+  $$ select message ->> 'pool_id', message ->> 'user_id' from second_take $$, $$ values ('nowhere', null), ('short', 'dan') $$,
+  'but the others'
 );
 select is((select claim_state from second_take where message ->> 'pool_id' = 'nowhere'), null, 'a message without a claim has no state');
-select is_empty('select * from public.bridge_take(10, 30)', 'a third worker gets nothing');
-select is_empty('select * from public.bridge_take(0, 30)', 'a batch of none is none');
+select is_empty('select * from tests.take(10, 30)', 'a third worker gets nothing');
 
-update pgmq.q_intake_queue set vt = clock_timestamp() where message ->> 'user_id' = 'ann';
+-- What is no lane, or no number, takes nothing and stops nothing.
+update pgmq.q_intake_queue set vt = clock_timestamp(), read_ct = 0;
+select is_empty(format('select * from public.bridge_take(%s, 30)', a), format('(%s) takes nothing', a)) from unnest(array[
+  'null, null', $$ '{}', '{}' $$, $$ '{1}', '{}' $$, $$ '{}', '{1}' $$, $$ '{0}', '{0}' $$, $$ '{0}', '{-1}' $$, $$ '{0}', '{null}' $$,
+  $$ '{null}', '{1}' $$, $$ '{8191,2147483647,-2147483648}', '{1,1,1}' $$
+]) a;
 select results_eq(
-  'select message ->> ''user_id'', read_ct, attempts from public.bridge_take(10, 30)', $$ values ('ann', 2, 2) $$,
-  'a lease that has run out is another delivery and another attempt'
+  $$ select message ->> 'user_id', read_ct from public.bridge_take(
+       pg_temp.lanes('{long,short}') || null::int || pg_temp.lanes('{short,short,short}'), array[1, 1, 1, null, 2, 0], 30) $$,
+  $$ values ('ann', 1), ('cyd', 1), ('bob', 1) $$, 'a lane that is named twice is taken once, as much as is wanted most'
 );
 
-update pgmq.q_intake_queue set vt = clock_timestamp(), message = message || '{"forgiven": 2}' where message ->> 'user_id' = 'ann';
-select results_eq(
-  'select read_ct, attempts from public.bridge_take(10, 30)', $$ values (3, 1) $$,
-  'forgiven deliveries are not attempts'
-);
-
--- Whatever a hand writes there, it must not stop the queue.
-update pgmq.q_intake_queue set vt = clock_timestamp();
-update pgmq.q_intake_queue q set read_ct = 4, message = q.message || jsonb_build_object('forgiven', v.value)
-from queued o, (values (1, '1.4'::jsonb), (2, '1e300'), (3, '-5'), (4, '"7"')) v (place, value)
-where o.msg_id = q.msg_id and v.place = o.place;
-select results_eq(
-  'select attempts from public.bridge_take(10, 30)', $$ values (4), (1), (5), (5) $$,
-  'a number of forgiven deliveries that is none counts as the nearest that is one'
-);
-
-update pgmq.q_intake_queue set vt = clock_timestamp();
-select results_eq(
-  $$ select message ->> 'user_id' from public.bridge_take(10, 30, array['short', 'elsewhere']) $$,
-  $$ values ('bob'), (null) $$, 'a paused pool is passed over, and nobody else'
-);
-select results_eq(
-  $$ select message ->> 'user_id' from public.bridge_take(1, 30) $$, array['ann'], 'it is found as soon as it is not paused'
+-- What counts against a message.
+delete from pgmq.q_intake_queue where message ->> 'user_id' <> 'ann' or message ->> 'user_id' is null;
+create function pg_temp.delivered_after(p_read_ct int, p_adds jsonb) returns text language plpgsql as $$
+begin
+  update pgmq.q_intake_queue set vt = clock_timestamp(), read_ct = p_read_ct, message = message - '{seen,tried}'::text[] || p_adds;
+  return (
+    select concat_ws(' ', t.read_ct, t.attempts, t.takeovers)
+    from (select * from tests.take(10, 30) union all
+          select * from public.bridge_take_suspect(pg_temp.lanes('{short}'), 30)) t
+  );
+end
+$$;
+select is(pg_temp.delivered_after(1, '{}'), '2 1 1', 'a lease that has run out is another delivery, a takeover, and no attempt');
+select is(pg_temp.delivered_after(1, '{"seen": 1}'), '2 1 0', 'a delivery that was finished is no takeover');
+select is(pg_temp.delivered_after(5, '{"seen": 3, "tried": 2}'), '6 3 2', 'attempts are those that failed and this one, takeovers those since');
+select is(
+  (select string_agg(pg_temp.delivered_after(4, jsonb_build_object('seen', v, 'tried', v)), ', ' order by n)
+   from unnest(array['1.4', '1e300', '-5', '"7"', '{}', 'null', '[3]', '4']::jsonb[]) with ordinality a (v, n)),
+  '5 2 3, 5 5 4, 5 1 4, 5 1 4, 5 1 4, 5 1 4, 5 1 4, 5 5 0',
+  'a number that is none counts as the nearest that is one, and deliveries that never were are not seen'
 );
 
 delete from pgmq.q_intake_queue;
 insert into pgmq.q_intake_queue (vt, message) values
   (clock_timestamp(), 'null'), (clock_timestamp(), '[]'), (clock_timestamp(), '"text"'), (clock_timestamp(), null),
-  (clock_timestamp(), '{"pool_id": 7, "claim_id": "no uuid", "forgiven": {}}');
+  (clock_timestamp(), '{"pool_id": 7, "claim_id": "no uuid", "seen": {}}');
 select results_eq(
-  $$ select message, attempts, claim_state from public.bridge_take(10, 30, array['short']) $$,
+  $$ select message, attempts, claim_state from public.bridge_take('{0}', '{10}', 30) $$,
   $$ values ('null'::jsonb, 1, null), ('[]', 1, null), ('"text"', 1, null), (null, 1, null),
-    ('{"pool_id": 7, "claim_id": "no uuid", "forgiven": {}}', 1, null) $$,
+    ('{"pool_id": 7, "claim_id": "no uuid", "seen": {}}', 1, null) $$,
   'messages that are no claims are taken like any other'
 );
 
@@ -122,7 +122,7 @@ declare
       'claim_id', claim_id, 'resource_id', slot_id, 'pool_id', pool_id, 'user_id', user_id) || p_changes) from ann
   );
 begin
-  return (select coalesce(claim_state, 'none') from public.bridge_take(10, 30) where msg_id = v_msg_id);
+  return (select coalesce(claim_state, 'none') from tests.take(10, 30) where msg_id = v_msg_id);
 end
 $$;
 select is(pg_temp.state_of('{"note": 1}'), 'queued', 'a message that tells what its claim says has its state');

@@ -7,7 +7,7 @@ insert into public.engine_config (pool_id, hold_sec) values ('v', 60), ('w', 60)
 insert into public.inventory_slots (pool_id) select p from unnest(array['v', 'w', 'bare']) p, generate_series(1, 4);
 select public.claim_resource_and_queue(p, 'taken') from unnest(array['v', 'w', 'bare']) p;
 select public.intake_queue_send(jsonb_build_object('pool_id', 'v', 'resource_id', gen_random_uuid(), 'user_id', 'hand'));
-select count(*) from public.bridge_take(100, 0);
+select count(*) from tests.take(100, 0);
 select public.claim_resource_and_queue(p, 'fresh') from unnest(array['v', 'w', 'bare']) p;
 select public.intake_queue_send(m) from unnest(array['null', '[1]', '{"pool_id": 7}']::jsonb[]) m;
 update public.claims set hold_until = now() - interval '1 minute' where pool_id = 'v';
@@ -27,7 +27,7 @@ select is(public.expire_holds(), 1, 'a hold that runs out ends');
 select is(pg_temp.states('v'), 'fresh expired, taken validated', 'only the claim that nobody had taken');
 
 select public.claim_resource_and_queue('v', 'next');
-select count(*) from public.bridge_take(100, 0);
+select count(*) from tests.take(100, 0);
 update public.engine_config set validation_webhook_url = 'https://example.com/other' where pool_id = 'v';
 select is(pg_temp.states('v'), 'fresh expired, next queued, taken validated', 'another address is no beginning');
 update public.engine_config set validation_webhook_url = null where pool_id = 'v';
@@ -47,7 +47,7 @@ select is(pg_temp.states('w'), 'fresh queued, taken queued', 'rules without vali
 -- What was only handed back, and what died of its attempts.
 insert into public.inventory_slots (pool_id) select 'x' from generate_series(1, 3);
 select public.claim_resource_and_queue('x', u) from unnest(array['back', 'dead', 'tried']) u;
-create temp table taken as select * from public.bridge_take(100, 0) where message ->> 'pool_id' = 'x';
+create temp table taken as select * from tests.take(100, 0) where message ->> 'pool_id' = 'x';
 select * from taken t cross join lateral public.bridge_finish(
   array[t.msg_id], array[t.read_ct],
   array[case t.message ->> 'user_id' when 'back' then 'untried' when 'dead' then 'dead_letter' else 'retry' end],
@@ -70,7 +70,7 @@ select is(
 -- Replayed before the pool begins, and taken by nobody since.
 insert into public.inventory_slots (pool_id) values ('y');
 select public.claim_resource_and_queue('y', 'again');
-create temp table died as select * from public.bridge_take(100, 0) where message ->> 'pool_id' = 'y';
+create temp table died as select * from tests.take(100, 0) where message ->> 'pool_id' = 'y';
 select * from died t cross join lateral public.bridge_finish(
   array[t.msg_id], array[t.read_ct], '{dead_letter}', '{planted}', '{0}'
 );

@@ -31,7 +31,7 @@ select is(pg_temp.level('q'), '3 0 3 0', 'also where none is left');
 select ok((public.live_sample() ->> 'oldest_msg_sec')::numeric >= 0, 'the oldest message has an age');
 
 select public.bridge_finish(array_agg(msg_id), array_agg(read_ct), '{committed,dead_letter}', '{null,planted}', '{0,0}')
-from public.bridge_take(2, 60);
+from tests.take(2, 60);
 select is(pg_temp.level('p'), '10 6 3 1', 'a ticket is consumed, a dead letter keeps its slot reserved');
 select is(public.live_sample() ->> 'dlq_depth', '1', 'and is counted');
 

@@ -17,7 +17,7 @@ create function pg_temp.fix(p_user text, p_owner text, p_claim uuid) returns tex
 as $$ select public.reconcile_fix(pg_temp.slot_of(p_user), 'ticket_of_another_claim', 'olga',
   jsonb_build_object('claim_id', p_claim, 'user_id', p_owner)) $$;
 
-select count(*) from public.bridge_take(100, 30);
+select count(*) from tests.take(100, 30);
 select is(
   (select string_agg(f.outcome, ' ') from (
      select array_agg(msg_id) as ids, array_agg(case user_id when 'ann' then 'ticket_conflict' when 'bob' then 'SL020: slot' else 'max_retries' end)
@@ -87,7 +87,7 @@ insert into claim select * from public.claims where user_id = 'dee';
 create temp table forged as
 select public.intake_queue_send(jsonb_build_object(
   'claim_id', claim_id, 'resource_id', slot_id, 'pool_id', 'c', 'user_id', 'forger')) as msg_id from claim where user_id = 'dee';
-select count(*) from public.bridge_take(100, 30);
+select count(*) from tests.take(100, 30);
 select is(
   (select f.outcome from forged
    cross join lateral public.bridge_finish(array[msg_id], '{1}', '{dead_letter}', '{mismatch}', '{0}') f),

@@ -67,7 +67,7 @@ select bag_eq(
   $$ values ('null'::jsonb), ('[1, 2]'), ('null'), ('"text"'), (null) $$, 'as does what is no object'
 );
 select is((select count(*)::int from audit.audit_logs), 14, 'each has its audit row');
-select is((select count(*)::int from public.bridge_take(100, 30)), 8, 'and the bridge can take them all');
+select is((select count(*)::int from tests.take(100, 30)), 8, 'and the bridge can take them all');
 
 -- Discard: for good, and the slot goes back on sale.
 select public.claim_resource_and_queue('p', 'no_slot');

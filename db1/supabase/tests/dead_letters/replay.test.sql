@@ -105,7 +105,7 @@ select is(
 );
 select is((tests.claim_of('p', 'one')).state::text, 'validated', 'in claim and message alike');
 select is(
-  (select attempts from public.bridge_take(1000, 30) where message ->> 'user_id' = 'one'), 1, 'with all its attempts before it'
+  (select attempts from tests.take(1000, 30) where message ->> 'user_id' = 'one'), 1, 'with all its attempts before it'
 );
 
 select * from finish();

@@ -1,6 +1,6 @@
 -- A claim that the bridge each time handed back untried is not in the ledger: its hold runs out like any other.
 begin;
-select plan(27);
+select plan(28);
 
 -- Each user is a way through the bridge: for each delivery how it ends, where "dies" is a worker that never finished it.
 create temp table ways (user_id text primary key, ends text[], is_untried boolean);
@@ -19,10 +19,11 @@ insert into ways values
   ('metered_then_killed', '{untried,dies,untried}', false),
   -- Of the deliveries that are told, as many as there were; but one of them stands for another.
   ('told_too_often', '{dies,untried+untried,untried+untried}', false),
-  ('took_it_back', '{untried+outage}', false);
+  ('took_it_back', '{untried+outage}', false),
+  ('tried_after_all', '{retry+untried,untried}', false);
 
 delete from pgmq.q_intake_queue;
-insert into public.engine_config (pool_id, hold_sec, commit_rate_per_sec) values ('throttled', 60, 1);
+insert into public.engine_config (pool_id, hold_sec) values ('throttled', 60);
 insert into public.inventory_slots (pool_id) select 'throttled' from generate_series(1, 20);
 select public.claim_resource_and_queue('throttled', user_id) from ways;
 
@@ -32,7 +33,7 @@ begin
     update pgmq.q_intake_queue set vt = clock_timestamp()
     where message ->> 'user_id' in (select user_id from ways where cardinality(ends) >= n);
     perform public.bridge_finish(array[t.msg_id], array[t.read_ct], array[v], '{r}', '{90000}')
-    from public.bridge_take(100, 600) t
+    from tests.take(100, 600) t
     join ways w on w.user_id = t.message ->> 'user_id'
     cross join lateral unnest(string_to_array(w.ends[n], '+')) v
     where v <> 'dies';
@@ -73,19 +74,19 @@ select bag_eq(
 -- The next delivery may try: with it the mark is void, whatever becomes of the worker.
 select public.claim_resource_and_queue('throttled', 'taken_again');
 update public.claims set hold_until = now() - interval '1 second' where user_id = 'taken_again';
-create temp table again as select * from public.bridge_take(1, 0);
+create temp table again as select * from tests.take(1, 0);
 select is(
   (select f.outcome from again a cross join lateral
      public.bridge_finish(array[a.msg_id], array[a.read_ct], '{untried}', '{metered}', '{0}') f),
   'untried', 'a delivery that is handed back untried says so'
 );
 select results_eq(
-  $$ select q.message -> 'untried', q.message ->> 'forgiven', q.message ->> 'last_error'
+  $$ select q.message -> 'untried', q.message -> 'tried', q.message ->> 'last_error'
      from pgmq.q_intake_queue q join again a using (msg_id) $$,
-  $$ select jsonb_build_array(a.msg_id, 1), '1', null from again a $$, 'it is remembered, forgiven, and no error'
+  $$ select jsonb_build_array(a.msg_id, 1), null::jsonb, null from again a $$, 'it is remembered, not counted, and no error'
 );
 select results_eq(
-  $$ select read_ct, attempts from public.bridge_take(1, 0) $$, $$ values (2, 1) $$, 'the next delivery is a first attempt'
+  $$ select read_ct, attempts from tests.take(1, 0) $$, $$ values (2, 1) $$, 'the next delivery is a first attempt'
 );
 select is(public.expire_holds(), 0, 'and from then on the ledger may have it, also when its lease has run out');
 
@@ -94,14 +95,14 @@ update pgmq.q_intake_queue q set read_ct = 1, message = jsonb_set(q.message, '{u
 from again a, (values ('[0, 1]'::jsonb)) v (mark) where q.msg_id = a.msg_id;
 select is(public.expire_holds(), 0, 'the mark of another message counts for nothing');
 select is(
-  intake.original_of('{"pool_id": "p", "untried": [7, 1], "forgiven": 1}'), '{"pool_id": "p"}'::jsonb,
+  intake.original_of('{"pool_id": "p", "untried": [7, 1], "seen": 1, "tried": 0, "takeovers": 0}'), '{"pool_id": "p"}'::jsonb,
   'and a dead letter does not take it along when it is replayed'
 );
 
 -- Release goes by the same rule.
 select public.claim_resource_and_queue('throttled', 'leaving');
 select public.claim_resource_and_queue('throttled', 'too_late');
-select count(*) from public.bridge_take(100, 600) t
+select count(*) from tests.take(100, 600) t
 cross join lateral public.bridge_finish(
   array[t.msg_id], array[t.read_ct],
   array[case t.message ->> 'user_id' when 'leaving' then 'untried' else 'outage' end], '{r}', '{90000}'

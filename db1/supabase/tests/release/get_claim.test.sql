@@ -29,7 +29,7 @@ create function pg_temp.ahead(p_user text) returns bigint language sql
 as $$ select g.ahead from public.claims c, public.get_claim(c.claim_id) g where c.user_id = p_user and c.pool_id = 'line' $$;
 select is(pg_temp.ahead('u1'), 0::bigint, 'nobody is ahead of the first');
 select is(pg_temp.ahead('u6'), 5::bigint, 'five are ahead of the sixth');
-create temp table taken as select msg_id, read_ct from public.bridge_take(2, 60);
+create temp table taken as select msg_id, read_ct from tests.take(2, 60);
 select is(pg_temp.ahead('u6'), 3::bigint, 'those that are being carried count no more');
 select is(pg_temp.ahead('u2'), 0::bigint, 'and have nobody ahead');
 select public.bridge_finish(array_agg(msg_id), array_agg(read_ct), '{committed,dead_letter}', '{null,planted}', '{0,0}') from taken;

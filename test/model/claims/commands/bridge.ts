@@ -5,7 +5,7 @@ import fc, { type Arbitrary, type AsyncCommand } from 'fast-check';
 import { pick, preferred, step, workerSteps } from '../../step.ts';
 import { ensure, ensureSame } from '../../violation.ts';
 import type { Delivery, LedgerAnswer, Model } from '../model.ts';
-import type { Finish, World } from '../world.ts';
+import type { Finish, Taken, World } from '../world.ts';
 
 type Command = Arbitrary<AsyncCommand<Model, World>>;
 
@@ -25,7 +25,7 @@ export const take: Command = fc
   .tuple(anyWorker, fc.integer({ min: 1, max: TAKE_MAX }), fc.option(fc.nat(1), { freq: 8 }))
   .map(([worker, limit, paused]) =>
     step(
-      `${worker} takes ${limit}`,
+      `${worker} takes ${limit} of each lane`,
       () => true,
       async (model, world) => {
         await takeSome(model, world, worker, limit, paused);
@@ -41,21 +41,58 @@ export async function takeSome(
   paused: number | null,
 ): Promise<Delivery[]> {
   const pools = paused === null ? [] : [pick(model.pools, paused)];
-  world.doing(`${worker} takes up to ${limit}${pools.length > 0 ? `, none of ${pools[0]?.id}` : ''}`);
+  world.doing(
+    `${worker} takes up to ${limit} of each lane${pools.length > 0 ? `, none of ${pools[0]?.id}` : ''}`,
+  );
   const rows = await world.take(limit, pools);
   const taken = model.take(worker, limit, pools);
+  compareTaken(world, rows, taken);
+  return taken;
+}
+
+function compareTaken(world: World, rows: Taken[], taken: Delivery[]): void {
   ensureSame(
     'I12',
     rows.map(
-      ({ id, readCt, attempts, claim, state }) => `message ${id} ${readCt} ${attempts} ${claim} ${state}`,
+      ({ id, readCt, attempts, takeovers, claim, state }) =>
+        `message ${id} ${readCt} ${attempts} ${takeovers} ${claim} ${state}`,
     ),
     taken.map(
-      ({ message, readCt, attempts }) =>
-        `message ${message.id} ${readCt} ${attempts} ${message.claim.id} ${message.claim.state}`,
+      ({ message, readCt, attempts, takeovers }) =>
+        `message ${message.id} ${readCt} ${attempts} ${takeovers} ${message.claim.id} ${message.claim.state}`,
     ),
   );
   world.got(taken.length === 0 ? 'nothing' : names(taken));
+}
+
+export const takeSuspect: Command = anyWorker.map((worker) =>
+  step(
+    `${worker} takes a suspect`,
+    (model) => model.messages.some(({ readCt }) => readCt > 1),
+    async (model, world) => {
+      await takeOneSuspect(model, world, worker);
+    },
+  ),
+);
+
+async function takeOneSuspect(model: Model, world: World, worker: string): Promise<Delivery[]> {
+  world.doing(`${worker} takes a suspect`);
+  const rows = await world.takeSuspect();
+  const suspects = model.suspects();
+  const given = suspects.find(({ id }) => id === rows[0]?.id) ?? suspects[0];
+  const taken = given === undefined ? [] : [model.deliver(worker, given)];
+  compareTaken(world, rows, taken);
   return taken;
+}
+
+/** One after the other, until there is none. */
+export async function takeSuspects(model: Model, world: World, worker: string): Promise<Delivery[]> {
+  const taken: Delivery[] = [];
+  for (;;) {
+    const next = await takeOneSuspect(model, world, worker);
+    if (next.length === 0) return taken;
+    taken.push(...next);
+  }
 }
 
 /** The worker writes its tickets, or asks for them where all attempts are used up. */

@@ -38,7 +38,8 @@ function sizeOf(message: object): number | undefined {
 
 /** Without what the queue has added: a message must not become too large by waiting. */
 function sizeOfOriginal({
-  forgiven,
+  seen,
+  tried,
   untried,
   last_error,
   replayed_from,

@@ -1,6 +1,6 @@
--- What a worker asks about a pool: its rules, and how many commits it may make now.
+-- What a worker asks about a pool: its rules.
 begin;
-select plan(18);
+select plan(10);
 
 insert into public.engine_config (
   pool_id, max_retries, visibility_timeout_sec, validation_webhook_url, commit_rpc_name, commit_webhook_url, commit_rate_per_sec
@@ -54,30 +54,6 @@ update public.engine_config set is_active = false where pool_id = 'bare';
 select results_eq(
   $$ select pool_id from public.bridge_config(array['bare']) $$, array['bare'], 'a closed pool still carries what it has sold'
 );
-
-select is(public.bridge_allow('bare', 100000), 100000, 'a pool without a ceiling allows all');
-select is(public.bridge_allow('slots_only', 7), 7, 'as does a pool without rules');
--- A bucket last filled in an hour does not fill, however long the test takes.
-create function pg_temp.stop_filling() returns void language sql
-as $$ update intake.pool_allowances set filled_at = clock_timestamp() + interval '1 hour' where pool_id = 'ruled' $$;
-
-select is(public.bridge_allow('ruled', 3), 3, 'a full bucket allows what is wanted');
-select pg_temp.stop_filling();
-select is(public.bridge_allow('ruled', 100), 2, 'what is left of a second''s worth, and no more');
-select pg_temp.stop_filling();
-select is(public.bridge_allow('ruled', 100), 0, 'an empty bucket allows nothing');
-update intake.pool_allowances set filled_at = clock_timestamp() - interval '0.4 s' where pool_id = 'ruled';
-select ok(
-  a.allowed between 2 and floor(5 * extract(epoch from clock_timestamp() - p.filled_at)),
-  'it fills with time'
-)
-from intake.pool_allowances p
-cross join lateral (select public.bridge_allow(p.pool_id, 100) as allowed) a
-where p.pool_id = 'ruled';
-update intake.pool_allowances set filled_at = filled_at - interval '1 hour' where pool_id = 'ruled';
-select is(public.bridge_allow('ruled', 100), 5, 'but never beyond a second''s worth');
-select pg_temp.stop_filling();
-select is(public.bridge_allow('ruled', 1), 0, 'a clock that goes back takes nothing away and gives nothing');
 
 select * from finish();
 rollback;
