@@ -44,11 +44,14 @@ const take = async (session: Session, pool: string, wanted: number): Promise<str
 /** `call` in a transaction of `session` that stays open while `check` runs. */
 const meanwhile = async (session: Session, call: () => Promise<unknown>, check: () => Promise<void>) => {
   await session.client.query('begin');
-  await call();
-  // Who waits for the open transaction waits for ever, and this ends it.
-  await other.client.query(`set lock_timeout = '5 s'`);
-  await check();
-  await session.client.query('rollback');
+  try {
+    await call();
+    // What waits for the open transaction would wait for ever: this ends it.
+    await other.client.query(`set lock_timeout = '5 s'`);
+    await check();
+  } finally {
+    await session.client.query('rollback');
+  }
 };
 
 describe('the cost of a take', () => {

@@ -84,7 +84,8 @@ describe('a pool that begins to validate', () => {
     const before = await take();
     await operator.client.query('commit');
     assert.equal(before.includes(pool), false);
-    assert.equal((await take()).includes(pool), true);
+    // The pool has a lane of its own by now: one take moves the message there, and the next gives it.
+    assert.equal([...(await take()), ...(await take())].includes(pool), true);
   });
 
   test('waits for a take that has not ended, and counts what it took as validated', async () => {

@@ -126,6 +126,9 @@ begin
   if found then
     return floor(greatest(0, least(p_rate, v_bucket.tokens
       + p_rate * greatest(0, extract(epoch from clock_timestamp() - v_bucket.filled_at)))));
+  elsif exists (select from intake.pool_allowances a where a.pool_id = p_pool_id) then
+    -- Another take has it. The insert below would wait for that one.
+    return 0;
   end if;
   insert into intake.pool_allowances (pool_id, tokens, filled_at) values (p_pool_id, p_rate, clock_timestamp())
   on conflict do nothing;
