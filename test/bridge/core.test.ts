@@ -115,7 +115,7 @@ test('a message whose claim is of another slot, pool or user is a dead letter, a
 test('a message does not become too large by what the queue adds to it', async () => {
   const world = new World();
   const note = 'x'.repeat(64 * 1024 - JSON.stringify(payload(1, { note: '' })).length);
-  const added = { forgiven: 3, last_error: 'y'.repeat(500), replayed_from: 17 };
+  const added = { seen: 3, tried: 3, untried: [1, 3], last_error: 'y'.repeat(500), replayed_from: 17 };
   world.send(payload(1, { note, ...added }));
   const tooLarge = world.send(payload(2, { note: `${note}x`, ...added }));
   assert.deepEqual((await world.step()).outcomes, { committed: 1, dead_letter: 1 });
