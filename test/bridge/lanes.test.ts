@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { closeAll, openSessions, type Session } from '../support/sessions.ts';
+import { closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
 
 /** Messages of a lane that nothing disturbs, and of the lanes below and above it. */
 const HEALTHY = 200;
@@ -15,14 +15,15 @@ const GROWTH_MAX = 1.5;
 let databases: TestDatabases;
 let worker: Session;
 let other: Session;
+let observer: Session;
 let pools = 0;
 
 before(async () => {
   databases = await startDatabases({ db2: false, settings: { autovacuum: 'off' } });
-  [worker, other] = (await openSessions(databases.db1.url, 2)) as [Session, Session];
+  [worker, other, observer] = (await openSessions(databases.db1.url, 3)) as [Session, Session, Session];
 });
 after(async () => {
-  await closeAll([worker, other].filter((session) => session !== undefined));
+  await closeAll([worker, other, observer].filter((session) => session !== undefined));
   await databases?.stop();
 });
 
@@ -205,6 +206,25 @@ describe('a message that has to move to the lane of its pool', () => {
     assert.deepEqual(await takeLane0(other), []);
     assert.equal(await isMoved(pool), true);
     assert.deepEqual(await take(other, pool, 1), ['ann']);
+  });
+
+  test('is found by a release that waited for the move', async () => {
+    const pool = await lateRules();
+    const { second } = await interleave(
+      observer,
+      { session: worker, run: () => takeLane0(worker), end: 'commit' },
+      {
+        session: other,
+        run: () =>
+          other.value<string>(
+            `select (public.release_own_claim(c.claim_id, 'ann')).state from public.claims c where c.pool_id = $1`,
+            [pool],
+          ),
+      },
+    );
+    assert.equal(second, 'released');
+    const left = 'select count(*)::int from pgmq.q_intake_queue where message ->> $1 = $2';
+    assert.equal(await other.value(left, ['pool_id', pool]), 0, 'with its message');
   });
 
   test('stays while its pool begins to validate', async () => {
