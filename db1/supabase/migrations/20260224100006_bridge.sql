@@ -140,7 +140,7 @@ $$;
 -- was named twice the larger number counts, and what is null or none counts for nothing. pool_ids, pool_lanes and rooms: the
 -- pools of all these lanes with their own room, which is none while a pool begins to validate (see bridge_take), and at most
 -- what is in the bucket of a pool with a ceiling; is_metered says that there is such a pool. Asked before any message is
--- looked at, so that nobody walks through the backlog of a pool of which nothing may be taken.
+-- looked at, so that a take does not read the backlog of a pool of which nothing may be taken.
 -- Second call: the same. Locks: the pools' validation_lock_key, shared, and buckets, by name; it waits for neither.
 create function intake.room_in_lanes(
   p_lanes int[], p_wanted int[],

@@ -1,6 +1,6 @@
 -- A delivery that stays: retry, outage, untried and validated; and one that goes to the dead letters.
 begin;
-select plan(40);
+select plan(41);
 
 create temp table taken as select * from tests.take(0, 0);
 
@@ -44,8 +44,9 @@ select results_eq(
 -- What a hand wrote there cannot make a message immortal.
 update pgmq.q_intake_queue set message = message || '{"seen": 1e12, "tried": -1e12}' where message ->> 'user_id' = 'down';
 select is(tests.finish('down', 4, 'retry', 'failed', 0), 'retry', 'a message that says it was seen more often than it was fails');
+select is(tests.finish('down', 4, 'retry', 'failed', 0), 'retry', 'told twice');
 select results_eq(
-  $$ select read_ct, attempts, takeovers from tests.take(1, 30) $$, $$ values (5, 2, 0) $$, 'and its failure counts'
+  $$ select read_ct, attempts, takeovers from tests.take(1, 30) $$, $$ values (5, 2, 0) $$, 'and its failure counts, once'
 );
 update pgmq.q_intake_queue set message = message || '{"tried": 1e12}' where message ->> 'user_id' = 'down';
 select is(tests.finish('down', 5, 'retry', 'failed', 0), 'retry', 'one that says it was tried more often than it was');

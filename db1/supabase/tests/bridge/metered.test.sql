@@ -1,6 +1,6 @@
 -- Of a pool with commit_rate_per_sec no more is taken than that allows, by all workers together.
 begin;
-select plan(17);
+select plan(18);
 
 select tests.empty_queues();
 insert into public.engine_config (pool_id, commit_rate_per_sec) values ('metered', 5);
@@ -34,6 +34,15 @@ update intake.pool_allowances set filled_at = clock_timestamp() - interval '1 ho
 select is(pg_temp.taken('metered', 100), 5::bigint, 'but never beyond a second''s worth');
 select pg_temp.stop_filling();
 select is(pg_temp.taken('metered', 1), 0::bigint, 'a clock that goes back takes nothing away and gives nothing');
+
+-- A pool of which nothing may be taken costs a look, however much of it waits.
+select public.intake_queue_send('{"pool_id": "metered", "is_many": true}') from generate_series(1, 3000);
+update intake.pool_allowances set tokens = 0, filled_at = clock_timestamp() + interval '1 hour';
+select ok(
+  tests.is_cheap(format('public.bridge_take(array[%s], ''{5000}'', 600)', intake.lane_of('metered'))),
+  'the backlog of a pool whose bucket is empty is not read'
+);
+delete from pgmq.q_intake_queue where message ? 'is_many';
 
 -- Only what is really taken is spent.
 update intake.pool_allowances set tokens = 5, filled_at = clock_timestamp() + interval '1 hour';

@@ -1,6 +1,6 @@
 -- A worker takes messages lane by lane under a lease, oldest first, and learns what counts against them.
 begin;
-select plan(34);
+select plan(35);
 
 delete from pgmq.q_intake_queue;
 insert into public.engine_config (pool_id, visibility_timeout_sec) values ('short', 1), ('long', 600);
@@ -49,6 +49,14 @@ select results_eq(
   $$ select message ->> 'user_id', read_ct from public.bridge_take(
        pg_temp.lanes('{long,short}') || null::int || pg_temp.lanes('{short,short,short}'), array[1, 1, 1, null, 2, 0], 30) $$,
   $$ values ('ann', 1), ('cyd', 1), ('bob', 1) $$, 'a lane that is named twice is taken once, as much as is wanted most'
+);
+
+update pgmq.q_intake_queue set vt = clock_timestamp(), read_ct = 0;
+select is(
+  (select array_agg(distinct message ->> 'pool_id') from public.bridge_take(array[least(
+     intake.lane_of('short'), intake.lane_of('long'))], '{100}', 30)),
+  (select array_agg(pool_id::text) from public.engine_config where lane = least(intake.lane_of('short'), intake.lane_of('long'))),
+  'a lane gives its own messages and none of the next lane'
 );
 
 -- What counts against a message.
