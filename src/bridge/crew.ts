@@ -1,17 +1,20 @@
-// Several workers side by side, each with a bridge and connections of its own, woken together.
+// The bridge of this process with its connections, woken when the queue gets work.
 
-import { Bridge, type StepReport } from '#core/bridge/bridge.ts';
+import { Bridge } from '#core/bridge/bridge.ts';
 import { createIntake, createLedger } from '#core/bridge/store.ts';
+import type { CallFunction } from '#core/call_function.ts';
+import type { Outcomes } from '#core/lease_worker.ts';
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { quoteName } from '../db/statement.ts';
+import { startWorker, type Worker } from '../worker.ts';
 import { createHook } from './hook.ts';
-import { startWorker, type Worker } from './worker.ts';
 
 export interface CrewOptions {
   db1Url: string;
   db2Url: string;
+  /** Batches on their way to the ledger at once. */
   workers: number;
   batchSize: number;
   /** How long a worker may hold a message without a sign of life; DEFAULT_LEASE_SEC where left out. */
@@ -20,99 +23,72 @@ export interface CrewOptions {
   allowedHosts: ReadonlySet<string>;
   log: Log;
   metrics: Metrics;
-  /** Nobody where left out. */
+  /** None where left out. */
   tracer?: Tracer;
 }
-
-export type Totals = Record<string, number>;
 
 export const DEFAULT_WORKERS = 2;
 /** Few readers with large batches beat many with small ones; above this a batch only holds its messages longer. */
 export const DEFAULT_BATCH_SIZE = 500;
 /** A batch takes well under a second; a step that waits for hooks extends its lease three times within it. */
 export const DEFAULT_LEASE_SEC = 60;
-/** One for the steps, one for heartbeats and marks of validation while a step waits. */
-const DB1_CONNECTIONS = 2;
-const DB2_CONNECTIONS = 1;
+/** Besides one for each batch: one for takes, one for heartbeats, two for the finishes and marks of hooks. */
+const DB1_CONNECTIONS = 4;
+/** The pools' own commit functions have their own, so that a slow one holds up no batch. */
+const FUNCTION_CONNECTIONS = 8;
 /** What public.bridge_wake notifies. */
 const WAKE_CHANNEL = 'sluice_intake';
 
 /** Runs until stopped. A queue that gets work wakes it; without a word it looks four times a second. */
-export function startCrew(options: CrewOptions, onStep?: (report: StepReport) => void): Worker {
-  const members = Array.from({ length: options.workers }, () => {
-    const { bridge, end } = openBridge(options);
-    return { worker: startWorker(bridge, options.log, onStep), end };
-  });
-  const wake = () => {
-    for (const { worker } of members) worker.wake();
-  };
-  const listener = startListener({
-    url: options.db1Url,
-    channel: WAKE_CHANNEL,
-    onNotice: wake,
-    log: options.log,
-  });
+export function startCrew(options: CrewOptions, onGroup?: (outcomes: Outcomes) => void): Worker {
+  const { bridge, end } = openBridge(options);
+  const worker = startWorker(bridge, onGroup);
+  const { db1Url: url, log } = options;
+  const listener = startListener({ url, channel: WAKE_CHANNEL, onNotice: worker.wake, log });
   return {
-    wake,
+    wake: worker.wake,
     async stop() {
       await listener.stop();
-      await Promise.all(members.map(({ worker }) => worker.stop()));
-      await Promise.all(members.map(({ end }) => end()));
+      await worker.stop();
+      await end();
     },
   };
 }
 
 export interface Drained {
   /** Deliveries by what became of them. */
-  totals: Totals;
+  totals: Readonly<Outcomes>;
   /** True when a target was down, so that messages wait for it. */
   isPaused: boolean;
 }
 
 /** Works until nothing is ready any more. Throws when DB1 cannot be read. */
 export async function drainOnce(options: CrewOptions, signal: AbortSignal): Promise<Drained> {
-  const totals: Totals = {};
-  let isPaused = false;
-  const work = async (): Promise<void> => {
-    const { bridge, end } = openBridge(options);
-    try {
-      let report: StepReport;
-      do {
-        report = await bridge.step(signal);
-        for (const [outcome, count] of Object.entries(report.outcomes))
-          totals[outcome] = (totals[outcome] ?? 0) + count;
-        isPaused ||= report.pausedUntilMs > 0;
-      } while (report.total > 0 && !signal.aborted);
-    } finally {
-      await end();
-    }
-  };
-  const ends = await Promise.allSettled(Array.from({ length: options.workers }, work));
-  for (const end of ends) if (end.status === 'rejected') throw end.reason;
-  return { totals, isPaused };
+  const { bridge, end } = openBridge(options);
+  try {
+    const { outcomes, pausedUntilMs } = await bridge.drain(signal);
+    return { totals: outcomes, isPaused: pausedUntilMs > 0 };
+  } finally {
+    await end();
+  }
 }
 
 function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void> } {
-  const {
-    log,
-    metrics,
-    tracer = NO_TRACER,
-    db1Url,
-    db2Url,
-    batchSize,
-    leaseSec = DEFAULT_LEASE_SEC,
-  } = options;
-  const applicationName = 'sluice-worker';
-  const db1 = createDatabase({ url: db1Url, max: DB1_CONNECTIONS, applicationName, log });
-  let db2: Database | undefined;
+  const { log, metrics, tracer = NO_TRACER, workers, batchSize, leaseSec = DEFAULT_LEASE_SEC } = options;
+  const open = (url: string, max: number): Database =>
+    createDatabase({ url, max, applicationName: 'sluice-worker', log });
+  const callPublic =
+    (database: Database): CallFunction =>
+    (name, args) =>
+      database.call(`public.${quoteName(name)}`, args);
+  const db1 = open(options.db1Url, workers + DB1_CONNECTIONS);
+  const db2 = open(options.db2Url, workers);
+  const functions = open(options.db2Url, FUNCTION_CONNECTIONS);
+  const ledger = createLedger(callPublic(db2), callPublic(functions));
   const bridge = new Bridge(
     {
-      intake: createIntake((name, args) => db1.call(`public.${name}`, args)),
-      ledger: () => {
-        db2 ??= createDatabase({ url: db2Url, max: DB2_CONNECTIONS, applicationName, log });
-        const ledger = db2;
-        return createLedger((name, args) => ledger.call(`public.${quoteName(name)}`, args));
-      },
+      intake: createIntake(callPublic(db1)),
+      ledger: () => ledger,
       hook: createHook(options.allowedHosts),
       log,
       metrics,
@@ -120,12 +96,12 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
       now: Date.now,
       random: Math.random,
     },
-    { batchSize, leaseSec },
+    { batchSize, batches: workers, leaseSec },
   );
   return {
     bridge,
     async end() {
-      await Promise.all([db1.end(), db2?.end()]);
+      await Promise.all([db1.end(), db2.end(), functions.end()]);
     },
   };
 }

@@ -245,10 +245,12 @@ test('every line about a delivery names its message, its pool and its claim', as
   await world.step();
   const lines = world.log.filter((line) => line.message === 'delivery');
   assert.deepEqual(
-    lines.map(({ level, msg_id, pool_id, claim_id, outcome }) => [level, msg_id, pool_id, claim_id, outcome]),
+    lines
+      .map(({ level, msg_id, pool_id, claim_id, outcome }) => [level, msg_id, pool_id, claim_id, outcome])
+      .sort((one, other) => Number(one[1]) - Number(other[1])),
     [
-      ['warn', bad, null, null, 'dead_letter'],
       ['debug', good, 'pool', uuid(1), 'committed'],
+      ['warn', bad, null, null, 'dead_letter'],
       ['warn', lost, 'nowhere', uuid(2), 'dead_letter'],
     ],
   );

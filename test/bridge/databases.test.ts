@@ -18,8 +18,16 @@ function calling(rows: unknown[]) {
 describe('the intake', () => {
   it('takes a batch under a lease, without the pools that are paused', async () => {
     const { asked, intake } = calling([{ msg_id: 1 }]);
-    assert.deepEqual(await intake.take(10, 30, ['p']), [{ msg_id: 1 }]);
-    assert.deepEqual(asked, [['bridge_take', { p_batch_size: 10, p_lease_sec: 30, p_paused: ['p'] }]]);
+    const wants = [
+      { lane: 0, wanted: 10 },
+      { lane: 7, wanted: 3 },
+    ];
+    assert.deepEqual(await intake.take(wants, 30), [{ msg_id: 1 }]);
+    assert.deepEqual(await intake.takeSuspect([0, 7], 30), [{ msg_id: 1 }]);
+    assert.deepEqual(asked, [
+      ['bridge_take', { p_lanes: [0, 7], p_wanted: [10, 3], p_lease_sec: 30 }],
+      ['bridge_take_suspect', { p_lanes: [0, 7], p_lease_sec: 30 }],
+    ]);
   });
 
   it('gives the rules of pools', async () => {
@@ -28,11 +36,10 @@ describe('the intake', () => {
     assert.deepEqual(asked, [['bridge_config', { p_pool_ids: ['p', 'q'] }]]);
   });
 
-  it('allows as many commits as it says, and none where it says nothing', async () => {
-    const { asked, intake } = calling([{ bridge_allow: 3 }]);
-    assert.equal(await intake.allow('p', 5), 3);
-    assert.deepEqual(asked, [['bridge_allow', { p_pool_id: 'p', p_wanted: 5 }]]);
-    assert.equal(await calling([]).intake.allow('p', 5), 0);
+  it('tells the lanes that have messages', async () => {
+    const { asked, intake } = calling([{ lane: 7, pool_id: 'p' }]);
+    assert.deepEqual(await intake.lanes(), [{ lane: 7, pool_id: 'p' }]);
+    assert.deepEqual(asked, [['bridge_lanes', {}]]);
   });
 
   it('extends leases by message and delivery', async () => {

@@ -17,8 +17,10 @@ describe('a pool with a function of its own', () => {
     const ids = [1, 2].map((n) => world.send(payload(n)));
     const { outcomes, pausedUntilMs } = await world.step();
     assert.deepEqual([outcomes, pausedUntilMs], [{ outage: 2 }, 1_000_500]);
-    assert.equal(world.customCalls.length, 1);
+    assert.equal(world.customCalls.length, 2, 'both were called for at once');
     for (const id of ids) assert.equal(world.endOf(id)?.reason, 'ledger unavailable');
+    world.nowMs += 499;
+    assert.equal((await world.step()).total, 0);
     const [line] = world.log.filter(({ level }) => level === 'warn');
     assert.deepEqual(
       [line?.message, line?.claim_id, line?.cause],
@@ -85,7 +87,7 @@ describe('a failure of the ledger', () => {
   it('that meets one message after another is the reason of each', async () => {
     const world = new World();
     world.finalizeBatch = () => {
-      throw databaseError('55P03');
+      throw databaseError('XX000');
     };
     const ids = [1, 2, 3].map((n) => world.send(payload(n)));
     assert.deepEqual((await world.step()).outcomes, { outage: 3 });

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import type { Bridge, StepReport } from '#core/bridge/bridge.ts';
+import type { Bridge } from '#core/bridge/bridge.ts';
+import type { Report } from '#core/lease_worker.ts';
 import { openClient } from '../server/support.ts';
 import { DEAD, FaultWorld, openDatabase, TICKET, type Wrap } from './fault_support.ts';
 import { startProxy } from './proxy.ts';
@@ -63,7 +64,7 @@ function gateAt(callName: string, nth = 1): Gate {
 }
 
 /** Polls, because the lease is the database's own clock: another worker gets the message once it has run out. */
-async function takeOver(bridge: Bridge): Promise<StepReport> {
+async function takeOver(bridge: Bridge): Promise<Report> {
   const DEADLINE_MS = 30_000;
   const started = Date.now();
   for (;;) {

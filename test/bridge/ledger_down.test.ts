@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startWorker } from '../../src/bridge/worker.ts';
-import { createLog } from '../../src/log.ts';
+import { startWorker } from '../../src/worker.ts';
 import { openClient } from '../server/support.ts';
 import { FaultWorld, openDatabase } from './fault_support.ts';
 import { startProxy } from './proxy.ts';
@@ -39,9 +38,7 @@ test('after an outage longer than all attempts everything drains: none dead, non
   await world.sell('sale', users, RULES);
   const proxy = await startProxy(world.databases.db2.url);
   const ledgers = Array.from({ length: WORKERS }, () => openDatabase(proxy.url, 1));
-  const workers = ledgers.map((db2) =>
-    startWorker(world.bridge({ db2, batchSize: 200, leaseSec: 1 }), createLog('silent')),
-  );
+  const workers = ledgers.map((db2) => startWorker(world.bridge({ db2, batchSize: 200, leaseSec: 1 })));
   try {
     await until('the drain has begun', async () => (await committed()) > 0);
     await world.databases.db2.stop('immediate');

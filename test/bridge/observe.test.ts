@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Delivery } from '#core/bridge/delivery.ts';
-import { labelOfTarget, tellCall, tellCommit, tellStep } from '#core/bridge/observe.ts';
+import { labelOfTarget, tellCall, tellCommit, tellGroup } from '#core/bridge/observe.ts';
 import type { TracedSpan } from '#core/ports.ts';
 import { metricLines } from '../webhook/process_support.ts';
 import { databaseError, payload, poolConfig, uuid, World } from './support.ts';
@@ -11,7 +11,7 @@ import { databaseError, payload, poolConfig, uuid, World } from './support.ts';
 const HOOK = 'https://hook.example:8443/secret-path';
 
 const deliveryOf = (msg_id: number, message: unknown = payload(msg_id)) =>
-  new Delivery({ msg_id, read_ct: 2, attempts: 1, message, claim_state: 'queued' });
+  new Delivery({ msg_id, read_ct: 2, attempts: 1, takeovers: 0, message, claim_state: 'queued' });
 
 function observing(isOn = true) {
   const spans: TracedSpan[] = [];
@@ -30,7 +30,18 @@ const names = (n: number) => ({
 describe('a step', () => {
   it('is counted by outcome and timed in seconds', () => {
     const { lines, ports } = observing();
-    tellStep([], new Map(), { committed: 3, retry: 1 }, 9_000, ports);
+    const became = new Map([
+      [1, 'committed'],
+      [2, 'retry'],
+      [3, 'committed'],
+      [4, 'committed'],
+    ]);
+    tellGroup(
+      [1, 2, 3, 4].map((n) => deliveryOf(n)),
+      became,
+      9_000,
+      ports,
+    );
     assert.deepEqual(lines, [
       'sluice_bridge_deliveries_total outcome=committed 3',
       'sluice_bridge_deliveries_total outcome=retry 1',
@@ -53,7 +64,7 @@ describe('a step', () => {
       [2, 'retry'],
       [4, 'gone'],
     ]);
-    tellStep([one, two, three, four, nameless], became, {}, 9_000, ports);
+    tellGroup([one, two, three, four, nameless], became, 9_000, ports);
     assert.deepEqual(spans[0], {
       name: 'bridge',
       subject: uuid(1),
@@ -75,7 +86,7 @@ describe('a step', () => {
 
   it('that ended in a refusal is nothing to look at', () => {
     const { spans, ports } = observing();
-    tellStep([deliveryOf(1)], new Map([[1, 'refused']]), {}, 9_000, ports);
+    tellGroup([deliveryOf(1)], new Map([[1, 'refused']]), 9_000, ports);
     assert.equal(spans[0]?.failure, undefined);
   });
 });
@@ -152,12 +163,12 @@ describe('a call to a hook', () => {
 describe('where nobody traces', () => {
   it('no span is put together, and the metrics are told all the same', () => {
     const { spans, lines, ports } = observing(false);
-    tellStep([deliveryOf(1)], new Map(), { lost_lease: 1 }, 9_000, ports);
+    tellGroup([deliveryOf(1)], new Map(), 9_000, ports);
     tellCommit([deliveryOf(1)], ['committed'], 9_000, ports);
     tellCall(deliveryOf(1), HOOK, 200, 9_000, ports);
     assert.deepEqual([spans, lines.length], [[], 4]);
     const { tracer: _, ...bare } = ports;
-    assert.doesNotThrow(() => tellStep([deliveryOf(1)], new Map(), {}, 9_000, bare));
+    assert.doesNotThrow(() => tellGroup([deliveryOf(1)], new Map(), 9_000, bare));
   });
 });
 
@@ -174,12 +185,13 @@ describe('the log of deliveries', () => {
     assert.deepEqual(
       world.log
         .filter(({ message }) => message === 'delivery')
-        .map(({ level, msg_id, outcome }) => [msg_id, level, outcome]),
+        .map(({ level, claim_id, outcome }) => [claim_id, level, outcome])
+        .sort(),
       [
-        [1, 'debug', 'committed'],
-        [2, 'warn', 'dead_letter'],
-        [3, 'debug', 'refused'],
-        [4, 'debug', 'gone'],
+        [uuid(1), 'debug', 'committed'],
+        [uuid(2), 'warn', 'dead_letter'],
+        [uuid(3), 'debug', 'refused'],
+        [uuid(4), 'debug', 'gone'],
       ],
     );
   });

@@ -20,13 +20,15 @@ test('every reason of a delivery is short and can be stored, whoever said it', a
   assert.ok(encodeURIComponent(`${world.endOf(failed)?.reason}${world.endOf(spent)?.reason}`));
 });
 
-/** Three messages: one for the ledger, one that fails, one of a pool nobody knows. */
+/** Three messages of one pool: one for the ledger, one whose data it refuses, one that is to be tried again. */
 async function refusedFinish(code: string, isRefused: (finishes: readonly Finish[]) => boolean) {
   const world = new World();
-  world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));
-  const ids = ['pool', 'own', 'nowhere'].map((pool_id, n) => world.send(payload(n, { pool_id })));
-  world.callCustom = () => {
-    throw databaseError('P0001', 'no');
+  const ids = [1, 2, 3].map((n) => world.send(payload(n)));
+  world.finalizeBatch = (payloads) => {
+    const users = payloads.map(({ user_id }) => user_id);
+    if (users.includes('user 2')) throw databaseError('22000', 'no');
+    if (users.includes('user 3')) throw databaseError('P0001', 'no');
+    return payloads.map(() => 'committed');
   };
   const calls: string[][] = [];
   world.onFinish = (finishes) => {
@@ -40,18 +42,45 @@ const hasReason = (finishes: readonly Finish[]): boolean =>
   finishes.some(({ reason }) => reason === 'P0001: no');
 
 for (const code of ['PGRST102', '22P05', '22021']) {
-  test(`a finish refused for its text (${code}) ends the tickets alone, and the others without their reasons`, async () => {
+  test(`a finish refused for its text (${code}) is halved, and only the one refused loses its reason`, async () => {
     const { world, ids, calls, report } = await refusedFinish(code, hasReason);
-    assert.deepEqual(calls, [['committed', 'retry', 'dead_letter'], ['committed'], ['retry', 'dead_letter']]);
+    assert.deepEqual(calls, [
+      ['committed', 'dead_letter', 'retry'],
+      ['committed'],
+      ['dead_letter', 'retry'],
+      ['dead_letter'],
+      ['retry'],
+      ['retry'],
+    ]);
     assert.deepEqual(!(report instanceof Error) && report.outcomes, {
       committed: 1,
       retry: 1,
       dead_letter: 1,
     });
-    assert.equal(world.endOf(ids[1] ?? 0)?.reason, 'the reason could not be stored');
+    assert.deepEqual(
+      ids.map((id) => world.endOf(id)?.reason),
+      [null, '22000: no', 'the reason could not be stored'],
+    );
     assert.ok(
       world.log.some(({ level, message }) => level === 'error' && message === 'a finish was refused'),
     );
+  });
+}
+
+for (const code of ['55P03', '40P01', '57014']) {
+  test(`a finish that meets ${code} is halved, and tried again under its lease`, async () => {
+    let refusals = 0;
+    const { world, ids, report } = await refusedFinish(
+      code,
+      (finishes) => finishes.some(({ verdict }) => verdict === 'retry') && ++refusals <= 4,
+    );
+    assert.deepEqual(!(report instanceof Error) && report.outcomes, {
+      committed: 1,
+      dead_letter: 1,
+      retry: 1,
+    });
+    assert.equal(refusals, 5, 'the whole, its half, the message alone, and once more');
+    assert.equal(world.endOf(ids[2] ?? 0)?.reason, 'P0001: no');
   });
 }
 
@@ -61,7 +90,7 @@ test('a finish that fails for another cause is not tried in parts', async () => 
   assert.ok(report instanceof Error);
 });
 
-test('what is finished without its reasons and refused again leaves the tickets finished', async () => {
+test('what is finished without its reason and refused again leaves the others finished', async () => {
   const { world, ids, report } = await refusedFinish('22P05', (finishes) =>
     finishes.some(({ verdict }) => verdict === 'retry'),
   );

@@ -61,7 +61,7 @@ test('while the ledger is left alone it is not asked either', async () => {
   };
   await world.step();
   world.send(payload(2, { pool_id: 'late' }), SPENT);
-  assert.deepEqual((await world.step()).outcomes, { outage: 1 });
+  assert.deepEqual((await world.step()).outcomes, {}, 'it waits in its lane');
   assert.deepEqual(world.asked, []);
 });
 

@@ -31,7 +31,7 @@ describe('a step', () => {
     const { pausedUntilMs } = await world.step();
     assert.equal(pausedUntilMs, 1_000_500);
     assert.deepEqual((await world.step()).pausedUntilMs, 1_000_500);
-    assert.deepEqual(world.takes.at(-1), ['pool', 'hooked']);
+    assert.deepEqual(world.leftAlone.at(-1), ['pool', 'hooked']);
   });
 
   it('counts a target as down once, under its host, and as up again with the first answer', async () => {
@@ -114,23 +114,6 @@ describe('a step', () => {
       ['user 2', 'user 1'],
     );
   });
-
-  it('meters each pool by its own rate, and hides the rest until it may go', async () => {
-    const world = new World();
-    world.pools.set('pool', poolConfig('pool', { commit_rate_per_sec: 4 }));
-    world.allow = () => 1;
-    const ids = [1, 2, 3].map((n) => world.send(payload(n)));
-    assert.deepEqual((await world.step()).outcomes, { committed: 1, untried: 2 });
-    assert.deepEqual(world.allowances, [{ poolId: 'pool', wanted: 3 }]);
-    assert.deepEqual(
-      ids.map((id) => [world.endOf(id)?.reason, world.endOf(id)?.delay_ms]),
-      [
-        [null, 500],
-        ['metered', 250],
-        ['metered', 500],
-      ],
-    );
-  });
 });
 
 describe('a heartbeat', () => {
@@ -156,7 +139,7 @@ describe('a heartbeat', () => {
 
 describe('a delivery', () => {
   const deliveryOf = (message: unknown, attempts = 1) =>
-    new Delivery({ msg_id: 1, read_ct: 1, attempts, message, claim_state: 'queued' });
+    new Delivery({ msg_id: 1, read_ct: 1, attempts, takeovers: 0, message, claim_state: 'queued' });
 
   it('has neither payload nor rules before it is known to have them', () => {
     assert.throws(() => deliveryOf('no object').payload, /^Error: a malformed message has no payload$/);

@@ -1,7 +1,14 @@
 // A bridge on ports that live in memory: the queue, both databases and the hooks as a test wants them.
 
 import { Bridge } from '#core/bridge/bridge.ts';
-import type { BridgePorts, Finish, Payload, PoolConfig, TakenMessage } from '#core/bridge/ports.ts';
+import type {
+  BridgePorts,
+  Finish,
+  LaneOfPool,
+  Payload,
+  PoolConfig,
+  TakenMessage,
+} from '#core/bridge/ports.ts';
 import type { TracedSpan } from '#core/ports.ts';
 
 type QueuedMessage = TakenMessage & { visibleAtMs: number };
@@ -9,6 +16,7 @@ export type LogLine = Record<string, unknown> & { level: string; message: string
 export type FinalizeBatch = (payloads: readonly Payload[]) => ('committed' | 'already' | 'conflict')[];
 
 export const LEASE_SEC = 30;
+const LAST_LANE = 8_191;
 export const neverAborted = new AbortController().signal;
 
 /** An error as a database driver throws it. */
@@ -24,7 +32,6 @@ export function poolConfig(poolId: string, rules: Partial<PoolConfig> = {}): Poo
     validation_webhook_url: null,
     commit_rpc_name: 'finalize_transaction',
     commit_webhook_url: null,
-    commit_rate_per_sec: null,
     allowed_hosts: [],
     ...rules,
   };
@@ -48,13 +55,13 @@ export class World {
   readonly pools = new Map([['pool', poolConfig('pool')]]);
   /** Every finish by message, the remembered validations among them. */
   readonly finishes = new Map<number, Finish[]>();
-  readonly takes: string[][] = [];
+  /** For each look at the lanes: the pools that have messages and were not taken from. */
+  readonly leftAlone: string[][] = [];
   readonly extended: { msg_id: number; read_ct: number }[][] = [];
   readonly ledgerCalls: Payload[][] = [];
   readonly asked: Payload[][] = [];
   readonly customCalls: { functionName: string; payload: Payload }[] = [];
   readonly posts: { url: string; key: string; payload: Payload }[] = [];
-  readonly allowances: { poolId: string; wanted: number }[] = [];
   readonly log: LogLine[] = [];
   /** By name and labels. */
   readonly counted = new Map<string, number>();
@@ -70,7 +77,6 @@ export class World {
   ticketOf: (payload: Payload) => 'already' | 'conflict' | undefined = () => undefined;
   callCustom: (functionName: string, payload: Payload) => void = () => undefined;
   answer: (url: string, payload: Payload, signal: AbortSignal) => number | Promise<number> = () => 200;
-  allow: (poolId: string, wanted: number) => number = (_, wanted) => wanted;
   random: () => number = () => 1;
   /** When a heartbeat is answered. */
   extending: Promise<void> = Promise.resolve();
@@ -84,11 +90,12 @@ export class World {
   }
 
   send(message: unknown, more: Partial<TakenMessage> = {}): number {
-    const msgId = ++this.#lastId;
+    const msgId = this.#laneOf(message) * 2 ** 40 + ++this.#lastId;
     this.queue.push({
       msg_id: msgId,
       read_ct: 0,
       attempts: 0,
+      takeovers: 0,
       message,
       claim_state: 'queued',
       ...more,
@@ -114,12 +121,17 @@ export class World {
       };
     return {
       intake: {
-        take: async (batchSize, leaseSec, paused) => this.#take(batchSize, leaseSec, paused),
-        config: async (poolIds) => poolIds.flatMap((poolId) => this.pools.get(poolId) ?? []),
-        allow: async (poolId, wanted) => {
-          this.allowances.push({ poolId, wanted });
-          return this.allow(poolId, wanted);
+        lanes: async () => this.#lanes(),
+        take: async (wants, leaseSec) => {
+          const wanted = wants.map(({ lane }) => [...this.pools.keys()][lane] ?? '');
+          this.leftAlone.push((this.leftAlone.pop() ?? []).filter((poolId) => !wanted.includes(poolId)));
+          return wants.flatMap(({ lane, wanted }) => this.#take(lane, wanted, leaseSec, false));
         },
+        takeSuspect: async (lanes, leaseSec) => {
+          const lane = lanes.find((one) => this.#free(one, true).length > 0);
+          return lane === undefined ? [] : this.#take(lane, 1, leaseSec, true);
+        },
+        config: async (poolIds) => poolIds.flatMap((poolId) => this.pools.get(poolId) ?? []),
         extend: async (messages) => {
           this.extended.push([...messages]);
           await this.extending;
@@ -170,17 +182,38 @@ export class World {
     };
   }
 
-  #take(batchSize: number, leaseSec: number, paused: string[]): TakenMessage[] {
-    this.takes.push(paused);
-    const isPaused = ({ message }: QueuedMessage) =>
-      paused.includes((message as { pool_id?: string } | null)?.pool_id ?? '');
-    const free = this.queue.filter((message) => message.visibleAtMs <= this.nowMs && !isPaused(message));
-    return free.slice(0, batchSize).map((message) => {
-      const taken = { ...message, read_ct: message.read_ct + 1, attempts: message.attempts + 1 };
-      taken.visibleAtMs = this.nowMs + leaseSec * 1_000;
-      this.queue[this.queue.indexOf(message)] = taken;
-      return taken;
-    });
+  /** Pools have lanes in the order of their making, from 0; what is of no pool is in the last lane. */
+  #laneOf(message: unknown): number {
+    const lane = [...this.pools.keys()].indexOf((message as { pool_id?: string } | null)?.pool_id ?? '');
+    return lane < 0 ? LAST_LANE : lane;
+  }
+
+  #lanes(): LaneOfPool[] {
+    const lanes = new Set(this.queue.map(({ msg_id }) => Math.floor(msg_id / 2 ** 40)));
+    this.leftAlone.push([...lanes].map((lane) => [...this.pools.keys()][lane] ?? ''));
+    return [...lanes].map((lane) => ({
+      ...([...this.pools.values()][lane] ?? poolConfig('none')),
+      lane,
+      pool_id: null,
+    }));
+  }
+
+  #free(lane: number, isSuspect: boolean): QueuedMessage[] {
+    return this.queue.filter(
+      ({ msg_id, visibleAtMs, takeovers }) =>
+        Math.floor(msg_id / 2 ** 40) === lane && visibleAtMs <= this.nowMs && takeovers >= 2 === isSuspect,
+    );
+  }
+
+  #take(lane: number, wanted: number, leaseSec: number, isSuspect: boolean): TakenMessage[] {
+    return this.#free(lane, isSuspect)
+      .slice(0, wanted)
+      .map((message) => {
+        const taken = { ...message, read_ct: message.read_ct + 1, attempts: message.attempts + 1 };
+        taken.visibleAtMs = this.nowMs + leaseSec * 1_000;
+        this.queue[this.queue.indexOf(message)] = taken;
+        return taken;
+      });
   }
 
   #finish(finishes: readonly Finish[]): Map<number, string> {

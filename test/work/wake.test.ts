@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
-import { syncBuiltinESMExports } from 'node:module';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import timers from 'node:timers/promises';
 import type pg from 'pg';
 import { NO_METRICS } from '#core/ports.ts';
 import { startCrew } from '../../src/bridge/crew.ts';
@@ -13,25 +11,22 @@ import { claim, openClient, putOnSale, startTestServer } from '../server/support
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 const log = createLog('silent');
-const WORKERS = 2;
 
-/** From now on a rest (a worker looks again after 250 ms of it) lasts until somebody cuts it short. */
-function makeRestsEndless(t: TestContext): void {
-  const real = timers.setTimeout;
-  const endless: typeof real = (_ms, value, { signal } = {}) => {
-    assert(signal, 'a rest that nobody can cut short');
-    return new Promise((resolve) => {
-      const end = () => resolve(value as never);
-      if (signal.aborted) end();
-      else signal.addEventListener('abort', end);
-    });
+/** The core's name for it is IDLE_MS. */
+const REST_MS = 250;
+
+/** From now on a rest lasts until a wake cuts it short. Tells how many rests have begun. */
+function makeRestsEndless(t: TestContext, onRest: () => void): void {
+  const real = globalThis.setTimeout;
+  const endless = (work: () => void, ms?: number, ...more: unknown[]) => {
+    if (ms !== REST_MS) return real(work, ms, ...(more as []));
+    onRest();
+    return real(() => undefined, 0);
   };
-  const use = (sleep: typeof real) => {
-    timers.setTimeout = sleep;
-    syncBuiltinESMExports();
-  };
-  use(endless);
-  t.after(() => use(real));
+  globalThis.setTimeout = endless as typeof real;
+  t.after(() => {
+    globalThis.setTimeout = real;
+  });
 }
 
 describe('a claim wakes the workers', () => {
@@ -48,30 +43,38 @@ describe('a claim wakes the workers', () => {
     await databases?.stop();
   });
 
-  /** Workers that have looked, listen, and rest until they are woken. */
+  /** A worker that has looked, listens, and rests until it is woken. */
   async function startRestingCrew(t: TestContext) {
-    makeRestsEndless(t);
     const heard = new EventEmitter();
-    let steps = 0;
+    let rests = 0;
+    makeRestsEndless(t, () => heard.emit('rest', ++rests));
     const crew = startCrew(
       {
         db1Url: databases.db1.url,
         db2Url: databases.db2.url,
-        workers: WORKERS,
+        workers: 2,
         batchSize: 100,
         allowedHosts: new Set(),
         metrics: NO_METRICS,
         log,
       },
-      ({ outcomes }) => {
-        heard.emit('step', ++steps);
+      (outcomes) => {
         if (outcomes.committed) heard.emit('committed');
       },
     );
     t.after(() => crew.stop());
-    // Each looks once at the start, and once because the listener has connected and may have missed something.
-    while (steps < 2 * WORKERS) await once(heard, 'step');
-    return { committed: once(heard, 'committed'), steps: () => steps };
+    // Its listener is connected when it hears a notice; then it looks, and rests again.
+    const isListening = `select from pg_stat_activity where query ilike 'listen%' and state = 'idle'`;
+    while ((await db1.query(isListening)).rowCount === 0);
+    let seen: number;
+    do {
+      seen = rests;
+      const rested = once(heard, 'rest');
+      await db1.query(`select pg_notify('sluice_intake', '')`);
+      await rested;
+      await db1.query('select pg_sleep(0.1)');
+    } while (rests !== seen + 1);
+    return { committed: once(heard, 'committed'), rests: () => rests };
   }
 
   it('a claim at the door is a ticket though no worker would ever look by itself', async (t) => {
@@ -89,15 +92,15 @@ describe('a claim wakes the workers', () => {
     await db1.query('create or replace function public.bridge_wake() returns void language sql return null');
     t.after(() => db1.query(rows[0].definition));
     const server = await startTestServer(databases);
-    const { committed, steps } = await startRestingCrew(t);
-    const before = steps();
+    const { committed, rests } = await startRestingCrew(t);
+    const before = rests();
     try {
       assert.equal((await claim(server.url, 'p', { user_id: 'bob' })).status, 201);
     } finally {
       // What it has to say, it says before it stops.
       await server.stop();
     }
-    assert.equal(steps(), before, 'nobody has looked');
+    assert.equal(rests(), before, 'the worker has not looked');
     await db1.query(`select pg_notify('sluice_intake', '')`);
     await committed;
   });

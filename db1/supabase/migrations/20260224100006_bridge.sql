@@ -211,8 +211,10 @@ begin
 end
 $$;
 
--- Promise: the oldest suspect among the first thousand messages of each lane that no worker holds, locked, with its pool; not
--- of the pools in p_left_out. Second call: the same. Locks: the message; it waits for none.
+-- Promise: a suspect among the first thousand messages of each lane that no worker holds, locked, with its pool; not of the
+-- pools in p_left_out. The one with the fewest takeovers, of equals the oldest: workers that die one after another for a
+-- reason of their own are lost with one message after another, and not ten times with the first.
+-- Second call: the same. Locks: the message; it waits for none.
 create function intake.pick_suspect(p_lanes int[], p_left_out text[], out msg_ids bigint[], out pool_ids text[])
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -236,7 +238,7 @@ begin
         and case when m.read_ct < 2 then false else intake.takeovers(m.message, m.read_ct + 1) >= 2 end
         and (m.message ->> 'pool_id' is null or m.message ->> 'pool_id' <> all (p_left_out))
     ))
-    order by q.enqueued_at, q.msg_id
+    order by intake.takeovers(q.message, q.read_ct + 1), q.enqueued_at, q.msg_id
     limit 1
     for update skip locked
   )
@@ -446,8 +448,8 @@ end
 $$;
 
 -- Promise: at most one message of these lanes, under a lease as in bridge_take, that is a suspect: no worker has finished it
--- for two deliveries or more, so it may be what kills them, and it is taken alone. The oldest among the first thousand
--- messages of each lane. Second call: another one. Locks: as bridge_take.
+-- for two deliveries or more, so it may be what kills them, and it is taken alone (intake.pick_suspect).
+-- Second call: another one. Locks: as bridge_take.
 create function public.bridge_take_suspect(p_lanes int[], p_lease_sec int)
 returns table (msg_id bigint, read_ct int, attempts int, takeovers int, message jsonb, claim_state text)
 language plpgsql security definer set search_path = '' as $$

@@ -191,6 +191,16 @@ export function toHttpError(error: unknown): HttpError {
   return error instanceof HttpError ? error : new HttpError(meaningOf(error).answer, undefined, error);
 }
 
+/**
+ * True where the session is gone: no connection, or the server ended it. A statement may raise the same codes, as a function
+ * does that calls another database: then the session lives, and the trouble is that function's.
+ */
+export function hasLostSession(error: unknown): boolean {
+  const { blame } = meaningOf(error);
+  if (blame === 'unreached' || blame === 'unanswered') return true;
+  return blame === 'database' && (error as { severity?: unknown }).severity !== 'ERROR';
+}
+
 /** True while the database cannot be asked, for whatever reason. */
 export function isUnavailable(error: unknown): boolean {
   return toHttpError(error).kind.code === 'database_unavailable';

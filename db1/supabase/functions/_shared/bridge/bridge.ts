@@ -1,35 +1,39 @@
-// The bridge: one step takes a batch under a lease, decides per message, commits to the ledger in sets and finishes the
-// batch in one fenced statement. Whatever happens between take and finish, the lease runs out and the message comes back;
-// every effect on the way is idempotent by the claim's id.
+// The bridge: carries messages to the ledger, or to a pool's own function or hook, lane by lane. The lease worker takes them
+// and keeps their leases; here each pool's messages are decided and finished in fenced statements. Whatever happens between
+// take and finish, the lease runs out and the message comes back; every effect on the way is idempotent by the claim's id.
 
 import { type Blame, blameOf } from '../failure.ts';
-import { startHeartbeat } from '../heartbeat.ts';
-import { Breaker, Trouble } from './breaker.ts';
-import { commitToLedger, targetsInLedger } from './commit.ts';
-import { Delivery, groupBy } from './delivery.ts';
+import { byHalves } from '../halving.ts';
+import { type Group, type Lane, LeaseWorker, type Outcomes, type Report } from '../lease_worker.ts';
+import { Limiter } from '../limiter.ts';
+import { Targets } from '../target.ts';
+import { type CommitContext, commitInTurn, commitSet, OBSTACLES } from './commit.ts';
+import { Delivery } from './delivery.ts';
+import { Gathering } from './gathering.ts';
 import { commitByHook, validate } from './hooks.ts';
-import { labelOfTarget, tellStep } from './observe.ts';
-import type { BridgePorts, Finish, PoolConfig } from './ports.ts';
+import { labelOfTarget, tellGroup } from './observe.ts';
+import type { BridgePorts, Finish, LaneOfPool, TakenMessage } from './ports.ts';
 import { Refusals } from './refusals.ts';
+import { FUNCTION_CALLS_AT_ONCE, isLedgerAlone, isSet, LEDGER, limitOf, targetsOf } from './targets.ts';
 import { endSpent } from './tickets.ts';
+import { Trouble } from './trouble.ts';
 
 export interface BridgeOptions {
+  /** Messages of one take and one commit to the ledger. */
   readonly batchSize: number;
-  /** The lease is this long or the pool's visibility_timeout_sec, and is extended while a step works. */
+  /** Batches on their way to the ledger at once; 1 where left out. */
+  readonly batches?: number;
+  /** The lease is this long or the pool's visibility_timeout_sec, and is extended while the bridge works. */
   readonly leaseSec: number;
-}
-
-export interface StepReport {
-  /** Messages taken. */
-  readonly total: number;
-  /** Deliveries by what became of them: a verdict or lost_lease. */
-  readonly outcomes: Readonly<Record<string, number>>;
-  /** When the first paused target may be tried again; 0 when none is paused. */
-  readonly pausedUntilMs: number;
 }
 
 /** A third of the lease: two heartbeats may fail before it runs out. */
 const HEARTBEATS_PER_LEASE = 3;
+/** msg_id holds the lane above this bit (docs/decisions/0019-lanes.md). */
+const LANE_SIZE = 2 ** 40;
+/** A finish that meets a lock is tried so often: with the pauses and the wait for the lock itself, for half of a lease. */
+const FINISH_TRIES = 10;
+const FINISH_PAUSE_MS = 100;
 
 /** Said by the database, or by PostgREST about the JSON it got. */
 const REFUSED_DATA: ReadonlySet<Blame> = new Set<Blame>(['data', 'unread', 'unserved']);
@@ -38,60 +42,120 @@ const UNREADABLE_REASON = 'the reason could not be stored';
 export class Bridge {
   readonly #ports: BridgePorts;
   readonly #options: BridgeOptions;
-  readonly #breakers = new Map<string, Breaker>();
+  readonly #targets: Targets;
   readonly #refusals = new Refusals();
-  /** Which targets a pool needs, as last seen. */
-  readonly #targets = new Map<string, string[]>();
+  /** By commit function. */
+  readonly #turns = new Map<string, Limiter>();
+  readonly #worker: LeaseWorker<TakenMessage>;
 
   constructor(ports: BridgePorts, options: BridgeOptions) {
+    const { intake, log, metrics, now } = ports;
+    const { batchSize, batches = 1, leaseSec } = options;
     this.#ports = ports;
     this.#options = options;
+    this.#targets = new Targets({
+      now,
+      limitOf: (target) => limitOf(target, batchSize * batches),
+      onChange: (target, isDown) =>
+        metrics.count('sluice_bridge_breaker_open', { target: labelOfTarget(target) }, isDown ? 1 : -1),
+    });
+    this.#worker = new LeaseWorker(
+      {
+        lanes: () => this.#lanes(),
+        take: (wants) =>
+          intake.take(
+            wants.map(({ lane, wanted }) => ({ lane: Number(lane), wanted })),
+            leaseSec,
+          ),
+        takeSuspect: (lanes) => intake.takeSuspect(lanes.map(Number), leaseSec),
+        laneOf: ({ msg_id }) => Math.floor(msg_id / LANE_SIZE),
+        groupOf: ({ message }) => String((message as { pool_id?: unknown } | null)?.pool_id),
+        extend: (messages) => intake.extend(messages, leaseSec),
+        heartbeatMs: (leaseSec * 1000) / HEARTBEATS_PER_LEASE,
+        work: (group, signal) => this.#carry(group, signal),
+      },
+      { targets: this.#targets, now, log },
+    );
   }
 
-  /** Aborting the signal makes a step finish what is decided and hand back the rest. */
-  async step(signal: AbortSignal): Promise<StepReport> {
-    const { intake } = this.#ports;
-    const { batchSize, leaseSec } = this.#options;
-    const messages = await intake.take(batchSize, leaseSec, this.#pausedPools());
-    if (messages.length === 0) {
-      this.#refusals.tell(this.#ports.log, this.#ports.now());
-      return { total: 0, outcomes: {}, pausedUntilMs: this.#pausedUntilMs() };
-    }
+  /** One take, and the end of all that it took. Aborting the signal hands back what is not decided. */
+  step(signal: AbortSignal): Promise<Report> {
+    return this.#worker.step(signal);
+  }
+
+  /** Carries until nothing is ready any more. Throws when DB1 cannot be read. */
+  drain(signal: AbortSignal): Promise<Report> {
+    return this.#worker.drain(signal);
+  }
+
+  /** Carries until the signal aborts, and then finishes or hands back what it holds. */
+  run(signal: AbortSignal, onGroup?: (outcomes: Outcomes) => void): Promise<void> {
+    return this.#worker.run(signal, onGroup);
+  }
+
+  /** There are new messages. */
+  wake(): void {
+    this.#worker.wake();
+  }
+
+  #turnsOf(functionName: string): Limiter {
+    const turns = this.#turns.get(functionName) ?? new Limiter(FUNCTION_CALLS_AT_ONCE);
+    this.#turns.set(functionName, turns);
+    return turns;
+  }
+
+  async #lanes(): Promise<Lane[]> {
+    this.#refusals.tell(this.#ports.log, this.#ports.now());
+    const targets = new Map<number, Set<string>>();
+    for (const row of await this.#ports.intake.lanes()) addTargets(targets, row);
+    return [...targets].map(([id, needed]) => {
+      const others = [...needed].filter((name) => name !== LEDGER);
+      // What waits for a hook or a function takes up their room, and the ledger's only for a moment.
+      const occupies = others.length > 0 ? others : [LEDGER];
+      return { id, targets: [...needed], occupies, most: this.#options.batchSize };
+    });
+  }
+
+  /** Decides and finishes the messages of one pool. */
+  async #carry(group: Group<TakenMessage>, signal: AbortSignal): Promise<Outcomes> {
     const startedMs = this.#ports.now();
-    const deliveries = messages.map((message) => new Delivery(message));
-    const stopHeartbeat = this.#startHeartbeat(deliveries);
-    try {
-      await this.#decide(deliveries, signal);
-    } finally {
-      await stopHeartbeat();
-    }
-    const outcomes = await this.#finish(deliveries, startedMs);
-    return { total: messages.length, outcomes, pausedUntilMs: this.#pausedUntilMs() };
-  }
-
-  async #decide(deliveries: Delivery[], signal: AbortSignal): Promise<void> {
-    await this.#configure(deliveries);
-    const able = this.#inOrder(deliveries.filter((delivery) => delivery.isOpen));
+    const deliveries = group.items.map((message) => new Delivery(message));
+    const outcomes: Outcomes = {};
+    const finished = new Set<Delivery>();
+    const finish = async (members: readonly Delivery[]): Promise<void> => {
+      for (const delivery of members) finished.add(delivery);
+      await this.#finish(members, group, startedMs, outcomes);
+    };
     const trouble = new Trouble();
-    const breakerOf = (target: string) => this.#breakerOf(target);
-    const context = { ...this.#ports, signal, trouble, breakerOf };
-    const spent = able.filter((delivery) => delivery.isSpent);
-    if (spent.length > 0) await endSpent(spent, context);
-    await validate(able, context);
-    await this.#meter(able);
-    await commitByHook(able, context);
-    await commitToLedger(able, context);
+    const context: CommitContext = {
+      ...this.#ports,
+      signal,
+      trouble,
+      breakerOf: (target) => this.#targets.of(target).breaker,
+    };
+    await this.#configure(deliveries);
+    await endSpent(
+      deliveries.filter((delivery) => delivery.isOpen && delivery.isSpent),
+      context,
+    );
+    const able = this.#inOrder(deliveries.filter((delivery) => delivery.isOpen));
+    const [first] = able;
+    if (first !== undefined && isSet(first.config)) await commitSet(able, context);
+    else await carryEach(able, context, finish, (functionName) => this.#turnsOf(functionName));
     trouble.settle();
-    // Whoever is left was not reached before the signal: a try, whatever came of it, has ended its delivery.
+    // What is still open was not begun before the signal: a try, whatever came of it, has ended its delivery.
     for (const delivery of able) if (delivery.isOpen) delivery.end('untried', 'handed back');
+    const rest = deliveries.filter((delivery) => !finished.has(delivery));
+    if (rest.length > 0) await finish(rest);
+    return outcomes;
   }
 
   /**
-   * While a target is suspect, whoever was delivered least is tried first, and equals in random order: a message that
-   * always fails, at the head of the queue, would trip the breaker each time before anybody could show that the target works.
+   * While a target is suspect, messages that were delivered least are tried first, and equals in random order: a message that
+   * always fails, at the head of the lane, would trip the breaker each time before another could show that the target works.
    */
   #inOrder(deliveries: Delivery[]): Delivery[] {
-    if (![...this.#breakers.values()].some((breaker) => breaker.isSuspect)) return deliveries;
+    if (!this.#targets.isAnySuspect) return deliveries;
     return deliveries
       .map((delivery) => ({ delivery, place: delivery.readCt + this.#ports.random() }))
       .sort((one, other) => one.place - other.place)
@@ -100,51 +164,24 @@ export class Bridge {
 
   /** Gives each delivery its pool's configuration, and ends those that have no business here. */
   async #configure(deliveries: Delivery[]): Promise<void> {
-    const poolIds = new Set<string>();
-    for (const delivery of deliveries) if (delivery.isOpen) poolIds.add(delivery.payload.pool_id);
-    const configs = new Map<string, PoolConfig>();
-    if (poolIds.size > 0) {
-      for (const config of await this.#ports.intake.config([...poolIds])) configs.set(config.pool_id, config);
-      this.#learnTargets(poolIds, configs);
-    }
-    for (const delivery of deliveries)
-      if (delivery.isOpen) delivery.enter(configs.get(delivery.payload.pool_id));
+    const open = deliveries.filter((delivery) => delivery.isOpen);
+    const [first] = open;
+    if (first === undefined) return;
+    const [config] = await this.#ports.intake.config([first.payload.pool_id]);
+    for (const delivery of open) delivery.enter(config);
   }
 
-  /** A hook that no pool names any more is nobody's outage: its breaker goes. */
-  #learnTargets(poolIds: Iterable<string>, configs: ReadonlyMap<string, PoolConfig>): void {
-    for (const poolId of poolIds) {
-      const config = configs.get(poolId);
-      if (config === undefined) this.#targets.delete(poolId);
-      else this.#targets.set(poolId, targetsOf(config));
-    }
-    const needed = new Set([...this.#targets.values()].flat());
-    for (const [target, breaker] of this.#breakers) {
-      if (needed.has(target)) continue;
-      breaker.retire();
-      this.#breakers.delete(target);
-    }
-  }
-
-  /** A pool with a ceiling commits what it allows now; the rest comes back when it may. */
-  async #meter(deliveries: Delivery[]): Promise<void> {
-    const metered = groupBy(
-      deliveries.filter((delivery) => delivery.isOpen && delivery.config.commit_rate_per_sec !== null),
-      (delivery) => delivery.payload.pool_id,
-    );
-    for (const [poolId, waiting] of metered) {
-      const allowed = await this.#ports.intake.allow(poolId, waiting.length);
-      for (const [place, delivery] of waiting.slice(allowed).entries()) {
-        const rate = delivery.config.commit_rate_per_sec ?? 1;
-        delivery.end('untried', 'metered', Math.ceil(((place + 1) / rate) * 1000));
-      }
-    }
-  }
-
-  async #finish(deliveries: Delivery[], startedMs: number): Promise<Record<string, number>> {
+  async #finish(
+    deliveries: readonly Delivery[],
+    group: Group<TakenMessage>,
+    startedMs: number,
+    outcomes: Outcomes,
+  ): Promise<void> {
     const finishes = deliveries.map((delivery) => delivery.toFinish(this.#ports.random));
-    const became = await this.#finishAll(finishes);
-    const outcomes: Record<string, number> = {};
+    const became = await group.finish(
+      deliveries.map(({ message }) => message),
+      () => this.#finishAll(finishes),
+    );
     for (const delivery of deliveries) {
       const outcome = became.get(delivery.msgId) ?? 'lost_lease';
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
@@ -152,63 +189,80 @@ export class Bridge {
       if (outcome === 'refused') this.#refusals.add(delivery.payload.pool_id, delivery.reason);
     }
     this.#refusals.tell(this.#ports.log, this.#ports.now());
-    tellStep(deliveries, became, outcomes, startedMs, this.#ports);
-    return outcomes;
+    tellGroup(deliveries, became, startedMs, this.#ports);
   }
 
   /**
-   * Reasons are all that a finish holds of other people's words. Where the database refuses them, nobody may suffer for
-   * it: what the ledger has is finished alone, and the others without their reasons.
+   * By halves where a message cannot be finished with the others: another session holds its rows, or the database refuses its
+   * reason, which is all that a finish holds of foreign words.
    */
   async #finishAll(finishes: readonly Finish[]): Promise<Map<number, string>> {
     const { intake, log } = this.#ports;
-    try {
-      return await intake.finish(finishes);
-    } catch (error) {
-      const others = finishes.filter(({ verdict }) => verdict !== 'committed');
-      if (!REFUSED_DATA.has(blameOf(error)) || others.length === 0) throw error;
-      log.error('a finish was refused', { messages: finishes.length, cause: error });
-      const committed = finishes.filter(({ verdict }) => verdict === 'committed');
-      const became = committed.length > 0 ? await intake.finish(committed) : [];
-      const nameless = others.map((finish) => ({ ...finish, reason: finish.reason && UNREADABLE_REASON }));
-      return new Map([...became, ...(await intake.finish(nameless))]);
+    const became = new Map<number, string>();
+    await byHalves(finishes, {
+      work: async (members) => {
+        for (const [msgId, outcome] of await intake.finish(members)) became.set(msgId, outcome);
+      },
+      mayBeOneMembers: (error) => OBSTACLES.has(blameOf(error)) || REFUSED_DATA.has(blameOf(error)),
+      fail: async (members, error) => {
+        const [finish] = members;
+        if (finish === undefined || members.length > 1) throw error;
+        log.error('a finish was refused', { msg_id: finish.msg_id, cause: error });
+        const again = OBSTACLES.has(blameOf(error))
+          ? this.#finishLater(finish)
+          : this.#finishNameless(finish, error);
+        for (const [msgId, outcome] of await again) became.set(msgId, outcome);
+      },
+    });
+    return became;
+  }
+
+  #finishNameless(finish: Finish, error: unknown): Promise<Map<number, string>> {
+    if (finish.reason === null || !REFUSED_DATA.has(blameOf(error))) throw error;
+    return this.#ports.intake.finish([{ ...finish, reason: UNREADABLE_REASON }]);
+  }
+
+  /** Under its lease, again and again: a delivery that is not finished counts as a worker that was lost. */
+  async #finishLater(finish: Finish): Promise<Map<number, string>> {
+    for (let tries = 1; ; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, FINISH_PAUSE_MS * tries));
+      try {
+        return await this.#ports.intake.finish([finish]);
+      } catch (error) {
+        if (tries === FINISH_TRIES || !OBSTACLES.has(blameOf(error))) throw error;
+      }
     }
-  }
-
-  #startHeartbeat(deliveries: Delivery[]): () => Promise<void> {
-    const { intake, log } = this.#ports;
-    const { leaseSec } = this.#options;
-    const leases = deliveries.map(({ msgId, readCt }) => ({ msg_id: msgId, read_ct: readCt }));
-    const everyMs = (leaseSec * 1000) / HEARTBEATS_PER_LEASE;
-    return startHeartbeat(() => intake.extend(leases, leaseSec), everyMs, log);
-  }
-
-  #breakerOf(target: string): Breaker {
-    let breaker = this.#breakers.get(target);
-    if (breaker === undefined) {
-      const labels = { target: labelOfTarget(target) };
-      breaker = new Breaker(this.#ports.now, (isDown) =>
-        this.#ports.metrics.count('sluice_bridge_breaker_open', labels, isDown ? 1 : -1),
-      );
-      this.#breakers.set(target, breaker);
-    }
-    return breaker;
-  }
-
-  #pausedPools(): string[] {
-    const isOpen = (target: string) => (this.#breakers.get(target)?.openUntilMs ?? 0) > 0;
-    return [...this.#targets].filter(([, targets]) => targets.some(isOpen)).map(([poolId]) => poolId);
-  }
-
-  #pausedUntilMs(): number {
-    const ends = [...this.#breakers.values()].map((breaker) => breaker.openUntilMs).filter((end) => end > 0);
-    return ends.length === 0 ? 0 : Math.min(...ends);
   }
 }
 
-/** Each hook is one target. */
-function targetsOf(config: PoolConfig): string[] {
-  const { commit_webhook_url, validation_webhook_url } = config;
-  const commit = commit_webhook_url === null ? targetsInLedger(config) : [commit_webhook_url];
-  return validation_webhook_url === null ? commit : [validation_webhook_url, ...commit];
+function addTargets(targets: Map<number, Set<string>>, row: LaneOfPool): void {
+  const needed = targets.get(row.lane) ?? new Set();
+  for (const target of targetsOf(row)) needed.add(target);
+  targets.set(row.lane, needed);
+}
+
+/** Each by itself, and finished when it is done; a failure that may be its target's waits for the others' ends. */
+async function carryEach(
+  deliveries: readonly Delivery[],
+  context: CommitContext,
+  finish: (deliveries: readonly Delivery[]) => Promise<void>,
+  turnsOf: (functionName: string) => Limiter,
+): Promise<void> {
+  const commits = new Gathering<Delivery>((members) => commitSet(members, context));
+  const finishes = new Gathering(finish);
+  const carry = async (delivery: Delivery): Promise<void> => {
+    const { config } = delivery;
+    const isOpen = () => delivery.isOpen && !context.signal.aborted;
+    if (isOpen() && config.validation_webhook_url !== null && !delivery.isValidated)
+      await validate(delivery, context);
+    if (isOpen()) {
+      if (isLedgerAlone(config)) await commits.add(delivery);
+      else if (config.commit_webhook_url !== null) await commitByHook(delivery, context);
+      else await commitInTurn(delivery, context, turnsOf(config.commit_rpc_name));
+    }
+    if (!delivery.isOpen && !context.trouble.has(delivery)) await finishes.add(delivery);
+  };
+  const ends = await Promise.allSettled(deliveries.map(carry));
+  // All calls have come to their end when this throws: none goes on for a group that has failed.
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }

@@ -8,8 +8,10 @@ import type { Finish, Payload, PoolConfig, TakenMessage, Verdict } from './ports
 /** The wait after the first failure; it doubles with each, up to the longest. */
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 60_000;
-/** How long a message stays hidden when its target is down; the breaker decides when anybody looks again. */
+/** How long a message stays hidden when its target is down; the breaker decides when the worker looks again. */
 const OUTAGE_RETRY_MS = 500;
+/** After this many deliveries that no worker finished, the message itself may be what kills them. */
+const MAX_TAKEOVERS = 10;
 
 const ENDED_STATES: ReadonlySet<string> = new Set([
   'released',
@@ -31,13 +33,18 @@ export class Delivery {
   #config: PoolConfig | undefined;
   #verdict: Verdict | undefined;
   #reason: string | null = null;
-  #delayMs: number | undefined;
+  #isObstructed = false;
 
   constructor(taken: TakenMessage) {
     this.#taken = taken;
     const payload = readPayload(taken.message);
     if (typeof payload === 'string') this.end('dead_letter', payload);
     else this.#payload = payload;
+  }
+
+  /** As the intake gave it. */
+  get message(): TakenMessage {
+    return this.#taken;
   }
 
   get msgId(): number {
@@ -96,21 +103,32 @@ export class Delivery {
       this.end('gone', `the claim is ${claim_state}`);
   }
 
-  /** True when its attempts are used up, so that it is not tried again. */
+  /** True when it is not tried again: its attempts are used up, or worker after worker was lost with it. */
   get isSpent(): boolean {
-    return this.#taken.attempts >= this.config.max_retries;
+    return this.#isLostTooOften || this.#taken.attempts >= this.config.max_retries;
   }
 
-  /** The reason of a message that was tried in vain. */
+  get #isLostTooOften(): boolean {
+    return this.#taken.takeovers >= MAX_TAKEOVERS;
+  }
+
+  /** Why a spent message becomes a dead letter. */
   get lastError(): string {
+    if (this.#isLostTooOften) return `takeovers: ${MAX_TAKEOVERS} workers were lost with it`;
     const { last_error } = this.payload;
     return typeof last_error === 'string' ? `max_retries: ${last_error}` : 'max_retries';
   }
 
-  end(verdict: Exclude<Verdict, 'validated'>, reason: string | null = null, delayMs?: number): void {
+  end(verdict: Exclude<Verdict, 'validated'>, reason: string | null = null): void {
     this.#verdict = verdict;
     this.#reason = reason === null ? null : shortened(reason, MAX_REASON_CHARS);
-    this.#delayMs = delayMs;
+    this.#isObstructed = false;
+  }
+
+  /** Something else was in the way: not counted, and tried again after a while that grows with its deliveries. */
+  endObstructed(reason: string): void {
+    this.end('outage', reason);
+    this.#isObstructed = true;
   }
 
   get reason(): string | null {
@@ -123,13 +141,14 @@ export class Delivery {
       read_ct: this.readCt,
       verdict: this.#verdict ?? 'outage',
       reason: this.#reason,
-      delay_ms: this.#delayMs ?? this.#backoffMs(random),
+      delay_ms: this.#delayMs(random),
     };
   }
 
-  #backoffMs(random: () => number): number {
-    if (this.#verdict !== 'retry') return OUTAGE_RETRY_MS;
-    const full = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, this.#taken.attempts - 1));
+  #delayMs(random: () => number): number {
+    if (this.#verdict !== 'retry' && !this.#isObstructed) return OUTAGE_RETRY_MS;
+    const tries = this.#isObstructed ? this.readCt : this.#taken.attempts;
+    const full = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, tries - 1));
     // Between half and whole: spread, and never at once.
     return Math.round(full * (0.5 + random() / 2));
   }
@@ -144,15 +163,4 @@ export class Delivery {
     else if (outcome === 'dead_letter' || outcome === 'lost_lease') log.warn('delivery', fields);
     else log.info('delivery', fields);
   }
-}
-
-export function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return groups;
 }

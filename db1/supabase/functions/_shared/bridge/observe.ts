@@ -1,4 +1,4 @@
-// What a step did, told to the metrics once a batch and to the traces once a message.
+// What became of messages, told to the metrics once a finish and to the traces once a message.
 
 import { type Clock, type Metrics, NO_TRACER, type Tracer } from '../ports.ts';
 import { textOf } from '../text.ts';
@@ -18,15 +18,19 @@ export function labelOfTarget(target: string): string {
   return URL.canParse(target) ? new URL(target).host : target;
 }
 
-export function tellStep(
+export function tellGroup(
   deliveries: readonly Delivery[],
   became: ReadonlyMap<number, string>,
-  outcomes: Readonly<Record<string, number>>,
   startMs: number,
   { metrics, tracer = NO_TRACER, now }: ObservePorts,
 ): void {
   const endMs = now();
-  for (const [outcome, count] of Object.entries(outcomes))
+  const tally: Record<string, number> = {};
+  for (const { msgId } of deliveries) {
+    const outcome = became.get(msgId) ?? 'lost_lease';
+    tally[outcome] = (tally[outcome] ?? 0) + 1;
+  }
+  for (const [outcome, count] of Object.entries(tally))
     metrics.count('sluice_bridge_deliveries_total', { outcome }, count);
   metrics.observe('sluice_bridge_step_seconds', {}, (endMs - startMs) / 1000);
   if (!tracer.isOn) return;

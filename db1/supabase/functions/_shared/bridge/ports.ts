@@ -8,20 +8,31 @@ export interface TakenMessage {
   readonly read_ct: number;
   /** Deliveries that count against the message, this one included. */
   readonly attempts: number;
+  /** Deliveries since the last one that was finished whose workers never did: they died, or lost their lease. */
+  readonly takeovers: number;
   readonly message: unknown;
   /** Null for a message that was put on the queue by hand; `mismatch` where the claim is not what the message says. */
   readonly claim_state: string | null;
 }
 
-/** A row of public.bridge_config. */
-export interface PoolConfig {
-  readonly pool_id: string;
-  readonly max_retries: number;
-  readonly visibility_timeout_sec: number;
+/** What a pool's messages call. */
+export interface Calls {
   readonly validation_webhook_url: string | null;
   readonly commit_rpc_name: string;
   readonly commit_webhook_url: string | null;
-  readonly commit_rate_per_sec: number | null;
+}
+
+/** A row of public.bridge_lanes: a lane that has messages, and one of its pools; null for those without a lane of their own. */
+export interface LaneOfPool extends Calls {
+  readonly lane: number;
+  readonly pool_id: string | null;
+}
+
+/** A row of public.bridge_config. */
+export interface PoolConfig extends Calls {
+  readonly pool_id: string;
+  readonly max_retries: number;
+  readonly visibility_timeout_sec: number;
   /** Hosts that its hooks may have although they are private. */
   readonly allowed_hosts: readonly string[];
 }
@@ -47,10 +58,12 @@ export interface Finish {
 
 /** DB1, the intake. */
 export interface Intake {
-  take(batchSize: number, leaseSec: number, paused: string[]): Promise<TakenMessage[]>;
+  lanes(): Promise<LaneOfPool[]>;
+  /** Up to `wanted` of each lane, and no more than a pool's ceiling allows now. Suspects are left out. */
+  take(wants: readonly { lane: number; wanted: number }[], leaseSec: number): Promise<TakenMessage[]>;
+  /** At most one message of these lanes, whose workers died or lost it twice. */
+  takeSuspect(lanes: readonly number[], leaseSec: number): Promise<TakenMessage[]>;
   config(poolIds: string[]): Promise<PoolConfig[]>;
-  /** How many of the wanted commits the pool's ceiling allows now; they count as spent. */
-  allow(poolId: string, wanted: number): Promise<number>;
   /** The ids whose lease was still held and now lasts longer. */
   extend(messages: readonly { msg_id: number; read_ct: number }[], leaseSec: number): Promise<number[]>;
   /** What became of each, by msg_id: its verdict, or lost_lease. */

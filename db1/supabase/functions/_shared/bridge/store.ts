@@ -2,20 +2,20 @@
 // named arguments. Node does it over a connection, the Edge Function over PostgREST.
 
 import type { CallFunction } from '../call_function.ts';
-import type { Finish, Intake, Ledger, PoolConfig, TakenMessage } from './ports.ts';
+import type { Finish, Intake, LaneOfPool, Ledger, PoolConfig, TakenMessage } from './ports.ts';
 
 export function createIntake(call: CallFunction): Intake {
   return {
-    take: (batchSize, leaseSec, paused) =>
-      call<TakenMessage>('bridge_take', { p_batch_size: batchSize, p_lease_sec: leaseSec, p_paused: paused }),
+    lanes: () => call<LaneOfPool>('bridge_lanes', {}),
+    take: (wants, leaseSec) =>
+      call<TakenMessage>('bridge_take', {
+        p_lanes: wants.map(({ lane }) => lane),
+        p_wanted: wants.map(({ wanted }) => wanted),
+        p_lease_sec: leaseSec,
+      }),
+    takeSuspect: (lanes, leaseSec) =>
+      call<TakenMessage>('bridge_take_suspect', { p_lanes: lanes, p_lease_sec: leaseSec }),
     config: (poolIds) => call<PoolConfig>('bridge_config', { p_pool_ids: poolIds }),
-    async allow(poolId, wanted) {
-      const rows = await call<{ bridge_allow: number }>('bridge_allow', {
-        p_pool_id: poolId,
-        p_wanted: wanted,
-      });
-      return rows[0]?.bridge_allow ?? 0;
-    },
     async extend(messages, leaseSec) {
       const rows = await call<{ bridge_extend: number }>('bridge_extend', {
         p_msg_ids: messages.map((message) => message.msg_id),
@@ -44,7 +44,8 @@ function columns(finishes: readonly Finish[]): Record<string, unknown> {
 type Outcome = 'committed' | 'already' | 'conflict';
 const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(['committed', 'already', 'conflict']);
 
-export function createLedger(call: CallFunction): Ledger {
+/** `callOwn` serves the pools' own functions where they have connections of their own, so that a slow one holds up no set. */
+export function createLedger(call: CallFunction, callOwn: CallFunction = call): Ledger {
   return {
     async finalizeBatch(payloads) {
       const rows = await call<{ ordinal: number; outcome: Outcome }>('finalize_batch', {
@@ -69,7 +70,7 @@ export function createLedger(call: CallFunction): Ledger {
       return tickets;
     },
     async call(functionName, payload) {
-      await call(functionName, { p_payload: payload });
+      await callOwn(functionName, { p_payload: payload });
     },
   };
 }

@@ -1,12 +1,13 @@
 // What the ledger has already. A worker that died between the ledger's commit and the finish left a ticket behind, and
 // only the ledger knows.
 
-import { type CommitContext, LEDGER } from './commit.ts';
+import type { CommitContext } from './commit.ts';
 import type { Delivery } from './delivery.ts';
+import { LEDGER } from './targets.ts';
 
 /**
  * Ends each: committed where the ledger has its ticket, a dead letter where another has it, else as `endWithout` says.
- * While the ledger cannot be asked that is nobody's end; after the signal they are left open.
+ * While the ledger is unreachable, every delivery ends as `outage`; after the signal they are left open.
  */
 export async function endByTicket(
   deliveries: readonly Delivery[],
@@ -36,8 +37,9 @@ export async function endByTicket(
 }
 
 /**
- * Ends messages whose attempts are used up: committed where the ledger has its ticket, else as a dead letter. While the ledger cannot be asked nobody
- * dies. A commit hook cannot be asked at all: its pools' messages are dead letters, whatever it did with them.
+ * Ends messages that are not tried again: committed where the ledger has its ticket, else as a dead letter. While the ledger
+ * cannot be asked, none becomes one. A commit hook cannot be asked at all: its pools' messages are dead letters, whatever it
+ * did with them.
  */
 export async function endSpent(deliveries: readonly Delivery[], context: CommitContext): Promise<void> {
   const inLedger: Delivery[] = [];

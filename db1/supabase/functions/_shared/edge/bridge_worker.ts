@@ -48,17 +48,13 @@ export function bridgeWorkerRoute(path: string, ports: BridgeWorkerPorts): EdgeR
   };
 }
 
-/** Steps until there is nothing to take. After the signal a step hands back what it has not decided. */
-export async function drain(bridge: Pick<Bridge, 'step'>, signal: AbortSignal): Promise<Drained> {
-  let processed = 0;
-  let dlq = 0;
-  let total = 0;
-  while (!signal.aborted) {
-    const report = await bridge.step(signal);
-    if (report.total === 0) break;
-    processed += report.outcomes.committed ?? 0;
-    dlq += report.outcomes.dead_letter ?? 0;
-    total += report.total;
-  }
-  return { status: total === 0 ? 'idle' : 'ok', processed, dlq, total };
+/** Carries until there is nothing to take. After the signal the bridge hands back what it has not decided. */
+export async function drain(bridge: Pick<Bridge, 'drain'>, signal: AbortSignal): Promise<Drained> {
+  const { total, outcomes } = await bridge.drain(signal);
+  return {
+    status: total === 0 ? 'idle' : 'ok',
+    processed: outcomes.committed ?? 0,
+    dlq: outcomes.dead_letter ?? 0,
+    total,
+  };
 }

@@ -147,7 +147,7 @@ export class Processor {
   }
 
   #startHeartbeat(events: readonly TakenEvent[]): () => Promise<void> {
-    return startHeartbeat(() => this.#ports.store.extend(events), HEARTBEAT_MS, this.#ports.log);
+    return startHeartbeat(() => this.#ports.store.extend(events), HEARTBEAT_MS, this.#ports.log).stop;
   }
 }
 
