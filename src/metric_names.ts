@@ -80,6 +80,11 @@ export const METRICS: Readonly<Record<string, Described>> = {
     labels: {},
     buckets: SECONDS,
   },
+  sluice_claim_pools_stuck: {
+    kind: 'gauge',
+    help: 'Pools whose claims met an obstacle and go by themselves until they have come through.',
+    labels: {},
+  },
   sluice_bridge_deliveries_total: {
     kind: 'counter',
     help: 'Messages that a worker took, by what became of them.',

@@ -7,8 +7,9 @@ import { CallRoutes } from '#core/calls/routes.ts';
 import { createCallStore } from '#core/calls/store.ts';
 import type { Log, Metrics } from '#core/ports.ts';
 import { DELIVERY_MS, type Route } from '#core/router.ts';
+import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
-import { createDatabase } from '../db/database.ts';
+import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
 import { createRedisReplayCache } from './redis_cache.ts';
 
@@ -33,23 +34,24 @@ export interface OpenCallRoutes extends Pick<CallRoutes, 'drain'> {
   end(): Promise<void>;
 }
 
-/** A second recording connection would only make the batches smaller. */
-const LANE_CONNECTIONS = 1;
+/** A second recording connection would only make the batches smaller; the others are for sites that are stuck. */
+const LANE_CONNECTIONS = 1 + ASIDE_CONNECTIONS;
 /** For looking up sites, which must not wait behind a batch. */
 const REST_CONNECTIONS = 1;
 
 const CACHE_STATES: readonly ReplayCacheState[] = ['shared', 'fallback', 'memory'];
 
 export function openCallRoutes(options: CallOptions, metrics: Metrics, log: Log): OpenCallRoutes {
-  const open = (max: number) =>
+  const open = (max: number, lockTimeoutMs?: number) =>
     createDatabase({
       url: options.db2Url,
       max,
       applicationName: 'sluice-calls',
       callTimeoutMs: DELIVERY_MS,
+      ...(lockTimeoutMs && { lockTimeoutMs }),
       log,
     });
-  const lane = open(LANE_CONNECTIONS);
+  const lane = open(LANE_CONNECTIONS, LANE_LOCK_TIMEOUT_MS);
   const rest = open(REST_CONNECTIONS);
   const { cache, state, ping, close } = openCache(options.redisUrl, log);
   const callRoutes = new CallRoutes({

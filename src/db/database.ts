@@ -22,16 +22,26 @@ export interface DatabaseOptions {
   applicationName: string;
   /** The longest a call may take on its connection; half a minute where left out. */
   callTimeoutMs?: number;
+  /** The longest it may wait for a lock; two seconds where left out. */
+  lockTimeoutMs?: number;
   log: Log;
 }
 
 /** Also the longest wait for a free connection. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** The longest call of a door is the first claim after a crash, which rebuilds the pool's slots: about 5 s for a million. */
+/** Far longer than any call of a door takes while the database answers. */
 const CALL_TIMEOUT_MS = 32_000;
+/** For what may bring back the slots of a pool: 1 million take 5 to 25 s, by how busy the machine is. */
+export const REBUILD_TIMEOUT_MS = 15 * 60 * 1_000;
 /** The server gives up so much earlier, and says so with a SQLSTATE; the client's own clock is for one that went silent. */
 const SERVER_LEAD_MS = 2_000;
 const LOCK_TIMEOUT_MS = 2_000;
+/**
+ * For a lane in which many wait behind each statement. A statement there waits only for a transaction that has the same request
+ * or event in its hands, usually for milliseconds; one that stays goes to the side lane. Twice this and a usual wait stay
+ * below the quarter of a second that a neighbour may notice.
+ */
+export const LANE_LOCK_TIMEOUT_MS = 100;
 /** For a client that went silent in a transaction, with its locks: longer than any of ours waits between two statements. */
 const IDLE_IN_TRANSACTION_MS = 60_000;
 /** Calls that wait for a connection; beyond it the database counts as unreachable instead of memory growing. */
@@ -197,13 +207,20 @@ class RolledBack extends Error {
 }
 
 export function createDatabase(options: DatabaseOptions): Database {
-  const { url, max, applicationName, callTimeoutMs = CALL_TIMEOUT_MS, log } = options;
+  const {
+    url,
+    max,
+    applicationName,
+    callTimeoutMs = CALL_TIMEOUT_MS,
+    lockTimeoutMs = LOCK_TIMEOUT_MS,
+    log,
+  } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max,
     application_name: applicationName,
     // Nobody waits long for a lock behind which a crowd queues up; the caller is told to try again.
-    options: `-c timezone=UTC -c lock_timeout=${LOCK_TIMEOUT_MS}`,
+    options: `-c timezone=UTC -c lock_timeout=${lockTimeoutMs}`,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: callTimeoutMs - SERVER_LEAD_MS,

@@ -1,7 +1,7 @@
 // Stands in for pg_cron and pg_net on DB1, where they are not.
 
 import type { Clock, Log } from '#core/ports.ts';
-import { createDatabase } from '../db/database.ts';
+import { createDatabase, REBUILD_TIMEOUT_MS } from '../db/database.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { Cron } from './cron.ts';
 import { sendQueued } from './outbox.ts';
@@ -22,8 +22,6 @@ const TICK_MS = 1_000;
 const PURGE_MS = 10 * 60 * 1_000;
 /** Two jobs at a time, one to look what is due, one for the requests, one for the holds. */
 const CONNECTIONS = 5;
-/** The slots of the largest pool have to be back within it: 1 million take 5 to 25 s, by how busy the machine is. */
-const REBUILD_TIMEOUT_MS = 15 * 60 * 1_000;
 
 interface Duties {
   readonly run_jobs: boolean;

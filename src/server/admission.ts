@@ -5,7 +5,7 @@ import type { Match } from '#core/router.ts';
 import type { RouteGroup } from '../metric_names.ts';
 import { groupOf } from './metered_router.ts';
 
-/** Twice what the coalescer of claims lets wait: beyond it a client floods us, or the database is stuck. */
+/** What the coalescer of claims lets wait of all pools: beyond it a client floods us, or the database is stuck. */
 export const DEFAULT_MAX_REQUESTS = 20_000;
 
 export type BudgetName = 'claims' | 'events' | 'calls' | 'admin' | 'pages' | 'health';

@@ -10,15 +10,19 @@ export type DatabasePorts = Pick<
 > &
   Pick<PoolPorts, 'poolStatus'>;
 
-/** `lane` is the one connection that claims; `rest` serves everything that must not wait behind a batch. */
-export function createDatabasePorts(lane: Database, rest: Database): DatabasePorts {
+/**
+ * `lane` is the one connection that claims; `aside` are those for pools that are stuck; `rest` serves everything that must not
+ * wait behind a batch.
+ */
+export function createDatabasePorts(lane: Database, aside: Database, rest: Database): DatabasePorts {
   return {
-    claimBatch: (requests) =>
-      lane.call<ClaimOutcome>('public.claim_batch', {
+    claimBatch: (requests, isAside) =>
+      (isAside ? aside : lane).call<ClaimOutcome>('public.claim_batch', {
         p_pool_ids: requests.map((request) => request.poolId),
         p_user_ids: requests.map((request) => request.userId),
         p_request_ids: requests.map((request) => request.requestId),
         p_verified: requests.map((request) => request.verified),
+        p_rebuild: isAside,
       }),
     getClaim: async (claimId) =>
       (await rest.call<ClaimRecord>('public.get_claim', { p_claim_id: claimId }))[0],

@@ -6,12 +6,18 @@ import { healthRoutes } from '#core/health.ts';
 import { PoolRoutes } from '#core/pool.ts';
 import type { Tracer } from '#core/ports.ts';
 import type { Route } from '#core/router.ts';
+import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { openCallRoutes } from '../calls/calls.ts';
 import { loadPages, pageRoutes } from '../console/assets.ts';
 import { notFoundPage } from '../console/not_found.ts';
 import { PoolLive } from '../console/pool_live.ts';
-import { createDatabase } from '../db/database.ts';
+import {
+  createDatabase,
+  type DatabaseOptions,
+  LANE_LOCK_TIMEOUT_MS,
+  REBUILD_TIMEOUT_MS,
+} from '../db/database.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import type { Handlers } from '../webhook/handlers.ts';
@@ -77,9 +83,15 @@ const DB2_CONNECTIONS = 2;
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const log = createLog();
-  const open = (url: string, max: number, applicationName: string) =>
-    createDatabase({ url, max, applicationName, log });
-  const lane = open(options.db1Url, LANE_CONNECTIONS, 'sluice-claims');
+  const open = (url: string, max: number, applicationName: string, timeouts: Partial<DatabaseOptions> = {}) =>
+    createDatabase({ url, max, applicationName, ...timeouts, log });
+  const lane = open(options.db1Url, LANE_CONNECTIONS, 'sluice-claims', {
+    lockTimeoutMs: LANE_LOCK_TIMEOUT_MS,
+  });
+  const aside = open(options.db1Url, ASIDE_CONNECTIONS, 'sluice-claims-aside', {
+    lockTimeoutMs: LANE_LOCK_TIMEOUT_MS,
+    callTimeoutMs: REBUILD_TIMEOUT_MS,
+  });
   const db1 = open(options.db1Url, DB1_CONNECTIONS, 'sluice-server');
   const db2 = open(options.db2Url, DB2_CONNECTIONS, 'sluice-server');
   const webhook: CallFunction = (name, args) => db2.call(`webhook.${name}`, args);
@@ -87,7 +99,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const webhooks = openWebhookRoutes(options, metrics, log);
   const calls = openCallRoutes(options, metrics, log);
   const endDatabases = (): Promise<unknown> =>
-    Promise.all([lane.end(), db1.end(), db2.end(), webhooks.end(), calls.end()]);
+    Promise.all([lane.end(), aside.end(), db1.end(), db2.end(), webhooks.end(), calls.end()]);
 
   const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
   const auth = new OperatorAuth(options.adminKey, Date.now, {
@@ -95,7 +107,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...(options.maxWrongKeysPerSec && { maxWrongKeysPerSec: options.maxWrongKeysPerSec }),
     endedSessions: new EndedSessions(Date.now, callIntake, log),
   });
-  const ports = createDatabasePorts(lane, db1);
+  const ports = createDatabasePorts(lane, aside, db1);
   const wake = createWake(async () => {
     options.onClaimed?.();
     // Without the word they look by themselves a moment later.
@@ -107,10 +119,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...ports,
     ...createTokenPorts(options, auth),
     metrics,
+    log,
     ...(options.tracer && { tracer: options.tracer }),
     now: Date.now,
-    claimBatch: async (requests) => {
-      const outcomes = await ports.claimBatch(requests);
+    claimBatch: async (requests, isAside) => {
+      const outcomes = await ports.claimBatch(requests, isAside);
       if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();
       return outcomes;
     },

@@ -2,9 +2,10 @@
 
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { DELIVERY_MS } from '#core/router.ts';
+import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { WebhookRoutes } from '#core/webhook/routes.ts';
-import { createDatabase } from '../db/database.ts';
+import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { openProcessor } from '../webhook/crew.ts';
 import { type Handlers, NO_HANDLERS } from '../webhook/handlers.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
@@ -19,8 +20,8 @@ export interface WebhookRoutesOptions {
   tracer?: Tracer;
 }
 
-/** A second recording connection would only make the batches smaller. */
-const LANE_CONNECTIONS = 1;
+/** A second recording connection would only make the batches smaller; the others are for endpoints that are stuck. */
+const LANE_CONNECTIONS = 1 + ASIDE_CONNECTIONS;
 /** Inline effects run side by side, each on a connection of its own. */
 const INLINE_CONNECTIONS = 8;
 
@@ -34,9 +35,16 @@ export function openWebhookRoutes(
   log: Log,
 ): OpenWebhookRoutes {
   const { db2Url, handlers = NO_HANDLERS, tracer = NO_TRACER } = options;
-  const open = (max: number, applicationName: string) =>
-    createDatabase({ url: db2Url, max, applicationName, callTimeoutMs: DELIVERY_MS, log });
-  const lane = open(LANE_CONNECTIONS, 'sluice-webhooks');
+  const open = (max: number, applicationName: string, lockTimeoutMs?: number) =>
+    createDatabase({
+      url: db2Url,
+      max,
+      applicationName,
+      callTimeoutMs: DELIVERY_MS,
+      ...(lockTimeoutMs && { lockTimeoutMs }),
+      log,
+    });
+  const lane = open(LANE_CONNECTIONS, 'sluice-webhooks', LANE_LOCK_TIMEOUT_MS);
   const rest = open(INLINE_CONNECTIONS, 'sluice-webhooks-inline');
   const { processor, end } = openProcessor(
     { db2Url, workers: 1, batchSize: 1, handlers, metrics, tracer, log },

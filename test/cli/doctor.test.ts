@@ -89,7 +89,7 @@ describe('sluice doctor', () => {
 
   it('fails when anon may do more than the migrations grant, or service_role less', async () => {
     await db1.query(
-      'grant execute on function public.claim_batch(text[], text[], text[], boolean[]) to anon',
+      'grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean) to anon',
     );
     await db1.query('grant select on public.claims to authenticated');
     await db1.query('revoke execute on function public.get_claim(uuid) from service_role');
@@ -103,7 +103,7 @@ describe('sluice doctor', () => {
       assert.match(rights?.found ?? '', /service_role may not execute public.get_claim\(uuid\)/);
     } finally {
       await db1.query(
-        'revoke execute on function public.claim_batch(text[], text[], text[], boolean[]) from anon',
+        'revoke execute on function public.claim_batch(text[], text[], text[], boolean[], boolean) from anon',
       );
       await db1.query('revoke select on public.claims from authenticated');
       await db1.query('grant execute on function public.get_claim(uuid) to service_role');

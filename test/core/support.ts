@@ -93,6 +93,7 @@ export function memoryPorts(): ClaimPorts & { memory: Memory } {
   return {
     memory,
     metrics: NO_METRICS,
+    log: memoryLog(),
     now: Date.now,
     isAdminKey: (token) => token === ADMIN_KEY,
     verifyToken: async (token) => {

@@ -62,11 +62,11 @@ export const PARTS: readonly Part[] = [
     [
       ...under('webhook', 'record read routes'),
       ...under('calls', 'routes store body replay_cache guarded_cache'),
-      'coalescer',
+      ...['coalescer', 'request_queue', 'side_lane'],
     ],
     [
       ...under('webhook', 'routes_core answers recorder core'),
-      ...under('core', 'calls_routes calls_body calls_store guarded_cache coalescer'),
+      ...under('core', 'calls_routes calls_body calls_store guarded_cache coalescer side_lane'),
       ...under('webhook/verify', 'documents read read_more'),
       'calls/replay_cache',
     ],

@@ -209,9 +209,9 @@ async function stalledServer(maxWaiting?: number) {
     release = resolve;
   });
   const claimBatch = ports.claimBatch;
-  ports.claimBatch = async (requests) => {
+  ports.claimBatch = async (requests, isAside) => {
     await gate;
-    return claimBatch(requests);
+    return claimBatch(requests, isAside);
   };
   const claims = new ClaimRoutes(ports, maxWaiting);
   const inside = new EventEmitter();

@@ -98,6 +98,25 @@ describe('a delivery that is refused', () => {
   });
 });
 
+describe('an endpoint that meets a lock', () => {
+  it('is recorded by itself, and the other endpoints without it', async () => {
+    const calls: string[][] = [];
+    const recorder = new Recorder(async (deliveries) => {
+      calls.push(deliveries.map(({ webhookId }) => webhookId));
+      if (deliveries.some(({ webhookId }) => webhookId === 'stuck')) throw coded('55P03');
+      return deliveries.map(rowsOf);
+    });
+    const stuck = recorder.record({ ...delivery(['a']), webhookId: 'stuck' });
+    const refused = assert.rejects(stuck, { name: 'HttpError', message: /same slots/ });
+    const ids = async (answer: Promise<Recorded[]>) => (await answer).map(({ id }) => id);
+    assert.deepEqual(await ids(recorder.record(delivery(['b']))), ['b']);
+    assert.deepEqual(await ids(recorder.record(delivery(['c']))), ['c']);
+    assert.deepEqual(calls.slice(0, 3), [['stuck', 'w'], ['stuck'], ['w']]);
+    await refused;
+    await recorder.drain();
+  });
+});
+
 describe('the weight of a delivery', () => {
   it('counts its events too: a thousand small ones are half a megabyte', async () => {
     const { recorder, calls } = recording();

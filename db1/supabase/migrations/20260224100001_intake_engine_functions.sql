@@ -45,9 +45,10 @@ from intake.pool_marks m
 left join public.engine_config c on c.pool_id = m.pool_id;
 
 -- Promise: the pool's row of intake.pool_gates, after a rebuild if its cache was lost; a pool without slots is
--- sold_out (or closed) when it is configured and unknown_pool when it is not. Second call: the same.
+-- sold_out (or closed) when it is configured and unknown_pool when it is not. Without p_wait a lost pool is busy while
+-- another session has its lock, and without p_rebuild until another session has rebuilt it. Second call: the same.
 -- Locks: none, or those of a rebuild.
-create function intake.open_pool(p_pool_id text) returns intake.pool_gates
+create function intake.open_pool(p_pool_id text, p_wait boolean, p_rebuild boolean default true) returns intake.pool_gates
 language plpgsql set search_path = '' as $$
 declare
   v_pool intake.pool_gates;
@@ -56,10 +57,17 @@ begin
   if found then
     return v_pool;
   end if;
-  -- Whoever did the rebuild, the row is there afterwards.
-  perform intake.rebuild_inventory(p_pool_id);
-  select g.* into v_pool from intake.pool_gates g where g.pool_id = p_pool_id;
-  if not found then
+  if exists (select from intake.pool_totals t where t.pool_id = p_pool_id and t.slots > 0) then
+    if p_wait or p_rebuild and pg_catalog.pg_try_advisory_xact_lock(intake.pool_lock_key(p_pool_id)) then
+      perform intake.rebuild_inventory(p_pool_id);
+    end if;
+    -- Another session may have done it meanwhile.
+    select g.* into v_pool from intake.pool_gates g where g.pool_id = p_pool_id;
+    if not found then
+      v_pool.pool_id := p_pool_id;
+      v_pool.gate := 'busy';
+    end if;
+  else
     select c.pool_id,
       case when not c.is_active or now() < c.opens_at or now() >= c.closes_at then 'closed' else 'sold_out' end
     into v_pool.pool_id, v_pool.gate
@@ -317,7 +325,7 @@ begin
   end if;
   select g.* into v_pool from intake.pool_gates g where g.pool_id = p_pool_id;
   if not found then
-    v_pool := intake.open_pool(p_pool_id);
+    v_pool := intake.open_pool(p_pool_id, p_wait);
   end if;
   if p_request_id is not null or v_pool.gate is not null or v_pool.max_per_user is not null or v_pool.require_auth then
     v_answer := intake.refusal(v_pool, p_pool_id, p_user_id, p_request_id, p_verified, p_wait);

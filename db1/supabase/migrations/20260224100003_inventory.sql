@@ -4,11 +4,12 @@
 -- THE ORDER OF LOCKS, for all that touches slots:
 --   1. claims
 --   2. pools (advisory): all that the transaction needs, in the order of their names, before anything below. A rebuild has
---      its pool's lock alone (intake.rebuild_pools, for a claim of one pool intake.open_pool); who ends a claim or sells its
+--      its pool's lock alone (intake.rebuild_pools, for a single claim intake.open_pool); who ends a claim or sells its
 --      slot shares it (intake.share_pools), because a rebuild in progress would not see the change.
 --   3. pool by pool, in the order of their names: slots → total → mark
 -- A claim takes 2 before 1: a rebuild only reads claims, and who waits for a claim's row has no pool of its own yet. What
--- cannot keep the order waits for nobody: skip locked, or a try. test/claim/lock_order.test.ts provokes each pair.
+-- cannot keep the order waits for nobody: skip locked, or a try, as a batch of claims does with the pools that are lost.
+-- test/claim/lock_order.test.ts provokes each pair.
 
 -- Promise: the key of the advisory lock that guards a pool's cache; the same for the same pool.
 -- Second call: same value. Locks: none.

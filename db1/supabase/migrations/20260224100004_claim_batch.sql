@@ -169,7 +169,7 @@ exception
 end
 $$;
 
--- Promise: the answers that all requests of a closed, unknown or sold-out pool get. Second call: the same.
+-- Promise: the answers that all requests of a closed, unknown, sold-out or busy pool get. Second call: the same.
 -- Locks: none.
 create function intake.refuse_all(p_pool intake.pool_gates, p_requests intake.claim_request[])
 returns setof intake.numbered_answer
@@ -184,21 +184,25 @@ begin
 end
 $$;
 
--- Promise: an answer to each request, as the set-based twin of intake.claim_one for one pool.
--- Second call: as claim_one, request by request.
--- Locks: users (advisory, none waited for) → slots → claims → messages; sometimes the mark.
-create function intake.claim_pool(p_pool_id text, p_requests intake.claim_request[])
+-- Promise: an answer to each request, as the set-based twin of intake.claim_one for one pool. A pool whose cache is lost is
+-- busy, unless p_rebuild allows to rebuild it here and its lock is free. Second call: as claim_one, request by request.
+-- Locks: the pool and users (advisory, none waited for) → slots → claims → messages; sometimes the mark.
+create function intake.claim_pool(p_pool_id text, p_requests intake.claim_request[], p_rebuild boolean)
 returns setof intake.numbered_answer
 language plpgsql set search_path = '' as $$
 declare
   -- How far above the mark a batch may have to reach before it moves the mark.
   c_reach constant int := 1000;
-  v_pool intake.pool_gates := intake.open_pool(p_pool_id);
+  v_pool intake.pool_gates := intake.open_pool(p_pool_id, false, p_rebuild);
   v_busy text[];
   v_usual intake.claim_request[];
   v_slots record;
   v_answers intake.numbered_answer[] := '{}';
 begin
+  if v_pool.gate = 'busy' then
+    return query select * from intake.refuse_all(v_pool, p_requests);
+    return;
+  end if;
   if v_pool.max_per_user is not null then
     v_busy := intake.lock_users(p_pool_id, p_requests);
     if v_busy <> '{}' then
@@ -241,16 +245,19 @@ $$;
 
 -- Promise: an answer to each request, in any order; ordinal counts the requests from 1. Pools may be mixed.
 -- outcome: claimed, same, sold_out, limit, closed, unknown_pool, auth_required, request_conflict, busy (the last
--- slots, or this user's count, are in the hands of transactions that have not ended: ask again). p_verified says which
--- user ids are proven; left out, the caller vouches for all, as it does in claim_resource_and_queue.
+-- slots, this user's count or the rebuild of a lost pool are in the hands of transactions that have not ended: ask again).
+-- p_verified says which user ids are proven; left out, the caller vouches for all, as it does in claim_resource_and_queue.
+-- Without p_rebuild a lost pool is busy too: a rebuild takes seconds, and the server lets no other pool wait for it.
 -- Raises SL001 invalid, SL015 not read committed. Second call with the same request ids: the same claims.
--- Locks: those of intake.rebuild_pools → those of intake.claim_pool, pool by pool in the order of their names.
+-- Locks: those of intake.claim_pool, pool by pool in the order of their names. It waits only for a transaction that has
+-- claimed under the same request id and has not ended: what that comes to is the answer.
 -- Definer: service_role needs no rights to the queue.
 create function public.claim_batch(
   p_pool_ids text[],
   p_user_ids text[],
   p_request_ids text[],
-  p_verified boolean[] default null
+  p_verified boolean[] default null,
+  p_rebuild boolean default true
 )
 returns table (
   ordinal int, outcome text, claim_id uuid, resource_id uuid, state text,
@@ -280,10 +287,6 @@ begin
     raise exception 'each request needs a pool and a user id; user and request ids have 1 to 200 characters'
       using errcode = 'SL001';
   end if;
-  -- One pool is rebuilt when its turn comes. Of several, none may wait while slots and marks of another are locked.
-  if p_pool_ids[1] <> any (p_pool_ids) then
-    perform intake.rebuild_pools(p_pool_ids);
-  end if;
   for v_pool in
     select t.pool_id, array_agg(
       (t.ordinal, t.user_id, t.request_id, coalesce(t.verified, p_verified is null))::intake.claim_request order by t.ordinal
@@ -293,7 +296,7 @@ begin
     group by t.pool_id
     order by t.pool_id
   loop
-    return query select * from intake.claim_pool(v_pool.pool_id, v_pool.requests);
+    return query select * from intake.claim_pool(v_pool.pool_id, v_pool.requests, p_rebuild);
   end loop;
 end
 $$;

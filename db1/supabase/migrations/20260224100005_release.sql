@@ -278,7 +278,7 @@ returns table (
 language plpgsql security definer set search_path = '' as $$
 declare
   c_look_at constant int := 2000;
-  v_pool intake.pool_gates := intake.open_pool(p_pool_id);
+  v_pool intake.pool_gates := intake.open_pool(p_pool_id, true);
 begin
   if v_pool.gate = 'unknown_pool' then
     return;

@@ -6,7 +6,7 @@ import { HttpError } from './errors.ts';
 import { mayBeOneMembers } from './failure.ts';
 import { MissingNames } from './missing_names.ts';
 import { operatorOf, UNNAMED_OPERATOR, UNNAMED_SERVICE, UUID } from './operator.ts';
-import { type Clock, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
+import { type Clock, type Log, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
 import { checked } from './query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson, refuse } from './router.ts';
 import type { Schema } from './schema.ts';
@@ -51,14 +51,18 @@ export interface ClaimRecord {
 }
 
 export interface ClaimPorts extends AuthPorts {
-  /** One statement for all; one row per request, in any order. */
-  claimBatch(requests: readonly ClaimRequest[]): Promise<ClaimOutcome[]>;
+  /**
+   * One statement for all; one row per request, in any order. Aside: of one pool, on a connection that other pools do not wait
+   * for, so that it may bring back the slots that the pool lost in a crash.
+   */
+  claimBatch(requests: readonly ClaimRequest[], isAside: boolean): Promise<ClaimOutcome[]>;
   getClaim(claimId: string): Promise<ClaimRecord | undefined>;
   /** Releases as this user. A second call returns the same record. */
   releaseClaim(claimId: string, userId: string): Promise<ClaimRecord | undefined>;
   /** Releases whoever's claim it is, with an audit row under this name. A second call returns the same record and adds no row. */
   releaseAsOperator(claimId: string, actor: string): Promise<ClaimRecord | undefined>;
   readonly metrics: Metrics;
+  readonly log: Log;
   readonly tracer?: Tracer;
   readonly now: Clock;
 }
@@ -98,9 +102,15 @@ export class ClaimRoutes {
   constructor(ports: ClaimPorts, maxWaiting?: number) {
     this.#ports = ports;
     this.#missingPools = new MissingNames(ports.now);
-    this.#coalescer = new Coalescer((requests) => this.#flush(requests), {
+    this.#coalescer = new Coalescer((requests, isAside) => this.#flush(requests, isAside), {
       ...(maxWaiting !== undefined && { maxWaiting }),
+      keyOf: ({ poolId }) => poolId,
       mayBeOneMembers,
+      onStuck: (poolId, isStuck) => {
+        ports.metrics.count('sluice_claim_pools_stuck', {}, isStuck ? 1 : -1);
+        if (isStuck) ports.log.warn('claims of a pool are stuck and go by themselves', { pool_id: poolId });
+        else ports.log.info('claims of a pool go with the others again', { pool_id: poolId });
+      },
     });
   }
 
@@ -151,9 +161,9 @@ export class ClaimRoutes {
     });
   }
 
-  async #flush(requests: ClaimRequest[]): Promise<(ClaimOutcome | typeof RETRY)[]> {
+  async #flush(requests: ClaimRequest[], isAside: boolean): Promise<(ClaimOutcome | typeof RETRY)[]> {
     const startedMs = this.#ports.now();
-    const rows = await this.#ports.claimBatch(requests);
+    const rows = await this.#ports.claimBatch(requests, isAside);
     if (rows.length !== requests.length)
       throw new Error(`${requests.length} claims gave ${rows.length} rows`);
     const answers: (ClaimOutcome | typeof RETRY)[] = new Array(rows.length);

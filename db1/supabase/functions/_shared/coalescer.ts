@@ -1,9 +1,15 @@
 // Many requests, one statement. While a flush is under way, whoever arrives waits; when it returns, all of them go together.
 // There is no timer: a lone request leaves at once, and a batch grows exactly as long as the database is busy. Measured on
 // two cores: 26k claims/s on one connection against 5.9k/s with a pool of ten and a statement each.
+//
+// Requests wait by key (pool, endpoint, site), and a flush takes from the keys in turn: one key's crowd fills what the others
+// leave free. A key that meets an obstacle goes to the side lane (side_lane.ts), and the others go on without it.
 
 import { HttpError } from './errors.ts';
-import { byHalves } from './halving.ts';
+import { mayPass } from './failure.ts';
+import type { Clock } from './ports.ts';
+import { byQueue, RequestQueue, type Totals, type Waiting } from './request_queue.ts';
+import { PATIENCE_MS, SideLane } from './side_lane.ts';
 
 /** What a flush answers for a request that met a passing obstacle: it goes into the next flush. */
 export const RETRY: unique symbol = Symbol('retry');
@@ -13,128 +19,247 @@ export const MAX_PER_FLUSH = 256;
 /** About half a second of work at 20k/s. Beyond it, waiting longer helps nobody and costs memory. */
 export const MAX_WAITING = 10_000;
 /** Of requests that are weighed, in bytes: ten thousand of a megabyte each would be more memory than there is. */
-const MAX_WAITING_WEIGHT = 64 * 1024 * 1024;
-/** A request that met an obstacle this often in a row is told to come back later: after about a second. */
-export const MAX_RETRIES = 20;
-/** Between two flushes of nothing but obstacles: whoever is in the way needs a moment. */
-const RETRY_PAUSE_MS = 50;
+const MAX_WAITING_WEIGHT = 32 * 1024 * 1024;
 
 export interface CoalescerOptions<Request> {
+  /** Whose request it is: one key can neither hold up nor spoil another. All requests have one where left out. */
+  keyOf?: (request: Request) => string;
+  /** How many may wait of a key that is alone; all keys together have twice the room (see #hasRoom). */
   maxWaiting?: number;
   /** True for an error that one request of the batch may have caused: the batch is then halved until it stands alone. */
   mayBeOneMembers?: (error: unknown) => boolean;
   /**
    * For requests of very different sizes, in bytes: a flush carries no more than `maxWeight`, or one request that is heavier,
-   * and no more than `maxWaitingWeight` waits.
+   * and no more than `maxWaitingWeight` waits, as with `maxWaiting`.
    */
   weigh?: (request: Request) => number;
   maxWeight?: number;
   maxWaitingWeight?: number;
+  /** Told when a key met an obstacle that is its own, and when it has come through. */
+  onStuck?: (key: string, isStuck: boolean) => void;
+  now?: Clock;
 }
 
-export type Flush<Request, Answer> = (requests: Request[]) => Promise<(Answer | typeof RETRY)[]>;
-
-interface Entry<Request, Answer> {
-  readonly request: Request;
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: unknown) => void;
-  readonly weight: number;
-  retries: number;
-}
+/** `isAside` says that all requests have one key, and that no other key waits for this flush. */
+export type Flush<Request, Answer> = (
+  requests: Request[],
+  isAside: boolean,
+) => Promise<(Answer | typeof RETRY)[]>;
 
 export class Coalescer<Request, Answer> {
   readonly #flush: Flush<Request, Answer>;
-  readonly #maxWaiting: number;
-  readonly #mayBeOneMembers: (error: unknown) => boolean;
-  readonly #weigh: (request: Request) => number;
-  readonly #maxWeight: number;
-  readonly #maxWaitingWeight: number;
-  #waiting: Entry<Request, Answer>[] = [];
-  #waitingWeight = 0;
-  #running: Promise<void> | undefined;
+  readonly #options: Required<CoalescerOptions<Request>>;
+  readonly #side: SideLane<Request, Answer>;
+  /** Those that have requests waiting or under way, or are aside. */
+  readonly #queues = new Map<string, RequestQueue<Request, Answer>>();
+  readonly #totals: Totals = { count: 0, weight: 0 };
+  /** The queues that have requests for the common lane; the first is served next. */
+  readonly #line: RequestQueue<Request, Answer>[] = [];
+  #isRunning = false;
+  /** Accepted and not answered yet. */
+  #open = 0;
   #closed = false;
+  #drained: (() => void) | undefined;
 
   /** `flush` answers in the order of the requests, one answer each. */
   constructor(flush: Flush<Request, Answer>, options: CoalescerOptions<Request> = {}) {
     this.#flush = flush;
-    this.#maxWaiting = options.maxWaiting ?? MAX_WAITING;
-    this.#mayBeOneMembers = options.mayBeOneMembers ?? (() => false);
-    this.#weigh = options.weigh ?? (() => 0);
-    this.#maxWeight = options.maxWeight ?? Number.POSITIVE_INFINITY;
-    this.#maxWaitingWeight = options.maxWaitingWeight ?? MAX_WAITING_WEIGHT;
+    this.#options = {
+      keyOf: () => '',
+      maxWaiting: MAX_WAITING,
+      mayBeOneMembers: () => false,
+      weigh: () => 0,
+      maxWeight: Number.POSITIVE_INFINITY,
+      maxWaitingWeight: MAX_WAITING_WEIGHT,
+      onStuck: () => undefined,
+      now: Date.now,
+      ...options,
+    };
+    this.#side = new SideLane({
+      maxPerFlush: MAX_PER_FLUSH,
+      maxWeight: this.#options.maxWeight,
+      ask: (members) => this.#ask(members, true),
+      settle: (members, answers) => this.#settle(members, answers as (Answer | typeof RETRY)[]),
+      reject: (members, error) => this.#reject(members, error),
+      isOverdue: (member) => this.#isOverdue(member),
+      mayBeOneMembers: this.#options.mayBeOneMembers,
+      onStuck: this.#options.onStuck,
+      isClosed: () => this.#closed,
+      now: this.#options.now,
+    });
   }
 
   submit(request: Request): Promise<Answer> {
     if (this.#closed) return Promise.reject(new HttpError('shutting_down'));
-    const weight = this.#weigh(request);
-    if (this.#waiting.length >= this.#maxWaiting || this.#waitingWeight + weight > this.#maxWaitingWeight)
-      return Promise.reject(new HttpError('overloaded'));
+    const key = this.#options.keyOf(request);
+    const weight = this.#options.weigh(request);
+    const known = this.#queues.get(key);
+    if (!this.#hasRoom(known, weight)) return Promise.reject(new HttpError('overloaded'));
+    const queue = known ?? this.#addQueue(key);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ request, resolve, reject, weight, retries: 0 });
-      this.#waitingWeight += weight;
-      this.#running ??= this.#run();
+      queue.push({ request, resolve, reject, weight, queue, stuckSinceMs: undefined, isAlone: false });
+      this.#open++;
+      if (queue.isAside) queue.wake?.();
+      else this.#standInLine(queue);
     });
   }
 
   /** Takes nothing new; returns when everything that was accepted has its answer. */
   async drain(): Promise<void> {
     this.#closed = true;
-    await this.#running;
+    for (const queue of this.#queues.values()) queue.wake?.();
+    if (this.#open === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+  }
+
+  /**
+   * A key may have as much as is free. One that is alone ends with half the room, two with a third each: however many are
+   * full, the next one finds room.
+   */
+  #hasRoom(queue: RequestQueue<Request, Answer> | undefined, weight: number): boolean {
+    const { maxWaiting, maxWaitingWeight } = this.#options;
+    return (
+      (queue?.length ?? 0) < 2 * maxWaiting - this.#totals.count &&
+      (queue?.weight ?? 0) + weight <= 2 * maxWaitingWeight - this.#totals.weight
+    );
+  }
+
+  #addQueue(key: string): RequestQueue<Request, Answer> {
+    const queue = new RequestQueue<Request, Answer>(key, this.#totals);
+    this.#queues.set(key, queue);
+    return queue;
+  }
+
+  #standInLine(queue: RequestQueue<Request, Answer>): void {
+    if (!queue.isInLine) {
+      queue.isInLine = true;
+      this.#line.push(queue);
+    }
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    void this.#run();
   }
 
   async #run(): Promise<void> {
     // One microtask, so that what is submitted in the same turn leaves together.
     await undefined;
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, this.#nextSize());
-      for (const { weight } of batch) this.#waitingWeight -= weight;
-      const answered = await this.#send(batch);
-      if (answered === 0) await new Promise((resolve) => setTimeout(resolve, RETRY_PAUSE_MS));
+    while (this.#line.length > 0) {
+      const served: RequestQueue<Request, Answer>[] = [];
+      await this.#send(this.#take(served));
+      for (const queue of served) this.#forgetIfIdle(queue);
     }
-    this.#running = undefined;
+    this.#isRunning = false;
   }
 
-  /** How many of those who wait leave together. */
-  #nextSize(): number {
-    const most = Math.min(this.#waiting.length, MAX_PER_FLUSH);
-    let weight = 0;
-    for (let size = 0; size < most; size++) {
-      weight += (this.#waiting[size] as Entry<Request, Answer>).weight;
-      if (weight > this.#maxWeight) return Math.max(1, size);
+  /** The next batch: of each queue its share, and of those with more what the others leave free. */
+  #take(served: RequestQueue<Request, Answer>[]): Waiting<Request, Answer>[] {
+    let batch: Waiting<Request, Answer>[] = [];
+    let room = this.#options.maxWeight;
+    while (this.#line.length > 0 && batch.length < MAX_PER_FLUSH) {
+      const queue = this.#line[0] as RequestQueue<Request, Answer>;
+      const share = Math.ceil((MAX_PER_FLUSH - batch.length) / this.#line.length);
+      const weight = queue.weight;
+      const part = queue.take(share, room, batch.length === 0 ? 1 : 0);
+      if (part.length === 0) break;
+      room -= weight - queue.weight;
+      batch = batch.length === 0 ? part : batch.concat(part);
+      served.push(queue);
+      this.#line.shift();
+      queue.isInLine = queue.length > 0;
+      if (queue.isInLine) this.#line.push(queue);
     }
-    return most;
+    return batch;
   }
 
-  /** Flushes a batch, by halves where it is spoiled. Returns how many have their answer. */
-  async #send(batch: readonly Entry<Request, Answer>[]): Promise<number> {
-    let answered = 0;
-    await byHalves(batch, {
-      work: async (members) => {
-        const answers = await this.#flush(members.map((entry) => entry.request));
-        if (answers.length !== members.length)
-          throw new Error(`a flush of ${members.length} requests gave ${answers.length} answers`);
-        answered += this.#settle(members, answers);
-      },
-      mayBeOneMembers: this.#mayBeOneMembers,
-      fail: (members, error) => {
-        for (const entry of members) entry.reject(error);
-        answered += members.length;
-      },
-    });
-    return answered;
+  async #send(batch: Waiting<Request, Answer>[]): Promise<void> {
+    let again: Waiting<Request, Answer>[];
+    try {
+      again = this.#settle(batch, await this.#ask(batch, false));
+    } catch (error) {
+      if (mayPass(error) || (batch.length > 1 && this.#options.mayBeOneMembers(error)))
+        for (const [queue, part] of byQueue(batch)) this.#putAside(queue, part);
+      else this.#reject(batch, error);
+      return;
+    }
+    if (again.length === 0) return;
+    const sent = byQueue(batch);
+    for (const [queue, part] of byQueue(again)) {
+      if (part.length === sent.get(queue)?.length) {
+        this.#putAside(queue, part);
+      } else {
+        queue.putFirst(part);
+        this.#standInLine(queue);
+      }
+    }
   }
 
-  #settle(batch: readonly Entry<Request, Answer>[], answers: (Answer | typeof RETRY)[]): number {
-    const again: Entry<Request, Answer>[] = [];
-    for (const [index, entry] of batch.entries()) {
+  async #ask(
+    members: readonly Waiting<Request, Answer>[],
+    isAside: boolean,
+  ): Promise<(Answer | typeof RETRY)[]> {
+    const answers = await this.#flush(
+      members.map((member) => member.request),
+      isAside,
+    );
+    if (answers.length !== members.length)
+      throw new Error(`a flush of ${members.length} requests gave ${answers.length} answers`);
+    return answers;
+  }
+
+  /** Gives the answers out. Returns those that have to be asked again. */
+  #settle(
+    members: readonly Waiting<Request, Answer>[],
+    answers: readonly (Answer | typeof RETRY)[],
+  ): Waiting<Request, Answer>[] {
+    const again: Waiting<Request, Answer>[] = [];
+    for (let index = 0; index < members.length; index++) {
+      const member = members[index] as Waiting<Request, Answer>;
       const answer = answers[index] as Answer | typeof RETRY;
-      if (answer !== RETRY) entry.resolve(answer);
-      else if (entry.retries++ < MAX_RETRIES) again.push(entry);
-      else entry.reject(new HttpError('busy'));
+      if (answer !== RETRY) {
+        member.resolve(answer);
+      } else if (this.#isOverdue(member)) {
+        member.reject(new HttpError('busy'));
+      } else {
+        member.stuckSinceMs ??= this.#options.now();
+        again.push(member);
+      }
     }
-    // They came first, so they go first.
-    if (again.length > 0) this.#waiting = again.concat(this.#waiting);
-    for (const { weight } of again) this.#waitingWeight += weight;
-    return batch.length - again.length;
+    this.#countDown(members.length - again.length);
+    return again;
+  }
+
+  #reject(members: readonly Waiting<Request, Answer>[], error: unknown): void {
+    for (const member of members) member.reject(error);
+    this.#countDown(members.length);
+  }
+
+  #countDown(answered: number): void {
+    this.#open -= answered;
+    if (this.#open === 0) this.#drained?.();
+  }
+
+  #isOverdue({ stuckSinceMs }: Waiting<Request, Answer>): boolean {
+    return stuckSinceMs !== undefined && this.#options.now() - stuckSinceMs > PATIENCE_MS;
+  }
+
+  /** `part` has met an obstacle, alone or with others: it goes first. */
+  #putAside(queue: RequestQueue<Request, Answer>, part: readonly Waiting<Request, Answer>[]): void {
+    queue.putFirst(part);
+    queue.isAside = true;
+    if (queue.isInLine) this.#line.splice(this.#line.indexOf(queue), 1);
+    queue.isInLine = false;
+    void this.#side.run(queue).then(() => this.#takeBack(queue));
+  }
+
+  #takeBack(queue: RequestQueue<Request, Answer>): void {
+    queue.isAside = false;
+    if (queue.length > 0) this.#standInLine(queue);
+    else this.#forgetIfIdle(queue);
+  }
+
+  #forgetIfIdle(queue: RequestQueue<Request, Answer>): void {
+    if (queue.length === 0 && !queue.isAside) this.#queues.delete(queue.key);
   }
 }

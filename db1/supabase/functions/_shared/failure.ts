@@ -206,6 +206,12 @@ export function isUnavailable(error: unknown): boolean {
   return toHttpError(error).kind.code === 'database_unavailable';
 }
 
+/** True for an obstacle that may be gone a moment later: a lock, a deadlock, a statement that took too long. */
+export function mayPass(error: unknown): boolean {
+  const blame = blameOf(error);
+  return blame === 'collision' || blame === 'slow';
+}
+
 /** True for a failure of a set that one member may have caused: its neighbours are tried without it. */
 export function mayBeOneMembers(error: unknown): boolean {
   return toHttpError(error).kind.code === 'internal';

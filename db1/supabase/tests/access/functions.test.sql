@@ -15,7 +15,7 @@ select bag_eq(
     ('authenticated', 'release_own_claim(uuid,text,text)'),
     ('service_role', 'claim_resource_and_queue(text,text,text)'),
     ('service_role', 'release_own_claim(uuid,text,text)'),
-    ('service_role', 'claim_batch(text[],text[],text[],boolean[])'),
+    ('service_role', 'claim_batch(text[],text[],text[],boolean[],boolean)'),
     ('service_role', 'get_claim(uuid)'),
     ('service_role', 'pool_status(text)'),
     ('service_role', 'expire_holds(integer)'),
@@ -76,7 +76,7 @@ select bag_eq(
   $$ values
     ('claim_resource_and_queue(text,text,text)'),
     ('release_own_claim(uuid,text,text)'),
-    ('claim_batch(text[],text[],text[],boolean[])'),
+    ('claim_batch(text[],text[],text[],boolean[],boolean)'),
     ('get_claim(uuid)'),
     ('pool_status(text)'),
     ('expire_holds(integer)'),

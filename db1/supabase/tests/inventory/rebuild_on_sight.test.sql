@@ -1,6 +1,6 @@
 -- Whoever looks at a lost cache first rebuilds it, and never believes that it is empty.
 begin;
-select plan(17);
+select plan(19);
 
 insert into public.engine_config (pool_id) values ('lost');
 insert into public.inventory_slots (pool_id) select 'lost' from generate_series(1, 4);
@@ -41,6 +41,12 @@ select is(
 truncate public.inventory_slots;
 select isnt(public.claim_resource_and_queue('lost', 'bob'), null, 'a claim on a lost cache gets a slot');
 truncate public.inventory_slots;
+select results_eq(
+  $$ select outcome from public.claim_batch(array['lost', 'lost'], array['ann', 'c'], array['r1', 'c'], p_rebuild => false) $$,
+  array['busy', 'busy'],
+  'a batch that may not rebuild says busy, to a retry too'
+);
+select is_empty($$ select tests.slots('lost') $$, 'and has rebuilt nothing');
 select results_eq(
   $$ select outcome from public.claim_batch(array['lost', 'lost', 'lost'], array['c', 'd', 'e'], array['c', 'd', 'e'])
      order by ordinal $$,

@@ -72,6 +72,7 @@ export class CallRoutes {
     this.#deliveryMs = deliveryMs;
     this.#sites = new AnswerCache((siteId) => ports.store.findSite(siteId), ports.now);
     this.#coalescer = new Coalescer((calls) => ports.store.recordCalls(calls), {
+      keyOf: (call) => call.siteId,
       weigh: (call) => call.payload.length,
       maxWeight: MAX_FLUSH_CHARS,
       mayBeOneMembers,

@@ -16,7 +16,8 @@ export class Recorder {
   readonly #coalescer: Coalescer<Delivery, Recorded[]>;
 
   constructor(record: WebhookStore['record']) {
-    this.#coalescer = new Coalescer((deliveries) => againOnCollision(() => record(deliveries)), {
+    this.#coalescer = new Coalescer((deliveries) => record(deliveries), {
+      keyOf: ({ webhookId }) => webhookId,
       mayBeOneMembers,
       weigh: ({ body, events }) => body.length + events.length * EVENT_BYTES,
       maxWeight: MAX_FLUSH_BYTES,
@@ -37,16 +38,6 @@ export class Recorder {
   /** For shutdown: everything that was accepted gets its answer, nothing new is taken. */
   drain(): Promise<void> {
     return this.#coalescer.drain();
-  }
-}
-
-/** Ids and bodies that cross each other, which no order of the rows prevents. */
-async function againOnCollision<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (blameOf(error) !== 'collision') throw error;
-    return work();
   }
 }
 
