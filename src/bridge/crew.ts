@@ -1,6 +1,7 @@
 // Several workers side by side, each with a bridge and connections of its own, woken together.
 
 import { Bridge, type StepReport } from '#core/bridge/bridge.ts';
+import type { SignHook } from '#core/bridge/hook_request.ts';
 import { createIntake, createLedger } from '#core/bridge/store.ts';
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { createDatabase, type Database } from '../db/database.ts';
@@ -18,6 +19,8 @@ export interface CrewOptions {
   leaseSec?: number;
   /** Hosts that hooks may have although their addresses are private. */
   allowedHosts: ReadonlySet<string>;
+  /** Hooks are posted unsigned where it is left out. */
+  sign?: SignHook | undefined;
   log: Log;
   metrics: Metrics;
   /** Nobody where left out. */
@@ -113,7 +116,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
         const ledger = db2;
         return createLedger((name, args) => ledger.call(`public.${quoteName(name)}`, args));
       },
-      hook: createHook(options.allowedHosts),
+      hook: createHook(options.allowedHosts, options.sign),
       log,
       metrics,
       tracer,
