@@ -19,7 +19,14 @@ const FULL: Plan = {
   loads: [1, 2, 4],
 };
 /** Shows that every neighbour runs. */
-const QUICK: Plan = { requests: 40, warmUp: 10, perSec: 100, patienceMs: 1_000, leadMs: 200, loads: [1] };
+const QUICK: Plan = {
+  requests: 20,
+  warmUp: 5,
+  perSec: 100,
+  patienceMs: 500,
+  leadMs: 100,
+  loads: [1],
+};
 const SHORT_COMMIT = 7;
 
 const text = (heading: string, name: keyof NeighbourRow): Column<NeighbourRow> => ({

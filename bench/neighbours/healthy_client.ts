@@ -53,7 +53,7 @@ async function claimOnce(order: HealthyOrder): Promise<string> {
 }
 
 async function deliverOnce(order: HealthyOrder): Promise<string> {
-  const eventId = `evt_${randomUUID()}`;
+  const eventId = `evt_${randomUUID().replaceAll('-', '')}`;
   const atSec = Math.floor(Date.now() / MS_PER_SEC);
   const sample = { type: 'payment_intent.succeeded', eventId, user: `user ${eventId}`, amount: 2500, atSec };
   const body = sampleOf('stripe', sample)?.body ?? '';
@@ -64,11 +64,11 @@ async function deliverOnce(order: HealthyOrder): Promise<string> {
   return eventId;
 }
 
-/** Looks at DB2 until nothing waits any more and `isOver`. */
+/** Looks at DB2 for what waits, until `isOver`. */
 async function look(order: HealthyOrder, text: string, waiting: Waiting, isOver: () => boolean) {
   const client = new pg.Client({ connectionString: order.db2Url, application_name: 'sluice bench healthy' });
   await client.connect();
-  while (!isOver() || waiting.size > 0) {
+  while (!isOver()) {
     await pause(LOOK_MS);
     if (waiting.size === 0) continue;
     const { rows } = await client.query<{ id: string }>({
@@ -87,9 +87,9 @@ async function measure(order: HealthyOrder): Promise<HealthyReport> {
   const report: HealthyReport = { tookMs: [], failures: {} };
   const waiting: Waiting = new Map();
   const isClaim = order.kind === 'claims' || order.kind === 'tickets';
-  let isOver = false;
+  let ended = 0;
   const text = order.kind === 'tickets' || order.kind === 'effects' ? LOOK[order.kind] : undefined;
-  const looking = text === undefined ? undefined : look(order, text, waiting, () => isOver);
+  const looking = text === undefined ? undefined : look(order, text, waiting, () => ended === order.count);
   const one = async (dueMs: number): Promise<void> => {
     let failure: string | undefined;
     try {
@@ -105,6 +105,7 @@ async function measure(order: HealthyOrder): Promise<HealthyReport> {
     } catch (error) {
       failure = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
     }
+    ended++;
     report.tookMs.push(performance.now() - dueMs);
     if (failure !== undefined) report.failures[failure] = (report.failures[failure] ?? 0) + 1;
   };
@@ -116,7 +117,6 @@ async function measure(order: HealthyOrder): Promise<HealthyReport> {
     if (earlyMs > 0) await pause(earlyMs);
     all.push(one(Math.max(dueMs, startMs)));
   }
-  isOver = true;
   await Promise.all([...all, looking]);
   return report;
 }

@@ -11,6 +11,7 @@ export type Plan = {
   requests: number;
   warmUp: number;
   perSec: number;
+  /** What the healthy one waits for beside its neighbour; what takes longer has failed. */
   patienceMs: number;
   /** The hostile load is on for so long before the count begins. */
   leadMs: number;
@@ -40,23 +41,24 @@ export type NeighbourRow = {
   verdict: string;
 };
 
+const QUIET_PATIENCE_MS = 30_000;
 const MAX_TIMES_QUIET = 3;
 const ALWAYS_ALLOWED_MS = 250;
 
 export async function measureNeighbour(version: Version, neighbour: Neighbour, plan: Plan) {
   const slots = plan.warmUp + plan.requests * (plan.loads.length + 1);
   return withPlace(version, neighbour, slots, async (place) => {
-    const { perSec, patienceMs } = plan;
-    const measure = (count: number) => place.measure({ count, perSec, patienceMs });
-    await measure(plan.warmUp);
-    const quiet = await measure(plan.requests);
+    const measure = (count: number, patienceMs: number) =>
+      place.measure({ count, perSec: plan.perSec, patienceMs });
+    await measure(plan.warmUp, QUIET_PATIENCE_MS);
+    const quiet = await measure(plan.requests, QUIET_PATIENCE_MS);
     if (failuresOf(quiet) > 0)
       throw new Error(`requests failed without any neighbour: ${JSON.stringify(quiet.failures)}`);
     const rows: NeighbourRow[] = [];
     for (const times of plan.loads) {
       const load = await neighbour.start(place, times);
       await pause(plan.leadMs);
-      const beside = await measure(plan.requests);
+      const beside = await measure(plan.requests, plan.patienceMs);
       rows.push(rowOf(version, neighbour, times, load.sent(), quiet, beside));
       await load.stop();
     }

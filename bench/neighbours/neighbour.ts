@@ -1,6 +1,7 @@
 // What a hostile neighbour is, and what it sends with.
 
 import { createHmac, randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
@@ -44,10 +45,17 @@ const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
 /** The environment that a server needs for the hostile endpoint. */
 export const HOSTILE_ENV = { HOSTILE_SECRET: SECRET };
 
+/** Ends what is left of a load, for any number of requests. */
+export function boundedSignal(...others: AbortSignal[]): AbortSignal {
+  const signal = AbortSignal.any([...others, AbortSignal.timeout(LONGEST_MS)]);
+  setMaxListeners(0, signal);
+  return signal;
+}
+
 /** So many clients, each with one request at a time. A refused or broken request is what the product owes them. */
 export function crowd(clients: number, visit: (signal: AbortSignal) => Promise<unknown>): Load {
   const leaving = new AbortController();
-  const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(LONGEST_MS)]);
+  const signal = boundedSignal(leaving.signal);
   let sent = 0;
   const client = async (): Promise<void> => {
     while (!signal.aborted) {

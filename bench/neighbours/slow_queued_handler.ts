@@ -1,9 +1,8 @@
-import { addSlowEndpoint, deliver, type Load, type Neighbour } from './neighbour.ts';
+import { addSlowEndpoint, boundedSignal, deliver, type Load, type Neighbour } from './neighbour.ts';
 
 const EFFECT_SEC = 0.5;
 const EVENTS = 300;
 const AT_ONCE = 50;
-const LONGEST_MS = 60_000;
 
 export const slowQueuedHandler: Neighbour = {
   name: 'slow_queued_handler',
@@ -12,7 +11,7 @@ export const slowQueuedHandler: Neighbour = {
   healthy: 'effects',
   prepare: (place) => addSlowEndpoint(place, 'queued', EFFECT_SEC),
   async start(place, times): Promise<Load> {
-    const signal = AbortSignal.timeout(LONGEST_MS);
+    const signal = boundedSignal();
     const events = EVENTS * times;
     for (let sent = 0; sent < events; sent += AT_ONCE)
       await Promise.all(Array.from({ length: AT_ONCE }, () => deliver(place, signal)));

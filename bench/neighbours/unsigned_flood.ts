@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { HEALTHY } from './healthy.ts';
@@ -16,7 +15,7 @@ const STALL_MS = 15_000;
 async function send(place: Place, signal: AbortSignal, endpoint: string, pieces: number): Promise<void> {
   const socket = connect({ port: place.port, host: '127.0.0.1', signal });
   socket.on('error', () => undefined).resume();
-  const closed = once(socket, 'close');
+  const closed = new Promise((resolve) => socket.once('close', resolve));
   try {
     socket.write(
       `POST /webhooks/${endpoint} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${BODY_BYTES}\r\n\r\n`,
