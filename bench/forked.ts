@@ -24,6 +24,10 @@ export class Forked {
     return answer;
   }
 
+  tell(message: object | string): void {
+    this.#child.send(message);
+  }
+
   async end(): Promise<void> {
     await this.#ended;
     this.#forget();

@@ -3,7 +3,7 @@
 import { median } from './stats.ts';
 import type { Row } from './suite.ts';
 
-export type Column = { heading: string; isText?: boolean; text(row: Row): string };
+export type Column<Of = Row> = { heading: string; isText?: boolean; text(row: Of): string };
 
 const PERCENT = 100;
 
@@ -73,7 +73,7 @@ function spread(row: Row): string {
   return `±${Math.round(((Number(row.rate_max) - Number(row.rate_min)) / 2 / row.rate) * PERCENT)} %`;
 }
 
-export function makeTable(columns: readonly Column[], rows: readonly Row[]): string {
+export function makeTable<Of = Row>(columns: readonly Column<Of>[], rows: readonly Of[]): string {
   const lines = [
     columns.map(({ heading }) => heading),
     ...rows.map((row) => columns.map(({ text }) => text(row))),

@@ -8,22 +8,24 @@ import { calls } from './calls.ts';
 import { claims } from './claims.ts';
 import { reportFailure, UsageError } from './command.ts';
 import { consoleSuite } from './console.ts';
-import type { Demand, Row, Suite } from './suite.ts';
+import { neighbours } from './neighbours.ts';
+import type { AnyRow, Demand, Suite } from './suite.ts';
 import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
 import { webhooks } from './webhooks.ts';
 
-const SUITES: Record<string, Suite> = { claims, bridge, webhooks, calls, console: consoleSuite };
+const SUITES: Record<string, Suite> = { claims, bridge, webhooks, calls, console: consoleSuite, neighbours };
 
-const usage = `npm run bench -- <suite> [--json file] [--keep | --quick]
+const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]
 
 Suites:
 ${Object.entries(SUITES)
-  .map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
+  .map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`)
   .join('\n')}
 
   --json file   also writes the result there, for machines
   --keep        also writes bench/summaries/<suite>.json, which git keeps; refuses where the product files changed meanwhile
   --quick       everything once, small and within a minute: shows that it runs, proves nothing about speed
+  --against folder  neighbours: also measures another checkout, with its packages installed
 
 The raw result of a run without --quick goes to results/bench/, which git ignores.
 
@@ -38,6 +40,7 @@ async function main(args: string[]): Promise<number> {
       json: { type: 'string' },
       keep: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
+      against: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -53,9 +56,12 @@ async function main(args: string[]): Promise<number> {
   }
   if (values.quick && values.keep)
     throw new UsageError('--keep: a quick run proves nothing about speed, so its numbers are not kept.');
+  if (values.against !== undefined && !suite.compares)
+    throw new UsageError(`--against: ${name} measures this checkout only.`);
   const run = beginRun(name, ['npm run bench --', ...args].join(' '));
   const { settings, rows, demands, table } = await suite.run({
     quick: values.quick,
+    ...(values.against !== undefined && { against: resolve(values.against) }),
     progress: (line) => process.stderr.write(`${line}\n`),
   });
   const heading = values.quick ? 'must show (a quick run proves none of it)' : 'must show';
@@ -69,7 +75,7 @@ async function main(args: string[]): Promise<number> {
 }
 
 /** As other programs read it: settings and rows stand beside where they come from. */
-function flat({ durability, result, ...origin }: Raw<{ rows: Row[]; demands: Demand[] }>) {
+function flat({ durability, result, ...origin }: Raw<{ rows: AnyRow[]; demands: Demand[] }>) {
   return { ...origin, settings: durability, ...result };
 }
 

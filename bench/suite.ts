@@ -26,11 +26,24 @@ export type Demand = {
   friendlier?: number;
 };
 
-export type Outcome = { settings: Record<string, string>; rows: Row[]; demands: Demand[]; table: string };
+/** A row of a suite that measures something else than speed. */
+export type AnyRow = { name: string; [extra: string]: number | string };
 
-export type SuiteOptions = { quick: boolean; progress(line: string): void };
+export type Outcome = { settings: Record<string, string>; rows: AnyRow[]; demands: Demand[]; table: string };
 
-export type Suite = { summary: string; run(options: SuiteOptions): Promise<Outcome> };
+export type SuiteOptions = {
+  quick: boolean;
+  /** Another checkout, measured beside this one by the suites that can. */
+  against?: string;
+  progress(line: string): void;
+};
+
+export type Suite = {
+  summary: string;
+  /** It takes `against`. */
+  compares?: boolean;
+  run(options: SuiteOptions): Promise<Outcome>;
+};
 
 /** A suite on a world of its own, of which nothing is left when it ends. */
 export function defineSuite<Own extends World>(suite: {

@@ -36,12 +36,13 @@ export function sql(file: string): string {
   return readFileSync(new URL(`./sql/${file}`, import.meta.url), 'utf8');
 }
 
-/** Made ready by `prepare`; nothing keeps running where that fails. */
+/** Made ready by `prepare`; nothing keeps running where that fails. `root` is another checkout, whose migrations count. */
 export async function openWorld(
   settings: Record<string, string>,
   prepare: (world: World) => Promise<void>,
+  root?: string,
 ): Promise<World> {
-  const databases = await startDatabases({ settings: { ...DURABLE, ...settings } });
+  const databases = await startDatabases({ settings: { ...DURABLE, ...settings }, ...(root && { root }) });
   const [db1Url, db2Url] = [databases.db1.url, databases.db2.url];
   const clients = [db1Url, db2Url].map(
     (connectionString) => new pg.Client({ connectionString, application_name: 'sluice bench' }),

@@ -24,6 +24,8 @@ export type ProcessOptions = {
   /** What its output says when it is ready; the first group is the port on which it listens, where there is one. */
   ready: RegExp;
   logDir: string;
+  /** Of another checkout; ours where it is left out. */
+  program?: string;
   /** Called when it ended although nobody had ended it, or did not end when asked to. */
   onFault(what: string): void;
 };
@@ -53,12 +55,12 @@ export class Process {
   }
 
   async start(skewMs = 0): Promise<void> {
-    const { name, args, env, ready, logDir, onFault } = this.#options;
+    const { name, args, env, ready, logDir, onFault, program = SLUICE } = this.#options;
     const path = join(logDir, `${name}.${this.logs.length + 1}.log`);
     this.logs.push({ path, skewMs });
     const log = openSync(path, 'w', 0o600);
     const skewed = skewMs === 0 ? [] : ['--import', SKEWED_CLOCK];
-    const child = spawn(process.execPath, [...skewed, SLUICE, ...args], {
+    const child = spawn(process.execPath, [...skewed, program, ...args], {
       cwd: '/',
       env: { PATH: process.env.PATH ?? '', ...env, ...(skewMs !== 0 && { CHAOS_SKEW_MS: String(skewMs) }) },
       stdio: ['ignore', log, log],

@@ -1,6 +1,7 @@
 // The bridge of this process with its connections, woken when the queue gets work.
 
 import { Bridge } from '#core/bridge/bridge.ts';
+import type { SignHook } from '#core/bridge/hook_request.ts';
 import { createIntake, createLedger } from '#core/bridge/store.ts';
 import type { CallFunction } from '#core/call_function.ts';
 import type { Outcomes } from '#core/lease_worker.ts';
@@ -21,6 +22,8 @@ export interface CrewOptions {
   leaseSec?: number;
   /** Hosts that hooks may have although their addresses are private. */
   allowedHosts: ReadonlySet<string>;
+  /** Hooks are posted unsigned where it is left out. */
+  sign?: SignHook | undefined;
   log: Log;
   metrics: Metrics;
   /** None where left out. */
@@ -89,7 +92,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
     {
       intake: createIntake(callPublic(db1)),
       ledger: () => ledger,
-      hook: createHook(options.allowedHosts),
+      hook: createHook(options.allowedHosts, options.sign),
       log,
       metrics,
       tracer,

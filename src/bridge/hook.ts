@@ -6,15 +6,18 @@ import { type ClientRequest, request as httpRequest, type RequestOptions } from 
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
+import { headersOf, type SignHook } from '#core/bridge/hook_request.ts';
 import type { Hook } from '#core/bridge/ports.ts';
 import { Unreachable } from '#core/bridge/ports.ts';
 
 /** A hook that takes longer is down, as far as a queue is concerned. */
 const TIMEOUT_MS = 10_000;
 
-export function createHook(allowedHosts: ReadonlySet<string>): Hook {
+/** Without `sign` the calls are not signed. */
+export function createHook(allowedHosts: ReadonlySet<string>, sign?: SignHook): Hook {
   return {
-    post({ url: target, payload, idempotencyKey, allowedHosts: more, signal }) {
+    post(call) {
+      const { url: target, payload, allowedHosts: more, signal } = call;
       const allowed = new Set([...allowedHosts, ...more]);
       const refusal = refusalOfUrl(target, allowed);
       if (refusal !== undefined) return Promise.reject(new Unreachable(`the hook's URL is ${refusal}`));
@@ -24,9 +27,8 @@ export function createHook(allowedHosts: ReadonlySet<string>): Hook {
       return send(url, body, {
         method: 'POST',
         headers: {
-          'content-type': 'application/json',
+          ...headersOf(call, body, sign, Date.now()),
           'content-length': Buffer.byteLength(body),
-          'x-idempotency-key': idempotencyKey,
         },
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
         ...(!isAllowed && { lookup: publicAddressOnly }),

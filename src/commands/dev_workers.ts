@@ -1,6 +1,7 @@
 import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Metrics, Tracer } from '#core/ports.ts';
 import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS, startCrew } from '../bridge/crew.ts';
+import { readSign } from '../bridge/sign.ts';
 import { createLog } from '../log.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import type { Stack } from '../stack/stack.ts';
@@ -38,6 +39,7 @@ export function startDevWorkers(
     workers: DEFAULT_WORKERS,
     batchSize: DEFAULT_BATCH_SIZE,
     allowedHosts: readAllowedHosts(process.env.SLUICE_WEBHOOK_ALLOWED_HOSTS),
+    sign: readSign(stack.secrets.hookSecret),
     metrics,
     tracer,
     log,

@@ -69,6 +69,11 @@ export function readDatabaseUrls(env: NodeJS.ProcessEnv): { db1Url?: string; db2
   return { ...(db1Url && { db1Url }), ...(db2Url && { db2Url }) };
 }
 
+/** What hooks are signed with: the stack's where the databases are the stack's, and of nobody else's. */
+export function readHookSecret(env: NodeJS.ProcessEnv): string | undefined {
+  return env.SLUICE_HOOK_SECRET || withStack(env, ['DB1_URL', 'DB2_URL']).SLUICE_HOOK_SECRET;
+}
+
 /**
  * What `npm start` left in .sluice/env, with the environment on top; the environment alone where no stack runs. An empty
  * variable counts as not set.

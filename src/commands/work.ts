@@ -11,6 +11,7 @@ import {
   drainOnce,
   startCrew,
 } from '../bridge/crew.ts';
+import { readSign } from '../bridge/sign.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
@@ -33,7 +34,7 @@ import {
 } from '../webhook/crew.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
 import { action, readWhole, type Values } from './grammar.ts';
-import { readDatabaseUrls, VARIABLES } from './operator.ts';
+import { readDatabaseUrls, readHookSecret, VARIABLES } from './operator.ts';
 
 const MAX_WORKERS = 64;
 const MAX_BATCH_SIZE = 10_000;
@@ -68,6 +69,7 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
       'see `sluice work --help`, or start one with `npm start`',
     );
   }
+  const sign = readSign(readHookSecret(process.env));
   const log = createLog();
   await refuseEditedWhereSeen({ db1: db1Url, db2: db2Url }, log);
   const handlers = await loadHandlers(process.env.SLUICE_HANDLERS);
@@ -80,6 +82,7 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
     batchSize: batch,
     leaseSec: lease,
     allowedHosts: readAllowedHosts(allowedHosts),
+    sign,
   };
   const webhooks = {
     ...shared,
@@ -179,6 +182,8 @@ Where pg_cron is absent it also runs the cron jobs of DB1. Any number of these p
   environment: {
     ...VARIABLES.databases,
     SLUICE_WEBHOOK_ALLOWED_HOSTS: 'private hosts, separated by commas, that hooks may call',
+    SLUICE_HOOK_SECRET:
+      'whsec_…, what hooks are signed with, or several separated by spaces (docs/hooks.md); unsigned by default',
     SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',
     SLUICE_METRICS_PORT: 'where /metrics, /healthz and /readyz of these workers are; nowhere by default',
     SLUICE_ADMIN_KEY: "the operator's key, which may read /metrics too; optional",

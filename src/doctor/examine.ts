@@ -12,6 +12,7 @@ import { type Finding, fail, ok, skip } from './finding.ts';
 import {
   judgeDatabase,
   judgeHealth,
+  judgeHookSecret,
   judgePools,
   judgeQueue,
   judgeRefusals,
@@ -47,7 +48,7 @@ export async function examine(patient: Patient): Promise<Finding[]> {
   return [
     ...judgeDatabase('db1', db1),
     ...judgeDatabase('db2', db2),
-    ...(isComplete(db1) ? [judgePools(db1), judgeRefusals(db1)] : []),
+    ...(isComplete(db1) ? [judgePools(db1), judgeRefusals(db1), judgeHookSecret(db1, patient.env)] : []),
     ...(isComplete(db1) && isComplete(db2) ? await examineBoth(patient) : [skip('health', 'see above')]),
     await examineServer(patient.server),
   ];

@@ -2,6 +2,7 @@
 
 import type { HealthCheck } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
+import { HOOK_SECRET, MAKE_HOOK_SECRET, readSign } from '../bridge/sign.ts';
 import { misplacement, type SideName } from '../migrate/sides.ts';
 import { type Finding, fail, ok, skip, warn } from './finding.ts';
 import type { Facts, Look, RefusingPool } from './look.ts';
@@ -77,6 +78,23 @@ export function judgeRefusals({ refusingPools }: Look): Finding {
     );
   if (refusingPools.length === 0) return ok('validation', 'refused none of the newest claims');
   return ok('validation', `refused of the newest claims: ${told(refusingPools)}`);
+}
+
+/** A receiver knows only by the signature that Sluice sent a hook. The doctor's environment stands for the workers'. */
+export function judgeHookSecret({ hookedPools }: Look, env: NodeJS.ProcessEnv): Finding {
+  const check = 'hook signatures';
+  const secrets = env[HOOK_SECRET];
+  try {
+    if (readSign(secrets) !== undefined) return ok(check, `${HOOK_SECRET} is set`);
+  } catch (error) {
+    return fail(check, (error as Error).message, `make one with: ${MAKE_HOOK_SECRET}`);
+  }
+  if (hookedPools.length === 0) return skip(check, 'no pool has a hook');
+  return warn(
+    check,
+    `${some(hookedPools)}: hooks are called, and ${HOOK_SECRET} is not set here`,
+    `give it to the workers and the receivers (docs/hooks.md); make one with: ${MAKE_HOOK_SECRET}`,
+  );
 }
 
 /** Row policies hide rows without a word: tickets would seem to be missing. */

@@ -48,6 +48,8 @@ export interface Look {
   readonly untriedPools: string[];
   /** Pools of the intake whose validation refused some of the newest claims. */
   readonly refusingPools: RefusingPool[];
+  /** Pools of the intake that workers call hooks for. */
+  readonly hookedPools: string[];
 }
 
 export interface RefusingPool {
@@ -84,6 +86,7 @@ export async function look(side: SideName, url: string): Promise<Look> {
       ...(actual === 'db1' && {
         untriedPools: await findUntriedPools(client),
         refusingPools: await findRefusingPools(client),
+        hookedPools: await findHookedPools(client),
       }),
     };
   } catch (error) {
@@ -101,6 +104,7 @@ const NOTHING = {
   applied: 0,
   untriedPools: [],
   refusingPools: [],
+  hookedPools: [],
 };
 
 async function compare(client: pg.Client, side: SideName, hasTable: boolean): Promise<Partial<Look>> {
@@ -149,6 +153,14 @@ async function findUntriedPools(client: pg.Client): Promise<string[]> {
   // A message is a dead letter when its deliveries reach max_retries: with 1 the first delivery is not tried.
   const { rows } = await client.query(
     'select c.pool_id from public.engine_config c where c.max_retries < 2 order by c.pool_id',
+  );
+  return rows.map((row): string => row.pool_id);
+}
+
+async function findHookedPools(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query(
+    `select c.pool_id from public.engine_config c
+     where c.validation_webhook_url is not null or c.commit_webhook_url is not null order by c.pool_id`,
   );
   return rows.map((row): string => row.pool_id);
 }

@@ -7,6 +7,7 @@ export function envFile(stack: Stack, sluiceUrl: string): string {
   const values: Record<string, string> = {
     SLUICE_URL: sluiceUrl,
     SLUICE_ADMIN_KEY: secrets.adminKey,
+    SLUICE_HOOK_SECRET: secrets.hookSecret,
     DB1_URL: stack.db1.url,
     DB2_URL: stack.db2.url,
     ...supabaseValues('DB1', stack.db1),

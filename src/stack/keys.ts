@@ -11,6 +11,7 @@ export type Secrets = {
   db1JwtSecret: string;
   db2JwtSecret: string;
   adminKey: string;
+  hookSecret: string;
   stripeWebhookSecret: string;
   twilioAuthToken: string;
   whatsappAppSecret: string;
@@ -37,6 +38,7 @@ function makeSecrets(): Secrets {
     db1JwtSecret: token(48),
     db2JwtSecret: token(48),
     adminKey: `sluice_admin_${token(24)}`,
+    hookSecret: `whsec_${randomBytes(32).toString('base64')}`,
     stripeWebhookSecret: `whsec_${token(24)}`,
     twilioAuthToken: hex(16),
     whatsappAppSecret: hex(16),

@@ -273,6 +273,7 @@ async function startEdge(gateways: Record<SideName, Gateway>, start: Start): Pro
     env: {
       ...options.functionEnv,
       ...demoSecrets(secrets),
+      SLUICE_HOOK_SECRET: secrets.hookSecret,
       ...(await databaseEnv('db1', gateways.db1, secrets)),
       ...(await databaseEnv('db2', gateways.db2, secrets)),
     },

@@ -178,6 +178,7 @@ const one = payload(1) as Payload;
 const callTo = (url: string, idempotencyKey = 'k', signal = neverAborted): HookCall => ({
   url,
   payload: one,
+  id: `commit_${idempotencyKey}`,
   idempotencyKey,
   allowedHosts: [],
   signal,

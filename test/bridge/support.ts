@@ -61,7 +61,7 @@ export class World {
   readonly ledgerCalls: Payload[][] = [];
   readonly asked: Payload[][] = [];
   readonly customCalls: { functionName: string; payload: Payload }[] = [];
-  readonly posts: { url: string; key: string; payload: Payload }[] = [];
+  readonly posts: { url: string; id: string; key: string; payload: Payload }[] = [];
   readonly log: LogLine[] = [];
   /** By name and labels. */
   readonly counted = new Map<string, number>();
@@ -157,8 +157,8 @@ export class World {
         };
       },
       hook: {
-        post: async ({ url, payload: one, idempotencyKey: key, signal }) => {
-          this.posts.push({ url, key, payload: one });
+        post: async ({ url, payload: one, id, idempotencyKey: key, signal }) => {
+          this.posts.push({ url, id, key, payload: one });
           return this.answer(url, one, signal);
         },
       },

@@ -21,7 +21,9 @@ test('a yes is remembered before the commit, and the key is the claim', async ()
   const id = world.send(payload(1));
   assert.deepEqual((await world.step()).outcomes, { committed: 1 });
   assert.deepEqual(verdicts(world, id), ['validated', 'committed']);
-  assert.deepEqual(world.posts, [{ url: VALIDATE, key: uuid(1), payload: payload(1) }]);
+  assert.deepEqual(world.posts, [
+    { url: VALIDATE, id: `validation_${uuid(1)}`, key: uuid(1), payload: payload(1) },
+  ]);
 });
 
 test('a claim that was validated is not validated again, whoever remembers it', async () => {

@@ -191,6 +191,7 @@ describe('what the doctor thinks', () => {
     rights: [],
     untriedPools: [],
     refusingPools: [],
+    hookedPools: [],
   };
 
   it('of a database: old, a standby, behind a pooler, not durable, of another version', () => {

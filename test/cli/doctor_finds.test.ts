@@ -228,6 +228,27 @@ describe('sluice doctor finds', () => {
     assert.match(most?.todo ?? '', /sluice claims list --pool strict --state refused/);
   });
 
+  it('a pool with hooks that workers cannot sign, and a secret that is not one', async () => {
+    const check = 'hook signatures';
+    assert.equal((await doctor()).of(check)?.status, 'skip');
+    await putOnSale(db1, 'hooked', 1);
+    await db1.query(
+      `update engine_config set commit_webhook_url = 'https://example.com/' where pool_id = 'hooked'`,
+    );
+    try {
+      const unsigned = (await doctor()).of(check);
+      assert.equal(unsigned?.status, 'warn');
+      assert.match(unsigned?.found ?? '', /^hooked: .*SLUICE_HOOK_SECRET is not set/);
+      const SLUICE_HOOK_SECRET = `whsec_${Buffer.alloc(32, 'k').toString('base64')}`;
+      assert.equal((await doctor({ SLUICE_HOOK_SECRET })).of(check)?.status, 'ok');
+      const malformed = await doctor({ SLUICE_HOOK_SECRET: 'whsec_dG9vIHNob3J0' });
+      assert.deepEqual([malformed.code, malformed.of(check)?.status], [1, 'fail']);
+      assert.doesNotMatch(JSON.stringify(malformed.checks), /dG9vIHNob3J0/);
+    } finally {
+      await db1.query(`delete from engine_config where pool_id = 'hooked'`);
+    }
+  });
+
   it('a pool whose claims are never tried', async () => {
     await putOnSale(db1, 'once', 1);
     await db1.query(`update engine_config set max_retries = 1 where pool_id = 'once'`);

@@ -60,6 +60,7 @@ export async function startWorld(): Promise<World> {
 export function addressesOf({ db1, db2, secrets }: Stack): Record<string, string> {
   return {
     ...demoSecrets(secrets),
+    SLUICE_HOOK_SECRET: secrets.hookSecret,
     DB1_SUPABASE_URL: db1.gateway.url,
     DB1_SUPABASE_ANON_KEY: db1.keys.anon,
     DB1_SUPABASE_SERVICE_ROLE_KEY: db1.keys.serviceRole,

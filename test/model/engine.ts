@@ -2,6 +2,9 @@
 // with one lane or with ten, and a violation can be had again from its block's seed alone.
 
 import fc, { type IAsyncProperty } from 'fast-check';
+import { compare } from '../../tools/machines/machine.ts';
+import { MACHINES } from '../../tools/machines.ts';
+import { takenSteps } from '../machines/recorder.ts';
 import type { Lane } from './lanes.ts';
 import { Violation } from './violation.ts';
 
@@ -36,6 +39,8 @@ export type Tally = {
   /** How often each word was an answer: what a run never got to, it has not tested. */
   answers: Record<string, number>;
   violations: Found[];
+  /** Steps of claims and events that are not on their lists. */
+  unknownSteps: string[];
 };
 
 export const BLOCK_HISTORIES = 250;
@@ -61,7 +66,14 @@ export async function runBlocks(
   blocks: readonly Block[],
   advance: () => void,
 ): Promise<Tally> {
-  const tally: Tally = { histories: 0, commands: 0, longest: 0, answers: {}, violations: [] };
+  const tally: Tally = {
+    histories: 0,
+    commands: 0,
+    longest: 0,
+    answers: {},
+    violations: [],
+    unknownSteps: [],
+  };
   const waiting = [...blocks];
   await Promise.all(
     lanes.map(async (lane) => {
@@ -73,7 +85,17 @@ export async function runBlocks(
       }
     }),
   );
+  tally.unknownSteps = await findUnknownSteps(lanes);
   return tally;
+}
+
+async function findUnknownSteps(lanes: readonly Lane[]): Promise<string[]> {
+  const found = new Set<string>();
+  for (const lane of lanes)
+    for (const machine of MACHINES)
+      for (const step of compare(machine, await takenSteps(lane[machine.side].rows)).unknown)
+        found.add(`${machine.name}: ${step}`);
+  return [...found].sort();
 }
 
 async function runBlock(

@@ -3,6 +3,8 @@
 
 import pg from 'pg';
 import { readSettings } from '../../bench/durability.ts';
+import { MACHINES } from '../../tools/machines.ts';
+import { RECORDER, recording } from '../machines/recorder.ts';
 import { startDatabases } from '../support/databases.ts';
 import { SHOP } from './events/statements.ts';
 
@@ -58,6 +60,7 @@ export async function startLanes(): Promise<Lanes> {
         db2: asSide(await connect(otherDatabase(databases.db2.url, name))),
       };
       await lane.db2.run(SHOP);
+      for (const machine of MACHINES) await lane[machine.side].run(RECORDER + recording(machine));
       await prepare?.(lane);
       return lane;
     };

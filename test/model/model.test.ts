@@ -48,6 +48,7 @@ describe('histories of commands', () => {
     const blocks = SUBJECTS.map((subject) => ({ subject, seed, histories: HISTORIES }));
     const tally = await runBlocks(plain, blocks, () => undefined);
     assert.equal(tally.violations.map(tell).join('\n\n'), '');
+    assert.deepEqual(tally.unknownSteps, [], 'steps that are not in tools/machines');
     assert.equal(tally.histories, HISTORIES * SUBJECTS.length);
     return tally.answers;
   };

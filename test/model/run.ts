@@ -163,6 +163,7 @@ async function main(args: string[]): Promise<number> {
     const tally = await runHistories(lanes, wanted);
     const seconds = (performance.now() - startedMs) / MS_PER_SEC;
     for (const found of tally.violations) showFound(found);
+    for (const step of tally.unknownSteps) console.log(`\nNOT ON THE LIST (tools/machines): ${step}`);
     const controls: ControlResult[] = [];
     for (const name of wanted.controls) {
       const control = CONTROLS[name];
@@ -172,7 +173,7 @@ async function main(args: string[]): Promise<number> {
       showControl(result);
     }
     const noticed = controls.filter(({ violation }) => violation !== null).length;
-    const { histories, commands, longest, violations } = tally;
+    const { histories, commands, longest, violations, unknownSteps } = tally;
     console.log(
       `\nmodel: ${histories} histories, ${commands} commands (${(commands / Math.max(1, histories)).toFixed(1)} each, ` +
         `longest ${longest}) in ${seconds.toFixed(0)} s, ${(histories / seconds).toFixed(1)}/s, seed ${seed}: ` +
@@ -182,7 +183,7 @@ async function main(args: string[]): Promise<number> {
     if (wanted.json !== undefined) writeFileSync(resolve(wanted.json), `${JSON.stringify(raw, null, 2)}\n`);
     console.log(`raw result: ${writeRaw('model', raw, `seed-${seed}`)}`);
     if (wanted.keep) console.log(`summary: ${keepSummary('chaos', raw, raw.result)}, ${writeReport()}`);
-    return violations.length === 0 && noticed === controls.length ? 0 : EXIT_FAILED;
+    return violations.length + unknownSteps.length === 0 && noticed === controls.length ? 0 : EXIT_FAILED;
   } finally {
     await lanes.stop();
   }

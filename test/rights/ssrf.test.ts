@@ -29,6 +29,7 @@ const RANDOM_ADDRESSES = 4_000;
 const callTo = (url: string, allowedHosts: string[] = []) => ({
   url,
   payload: {} as Payload,
+  id: 'commit_k',
   idempotencyKey: 'k',
   allowedHosts,
   signal: new AbortController().signal,

@@ -43,6 +43,7 @@ const answers =
 const callTo = (url: string, allowedHosts: string[] = []) => ({
   url,
   payload: {} as never,
+  id: 'commit_k',
   idempotencyKey: 'k',
   allowedHosts,
   signal: new AbortController().signal,

@@ -67,6 +67,7 @@ describe('npm start', () => {
     assert.deepEqual(Object.keys(env), [
       'SLUICE_URL',
       'SLUICE_ADMIN_KEY',
+      'SLUICE_HOOK_SECRET',
       'DB1_URL',
       'DB2_URL',
       'DB1_SUPABASE_URL',

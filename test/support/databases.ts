@@ -29,6 +29,8 @@ export type DatabasesOptions = {
   settings?: Record<string, string>;
   defaults?: 'old' | 'new';
   seed?: boolean;
+  /** A checkout whose migrations are applied instead of ours. */
+  root?: string;
 };
 
 type Side = 'db1' | 'db2';
@@ -126,7 +128,7 @@ async function prepare(dir: string, side: Side, options: DatabasesOptions): Prom
         authenticatorPassword: TEST_PASSWORD,
         defaults: options.defaults ?? 'new',
       });
-      await migrate(client, join(ROOT, side), { seed: options.seed ?? false });
+      await migrate(client, join(options.root ?? ROOT, side), { seed: options.seed ?? false });
     });
   } finally {
     await cluster.stop();
@@ -153,7 +155,7 @@ function contentHash(side: Side, options: DatabasesOptions): string {
   const hash = createHash('sha256').update(
     JSON.stringify([options.defaults ?? 'new', options.seed ?? false]),
   );
-  for (const dir of [join(ROOT, side, 'supabase'), join(ROOT, 'src', 'migrate')]) {
+  for (const dir of [join(options.root ?? ROOT, side, 'supabase'), join(ROOT, 'src', 'migrate')]) {
     const files = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((file) =>
       /\.(sql|control)$/.test(file),
     );

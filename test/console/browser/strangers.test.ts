@@ -97,6 +97,32 @@ describe('the console, with names as long as they may be', { skip }, () => {
     await page.context().close();
   });
 
+  it('leads from a pool that validates to the claims its hook refused, and from no other pool', async () => {
+    await putOnSale(house.db1, 'strict', 1);
+    await house.db1.query(`update engine_config set validation_webhook_url = $1 where pool_id = 'strict'`, [
+      house.validation.url,
+    ]);
+    house.validation.status = 409;
+    await claim(house.url, 'strict', { user_id: 'mallory' });
+    const page = await house.signIn('/pools/strict');
+    await page.getByRole('link', { name: 'Refused claims' }).click();
+    // The bridge refuses it within a moment; the list is asked for again until it has.
+    const refused = page.getByRole('row', { name: /mallory/ });
+    for (const patience = Date.now() + 10_000; (await refused.count()) === 0; ) {
+      assert(Date.now() < patience, 'the refused claim is not listed');
+      await page.reload();
+      await page.getByRole('heading', { level: 1 }).waitFor();
+    }
+    await refused.locator('.row-link').click();
+    await page.getByText('refused by validation: status 409').first().waitFor();
+    house.validation.status = 200;
+    await putOnSale(house.db1, 'lenient', 1);
+    await page.goto(`${house.url}/pools/lenient`);
+    await page.getByRole('link', { name: 'Claims', exact: true }).first().waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Refused claims' }).count(), 0);
+    await page.context().close();
+  });
+
   it('changes how a pool is carried, and shows at the field what the server does not take', async () => {
     await putOnSale(house.db1, 'carried', 5);
     const page = await house.signIn('/pools/carried');

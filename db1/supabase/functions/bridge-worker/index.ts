@@ -1,7 +1,9 @@
 // Carries what waits on DB1's queue to DB2 or to the dead letters. POST, with the service role key as bearer.
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
+import { Webhook } from 'npm:standardwebhooks@1';
 import { readAllowedHosts } from '../_shared/bridge/address.ts';
+import { createSign } from '../_shared/bridge/hook_request.ts';
 import { createIntake, createLedger } from '../_shared/bridge/store.ts';
 import { requireKey } from '../_shared/edge/auth.ts';
 import { bridgeWorkerRoute } from '../_shared/edge/bridge_worker.ts';
@@ -29,7 +31,12 @@ const route = bridgeWorkerRoute('/bridge-worker', {
   authorize: requireKey(env('DB1_SUPABASE_SERVICE_ROLE_KEY')),
   intake: createIntake(callDatabase(connect, env, 'DB1')),
   ledger: () => ledger,
-  hook: createEdgeHook(readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')), Deno.resolveDns, fetchWithHost),
+  hook: createEdgeHook(
+    readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')),
+    Deno.resolveDns,
+    fetchWithHost,
+    createSign(env('SLUICE_HOOK_SECRET'), (secret) => new Webhook(secret)),
+  ),
   log,
   metrics: NO_METRICS,
   now: Date.now,

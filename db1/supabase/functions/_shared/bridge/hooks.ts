@@ -21,7 +21,7 @@ type Answer = 'accepted' | 'outage' | 'tried' | { refused: string };
  * carried the claim, only if the ledger has no ticket of it.
  */
 export async function validate(delivery: Delivery, context: CommitContext): Promise<void> {
-  const answer = await ask(delivery, delivery.config.validation_webhook_url ?? '', context);
+  const answer = await ask('validation', delivery, delivery.config.validation_webhook_url ?? '', context);
   if (answer === 'accepted') await rememberValidated(delivery, context);
   else if (answer === 'outage') delivery.end('outage', 'hook unavailable');
   else if (answer !== 'tried') {
@@ -37,7 +37,7 @@ function mayHaveTicket({ config, readCt, payload }: Delivery): boolean {
 }
 
 export async function commitByHook(delivery: Delivery, context: CommitContext): Promise<void> {
-  const answer = await ask(delivery, delivery.config.commit_webhook_url ?? '', context);
+  const answer = await ask('commit', delivery, delivery.config.commit_webhook_url ?? '', context);
   if (answer === 'accepted') delivery.end('committed');
   else if (answer === 'outage') delivery.end('outage', 'hook unavailable');
   // A commit target has no right to refuse: the claim was validated, so an operator has to look.
@@ -52,7 +52,12 @@ async function rememberValidated(delivery: Delivery, { intake }: CommitContext):
   if (became.get(delivery.msgId) !== 'validated') delivery.end('gone', 'lost_lease');
 }
 
-async function ask(delivery: Delivery, url: string, context: CommitContext): Promise<Answer> {
+async function ask(
+  about: 'validation' | 'commit',
+  delivery: Delivery,
+  url: string,
+  context: CommitContext,
+): Promise<Answer> {
   const breaker = context.breakerOf(url);
   if (breaker.openUntilMs > 0) return 'outage';
   const startedMs = context.now();
@@ -60,6 +65,8 @@ async function ask(delivery: Delivery, url: string, context: CommitContext): Pro
     const status = await context.hook.post({
       url,
       payload: delivery.payload,
+      // A receiver that drops ids it has seen must not take the commit for a repeated validation.
+      id: `${about}_${delivery.idempotencyKey}`,
       idempotencyKey: delivery.idempotencyKey,
       allowedHosts: delivery.config.allowed_hosts,
       signal: context.signal,

@@ -99,6 +99,8 @@ export class Unreachable extends Error {
 export interface HookCall {
   readonly url: string;
   readonly payload: Payload;
+  /** Of the call, the same at each try: what validates a claim and what commits it have different ones. */
+  readonly id: string;
   readonly idempotencyKey: string;
   /** Besides those the worker was started with. */
   readonly allowedHosts: readonly string[];
@@ -107,7 +109,7 @@ export interface HookCall {
 
 export interface Hook {
   /**
-   * POSTs the payload as JSON with X-Idempotency-Key. Resolves with the status; rejects when there was no answer, with
+   * POSTs the payload as JSON with X-Idempotency-Key, signed where there is a secret. Resolves with the status; rejects when there was no answer, with
    * Unreachable where the target cannot have seen the request.
    */
   post(call: HookCall): Promise<number>;

@@ -4,6 +4,7 @@
 // can do.
 
 import { isRefusedAddress, refusalOfUrl } from '../bridge/address.ts';
+import { headersOf, type SignHook } from '../bridge/hook_request.ts';
 import type { Hook } from '../bridge/ports.ts';
 import { Unreachable } from '../bridge/ports.ts';
 
@@ -18,13 +19,16 @@ const TIMEOUT_MS = 10_000;
 
 const NOT_PERMITTED: ReadonlySet<string> = new Set(['NotCapable', 'PermissionDenied', 'NotSupported']);
 
+/** Without `sign` the calls are not signed. */
 export function createEdgeHook(
   allowedHosts: ReadonlySet<string>,
   resolveDns: ResolveDns | undefined,
   fetchWithHost?: FetchWithHost,
+  sign?: SignHook,
 ): Hook {
   return {
-    async post({ url: target, payload, idempotencyKey, allowedHosts: more, signal }) {
+    async post(call) {
+      const { url: target, payload, allowedHosts: more, signal } = call;
       const allowed = new Set([...allowedHosts, ...more]);
       const refusal = refusalOfUrl(target, allowed);
       if (refusal !== undefined) throw new Unreachable(`the hook's URL is ${refusal}`);
@@ -32,12 +36,13 @@ export function createEdgeHook(
       const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
       const addresses =
         isAllowed || resolveDns === undefined ? [] : await publicAddresses(url.hostname, resolveDns);
-      const headers = { 'content-type': 'application/json', 'x-idempotency-key': idempotencyKey };
+      const body = JSON.stringify(payload);
+      const headers = headersOf(call, body, sign, Date.now());
       const init: RequestInit = {
         method: 'POST',
         redirect: 'manual',
         headers,
-        body: JSON.stringify(payload),
+        body,
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       };
       const [address] = addresses;

@@ -1,0 +1,18 @@
+// The healthy one: what it is told, and what it reports. It is a process of its own (healthy_client.ts).
+
+/** `claims` until 201, `tickets` until the ledger has it, `events` until 2xx, `effects` until the event is a success. */
+export type HealthyKind = 'claims' | 'tickets' | 'events' | 'effects';
+export type HealthyOrder = {
+  kind: HealthyKind;
+  port: number;
+  db2Url: string;
+  count: number;
+  perSec: number;
+  /** What takes longer has failed. */
+  patienceMs: number;
+};
+/** `failures`: how many of each kind. Failed requests are in `tookMs` too, with how long they waited. */
+export type HealthyReport = { tookMs: number[]; failures: Record<string, number> };
+
+export const HEALTHY = 'healthy';
+export const HEALTHY_ENV = { BENCH_SECRET: 'whsec_bench' };

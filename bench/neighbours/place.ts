@@ -1,0 +1,107 @@
+// The product as it is deployed: two Postgres servers, `sluice serve` and `sluice work` as processes, of this checkout or of
+// another.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { Process, SERVER_READY, WORKER_READY } from '../../chaos/process.ts';
+import { cleanUpOnExit } from '../../test/support/databases.ts';
+import { Forked } from '../forked.ts';
+import { KEYS } from '../servers.ts';
+import { openWorld } from '../world.ts';
+import { HEALTHY, HEALTHY_ENV, type HealthyOrder, type HealthyReport } from './healthy.ts';
+import { addPool, HOSTILE_ENV, type Neighbour, type Place } from './neighbour.ts';
+
+const CLIENT = fileURLToPath(new URL('./healthy_client.ts', import.meta.url));
+
+/** What is measured: this checkout, or the one it is compared with. */
+export type Version = { name: string; root: string };
+
+export type OpenPlace = Place & {
+  measure(order: Omit<HealthyOrder, 'kind' | 'port' | 'db2Url'>): Promise<HealthyReport>;
+};
+
+/** `slots` are what the healthy one can sell in all its measurements. */
+export async function withPlace<T>(
+  version: Version,
+  neighbour: Neighbour,
+  slots: number,
+  use: (place: OpenPlace) => Promise<T>,
+): Promise<T> {
+  const logDir = mkdtempSync(join(tmpdir(), 'sluice-neighbours-'));
+  const world = await openWorld({}, async () => undefined, version.root);
+  const opened: pg.Client[] = [];
+  const processes: Process[] = [];
+  const forget = cleanUpOnExit(() => {
+    for (const one of processes) one.killNow();
+  });
+  try {
+    const connect = async (side: 'db1' | 'db2'): Promise<pg.Client> => {
+      const client = new pg.Client({ connectionString: side === 'db1' ? world.db1Url : world.db2Url });
+      opened.push(client);
+      await client.connect();
+      return client;
+    };
+    const place: Place = { ...world, port: 0, adminKey: KEYS.adminKey, connect };
+    await addPool(place, HEALTHY, slots);
+    await world.db2.value('webhook.add_endpoint', {
+      p_name: HEALTHY,
+      p_provider: 'stripe',
+      p_secret_names: Object.keys(HEALTHY_ENV),
+      p_actor: 'bench',
+    });
+    await neighbour.prepare(place);
+    const server = startProcess(version, place, 'serve', SERVER_READY, logDir);
+    const worker = startProcess(version, place, 'work', WORKER_READY, logDir);
+    processes.push(server, worker);
+    await Promise.all([server.start(), worker.start()]);
+    place.port = server.port;
+    const client = new Forked(CLIENT);
+    const measure: OpenPlace['measure'] = (order) =>
+      client.ask({ ...order, kind: neighbour.healthy, port: server.port, db2Url: world.db2Url });
+    try {
+      return await use({ ...place, measure });
+    } finally {
+      client.tell('end');
+      await client.end();
+    }
+  } finally {
+    // Killed, not stopped: what the hostile one left is not worth waiting for.
+    await Promise.all(processes.map((one) => one.kill()));
+    forget();
+    await Promise.allSettled(opened.map((client) => client.end()));
+    await world.stop();
+    rmSync(logDir, { recursive: true });
+  }
+}
+
+function startProcess(
+  version: Version,
+  { db1Url, db2Url }: Place,
+  command: string,
+  ready: RegExp,
+  logDir: string,
+): Process {
+  return new Process({
+    name: `${command} of ${version.name}`,
+    program: join(version.root, 'bin', 'sluice.js'),
+    args: [command],
+    env: {
+      DB1_URL: db1Url,
+      DB2_URL: db2Url,
+      SLUICE_PORT: '0',
+      SLUICE_HOST: '127.0.0.1',
+      SLUICE_ADMIN_KEY: KEYS.adminKey,
+      SLUICE_JWT_SECRET: KEYS.jwtSecret,
+      SLUICE_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
+      ...HEALTHY_ENV,
+      ...HOSTILE_ENV,
+    },
+    ready,
+    logDir,
+    // The healthy one's requests show what that costs.
+    onFault: (what) => process.stderr.write(`${what}\n`),
+  });
+}

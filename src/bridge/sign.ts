@@ -1,0 +1,16 @@
+import { Webhook } from 'standardwebhooks';
+import { createSign, type SignHook } from '#core/bridge/hook_request.ts';
+import { StackError } from '../failure.ts';
+
+export const HOOK_SECRET = 'SLUICE_HOOK_SECRET';
+export const MAKE_HOOK_SECRET = `${HOOK_SECRET}="whsec_$(openssl rand -base64 32)"`;
+
+/** What signs hooks with these secrets; undefined where there is none. A secret that is not one stops the command. */
+export function readSign(secrets: string | undefined): SignHook | undefined {
+  try {
+    return createSign(secrets, (secret) => new Webhook(secret));
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new StackError(`${HOOK_SECRET}: ${error.message}`, `make one with: ${MAKE_HOOK_SECRET}`, error);
+  }
+}

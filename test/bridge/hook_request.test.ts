@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createSign, headersOf, type SigningKey } from '#core/bridge/hook_request.ts';
+import { payload, poolConfig, uuid, World } from './support.ts';
+
+const secretOf = (bytes: number, fill = 'k') => `whsec_${Buffer.alloc(bytes, fill).toString('base64')}`;
+const open = (secret: string): SigningKey => ({
+  sign: (id, timestamp, body) => `v1,${secret.slice(-6)}/${id}/${timestamp.toISOString()}/${body}`,
+});
+const CALL = { id: 'commit_c1', idempotencyKey: 'c1' };
+const NOW_MS = 1_700_000_000_999;
+
+test('a signed request has the three headers of Standard Webhooks besides its key', () => {
+  const sign = createSign(secretOf(32), open);
+  assert.deepEqual(headersOf(CALL, '{}', sign, NOW_MS), {
+    'content-type': 'application/json',
+    'x-idempotency-key': 'c1',
+    'webhook-id': 'commit_c1',
+    'webhook-timestamp': '1700000000',
+    'webhook-signature': `v1,${secretOf(32).slice(-6)}/commit_c1/2023-11-14T22:13:20.000Z/{}`,
+  });
+});
+
+test('without a secret a request is as it was before there were signatures', () => {
+  for (const none of [undefined, '', '  \n'])
+    assert.deepEqual(headersOf(CALL, '{}', createSign(none, open), NOW_MS), {
+      'content-type': 'application/json',
+      'x-idempotency-key': 'c1',
+    });
+});
+
+test('several secrets make several signatures, in their order', () => {
+  const [one, two] = [secretOf(24, 'a'), secretOf(64, 'b')];
+  const signature = createSign(` ${one}  ${two}\n`, open)?.('i', 0, 'b');
+  assert.deepEqual(
+    signature?.split(' ').map((each) => each.slice(3, 9)),
+    [one, two].map((secret) => secret.slice(-6)),
+  );
+});
+
+const MALFORMED: Record<string, string> = {
+  'no prefix': secretOf(32).slice('whsec_'.length),
+  'another prefix': secretOf(32).replace('whsec_', 'whpk_'),
+  'nothing after the prefix': 'whsec_',
+  'not base64': `whsec_${'*'.repeat(44)}`,
+  'base64 for URLs': `whsec_${'-_'.repeat(22)}`,
+  'base64 that is cut off': secretOf(32).slice(0, -1),
+  'too short': secretOf(23),
+  'too long': secretOf(65),
+};
+for (const [what, secret] of Object.entries(MALFORMED))
+  test(`a secret is refused without being told: ${what}`, () => {
+    assert.throws(() => createSign(`${secretOf(32)} ${secret}`, open), {
+      name: 'TypeError',
+      message: 'secret 2 of 2 is not whsec_ and 24 to 64 bytes in base64',
+    });
+  });
+
+test('the validation and the commit of one claim have different ids, each the same at every try', async () => {
+  const world = new World();
+  const hooks = {
+    validation_webhook_url: 'https://example.com/v',
+    commit_webhook_url: 'https://example.com/c',
+  };
+  world.pools.set('pool', poolConfig('pool', hooks));
+  world.answer = (url) => (url.endsWith('/v') ? 200 : 404);
+  world.send(payload(1));
+  await world.step();
+  world.nowMs += 3_600_000;
+  await world.step();
+  const key = uuid(1);
+  assert.deepEqual(
+    world.posts.map(({ url, id, key: one }) => [url.at(-1), id, one]),
+    [
+      ['v', `validation_${key}`, key],
+      ['c', `commit_${key}`, key],
+      ['c', `commit_${key}`, key],
+    ],
+  );
+});

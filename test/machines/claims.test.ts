@@ -1,0 +1,183 @@
+// Every step on the list of claims is taken by the functions that it names, and no other.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { CLAIMS } from '../../tools/machines/claims.ts';
+import { compare, type Step, stepsOf, told } from '../../tools/machines/machine.ts';
+import { putOnSale } from '../server/support.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { openSession, type Session } from '../support/sessions.ts';
+import { RECORDER, recording, takenSteps } from './recorder.ts';
+
+type Claim = { claim_id: string; slot_id: string; pool_id: string; user_id: string };
+
+describe('claims go the ways that are on the list', () => {
+  let databases: TestDatabases;
+  let session: Session;
+  let pools = 0;
+
+  before(async () => {
+    databases = await startDatabases({ db2: false });
+    session = await openSession(databases.db1.url);
+    await session.client.query(RECORDER + recording(CLAIMS));
+  });
+  after(async () => {
+    await session?.close();
+    await databases?.stop();
+  });
+
+  const run = (sql: string, values: unknown[] = []) => session.rows(sql, values);
+  const newPool = async (): Promise<string> => {
+    const pool = `machine_${++pools}`;
+    await putOnSale(session.client, pool, 1);
+    return pool;
+  };
+  const slotOf = (pool: string) =>
+    session.value<string>('select id from public.inventory_slots where pool_id = $1', [pool]);
+  const newClaim = async (): Promise<Claim> => {
+    const pool = await newPool();
+    await run(`select public.claim_resource_and_queue($1, 'ann')`, [pool]);
+    const [claim] = await session.rows<Claim>('select * from public.claims where pool_id = $1', [pool]);
+    assert(claim !== undefined);
+    return claim;
+  };
+  /** The message of a claim in a worker's hands. A take changes no state. */
+  const taken = async ({ pool_id }: Pick<Claim, 'pool_id'>): Promise<string> => {
+    const [message] = await session.rows<{ msg_id: string }>(
+      `update pgmq.q_intake_queue set read_ct = 1, vt = clock_timestamp() + interval '1 minute'
+       where message ->> 'pool_id' = $1 returning msg_id`,
+      [pool_id],
+    );
+    return message?.msg_id ?? '';
+  };
+  const finish = async (claim: Pick<Claim, 'pool_id'>, verdict: string) => {
+    const msgId = await taken(claim);
+    await run(`select * from public.bridge_finish($1, '{1}', $2, '{why}', '{0}')`, [[msgId], [verdict]]);
+  };
+  const letterOf = ({ pool_id }: Claim) =>
+    session.value<string>(`select msg_id from pgmq.q_intake_dlq where message ->> 'pool_id' = $1`, [pool_id]);
+  const ticketOf = ({ claim_id, user_id }: Claim) => ({ claim_id, user_id });
+  const fix = (slotId: string, kind: string, ticket: object | null = null) =>
+    run(`select public.reconcile_fix($1, $2, 'test', $3)`, [slotId, kind, ticket]);
+
+  const holdOver = ({ claim_id }: Claim) =>
+    run(`update public.claims set hold_until = now() - interval '1 minute' where claim_id = $1`, [claim_id]);
+
+  const ENDS: Record<string, (claim: Claim) => Promise<unknown>> = {
+    queued: async () => undefined,
+    validated: (claim) => finish(claim, 'validated'),
+    committed: (claim) => finish(claim, 'committed'),
+    refused: (claim) => finish(claim, 'refused'),
+    dead_letter: (claim) => finish(claim, 'dead_letter'),
+    released: ({ claim_id }) => run(`select public.release_own_claim($1, 'ann')`, [claim_id]),
+    async expired(claim) {
+      await holdOver(claim);
+      await run('select public.expire_holds()');
+    },
+    async discarded(claim) {
+      await finish(claim, 'dead_letter');
+      await run(`select * from public.discard_dead_letters(array[$1::bigint], 'test')`, [
+        await letterOf(claim),
+      ]);
+    },
+  };
+  const claimIn = async (state: string): Promise<Claim> => {
+    const claim = await newClaim();
+    await ENDS[state]?.(claim);
+    return claim;
+  };
+  const validateFrom = (pool: string) =>
+    run(
+      `update public.engine_config set validation_webhook_url = 'https://example.com/' where pool_id = $1`,
+      [pool],
+    );
+
+  /** How each function takes a claim along one of its steps. */
+  const DRIVERS: Record<string, (step: Step & { from: string }) => Promise<unknown>> = {
+    claim_resource_and_queue: newClaim,
+    claim_batch: async () =>
+      run(`select * from public.claim_batch(array[$1], '{ann}', '{r1}')`, [await newPool()]),
+    async bridge_finish({ from, to }) {
+      if (from !== null) return finish(await claimIn(from), to);
+      const pool_id = await newPool();
+      await byHand(pool_id);
+      return finish({ pool_id }, to);
+    },
+    async intake_queue_delete({ from }) {
+      const pool = from === null ? await newPool() : (await claimIn(from)).pool_id;
+      if (from === null) await byHand(pool);
+      await run(`update public.inventory_slots set status = 'CONSUMED' where pool_id = $1`, [pool]);
+      return run('select public.intake_queue_delete(array[$1::bigint])', [await taken({ pool_id: pool })]);
+    },
+    async intake_route_to_dlq({ from }) {
+      const claim = await claimIn(from);
+      const body = { claim_id: claim.claim_id, pool_id: claim.pool_id, resource_id: claim.slot_id };
+      return run('select public.intake_route_to_dlq($1, $2, 1)', [await taken(claim), body]);
+    },
+    async replay_dead_letters({ to }) {
+      const claim = await claimIn(to);
+      await finish(claim, 'dead_letter');
+      return run(`select * from public.replay_dead_letters(array[$1::bigint], 'test')`, [
+        await letterOf(claim),
+      ]);
+    },
+    discard_dead_letters: () => claimIn('discarded'),
+    release_own_claim: () => claimIn('released'),
+    release_claim_as_operator: async ({ from }) =>
+      run(`select public.release_claim_as_operator($1, 'test')`, [(await claimIn(from)).claim_id]),
+    expire_holds: () => claimIn('expired'),
+    async expire_due_holds({ from }) {
+      await holdOver(await claimIn(from));
+      return run('call intake.expire_due_holds()');
+    },
+    async validation_begins({ from }) {
+      const claim = await claimIn(from);
+      await taken(claim);
+      return validateFrom(claim.pool_id);
+    },
+    async pool_change({ from }) {
+      const claim = await claimIn(from);
+      await taken(claim);
+      const rules = { validation_webhook_url: 'https://example.com/' };
+      return run(`select * from public.pool_change($1, $2, 0, 'test')`, [claim.pool_id, rules]);
+    },
+    async reconcile_fix({ from, to }) {
+      if (from === null) {
+        const slot = await slotOf(await newPool());
+        return fix(slot, 'ticket_without_claim', { claim_id: slot, user_id: 'ann' });
+      }
+      const claim = await claimIn(from);
+      const { slot_id } = claim;
+      if (to === 'committed') return fix(slot_id, 'ticket_without_claim', ticketOf(claim));
+      if (to === 'validated') return fix(slot_id, 'claim_without_ticket');
+      if (to === 'discarded')
+        return fix(slot_id, 'ticket_of_another_claim', { claim_id: slot_id, user_id: 'bob' });
+      await run('delete from pgmq.q_intake_dlq where msg_id = $1', [await letterOf(claim)]);
+      return fix(slot_id, 'claim_without_message');
+    },
+  };
+  const byHand = async (pool: string) =>
+    run('select public.intake_queue_send($1)', [
+      { pool_id: pool, resource_id: await slotOf(pool), user_id: 'ann', state: 'queued' },
+    ]);
+
+  for (const step of stepsOf(CLAIMS))
+    it(told(step), async () => {
+      const drive = DRIVERS[step.by];
+      assert(drive !== undefined, `this test does not know ${step.by}`);
+      await drive(step as Step & { from: string });
+      assert((await takenSteps(session.rows)).map(told).includes(told(step)), 'it was not taken');
+    });
+
+  it('and no others', async () => {
+    assert.deepEqual(compare(CLAIMS, await takenSteps(session.rows)), { unknown: [], untaken: [] });
+  });
+
+  it('and a statement that goes another way is noticed', async () => {
+    const { claim_id } = await claimIn('released');
+    await run(`update public.claims set state = 'expired' where claim_id = $1`, [claim_id]);
+    assert.deepEqual(compare(CLAIMS, await takenSteps(session.rows)).unknown, [
+      'released → expired by a plain statement',
+    ]);
+  });
+});

@@ -1,0 +1,166 @@
+// Every step on the list of events is taken by the functions that it names, and no other.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { EVENTS } from '../../tools/machines/events.ts';
+import { compare, type Step, stepsOf, told } from '../../tools/machines/machine.ts';
+import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { openSession, type Session } from '../support/sessions.ts';
+import { RECORDER, recording, takenSteps } from './recorder.ts';
+
+type Event = { id: string; lease_token: string };
+
+/** The handler does what the event's payload says. */
+const SHOP = `
+  create schema app;
+  create function app.act(p_event public.webhook_events) returns text language plpgsql as $$
+  begin
+    case p_event.payload ->> 'outcome'
+      when 'skipped' then return 'nothing to do';
+      when 'failed' then raise exception 'as told';
+      when 'dead_letter' then raise exception 'as told' using errcode = 'SL030';
+      else return null;
+    end case;
+  end $$;
+  insert into public.webhook_handlers (provider, event_type, kind, name)
+  values ('shop', 'act', 'sql', 'app.act'), ('shop', 'ts', 'typescript', 'ours');`;
+
+describe('events go the ways that are on the list', () => {
+  let databases: TestDatabases;
+  let session: Session;
+  let webhookId: string;
+  let events = 0;
+
+  before(async () => {
+    databases = await startDatabases({ db1: false });
+    session = await openSession(databases.db2.url);
+    await session.client.query(SHOP + RECORDER + recording(EVENTS));
+    webhookId = await session.value(
+      `select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{}', 'test')`,
+    );
+  });
+  after(async () => {
+    await session?.close();
+    await databases?.stop();
+  });
+
+  const run = (sql: string, values: unknown[] = []) => session.rows(sql, values);
+  const record = async (type: string, quarantine: string | null = null): Promise<string> => {
+    // Each step has the table for itself: takes take what is due.
+    await run('delete from public.webhook_events');
+    const id = `evt_${++events}`;
+    await run(
+      `select * from webhook.record_events(array[$1::uuid], array[$2], array[$3], null, array['{}'], null, null,
+         array[$2], null, null, array[$4])`,
+      [webhookId, id, type, quarantine],
+    );
+    return session.value('select id from public.webhook_events where event_id = $1', [id]);
+  };
+  const take = async (): Promise<Event> => {
+    await run('update public.webhook_events set next_attempt_at = now(), lease_until = now()');
+    const [event] = await session.rows<Event>(`select id, lease_token from webhook.take_events(1, '{ours}')`);
+    assert(event !== undefined);
+    return event;
+  };
+  const finish = async ({ id, lease_token }: Event, outcome: string) => {
+    await run('begin');
+    await run('select webhook.hold_event($1, $2)', [id, lease_token]);
+    await run('select webhook.finish_event($1, $2, $3)', [id, lease_token, outcome]);
+    await run('commit');
+  };
+  /** An event that came there by public functions. What was skipped was skipped by an operator: that can be replayed. */
+  const eventIn = async (state: string | null, type = 'act'): Promise<Event> => {
+    const id = await record(type);
+    if (state === 'skipped') await run(`select * from webhook.skip_events(array[$1::uuid], 'test')`, [id]);
+    if (state === 'pending' || state === 'skipped') return { id, lease_token: '' };
+    const event = await take();
+    if (state === 'failed' || state === 'dead_letter') await finish(event, state);
+    return event;
+  };
+  const become = (outcome: string, takeovers = 0) =>
+    run(
+      `update public.webhook_events
+       set payload = jsonb_build_object('outcome', $1::text), takeovers = $2, next_attempt_at = now(), lease_until = now()`,
+      [outcome, takeovers],
+    );
+
+  /** Due: new, failed, or under a lease that has run out. A tenth takeover is a dead letter. */
+  const due = async ({ from, to }: Step, type = 'act'): Promise<Event> => {
+    const event = await eventIn(from, type);
+    await become('success', to === 'dead_letter' ? 9 : 0);
+    return event;
+  };
+  const claimNext = async (): Promise<Event> => {
+    const [event] = await session.rows<Event>('select id from webhook.claim_next_event()');
+    return event ?? { id: '', lease_token: '' };
+  };
+
+  const DRIVERS: Record<string, (step: Step) => Promise<unknown>> = {
+    record_events: ({ to }) => record('act', to === 'dead_letter' ? 'no JSON' : null),
+    async take_events(step) {
+      await due(step);
+      return run('select * from webhook.take_events(1)');
+    },
+    async claim_next_event(step) {
+      await due(step);
+      return claimNext();
+    },
+    async begin_typescript_event(step) {
+      const { id } = await due(step, 'ts');
+      return run(`select * from webhook.begin_typescript_event($1, '{ours}')`, [id]);
+    },
+    /** It takes and tries in one call, so what it leaves behind is the step before or after. */
+    async work({ from, to }) {
+      await eventIn(from);
+      const isTakeover = from === 'processing' && to === 'dead_letter';
+      await become(to, 0);
+      await run('call webhook.work(1)');
+      if (!isTakeover) return;
+      await eventIn(from);
+      await become('success', 9);
+      await run('call webhook.work(1)');
+    },
+    finish_event: async ({ from, to }) => finish(await eventIn(from), to),
+    async process_events({ from, to }) {
+      const { id, lease_token } = await eventIn(from);
+      await run(`update public.webhook_events set payload = jsonb_build_object('outcome', $1::text)`, [to]);
+      return run('select * from webhook.process_events(array[$1::uuid], array[$2::uuid])', [id, lease_token]);
+    },
+    async mark_event_result({ to }) {
+      await eventIn('pending');
+      const { id } = await claimNext();
+      return run('select webhook.mark_event_result($1, $2)', [id, to]);
+    },
+    async process_event({ from, to }) {
+      const { id } = await eventIn(from);
+      await become(to);
+      return run('select * from webhook.process_event($1)', [id]);
+    },
+    replay_events: async ({ from }) =>
+      run(`select * from webhook.replay_events(array[$1::uuid], 'test')`, [(await eventIn(from)).id]),
+    async skip_events(step) {
+      const { id } = await due(step);
+      return run(`select * from webhook.skip_events(array[$1::uuid], 'test')`, [id]);
+    },
+  };
+
+  for (const step of stepsOf(EVENTS))
+    it(told(step), async () => {
+      const drive = DRIVERS[step.by];
+      assert(drive !== undefined, `this test does not know ${step.by}`);
+      await drive(step);
+      assert((await takenSteps(session.rows)).map(told).includes(told(step)), 'it was not taken');
+    });
+
+  it('and no others', async () => {
+    assert.deepEqual(compare(EVENTS, await takenSteps(session.rows)), { unknown: [], untaken: [] });
+  });
+
+  it('and a statement that goes another way is noticed', async () => {
+    const { id } = await eventIn('dead_letter');
+    await run(`update public.webhook_events set status = 'success' where id = $1`, [id]);
+    assert.deepEqual(compare(EVENTS, await takenSteps(session.rows)).unknown, [
+      'dead_letter → success by a plain statement',
+    ]);
+  });
+});

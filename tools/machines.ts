@@ -1,0 +1,37 @@
+/** `npm run machines`: draws the state machines into their pages. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CLAIMS } from './machines/claims.ts';
+import { EVENTS } from './machines/events.ts';
+import type { Machine } from './machines/machine.ts';
+
+export const MACHINES: readonly Machine[] = [CLAIMS, EVENTS];
+
+/** One arrow for each pair of states, with all that takes it. */
+export function diagramOf({ transitions }: Machine): string {
+  const labels = new Map<string, Set<string>>();
+  for (const { from, to, event } of transitions) {
+    const arrow = `${from ?? '[*]'} --> ${to}`;
+    labels.set(arrow, (labels.get(arrow) ?? new Set()).add(event.replaceAll(':', ',')));
+  }
+  const arrows = [...labels].map(([arrow, events]) => `  ${arrow}: ${[...events].join(' / ')}`);
+  return ['```mermaid', 'stateDiagram-v2', ...arrows, '```'].join('\n');
+}
+
+/** The page with the diagram between its marks; throws where it has no such marks. */
+export function withDiagram(page: string, machine: Machine): string {
+  const [start, end] = [`<!-- ${machine.name}: made by npm run machines -->`, '<!-- end -->'];
+  const from = page.indexOf(start);
+  const to = page.indexOf(end, from);
+  if (from < 0 || to < 0) throw new Error(`${machine.page} has no ${start} … ${end}`);
+  return `${page.slice(0, from + start.length)}\n${diagramOf(machine)}\n${page.slice(to)}`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  for (const machine of MACHINES) {
+    const file = join(root, machine.page);
+    writeFileSync(file, withDiagram(readFileSync(file, 'utf8'), machine));
+  }
+}

@@ -1,0 +1,53 @@
+import type { Machine } from './machine.ts';
+
+const FINISH = 'bridge_finish';
+const RECONCILE = 'reconcile_fix';
+
+/** `ending` is not a state: it is a claim with an end that it still waits for. */
+export const CLAIMS: Machine = {
+  name: 'claims',
+  side: 'db1',
+  table: 'public.claims',
+  column: 'state',
+  page: 'docs/operate.md',
+  transitions: [
+    { from: null, to: 'queued', event: 'claimed', by: ['claim_resource_and_queue', 'claim_batch'] },
+    {
+      from: null,
+      to: 'committed',
+      event: 'a message sent by hand is a ticket',
+      by: [FINISH, 'intake_queue_delete'],
+    },
+    { from: null, to: 'committed', event: 'reconcile: a ticket without a claim', by: [RECONCILE] },
+    { from: 'queued', to: 'validated', event: 'validation hook says yes', by: [FINISH] },
+    {
+      from: 'queued',
+      to: 'validated',
+      event: 'its pool begins to validate',
+      by: ['pool_change', 'validation_begins'],
+    },
+    { from: 'queued', to: 'committed', event: 'ticket', by: [FINISH, 'intake_queue_delete', RECONCILE] },
+    { from: 'validated', to: 'committed', event: 'ticket', by: [FINISH, 'intake_queue_delete', RECONCILE] },
+    { from: 'queued', to: 'refused', event: 'validation hook says no', by: [FINISH] },
+    {
+      from: 'queued',
+      to: 'released',
+      event: 'released',
+      by: ['release_own_claim', 'release_claim_as_operator'],
+    },
+    { from: 'queued', to: 'expired', event: 'hold over', by: ['expire_holds', 'expire_due_holds'] },
+    { from: 'queued', to: 'dead_letter', event: 'given up', by: [FINISH, 'intake_route_to_dlq'] },
+    { from: 'validated', to: 'dead_letter', event: 'given up', by: [FINISH, 'intake_route_to_dlq'] },
+    { from: 'dead_letter', to: 'queued', event: 'replay', by: ['replay_dead_letters'] },
+    { from: 'dead_letter', to: 'validated', event: 'replay', by: ['replay_dead_letters'] },
+    { from: 'dead_letter', to: 'discarded', event: 'discard', by: ['discard_dead_letters'] },
+    { from: 'dead_letter', to: 'discarded', event: "reconcile: another claim's ticket", by: [RECONCILE] },
+    { from: 'dead_letter', to: 'queued', event: 'reconcile: its letter is lost', by: [RECONCILE] },
+    { from: 'dead_letter', to: 'committed', event: 'reconcile: the ledger has its ticket', by: [RECONCILE] },
+    { from: 'committed', to: 'validated', event: 'reconcile: the ledger has no ticket', by: [RECONCILE] },
+    { from: 'released', to: 'committed', event: 'reconcile: the ledger has its ticket', by: [RECONCILE] },
+    { from: 'expired', to: 'committed', event: 'reconcile: the ledger has its ticket', by: [RECONCILE] },
+    { from: 'refused', to: 'committed', event: 'reconcile: the ledger has its ticket', by: [RECONCILE] },
+    { from: 'discarded', to: 'committed', event: 'reconcile: the ledger has its ticket', by: [RECONCILE] },
+  ],
+};
