@@ -6,6 +6,7 @@ import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { quoteName } from '../db/statement.ts';
+import { endOnce, startEnder } from './ender.ts';
 import { createHook } from './hook.ts';
 import { startWorker, type Worker } from './worker.ts';
 
@@ -46,6 +47,7 @@ export function startCrew(options: CrewOptions, onStep?: (report: StepReport) =>
   const wake = () => {
     for (const { worker } of members) worker.wake();
   };
+  const ender = startEnder(options);
   const listener = startListener({
     url: options.db1Url,
     channel: WAKE_CHANNEL,
@@ -56,6 +58,7 @@ export function startCrew(options: CrewOptions, onStep?: (report: StepReport) =>
     wake,
     async stop() {
       await listener.stop();
+      await ender.stop();
       await Promise.all(members.map(({ worker }) => worker.stop()));
       await Promise.all(members.map(({ end }) => end()));
     },
@@ -69,10 +72,11 @@ export interface Drained {
   isPaused: boolean;
 }
 
-/** Works until nothing is ready any more. Throws when DB1 cannot be read. */
+/** Ends what is due to end, then works until nothing is ready any more. Throws when DB1 cannot be read. */
 export async function drainOnce(options: CrewOptions, signal: AbortSignal): Promise<Drained> {
   const totals: Totals = {};
   let isPaused = false;
+  await endOnce(options, signal);
   const work = async (): Promise<void> => {
     const { bridge, end } = openBridge(options);
     try {

@@ -42,7 +42,7 @@ export const PARTS: readonly Part[] = [
     [
       ...under(
         'bridge',
-        'address breaker bridge commit store delivery observe payload tickets hooks refusals',
+        'address breaker bridge commit store delivery ends observe payload tickets hooks refusals',
       ),
       'failure',
       'halving',
@@ -53,7 +53,7 @@ export const PARTS: readonly Part[] = [
       ...under('core', 'failure halving text heartbeat'),
       ...under(
         'bridge',
-        'address core observe databases step edges validation spent reasons hook breaker outage',
+        'address core observe databases step edges validation spent reasons hook breaker outage ender',
       ),
     ],
   ),

@@ -85,7 +85,7 @@ $$;
 -- Promise: up to p_batch_size messages that nobody holds, oldest first, none of a paused pool, under a lease of
 -- p_lease_sec seconds or the pool's visibility_timeout_sec, whichever is longer. attempts counts this delivery, and
 -- whatever a message says, only earlier ones can have been forgiven; claim_state is null for a message put there by hand,
--- and mismatch where the claim is of another slot, pool or user than the message tells. None of a pool that begins to
+-- ending where the claim is going to end, and mismatch where it is of another slot, pool or user than the message tells. None of a pool that begins to
 -- validate in a transaction that has not ended: whoever asks bridge_config afterwards is told the rules that hold for what
 -- it took, or those messages count as validated (intake.validation_begins). Second call: other messages, until the lease
 -- has run out. Locks: the messages, until commit, and the pools' validation_lock_key, shared; it waits for neither.
@@ -133,7 +133,7 @@ begin
     t.message, (
       select case
         when c.slot_id::text = lower(t.message ->> 'resource_id') and c.pool_id = t.message ->> 'pool_id'
-          and c.user_id = t.message ->> 'user_id' then c.state::text
+          and c.user_id = t.message ->> 'user_id' then case when c.end_as is null then c.state::text else 'ending' end
         else 'mismatch'
       end
       from public.claims c

@@ -1,7 +1,7 @@
 // Commit to the ledger: in one call for all that use the default function, one by one for the others. A failing batch is
 // halved until the message that spoils it stands alone.
 
-import { type Blame, blameOf, codeOf } from '../failure.ts';
+import { type Blame, blameOf, codeOf, SQLSTATE } from '../failure.ts';
 import { byHalves } from '../halving.ts';
 import { textOf } from '../text.ts';
 import type { Breaker, Trouble } from './breaker.ts';
@@ -17,6 +17,8 @@ export interface CommitContext extends BridgePorts {
 
 const DEFAULT_FUNCTION = 'finalize_transaction';
 export const LEDGER = 'ledger';
+/** The ledger has its tombstone: it was released, expired or discarded while a worker had it. */
+const CLAIM_ENDED = 'the claim has ended';
 
 /** The ledger serves nobody, or nobody has answered for it: no connection, no TLS, no address. */
 const DOWN: ReadonlySet<Blame> = new Set<Blame>(['database', 'disk', 'unreached', 'unanswered']);
@@ -74,6 +76,7 @@ async function commitSet(deliveries: Delivery[], ledger: Ledger, context: Commit
         tellCommit(members, outcomes, startedMs, context);
         for (const [index, delivery] of members.entries()) {
           if (outcomes[index] === 'conflict') delivery.end('dead_letter', 'ticket_conflict');
+          else if (outcomes[index] === 'voided') delivery.end('gone', CLAIM_ENDED);
           else delivery.end('committed');
         }
       } catch (error) {
@@ -106,10 +109,14 @@ async function commitOne(delivery: Delivery, ledger: Ledger, context: CommitCont
     breaker.succeeded();
     own.succeeded();
     tellCommit([delivery], ['committed'], startedMs, context);
-    delivery.end('committed');
+    delivery.end('committed', `function:${commit_rpc_name}`);
   } catch (error) {
     tellCommit([delivery], error, startedMs, context);
-    if (DOWN.has(blameOf(error))) {
+    if (codeOf(error) === SQLSTATE.claimVoided) {
+      breaker.succeeded();
+      own.succeeded();
+      delivery.end('gone', CLAIM_ENDED);
+    } else if (DOWN.has(blameOf(error))) {
       breaker.outage();
       context.log.warn('the ledger is unavailable', { ...delivery.names, cause: error });
       delivery.end('outage', 'ledger unavailable');

@@ -24,6 +24,9 @@ const MAX_REASON_CHARS = 500;
 
 /** What bridge_take calls a claim that is not the one its message tells of. */
 const MISMATCH = 'mismatch';
+/** What it calls a claim that is going to end; its message is left alone until it did. */
+const ENDING = 'ending';
+const ENDING_RETRY_MS = 5_000;
 
 export class Delivery {
   readonly #taken: TakenMessage;
@@ -92,6 +95,7 @@ export class Delivery {
     if (config === undefined) this.end('dead_letter', 'unknown_pool');
     else if (claim_state === MISMATCH)
       this.end('dead_letter', 'malformed: the claim is of another slot, pool or user');
+    else if (claim_state === ENDING) this.end('untried', 'the claim is ending', ENDING_RETRY_MS);
     else if (claim_state !== null && ENDED_STATES.has(claim_state))
       this.end('gone', `the claim is ${claim_state}`);
   }

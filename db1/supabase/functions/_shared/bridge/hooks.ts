@@ -55,7 +55,7 @@ export async function commitByHook(deliveries: readonly Delivery[], context: Com
     context.signal,
     async (delivery) => {
       const answer = await ask(delivery, delivery.config.commit_webhook_url ?? '', context);
-      if (answer === 'accepted') delivery.end('committed');
+      if (answer === 'accepted') delivery.end('committed', 'hook');
       else if (answer === 'outage') delivery.end('outage', 'hook unavailable');
       // A commit target has no right to refuse: the claim was validated, so somebody has to look.
       else if (answer !== 'tried') delivery.end('retry', `refused by the commit hook: ${answer.refused}`);

@@ -41,8 +41,8 @@ function columns(finishes: readonly Finish[]): Record<string, unknown> {
   };
 }
 
-type Outcome = 'committed' | 'already' | 'conflict';
-const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(['committed', 'already', 'conflict']);
+type Outcome = 'committed' | 'already' | 'conflict' | 'voided';
+const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(['committed', 'already', 'conflict', 'voided']);
 
 export function createLedger(call: CallFunction): Ledger {
   return {
