@@ -29,6 +29,7 @@ const CODES: [string, string, number, boolean][] = [
   ['SL012', 'claim_ended', 409, false],
   ['SL013', 'dead_letter', 409, false],
   ['SL020', 'ticket_conflict', 409, false],
+  ['SL021', 'claim_ended', 409, false],
   ['SL030', 'permanent_failure', 422, false],
   ['SL031', 'unknown_endpoint', 404, false],
   ['SL032', 'endpoint_exists', 409, false],

@@ -1,6 +1,6 @@
 -- Operators look for claims, at the way of one, and at what was done.
 begin;
-select plan(31);
+select plan(33);
 
 select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'p' from generate_series(1, 5);

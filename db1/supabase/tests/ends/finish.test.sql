@@ -48,7 +48,7 @@ update pgmq.q_intake_queue set vt = now();
 select results_eq(
   $$ select distinct claim_state from public.bridge_take(100, 600) $$, array['ending'], 'who takes such a message is told'
 );
-update public.claims set state = 'committed', msg_id = null, end_as = null where claim_id = pg_temp.id('busy');
+update public.claims set state = 'committed', msg_id = null, end_as = null, end_reason = null where claim_id = pg_temp.id('busy');
 delete from pgmq.q_intake_queue where message ->> 'user_id' = 'busy';
 
 select is(
