@@ -151,7 +151,8 @@ begin
     set committed_by = t.way
     from unnest(v_msg_ids, v_claim_ids) m (msg_id, claim_id)
     join unnest(p_msg_ids, p_ways) t (msg_id, way) on t.msg_id = m.msg_id
-    where c.claim_id = m.claim_id and c.claim_id = any (v_claim_ids) and c.state = 'committed' and t.way is not null;
+    where c.claim_id = m.claim_id and c.claim_id = any (v_claim_ids) and c.state = 'committed'
+      and (t.way = 'hook' or starts_with(t.way, 'function:'));
   end if;
   update public.inventory_slots s
   set status = 'CONSUMED'
