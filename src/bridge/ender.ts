@@ -19,8 +19,18 @@ const DB1_CONNECTIONS = 2;
 export function startEnder(options: EnderOptions): Loop {
   const { ender, end } = openEnder(options);
   const loops = [
-    startLoop('the end of holds', LOOK_EVERY_MS, options.log, async (signal) => void (await ender.expire(signal))),
-    startLoop('the end of claims', LOOK_EVERY_MS, options.log, async (signal) => void (await ender.end(signal))),
+    startLoop(
+      'the end of holds',
+      LOOK_EVERY_MS,
+      options.log,
+      async (signal) => void (await ender.expire(signal)),
+    ),
+    startLoop(
+      'the end of claims',
+      LOOK_EVERY_MS,
+      options.log,
+      async (signal) => void (await ender.end(signal)),
+    ),
   ];
   return {
     async stop() {

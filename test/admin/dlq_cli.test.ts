@@ -80,7 +80,11 @@ describe('sluice dlq', () => {
     await db1.query(
       `select public.finish_ends(array_agg(claim_id), array_agg('ticket'::text)) from public.take_ends(10, 10)`,
     );
-    assert.equal((await late).code, 1, 'the ledger had its ticket, or the letter was gone before it was asked');
+    assert.equal(
+      (await late).code,
+      1,
+      'the ledger had its ticket, or the letter was gone before it was asked',
+    );
   });
 
   it('replays, with the address and the key from what npm start left', async () => {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   createEndPorts,
+  ENDS_AT_ONCE,
   Ender,
   type EndingClaim,
   type EndOutcome,
-  ENDS_AT_ONCE,
   HOLDS_AT_ONCE,
 } from '#core/bridge/ends.ts';
 import { databaseError, neverAborted, uuid } from './support.ts';
@@ -86,7 +86,11 @@ describe('the ender', () => {
     assert.deepEqual([...world.ended], [[uuid(2), 'voided']]);
     world.fail = () => undefined;
     assert.equal(await world.ender.end(neverAborted), 1);
-    assert.deepEqual(world.calls.slice(-2), ['void 1', 'finish 1'], 'what it had is tried first, and not taken again');
+    assert.deepEqual(
+      world.calls.slice(-2),
+      ['void 1', 'finish 1'],
+      'what it had is tried first, and not taken again',
+    );
     assert.equal(world.ended.size, 2);
     await world.ender.end(neverAborted);
     assert.equal(world.calls.at(-1), `take ${ENDS_AT_ONCE} 10`, 'then it takes again');
@@ -111,7 +115,8 @@ describe('the ender', () => {
     test(`leaves the one that fails with ${code} for later, says so, and ends its neighbours`, async () => {
       const world = new World();
       world.due = claims(4);
-      world.fail = (some) => (some.some(({ claim_id }) => claim_id === uuid(2)) ? databaseError(code) : undefined);
+      world.fail = (some) =>
+        some.some(({ claim_id }) => claim_id === uuid(2)) ? databaseError(code) : undefined;
       assert.equal(await world.ender.end(neverAborted), 3);
       assert.deepEqual([...world.ended.keys()], [uuid(0), uuid(1), uuid(3)]);
       assert.deepEqual(world.errors, [uuid(2)]);

@@ -25,7 +25,7 @@ describe('a claim that a worker has taken', () => {
   let world: FaultWorld;
   let hook: Server;
   let hookUrl: string;
-  let answer = 200;
+  const answer = 200;
 
   before(async () => {
     world = await FaultWorld.start();
@@ -60,7 +60,8 @@ describe('a claim that a worker has taken', () => {
       await worker.stop();
     }
   };
-  const end = async (pool: string, user: string): Promise<string | undefined> => (await world.ends(pool))[user];
+  const end = async (pool: string, user: string): Promise<string | undefined> =>
+    (await world.ends(pool))[user];
   const becomes = async (pool: string, user: string, expected: string): Promise<void> => {
     const deadline = Date.now() + BOUND_MS;
     while ((await end(pool, user)) !== expected && Date.now() < deadline) await delay(25);
@@ -72,7 +73,9 @@ describe('a claim that a worker has taken', () => {
     return rows.filter(({ message }) => message.pool_id === pool);
   };
   const bury = async (pool: string, reason = '22023: planted') => {
-    await world.db1.query(`update pgmq.q_intake_queue set vt = now() where message ->> 'pool_id' = $1`, [pool]);
+    await world.db1.query(`update pgmq.q_intake_queue set vt = now() where message ->> 'pool_id' = $1`, [
+      pool,
+    ]);
     for (const { msg_id, read_ct } of await take(pool))
       await world.db1.query(`select * from public.bridge_finish($1, $2, '{dead_letter}', $3, '{0}')`, [
         [msg_id],
@@ -86,11 +89,15 @@ describe('a claim that a worker has taken', () => {
     return rows.map(({ msg_id }) => msg_id);
   };
   const discard = async (letters: string[]) =>
-    (await world.db1.query(`select outcome from public.discard_dead_letters($1, 'olga')`, [letters])).rows.map(
-      ({ outcome }) => outcome,
-    );
+    (
+      await world.db1.query(`select outcome from public.discard_dead_letters($1, 'olga')`, [letters])
+    ).rows.map(({ outcome }) => outcome);
   const reconcile = async () => {
-    const env = { DB1_URL: world.databases.db1.url, DB2_URL: world.databases.db2.url, SLUICE_OPERATOR: 'ada' };
+    const env = {
+      DB1_URL: world.databases.db1.url,
+      DB2_URL: world.databases.db2.url,
+      SLUICE_OPERATOR: 'ada',
+    };
     const { stdout } = await sluice(['reconcile', '--fix', '--json'], env).ended;
     return JSON.parse(stdout).differences;
   };
@@ -202,7 +209,9 @@ describe('a claim that a worker has taken', () => {
       (await reconcile()).map(({ kind }: { kind: string }) => kind),
       ['claim_without_ticket'],
     );
-    await world.db1.query(`update public.engine_config set commit_webhook_url = null where pool_id = 'n15 ledger'`);
+    await world.db1.query(
+      `update public.engine_config set commit_webhook_url = null where pool_id = 'n15 ledger'`,
+    );
     await world.drain();
     assert.deepEqual(await world.ends('n15 ledger'), { ann: TICKET });
   });
@@ -214,7 +223,11 @@ describe('a claim that a worker has taken', () => {
       `select (public.release_own_claim(claim_id, 'ann')).* from public.claims where pool_id = 'given'`,
     );
     assert.deepEqual([rows[0].state, rows[0].ending], ['queued', true]);
-    assert.equal(await end('given', 'ann'), 'queued RESERVED, tickets 0, messages 1, letters 0', 'it holds its slot');
+    assert.equal(
+      await end('given', 'ann'),
+      'queued RESERVED, tickets 0, messages 1, letters 0',
+      'it holds its slot',
+    );
     await withCrew(() => becomes('given', 'ann', RELEASED));
     assert.deepEqual(((await goOn()) as { outcomes: unknown }).outcomes, { lost_lease: 1 });
     assert.equal(await end('given', 'ann'), RELEASED);

@@ -174,7 +174,8 @@ test('an expiry takes a message that a worker is about to take for taken, and do
   await worker.rows('select from public.bridge_take(1, 600)');
   assert.equal(await cron.value('select public.expire_holds()'), 1);
   await worker.client.query('commit');
-  assert.deepEqual(await cron.rows(`select state::text, end_as::text from public.claims where pool_id = 'due'`), [
-    { state: 'queued', end_as: 'expired' },
-  ]);
+  assert.deepEqual(
+    await cron.rows(`select state::text, end_as::text from public.claims where pool_id = 'due'`),
+    [{ state: 'queued', end_as: 'expired' }],
+  );
 });

@@ -6,7 +6,9 @@ import type { TracedSpan } from '#core/ports.ts';
 
 type QueuedMessage = TakenMessage & { visibleAtMs: number };
 export type LogLine = Record<string, unknown> & { level: string; message: string };
-export type FinalizeBatch = (payloads: readonly Payload[]) => ('committed' | 'already' | 'conflict' | 'voided')[];
+export type FinalizeBatch = (
+  payloads: readonly Payload[],
+) => ('committed' | 'already' | 'conflict' | 'voided')[];
 
 export const LEASE_SEC = 30;
 export const neverAborted = new AbortController().signal;

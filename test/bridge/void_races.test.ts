@@ -114,7 +114,11 @@ describe('a ticket and a tombstone of one claim', () => {
   test('the end first, met by a batch that another ticket has sent the slow way', async () => {
     const [claim, sold] = [newClaim(), newClaim()];
     await finalize([sold]);
-    const answers = await race([ender, () => end([claim])], [worker, () => finalize([sold, claim])], 'commit');
+    const answers = await race(
+      [ender, () => end([claim])],
+      [worker, () => finalize([sold, claim])],
+      'commit',
+    );
     assert.deepEqual(answers, ['voided', 'already,voided']);
     assert.deepEqual(await standing(claim), ['tombstone']);
   });

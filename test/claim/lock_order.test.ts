@@ -208,7 +208,9 @@ describe('two transactions that free slots', () => {
     await observer.rows(`select * from public.discard_dead_letters(array[$1::bigint], 'olga')`, [letter]);
     await gate.client.query('begin');
     await gate.rows('select from public.claims where pool_id = $1 for update', [a]);
-    const replay = first.rows(`select outcome from public.replay_dead_letters(array[$1::bigint], 'olga')`, [letter]);
+    const replay = first.rows(`select outcome from public.replay_dead_letters(array[$1::bigint], 'olga')`, [
+      letter,
+    ]);
     await isStuck(first, replay);
     const ended = endsOf(second, [a], null);
     await isStuck(second, ended);

@@ -67,7 +67,8 @@ const ENDED: ReadonlySet<ClaimState> = new Set(['released', 'expired', 'refused'
 export const hasEnded = (claim: Claim): boolean => ENDED.has(claim.state);
 
 /** Nobody who was ever given it can have told the ledger. */
-const isUntaken = ({ readCt, untriedUpTo, isReplayed }: Message): boolean => !isReplayed && untriedUpTo === readCt;
+const isUntaken = ({ readCt, untriedUpTo, isReplayed }: Message): boolean =>
+  !isReplayed && untriedUpTo === readCt;
 
 export class Model {
   readonly pools: Pool[] = [];
@@ -243,7 +244,16 @@ export class Model {
     const ticket = this.tickets.get(slot);
     if (ticket !== undefined) return ticket.user === user ? 'done' : 'SL020';
     const name = `${user}'s`;
-    const sale = { id: slot.id, name, slot, user, request: null, hold: 'none', endAs: null, msgId: null } as const;
+    const sale = {
+      id: slot.id,
+      name,
+      slot,
+      user,
+      request: null,
+      hold: 'none',
+      endAs: null,
+      msgId: null,
+    } as const;
     this.tickets.set(slot, { ...sale, state: 'committed' });
     return 'done';
   }

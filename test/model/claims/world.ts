@@ -223,10 +223,10 @@ export class World {
   }
 
   async finishEnds(ends: readonly Heard[]): Promise<number> {
-    const [row] = await this.#lane.db1.rows<{ count: number }>(
-      'select public.finish_ends($1, $2) as count',
-      [ends.map(({ claim }) => claim.id), ends.map(({ outcome }) => outcome)],
-    );
+    const [row] = await this.#lane.db1.rows<{ count: number }>('select public.finish_ends($1, $2) as count', [
+      ends.map(({ claim }) => claim.id),
+      ends.map(({ outcome }) => outcome),
+    ]);
     return row?.count ?? Number.NaN;
   }
 

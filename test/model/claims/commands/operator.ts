@@ -48,7 +48,8 @@ const operate = (
         for (const letter of letters) {
           const outcome = outcomes.get(letter.id);
           // Asked a second time, it is ending as before, and nobody wrote that down.
-          const isSecond = verb === 'discard' && model.discardAnswer(letter) === 'ending' && letter.claim.endAs !== null;
+          const isSecond =
+            verb === 'discard' && model.discardAnswer(letter) === 'ending' && letter.claim.endAs !== null;
           const expected = isDryRun
             ? dryRun(model, verb, letter)
             : await apply(model, world, letter, outcome);

@@ -1,11 +1,11 @@
 // The bridge as a door: one call carries what waits on the queue, for as long as one call may take.
 
 import { Bridge } from '../bridge/bridge.ts';
-import { type EndPorts, Ender } from '../bridge/ends.ts';
+import { Ender, type EndPorts } from '../bridge/ends.ts';
 import type { BridgePorts } from '../bridge/ports.ts';
+import type { Log } from '../ports.ts';
 import { type HttpRequest, jsonResponse, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
-import type { Log } from '../ports.ts';
 import type { EdgeRoute } from './handler.ts';
 
 /** The smallest limit of the platforms is 150 s; the guard leaves room to finish what is held. */

@@ -42,7 +42,8 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
       },
       ending: {
         ...FLAG,
-        description: 'It ends as soon as the ledger knows and holds its slot until then, or it turns out to be a ticket.',
+        description:
+          'It ends as soon as the ledger knows and holds its slot until then, or it turns out to be a ticket.',
       },
     },
     ['ended_at', 'end_reason', 'ahead', 'ending'],
@@ -129,7 +130,10 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
     headers: X_OPERATOR,
     answers: {
       200: { description: 'The claim, ended.', schema: CLAIM_ANSWER },
-      202: { description: 'The claim, ending: a worker has it, and the ledger is told first.', schema: CLAIM_ANSWER },
+      202: {
+        description: 'The claim, ending: a worker has it, and the ledger is told first.',
+        schema: CLAIM_ANSWER,
+      },
     },
     errors: [
       'unknown_claim',
