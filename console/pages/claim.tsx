@@ -12,6 +12,7 @@ const TONES: Readonly<Record<string, Step['tone']>> = {
   dead_letter: 'bad',
   refused: 'bad',
   queued: 'wait',
+  ending: 'wait',
   ledger_unreachable: 'wait',
 };
 
@@ -26,6 +27,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 const NOTES: Readonly<Record<string, string>> = {
+  ending: 'A worker may still carry it, so the ledger is told first. It holds its slot until then.',
   ledger_unreachable: 'The ledger does not answer, so whether there is a ticket is not known right now.',
 };
 
@@ -81,6 +83,7 @@ export function Claim({ parameter }: { parameter: string }) {
                   ['Claimed', <Moment key="claimed" at={claim.claimed_at} />],
                   ['Ahead of it', claim.ahead === null ? null : `about ${plural(claim.ahead, 'message')}`],
                   ['Held until', claim.hold_until && <Moment key="hold" at={claim.hold_until} />],
+                  ['Ending', claim.ending ? 'yes' : null],
                   ['Ended', claim.ended_at && <Moment key="ended" at={claim.ended_at} />],
                   ['End', claim.end_reason],
                 ]}

@@ -46,6 +46,7 @@ export function DeadLetter({ parameter }: { parameter: string }) {
               <Facts
                 facts={[
                   ['State', letter.claim_state && <Chip key="state" state={letter.claim_state} />],
+                  ['Ending', letter.ending ? 'yes' : null],
                   [
                     'Claim',
                     letter.claim_id && (

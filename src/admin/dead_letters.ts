@@ -1,5 +1,6 @@
 // The dead letters of a running server, over its admin API.
 
+import type { ClaimRecord } from '#core/claim.ts';
 import type { DeadLetter, DeadLetterResult } from '#core/dead_letters.ts';
 import type { Connection } from '../commands/operator.ts';
 import { AdminClient, ApiError } from './client.ts';
@@ -19,6 +20,8 @@ export interface DeadLetterClient {
   /** Undefined where there is no such letter. */
   show(msgId: number): Promise<DeadLetter | undefined>;
   act(action: 'replay' | 'discard', request: DeadLetterActionRequest): Promise<DeadLetterResult[]>;
+  /** The state of a claim, or `ending` while it is going to end. */
+  stateOf(claimId: string): Promise<string>;
 }
 
 export function createDeadLetterClient(connection: Connection): DeadLetterClient {
@@ -32,6 +35,10 @@ export function createDeadLetterClient(connection: Connection): DeadLetterClient
         if (error instanceof ApiError && error.status === 404) return undefined;
         throw error;
       }
+    },
+    async stateOf(claimId) {
+      const { claim } = await api.get<{ claim: ClaimRecord }>(`/admin/claims/${claimId}`);
+      return claim.ending ? 'ending' : claim.state;
     },
     act: async (action, request) =>
       (await api.post<{ results: DeadLetterResult[] }>(`/admin/dlq/${action}`, request)).results,

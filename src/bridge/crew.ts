@@ -10,6 +10,7 @@ import { createDatabase, type Database } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { quoteName } from '../db/statement.ts';
 import { startWorker, type Worker } from '../worker.ts';
+import { endOnce, startEnder } from './ender.ts';
 import { createHook } from './hook.ts';
 
 export interface CrewOptions {
@@ -46,13 +47,14 @@ const WAKE_CHANNEL = 'sluice_intake';
 export function startCrew(options: CrewOptions, onGroup?: (outcomes: Outcomes) => void): Worker {
   const { bridge, end } = openBridge(options);
   const worker = startWorker(bridge, onGroup);
+  const ender = startEnder(options);
   const { db1Url: url, log } = options;
   const listener = startListener({ url, channel: WAKE_CHANNEL, onNotice: worker.wake, log });
   return {
     wake: worker.wake,
     async stop() {
       await listener.stop();
-      await worker.stop();
+      await Promise.all([ender.stop(), worker.stop()]);
       await end();
     },
   };
@@ -65,8 +67,9 @@ export interface Drained {
   isPaused: boolean;
 }
 
-/** Works until nothing is ready any more. Throws when DB1 cannot be read. */
+/** Ends what is due to end, then works until nothing is ready any more. Throws when DB1 cannot be read. */
 export async function drainOnce(options: CrewOptions, signal: AbortSignal): Promise<Drained> {
+  await endOnce(options, signal);
   const { bridge, end } = openBridge(options);
   try {
     const { outcomes, pausedUntilMs } = await bridge.drain(signal);

@@ -54,11 +54,11 @@ async function find(values: Values<typeof FIND_OPTIONS>): Promise<number> {
     console.log(JSON.stringify(page));
     return 0;
   }
-  const rows = page.items.map(({ claim_id, pool_id, user_id, state, claimed_at, end_reason }) => [
+  const rows = page.items.map(({ claim_id, pool_id, user_id, state, claimed_at, end_reason, ending }) => [
     claim_id,
     pool_id,
     user_id,
-    state,
+    ending ? `${state}, ending` : state,
     seconds(claimed_at),
     end_reason ?? '-',
   ]);
@@ -107,13 +107,14 @@ async function release(
         results.map(({ claim_id, outcome }) => [claim_id, outcome]),
       ),
     );
-  return results.every(({ outcome }) => outcome === 'released') ? 0 : 1;
+  return results.every(({ outcome }) => outcome === 'released' || outcome === 'ending') ? 0 : 1;
 }
 
-/** Its state afterwards, or the code of the refusal. */
+/** Its state afterwards, ending where a worker has it, or the code of the refusal. */
 async function releaseOne(api: AdminClient, id: string, reason?: string): Promise<string> {
   try {
-    return (await api.post<ClaimRecord>(`/admin/claims/${id}/release`, { reason })).state;
+    const { state, ending } = await api.post<ClaimRecord>(`/admin/claims/${id}/release`, { reason });
+    return ending ? 'ending' : state;
   } catch (error) {
     if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return error.code;
     throw error;

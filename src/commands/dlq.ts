@@ -1,5 +1,6 @@
 // `sluice dlq`: an operator looks at the dead letters, and sends them round again or throws them away.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDone } from '#core/console/outcomes.ts';
 import type { DeadLetter, DeadLetterResult } from '#core/dead_letters.ts';
 import {
@@ -12,6 +13,9 @@ import { canAsk, confirm, OPTION, readConnection, showAction, VARIABLES } from '
 import { formatTable } from './table.ts';
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+/** A claim ends within two seconds while a worker runs and the ledger answers. */
+const WAIT_FOR_ENDS_MS = 5_000;
+const LOOK_EVERY_MS = 250;
 /** The server takes at most this many ids at a time. */
 const MAX_LIMIT = 1_000;
 
@@ -91,15 +95,38 @@ async function act(
       })),
     );
   }
-  if (values.json) console.log(JSON.stringify({ results }));
+  const ends = await awaitEnds(client, results);
+  if (values.json) console.log(JSON.stringify({ results: ends }));
   else
     console.log(
       formatTable(
         ['ID', 'OUTCOME'],
-        results.map(({ msg_id, outcome }) => [String(msg_id), outcome]),
+        ends.map(({ msg_id, outcome }) => [String(msg_id), outcome]),
       ),
     );
-  return results.every(isDone) ? 0 : 1;
+  const waiting = ends.filter(({ outcome }) => outcome === 'ending').length;
+  if (waiting > 0 && !values.json)
+    console.error(`${waiting} still ending: they hold their slots until a worker has told the ledger.`);
+  return ends.every(isDone) ? 0 : 1;
+}
+
+/** A discard that is ending has its claim's state in the end, which is committed where the ledger had the ticket. */
+async function awaitEnds(
+  client: DeadLetterClient,
+  results: readonly DeadLetterResult[],
+): Promise<DeadLetterResult[]> {
+  const deadline = Date.now() + WAIT_FOR_ENDS_MS;
+  const ends: DeadLetterResult[] = [];
+  for (const { msg_id, outcome, claim_id } of results) {
+    let end = outcome;
+    while (end === 'ending' && claim_id) {
+      end = await client.stateOf(claim_id);
+      if (end !== 'ending' || Date.now() > deadline) break;
+      await sleep(LOOK_EVERY_MS);
+    }
+    ends.push({ msg_id, outcome: end });
+  }
+  return ends;
 }
 
 function tableOf(letters: DeadLetter[]): string {
@@ -111,7 +138,7 @@ function tableOf(letters: DeadLetter[]): string {
       letter.user_id ?? '-',
       letter.reason,
       letter.dead_since.replace(/\.\d+/, ''),
-      letter.claim_state ?? '-',
+      letter.ending ? 'ending' : (letter.claim_state ?? '-'),
     ]),
   );
 }
@@ -159,6 +186,9 @@ export const command: Group = {
       about: `Throw them away: their claims end, their slots go back on sale
 
 ${WITHOUT_IDS}
+
+A claim ends when the ledger knows, within two seconds while a worker runs and the ledger answers. Those that take longer
+than five are told as ending; one that answers committed has its ticket already.
 
 A letter that answers ticket_conflict stays: the ledger has sold its slot to another user. Run \`sluice reconcile --fix\`,
 which puts the slot right; then the letter can be thrown away.`,

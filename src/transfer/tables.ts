@@ -48,6 +48,7 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
       keepsFurniture: true,
     },
     { name: 'confirmed_tickets', homes: ['public.confirmed_tickets'] },
+    { name: 'voided_tickets', homes: ['public.voided_tickets'] },
     { name: 'webhook_bodies', homes: ['public.webhook_bodies'], isWide: true },
     { name: 'webhook_events', homes: ['public.webhook_events'], isWide: true },
     { name: 'webhook_alarms', homes: ['public.webhook_alarms'], isWide: true },

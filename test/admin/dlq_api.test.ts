@@ -12,7 +12,7 @@ import {
   token,
 } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { auditCount, bury } from './support.ts';
+import { auditCount, bury, finishEnds } from './support.ts';
 
 describe('/admin/dlq', () => {
   let databases: TestDatabases;
@@ -64,7 +64,14 @@ describe('/admin/dlq', () => {
     }
     assert.equal((await listing()).length, 1);
     assert.equal(await auditCount(db1, 'dead_letter_replay'), 0);
-    assert.equal((await post('/admin/dlq/discard', { msg_ids: letters })).status, 200);
+    const discarded = await post('/admin/dlq/discard', { msg_ids: letters });
+    assert.equal(discarded.status, 200);
+    const [{ msg_id, outcome, claim_id }] = discarded.json.results;
+    assert.deepEqual([msg_id, outcome], [letters[0], 'ending']);
+    const [letter] = await listing();
+    assert.deepEqual([letter.ending, letter.claim_id], [true, claim_id]);
+    assert.equal(await finishEnds(db1), 1);
+    assert.deepEqual(await listing(), []);
   });
 
   it('lists by pool, reason and place, and hides nothing from the next listing', async () => {
@@ -82,6 +89,7 @@ describe('/admin/dlq', () => {
     assert.equal(shown.json.reason, 'malformed: user_id');
     assert.equal(shown.json.claim_state, 'dead_letter');
     await post('/admin/dlq/discard', { msg_ids: [...letters, ...others] });
+    assert.equal(await finishEnds(db1), 5);
   });
 
   it('replays once, whether sent twice in turn or at the same time, with one audit row', async () => {

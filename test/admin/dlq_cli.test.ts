@@ -8,7 +8,7 @@ import { formatTable } from '../../src/commands/table.ts';
 import { ADMIN_KEY, openClient, putOnSale, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { sluice } from '../work/support.ts';
-import { auditCount, bury } from './support.ts';
+import { auditCount, bury, finishEnds } from './support.ts';
 
 describe('sluice dlq', () => {
   let databases: TestDatabases;
@@ -62,12 +62,29 @@ describe('sluice dlq', () => {
       assert.deepEqual([refused.code, refused.stdout], [2, '']);
       assert.match(refused.stderr, /nobody to ask: discard 1 dead letter\? Add --yes/);
     }
-    const done = await dlq('discard', '--pool', 'p', '--reason-text', 'a test', '--json', '--yes');
-    assert.deepEqual(JSON.parse(done.stdout), { results: [{ msg_id: id, outcome: 'discarded' }] });
+    const waiting = await dlq('discard', '--pool', 'p', '--reason-text', 'a test', '--yes');
+    assert.deepEqual([waiting.code, waiting.stdout], [0, `ID  OUTCOME\n${id}   ending\n`], 'no worker runs');
+    assert.match(waiting.stderr, /^1 still ending: /);
+    assert.match((await dlq('list')).stdout, / ending\n$/);
+    const again = dlq('discard', String(id), '--json', '--yes');
+    await finishEnds(db1);
+    const outcomes = JSON.parse((await again).stdout).results.map((row: { outcome: string }) => row.outcome);
+    assert.ok(['discarded', 'not_found'].includes(outcomes.join()), outcomes.join());
     const { rows } = await db1.query('select actor, reason from audit.audit_logs order by id desc limit 1');
     assert.deepEqual(rows, [{ actor: 'grace', reason: 'a test' }]);
-    const again = await dlq('discard', String(id), '--yes');
-    assert.deepEqual([again.code, again.stdout], [1, `ID  OUTCOME\n${id}   not_found\n`]);
+    const gone = await dlq('discard', String(id), '--yes');
+    assert.deepEqual([gone.code, gone.stdout], [1, `ID  OUTCOME\n${id}   not_found\n`]);
+    const [sold] = await bury(db1, 'p', 1);
+    await db1.query(`select * from public.discard_dead_letters(array[$1::bigint], 'ada')`, [sold]);
+    const late = dlq('discard', String(sold), '--yes');
+    await db1.query(
+      `select public.finish_ends(array_agg(claim_id), array_agg('ticket'::text)) from public.take_ends(10, 10)`,
+    );
+    assert.equal(
+      (await late).code,
+      1,
+      'the ledger had its ticket, or the letter was gone before it was asked',
+    );
   });
 
   it('replays, with the address and the key from what npm start left', async () => {

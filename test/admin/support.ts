@@ -29,6 +29,14 @@ export async function bury(
   return letters.rows.map((row) => Number(row.msg_id)).reverse();
 }
 
+/** What is to end has ended, as a worker does it that finds no ticket in the ledger. Returns how many. */
+export async function finishEnds(db1: pg.Client): Promise<number> {
+  const { rows } = await db1.query(
+    `select public.finish_ends(array_agg(claim_id), array_agg('voided'::text)) as n from public.take_ends(1000, 10)`,
+  );
+  return rows[0].n;
+}
+
 export async function auditCount(db1: pg.Client, action: string): Promise<number> {
   const { rows } = await db1.query('select count(*)::int as n from audit.audit_logs where action = $1', [
     action,

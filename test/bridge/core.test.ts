@@ -144,6 +144,47 @@ test('a ticket that was there already is as good as a new one, and a conflict is
   assert.equal(world.endOf(ids[1] ?? 0)?.reason, 'ticket_conflict');
 });
 
+test('a claim that the ledger has a tombstone of is gone, by a function of its pool as well', async () => {
+  const world = new World();
+  world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));
+  world.finalizeBatch = () => ['voided', 'committed'];
+  world.callCustom = () => {
+    throw databaseError('SL021');
+  };
+  const ids = [1, 2].map((n) => world.send(payload(n)));
+  ids.push(world.send(payload(3, { pool_id: 'own' })));
+  await world.step();
+  assert.deepEqual(
+    ids.map((id) => [world.endOf(id)?.verdict, world.endOf(id)?.reason]),
+    [
+      ['gone', 'the claim has ended'],
+      ['committed', null],
+      ['gone', 'the claim has ended'],
+    ],
+  );
+  assert.equal(world.log.filter(({ level }) => level === 'warn').length, 0, 'no target is to blame');
+});
+
+test('a message whose claim is ending is left alone until it did', async () => {
+  const world = new World();
+  const id = world.send(payload(1), { claim_state: 'ending' });
+  assert.deepEqual((await world.step()).outcomes, { untried: 1 });
+  assert.deepEqual([world.endOf(id)?.reason, world.endOf(id)?.delay_ms], ['the claim is ending', 5_000]);
+  assert.deepEqual(world.ledgerCalls, []);
+});
+
+test('a commit says what made it, and nothing where that is the ledger', async () => {
+  const world = new World();
+  world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));
+  world.pools.set('hook', poolConfig('hook', { commit_webhook_url: 'https://hook.example/c' }));
+  const ids = ['pool', 'own', 'hook'].map((pool_id, n) => world.send(payload(n, { pool_id })));
+  await world.step();
+  assert.deepEqual(
+    ids.map((id) => world.endOf(id)?.reason),
+    [null, 'function:my_commit', 'hook'],
+  );
+});
+
 test('one poison among 99 good costs its neighbours nothing and the ledger about 2 log2 n calls', async () => {
   for (const place of [1, 50, 64, 100]) {
     const world = new World();

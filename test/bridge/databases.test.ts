@@ -94,6 +94,8 @@ describe('the ledger', () => {
     ]);
     assert.deepEqual(await ledger.finalizeBatch(payloads), ['committed', 'already', 'conflict']);
     assert.deepEqual(asked, [['finalize_batch', { p_payloads: payloads }]]);
+    const ended = calling([{ ordinal: 1, outcome: 'voided' }]).ledger;
+    assert.deepEqual(await ended.finalizeBatch(payloads.slice(0, 1)), ['voided']);
   });
 
   it('has finalized nothing, as far as we know, where an answer is missing, twice there or unheard of', async () => {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import type pg from 'pg';
 import { Bridge } from '#core/bridge/bridge.ts';
+import { createEndPorts, Ender } from '#core/bridge/ends.ts';
 import type { BridgePorts, Hook } from '#core/bridge/ports.ts';
 import { createIntake, createLedger } from '#core/bridge/store.ts';
 import type { CallFunction } from '#core/call_function.ts';
@@ -91,6 +92,17 @@ export class FaultWorld {
       random: Math.random,
     };
     return new Bridge(ports, { batchSize, leaseSec });
+  }
+
+  /** Ends what is to end, as a worker does. Returns how many. */
+  end(): Promise<number> {
+    const calling =
+      (database: Database): CallFunction =>
+      (name, args) =>
+        database.call<never>(`public.${name}`, args);
+    return new Ender(createEndPorts(calling(this.#calls1), () => calling(this.#calls2), log)).end(
+      new AbortController().signal,
+    );
   }
 
   /** A pool in which each of these users has a claim on the queue. */

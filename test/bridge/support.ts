@@ -13,7 +13,9 @@ import type { TracedSpan } from '#core/ports.ts';
 
 type QueuedMessage = TakenMessage & { visibleAtMs: number };
 export type LogLine = Record<string, unknown> & { level: string; message: string };
-export type FinalizeBatch = (payloads: readonly Payload[]) => ('committed' | 'already' | 'conflict')[];
+export type FinalizeBatch = (
+  payloads: readonly Payload[],
+) => ('committed' | 'already' | 'conflict' | 'voided')[];
 
 export const LEASE_SEC = 30;
 const LAST_LANE = 8_191;

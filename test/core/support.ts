@@ -58,6 +58,7 @@ export function record(change: Partial<ClaimRecord> = {}): ClaimRecord {
     request_id: null,
     state: 'queued',
     verified: false,
+    ending: false,
     claimed_at: CLAIMED_AT,
     hold_until: null,
     ended_at: null,

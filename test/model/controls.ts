@@ -32,6 +32,10 @@ async function change(side: Side, name: string, from: string, to: string): Promi
   await side.run(row.text.replaceAll(from, () => to));
 }
 
+/** What counts as a message that no worker has taken. */
+const untaken = (condition: string): string =>
+  `create or replace view intake.untaken_messages as select q.msg_id from pgmq.q_intake_queue q where ${condition}`;
+
 export const CONTROLS: Record<string, Control> = {
   'fence-off': {
     summary: 'a finish does not ask whether its lease is still held',
@@ -92,12 +96,52 @@ export const CONTROLS: Record<string, Control> = {
   'late-release': {
     summary: 'a claim can be released while the bridge has its message',
     subject: CLAIMS,
-    apply: ({ db1 }) => change(db1, 'intake.give_back_claim', '(q.read_ct = 0 or', '(true or'),
+    apply: ({ db1 }) => db1.run(untaken(`not q.message ? 'replayed_from'`)),
   },
   'replayed-release': {
     summary: 'a claim can be released after a replay, while who had its old message may be slow',
     subject: CLAIMS,
-    apply: ({ db1 }) => change(db1, 'intake.give_back_claim', `and not q.message ? 'replayed_from'`, ''),
+    apply: ({ db1 }) => db1.run(untaken('q.read_ct = 0')),
+  },
+  'blind-ledger': {
+    summary: 'the ledger writes a ticket without looking for the tombstone of its claim',
+    subject: CLAIMS,
+    apply: ({ db2 }) =>
+      change(
+        db2,
+        'public.finalize_batch',
+        'not exists (select from public.voided_tickets v where v.claim_id = any (v_claim_ids))',
+        'true',
+      ),
+  },
+  'no-tombstone': {
+    summary: 'the ledger says that a claim is voided and does not remember it',
+    subject: CLAIMS,
+    apply: ({ db2 }) =>
+      change(db2, 'public.void_tickets', 'where c.claim_id = any (v_placeholders)', 'where false'),
+  },
+  'taken-hold': {
+    summary: 'a hold that runs out ends its claim at once, whoever has its message',
+    subject: CLAIMS,
+    apply: ({ db1 }) =>
+      change(
+        db1,
+        'public.expire_holds',
+        'perform intake.begin_ends(array(',
+        `perform intake.free_claims(array(`,
+      ),
+  },
+  'patient-dead-letters': {
+    summary: 'a dead letter keeps its slot after its hold',
+    subject: CLAIMS,
+    apply: ({ db1 }) =>
+      change(db1, 'public.expire_holds', `c.state in ('queued', 'dead_letter')`, `c.state = 'queued'`),
+  },
+  'deaf-end': {
+    summary: 'a claim ends although the ledger has its ticket',
+    subject: CLAIMS,
+    apply: ({ db1 }) =>
+      change(db1, 'public.finish_ends', `filter (where t.outcome = 'voided')`, 'filter (where true)'),
   },
   'webhook-late-mark': {
     summary: 'a worker may finish an event whatever its lease token',

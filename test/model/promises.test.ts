@@ -15,6 +15,7 @@ const claim = (number: number, state: string, msgId: number | null = null) => ({
   msgId,
   hold: 'none',
   isFreed: state === 'released',
+  endAs: null,
 });
 const ticket = (number: number) => ({
   slot: `s${number}`,

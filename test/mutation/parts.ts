@@ -42,18 +42,15 @@ export const PARTS: readonly Part[] = [
     [
       ...under(
         'bridge',
-        'address breaker bridge commit store delivery observe payload tickets hooks hook_request refusals',
+        'address bridge commit store delivery ends gathering observe payload targets tickets trouble hooks hook_request refusals',
       ),
-      'failure',
-      'halving',
-      'heartbeat',
-      'text',
+      ...['breaker', 'failure', 'halving', 'heartbeat', 'lease_worker', 'limiter', 'target', 'text'],
     ],
     [
-      ...under('core', 'failure halving text heartbeat'),
+      ...under('core', 'failure halving text heartbeat lease_worker'),
       ...under(
         'bridge',
-        'address core observe databases step edges validation spent reasons hook hook_request breaker outage',
+        'address core observe databases step edges validation spent reasons hook hook_request breaker outage ender',
       ),
     ],
   ),

@@ -180,16 +180,22 @@ describe('the claim door on real databases', () => {
     assert.deepEqual(await auditOf(made.json.claim_id), []);
   });
 
-  it('does not release what is with the bridge or a ticket already', async () => {
+  it('says that what is with the bridge is ending, and does not release a ticket', async () => {
     await putOnSale(client, 'late', 2);
     const taken = await claim(url, 'late', { user_id: 'ann' });
     await rows(`update pgmq.q_intake_queue set read_ct = 1 where message ->> 'claim_id' = $1`, [
       taken.json.claim_id,
     ]);
-    const inFlight = await ask(`${url}/v1/claims/${taken.json.claim_id}`, { method: 'DELETE' });
-    assertRefusal(inFlight, 409, 'in_flight');
-    assert.equal(inFlight.headers['retry-after'], '1');
-    await rows(`update public.claims set state = 'committed' where claim_id = $1`, [taken.json.claim_id]);
+    for (const method of ['DELETE', 'DELETE', 'GET']) {
+      const { status, json } = await ask(`${url}/v1/claims/${taken.json.claim_id}`, { method });
+      assert.deepEqual(
+        [status, json.status, json.ending, json.ended_at],
+        [method === 'GET' ? 200 : 202, 'queued', true, null],
+      );
+    }
+    await rows(`update public.claims set state = 'committed', end_as = null where claim_id = $1`, [
+      taken.json.claim_id,
+    ]);
     const committed = await ask(`${url}/v1/claims/${taken.json.claim_id}`, { method: 'DELETE' });
     assertRefusal(committed, 409, 'already_committed');
   });

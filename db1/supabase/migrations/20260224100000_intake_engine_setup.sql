@@ -174,6 +174,9 @@ create table public.claims (
   hold_until timestamptz,
   freed_at timestamptz,
   end_reason text,
+  end_as public.claim_state,
+  end_due timestamptz,
+  committed_by text,
   constraint freed_means_the_claim_has_ended check (
     (freed_at is not null) = (state in ('released', 'expired', 'refused', 'discarded'))
   )
@@ -186,7 +189,15 @@ create table public.claims (
 create unique index one_live_claim_per_slot on public.claims (slot_id) where freed_at is null;
 create unique index one_claim_per_request on public.claims (pool_id, request_id) where request_id is not null;
 create index claims_by_user on public.claims (user_id, pool_id);
-create index claims_on_hold on public.claims (hold_until) where hold_until is not null and freed_at is null;
+create index claims_on_hold on public.claims (hold_until)
+  where hold_until is not null and freed_at is null and end_as is null;
+create index claims_ending on public.claims (end_due) where end_as is not null;
+
+comment on column public.claims.end_as is
+  'How the claim will end (released, expired, discarded) once the ledger has its tombstone; null while it shall not end, and after it did. It holds its slot until then.';
+comment on column public.claims.end_due is 'When the end is looked at next.';
+comment on column public.claims.committed_by is
+  'What committed it, where that was not the ledger: function:<name> or hook.';
 
 -- Every slot ever put on sale and not withdrawn: with claims it is all that the cache is rebuilt from. One that was withdrawn
 -- while a claim held it stays until the claim ends, with withdrawn_at: a rebuild must not put it on sale again.

@@ -475,7 +475,7 @@ begin
   ),
   carried as (
     update public.claims c
-    set state = 'committed', msg_id = null, hold_until = null
+    set state = 'committed', msg_id = null, hold_until = null, end_as = null
     from deleted d
     join public.inventory_slots s
       on s.id = intake.uuid_or_null(d.message ->> 'resource_id') and s.status = 'CONSUMED'

@@ -41,7 +41,7 @@ begin
 end
 $$;
 
--- Promise: asks the bridge worker by HTTP to drain the queue, if there is anything to drain and its address is
+-- Promise: asks the bridge worker by HTTP to drain the queue, if there is anything to drain or to end and its address is
 -- set. Returns the request's id or null. Second call: a second request, which finds less to do. Locks: none.
 create function intake.trigger_drain() returns bigint
 language plpgsql set search_path = '' as $$
@@ -50,6 +50,10 @@ declare
 begin
   if v_url is null or not exists (
     select from pgmq.q_intake_queue q where q.vt <= clock_timestamp()
+    union all
+    select from public.claims c where c.hold_until < now() and c.freed_at is null and c.end_as is null
+    union all
+    select from public.claims c where c.end_as is not null and c.end_due <= now()
   ) then
     return null;
   end if;

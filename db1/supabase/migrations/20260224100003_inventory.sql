@@ -2,7 +2,7 @@
 -- back after a crash, a failover or a restore has emptied the UNLOGGED tables.
 --
 -- THE ORDER OF LOCKS, for all that touches slots:
---   1. claims
+--   1. claims. Who needs their messages or dead letters and waits for them locks those before, in the order of their ids
 --   2. pools (advisory): all that the transaction needs, in the order of their names, before anything below. A rebuild has
 --      its pool's lock alone (intake.rebuild_pools, for a single claim intake.open_pool); who ends a claim or sells its
 --      slot shares it (intake.share_pools), because a rebuild in progress would not see the change.

@@ -1,4 +1,6 @@
--- INTAKE, part 6: what can happen to a claim that is not yet on its way: look, release, expire.
+-- INTAKE, part 6: look at a claim, release it, let its hold run out. A claim whose message no worker ever took ends here and
+-- now. A worker may still write the ticket of one that was taken: it stays held, with end_as, until the ledger has a
+-- tombstone (20260224100013_ends.sql).
 
 create type intake.claim_view as (
   claim_id uuid,
@@ -12,7 +14,8 @@ create type intake.claim_view as (
   hold_until timestamptz,
   ended_at timestamptz,
   end_reason text,
-  ahead bigint
+  ahead bigint,
+  ending boolean
 );
 
 -- Promise: the first 200 messages of a lane, in their order, and how many of them stand before the first that no worker has
@@ -49,7 +52,8 @@ language sql immutable parallel safe set search_path = '' as $$
 $$;
 
 -- Promise: the claim, or no row. ahead is about how many messages of its lane, which is its pool's, are carried before its own
--- while it is on the queue (intake.ahead_of); else null. Second call: the same. Locks: none.
+-- while it is on the queue (intake.ahead_of); else null. ending: it will end as soon as the ledger knows, and holds its slot
+-- until then. Second call: the same. Locks: none.
 -- Definer: the row is all a caller needs.
 create function public.get_claim(p_claim_id uuid) returns setof intake.claim_view
 language sql stable security definer set search_path = '' as $$
@@ -58,7 +62,8 @@ language sql stable security definer set search_path = '' as $$
     (
       select intake.ahead_of(c.msg_id, h.msg_ids, h.taken) from intake.queue_head((c.msg_id >> 40)::int) h
       where c.state in ('queued', 'validated')
-    )
+    ),
+    c.end_as is not null
   from public.claims c
   where c.claim_id = p_claim_id;
 $$;
@@ -82,8 +87,9 @@ begin
 end
 $$;
 
--- Promise: ends claims whose messages the caller has just withdrawn, and puts their slots back on sale, with those of
--- p_slot_ids that were reserved by hand. Returns how many claims ended. Second call: 0.
+-- Promise: ends claims whose messages the caller has just withdrawn, as p_state or as each was going to end (end_as), and
+-- puts their slots back on sale, with those of p_slot_ids that were reserved by hand. Returns how many claims ended.
+-- Second call: 0.
 -- Locks: the claims, which the caller holds already → those of share_pools → those of return_slots. One call for all that a
 -- transaction frees: the order of the pools holds within it.
 create function intake.free_claims(
@@ -101,7 +107,8 @@ begin
   -- Not "freed_at is null": planned while there were few claims, that reads the whole of one_live_claim_per_slot.
   with ended as (
     update public.claims c
-    set state = p_state, freed_at = now(), end_reason = p_reason, msg_id = null
+    set state = coalesce(c.end_as, p_state), freed_at = now(), end_reason = coalesce(c.end_reason, p_reason), msg_id = null,
+      end_as = null
     where c.claim_id = any (p_claim_ids) and coalesce(c.freed_at, 'infinity') = 'infinity'
     returning c.slot_id
   )
@@ -113,11 +120,34 @@ begin
 end
 $$;
 
--- Promise: the claim is released and its slot back on sale; p_user_id, where it is not null, must be its owner.
--- Only while its message is untried, never taken or each time handed back so (intake.finish_later): after that the ledger
--- may have it already. A message that was replayed is new, and its claim is not: whoever had the old one may be slow.
--- Raises SL006 not yours, SL008 no such claim, SL009 with the bridge, SL010 committed, SL013 dead letter.
--- Second call: the released claim again. Locks: claim → message → those of free_claims.
+-- The messages that no worker has taken: never, or each time handed back untried (intake.finish_later). The ledger cannot
+-- have their claims. A message that was replayed is new, and its claim is not: the worker that had the old one may be slow.
+create view intake.untaken_messages as
+select q.msg_id
+from pgmq.q_intake_queue q
+where not q.message ? 'replayed_from'
+  and (q.read_ct = 0 or q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct));
+
+-- Promise: the claims, which the caller has locked and whose messages some worker may have taken, will end as p_end_as with
+-- this reason: take_ends finds them. Those that have ended, are tickets or are going to end already stay as they are.
+-- Returns how many. Second call: 0. Locks: the claims.
+create function intake.begin_ends(p_claim_ids uuid[], p_end_as public.claim_state, p_reason text) returns int
+language plpgsql set search_path = '' as $$
+declare
+  v_begun int;
+begin
+  update public.claims c
+  set end_as = p_end_as, end_reason = p_reason, end_due = now()
+  where c.claim_id = any (p_claim_ids) and c.state in ('queued', 'validated', 'dead_letter') and c.end_as is null;
+  get diagnostics v_begun = row_count;
+  return v_begun;
+end
+$$;
+
+-- Promise: the claim is released and its slot back on sale, or it is ending: one that a worker has taken is released when
+-- the ledger knows (intake.begin_ends), unless the ledger has its ticket. p_user_id, where it is not null, must be its owner.
+-- Raises SL006 not yours, SL008 no such claim, SL010 committed, SL013 dead letter.
+-- Second call: the released or ending claim again. Locks: claim → message → those of free_claims.
 create function intake.give_back_claim(p_claim_id uuid, p_user_id text default null, p_reason text default null)
 returns setof intake.claim_view
 language plpgsql set search_path = '' as $$
@@ -131,18 +161,16 @@ begin
     raise exception 'claim % is not of this user', p_claim_id using errcode = 'SL006';
   elsif v_claim.state = 'committed' then
     raise exception 'claim % is a ticket already', p_claim_id using errcode = 'SL010';
-  elsif v_claim.state = 'dead_letter' then
+  elsif v_claim.state = 'dead_letter' and v_claim.end_as is null then
     raise exception 'claim % waits in the dead letters', p_claim_id
       using errcode = 'SL013', hint = 'an operator replays or discards it';
-  elsif v_claim.freed_at is null then
-    delete from pgmq.q_intake_queue q
-    where q.msg_id = v_claim.msg_id and v_claim.state = 'queued' and not q.message ? 'replayed_from'
-      and (q.read_ct = 0 or q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct));
-    if not found then
-      raise exception 'claim % is with the bridge', p_claim_id
-        using errcode = 'SL009', hint = 'look again in a moment: it becomes a ticket, or ends with a reason';
+  elsif v_claim.freed_at is null and v_claim.end_as is null then
+    delete from intake.untaken_messages q where q.msg_id = v_claim.msg_id and v_claim.state = 'queued';
+    if found then
+      perform intake.free_claims(array[p_claim_id], 'released', coalesce(p_reason, 'released'));
+    else
+      perform intake.begin_ends(array[p_claim_id], 'released', coalesce(p_reason, 'released'));
     end if;
-    perform intake.free_claims(array[p_claim_id], 'released', coalesce(p_reason, 'released'));
   end if;
   return query select * from public.get_claim(p_claim_id);
 end
@@ -168,42 +196,55 @@ begin
 end
 $$;
 
--- Promise: claims whose hold has run out before anybody validated them end as expired, their messages are
--- withdrawn and their slots go back on sale, in one statement each. Where commits need no validation only a claim whose
--- message is untried ends, never taken or each time handed back so (intake.finish_later): the ledger may have the others.
--- Returns how many. Raises SL015 not read committed.
--- Second call: the next p_limit. Locks: as intake.give_back_claim; claims that somebody else works on are skipped.
+-- Promise: p_limit claims whose hold has run out, whatever their messages do (wait, back off, are being validated, are dead
+-- letters). Those that no worker took end as expired: messages withdrawn, slots back on sale. Those that one took are going
+-- to end (intake.begin_ends). A dead letter whose slot the ledger has sold to another keeps it, without a hold: a repair
+-- has to come first (intake.is_sold_elsewhere). Returns how many were due. Raises SL015 not read committed.
+-- Second call: the next p_limit. Locks: as intake.give_back_claim; claims that somebody else works on are skipped, and so are
+-- messages: what is locked is being taken.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.expire_holds(p_limit int default 1000) returns int
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 declare
-  v_claim_ids uuid[];
+  c_reason constant text := 'hold expired';
+  v_due uuid[];
+  v_untaken uuid[];
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform intake.refuse_isolation();
   end if;
-  with due as materialized (
-    select c.claim_id, q.msg_id
-    from public.claims c
-    join pgmq.q_intake_queue q on q.msg_id = c.msg_id
-    left join public.engine_config g on g.pool_id = c.pool_id
-    where c.hold_until < now() and c.hold_until is not null and c.freed_at is null and c.state = 'queued'
-      and (
-        q.read_ct = 0 or q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct)
-        or (g.validation_webhook_url is not null and q.vt <= clock_timestamp())
-      )
+  v_due := array(
+    select c.claim_id from public.claims c
+    where c.hold_until < now() and c.hold_until is not null and c.freed_at is null and c.end_as is null
+      and c.state in ('queued', 'dead_letter')
       -- A pool without a mark is being rebuilt, or will be: its holds end when it is back, and the others do not wait for it.
       and exists (select from intake.pool_marks m where m.pool_id = c.pool_id)
     order by c.hold_until
     limit p_limit
-    for update of c, q skip locked
+    for update of c skip locked
+  );
+  with untaken as materialized (
+    select q.msg_id, c.claim_id
+    from public.claims c
+    join intake.untaken_messages q on q.msg_id = c.msg_id
+    where c.claim_id = any (v_due) and c.state = 'queued'
+    for update of q skip locked
   ),
   withdrawn as (
-    delete from pgmq.q_intake_queue q using due d where q.msg_id = d.msg_id returning d.claim_id
+    delete from pgmq.q_intake_queue q using untaken u where q.msg_id = u.msg_id returning u.claim_id
   )
-  select coalesce(array_agg(w.claim_id), '{}') into v_claim_ids from withdrawn w;
-  return intake.free_claims(v_claim_ids, 'expired', 'hold expired');
+  select coalesce(array_agg(w.claim_id), '{}') into v_untaken from withdrawn w;
+  update public.claims c
+  set hold_until = null
+  from pgmq.q_intake_dlq d
+  where c.claim_id = any (v_due) and c.state = 'dead_letter' and d.msg_id = c.msg_id and intake.is_sold_elsewhere(d.message);
+  perform intake.begin_ends(array(
+    select c.claim_id from public.claims c
+    where c.claim_id = any (v_due) and c.claim_id <> all (v_untaken) and c.hold_until is not null
+  ), 'expired', c_reason);
+  perform intake.free_claims(v_untaken, 'expired', c_reason);
+  return cardinality(v_due);
 end
 $$;
 

@@ -414,7 +414,7 @@ begin
     t.message, (
       select case
         when c.slot_id::text = lower(t.message ->> 'resource_id') and c.pool_id = t.message ->> 'pool_id'
-          and c.user_id = t.message ->> 'user_id' then c.state::text
+          and c.user_id = t.message ->> 'user_id' then case when c.end_as is null then c.state::text else 'ending' end
         else 'mismatch'
       end
       from public.claims c
@@ -433,8 +433,8 @@ $$;
 -- p_lease_sec seconds or the pool's visibility_timeout_sec, whichever is longer. Of a pool with commit_rate_per_sec no more
 -- than that allows now, for all workers together; what is taken is spent. No suspect (bridge_take_suspect).
 -- attempts counts the deliveries that failed and this one; takeovers those before it, since the last that was finished, that
--- no worker finished. claim_state is null for a message put there by hand, and mismatch where the claim is of another slot,
--- pool or user than the message tells. None of a pool that begins to validate in a transaction that has not ended: a worker
+-- no worker finished. claim_state is null for a message put there by hand, ending where the claim is going to end, and
+-- mismatch where it is of another slot, pool or user than the message tells. None of a pool that begins to validate in a transaction that has not ended: a worker
 -- that asks bridge_config afterwards is told the rules that hold for what it took, or those messages count as validated
 -- (intake.validation_begins). A message whose pool has got a lane of its own since it was sent is moved there instead, and
 -- taken by a later call: so trust the pool_id in the message, and not the lane it was asked for in.

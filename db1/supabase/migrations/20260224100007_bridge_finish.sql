@@ -1,8 +1,9 @@
 -- BRIDGE, part 2: how a delivery ends. One call finishes a whole batch, each message by its own verdict:
---   committed    the ledger has it: claim committed, slot CONSUMED, message gone
+--   committed    the ledger has it, or what the reason names (claims.committed_by): claim committed, also one that was going
+--                to end, slot CONSUMED, message gone
 --   refused      validation said no: claim ended with the reason, slot back on sale, message gone; where the message counts
 --                as validated meanwhile, the target may have it, and this is untried
---   gone         the claim had ended before: message gone
+--   gone         the claim has ended, or the ledger has its tombstone: message gone
 --   retry        it failed: hidden for delay_ms, counted as an attempt
 --   outage       something else was down, perhaps in the midst of the commit: hidden for delay_ms, not counted as one
 --   untried      handed back before anybody tried to commit it (the pool's ceiling, a worker that stops): as outage, and
@@ -104,10 +105,11 @@ end
 $$;
 
 -- Promise: those of the deliveries whose lease is still held are tickets: messages gone, claims committed, slots
--- CONSUMED; returns their ids. A message put there by hand gets its claim row now, so that a rebuild knows the slot is
--- sold. Second call: none is held, nothing changes. Locks: messages, in the order of their ids → claims → slots.
+-- CONSUMED; returns their ids. p_ways: by what, null for the ledger. A message put there by hand gets its claim row now, so
+-- that a rebuild knows the slot is sold. Second call: none is held, nothing changes.
+-- Locks: messages, in the order of their ids → claims → slots.
 -- This is the way of nearly every message: three statements for a batch, each by an array of keys.
-create function intake.finish_committed(p_msg_ids bigint[], p_read_cts int[]) returns bigint[]
+create function intake.finish_committed(p_msg_ids bigint[], p_read_cts int[], p_ways text[]) returns bigint[]
 language plpgsql set search_path = '' as $$
 declare
   v_msg_ids bigint[];
@@ -135,13 +137,22 @@ begin
   -- Not "freed_at is null": planned while there were few claims, that reads the whole of one_live_claim_per_slot.
   with ended as (
     update public.claims c
-    set state = 'committed', msg_id = null, hold_until = null
+    set state = 'committed', msg_id = null, hold_until = null, end_as = null, end_reason = null
     where c.claim_id = any (v_claim_ids) and coalesce(c.freed_at, 'infinity') = 'infinity'
     returning c.slot_id
   )
   select array_agg(e.slot_id) into v_slot_ids from ended e;
   if coalesce(cardinality(v_slot_ids), 0) < cardinality(v_msg_ids) then
     v_slot_ids := v_slot_ids || intake.claim_by_hand(v_messages);
+  end if;
+  -- Nearly always all are the ledger's, and nothing is written.
+  if array_remove(p_ways, null) <> '{}' then
+    update public.claims c
+    set committed_by = t.way
+    from unnest(v_msg_ids, v_claim_ids) m (msg_id, claim_id)
+    join unnest(p_msg_ids, p_ways) t (msg_id, way) on t.msg_id = m.msg_id
+    where c.claim_id = m.claim_id and c.claim_id = any (v_claim_ids) and c.state = 'committed'
+      and (t.way = 'hook' or starts_with(t.way, 'function:'));
   end if;
   update public.inventory_slots s
   set status = 'CONSUMED'
@@ -176,14 +187,16 @@ begin
     where d.claim_id = any (v_waiting)
     group by d.reason
   loop
-    update public.claims c set end_reason = v_alike.reason where c.claim_id = any (v_alike.claim_ids);
+    update public.claims c set end_reason = v_alike.reason
+    where c.claim_id = any (v_alike.claim_ids) and c.state = 'refused';
   end loop;
 end
 $$;
 
 -- Promise: these deliveries stay on the queue: retry, outage and untried hidden for delay_ms, and seen, so that no later
--- delivery takes them for a takeover; validated remembered under the running lease. A retry has tried, once a delivery:
--- told again, it counts no more, and never have more deliveries tried than there were.
+-- delivery takes them for a takeover; validated remembered under the running lease; what public.take_ends has hidden for good
+-- stays hidden. A retry has tried, once a delivery: told again, it counts no more, and never have more deliveries tried than
+-- there were.
 -- While every delivery was handed back untried, the message says untried: [msg_id, read_ct], and as long as that is its own
 -- id and its present read_ct the ledger cannot have it: the mark of delivery n needs that of n - 1, the next take raises
 -- read_ct before anybody can try, a worker that dies or tries leaves no mark, and a copy of the message has another id.
@@ -194,7 +207,7 @@ set enable_nestloop = off as $$
 begin
   update pgmq.q_intake_queue q
   set vt = case
-      when d.verdict = 'validated' then q.vt
+      when d.verdict = 'validated' or q.vt = 'infinity' then q.vt
       else clock_timestamp() + make_interval(secs => d.delay_ms / 1000.0)
     end,
     message = case
@@ -273,11 +286,11 @@ begin
     raise exception 'each message needs a known verdict' using errcode = 'SL001';
   end if;
   if 'committed' = all (p_verdicts) then
-    v_ended := intake.finish_committed(p_msg_ids, p_read_cts);
+    v_ended := intake.finish_committed(p_msg_ids, p_read_cts, p_reasons);
   else
     v_held := intake.held_deliveries(p_msg_ids, p_read_cts, p_verdicts, p_reasons, p_delays_ms);
     select array_agg(d.msg_id), array_agg(d.verdict) into v_ended, v_verdicts from unnest(v_held) d;
-    perform intake.finish_committed(array_agg(d.msg_id), array_agg(d.read_ct))
+    perform intake.finish_committed(array_agg(d.msg_id), array_agg(d.read_ct), array_agg(d.reason))
     from unnest(v_held) d where d.verdict = 'committed';
     delete from pgmq.q_intake_queue q
     where q.msg_id = any (array(select d.msg_id from unnest(v_held) d where d.verdict <> all (c_later)));

@@ -46,12 +46,13 @@ create function public.list_dead_letters(
 )
 returns table (
   msg_id bigint, pool_id text, claim_id text, resource_id text, user_id text, reason text, final_read_ct text,
-  original_msg_id text, dead_since timestamptz, claim_state text, message jsonb
+  original_msg_id text, dead_since timestamptz, claim_state text, message jsonb, ending boolean
 )
 language sql stable security definer set search_path = '' as $$
   select d.msg_id, d.message ->> 'pool_id', d.message ->> 'claim_id', d.message ->> 'resource_id',
     d.message ->> 'user_id', coalesce(d.message ->> 'reason', 'max_retries'), d.message ->> 'final_read_ct',
-    d.message ->> 'original_msg_id', d.enqueued_at, c.state::text, d.message
+    d.message ->> 'original_msg_id', d.enqueued_at, c.state::text, d.message,
+    coalesce(c.end_as is not null and c.msg_id = d.msg_id, false)
   from pgmq.q_intake_dlq d
   left join public.claims c on c.claim_id = intake.uuid_or_null(d.message ->> 'claim_id')
   where d.msg_id > coalesce(p_after, 0)
@@ -118,7 +119,7 @@ $$;
 
 -- Promise: the dead letter goes round again, and what happened is the answer: replayed (the same claim goes back on
 -- the queue), claimed (its slot was gone meanwhile: a new claim for the same user), or why the letter stays:
--- sold_out, closed, limit, unknown_pool, busy, malformed, claim_is_…. The claim's hold, if it had one, is over: an
+-- sold_out, closed, limit, unknown_pool, busy, malformed, claim_is_… (its state, or ending). The claim's hold, if it had one, is over: an
 -- operator has decided for it. What was validated goes round as validated: the target may have it, whatever it answered,
 -- and a refusal would put its slot on sale. Second call: the caller finds the letter gone.
 -- Locks: letter (held by the caller) → claim → those of a claim.
@@ -136,7 +137,9 @@ begin
   select c.* into v_claim from public.claims c
   where c.claim_id = coalesce(intake.uuid_or_null(v_original ->> 'claim_id'), v_slot_id)
   for update;
-  if v_claim.state = 'dead_letter' and coalesce(v_claim.msg_id, p_msg_id) = p_msg_id then
+  if v_claim.end_as is not null then
+    return 'claim_is_ending';
+  elsif v_claim.state = 'dead_letter' and coalesce(v_claim.msg_id, p_msg_id) = p_msg_id then
     v_msg_id := public.intake_queue_send(v_original
       || jsonb_build_object('state', v_state, 'replayed_from', p_msg_id));
     update public.claims c
@@ -195,23 +198,27 @@ begin
 end
 $$;
 
--- Promise: each of the dead letters is gone for good, its last form kept in their archive; its claim ends as discarded
--- and its slot goes back on sale. One whose slot is sold elsewhere stays and answers ticket_conflict: "sluice reconcile
+-- Promise: each of the dead letters is gone for good, its last form kept in their archive, and answers discarded; the one that
+-- its claim waits with is ending, and gone when the ledger knows (20260224100013_ends.sql): then the claim is discarded and
+-- its slot back on sale. One whose slot is sold elsewhere stays and answers ticket_conflict: "sluice reconcile
 -- --fix" gives the slot to the ticket's claim first. All in one transaction, with one audit row a letter. p_dry_run changes
--- nothing and answers would_discard, ticket_conflict or not_found. Second call: not_found.
+-- nothing and answers would_discard, ticket_conflict or not_found. claim_id is that of the claim that is ending.
+-- Second call: ending without another audit row, then not_found.
 -- Locks: the letters, in the order of their ids → their claims → those of intake.free_claims.
 create function public.discard_dead_letters(
   p_msg_ids bigint[], p_actor text, p_reason text default null, p_dry_run boolean default false
 )
-returns table (msg_id bigint, outcome text)
+returns table (msg_id bigint, outcome text, claim_id uuid)
 language plpgsql security definer set search_path = '' as $$
 declare
-  v_claim_ids uuid[] := '{}';
   v_slot_ids uuid[] := '{}';
   v_asked record;
+  v_is_new boolean;
 begin
   for v_asked in select l.* from intake.lock_letters(p_msg_ids) l loop
     msg_id := v_asked.msg_id;
+    claim_id := null;
+    v_is_new := v_asked.is_there and not p_dry_run;
     outcome := case
       when not v_asked.is_there then 'not_found'
       when intake.is_sold_elsewhere(v_asked.letter) then 'ticket_conflict'
@@ -219,20 +226,23 @@ begin
       else 'discarded'
     end;
     if outcome = 'discarded' then
-      v_claim_ids := v_claim_ids || array(
-        select c.claim_id from public.claims c
-        where c.claim_id = intake.uuid_or_null(v_asked.letter ->> 'claim_id') and c.state = 'dead_letter'
-          and coalesce(c.msg_id, v_asked.msg_id) = v_asked.msg_id
-        for update
-      );
-      v_slot_ids := v_slot_ids || intake.uuid_or_null(v_asked.letter ->> 'resource_id');
-      perform pgmq.archive('intake_dlq', v_asked.msg_id);
+      select c.claim_id into claim_id from public.claims c
+      where c.claim_id = intake.uuid_or_null(v_asked.letter ->> 'claim_id') and c.state = 'dead_letter'
+        and coalesce(c.msg_id, v_asked.msg_id) = v_asked.msg_id
+      for update;
+      if found then
+        outcome := 'ending';
+        v_is_new := intake.begin_ends(array[claim_id], 'discarded', coalesce(p_reason, 'discarded')) > 0;
+      else
+        v_slot_ids := v_slot_ids || intake.uuid_or_null(v_asked.letter ->> 'resource_id');
+        perform pgmq.archive('intake_dlq', v_asked.msg_id);
+      end if;
     end if;
-    if v_asked.is_there and not p_dry_run then
+    if v_is_new then
       perform intake.write_audit(p_actor, 'dead_letter_discard', msg_id, p_reason, v_asked.letter, outcome);
     end if;
     return next;
   end loop;
-  perform intake.free_claims(v_claim_ids, 'discarded', coalesce(p_reason, 'discarded'), v_slot_ids);
+  perform intake.free_claims('{}', 'discarded', null, v_slot_ids);
 end
 $$;

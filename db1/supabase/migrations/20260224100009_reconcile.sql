@@ -9,7 +9,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 -- Promise: p_limit slots after p_after in the order of their ids, or those of p_slot_ids: what the cache says, the live
--- claim, whether that has its message or dead letter, whether it should have a ticket, and whether a message that was put
+-- claim, whether that has its message or dead letter, whether it should have a ticket once it is committed, and whether a message that was put
 -- there by hand holds a slot without a claim. A pool of the page that has lost its cache is rebuilt first. Second call: the
 -- same. Locks: those of intake.rebuild_pools.
 create function public.reconcile_claims(
@@ -37,16 +37,15 @@ begin
     select m.slot_id, m.pool_id from public.slot_manifest m where m.slot_id = any (v_slot_ids)
   )
   select p.slot_id, p.pool_id, s.status::text, c.claim_id, c.user_id::text, c.state::text,
-    exists (select from pgmq.q_intake_queue q where q.msg_id = c.msg_id and c.state in ('queued', 'validated'))
+    c.end_as is not null
+      or exists (select from pgmq.q_intake_queue q where q.msg_id = c.msg_id and c.state in ('queued', 'validated'))
       or exists (select from pgmq.q_intake_dlq d where d.msg_id = c.msg_id and c.state = 'dead_letter'),
-    g.commit_webhook_url is null and coalesce(g.commit_rpc_name, d.commit_rpc_name) = d.commit_rpc_name,
+    c.committed_by is null,
     c.claim_id is null and s.status = 'RESERVED'
       and p.slot_id in (select h.slot_id from intake.held_by_hand h where h.slot_id is not null)
   from page p
-  cross join intake.default_rules d
   left join public.inventory_slots s on s.id = p.slot_id
   left join public.claims c on c.slot_id = p.slot_id and c.freed_at is null
-  left join public.engine_config g on g.pool_id = p.pool_id
   order by p.slot_id;
 end
 $$;
@@ -81,9 +80,9 @@ begin
 end
 $$;
 
--- Promise: the claim of the ledger's ticket is committed and its slot CONSUMED; a claim that had ended, or that nobody
--- knows, lives again, because the ledger sold it. False when another live claim has the slot, or the claim is another
--- slot's or user's: that is for a person; null when the ticket says too little. Second call: false.
+-- Promise: the claim of the ledger's ticket is committed and its slot CONSUMED; a claim that the intake does not know is
+-- made, because the ledger sold it. False when another live claim has the slot, the claim is another slot's or user's, or it
+-- has ended (a claim never lives again): that is for a person; null when the ticket says too little. Second call: false.
 -- Locks: the claim, then the slot without waiting: whoever claims holds the slot and waits for claims.
 create function intake.fix_from_ticket(p_slot_id uuid, p_claim_id uuid, p_user_id text) returns boolean
 language plpgsql set search_path = '' as $$
@@ -96,7 +95,7 @@ begin
   end if;
   select m.pool_id into v_pool_id from public.slot_manifest m where m.slot_id = p_slot_id;
   select c.* into v_claim from public.claims c where c.claim_id = p_claim_id for update;
-  if v_pool_id is null or v_claim.slot_id <> p_slot_id or v_claim.user_id <> p_user_id
+  if v_pool_id is null or v_claim.slot_id <> p_slot_id or v_claim.user_id <> p_user_id or v_claim.freed_at is not null
      or exists (
        select from public.claims c where c.slot_id = p_slot_id and c.freed_at is null and c.claim_id <> p_claim_id
      ) then
@@ -109,8 +108,8 @@ begin
   insert into public.claims as c (claim_id, pool_id, slot_id, user_id, state, verified)
   values (p_claim_id, v_pool_id, p_slot_id, p_user_id, 'committed', true)
   on conflict (claim_id) do update
-  set state = 'committed', freed_at = null, end_reason = null, msg_id = null, hold_until = null
-  where c.state <> 'committed';
+  set state = 'committed', end_as = null, end_reason = null, msg_id = null, hold_until = null
+  where c.state <> 'committed' and c.freed_at is null;
   if not found then
     return false;
   end if;
@@ -129,7 +128,8 @@ create function intake.fix_owner(p_slot_id uuid, p_claim_id uuid, p_user_id text
 language plpgsql set search_path = '' as $$
 begin
   update public.claims c
-  set state = 'discarded', freed_at = now(), end_reason = 'the ledger has a ticket of another claim', msg_id = null
+  set state = 'discarded', freed_at = now(), end_reason = 'the ledger has a ticket of another claim', msg_id = null,
+    end_as = null
   where c.slot_id = p_slot_id and c.freed_at is null and c.state = 'dead_letter' and c.claim_id <> p_claim_id;
   if not found then
     return false;
@@ -144,8 +144,9 @@ end
 $$;
 
 -- Promise: the slot's live claim, if it is in one of these states, has a message on the queue again, so that the bridge
--- carries it: one that lost its message, or one that is committed here and has no ticket there. A message that it has
--- already is found again, not doubled. False when there is no such claim. Second call: false.
+-- carries it: one that lost its message, or one that is committed here and has no ticket there, unless it was committed
+-- elsewhere or is going to end. A message that it has already is found again, not doubled. False when there is no such
+-- claim. Second call: false.
 -- Locks: the claim, then the slot.
 create function intake.fix_requeue(p_slot_id uuid, p_states public.claim_state[]) returns boolean
 language plpgsql set search_path = '' as $$
@@ -155,7 +156,9 @@ declare
   v_msg_id bigint;
 begin
   select c.* into v_claim from public.claims c
-  where c.slot_id = p_slot_id and c.freed_at is null and c.state = any (p_states) for update;
+  where c.slot_id = p_slot_id and c.freed_at is null and c.state = any (p_states) and c.end_as is null
+    and c.committed_by is null
+  for update;
   if not found
      or exists (select from pgmq.q_intake_queue q where q.msg_id = v_claim.msg_id and v_claim.state <> 'dead_letter')
      or exists (select from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id and v_claim.state = 'dead_letter') then

@@ -418,7 +418,7 @@ begin
   )
   select c.claim_id, c.slot_id, c.pool_id, c.user_id::text, c.request_id::text, c.state::text, c.verified,
     c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
-    case when h.lane is not null then intake.ahead_of(c.msg_id, h.msg_ids, h.taken) end
+    case when h.lane is not null then intake.ahead_of(c.msg_id, h.msg_ids, h.taken) end, c.end_as is not null
   from page c
   left join head h on h.lane = c.lane
   order by c.claim_id desc;
@@ -426,7 +426,7 @@ end
 $$;
 
 -- Promise: what the intake knows of the way of a claim, in the order it happened as far as that is known (at is null where
--- it is not): claimed, queued, validated, dead_letter, what operators did, and its end. The ledger knows the rest.
+-- it is not): claimed, queued, validated, dead_letter, what operators did, that it is ending, and its end. The ledger knows the rest.
 -- Second call: the same. Locks: none.
 create function public.claim_timeline(p_claim_id uuid) returns table (at timestamptz, what text, detail jsonb)
 language sql stable security definer set search_path = '' as $$
@@ -440,7 +440,7 @@ language sql stable security definer set search_path = '' as $$
     select 2, q.enqueued_at, 'queued', jsonb_build_object(
       'msg_id', q.msg_id, 'deliveries', q.read_ct, 'attempts', intake.count_in(q.message, 'tried'),
       'last_error', q.message -> 'last_error', 'replayed_from', q.message -> 'replayed_from',
-      'next_attempt_at', q.vt, 'is_held', q.read_ct > 0 and q.vt > clock_timestamp())
+      'next_attempt_at', nullif(q.vt, 'infinity'), 'is_held', q.read_ct > 0 and q.vt > clock_timestamp())
     from public.claims c
     join pgmq.q_intake_queue q on q.msg_id = c.msg_id
     where c.claim_id = p_claim_id and c.state in ('queued', 'validated')
@@ -460,7 +460,10 @@ language sql stable security definer set search_path = '' as $$
     from audit.audit_logs a
     where a.details ->> 'claim_id' = p_claim_id::text or a.details ->> 'ended_claim_id' = p_claim_id::text
     union all
-    select 6, c.freed_at, c.state::text, jsonb_build_object('reason', c.end_reason)
+    select 6, null, 'ending', jsonb_build_object('as', c.end_as, 'reason', c.end_reason)
+    from public.claims c where c.claim_id = p_claim_id and c.end_as is not null
+    union all
+    select 7, c.freed_at, c.state::text, jsonb_build_object('reason', c.end_reason)
     from public.claims c where c.claim_id = p_claim_id and c.freed_at is not null
   ) e
   order by coalesce(e.at, 'infinity'), e.step;
@@ -468,22 +471,22 @@ $$;
 
 -- Promise: an operator releases any user's claim, as intake.give_back_claim says, with an audit row in the same transaction.
 -- The reason stays there: how a claim ended is for its buyer to read. Raises as release_own_claim does.
--- Second call: the released claim again, and no other audit row. Locks: those of give_back_claim.
+-- Second call: the released or ending claim again, and no other audit row. Locks: those of give_back_claim.
 create function public.release_claim_as_operator(p_claim_id uuid, p_actor text, p_reason text default null)
 returns setof intake.claim_view
 language plpgsql security definer set search_path = '' as $$
 declare
-  v_is_live boolean;
+  v_is_kept boolean;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform intake.refuse_isolation();
   end if;
-  select c.freed_at is null into v_is_live from public.claims c where c.claim_id = p_claim_id for update;
+  select c.freed_at is null and c.end_as is null into v_is_kept from public.claims c where c.claim_id = p_claim_id for update;
   return query select * from intake.give_back_claim(p_claim_id, null, 'released by an operator');
-  if v_is_live then
+  if v_is_kept then
     insert into audit.audit_logs (actor, action, subject, reason, details)
     select p_actor, 'claim_release', 'claim ' || p_claim_id, p_reason, jsonb_build_object(
-      'outcome', 'released', 'claim_id', c.claim_id, 'pool_id', c.pool_id, 'user_id', c.user_id, 'resource_id', c.slot_id)
+      'outcome', case when c.end_as is null then 'released' else 'ending' end, 'claim_id', c.claim_id, 'pool_id', c.pool_id, 'user_id', c.user_id, 'resource_id', c.slot_id)
     from public.claims c where c.claim_id = p_claim_id;
   end if;
 end

@@ -20,6 +20,8 @@ grant execute on function public.claim_batch(text[], text[], text[], boolean[], 
 grant execute on function public.get_claim(uuid) to service_role;
 grant execute on function public.pool_status(text) to service_role;
 grant execute on function public.expire_holds(int) to service_role;
+grant execute on function public.take_ends(int, int) to service_role;
+grant execute on function public.finish_ends(uuid[], text[]) to service_role;
 grant execute on function public.intake_queue_read(int, int) to service_role;
 grant execute on function public.intake_queue_delete(bigint[]) to service_role;
 grant execute on function public.intake_queue_send(jsonb) to service_role;

@@ -18,14 +18,118 @@ create table public.confirmed_tickets (
 
 create index tickets_by_user on public.confirmed_tickets (user_id);
 
+-- A claim that ended in the intake after a worker had taken it, and so can never become a ticket: what keeps a late worker
+-- from writing one for a slot that is another buyer's by now. confirmed_at is null: none of them was a ticket. Insert only.
+create table public.voided_tickets (
+  claim_id uuid primary key,
+  resource_id uuid not null,
+  pool_id text not null,
+  user_id text not null,
+  confirmed_at timestamptz,
+  voided_at timestamptz not null default now(),
+  cause text not null,
+  constraint void_names_its_cause check (length(cause) between 1 and 200)
+);
+
+create index voided_tickets_by_user on public.voided_tickets (user_id);
+
+-- Promise: raises SL015. What looks for tickets and tombstones after it has waited for others must see what they committed;
+-- at another level than read committed it sees the database as it was when the transaction began.
+-- Second call: raises again. Locks: none.
+create function public.refuse_isolation() returns void
+language plpgsql set search_path = '' as $$
+begin
+  raise exception 'this transaction is %, and tickets are only safe at read committed',
+    current_setting('transaction_isolation')
+    using errcode = 'SL015', hint = 'see default_transaction_isolation of the database, the role and the connection';
+end
+$$;
+
+-- Promise: each claim {claim_id, resource_id, pool_id, user_id, cause} of the array can no longer become a ticket (voided),
+-- or has its ticket already and keeps it (ticket). After it the intake may sell the slot again. Second call: the same.
+-- Two transactions that only look for each other's rows can miss each other. So a claim without a ticket gets a placeholder
+-- under the key of its claim: it waits for a finalize that runs, and a finalize that comes later waits for it and then
+-- looks for the tombstone. Raises SL015 not read committed.
+-- Locks: tickets in the order of their slots, as finalize_batch → voided_tickets. Definer: the ledger's rows are written by
+-- its functions alone.
+create function public.void_tickets(p_claims jsonb) returns table (claim_id uuid, outcome text)
+language plpgsql security definer set search_path = '' as $$
+#variable_conflict use_column
+declare
+  v_claim_ids uuid[];
+  v_placeholders uuid[];
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform public.refuse_isolation();
+  end if;
+  v_claim_ids := array(select c.claim_id from jsonb_to_recordset(p_claims) as c (claim_id uuid));
+  with placed as (
+    insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id)
+    select c.claim_id, c.pool_id, '-', c.claim_id
+    from jsonb_to_recordset(p_claims) as c (claim_id uuid, resource_id uuid, pool_id text)
+    order by c.resource_id
+    on conflict do nothing
+    returning t.claim_id
+  )
+  select coalesce(array_agg(p.claim_id), '{}') into v_placeholders from placed p;
+  insert into public.voided_tickets (claim_id, resource_id, pool_id, user_id, cause)
+  select c.claim_id, c.resource_id, c.pool_id, c.user_id, c.cause
+  from jsonb_to_recordset(p_claims) as c (claim_id uuid, resource_id uuid, pool_id text, user_id text, cause text)
+  where c.claim_id = any (v_placeholders)
+  on conflict do nothing;
+  delete from public.confirmed_tickets t where t.claim_id = any (v_placeholders);
+  return query
+  select i, case when i = any (v_placeholders) then 'voided' else 'ticket' end
+  from unnest(v_claim_ids) i;
+end
+$$;
+
+-- Promise: a ticket for each of the rows that nothing stands in the way of; returns which were written, and which claims are
+-- voided. Undone and tried again where one was voided while the insert waited: a row that is deleted again in the same
+-- transaction would still be told to listeners of the ledger. Second call: writes none.
+-- Locks: tickets in the order of their slots.
+create function public.write_tickets(
+  p_resource_ids uuid[], p_pool_ids text[], p_user_ids text[], p_claim_ids uuid[],
+  out resource_ids uuid[], out claim_ids uuid[], out voided uuid[]
+)
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+begin
+  loop
+    voided := array(select v.claim_id from public.voided_tickets v where v.claim_id = any (p_claim_ids));
+    begin
+      with inserted as (
+        insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id)
+        select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id)
+        from unnest(p_resource_ids, p_pool_ids, p_user_ids, p_claim_ids) as i (resource_id, pool_id, user_id, claim_id)
+        where (i.claim_id = any (voided)) is not true
+        order by i.resource_id
+        on conflict do nothing
+        returning t.resource_id, t.claim_id
+      )
+      select array_agg(i.resource_id), array_agg(i.claim_id) into resource_ids, claim_ids from inserted i;
+      exit when not exists (
+        select from public.voided_tickets v where v.claim_id = any (p_claim_ids) and v.claim_id <> all (voided)
+      );
+      raise exception using errcode = 'SL099';
+    exception when sqlstate 'SL099' then
+      null;
+    end;
+  end loop;
+end
+$$;
+
 -- Promise: a ticket for each payload {resource_id, pool_id, user_id, claim_id?} of the array, or what stands in
--- its way: committed, already (this claim has its ticket), conflict (the slot or the claim has another ticket).
--- ordinal counts the payloads from 1. A payload that is no ticket (a field missing, no uuid) raises the table's
--- own error and nothing is written. Without a claim_id the same user counts as already, another as conflict.
+-- its way: committed, already (this claim has its ticket), conflict (the slot or the claim has another ticket), voided (the
+-- claim has ended: see voided_tickets). ordinal counts the payloads from 1. A payload that is no ticket (a field missing, no
+-- uuid) raises the table's own error and nothing is written. Without a claim_id the same user counts as already, another as
+-- conflict. Raises SL015 not read committed.
 -- Second call: already. Locks: tickets in the order of their slots, so that two batches do not deadlock.
 create function public.finalize_batch(p_payloads jsonb)
 returns table (ordinal int, resource_id uuid, claim_id uuid, outcome text)
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = ''
+-- The look for tombstones stays one by the key, planned while there were few as well.
+set enable_seqscan = off as $$
 declare
   v_resource_ids uuid[];
   v_pool_ids text[];
@@ -33,7 +137,11 @@ declare
   v_claim_ids uuid[];
   v_committed uuid[];
   v_committed_claims uuid[];
+  v_voided uuid[];
 begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform public.refuse_isolation();
+  end if;
   select array_agg(p.resource_id order by p.ordinal), array_agg(p.pool_id order by p.ordinal),
     array_agg(p.user_id order by p.ordinal), array_agg(p.claim_id order by p.ordinal)
   into v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids
@@ -46,26 +154,24 @@ begin
     select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id)
     from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids) as i (resource_id, pool_id, user_id, claim_id)
     order by i.resource_id;
-    return query
-    select p.ordinal::int, p.resource_id, p.claim_id, 'committed'
-    from unnest(v_resource_ids, v_claim_ids) with ordinality as p (resource_id, claim_id, ordinal);
-    return;
-  exception when unique_violation then
+    -- After the insert, in a statement of its own: it sees what was voided while the insert waited (void_tickets).
+    if not exists (select from public.voided_tickets v where v.claim_id = any (v_claim_ids)) then
+      return query
+      select p.ordinal::int, p.resource_id, p.claim_id, 'committed'
+      from unnest(v_resource_ids, v_claim_ids) with ordinality as p (resource_id, claim_id, ordinal);
+      return;
+    end if;
+    raise exception using errcode = 'SL099';
+  exception when unique_violation or sqlstate 'SL099' then
     null;
   end;
-  with inserted as (
-    insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id)
-    select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id)
-    from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids) as i (resource_id, pool_id, user_id, claim_id)
-    order by i.resource_id
-    on conflict do nothing
-    returning t.resource_id, t.claim_id
-  )
-  select array_agg(i.resource_id), array_agg(i.claim_id) into v_committed, v_committed_claims from inserted i;
+  select w.resource_ids, w.claim_ids, w.voided into v_committed, v_committed_claims, v_voided
+  from public.write_tickets(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids) w;
   -- A statement of its own: it sees the tickets that others committed while the insert waited for them.
   return query
   select p.ordinal::int, p.resource_id, p.claim_id,
     case
+      when p.claim_id = any (v_voided) then 'voided'
       when t.user_id <> p.user_id or t.pool_id <> p.pool_id
         or t.claim_id <> coalesce(p.claim_id, t.claim_id) or t.claim_id is null then 'conflict'
       when c.resource_id is not null and row_number() over (
@@ -99,14 +205,19 @@ language sql stable set search_path = '' as $$
 $$;
 
 -- Promise: the claim in the payload has its ticket. Raises SL020 when the slot or the claim has another one:
--- never a silent "nothing to do" for somebody else's seat. Second call: no error, no second row.
--- Locks: the ticket.
+-- never a silent "nothing to do" for somebody else's seat; SL021 when the claim has ended before it became a ticket.
+-- Second call: no error, no second row. Locks: the ticket.
 create function public.finalize_transaction(p_payload jsonb) returns void
 language plpgsql set search_path = '' as $$
+declare
+  v_outcome text := (select b.outcome from public.finalize_batch(jsonb_build_array(p_payload)) b);
 begin
-  if (select b.outcome from public.finalize_batch(jsonb_build_array(p_payload)) b) = 'conflict' then
+  if v_outcome = 'conflict' then
     raise exception 'slot % has a ticket of another claim', p_payload ->> 'resource_id'
       using errcode = 'SL020', hint = 'compare both databases with "sluice reconcile"';
+  elsif v_outcome = 'voided' then
+    raise exception 'claim % has ended and can no longer become a ticket', p_payload ->> 'claim_id'
+      using errcode = 'SL021', hint = 'see voided_tickets';
   end if;
 end
 $$;
@@ -121,6 +232,12 @@ $$;
 alter table public.confirmed_tickets enable row level security;
 
 create policy own_tickets on public.confirmed_tickets
+  for select to authenticated
+  using ((select auth.uid())::text = user_id);
+
+alter table public.voided_tickets enable row level security;
+
+create policy own_voided_tickets on public.voided_tickets
   for select to authenticated
   using ((select auth.uid())::text = user_id);
 

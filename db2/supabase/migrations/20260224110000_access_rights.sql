@@ -15,6 +15,9 @@ alter table public.webhook_handlers enable row level security;
 
 grant execute on function public.finalize_transaction(jsonb) to service_role;
 grant execute on function public.finalize_batch(jsonb) to service_role;
+grant execute on function public.write_tickets(uuid[], text[], text[], uuid[]) to service_role;
+grant execute on function public.refuse_isolation() to service_role;
+grant execute on function public.void_tickets(jsonb) to service_role;
 grant execute on function public.tickets_of(jsonb) to service_role;
 grant execute on function public.tickets_page(uuid, int, uuid[]) to service_role;
 grant execute on function public.ledger_ready() to service_role;
@@ -24,9 +27,10 @@ grant execute on function public.ticket_of_claim(uuid) to service_role;
 grant execute on function public.audit_page(bigint, int) to service_role;
 grant execute on function public.ledger_health() to service_role;
 
--- The row policy narrows this to a user's own tickets.
+-- The row policies narrow this to a user's own.
 grant select on public.confirmed_tickets to authenticated;
 grant select, insert on public.confirmed_tickets to service_role;
+grant select on public.voided_tickets to authenticated, service_role;
 
 -- service_role reads the tables of webhooks and calls, and writes them through functions only.
 grant usage on schema webhook, calls to service_role;

@@ -39,6 +39,8 @@ export interface Claim {
   readonly end_reason?: string | null;
   /** About how many claims, of all pools, become tickets before this one, as `getClaim` tells; null: not on the queue. */
   readonly ahead?: number | null;
+  /** It ends as soon as the ledger knows and holds its slot until then; or it turns out to be a ticket. */
+  readonly ending?: boolean;
 }
 
 export interface Pool {
@@ -96,7 +98,7 @@ export interface SluiceClient {
    */
   claim(order: ClaimOrder, options?: CallOptions): Promise<Claim>;
   getClaim(claimId: string, options?: CallOptions): Promise<Claim>;
-  /** Gives the slot back. A second call gives the same answer. */
+  /** Gives the slot back. A second call gives the same answer. `ending`: a worker has the claim; `getClaim` tells how it ends. */
   release(claimId: string, options?: CallOptions): Promise<Claim>;
   /** Up to a second old. */
   pool(poolId: string, options?: CallOptions): Promise<Pool>;

@@ -25,6 +25,7 @@ import {
   compare,
   discard,
   expireHolds,
+  finishHeard,
   holdRunsOut,
   lookAtPool,
   loseCache,
@@ -35,6 +36,9 @@ import {
   reconcile,
   replay,
   sellAtLedger,
+  tellIntake,
+  tellLedger,
+  tellOfEnds,
 } from './commands/operator.ts';
 import { Model, type PoolRules } from './model.ts';
 import { checkPromises, compareStates } from './promises.ts';
@@ -63,6 +67,7 @@ const COMMANDS = [
   ...[take, take, take, take, askLedger, askLedger, askLedger, finish, finish, finish, finish, finish],
   ...[takeSuspect, leaseEnds, leaseEnds, leaseEnds, crash, extend, routeToDeadLetters],
   ...[replay, replay, replay, discard, discard, reconcile, holdRunsOut, expireHolds],
+  ...[tellLedger, tellLedger, tellIntake, tellIntake],
   ...[closePool, openPool, openPool, openPool, addSlots, lookAtPool, orphan, reap, loseCache, sellAtLedger],
 ];
 
@@ -105,10 +110,12 @@ async function end(model: Model, world: World): Promise<void> {
   world.doing('the end: compare model and databases');
   const before = await world.look();
   model.isCacheLost = false;
-  compareStates(model, before.intake, before.tickets);
+  compareStates(model, before);
   world.doing('faults stop, leases run out');
   model.forget(model.deliveries);
   for (const message of model.messages) message.isVisible = true;
+  if (model.claims.some(({ endAs }) => endAs !== null)) await tellOfEnds(model, world);
+  if (model.heard.length > 0) await finishHeard(model, world);
   await world.leaseEnds(model.messages);
   for (let round = 0; model.messages.length > 0; round++) {
     ensure(round < DRAIN_ROUNDS_MAX, 'I10', () => `the queue is not empty after ${round} rounds`);
@@ -118,7 +125,7 @@ async function end(model: Model, world: World): Promise<void> {
   await compare(model, world, true);
   await compare(model, world, false);
   const after = await world.look();
-  compareStates(model, after.intake, after.tickets);
+  compareStates(model, after);
   checkPromises({
     ...after,
     told: world.told,
@@ -152,6 +159,8 @@ async function drain(model: Model, world: World): Promise<void> {
     world,
     LAST_WORKER,
     taken.map((delivery) => {
+      if (delivery.answer === 'voided')
+        return { delivery, verdict: 'gone', reason: 'the claim has ended', delayMs: 0 };
       const isDead = delivery.answer === 'conflict' || delivery.answer === 'none';
       const reason = delivery.answer === 'conflict' ? 'ticket_conflict' : 'max_retries';
       return isDead

@@ -30,6 +30,8 @@ export type Claim = {
   request: string | null;
   state: ClaimState;
   hold: 'none' | 'running' | 'over';
+  /** How it will end once the ledger knows. */
+  endAs: 'released' | 'expired' | 'discarded' | null;
   /** Of its message, or of its dead letter. */
   msgId: number | null;
 };
@@ -48,7 +50,9 @@ export type Message = {
 };
 /** isValidated: its target may have it, so that nobody is asked about it again. */
 export type Letter = { id: number; claim: Claim; reason: string; readCt: number; isValidated: boolean };
-export type LedgerAnswer = 'committed' | 'already' | 'conflict' | 'none';
+export type LedgerAnswer = 'committed' | 'already' | 'conflict' | 'voided' | 'none';
+/** What the ledger said about a claim that is to end, and nobody has told the intake yet. */
+export type Heard = { claim: Claim; outcome: 'voided' | 'ticket' };
 /** A message in the hands of a worker, who may be slower than its lease. */
 export type Delivery = {
   worker: string;
@@ -66,7 +70,8 @@ const ENDED: ReadonlySet<ClaimState> = new Set(['released', 'expired', 'refused'
 export const hasEnded = (claim: Claim): boolean => ENDED.has(claim.state);
 
 /** Nobody who was ever given it can have told the ledger. */
-const isUntried = ({ readCt, untriedUpTo }: Message): boolean => untriedUpTo === readCt;
+const isUntaken = ({ readCt, untriedUpTo, isReplayed }: Message): boolean =>
+  !isReplayed && untriedUpTo === readCt;
 
 /** Two workers in a row have not finished it: the next takes it alone. */
 const isSuspect = ({ readCt, seen }: Message): boolean => readCt - seen >= 2;
@@ -79,6 +84,8 @@ export class Model {
   letters: Letter[] = [];
   deliveries: Delivery[] = [];
   readonly tickets = new Map<Slot, Claim>();
+  readonly tombstones = new Set<string>();
+  heard: Heard[] = [];
   readonly audit: string[] = [];
   /** True from a crash until somebody looks: rows of the cache cannot be touched by hand then. */
   isCacheLost = false;
@@ -129,6 +136,7 @@ export class Model {
       request,
       state: 'queued',
       hold,
+      endAs: null,
       msgId: ids.msgId,
     };
     this.claims.push(claim);
@@ -149,26 +157,61 @@ export class Model {
   /** The claim gives its slot back. */
   end(claim: Claim, state: 'released' | 'expired' | 'refused' | 'discarded'): void {
     this.messages = this.messages.filter((message) => message.claim !== claim);
-    claim.state = state;
+    claim.state = claim.endAs ?? state;
+    claim.endAs = null;
     claim.msgId = null;
+  }
+
+  /** Some worker may have it: it ends once the ledger knows. */
+  beginEnd(claim: Claim, state: 'released' | 'expired' | 'discarded'): void {
+    claim.endAs ??= state;
+  }
+
+  /** What public.void_tickets must answer. */
+  voidTicket(claim: Claim): Heard {
+    if (this.ledgerAnswer(claim) === 'already') return { claim, outcome: 'ticket' };
+    this.tombstones.add(claim.id);
+    return { claim, outcome: 'voided' };
+  }
+
+  /** Those that end now; whoever came before has ended or committed the others. */
+  finishEnds(ends: readonly Heard[]): Heard[] {
+    const open = ends.filter(({ claim }) => claim.endAs !== null);
+    for (const { claim, outcome } of open) {
+      this.letters = this.letters.filter(({ id }) => id !== claim.msgId || claim.state !== 'dead_letter');
+      this.messages = this.messages.filter((message) => message.claim !== claim);
+      if (outcome === 'ticket') this.commit(claim);
+      else this.end(claim, 'released');
+    }
+    return open;
   }
 
   releaseAnswer(claim: Claim, user: string | null): string {
     if (user !== null && user !== claim.user) return 'SL006';
     if (claim.state === 'committed') return 'SL010';
+    if (claim.endAs !== null) return 'ending';
     if (claim.state === 'dead_letter') return 'SL013';
     if (hasEnded(claim)) return claim.state;
+    return this.isUntaken(claim) ? 'released' : 'ending';
+  }
+
+  isUntaken(claim: Claim): boolean {
     const message = this.messageOf(claim);
-    const isOurs = message !== undefined && !message.isReplayed && isUntried(message);
-    return claim.state === 'queued' && isOurs ? 'released' : 'SL009';
+    return claim.state === 'queued' && message !== undefined && isUntaken(message);
   }
 
   dueHolds(): Claim[] {
-    return this.claims.filter((claim) => {
-      const message = this.messageOf(claim);
-      if (claim.hold !== 'over' || claim.state !== 'queued' || message === undefined) return false;
-      return isUntried(message) || (claim.slot.pool.validates && message.isVisible);
-    });
+    return this.claims.filter(
+      ({ hold, state, endAs }) =>
+        hold === 'over' && endAs === null && (state === 'queued' || state === 'dead_letter'),
+    );
+  }
+
+  expire(claim: Claim): void {
+    const letter = this.letters.find(({ id }) => claim.state === 'dead_letter' && id === claim.msgId);
+    if (this.isUntaken(claim)) this.end(claim, 'expired');
+    else if (letter !== undefined && this.discardAnswer(letter) === 'ticket_conflict') claim.hold = 'none';
+    else this.beginEnd(claim, 'expired');
   }
 
   /** Takes what bridge_take must give: of each lane the oldest that are not suspects. */
@@ -220,7 +263,16 @@ export class Model {
     const ticket = this.tickets.get(slot);
     if (ticket !== undefined) return ticket.user === user ? 'done' : 'SL020';
     const name = `${user}'s`;
-    const sale = { id: slot.id, name, slot, user, request: null, hold: 'none', msgId: null } as const;
+    const sale = {
+      id: slot.id,
+      name,
+      slot,
+      user,
+      request: null,
+      hold: 'none',
+      endAs: null,
+      msgId: null,
+    } as const;
     this.tickets.set(slot, { ...sale, state: 'committed' });
     return 'done';
   }
@@ -242,7 +294,9 @@ export class Model {
     const leave = () => {
       this.messages = this.messages.filter((other) => other !== message);
     };
-    if (verdict === 'committed') {
+    if (verdict === 'gone') {
+      leave();
+    } else if (verdict === 'committed') {
       leave();
       this.commit(claim);
     } else if (verdict === 'refused') {
@@ -273,7 +327,7 @@ export class Model {
   commit(claim: Claim): void {
     // A ticket that was written past the intake has no claim until reconcile makes one.
     if (!this.claims.includes(claim)) this.claims.push(claim);
-    Object.assign(claim, { state: 'committed', msgId: null, hold: 'none' });
+    Object.assign(claim, { state: 'committed', msgId: null, hold: 'none', endAs: null });
     claim.slot.isOrphan = false;
   }
 
@@ -288,6 +342,7 @@ export class Model {
 
   /** What a replay must answer; `anew`: the old claim has ended, so it is a claim like any other. */
   replayAnswer({ id, claim }: Letter): string {
+    if (claim.endAs !== null) return 'claim_is_ending';
     if (claim.state === 'dead_letter' && claim.msgId === id) return 'replayed';
     return hasEnded(claim) ? 'anew' : `claim_is_${claim.state}`;
   }
@@ -304,16 +359,20 @@ export class Model {
   }
 
   /** A slot that the ledger has sold to another must not go back on sale with its dead letter. */
-  discardAnswer({ claim, reason }: Letter): 'discarded' | 'ticket_conflict' {
+  discardAnswer({ id, claim, reason }: Letter): 'discarded' | 'ending' | 'ticket_conflict' {
     const live = this.liveClaim(claim.slot);
     const isSettled = live !== undefined && (live.state === 'committed' || live !== claim);
-    return reason.startsWith('ticket_conflict') && !isSettled ? 'ticket_conflict' : 'discarded';
+    if (reason.startsWith('ticket_conflict') && !isSettled) return 'ticket_conflict';
+    return claim.state === 'dead_letter' && claim.msgId === id ? 'ending' : 'discarded';
   }
 
   discard(letter: Letter): void {
     const { claim } = letter;
+    if (this.discardAnswer(letter) === 'ending') {
+      this.beginEnd(claim, 'discarded');
+      return;
+    }
     this.dropLetter(letter);
-    if (claim.state === 'dead_letter' && claim.msgId === letter.id) this.end(claim, 'discarded');
     this.freeByHand(claim.slot);
   }
 
@@ -341,8 +400,10 @@ export class Model {
       if (this.isNamed(slot)) return 'unchanged';
       slot.isOrphan = false;
     } else {
+      if (hasEnded(ticket)) return 'unchanged';
       if (kind === 'ticket_of_another_claim') {
         if (live?.state !== 'dead_letter') return 'unchanged';
+        live.endAs = null;
         this.end(live, 'discarded');
       }
       this.commit(ticket);

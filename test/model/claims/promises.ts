@@ -123,7 +123,11 @@ function twice(items: readonly string[]): string[] {
 }
 
 /** The databases hold exactly what the model holds; each kind of row belongs to a promise. */
-export function compareStates(model: Model, intake: IntakeState, tickets: readonly TicketState[]): void {
+export function compareStates(
+  model: Model,
+  { intake, tickets, tombstones }: Pick<Rest, 'intake' | 'tickets'> & { tombstones: readonly string[] },
+): void {
+  ensureSame('I6', tombstones, [...model.tombstones]);
   ensureSame(
     'I3',
     tickets.map(({ slot, claim, user }) => `ticket ${slot} ${claim} ${user}`),
@@ -132,13 +136,13 @@ export function compareStates(model: Model, intake: IntakeState, tickets: readon
   ensureSame(
     'I6',
     intake.claims.map(
-      ({ id, slot, user, request, state, msgId, hold, isFreed }) =>
-        `claim ${id} ${slot} ${user} ${request} ${state} ${msgId} ${isFreed || hold}`,
+      ({ id, slot, user, request, state, msgId, hold, isFreed, endAs }) =>
+        `claim ${id} ${slot} ${user} ${request} ${state} ${msgId} ${isFreed || hold} ${endAs}`,
     ),
     model.claims.map(
       (claim) =>
         `claim ${claim.id} ${claim.slot.id} ${claim.user} ${claim.request} ${claim.state} ${claim.msgId} ` +
-        `${hasEnded(claim) || claim.hold}`,
+        `${hasEnded(claim) || claim.hold} ${claim.endAs}`,
     ),
   );
   ensureSame(

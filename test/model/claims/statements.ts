@@ -31,7 +31,7 @@ export const INTAKE_STATE = `
         'id', c.claim_id, 'slot', c.slot_id, 'pool', c.pool_id, 'user', c.user_id, 'request', c.request_id,
         'state', c.state, 'msgId', c.msg_id,
         'hold', case when c.hold_until is null then 'none' when c.hold_until < now() then 'over' else 'running' end,
-        'isFreed', c.freed_at is not null
+        'isFreed', c.freed_at is not null, 'endAs', c.end_as
       )), '[]')
       from public.claims c
     ),
@@ -57,7 +57,8 @@ export const INTAKE_STATE = `
 export const LEDGER_STATE = `
   select coalesce(json_agg(json_build_object(
     'slot', t.resource_id, 'claim', t.claim_id, 'user', t.user_id, 'pool', t.pool_id
-  )), '[]') as tickets
+  )), '[]') as tickets,
+  (select coalesce(json_agg(v.claim_id), '[]') from public.voided_tickets v) as tombstones
   from public.confirmed_tickets t`;
 
 /** What a crash does to the UNLOGGED tables, without a trigger that could notice it. */

@@ -2,7 +2,7 @@
 
 import { findDifferences, type ReconcilePorts, type SlotRow, type TicketRow } from '#core/reconcile.ts';
 import type { Lane } from '../lanes.ts';
-import type { Claim, Delivery, Message, Pool, Slot } from './model.ts';
+import type { Claim, Delivery, Heard, Message, Pool, Slot } from './model.ts';
 import { CLEAN, INTAKE_STATE, LEDGER_STATE, LOSE_CACHE, SWEEP } from './statements.ts';
 
 export const ACTOR = 'ada';
@@ -41,6 +41,7 @@ export type IntakeState = {
     msgId: number | null;
     hold: string;
     isFreed: boolean;
+    endAs: string | null;
   }[];
   messages: {
     id: number;
@@ -98,7 +99,9 @@ export class World {
     await Promise.all([
       this.#lane.db1.run(isSweep ? SWEEP : CLEAN),
       this.#lane.db2.run(
-        isSweep ? 'truncate public.confirmed_tickets' : 'delete from public.confirmed_tickets',
+        isSweep
+          ? 'truncate public.confirmed_tickets, public.voided_tickets'
+          : 'delete from public.confirmed_tickets; delete from public.voided_tickets',
       ),
     ]);
   }
@@ -193,10 +196,10 @@ export class World {
   async release(claim: Claim, user: string | null): Promise<string> {
     const name = user === null ? 'release_claim_as_operator' : 'release_own_claim';
     try {
-      const [row] = await this.#lane.db1.rows<{ state: string }>(`select state from public.${name}($1, $2)`, [
-        claim.id,
-        user ?? 'olga',
-      ]);
+      const [row] = await this.#lane.db1.rows<{ state: string }>(
+        `select case when ending then 'ending' else state end as state from public.${name}($1, $2)`,
+        [claim.id, user ?? 'olga'],
+      );
       if (row?.state === 'released') this.released.add(claim.id);
       return row?.state ?? 'no row';
     } catch (error) {
@@ -213,6 +216,31 @@ export class World {
 
   expireHolds = (): Promise<number> => this.#job('select public.expire_holds() as count');
   reap = (): Promise<number> => this.#job(`select public.reap_orphaned_slots('0 seconds') as count`);
+
+  /** The claims that are to end now. Without a lease: whoever looks again gets them again. */
+  async takeEnds(): Promise<string[]> {
+    await this.#lane.db1.rows('select intake.ensure_inventory()');
+    const rows = await this.#lane.db1.rows<{ claim: string }>(
+      'select claim_id as claim from public.take_ends(100, 0)',
+    );
+    return rows.map(({ claim }) => claim);
+  }
+
+  async voidTickets(claims: readonly Claim[]): Promise<Map<string, string>> {
+    const rows = await this.#lane.db2.rows<{ claim_id: string; outcome: string }>(
+      'select claim_id, outcome from public.void_tickets($1)',
+      [JSON.stringify(claims.map((claim) => ({ ...payloadOf(claim), cause: claim.endAs })))],
+    );
+    return new Map(rows.map(({ claim_id, outcome }) => [claim_id, outcome]));
+  }
+
+  async finishEnds(ends: readonly Heard[]): Promise<number> {
+    const [row] = await this.#lane.db1.rows<{ count: number }>('select public.finish_ends($1, $2) as count', [
+      ends.map(({ claim }) => claim.id),
+      ends.map(({ outcome }) => outcome),
+    ]);
+    return row?.count ?? Number.NaN;
+  }
 
   async #count(sql: string): Promise<number> {
     const [row] = await this.#lane.db1.rows<{ count: number }>(sql);
@@ -372,14 +400,14 @@ export class World {
   }
 
   /** Everything both databases hold. A lost cache is brought back first, as any look would. */
-  async look(): Promise<{ intake: IntakeState; tickets: TicketState[] }> {
+  async look(): Promise<{ intake: IntakeState; tickets: TicketState[]; tombstones: string[] }> {
     await this.#lane.db1.rows('select intake.ensure_inventory()');
     const [[one], [other]] = await Promise.all([
       this.#lane.db1.rows<{ state: IntakeState }>(INTAKE_STATE),
-      this.#lane.db2.rows<{ tickets: TicketState[] }>(LEDGER_STATE),
+      this.#lane.db2.rows<{ tickets: TicketState[]; tombstones: string[] }>(LEDGER_STATE),
     ]);
     if (one === undefined || other === undefined) throw new Error('the databases say nothing');
-    return { intake: one.state, tickets: other.tickets };
+    return { intake: one.state, ...other };
   }
 }
 

@@ -48,6 +48,8 @@ export interface ClaimRecord {
   readonly end_reason: string | null;
   /** About how many messages are carried before its own; null where it is not on the queue. */
   readonly ahead: number | null;
+  /** It is going to end as soon as the ledger knows, and holds its slot until then; or it turns out to be a ticket. */
+  readonly ending: boolean;
 }
 
 export interface ClaimPorts extends AuthPorts {
@@ -212,7 +214,7 @@ export class ClaimRoutes {
       ? await this.#ports.releaseAsOperator(claimId, actorOf(caller, request))
       : await this.#ports.releaseClaim(claimId, claim.user_id);
     if (released === undefined) throw new HttpError('unknown_claim');
-    return jsonResponse(200, presented(released));
+    return jsonResponse(statusOfRelease(released), presented(released));
   }
 
   /**
@@ -255,6 +257,11 @@ function userIdOf(caller: Caller, inBody: string | undefined): string {
   }
   if (inBody === undefined) throw new HttpError('invalid_input', 'user_id is missing.');
   return inBody;
+}
+
+/** Accepted, where a worker has the claim: it ends when the ledger knows. */
+export function statusOfRelease({ ending }: ClaimRecord): 200 | 202 {
+  return ending ? 202 : 200;
 }
 
 function presented(claim: ClaimRecord): Record<string, unknown> {

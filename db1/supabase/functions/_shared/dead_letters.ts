@@ -21,12 +21,16 @@ export interface DeadLetter {
   readonly dead_since: string;
   readonly claim_state: string | null;
   readonly message: unknown;
+  /** It was discarded, or its hold ran out: it is gone when the ledger knows. */
+  readonly ending: boolean;
 }
 
 /** A row of public.replay_dead_letters and public.discard_dead_letters. */
 export interface DeadLetterResult {
   readonly msg_id: number;
   readonly outcome: string;
+  /** Of a discard: the claim that is ending. */
+  readonly claim_id?: string | null;
 }
 
 /** What is left out does not filter. */

@@ -51,7 +51,6 @@ const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   SL006: 'not_yours',
   SL007: 'request_conflict',
   SL008: 'unknown_claim',
-  SL009: 'in_flight',
   SL010: 'already_committed',
   SL011: 'busy',
   SL012: 'claim_ended',
@@ -59,6 +58,7 @@ const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   SL014: 'pool_exists',
   SL015: 'wrong_isolation',
   SL020: 'ticket_conflict',
+  SL021: 'claim_ended',
   SL031: 'unknown_endpoint',
   SL032: 'endpoint_exists',
   SL033: 'lost_lease',
@@ -120,13 +120,14 @@ const SOCKET: ReadonlySet<string> = new Set(
   ),
 );
 
-/** What our own code gives to failures that come without a code. */
+/** What our own code gives to failures that come without a code, and what it asks for by name. */
 export const SQLSTATE = {
   noConnection: '08001',
   connectionRejected: '08004',
   connectionFailure: '08006',
   tooManyConnections: '53300',
   limitExceeded: '54000',
+  claimVoided: 'SL021',
   permanentFailure: 'SL030',
   tryLater: 'SL034',
 } as const;

@@ -3,6 +3,7 @@
 import { createClient } from 'jsr:@supabase/supabase-js@2';
 import { Webhook } from 'npm:standardwebhooks@1';
 import { readAllowedHosts } from '../_shared/bridge/address.ts';
+import { createEndPorts } from '../_shared/bridge/ends.ts';
 import { createSign } from '../_shared/bridge/hook_request.ts';
 import { createIntake, createLedger } from '../_shared/bridge/store.ts';
 import { requireKey } from '../_shared/edge/auth.ts';
@@ -25,11 +26,14 @@ const fetchWithHost = ((): FetchWithHost | undefined => {
   return (url, init) => fetch(url, { ...init, client });
 })();
 
-const ledger = createLedger(callDatabase(connect, env, 'DB2'));
+const db1 = callDatabase(connect, env, 'DB1');
+const db2 = callDatabase(connect, env, 'DB2');
+const ledger = createLedger(db2);
 
 const route = bridgeWorkerRoute('/bridge-worker', {
   authorize: requireKey(env('DB1_SUPABASE_SERVICE_ROLE_KEY')),
-  intake: createIntake(callDatabase(connect, env, 'DB1')),
+  intake: createIntake(db1),
+  ends: createEndPorts(db1, () => db2, log),
   ledger: () => ledger,
   hook: createEdgeHook(
     readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')),

@@ -1,6 +1,6 @@
 -- Operators look for claims, at the way of one, and at what was done.
 begin;
-select plan(31);
+select plan(33);
 
 select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'p' from generate_series(1, 5);
@@ -69,10 +69,16 @@ select results_eq(
   $$ select 'olga', 'claim ' || pg_temp.claim_of('ann', 'q'), 'called us' $$, 'and the audit log once'
 );
 update pgmq.q_intake_queue set read_ct = 1 where message ->> 'user_id' = 'bob' and message ->> 'pool_id' = 'p';
-select throws_ok(
-  $$ select public.release_claim_as_operator(pg_temp.claim_of('bob', 'p'), 'olga') $$, 'SL009', null,
-  'what is with the bridge is not given back by operators either'
+select results_eq(
+  $$ select r.state, r.ending from generate_series(1, 2)
+     cross join lateral public.release_claim_as_operator(pg_temp.claim_of('bob', 'p'), 'olga', 'asked') r $$,
+  $$ values ('queued', true), ('queued', true) $$, 'what is with the bridge is ending'
 );
+select results_eq(
+  $$ select details ->> 'outcome' from audit.audit_logs where action = 'claim_release' and reason = 'asked' $$,
+  array['ending'], 'which the audit log has once'
+);
+select is(pg_temp.way('bob', 'p') like '% claim_release ending', true, 'and its way tells');
 select throws_ok($$ select public.release_claim_as_operator(gen_random_uuid(), 'olga') $$, 'SL008', null, 'nor what is no claim');
 select is_empty($$ select * from public.claim_timeline(gen_random_uuid()) $$, 'what is no claim has no way');
 

@@ -1,6 +1,6 @@
 -- A letter whose slot the ledger has sold to somebody else never puts that slot back on sale.
 begin;
-select plan(36);
+select plan(37);
 
 select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'c' from generate_series(1, 4);
@@ -35,7 +35,8 @@ select is(public.reap_orphaned_slots(interval '-1 hour') + public.expire_holds()
 truncate public.inventory_slots;
 select is(intake.ensure_inventory() > 0, true, 'after a crash the slots are rebuilt');
 select is(pg_temp.status('ann'), 'RESERVED', 'and the slot is not offered');
-select is(pg_temp.discard('cyd'), 'discarded', 'a letter with another reason can be discarded');
+select is(pg_temp.discard('cyd'), 'ending', 'a letter with another reason can be discarded');
+select is(public.finish_ends(array[(tests.claim_of('c', 'cyd')).claim_id], '{voided}'), 1, 'and is, when the ledger knows');
 select is(pg_temp.status('cyd'), 'AVAILABLE', 'and frees its slot');
 
 -- The repair gives the slot to whoever the ledger sold it to.

@@ -1,6 +1,6 @@
 -- Letters that are no claims: put on the queue by hand, or not even objects. None stops its neighbours.
 begin;
-select plan(26);
+select plan(27);
 
 select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'p' from generate_series(1, 3);
@@ -83,8 +83,9 @@ select results_eq(
 select is(tests.state(), (select state from before), 'and changes nothing');
 select results_eq(
   $$ select d.outcome from before b cross join lateral public.discard_dead_letters(array[b.letter, b.letter], 'olga', 'double sale') d $$,
-  array['discarded'], 'a letter is discarded'
+  array['ending'], 'a letter is discarded as soon as the ledger knows'
 );
+select is(public.finish_ends(array[(tests.claim_of('p', 'dropped')).claim_id], '{voided}'), 1, 'now it does');
 select results_eq(
   $$ select (c).state::text, (c).end_reason from (select tests.claim_of('p', 'dropped') as c) x $$,
   $$ values ('discarded', 'double sale') $$, 'its claim ends with the reason'
@@ -92,7 +93,7 @@ select results_eq(
 select is(pg_temp.status(3), 'AVAILABLE', 'its slot is on sale again');
 select results_eq(
   $$ select actor, action, reason, details ->> 'outcome' from audit.audit_logs order by id desc limit 1 $$,
-  $$ values ('olga', 'dead_letter_discard', 'double sale', 'discarded') $$, 'and the audit log knows'
+  $$ values ('olga', 'dead_letter_discard', 'double sale', 'ending') $$, 'and the audit log knows'
 );
 select is((select count(*)::int from pgmq.a_intake_dlq a join before b on b.letter = a.msg_id), 1, 'its last form is kept');
 select results_eq(

@@ -11,6 +11,9 @@ select bag_eq(
        and (a.grantee = 0 or a.grantee::regrole::text in ('anon', 'authenticated', 'service_role')) $$,
   $$ values
     ('service_role', 'finalize_batch(jsonb)'),
+    ('service_role', 'write_tickets(uuid[],text[],text[],uuid[])'),
+    ('service_role', 'refuse_isolation()'),
+    ('service_role', 'void_tickets(jsonb)'),
     ('service_role', 'tickets_of(jsonb)'),
     ('service_role', 'finalize_transaction(jsonb)'),
     ('service_role', 'ledger_ready()'),
@@ -70,6 +73,8 @@ select bag_eq(
     ('authenticated', 'confirmed_tickets', 'SELECT'),
     ('service_role', 'confirmed_tickets', 'SELECT'),
     ('service_role', 'confirmed_tickets', 'INSERT'),
+    ('authenticated', 'voided_tickets', 'SELECT'),
+    ('service_role', 'voided_tickets', 'SELECT'),
     ('service_role', 'webhook_endpoints', 'SELECT'),
     ('service_role', 'webhook_events', 'SELECT'),
     ('service_role', 'webhook_bodies', 'SELECT'),
@@ -97,8 +102,9 @@ select is_empty(
 select bag_eq(
   $$ select c.relname::text, p.polname::text, p.polcmd::text, p.polroles::regrole[]::text
      from pg_policy p join pg_class c on c.oid = p.polrelid where c.relnamespace = 'public'::regnamespace $$,
-  $$ values ('confirmed_tickets', 'own_tickets', 'r', '{authenticated}') $$,
-  'one policy opens one table, to signed-in users, for reading'
+  $$ values ('confirmed_tickets', 'own_tickets', 'r', '{authenticated}'),
+    ('voided_tickets', 'own_voided_tickets', 'r', '{authenticated}') $$,
+  'two policies open two tables, to signed-in users, for reading'
 );
 select is_empty(
   $$ select p.oid::regprocedure from pg_proc p
@@ -111,6 +117,7 @@ select is_empty(
 select bag_eq(
   $$ select p.oid::regprocedure::text from pg_proc p where p.pronamespace = 'public'::regnamespace and p.prosecdef $$,
   $$ values
+    ('void_tickets(jsonb)'),
     ('tickets_page(uuid,integer,uuid[])'),
     ('webhook_sample()'),
     ('ledger_sample()'),

@@ -59,7 +59,8 @@ function compareTaken(world: World, rows: Taken[], taken: Delivery[]): void {
     ),
     taken.map(
       ({ message, readCt, attempts, takeovers }) =>
-        `message ${message.id} ${readCt} ${attempts} ${takeovers} ${message.claim.id} ${message.claim.state}`,
+        `message ${message.id} ${readCt} ${attempts} ${takeovers} ${message.claim.id} ` +
+        (message.claim.endAs === null ? message.claim.state : 'ending'),
     ),
   );
   world.got(taken.length === 0 ? 'nothing' : names(taken));
@@ -135,7 +136,7 @@ export async function ask(model: Model, world: World, worker: string, deliveries
     world.doing(`${worker} writes the tickets of ${names(writing)}`);
     const expected = writing.map(({ message }) => {
       const { claim } = message;
-      const answer = model.ledgerAnswer(claim) ?? 'committed';
+      const answer = model.tombstones.has(claim.id) ? 'voided' : (model.ledgerAnswer(claim) ?? 'committed');
       if (answer === 'committed') model.tickets.set(claim.slot, claim);
       return answer;
     });
@@ -163,6 +164,7 @@ function decide(model: Model, delivery: Delivery, choice: number): Decision {
   const { answer } = delivery;
   if (answer === 'conflict') return end('dead_letter', 'ticket_conflict');
   if (answer === 'committed' || answer === 'already') return end('committed');
+  if (answer === 'voided') return end('gone', 'the claim has ended');
   if (answer === 'none') return end('dead_letter', 'max_retries');
   const delayMs = choice % 2 === 0 ? 0 : HIDDEN_MS;
   const options = [end('outage', 'ledger unavailable', delayMs), end('untried', 'handed back', delayMs)];

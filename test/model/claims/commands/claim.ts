@@ -177,8 +177,9 @@ export const release: Command = fc
           'I6',
           () => `release of ${claim.name} answers ${answer}, not ${expected}`,
         );
-        if (answer === 'released' && !hasEnded(claim)) {
-          model.end(claim, 'released');
+        if ((answer === 'released' && !hasEnded(claim)) || (answer === 'ending' && claim.endAs === null)) {
+          if (answer === 'released') model.end(claim, 'released');
+          else model.beginEnd(claim, 'released');
           if (user === null) model.audit.push('claim_release');
         }
         world.got(answer);

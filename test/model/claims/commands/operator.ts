@@ -47,11 +47,14 @@ const operate = (
           ensure(outcomes.get(UNKNOWN_LETTER) === 'not_found', 'model', () => 'an unknown letter was found');
         for (const letter of letters) {
           const outcome = outcomes.get(letter.id);
+          // Asked a second time, it is ending as before, and nobody wrote that down.
+          const isSecond =
+            verb === 'discard' && model.discardAnswer(letter) === 'ending' && letter.claim.endAs !== null;
           const expected = isDryRun
             ? dryRun(model, verb, letter)
             : await apply(model, world, letter, outcome);
           ensure(outcome === expected, 'I6', () => `${verb} answers ${outcome}, not ${expected}`);
-          if (!isDryRun) model.audit.push(`dead_letter_${verb}`);
+          if (!isDryRun && !isSecond) model.audit.push(`dead_letter_${verb}`);
         }
       },
     ),
@@ -59,7 +62,7 @@ const operate = (
 
 function dryRun(model: Model, verb: 'replay' | 'discard', letter: Letter): string {
   if (verb === 'replay') return 'would_replay';
-  return model.discardAnswer(letter) === 'discarded' ? 'would_discard' : 'ticket_conflict';
+  return model.discardAnswer(letter) === 'ticket_conflict' ? 'ticket_conflict' : 'would_discard';
 }
 
 export const replay: Command = operate('replay', async (model, world, letter, outcome) => {
@@ -91,7 +94,7 @@ export const replay: Command = operate('replay', async (model, world, letter, ou
 
 export const discard: Command = operate('discard', async (model, _world, letter) => {
   const answer = model.discardAnswer(letter);
-  if (answer === 'discarded') model.discard(letter);
+  if (answer !== 'ticket_conflict') model.discard(letter);
   return answer;
 });
 
@@ -153,12 +156,60 @@ export const expireHolds: Command = fc.constant(
       const due = model.dueHolds();
       const count = await world.expireHolds();
       ensure(count === due.length, 'I6', () => `${count} holds expired, not ${due.length} (${namesOf(due)})`);
-      for (const claim of due) model.end(claim, 'expired');
+      for (const claim of due) model.expire(claim);
       model.isCacheLost = false;
       world.got(namesOf(due));
     },
   ),
 );
+
+/** A worker tells the ledger which claims end, and may die before it tells the intake. */
+export const tellLedger: Command = fc.constant(
+  step<Model, World>(
+    'tell the ledger of ends',
+    (model) => model.claims.some(({ endAs }) => endAs !== null),
+    tellOfEnds,
+  ),
+);
+
+export async function tellOfEnds(model: Model, world: World): Promise<void> {
+  world.doing('a worker tells the ledger which claims end');
+  const ending = model.claims.filter(({ endAs }) => endAs !== null);
+  ensureSame(
+    'I6',
+    await world.takeEnds(),
+    ending.map(({ id }) => id),
+  );
+  model.isCacheLost = false;
+  const outcomes = await world.voidTickets(ending);
+  for (const claim of ending) {
+    const heard = model.voidTicket(claim);
+    const outcome = outcomes.get(claim.id);
+    ensure(
+      outcome === heard.outcome,
+      'I3',
+      () => `the end of ${claim.name} answers ${outcome}, not ${heard.outcome}`,
+    );
+    model.heard.push(heard);
+  }
+  world.got(ending.map(({ id, name }) => `${name} ${outcomes.get(id)}`).join(', '));
+}
+
+/** However late: what the ledger said stays true. */
+export const tellIntake: Command = fc.constant(
+  step<Model, World>('tell the intake of ends', (model) => model.heard.length > 0, finishHeard),
+);
+
+export async function finishHeard(model: Model, world: World): Promise<void> {
+  world.doing(`a worker ends ${namesOf(model.heard.map(({ claim }) => claim))}`);
+  // A claim that two looks have heard of is named once in a call.
+  const heard = [...new Map(model.heard.map((one) => [one.claim, one])).values()];
+  const count = await world.finishEnds(heard);
+  const ended = model.finishEnds(heard);
+  model.heard = [];
+  ensure(count === ended.length, 'I6', () => `${count} claims ended, not ${ended.length}`);
+  world.got(namesOf(ended.map(({ claim }) => claim)));
+}
 
 /** RESERVED by hand: what old callers leave behind when they die. */
 export const orphan: Command = anyNumber.map((at) =>

@@ -2,7 +2,7 @@
 // message that spoils it stands alone.
 
 import type { Breaker } from '../breaker.ts';
-import { type Blame, blameOf, codeOf, hasLostSession } from '../failure.ts';
+import { type Blame, blameOf, codeOf, hasLostSession, SQLSTATE } from '../failure.ts';
 import { byHalves } from '../halving.ts';
 import type { Limiter } from '../limiter.ts';
 import { textOf } from '../text.ts';
@@ -17,6 +17,9 @@ export interface CommitContext extends BridgePorts {
   readonly trouble: Trouble;
   breakerOf(target: string): Breaker;
 }
+
+/** The ledger has its tombstone: it was released, expired or discarded while a worker had it. */
+const CLAIM_ENDED = 'the claim has ended';
 
 /** The ledger serves no request, or something else answers in its place: no connection, no TLS, no address. */
 const DOWN: ReadonlySet<Blame> = new Set<Blame>(['database', 'disk', 'unreached', 'unanswered']);
@@ -46,6 +49,7 @@ export async function commitSet(deliveries: readonly Delivery[], context: Commit
         tellCommit(members, outcomes, startedMs, context);
         for (const [index, delivery] of members.entries()) {
           if (outcomes[index] === 'conflict') delivery.end('dead_letter', 'ticket_conflict');
+          else if (outcomes[index] === 'voided') delivery.end('gone', CLAIM_ENDED);
           else delivery.end('committed');
         }
       } catch (error) {
@@ -90,10 +94,14 @@ async function commitOne(delivery: Delivery, context: CommitContext): Promise<vo
     ledger.succeeded();
     own.succeeded();
     tellCommit([delivery], ['committed'], startedMs, context);
-    delivery.end('committed');
+    delivery.end('committed', `function:${commit_rpc_name}`);
   } catch (error) {
     tellCommit([delivery], error, startedMs, context);
-    if (hasLostSession(error)) {
+    if (codeOf(error) === SQLSTATE.claimVoided) {
+      ledger.succeeded();
+      own.succeeded();
+      delivery.end('gone', CLAIM_ENDED);
+    } else if (hasLostSession(error)) {
       ledger.outage();
       context.log.warn('the ledger is unavailable', { ...delivery.names, cause: error });
       delivery.end('outage', 'ledger unavailable');

@@ -26,6 +26,9 @@ const MAX_REASON_CHARS = 500;
 
 /** What bridge_take calls a claim that is not the one its message tells of. */
 const MISMATCH = 'mismatch';
+/** What it calls a claim that is going to end; its message is left alone until it did. */
+const ENDING = 'ending';
+const ENDING_RETRY_MS = 5_000;
 
 export class Delivery {
   readonly #taken: TakenMessage;
@@ -34,6 +37,7 @@ export class Delivery {
   #verdict: Verdict | undefined;
   #reason: string | null = null;
   #isObstructed = false;
+  #fixedDelayMs: number | undefined;
 
   constructor(taken: TakenMessage) {
     this.#taken = taken;
@@ -99,6 +103,7 @@ export class Delivery {
     if (config === undefined) this.end('dead_letter', 'unknown_pool');
     else if (claim_state === MISMATCH)
       this.end('dead_letter', 'malformed: the claim is of another slot, pool or user');
+    else if (claim_state === ENDING) this.end('untried', 'the claim is ending', ENDING_RETRY_MS);
     else if (claim_state !== null && ENDED_STATES.has(claim_state))
       this.end('gone', `the claim is ${claim_state}`);
   }
@@ -119,10 +124,11 @@ export class Delivery {
     return typeof last_error === 'string' ? `max_retries: ${last_error}` : 'max_retries';
   }
 
-  end(verdict: Exclude<Verdict, 'validated'>, reason: string | null = null): void {
+  end(verdict: Exclude<Verdict, 'validated'>, reason: string | null = null, delayMs?: number): void {
     this.#verdict = verdict;
     this.#reason = reason === null ? null : shortened(reason, MAX_REASON_CHARS);
     this.#isObstructed = false;
+    this.#fixedDelayMs = delayMs;
   }
 
   /** Something else was in the way: not counted, and tried again after a while that grows with its deliveries. */
@@ -141,7 +147,7 @@ export class Delivery {
       read_ct: this.readCt,
       verdict: this.#verdict ?? 'outage',
       reason: this.#reason,
-      delay_ms: this.#delayMs(random),
+      delay_ms: this.#fixedDelayMs ?? this.#delayMs(random),
     };
   }
 

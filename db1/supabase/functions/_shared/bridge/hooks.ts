@@ -38,7 +38,7 @@ function mayHaveTicket({ config, readCt, payload }: Delivery): boolean {
 
 export async function commitByHook(delivery: Delivery, context: CommitContext): Promise<void> {
   const answer = await ask('commit', delivery, delivery.config.commit_webhook_url ?? '', context);
-  if (answer === 'accepted') delivery.end('committed');
+  if (answer === 'accepted') delivery.end('committed', 'hook');
   else if (answer === 'outage') delivery.end('outage', 'hook unavailable');
   // A commit target has no right to refuse: the claim was validated, so an operator has to look.
   else if (answer !== 'tried') delivery.end('retry', `refused by the commit hook: ${answer.refused}`);

@@ -11,7 +11,10 @@ export interface TakenMessage {
   /** Deliveries since the last one that was finished whose workers never did: they died, or lost their lease. */
   readonly takeovers: number;
   readonly message: unknown;
-  /** Null for a message that was put on the queue by hand; `mismatch` where the claim is not what the message says. */
+  /**
+   * Null for a message that was put on the queue by hand; `mismatch` where the claim is not what the message says; `ending`
+   * where it is going to end.
+   */
   readonly claim_state: string | null;
 }
 
@@ -52,6 +55,7 @@ export interface Finish {
   readonly msg_id: number;
   readonly read_ct: number;
   readonly verdict: Verdict;
+  /** Why; of a commit what made it, null for the ledger. */
   readonly reason: string | null;
   readonly delay_ms: number;
 }
@@ -81,7 +85,7 @@ export interface Payload extends Record<string, unknown> {
 /** DB2, the ledger. */
 export interface Ledger {
   /** public.finalize_batch: an outcome for each payload, in their order. */
-  finalizeBatch(payloads: readonly Payload[]): Promise<('committed' | 'already' | 'conflict')[]>;
+  finalizeBatch(payloads: readonly Payload[]): Promise<('committed' | 'already' | 'conflict' | 'voided')[]>;
   /** public.tickets_of: whether each payload has its ticket, another stands in its way, or there is none; writes nothing. */
   ticketsOf(payloads: readonly Payload[]): Promise<('already' | 'conflict' | undefined)[]>;
   /** Any other function with one argument p_payload. */

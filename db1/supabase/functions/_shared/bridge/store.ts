@@ -41,8 +41,8 @@ function columns(finishes: readonly Finish[]): Record<string, unknown> {
   };
 }
 
-type Outcome = 'committed' | 'already' | 'conflict';
-const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(['committed', 'already', 'conflict']);
+type Outcome = 'committed' | 'already' | 'conflict' | 'voided';
+const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(['committed', 'already', 'conflict', 'voided']);
 
 /** `callOwn` serves the pools' own functions where they have connections of their own, so that a slow one holds up no set. */
 export function createLedger(call: CallFunction, callOwn: CallFunction = call): Ledger {

@@ -1,7 +1,7 @@
 // Claims as operators look for them, and the way of one from the door to the ledger.
 
 import type { CallFunction } from '../call_function.ts';
-import type { ClaimRecord } from '../claim.ts';
+import { type ClaimRecord, statusOfRelease } from '../claim.ts';
 import { HttpError } from '../errors.ts';
 import { operatorOf, REASON, UNNAMED_OPERATOR, UUID } from '../operator.ts';
 import type { Log } from '../ports.ts';
@@ -92,7 +92,7 @@ async function release({ db1 }: ClaimAdminPorts, request: HttpRequest, id: strin
     p_reason: reason ?? null,
   });
   if (claim === undefined) throw new HttpError('unknown_claim');
-  return jsonResponse(200, claim);
+  return jsonResponse(statusOfRelease(claim), claim);
 }
 
 function timeOf({ at }: TimelineEvent): number {

@@ -5,6 +5,7 @@ const DONE: ReadonlySet<string> = new Set([
   'replayed',
   'claimed',
   'discarded',
+  'ending',
   'skipped',
   'would_replay',
   'would_discard',

@@ -1,7 +1,9 @@
 // The bridge as a door: one call carries what waits on the queue, for as long as one call may take.
 
 import { Bridge } from '../bridge/bridge.ts';
+import { Ender, type EndPorts } from '../bridge/ends.ts';
 import type { BridgePorts } from '../bridge/ports.ts';
+import type { Log } from '../ports.ts';
 import { type HttpRequest, jsonResponse, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
 import type { EdgeRoute } from './handler.ts';
@@ -18,6 +20,7 @@ const NO_ORDERS = { type: 'object', properties: {}, additionalProperties: false 
 export interface BridgeWorkerPorts extends BridgePorts {
   /** Throws a HttpError where the caller may not do this. */
   authorize(request: HttpRequest): string | Promise<string>;
+  readonly ends: EndPorts;
 }
 
 export interface Drained {
@@ -41,11 +44,25 @@ export function bridgeWorkerRoute(path: string, ports: BridgeWorkerPorts): EdgeR
       if (request.body.length > 0) readJson(request, NO_ORDERS);
       // A new bridge each time: what an earlier call learnt about an outage must not make this one sit still.
       const bridge = new Bridge(ports, { batchSize: BATCH_SIZE, leaseSec: LEASE_SEC });
-      const drained = await drain(bridge, AbortSignal.timeout(GUARD_MS));
-      ports.log.info('drained', { request_id: request.requestId, ...drained });
+      const guard = AbortSignal.timeout(GUARD_MS);
+      const ended = await endDue(new Ender(ports.ends), ports.log, guard);
+      const drained = await drain(bridge, guard);
+      ports.log.info('drained', { request_id: request.requestId, ended, ...drained });
       return jsonResponse(200, drained);
     },
   };
+}
+
+/** Holds that ran out and claims that are going to end come first: their slots go back on sale. */
+async function endDue(ender: Ender, log: Log, signal: AbortSignal): Promise<number> {
+  await ender.expire(signal);
+  try {
+    return await ender.end(signal);
+  } catch (cause) {
+    // The ledger is away: they stay held, and the queue is none the worse for it.
+    log.warn('claims that are to end wait', { cause });
+    return 0;
+  }
 }
 
 /** Carries until there is nothing to take. After the signal the bridge hands back what it has not decided. */

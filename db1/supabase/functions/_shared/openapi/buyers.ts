@@ -40,8 +40,13 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
         description:
           'About how many claims, of all pools, become tickets before this one; null: not on the queue.',
       },
+      ending: {
+        ...FLAG,
+        description:
+          'It ends as soon as the ledger knows and holds its slot until then, or it turns out to be a ticket.',
+      },
     },
-    ['ended_at', 'end_reason', 'ahead'],
+    ['ended_at', 'end_reason', 'ahead', 'ending'],
   ),
   Pool: shape({
     pool_id: TEXT,
@@ -123,11 +128,16 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
     auth: 'token',
     parameter: 'The claim_id.',
     headers: X_OPERATOR,
-    answers: { 200: { description: 'The claim, ended.', schema: CLAIM_ANSWER } },
+    answers: {
+      200: { description: 'The claim, ended.', schema: CLAIM_ANSWER },
+      202: {
+        description: 'The claim, ending: a worker has it, and the ledger is told first.',
+        schema: CLAIM_ANSWER,
+      },
+    },
     errors: [
       'unknown_claim',
       'invalid_input',
-      'in_flight',
       'already_committed',
       'dead_letter',
       'not_yours',

@@ -68,6 +68,7 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     ended_at: TEXT_OR_NULL,
     end_reason: TEXT_OR_NULL,
     ahead: COUNT_OR_NULL,
+    ending: FLAG,
   }),
   ClaimWithTimeline: shape({
     claim: ref('OperatorClaim'),
@@ -85,8 +86,16 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     dead_since: TEXT,
     claim_state: TEXT_OR_NULL,
     message: ANYTHING,
+    ending: FLAG,
   }),
-  DeadLetterResult: shape({ msg_id: COUNT, outcome: TEXT }),
+  DeadLetterResult: shape(
+    {
+      msg_id: COUNT,
+      outcome: TEXT,
+      claim_id: { ...TEXT_OR_NULL, description: 'Of a discard that is ending: its claim.' },
+    },
+    ['claim_id'],
+  ),
   AuditRow: shape({
     id: COUNT,
     at: TEXT,
@@ -181,11 +190,17 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
   ),
   'POST /admin/claims/:claim/release': claims.changes(
     'Give a slot back for its owner',
-    { 200: { description: 'Released, now or before.', schema: ref('OperatorClaim') } },
+    {
+      200: { description: 'Released, now or before.', schema: ref('OperatorClaim') },
+      202: {
+        description: 'Ending: a worker has it, and the ledger is told first.',
+        schema: ref('OperatorClaim'),
+      },
+    },
     {
       parameter: 'The claim_id.',
       body: RELEASE_BODY,
-      errors: ['unknown_claim', 'in_flight', 'already_committed', 'dead_letter', 'wrong_isolation'],
+      errors: ['unknown_claim', 'already_committed', 'dead_letter', 'wrong_isolation'],
     },
   ),
   'GET /admin/dlq': letters.reads('Dead letters, oldest first', listIn('messages', 'DeadLetter'), {
