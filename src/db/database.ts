@@ -22,6 +22,8 @@ export interface DatabaseOptions {
   applicationName: string;
   /** The longest a call may take on its connection; half a minute where left out. */
   callTimeoutMs?: number;
+  /** The longest a statement may wait for a lock; two seconds where left out. */
+  lockTimeoutMs?: number;
   log: Log;
 }
 
@@ -198,12 +200,13 @@ class RolledBack extends Error {
 
 export function createDatabase(options: DatabaseOptions): Database {
   const { url, max, applicationName, callTimeoutMs = CALL_TIMEOUT_MS, log } = options;
+  const lockTimeoutMs = options.lockTimeoutMs ?? LOCK_TIMEOUT_MS;
   const pool = new pg.Pool({
     connectionString: url,
     max,
     application_name: applicationName,
     // Nobody waits long for a lock behind which a crowd queues up; the caller is told to try again.
-    options: `-c timezone=UTC -c lock_timeout=${LOCK_TIMEOUT_MS}`,
+    options: `-c timezone=UTC -c lock_timeout=${lockTimeoutMs}`,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: callTimeoutMs - SERVER_LEAD_MS,

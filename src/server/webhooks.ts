@@ -1,4 +1,5 @@
-// The webhook door on Node: two sets of connections to DB2, the fast HMAC, and a word to the workers.
+// The webhook door on Node: connections to DB2 that recording, lookups and each handler's effects do not share, the fast
+// HMAC, and a word to the workers.
 
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { DELIVERY_MS } from '#core/router.ts';
@@ -6,6 +7,7 @@ import type { SecretSource } from '#core/webhook/ports.ts';
 import { WebhookRoutes } from '#core/webhook/routes.ts';
 import { createDatabase } from '../db/database.ts';
 import { openProcessor } from '../webhook/crew.ts';
+import { HandlerDatabases } from '../webhook/handler_databases.ts';
 import { type Handlers, NO_HANDLERS } from '../webhook/handlers.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
 import { openWebhookStore } from '../webhook/store.ts';
@@ -20,9 +22,16 @@ export interface WebhookRoutesOptions {
 }
 
 /** A second recording connection would only make the batches smaller. */
-const LANE_CONNECTIONS = 1;
-/** Inline effects run side by side, each on a connection of its own. */
-const INLINE_CONNECTIONS = 8;
+const RECORDING_CONNECTIONS = 1;
+/**
+ * A record waits only for a transaction that is about to insert the same event. While it does, the deliveries behind it wait
+ * too, once for each halving of its batch.
+ */
+const RECORDING_LOCK_MS = 200;
+/** For the look for an endpoint, once a second each, and the word to the workers. */
+const LOOKUP_CONNECTIONS = 1;
+/** As many inline effects of one handler run side by side; more wait, and none of them for another handler. */
+const CONNECTIONS_PER_HANDLER = 4;
 
 export interface OpenWebhookRoutes extends Pick<WebhookRoutes, 'routes' | 'drain'> {
   end(): Promise<void>;
@@ -34,10 +43,18 @@ export function openWebhookRoutes(
   log: Log,
 ): OpenWebhookRoutes {
   const { db2Url, handlers = NO_HANDLERS, tracer = NO_TRACER } = options;
-  const open = (max: number, applicationName: string) =>
-    createDatabase({ url: db2Url, max, applicationName, callTimeoutMs: DELIVERY_MS, log });
-  const lane = open(LANE_CONNECTIONS, 'sluice-webhooks');
-  const rest = open(INLINE_CONNECTIONS, 'sluice-webhooks-inline');
+  const open = (max: number, applicationName: string, lockTimeoutMs?: number) =>
+    createDatabase({
+      url: db2Url,
+      max,
+      applicationName,
+      callTimeoutMs: DELIVERY_MS,
+      ...(lockTimeoutMs && { lockTimeoutMs }),
+      log,
+    });
+  const recording = open(RECORDING_CONNECTIONS, 'sluice-webhooks', RECORDING_LOCK_MS);
+  const lookups = open(LOOKUP_CONNECTIONS, 'sluice-webhooks-lookups');
+  const inline = new HandlerDatabases(() => open(CONNECTIONS_PER_HANDLER, 'sluice-webhooks-inline'));
   const { processor, end } = openProcessor(
     { db2Url, workers: 1, batchSize: 1, handlers, metrics, tracer, log },
     'sluice-webhooks-handlers',
@@ -46,16 +63,15 @@ export function openWebhookRoutes(
   const wake = createWake(async () => {
     options.onRecorded?.();
     // Without the word they look by themselves a moment later.
-    await rest
+    await lookups
       .call('webhook.wake_workers', {})
       .catch((error: unknown) => log.debug('workers not woken', { cause: error }));
   });
-  const store = openWebhookStore(rest);
   const webhookRoutes = new WebhookRoutes({
     store: {
-      findEndpoint: (name) => store.findEndpoint(name),
-      processEvent: (id) => store.processEvent(id),
-      record: openWebhookStore(lane).record,
+      findEndpoint: openWebhookStore(lookups).findEndpoint,
+      processEvent: (id, lane) => openWebhookStore(inline.of(lane)).processEvent(id, lane),
+      record: openWebhookStore(recording).record,
     },
     ...signaturePorts(metrics, log, options.secretOf),
     ...(handlers.size > 0 && { runTypescript: (id) => processor.runOne(id, stopping.signal) }),
@@ -68,7 +84,7 @@ export function openWebhookRoutes(
     async end() {
       stopping.abort();
       await wake.stop();
-      await Promise.all([lane.end(), rest.end(), end()]);
+      await Promise.all([recording.end(), lookups.end(), inline.end(), end()]);
     },
   };
 }

@@ -164,6 +164,7 @@ begin
   update public.webhook_events e
   set status = 'pending', attempts = 0, takeovers = 0, error = null, next_attempt_at = clock_timestamp(),
     processed_at = null, skipped_by = null, waiting_since = null,
+    lane = webhook.lane_for(e.webhook_id, e.provider, e.event_type),
     idempotency_key = coalesce(p_idempotency_key, e.idempotency_key)
   where e.id = any (v_replayed);
   return query select * from unnest(v_answers);

@@ -35,6 +35,8 @@ export interface Recorded {
   readonly id: string;
   readonly outcome: 'recorded' | 'duplicate' | 'body_differs' | 'quarantined';
   readonly status: EventStatus;
+  /** That of its handler. */
+  readonly lane: number;
 }
 
 /** A row of webhook.process_event and of webhook.process_events: `status` is null where the lease was lost. */
@@ -69,8 +71,8 @@ export interface WebhookStore {
   findEndpoint(name: string): Promise<Endpoint | undefined>;
   /** One call for all; the answers of each delivery are in the order of its events. */
   record(deliveries: readonly Delivery[]): Promise<Recorded[][]>;
-  /** Lets one recorded event take effect now, whoever else tries the same. */
-  processEvent(id: string): Promise<Processed>;
+  /** Lets one recorded event take effect now; `in_flight` where another is at it. Each lane has connections of its own. */
+  processEvent(id: string, lane: number): Promise<Processed>;
   take(limit: number, handlerNames: readonly string[]): Promise<TakenEvent[]>;
   /** Runs SQL handlers; what became of each, by id. */
   process(events: readonly Lease[]): Promise<Map<string, Processed>>;

@@ -16,7 +16,10 @@ export class Recorder {
   readonly #coalescer: Coalescer<Delivery, Recorded[]>;
 
   constructor(record: WebhookStore['record']) {
-    this.#coalescer = new Coalescer((deliveries) => againOnCollision(() => record(deliveries)), {
+    // Of several that collide each is tried again anyway, in a smaller set.
+    const flush = (deliveries: Delivery[]) =>
+      deliveries.length === 1 ? againOnCollision(() => record(deliveries)) : record(deliveries);
+    this.#coalescer = new Coalescer(flush, {
       mayBeOneMembers,
       weigh: ({ body, events }) => body.length + events.length * EVENT_BYTES,
       maxWeight: MAX_FLUSH_BYTES,
