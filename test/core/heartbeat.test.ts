@@ -6,7 +6,7 @@ import { memoryLog } from './support.ts';
 function heart(t: TestContext, extend: () => Promise<unknown>) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const log = memoryLog();
-  return { log, stop: startHeartbeat(extend, 1_000, log), pass: (ms: number) => t.mock.timers.tick(ms) };
+  return { log, stop: startHeartbeat(extend, 1_000, log).stop, pass: (ms: number) => t.mock.timers.tick(ms) };
 }
 
 describe('a heartbeat', () => {
