@@ -54,7 +54,7 @@ export function openWebhookRoutes(
     });
   const recording = open(RECORDING_CONNECTIONS, 'sluice-webhooks', RECORDING_LOCK_MS);
   const lookups = open(LOOKUP_CONNECTIONS, 'sluice-webhooks-lookups');
-  const inline = new HandlerDatabases(() => open(CONNECTIONS_PER_HANDLER, 'sluice-webhooks-inline'));
+  const inline = new HandlerDatabases<number>(() => open(CONNECTIONS_PER_HANDLER, 'sluice-webhooks-inline'));
   const { processor, end } = openProcessor(
     { db2Url, workers: 1, batchSize: 1, handlers, metrics, tracer, log },
     'sluice-webhooks-handlers',

@@ -3,18 +3,18 @@
 import type { Database } from '../db/database.ts';
 
 /** By the handler's name or lane. Opened when the handler first has an event; there are as many as there are handlers. */
-export class HandlerDatabases {
-  readonly #open: () => Database;
-  readonly #opened = new Map<string | number, Database>();
+export class HandlerDatabases<Key extends string | number> {
+  readonly #open: (handler: Key) => Database;
+  readonly #opened = new Map<Key, Database>();
 
-  constructor(open: () => Database) {
+  constructor(open: (handler: Key) => Database) {
     this.#open = open;
   }
 
-  of(handler: string | number): Database {
+  of(handler: Key): Database {
     let database = this.#opened.get(handler);
     if (database === undefined) {
-      database = this.#open();
+      database = this.#open(handler);
       this.#opened.set(handler, database);
     }
     return database;

@@ -78,7 +78,9 @@ class World {
   }
 
   #remove(lane: LaneName, wanted: number, isSuspect: boolean): Item[] {
-    const taken = this.waiting.filter((item) => item.lane === lane && (item.isSuspect ?? false) === isSuspect);
+    const taken = this.waiting.filter(
+      (item) => item.lane === lane && (item.isSuspect ?? false) === isSuspect,
+    );
     const items = taken.slice(0, wanted);
     for (const item of items) this.waiting.splice(this.waiting.indexOf(item), 1);
     return items;
@@ -230,7 +232,10 @@ test('heartbeats extend what is held and nothing that is finished; a finish wait
   assert.deepEqual([isFinishing, world.finished.length], [true, 0]);
   beat.open();
   await step;
-  assert.deepEqual(world.extended[0]?.map(({ n }) => n), [1]);
+  assert.deepEqual(
+    world.extended[0]?.map(({ n }) => n),
+    [1],
+  );
 });
 
 test('a group that fails leaves the others to end, and the step tells of it', async () => {

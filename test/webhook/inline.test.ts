@@ -19,7 +19,13 @@ const recorded = (status: EventStatus = 'pending', id = 'a'): Recorded => ({
 });
 
 function open(answers: Record<string, string> = {}, here?: (id: string) => Promise<Processed | undefined>) {
-  const world = { nowMs: 5_000, tried: [] as string[], lanes: [] as number[], failure: undefined as unknown, spans: [] as TracedSpan[] };
+  const world = {
+    nowMs: 5_000,
+    tried: [] as string[],
+    lanes: [] as number[],
+    failure: undefined as unknown,
+    spans: [] as TracedSpan[],
+  };
   const log = memoryLog();
   const metrics = metricLines();
   const inline = new Inline({

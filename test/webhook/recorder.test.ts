@@ -94,7 +94,9 @@ describe('a delivery that is refused', () => {
         if (deliveries.some(isStuck)) throw coded(code);
         return deliveries.map(rowsOf);
       });
-      const all = await Promise.allSettled(['a', 'stuck', 'b', 'c'].map((id) => recorder.record(delivery([id]))));
+      const all = await Promise.allSettled(
+        ['a', 'stuck', 'b', 'c'].map((id) => recorder.record(delivery([id]))),
+      );
       assert.deepEqual(
         all.map(({ status }) => status),
         ['fulfilled', 'rejected', 'fulfilled', 'fulfilled'],

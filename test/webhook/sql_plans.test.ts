@@ -83,7 +83,9 @@ describe('the plans of the hot statements', () => {
           await blocksOf('webhook.event_lanes()'),
           await blocksOf(`webhook.take_suspect(array[${LANE}])`),
         ];
-        await session.client.query(`delete from public.webhook_events where event_type = 'act' and status <> 'success'`);
+        await session.client.query(
+          `delete from public.webhook_events where event_type = 'act' and status <> 'success'`,
+        );
         await session.client.query('vacuum public.webhook_events');
       }
       return blocks;
@@ -105,6 +107,7 @@ describe('the plans of the hot statements', () => {
       assert(blocks <= (quiet[at] ?? 0) * 1.5 + 8, `${beside} blocks, and ${quiet} without the backlog`);
     await session.client.query(`delete from public.webhook_handlers where name = 'elsewhere'`);
     await session.client.query(`delete from public.webhook_events where event_type = 'parked'`);
+    await session.client.query('vacuum public.webhook_events');
   });
 
   test('negative control: a statement that reads the table is seen', async () => {

@@ -4,7 +4,16 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { closeAll, interleave, openSessions, type Session, waitsFor } from '../support/sessions.ts';
-import { effectsOf, endLease, openShop, process, record, statusOf, take, takeSuspect } from './sql_support.ts';
+import {
+  effectsOf,
+  endLease,
+  openShop,
+  process,
+  record,
+  statusOf,
+  take,
+  takeSuspect,
+} from './sql_support.ts';
 
 const RACES = 40;
 const EVENTS_PER_BATCH = 50;

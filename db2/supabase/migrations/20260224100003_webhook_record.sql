@@ -90,9 +90,12 @@ begin
   return array(
     select d.ordinal
     from unnest(p_deliveries) d
-    where exists (select from public.webhook_events e where e.provider = d.provider and e.event_id = d.event_id)
-      or exists (select from public.webhook_events e where e.webhook_id = d.webhook_id and e.event_id = d.event_id)
-      or exists (select from public.webhook_events e where e.provider = d.provider and e.dedupe_hash = d.dedupe_hash)
+    -- One look by each key. Not "exists", which Postgres may answer by a hash of the whole table.
+    where coalesce(
+      (select true from public.webhook_events e where e.provider = d.provider and e.event_id = d.event_id),
+      (select true from public.webhook_events e where e.webhook_id = d.webhook_id and e.event_id = d.event_id),
+      (select true from public.webhook_events e where e.provider = d.provider and e.dedupe_hash = d.dedupe_hash)
+    )
   );
 end
 $$;

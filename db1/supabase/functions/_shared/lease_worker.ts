@@ -258,7 +258,11 @@ export class LeaseWorker<Item> {
   }
 
   /** The group is under way until its promise settles. */
-  #start(items: readonly Item[], signal: AbortSignal, onEnd: () => void = () => undefined): Promise<Outcomes> {
+  #start(
+    items: readonly Item[],
+    signal: AbortSignal,
+    onEnd: () => void = () => undefined,
+  ): Promise<Outcomes> {
     const running = this.#run(items, signal);
     const settled = running
       .catch(() => undefined)

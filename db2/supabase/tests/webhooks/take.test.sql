@@ -1,7 +1,7 @@
 -- take_events and take_suspect: due events under a lease, each to one worker; a lease that has run out is taken over, not
 -- for ever, and alone.
 begin;
-select plan(26);
+select plan(27);
 
 select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{"lease_sec": 30, "max_attempts": 7}', 'ann') as shop;
 insert into public.webhook_handlers (provider, event_type, webhook_id, kind, name) values

@@ -2,9 +2,9 @@
 // batch in one fenced statement. Whatever happens between take and finish, the lease runs out and the message comes back;
 // every effect on the way is idempotent by the claim's id.
 
+import { Breaker } from '../breaker.ts';
 import { type Blame, blameOf } from '../failure.ts';
 import { startHeartbeat } from '../heartbeat.ts';
-import { Breaker, Trouble } from './breaker.ts';
 import { commitToLedger, targetsInLedger } from './commit.ts';
 import { Delivery, groupBy } from './delivery.ts';
 import { commitByHook, validate } from './hooks.ts';
@@ -12,6 +12,7 @@ import { labelOfTarget, tellStep } from './observe.ts';
 import type { BridgePorts, Finish, PoolConfig } from './ports.ts';
 import { Refusals } from './refusals.ts';
 import { endSpent } from './tickets.ts';
+import { Trouble } from './trouble.ts';
 
 export interface BridgeOptions {
   readonly batchSize: number;
@@ -180,7 +181,7 @@ export class Bridge {
     const { leaseSec } = this.#options;
     const leases = deliveries.map(({ msgId, readCt }) => ({ msg_id: msgId, read_ct: readCt }));
     const everyMs = (leaseSec * 1000) / HEARTBEATS_PER_LEASE;
-    return startHeartbeat(() => intake.extend(leases, leaseSec), everyMs, log);
+    return startHeartbeat(() => intake.extend(leases, leaseSec), everyMs, log).stop;
   }
 
   #breakerOf(target: string): Breaker {

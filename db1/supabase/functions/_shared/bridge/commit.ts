@@ -1,13 +1,14 @@
 // Commit to the ledger: in one call for all that use the default function, one by one for the others. A failing batch is
 // halved until the message that spoils it stands alone.
 
+import type { Breaker } from '../breaker.ts';
 import { type Blame, blameOf, codeOf } from '../failure.ts';
 import { byHalves } from '../halving.ts';
 import { textOf } from '../text.ts';
-import type { Breaker, Trouble } from './breaker.ts';
 import type { Delivery } from './delivery.ts';
 import { tellCommit } from './observe.ts';
 import type { BridgePorts, Ledger, PoolConfig } from './ports.ts';
+import type { Trouble } from './trouble.ts';
 
 export interface CommitContext extends BridgePorts {
   readonly signal: AbortSignal;

@@ -1,7 +1,7 @@
 // A shared cache (Redis) that may be absent, slow or restarted, with this process's own behind it. What the shared one
 // cannot answer in time, ours answers as far as it knows; neither of the two ever makes a call out to be stored that is not.
 
-import { Breaker } from '../bridge/breaker.ts';
+import { Breaker } from '../breaker.ts';
 import { inTime } from '../deadline.ts';
 import type { Clock, Log } from '../ports.ts';
 import type { Claim, ReplayCache } from './replay_cache.ts';

@@ -2,7 +2,7 @@
 // that it does so once; in this process, deliveries of the same event share one try instead of queueing for that lock.
 
 import { HttpError } from '../errors.ts';
-import { toHttpError } from '../failure.ts';
+import { meaningOf } from '../failure.ts';
 import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
 import { type Outcome, tellOutcome } from './outcome.ts';
 import type { Endpoint, Processed, Recorded, WebhookStore } from './ports.ts';
@@ -26,7 +26,8 @@ const RESULTS: Readonly<Record<string, InlineResult>> = {
   skipped: 'skipped',
   dead_letter: 'dead_letter',
 };
-const RECORDED_HINT = 'The event is recorded, and a worker goes on with it. Delivering it again does no harm.';
+const RECORDED_HINT =
+  'The event is recorded, and a worker goes on with it. Delivering it again does no harm.';
 
 export class Inline {
   readonly #ports: InlinePorts;
@@ -76,7 +77,7 @@ export class Inline {
 
 /** The event is recorded, whatever went wrong after that. A handler that took too long was stopped. */
 function refuse(error: unknown): never {
-  const { code } = toHttpError(error).kind;
-  if (code === 'internal') throw error;
-  throw new HttpError(code === 'busy' ? 'processing_failed' : code, RECORDED_HINT, error);
+  const { answer } = meaningOf(error);
+  if (answer === 'internal') throw error;
+  throw new HttpError(answer === 'busy' ? 'processing_failed' : answer, RECORDED_HINT, error);
 }
