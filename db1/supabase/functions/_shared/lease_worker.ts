@@ -128,12 +128,14 @@ export class LeaseWorker<Item> {
       while (!signal.aborted) {
         this.#lanesUntilMs = 0;
         this.#nextSuspectMs = 0;
+        // A group that ends while a round looks has left room that the round did not see.
+        const wasBusy = this.#underWay.size > 0;
         const round = await this.#round(signal);
         total += round.total;
         ended.push(...round.groups);
         if (round.total > 0) continue;
-        if (this.#underWay.size === 0) break;
-        await Promise.race(this.#underWay);
+        if (this.#underWay.size > 0) await Promise.race(this.#underWay);
+        else if (!wasBusy) break;
       }
     } finally {
       await Promise.allSettled(ended);
