@@ -81,8 +81,8 @@ begin
 end
 $$;
 
--- Promise: the ordinals of the deliveries under whose id, or signed body, an event stands already. Second call: the same,
--- and what was committed meanwhile. Locks: none.
+-- Promise: the ordinals of the deliveries under whose id, or signed body, an event of the same provider stands already.
+-- Second call: the same, and what was committed meanwhile. Locks: none.
 create function webhook.known_deliveries(p_deliveries webhook.delivery[]) returns int[]
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -93,7 +93,6 @@ begin
     -- One look by each key. Not "exists", which Postgres may answer by a hash of the whole table.
     where coalesce(
       (select true from public.webhook_events e where e.provider = d.provider and e.event_id = d.event_id),
-      (select true from public.webhook_events e where e.webhook_id = d.webhook_id and e.event_id = d.event_id),
       (select true from public.webhook_events e where e.provider = d.provider and e.dedupe_hash = d.dedupe_hash)
     )
   );

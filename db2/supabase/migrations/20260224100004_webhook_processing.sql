@@ -28,38 +28,38 @@ create type webhook.taken_event as (
 -- Promise: the lanes that have events, with when the first of each is due. One look in the index for each lane, however
 -- many events it has. Second call: the same. Locks: none.
 create function webhook.open_lanes() returns table (lane int, due_at timestamptz)
-language sql stable set search_path = '' set enable_seqscan = off set enable_bitmapscan = off as $$
-  with recursive l as (
-    (
-      select e.lane, e.next_attempt_at as due_at
-      from public.webhook_events e
-      where e.status in ('pending', 'failed', 'processing')
-      order by e.lane, e.next_attempt_at, e.arrival
-      limit 1
-    )
-    union all
-    select n.lane, n.due_at
-    from l
-    cross join lateral (
-      select e.lane, e.next_attempt_at as due_at
-      from public.webhook_events e
-      where e.status in ('pending', 'failed', 'processing') and e.lane > l.lane
-      order by e.lane, e.next_attempt_at, e.arrival
-      limit 1
-    ) n
-  )
-  select l.lane, l.due_at from l;
+language plpgsql stable set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  select e.lane, e.next_attempt_at into lane, due_at
+  from public.webhook_events e
+  where e.status in ('pending', 'failed', 'processing')
+  order by e.lane, e.next_attempt_at, e.arrival
+  limit 1;
+  while found loop
+    return next;
+    select e.lane, e.next_attempt_at into lane, due_at
+    from public.webhook_events e
+    where e.status in ('pending', 'failed', 'processing') and e.lane > open_lanes.lane
+    order by e.lane, e.next_attempt_at, e.arrival
+    limit 1;
+  end loop;
+end
 $$;
 
 -- Promise: the lanes that have due events, with the handler of each. kind is null where there is none, or none any more:
 -- whoever takes such an event sees what becomes of it. Second call: the same. Locks: none.
 create function webhook.event_lanes() returns table (lane int, kind text, handler_name text)
-language sql stable security definer set search_path = '' as $$
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+  return query
   select distinct on (l.lane) l.lane, h.kind, h.name
   from webhook.open_lanes() l
   left join public.webhook_handlers h on h.lane = l.lane
   where l.due_at <= clock_timestamp()
   order by l.lane, h.kind, h.name;
+end
 $$;
 
 -- Promise: the events under new leases of their endpoints' lease_sec, in the order of their arrival. One whose lease had
