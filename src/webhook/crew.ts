@@ -94,14 +94,19 @@ export interface ProcessedOnce {
 
 /** Works until no event is due any more. */
 export async function processOnce(options: WebhookCrewOptions, signal: AbortSignal): Promise<ProcessedOnce> {
+  const totals: Record<string, number> = {};
   const { processor, database, end } = openProcessor(options);
+  const count = (outcome: string) => {
+    totals[outcome] = (totals[outcome] ?? 0) + 1;
+  };
   try {
     await registerHandlers(database, options.handlers);
-    const { outcomes } = await processor.drain(signal);
-    return { totals: outcomes, isPaused: false };
+    await processor.drain(signal, count);
+    return { totals, isPaused: false };
   } catch (error) {
+    // What ended before the outage has ended.
     if (!isUnavailable(error)) throw error;
-    return { totals: {}, isPaused: true };
+    return { totals, isPaused: true };
   } finally {
     await end();
   }

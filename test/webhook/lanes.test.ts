@@ -199,6 +199,36 @@ describe('two workers', () => {
     ]);
   });
 
+  it('are not needed for SQL handlers where cron does the work, a few events of each lane in turn', async () => {
+    await session.client.query(
+      `insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'mine', 'typescript', 'mine')`,
+    );
+    await put('mine', 1);
+    // Left in a lane that cron serves: it is given its own.
+    await session.client.query('update public.webhook_events set lane = 0');
+    await put('slow', 40, { sec: 0 });
+    await put('pay', 1, { sec: 0 });
+    await session.client.query('call webhook.work(20)');
+    assert.deepEqual(
+      await session.rows(
+        `select event_type as type, status::text, attempts, count(*)::int as events
+         from public.webhook_events group by 1, 2, 3 order by 1, 2`,
+      ),
+      [
+        { type: 'mine', status: 'pending', attempts: 0, events: 1 },
+        { type: 'pay', status: 'success', attempts: 1, events: 1 },
+        { type: 'slow', status: 'pending', attempts: 0, events: 22 },
+        { type: 'slow', status: 'success', attempts: 1, events: 18 },
+      ],
+    );
+    assert.equal(
+      await session.value(
+        `select handler_name from webhook.event_lanes() join public.webhook_events using (lane) where event_type = 'mine'`,
+      ),
+      'mine',
+    );
+  });
+
   it('hand back an event that was left in the lane of another handler, and it finds its own', async () => {
     const mine = typescript('mine', effect);
     await session.client.query(

@@ -161,7 +161,8 @@ create function webhook.take_suspect(p_lanes int[]) returns setof webhook.taken_
 language plpgsql security definer set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
-  c_looked_at constant int := 1000;
+  -- Those in front of a suspect are taken and leave the front, so it comes into view.
+  c_looked_at constant int := 100;
   v_now timestamptz := clock_timestamp();
   v_ids uuid[] := array(
     select d.id

@@ -69,7 +69,7 @@ $$;
 -- Second call: the same. Locks: none.
 create function webhook.show_event(p_id uuid) returns table (event jsonb, name text, raw_body text, alarms jsonb)
 language sql stable security definer set search_path = '' as $$
-  select to_jsonb(e) - array['raw_body', 'lease_token'], p.name,
+  select to_jsonb(e) - array['raw_body', 'lease_token', 'lane'], p.name,
     replace(encode(coalesce(e.raw_body, b.body), 'base64'), e'\n', ''),
     coalesce((
       select jsonb_agg(to_jsonb(a) - 'body' || jsonb_build_object(

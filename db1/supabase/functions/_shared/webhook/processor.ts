@@ -57,6 +57,7 @@ export class Processor {
   readonly #worker: LeaseWorker<TakenEvent>;
   /** SQL lanes that have a set under way: the next one waits for it, as its handler would. */
   readonly #busy = new Set<number>();
+  #onEnd: (outcome: string) => void = () => undefined;
 
   /** `batchSize`: the largest set of an SQL handler. */
   constructor(ports: ProcessorPorts, batchSize: number) {
@@ -86,8 +87,9 @@ export class Processor {
     return this.#worker.step(signal);
   }
 
-  /** Until no event is due any more. */
-  drain(signal: AbortSignal): Promise<Report> {
+  /** Until no event is due any more. `onEnd` hears what became of each event, also where an outage ends the drain. */
+  drain(signal: AbortSignal, onEnd: (outcome: string) => void = () => undefined): Promise<Report> {
+    this.#onEnd = onEnd;
     return this.#worker.drain(signal);
   }
 
@@ -153,6 +155,7 @@ export class Processor {
     const startedMs = this.#ports.now();
     const tell: Tell = (event, processed) => {
       outcomes[processed.outcome] = (outcomes[processed.outcome] ?? 0) + 1;
+      this.#onEnd(processed.outcome);
       this.#tell(event, processed, startedMs);
     };
     const isHere = group.items[0]?.handler_kind === 'typescript';
