@@ -33,9 +33,10 @@ export const ours: DrainWay = {
       await runLoops(clients, watch, () => {
         const processor = waiting.pop()?.processor;
         return async () => {
-          const { total, outcomes } = (await processor?.step(signal)) ?? { total: 0, outcomes: {} };
-          if (total !== (outcomes.success ?? 0))
-            throw new Error(`not all were processed: ${JSON.stringify(outcomes)}`);
+          const report = await processor?.step(signal);
+          const total = report?.total ?? 0;
+          if (total !== (report?.outcomes.success ?? 0))
+            throw new Error(`not all were processed: ${JSON.stringify(report?.outcomes)}`);
           return total;
         };
       });

@@ -137,7 +137,7 @@ export const OUTAGES_COUNTED = script(
 /** An event whose lease ran out once is lost for good: that its worker or the database was away is the event's fault. */
 export const TAKEOVERS_COUNTED = script(
   patch(
-    'webhook.lock_due(timestamptz, int, text[], uuid)',
+    'webhook.take_first(uuid[])',
     'c_takeovers_max constant int := 10',
     'c_takeovers_max constant int := 1',
   ),

@@ -1,4 +1,5 @@
-// The webhook door on Node: two sets of connections to DB2, the fast HMAC, and a word to the workers.
+// The webhook door on Node: connections to DB2 that recording, lookups and each handler's effects do not share, the fast
+// HMAC, and a word to the workers.
 
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { DELIVERY_MS } from '#core/router.ts';
@@ -7,6 +8,7 @@ import type { SecretSource } from '#core/webhook/ports.ts';
 import { WebhookRoutes } from '#core/webhook/routes.ts';
 import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { openProcessor } from '../webhook/crew.ts';
+import { HandlerDatabases } from '../webhook/handler_databases.ts';
 import { type Handlers, NO_HANDLERS } from '../webhook/handlers.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
 import { openWebhookStore } from '../webhook/store.ts';
@@ -22,8 +24,10 @@ export interface WebhookRoutesOptions {
 
 /** A second recording connection would only make the batches smaller; the others are for endpoints that are stuck. */
 const LANE_CONNECTIONS = 1 + ASIDE_CONNECTIONS;
-/** Inline effects run side by side, each on a connection of its own. */
-const INLINE_CONNECTIONS = 8;
+/** For the look for an endpoint, once a second each, and the word to the workers. */
+const LOOKUP_CONNECTIONS = 1;
+/** As many inline effects of one handler run side by side; more wait, and none of them for another handler. */
+const CONNECTIONS_PER_HANDLER = 4;
 
 export interface OpenWebhookRoutes extends Pick<WebhookRoutes, 'routes' | 'drain'> {
   end(): Promise<void>;
@@ -45,7 +49,8 @@ export function openWebhookRoutes(
       log,
     });
   const lane = open(LANE_CONNECTIONS, 'sluice-webhooks', LANE_LOCK_TIMEOUT_MS);
-  const rest = open(INLINE_CONNECTIONS, 'sluice-webhooks-inline');
+  const lookups = open(LOOKUP_CONNECTIONS, 'sluice-webhooks-lookups');
+  const inline = new HandlerDatabases<number>(() => open(CONNECTIONS_PER_HANDLER, 'sluice-webhooks-inline'));
   const { processor, end } = openProcessor(
     { db2Url, workers: 1, batchSize: 1, handlers, metrics, tracer, log },
     'sluice-webhooks-handlers',
@@ -54,15 +59,14 @@ export function openWebhookRoutes(
   const wake = createWake(async () => {
     options.onRecorded?.();
     // Without the word they look by themselves a moment later.
-    await rest
+    await lookups
       .call('webhook.wake_workers', {})
       .catch((error: unknown) => log.debug('workers not woken', { cause: error }));
   });
-  const store = openWebhookStore(rest);
   const webhookRoutes = new WebhookRoutes({
     store: {
-      findEndpoint: (name) => store.findEndpoint(name),
-      processEvent: (id) => store.processEvent(id),
+      findEndpoint: openWebhookStore(lookups).findEndpoint,
+      processEvent: (id, ofHandler) => openWebhookStore(inline.of(ofHandler)).processEvent(id, ofHandler),
       record: openWebhookStore(lane).record,
     },
     ...signaturePorts(metrics, log, options.secretOf),
@@ -76,7 +80,7 @@ export function openWebhookRoutes(
     async end() {
       stopping.abort();
       await wake.stop();
-      await Promise.all([lane.end(), rest.end(), end()]);
+      await Promise.all([lane.end(), lookups.end(), inline.end(), end()]);
     },
   };
 }

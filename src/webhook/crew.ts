@@ -2,11 +2,11 @@
 
 import { isUnavailable } from '#core/failure.ts';
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
-import { Processor, type ProcessReport } from '#core/webhook/processor.ts';
-import { startWorker, type Worker } from '../bridge/worker.ts';
+import { EVENTS_PER_HANDLER, Processor } from '#core/webhook/processor.ts';
 import { createDatabase } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { startLoop } from '../loop.ts';
+import { HandlerDatabases } from './handler_databases.ts';
 import { type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
 import { openWebhookStore } from './store.ts';
 
@@ -26,27 +26,34 @@ const WORKER_NAME = 'sluice-webhook-worker';
 export const DEFAULT_WEBHOOK_WORKERS = 2;
 /** One batch is one transaction for SQL handlers: more only makes everybody wait longer for its locks. */
 export const DEFAULT_WEBHOOK_BATCH = 100;
-/** One for the steps, one for heartbeats; each TypeScript handler under way holds one more. */
+/** One for takes and finishes, one for heartbeats. Effects run on connections of their handlers. */
 const PLAIN_CONNECTIONS = 2;
-const HANDLER_CONNECTIONS = 8;
+/** An SQL handler has a set under way, and perhaps a suspect beside it. */
+const SQL_HANDLER_CONNECTIONS = 2;
+const HANDLERS_NAME = 'sluice-webhook-handlers';
 /** What webhook.wake_workers notifies. */
 const WAKE_CHANNEL = 'sluice_webhooks';
 const PRUNE_MS = 60 * 60 * 1_000;
 const PRUNE_AT_ONCE = 1_000;
 const REGISTER_MS = 60 * 1_000;
 
+export interface WebhookCrew {
+  /** There is something to do. */
+  wake(): void;
+  /** Finishes or hands back what its workers hold. */
+  stop(): Promise<void>;
+}
+
 /** Runs until stopped. New events wake it; without a word it looks four times a second. */
-export function startWebhookCrew(
-  options: WebhookCrewOptions,
-  onStep?: (report: ProcessReport) => void,
-): Worker {
+export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
   const { db2Url, log, handlers } = options;
+  const stopping = new AbortController();
   const members = Array.from({ length: options.workers }, () => {
     const { processor, end } = openProcessor(options);
-    return { worker: startWorker(processor, log, onStep), end };
+    return { processor, running: processor.run(stopping.signal), end };
   });
   const wake = () => {
-    for (const { worker } of members) worker.wake();
+    for (const { processor } of members) processor.wake();
   };
   const listener = startListener({ url: db2Url, channel: WAKE_CHANNEL, onNotice: wake, log });
   const chores = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-webhook-chores', log });
@@ -64,7 +71,8 @@ export function startWebhookCrew(
     wake,
     async stop() {
       await Promise.all([listener.stop(), ...loops.map((loop) => loop.stop())]);
-      await Promise.all(members.map(({ worker }) => worker.stop()));
+      stopping.abort();
+      await Promise.all(members.map(({ running }) => running));
       await Promise.all([chores.end(), ...members.map(({ end }) => end())]);
     },
   };
@@ -79,7 +87,7 @@ async function prune(database: ReturnType<typeof createDatabase>): Promise<numbe
 
 export interface ProcessedOnce {
   /** Events by what became of them. */
-  totals: Record<string, number>;
+  totals: Readonly<Record<string, number>>;
   /** True when DB2 was down, so that events wait for it. */
   isPaused: boolean;
 }
@@ -88,16 +96,15 @@ export interface ProcessedOnce {
 export async function processOnce(options: WebhookCrewOptions, signal: AbortSignal): Promise<ProcessedOnce> {
   const totals: Record<string, number> = {};
   const { processor, database, end } = openProcessor(options);
+  const count = (outcome: string) => {
+    totals[outcome] = (totals[outcome] ?? 0) + 1;
+  };
   try {
     await registerHandlers(database, options.handlers);
-    let report: ProcessReport;
-    do {
-      report = await processor.step(signal);
-      for (const [outcome, count] of Object.entries(report.outcomes))
-        totals[outcome] = (totals[outcome] ?? 0) + count;
-    } while (report.total > 0 && !signal.aborted);
+    await processor.drain(signal, count);
     return { totals, isPaused: false };
   } catch (error) {
+    // What ended before the outage has ended.
     if (!isUnavailable(error)) throw error;
     return { totals, isPaused: true };
   } finally {
@@ -107,12 +114,18 @@ export async function processOnce(options: WebhookCrewOptions, signal: AbortSign
 
 export function openProcessor(options: WebhookCrewOptions, applicationName = WORKER_NAME) {
   const { db2Url, batchSize, handlers, metrics, tracer = NO_TRACER, log } = options;
-  const max = PLAIN_CONNECTIONS + (handlers.size > 0 ? HANDLER_CONNECTIONS : 0);
-  const database = createDatabase({ url: db2Url, max, applicationName, log });
+  const database = createDatabase({ url: db2Url, max: PLAIN_CONNECTIONS, applicationName, log });
+  const ofHandlers = new HandlerDatabases<string>((handler) => {
+    const max = handlers.has(handler) ? EVENTS_PER_HANDLER : SQL_HANDLER_CONNECTIONS;
+    return createDatabase({ url: db2Url, max, applicationName: HANDLERS_NAME, log });
+  });
   const processor = new Processor(
     {
       store: openWebhookStore(database),
-      transact: (work, timeoutMs) => database.transact(work, timeoutMs),
+      connectionsOf(handler) {
+        const own = ofHandlers.of(handler);
+        return { process: openWebhookStore(own).process, transact: own.transact };
+      },
       handlers,
       log,
       metrics,
@@ -121,5 +134,11 @@ export function openProcessor(options: WebhookCrewOptions, applicationName = WOR
     },
     batchSize,
   );
-  return { processor, database, end: () => database.end() };
+  return {
+    processor,
+    database,
+    async end() {
+      await Promise.all([database.end(), ofHandlers.end()]);
+    },
+  };
 }

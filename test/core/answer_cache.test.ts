@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { afterEach, describe, it, mock } from 'node:test';
 import { AnswerCache } from '#core/answer_cache.ts';
 import { MissingNames } from '#core/missing_names.ts';
 
 const coded = (code: string) => Object.assign(new Error(`failed with ${code}`), { code });
 
 /** Each question waits until the test answers it, unless `atOnce` does. */
-function open(atOnce?: (key: string) => string | undefined) {
+function open(atOnce?: (key: string) => string | undefined, staleMs?: number) {
   const world = { nowMs: 0, asked: [] as string[] };
   const waiting: { resolve(answer: string | undefined): void; reject(error: Error): void }[] = [];
   const cache = new AnswerCache<string | undefined>(
@@ -16,6 +16,7 @@ function open(atOnce?: (key: string) => string | undefined) {
       return new Promise((resolve, reject) => waiting.push({ resolve, reject }));
     },
     () => world.nowMs,
+    staleMs,
   );
   return { world, waiting, cache };
 }
@@ -91,5 +92,65 @@ describe('an answer', () => {
     assert.deepEqual([names.has('name 0'), names.has('name 1'), names.has('another')], [false, true, false]);
     world.nowMs = 1_000;
     assert.equal(names.has('name 1'), false);
+  });
+});
+
+describe('an answer that has grown old', () => {
+  const PATIENCE_MS = 100;
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  afterEach(() => mock.timers.reset());
+
+  async function openOld() {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    const { world, waiting, cache } = open(undefined, 5_000);
+    const first = cache.get('a');
+    waiting[0]?.resolve('old');
+    await first;
+    world.nowMs = 1_000;
+    return { world, waiting, cache };
+  }
+
+  it('is given where the next one takes long, to all who ask meanwhile, and asked for once', async () => {
+    const { world, waiting, cache } = await openOld();
+    const both = [cache.get('a'), cache.get('a')];
+    mock.timers.tick(PATIENCE_MS);
+    assert.deepEqual(await Promise.all(both), ['old', 'old']);
+    assert.equal(await cache.get('a'), 'old');
+    waiting[1]?.resolve('new');
+    await settle();
+    assert.equal(await cache.get('a'), 'new');
+    assert.deepEqual(world.asked, ['a', 'a']);
+  });
+
+  it('is not given where the next one comes soon, nor where the question fails soon', async () => {
+    const { waiting, cache } = await openOld();
+    const changed = cache.get('a');
+    mock.timers.tick(PATIENCE_MS - 1);
+    waiting[1]?.reject(coded('08006'));
+    await assert.rejects(changed, /08006/);
+    const again = cache.get('a');
+    waiting[2]?.resolve('new');
+    assert.equal(await again, 'new');
+  });
+
+  it('is given again where the question fails late', async () => {
+    const { waiting, cache } = await openOld();
+    const late = cache.get('a');
+    mock.timers.tick(PATIENCE_MS);
+    assert.equal(await late, 'old');
+    waiting[1]?.reject(coded('08006'));
+    await settle();
+    const again = cache.get('a');
+    mock.timers.tick(PATIENCE_MS);
+    assert.equal(await again, 'old');
+  });
+
+  it('is too old in the end', async () => {
+    const { world, waiting, cache } = await openOld();
+    world.nowMs = 6_000;
+    const waited = cache.get('a');
+    mock.timers.tick(PATIENCE_MS);
+    waiting[1]?.resolve('new');
+    assert.equal(await waited, 'new');
   });
 });

@@ -173,8 +173,10 @@ describe('the blame', () => {
       [true, true, false, false],
     );
     assert.deepEqual(
-      ['08006', '40001', 'SL001', '22001', 'XX000'].map((code) => mayBeOneMembers(coded(code))),
-      [false, false, false, true, true],
+      ['08006', 'SL001', '22001', 'XX000', '40001', '40P01', '55P03', '57014'].map((code) =>
+        mayBeOneMembers(coded(code)),
+      ),
+      [false, false, true, true, true, true, true, true],
     );
   });
 });

@@ -40,6 +40,10 @@ class World {
   readonly finished: Item[] = [];
   looks = 0;
   extending: Promise<void> = Promise.resolve();
+  /** The lane whose items cannot be taken. */
+  hidden = '';
+  /** What happens while it looks for suspects. */
+  suspecting: () => Promise<void> = async () => undefined;
   /** What a group does before it finishes its items all together. */
   before: (group: Group<Item>, signal: AbortSignal) => Promise<void> = async () => undefined;
   readonly targets = new Targets({ now: () => this.nowMs, limitOf: (name) => this.limits.get(name) ?? 100 });
@@ -52,9 +56,13 @@ class World {
       },
       take: async (wants) => {
         this.takes.push(wants);
-        return wants.flatMap(({ lane, wanted }) => this.#remove(lane, wanted, false));
+        const open = wants.filter(({ lane }) => lane !== this.hidden);
+        return open.flatMap(({ lane, wanted }) => this.#remove(lane, wanted, false));
       },
-      takeSuspect: async (lanes) => lanes.flatMap((lane) => this.#remove(String(lane), 1, true)).slice(0, 1),
+      takeSuspect: async (lanes) => {
+        await this.suspecting();
+        return lanes.flatMap((lane) => this.#remove(String(lane), 1, true)).slice(0, 1);
+      },
       laneOf: ({ lane }) => lane,
       extend: async (items) => {
         this.extended.push(items);
@@ -293,4 +301,21 @@ test('targets that no lane needs are forgotten when nothing is under way for the
     ['down', false],
   ]);
   assert.equal(world.targets.pausedUntilMs, 0);
+});
+
+test('a drain goes on with what had no room when it took, though its group ended before the round did', async () => {
+  const world = new World();
+  world.limits.set('a', 1);
+  world.fill('a', 2);
+  // A lane of which nothing can be taken now: its items are hidden.
+  world.fill('hidden', 1);
+  world.hidden = 'hidden';
+  const { open, passed } = gate();
+  world.before = () => passed;
+  world.suspecting = async () => {
+    if (world.takes.length < 2) return;
+    open();
+    await turns();
+  };
+  assert.equal((await world.worker.drain(never)).total, 2);
 });

@@ -70,7 +70,7 @@ export const PARTS: readonly Part[] = [
   ),
   part(
     'process',
-    under('webhook', 'processor inline run_handler outcome handlers trace'),
+    under('webhook', 'processor set_size inline run_handler outcome handlers trace'),
     under('webhook', 'processor run_handler inline outcome core'),
   ),
 ];

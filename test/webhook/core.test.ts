@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NO_METRICS } from '#core/ports.ts';
-import type { Delivery, Processed, Recorded, TakenEvent, WebhookStore } from '#core/webhook/ports.ts';
+import type { Delivery, Lease, Processed, Recorded, TakenEvent, WebhookStore } from '#core/webhook/ports.ts';
 import { Processor } from '#core/webhook/processor.ts';
 import { Recorder } from '#core/webhook/record.ts';
 import { memoryLog } from '../core/support.ts';
@@ -29,6 +29,7 @@ const recordedAs = ({ events }: Delivery): Recorded[] =>
     id: eventId,
     outcome: quarantine === null ? 'recorded' : 'quarantined',
     status: quarantine === null ? 'pending' : 'dead_letter',
+    lane: 0,
   }));
 
 describe('the recorder', () => {
@@ -90,6 +91,7 @@ describe('the processor', () => {
     ({
       id,
       lease_token: `${id} lease`,
+      lane: 1,
       provider: 'shop',
       takeovers: 0,
       handler_kind: handler === undefined ? 'sql' : 'typescript',
@@ -100,12 +102,9 @@ describe('the processor', () => {
     const finished: [string, string][] = [];
     const log = memoryLog();
     const store: Partial<WebhookStore> = {
+      lanes: async () => [{ lane: 1, kind: null, handler_name: null }],
       take: async () => events,
-      async process(leases) {
-        process(leases.map(({ id }) => id));
-        const success: Processed = { status: 'success', error: null, outcome: 'success' };
-        return new Map(leases.map(({ id }) => [id, success]));
-      },
+      takeSuspect: async () => [],
       async finish({ id }, outcome) {
         finished.push([id, outcome]);
         return outcome;
@@ -113,7 +112,14 @@ describe('the processor', () => {
     };
     const ports = {
       store: store as WebhookStore,
-      transact: () => Promise.reject(new Error('not here')),
+      connectionsOf: () => ({
+        process: async (leases: readonly Lease[]) => {
+          process(leases.map(({ id }) => id));
+          const success: Processed = { status: 'success', error: null, outcome: 'success' };
+          return new Map(leases.map(({ id }) => [id, success]));
+        },
+        transact: () => Promise.reject(new Error('not here')),
+      }),
       handlers: new Map(),
       log,
       metrics: NO_METRICS,

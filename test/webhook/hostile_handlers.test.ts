@@ -49,7 +49,10 @@ describe('a hostile handler', () => {
     new Processor(
       {
         store: openWebhookStore(database),
-        transact: (work, timeoutMs) => database.transact(work, timeoutMs),
+        connectionsOf: () => ({
+          process: openWebhookStore(database).process,
+          transact: (work, timeoutMs) => database.transact(work, timeoutMs),
+        }),
         handlers: new Map([['own', { apply: async () => undefined, ...base, ...behaviour } as Handler]]),
         timeouts,
         log,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { HttpError } from '#core/errors.ts';
 import type { TracedSpan } from '#core/ports.ts';
 import { Inline } from '#core/webhook/inline.ts';
 import type { Endpoint, EventStatus, Processed, Recorded } from '#core/webhook/ports.ts';
 import type { ReadEvent } from '#core/webhook/provider.ts';
 import { memoryLog } from '../core/support.ts';
-import { metricLines } from './process_support.ts';
+import { coded, metricLines } from './process_support.ts';
 
 const ENDPOINT = { webhook_id: 'the webhook', provider: 'shop' } as Endpoint;
 const EVENT = { eventId: 'event a', eventType: 'order.paid' } as ReadEvent;
@@ -14,17 +15,26 @@ const recorded = (status: EventStatus = 'pending', id = 'a'): Recorded => ({
   id,
   outcome: 'recorded',
   status,
+  lane: 7,
 });
 
 function open(answers: Record<string, string> = {}, here?: (id: string) => Promise<Processed | undefined>) {
-  const world = { nowMs: 5_000, tried: [] as string[], spans: [] as TracedSpan[] };
+  const world = {
+    nowMs: 5_000,
+    tried: [] as string[],
+    lanes: [] as number[],
+    failure: undefined as unknown,
+    spans: [] as TracedSpan[],
+  };
   const log = memoryLog();
   const metrics = metricLines();
   const inline = new Inline({
     store: {
-      processEvent: async (id) => {
+      processEvent: async (id, lane) => {
         world.tried.push(id);
+        world.lanes.push(lane);
         world.nowMs += 30;
+        if (world.failure !== undefined) throw world.failure;
         return { status: null, error: 'why', outcome: answers[id] ?? 'success' };
       },
     },
@@ -67,6 +77,40 @@ describe('an event that takes effect while its provider waits', () => {
     assert.deepEqual(world.tried, ['a', 'b']);
     await process();
     assert.deepEqual(world.tried, ['a', 'b', 'a']);
+  });
+
+  it('is tried on the connections of its lane', async () => {
+    const { process, world } = open();
+    await process();
+    assert.deepEqual(world.lanes, [7]);
+  });
+
+  it('is only recorded where another server is at it', async () => {
+    const { process, log, metrics } = open({ a: 'in_flight' });
+    assert.equal(await process(), 'recorded');
+    assert.deepEqual([log.lines, metrics.lines], [[], []]);
+  });
+
+  for (const [code, answer] of [
+    // The handler took longer than a statement may, or waited for a lock that long.
+    ['57014', 'processing_failed'],
+    ['55P03', 'processing_failed'],
+    ['08006', 'database_unavailable'],
+  ] as const)
+    it(`that failed with ${code} is refused as ${answer}, and the hint says that it is recorded`, async () => {
+      const { process, world } = open();
+      world.failure = coded(code);
+      await assert.rejects(process(), (error: HttpError) => {
+        assert.deepEqual([error.kind.code, error.kind.retryable, error.cause], [answer, true, world.failure]);
+        assert.match(error.hint, /is recorded/);
+        return true;
+      });
+    });
+
+  it('that failed for a reason nobody knows is told as it is', async () => {
+    const { process, world } = open();
+    world.failure = coded('XX000');
+    await assert.rejects(process(), (error) => error === world.failure);
   });
 
   it('is told to the log and the traces with the time it took', async () => {

@@ -103,11 +103,11 @@ describe('an outage of DB2', () => {
     const client = await openClient(db2.url);
     try {
       await post('queued', 'evt_3');
-      const take = async () => (await client.query('select * from webhook.take_events(1)')).rows[0];
-      const slow = await take();
+      const lanes = 'array(select lane from webhook.event_lanes())';
+      const slow = (await client.query(`select * from webhook.take_events(${lanes}, '{1}')`)).rows[0];
       await client.query(`update public.webhook_events set lease_until = now(), next_attempt_at = now()
                        where event_id = 'evt_3'`);
-      const heir = await take();
+      const heir = (await client.query(`select * from webhook.take_suspect(${lanes})`)).rows[0];
       assert.equal(heir?.id, slow?.id);
       assert.equal(heir?.takeovers, 1);
       const finish = (lease: { id: string; lease_token: string }) =>

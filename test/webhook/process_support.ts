@@ -3,8 +3,9 @@
 import type { TracedSpan } from '#core/ports.ts';
 import type { Transact } from '#core/transaction.ts';
 import type { Handler, Transaction } from '#core/webhook/handlers.ts';
-import type { Processed, TakenEvent, WebhookStore } from '#core/webhook/ports.ts';
+import type { Processed, TakenEvent } from '#core/webhook/ports.ts';
 import { Processor, type ProcessorPorts } from '#core/webhook/processor.ts';
+import type { RunPorts } from '#core/webhook/run_handler.ts';
 import { memoryLog } from '../core/support.ts';
 
 export const SUCCESS: Processed = { status: 'success', error: null, outcome: 'success' };
@@ -13,11 +14,21 @@ export const neverAborted = new AbortController().signal;
 /** An error as a database driver throws it. */
 export const coded = (code: string) => Object.assign(new Error(`failed with ${code}`), { code });
 
+export const SQL_LANE = 1;
+const FIRST_TYPESCRIPT_LANE = 2;
+const typescriptLanes: string[] = [];
+
+function laneOfHandler(name: string): number {
+  if (!typescriptLanes.includes(name)) typescriptLanes.push(name);
+  return FIRST_TYPESCRIPT_LANE + typescriptLanes.indexOf(name);
+}
+
 /** Without a handler's name it is an event for SQL. */
 export function takenEvent(id: string, handler?: string): TakenEvent {
   return {
     id,
     lease_token: `lease of ${id}`,
+    lane: handler === undefined ? SQL_LANE : laneOfHandler(handler),
     webhook_id: 'the webhook',
     provider: 'shop',
     event_id: `event ${id}`,
@@ -53,9 +64,11 @@ export function metricLines() {
 
 export class ProcessWorld {
   nowMs = 5_000;
-  readonly takes: { limit: number; names: readonly string[] }[] = [];
+  readonly takes: { lanes: readonly number[]; wanted: readonly number[] }[] = [];
   readonly begun: { id: string; names: readonly string[] }[] = [];
   readonly sets: string[][] = [];
+  /** Whose connections were used, in turn. */
+  readonly connections: string[] = [];
   readonly extended: string[][] = [];
   readonly finished: { id: string; lease: string; outcome: string; error: string | null }[] = [];
   readonly calls: { functionName: string; args: Record<string, unknown> }[] = [];
@@ -64,27 +77,38 @@ export class ProcessWorld {
   readonly log = memoryLog();
   readonly metrics = metricLines();
 
+  /** What is due; suspects are those that were taken over. */
   events: TakenEvent[] = [];
   handlers: Handler[] = [];
   /** What the database has under each name. */
   isHeld: boolean | undefined = true;
   finishes: (wanted: string) => string | undefined = (wanted) => wanted;
-  process: (ids: string[]) => Map<string, Processed> = (ids) => new Map(ids.map((id) => [id, SUCCESS]));
+  process: (ids: string[]) => Map<string, Processed> | Promise<Map<string, Processed>> = (ids) =>
+    new Map(ids.map((id) => [id, SUCCESS]));
   extend: () => Promise<string[]> = async () => [];
   finish: (outcome: string) => string = (outcome) => outcome;
 
-  readonly store: Pick<WebhookStore, 'take' | 'begin' | 'process' | 'extend' | 'finish'> = {
-    take: async (limit, names) => {
-      this.takes.push({ limit, names });
-      return this.events;
+  readonly store: ProcessorPorts['store'] = {
+    lanes: async () => {
+      const lanes = new Map(this.events.map((event) => [event.lane, event]));
+      return [...lanes.values()].map(({ lane, handler_kind: kind, handler_name }) => ({
+        lane,
+        kind,
+        handler_name,
+      }));
     },
+    take: async (lanes, wanted) => {
+      this.takes.push({ lanes, wanted });
+      const isOf = (lane: number) => (event: TakenEvent) => event.lane === lane && event.takeovers === 0;
+      return this.#leave(lanes.flatMap((lane, at) => this.events.filter(isOf(lane)).slice(0, wanted[at])));
+    },
+    takeSuspect: async (lanes) =>
+      this.#leave(
+        this.events.filter(({ lane, takeovers }) => takeovers > 0 && lanes.includes(lane)).slice(0, 1),
+      ),
     begin: async (id, names) => {
       this.begun.push({ id, names });
       return this.events.find((event) => event.id === id);
-    },
-    process: async (leases) => {
-      this.sets.push(leases.map(({ id }) => id));
-      return this.process(leases.map(({ id }) => id));
     },
     extend: async (leases) => {
       this.extended.push(leases.map(({ id }) => id));
@@ -95,6 +119,11 @@ export class ProcessWorld {
       return this.finish(outcome);
     },
   };
+
+  #leave(taken: TakenEvent[]): TakenEvent[] {
+    this.events = this.events.filter((event) => !taken.includes(event));
+    return taken;
+  }
 
   readonly tx: Transaction = {
     call: async <Row>(functionName: string, args: Record<string, unknown>) => {
@@ -114,14 +143,28 @@ export class ProcessWorld {
 
   ports(): ProcessorPorts {
     return {
-      store: this.store as WebhookStore,
-      transact: (work, timeoutMs) => this.transact(work, timeoutMs),
+      store: this.store,
+      connectionsOf: (handler) => ({
+        process: async (leases) => {
+          this.connections.push(handler);
+          this.sets.push(leases.map(({ id }) => id));
+          return this.process(leases.map(({ id }) => id));
+        },
+        transact: (work, timeoutMs) => {
+          this.connections.push(handler);
+          return this.transact(work, timeoutMs);
+        },
+      }),
       handlers: new Map(this.handlers.map((handler) => [handler.name, handler])),
       log: this.log,
       metrics: this.metrics,
       tracer: { isOn: true, record: (span) => void this.spans.push(span) },
       now: () => this.nowMs,
     };
+  }
+
+  runPorts(): RunPorts {
+    return { store: this.store, transact: (work, timeoutMs) => this.transact(work, timeoutMs) };
   }
 
   processor(batchSize = 100): Processor {

@@ -14,21 +14,43 @@ function gate() {
   return { open: () => open(), passed };
 }
 
+/** A processor whose SQL handler has shown that it is fast: its sets have eight events. */
+async function grown(world: ProcessWorld) {
+  const processor = world.processor();
+  for (const size of [2, 4]) {
+    world.events = Array.from({ length: size }, (_, index) => takenEvent(`warm ${index}`));
+    await processor.step(neverAborted);
+  }
+  for (const list of [world.sets, world.takes, world.connections, world.log.lines]) list.length = 0;
+  return processor;
+}
+
 describe('a step of the processor', () => {
-  it('takes a batch for the handlers it has, and does nothing where there is none', async () => {
+  it('takes of the lanes whose handlers it has, and does nothing where there are none', async () => {
     const world = new ProcessWorld();
     world.handlers = [handlerOf({ name: 'one' }), handlerOf({ name: 'two' })];
-    assert.deepEqual(await world.processor(7).step(neverAborted), { total: 0, outcomes: {} });
-    assert.deepEqual(world.takes, [{ limit: 7, names: ['one', 'two'] }]);
-    assert.deepEqual([world.sets, world.log.lines, world.metrics.lines], [[], [], []]);
+    const nothing = { total: 0, outcomes: {}, pausedUntilMs: 0 };
+    assert.deepEqual(await world.processor(7).step(neverAborted), nothing);
+    world.events = [takenEvent('a', 'three')];
+    assert.deepEqual(await world.processor(7).step(neverAborted), nothing);
+    assert.deepEqual([world.takes, world.sets, world.log.lines, world.metrics.lines], [[], [], [], []]);
+    world.events = [takenEvent('a', 'two'), takenEvent('b', 'three'), takenEvent('c', 'one')];
+    assert.deepEqual((await world.processor(7).step(neverAborted)).outcomes, { success: 2 });
+    assert.deepEqual(
+      world.events.map(({ id }) => id),
+      ['b'],
+    );
   });
 
-  it('gives SQL its own events in one set, those without a handler among them', async () => {
+  it('gives each handler its events on connections of its own, those without a handler as well', async () => {
     const world = new ProcessWorld();
     world.handlers = [handlerOf()];
-    world.events = [takenEvent('a'), takenEvent('b', 'h'), { ...takenEvent('c'), handler_kind: null }];
-    assert.deepEqual(await world.step(), { total: 3, outcomes: { success: 3 } });
-    assert.deepEqual(world.sets, [['a', 'c']]);
+    const ofSql = { ...takenEvent('a'), handler_name: 'app.act' };
+    world.events = [ofSql, takenEvent('b', 'h'), { ...takenEvent('c'), lane: 0, handler_kind: null }];
+    const { total, outcomes } = await world.step();
+    assert.deepEqual([total, outcomes], [3, { success: 3 }]);
+    assert.deepEqual(world.sets.toSorted(), [['a'], ['c']]);
+    assert.deepEqual(world.connections.toSorted(), ['', 'app.act', 'h']);
     assert.deepEqual(
       world.calls.map(({ functionName, args }) => [functionName, args.p_id]),
       [
@@ -38,12 +60,39 @@ describe('a step of the processor', () => {
     );
   });
 
-  it('asks the database for no set where all events are for TypeScript', async () => {
+  it('has one set of an SQL handler under way, and does not wait with the other handlers', async () => {
     const world = new ProcessWorld();
-    world.handlers = [handlerOf()];
-    world.events = [takenEvent('a', 'h')];
+    const { open, passed } = gate();
+    world.process = async (ids) => {
+      if (ids.includes('slow')) await passed;
+      return new Map(ids.map((id) => [id, SUCCESS]));
+    };
+    const stopping = new AbortController();
+    world.events = [takenEvent('slow'), takenEvent('next'), takenEvent('behind')];
+    const processor = world.processor();
+    const running = processor.run(stopping.signal);
+    await settle();
+    world.events.push({ ...takenEvent('other'), lane: 77 });
+    processor.wake();
+    await settle();
+    assert.deepEqual(world.sets, [['slow', 'next'], ['other']]);
+    open();
+    await settle();
+    await settle();
+    assert.deepEqual(world.sets[2], ['behind']);
+    stopping.abort();
+    await running;
+  });
+
+  it('takes a suspect alone, beside the set of its lane', async () => {
+    const world = new ProcessWorld();
+    world.events = [
+      takenEvent('a'),
+      { ...takenEvent('s'), takeovers: 1 },
+      { ...takenEvent('t'), takeovers: 1 },
+    ];
     await world.step();
-    assert.deepEqual(world.sets, []);
+    assert.deepEqual(world.sets, [['a'], ['s']]);
   });
 
   it('calls an event that came back without an answer a lost lease', async () => {
@@ -62,12 +111,13 @@ describe('a step of the processor', () => {
 
   it('tries the halves of a set that failed in their order, and says what spoiled it', async () => {
     const world = new ProcessWorld();
+    const processor = await grown(world);
     world.events = ['a', 'b', 'bad', 'c', 'd'].map((id) => takenEvent(id));
     world.process = (ids) => {
       if (ids.includes('bad')) throw coded('23503');
       return new Map(ids.map((id) => [id, SUCCESS]));
     };
-    assert.deepEqual((await world.step()).outcomes, { success: 4, failed: 1 });
+    assert.deepEqual((await processor.step(neverAborted)).outcomes, { success: 4, failed: 1 });
     assert.deepEqual(world.sets.slice(1), [['a', 'b'], ['bad', 'c', 'd'], ['bad'], ['c', 'd']]);
     const error = 'failed with 23503';
     assert.deepEqual(world.finished, [{ id: 'bad', lease: 'lease of bad', outcome: 'failed', error }]);
@@ -109,25 +159,75 @@ describe('a step of the processor', () => {
   });
 });
 
+describe('the sets of an SQL handler', () => {
+  const sizesOf = async (msPerEvent: number, sets: number, batchSize?: number) => {
+    const world = new ProcessWorld();
+    const processor = world.processor(batchSize);
+    world.process = (ids) => {
+      world.nowMs += ids.length * msPerEvent;
+      return new Map(ids.map((id) => [id, SUCCESS]));
+    };
+    world.events = Array.from({ length: 1_000 }, (_, index) => takenEvent(`${index}`));
+    for (let set = 0; set < sets; set++) await processor.step(neverAborted);
+    return world.sets.map(({ length }) => length);
+  };
+
+  it('double while they are fast, up to the batch', async () => {
+    assert.deepEqual(await sizesOf(1, 8), [2, 4, 8, 16, 32, 64, 100, 100]);
+    assert.deepEqual(await sizesOf(1, 4, 5), [2, 4, 5, 5]);
+    assert.deepEqual(await sizesOf(1, 2, 1), [1, 1]);
+  });
+
+  it('take about a second where an event takes long, and one at least', async () => {
+    assert.deepEqual(await sizesOf(100, 5), [2, 4, 8, 10, 10]);
+    assert.deepEqual(await sizesOf(500, 3), [2, 2, 2]);
+    assert.deepEqual(await sizesOf(5_000, 3), [2, 1, 1]);
+  });
+
+  it('shrink at once when it becomes slow, and say nothing by a suspect', async () => {
+    const world = new ProcessWorld();
+    const processor = await grown(world);
+    world.process = (ids) => {
+      world.nowMs += 8_000;
+      return new Map(ids.map((id) => [id, SUCCESS]));
+    };
+    world.events = [{ ...takenEvent('s'), takeovers: 1 }];
+    await processor.step(neverAborted);
+    world.events = Array.from({ length: 20 }, (_, index) => takenEvent(`${index}`));
+    for (let set = 0; set < 2; set++) await processor.step(neverAborted);
+    assert.deepEqual(
+      world.sets.map(({ length }) => length),
+      [1, 8, 1],
+    );
+  });
+});
+
 describe('TypeScript handlers in a step', () => {
-  it('run eight at a time, and the ninth when one has ended', async () => {
+  it('run eight events at a time each, and the ninth when one has ended', async () => {
     const world = new ProcessWorld();
     const { open, passed } = gate();
-    let running = 0;
-    let most = 0;
-    const apply = async () => {
-      most = Math.max(most, ++running);
-      await passed;
-      running--;
-    };
-    world.handlers = [handlerOf({ apply })];
-    world.events = Array.from({ length: 20 }, (_, index) => takenEvent(`${index}`, 'h'));
-    const step = world.step();
-    await settle();
-    assert.equal(running, 8);
+    const running = { slow: 0, fast: 0 };
+    const most = { slow: 0, fast: 0 };
+    const holding = (name: 'slow' | 'fast', wait: Promise<void>) =>
+      handlerOf({
+        name,
+        apply: async () => {
+          most[name] = Math.max(most[name], ++running[name]);
+          await wait;
+          running[name]--;
+        },
+      });
+    world.handlers = [holding('slow', passed), holding('fast', Promise.resolve())];
+    world.events = Array.from({ length: 40 }, (_, index) =>
+      takenEvent(`${index}`, index % 2 === 0 ? 'slow' : 'fast'),
+    );
+    const drain = world.processor().drain(neverAborted);
+    for (let turn = 0; turn < 20; turn++) await settle();
+    // All twenty of the one have ended while the other holds its eight.
+    assert.deepEqual([running, world.events.length], [{ slow: 8, fast: 0 }, 12]);
     open();
-    assert.deepEqual(await step, { total: 20, outcomes: { success: 20 } });
-    assert.equal(most, 8);
+    const { total, outcomes } = await drain;
+    assert.deepEqual([total, outcomes, most.slow], [40, { success: 40 }, 8]);
   });
 
   it('get the event of their name, and one that nobody here knows is handed back', async () => {
@@ -138,6 +238,8 @@ describe('TypeScript handlers in a step', () => {
     world.handlers = [noting('one'), noting('two'), noting('')];
     const nameless = { ...takenEvent('c', 'none'), handler_name: null };
     world.events = [takenEvent('a', 'two'), takenEvent('b', 'one'), takenEvent('d', 'gone')];
+    // Its lane was another handler's when it was taken.
+    world.events.unshift({ ...takenEvent('e', 'gone'), lane: takenEvent('a', 'two').lane });
     assert.deepEqual((await world.step()).outcomes, { success: 2, handed_back: 1 });
     assert.deepEqual(seen.sort(), ['one b', 'two a']);
     world.events = [nameless];
@@ -145,29 +247,30 @@ describe('TypeScript handlers in a step', () => {
     assert.deepEqual(seen.at(-1), ' c');
   });
 
-  it('end what they have begun when the signal comes, and hand back the rest unasked', async () => {
+  it('end what they have begun when the signal comes, and take no more', async () => {
     const world = new ProcessWorld();
     const stopping = new AbortController();
     const { open, passed } = gate();
-    const seen: string[] = [];
-    const apply = async ({ id }: { id: string }) => {
-      seen.push(id);
-      await passed;
-    };
-    world.handlers = [handlerOf({ apply })];
+    world.handlers = [handlerOf({ apply: () => passed })];
     world.events = Array.from({ length: 10 }, (_, index) => takenEvent(`${index}`, 'h'));
-    const step = world.step(stopping.signal);
+    const drain = world.processor().drain(stopping.signal);
     await settle();
     stopping.abort();
     open();
-    assert.deepEqual((await step).outcomes, { success: 8, handed_back: 2 });
-    assert.equal(seen.length, 8);
+    assert.deepEqual((await drain).outcomes, { success: 8 });
+    assert.deepEqual([world.events.length, world.finished], [2, []]);
+  });
+
+  it('are not begun when the signal came before: the events are handed back', async () => {
+    const world = new ProcessWorld();
+    const stopping = new AbortController();
+    stopping.abort();
+    world.handlers = [handlerOf()];
+    world.events = [takenEvent('a', 'h')];
+    assert.deepEqual((await world.step(stopping.signal)).outcomes, { handed_back: 1 });
     assert.deepEqual(
       world.finished.map(({ id, outcome, error }) => [id, outcome, error]),
-      [
-        ['8', 'pending', null],
-        ['9', 'pending', null],
-      ],
+      [['a', 'pending', null]],
     );
   });
 
@@ -201,12 +304,12 @@ describe('TypeScript handlers in a step', () => {
 describe('the heartbeat of the processor', () => {
   afterEach(() => mock.timers.reset());
 
-  it('extends the leases of TypeScript events each second until the step is over', async () => {
+  it('extends the leases of what is under way each second until it has ended', async () => {
     mock.timers.enable({ apis: ['setInterval'] });
     const world = new ProcessWorld();
     const { open, passed } = gate();
     world.handlers = [handlerOf({ apply: () => passed })];
-    world.events = [takenEvent('sql'), takenEvent('a', 'h'), takenEvent('b', 'h')];
+    world.events = [takenEvent('a', 'h'), takenEvent('b', 'h')];
     const step = world.step();
     await settle();
     mock.timers.tick(HEARTBEAT_MS - 1);
@@ -221,18 +324,6 @@ describe('the heartbeat of the processor', () => {
     await step;
     mock.timers.tick(HEARTBEAT_MS);
     assert.equal(world.extended.length, 2);
-  });
-
-  it('is not there where SQL has all the events', async () => {
-    mock.timers.enable({ apis: ['setInterval'] });
-    const world = new ProcessWorld();
-    world.events = [takenEvent('sql')];
-    world.process = (ids) => {
-      mock.timers.tick(HEARTBEAT_MS);
-      return new Map(ids.map((id) => [id, SUCCESS]));
-    };
-    await world.step();
-    assert.deepEqual(world.extended, []);
   });
 
   it('that fails is a line in the log and no failure of the event', async () => {

@@ -26,6 +26,7 @@ const rowsOf = ({ events }: Delivery): Recorded[] =>
     id: eventId,
     outcome: 'recorded',
     status: 'pending',
+    lane: 0,
   }));
 
 /** Fails as long as there are errors, then records; notes every call. */
@@ -82,6 +83,25 @@ describe('a delivery that is refused', () => {
       const { recorder, calls: made } = recording(coded(code));
       await recorder.record(delivery(['a'])).catch(() => undefined);
       assert.equal(made.length, calls);
+    });
+
+  for (const code of ['55P03', '40P01', '57014'])
+    it(`with ${code} among others is tried without them, and they without it`, async () => {
+      const isStuck = ({ events }: Delivery) => events[0]?.eventId === 'stuck';
+      const sizes: number[] = [];
+      const recorder = new Recorder(async (deliveries) => {
+        sizes.push(deliveries.length);
+        if (deliveries.some(isStuck)) throw coded(code);
+        return deliveries.map(rowsOf);
+      });
+      const all = await Promise.allSettled(
+        ['a', 'stuck', 'b', 'c'].map((id) => recorder.record(delivery([id]))),
+      );
+      assert.deepEqual(
+        all.map(({ status }) => status),
+        ['fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
+      );
+      assert.equal(sizes[0], 4);
     });
 
   it('while the database is away takes its neighbours along, unhalved', async () => {

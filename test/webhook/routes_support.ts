@@ -62,6 +62,7 @@ export function open(change: Partial<Endpoint> = {}) {
             id: `row of ${eventId}`,
             outcome: answers.outcomes[index] ?? (quarantine === null ? 'recorded' : 'quarantined'),
             status: answers.status,
+            lane: 0,
           })),
         );
       },

@@ -20,7 +20,7 @@ describe('one event through one handler', () => {
       },
       apply: async (event, tx, called) => void seen.push(event, tx === world.tx, called),
     });
-    const became = await runHandler(EVENT, handler, world.ports(), neverAborted);
+    const became = await runHandler(EVENT, handler, world.runPorts(), neverAborted);
     assert.deepEqual(became, { status: 'success', error: null, outcome: 'success' });
     const event: HandledEvent = {
       id: 'a',
@@ -39,7 +39,7 @@ describe('one event through one handler', () => {
   it('looks for its lease before the effect, and marks the event after it', async () => {
     const world = new ProcessWorld();
     const handler = handlerOf({ apply: async (_, tx) => void (await tx.call('effect', {})) });
-    await runHandler(EVENT, handler, world.ports(), neverAborted);
+    await runHandler(EVENT, handler, world.runPorts(), neverAborted);
     assert.deepEqual(world.calls, [
       { functionName: 'webhook.hold_event', args: LEASE },
       { functionName: 'effect', args: {} },
@@ -51,7 +51,7 @@ describe('one event through one handler', () => {
     const world = new ProcessWorld();
     const handler = handlerOf({ apply: async () => 'no\0t for \ud800us' });
     const error = 'no\ufffdt for \ufffdus';
-    assert.deepEqual(await runHandler(EVENT, handler, world.ports(), neverAborted), {
+    assert.deepEqual(await runHandler(EVENT, handler, world.runPorts(), neverAborted), {
       status: 'skipped',
       error,
       outcome: 'skipped',
@@ -62,7 +62,7 @@ describe('one event through one handler', () => {
   it('takes an answer that is no text for none', async () => {
     const world = new ProcessWorld();
     const handler = handlerOf({ apply: async () => ({ rows: 1 }) as never });
-    assert.equal((await runHandler(EVENT, handler, world.ports(), neverAborted)).outcome, 'success');
+    assert.equal((await runHandler(EVENT, handler, world.runPorts(), neverAborted)).outcome, 'success');
   });
 
   for (const isHeld of [false, undefined])
@@ -71,7 +71,7 @@ describe('one event through one handler', () => {
       world.isHeld = isHeld;
       let applied = 0;
       const handler = handlerOf({ apply: async () => void applied++ });
-      assert.deepEqual(await runHandler(EVENT, handler, world.ports(), neverAborted), LOST);
+      assert.deepEqual(await runHandler(EVENT, handler, world.runPorts(), neverAborted), LOST);
       assert.deepEqual([applied, world.finished, world.calls.length], [0, [], 1]);
     });
 
@@ -88,7 +88,7 @@ describe('one event through one handler', () => {
           isRolledBack = true;
           throw error;
         });
-      assert.deepEqual(await runHandler(EVENT, handlerOf(), world.ports(), neverAborted), LOST);
+      assert.deepEqual(await runHandler(EVENT, handlerOf(), world.runPorts(), neverAborted), LOST);
       assert.equal(isRolledBack, true);
     });
 });
@@ -97,7 +97,7 @@ describe('a handler that ends its transaction', () => {
   it('sends its event to the dead letters: an effect may stand without a mark', async () => {
     const world = new ProcessWorld();
     world.transact = () => Promise.reject(new TransactionEnded('ended by its work'));
-    assert.deepEqual(await runHandler(EVENT, handlerOf(), world.ports(), neverAborted), {
+    assert.deepEqual(await runHandler(EVENT, handlerOf(), world.runPorts(), neverAborted), {
       status: null,
       error: 'ended by its work',
       outcome: 'dead_letter',
@@ -119,7 +119,7 @@ describe('a handler that fails', () => {
       it(`by ${what} in ${where} leaves its event ${outcome}`, async () => {
         const world = new ProcessWorld();
         const handler = handlerOf({ [where]: () => Promise.reject(thrown) });
-        const became = await runHandler(EVENT, handler, world.ports(), neverAborted);
+        const became = await runHandler(EVENT, handler, world.runPorts(), neverAborted);
         assert.deepEqual(became, { status: null, error, outcome });
         assert.deepEqual(world.finished, [{ id: 'a', lease: 'lease of a', outcome, error }]);
         if (where === 'call') assert.deepEqual(world.calls, []);
@@ -129,20 +129,20 @@ describe('a handler that fails', () => {
     const world = new ProcessWorld();
     world.finish = () => 'dead_letter';
     const handler = handlerOf({ apply: () => Promise.reject(new Error('the fifth time')) });
-    assert.equal((await runHandler(EVENT, handler, world.ports(), neverAborted)).outcome, 'dead_letter');
+    assert.equal((await runHandler(EVENT, handler, world.runPorts(), neverAborted)).outcome, 'dead_letter');
   });
 
   it('is told from a database that went away: nothing is marked then', async () => {
     const world = new ProcessWorld();
     world.transact = () => Promise.reject(coded('57P01'));
-    await assert.rejects(runHandler(EVENT, handlerOf(), world.ports(), neverAborted), /57P01/);
+    await assert.rejects(runHandler(EVENT, handlerOf(), world.runPorts(), neverAborted), /57P01/);
     assert.deepEqual(world.finished, []);
   });
 
   it('is told from a commit that the database refuses, which is the event’s', async () => {
     const world = new ProcessWorld();
     world.transact = () => Promise.reject(coded('23505'));
-    const became = await runHandler(EVENT, handlerOf(), world.ports(), neverAborted);
+    const became = await runHandler(EVENT, handlerOf(), world.runPorts(), neverAborted);
     assert.deepEqual(became, { status: null, error: 'failed with 23505', outcome: 'failed' });
   });
 });
@@ -158,7 +158,7 @@ describe('the time of a handler', () => {
       given = signal;
       return new Promise<never>(() => undefined);
     };
-    const running = runHandler(EVENT, handlerOf({ call }), world.ports(), neverAborted);
+    const running = runHandler(EVENT, handlerOf({ call }), world.runPorts(), neverAborted);
     mock.timers.tick(29_999);
     assert.equal(given?.aborted, false);
     mock.timers.tick(1);
@@ -168,9 +168,9 @@ describe('the time of a handler', () => {
 
   it('is 45 s for the effect, unless the ports say otherwise', async () => {
     const world = new ProcessWorld();
-    await runHandler(EVENT, handlerOf(), world.ports(), neverAborted);
+    await runHandler(EVENT, handlerOf(), world.runPorts(), neverAborted);
     const timeouts = { callMs: 10, applyMs: 20 };
-    await runHandler(EVENT, handlerOf(), { ...world.ports(), timeouts }, neverAborted);
+    await runHandler(EVENT, handlerOf(), { ...world.runPorts(), timeouts }, neverAborted);
     assert.deepEqual(world.limitsMs, [45_000, 20]);
   });
 
@@ -178,7 +178,7 @@ describe('the time of a handler', () => {
     const world = new ProcessWorld();
     const stopping = new AbortController();
     const call = () => new Promise<never>(() => stopping.abort());
-    const became = await runHandler(EVENT, handlerOf({ call }), world.ports(), stopping.signal);
+    const became = await runHandler(EVENT, handlerOf({ call }), world.runPorts(), stopping.signal);
     assert.deepEqual(became, { status: null, error: null, outcome: 'handed_back' });
     assert.deepEqual(world.finished, [{ id: 'a', lease: 'lease of a', outcome: 'pending', error: null }]);
   });
@@ -188,7 +188,7 @@ describe('an event that is handed back', () => {
   it('has lost its lease where somebody else has it', async () => {
     const world = new ProcessWorld();
     world.finish = () => 'lost_lease';
-    assert.deepEqual(await handBack(EVENT, world.ports()), LOST);
+    assert.deepEqual(await handBack(EVENT, world.runPorts()), LOST);
   });
 });
 

@@ -44,8 +44,23 @@ export function record(
   );
 }
 
+/** Up to `limit` of each lane that needs no TypeScript. */
 export const take = (session: Session, limit = 100): Promise<Lease[]> =>
-  session.rows<Lease>('select id, lease_token, event_id from webhook.take_events($1)', [limit]);
+  session.rows<Lease>(
+    `select t.id, t.lease_token, t.event_id
+     from (
+       select array_agg(l.lane) as lanes, array_agg($1::int) as wanted from webhook.event_lanes() l
+       where l.kind is distinct from 'typescript'
+     ) l
+     cross join lateral webhook.take_events(l.lanes, l.wanted) t`,
+    [limit],
+  );
+
+export const takeSuspect = (session: Session): Promise<Lease[]> =>
+  session.rows<Lease>(
+    `select id, lease_token, event_id
+     from webhook.take_suspect(array(select lane from webhook.event_lanes()))`,
+  );
 
 export async function process(session: Session, leases: readonly Lease[]): Promise<string[]> {
   const rows = await session.rows<{ outcome: string }>('select outcome from webhook.process_events($1, $2)', [

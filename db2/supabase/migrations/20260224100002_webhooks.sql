@@ -75,6 +75,7 @@ create sequence webhook.arrival_seq cache 1;
 -- lease_token names who works on it; whoever finishes it with another token changes nothing.
 -- skipped_by is the operator who skipped it; null where a handler did.
 -- waiting_since is when it was first told to come later (webhook.mark_events), null when it was not.
+-- attempts counts tries that have ended. lane is that of its handler: workers take lane by lane.
 create table public.webhook_events (
   id uuid primary key default (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
     || '-7' || substr(gen_random_uuid()::text, 16))::uuid,
@@ -88,6 +89,7 @@ create table public.webhook_events (
   last_attempt_at timestamptz,
   next_attempt_at timestamptz default now(),
   status public.webhook_event_status not null default 'pending',
+  lane int not null,
   attempts int not null default 0,
   takeovers int not null default 0,
   error text,
@@ -120,9 +122,9 @@ create unique index one_event_per_signed_body
   on public.webhook_events (provider, dedupe_hash)
   where dedupe_hash is not null;
 
--- All that a worker looks at, in the order it is taken. An event that has ended leaves it.
+-- All that a worker looks at, lane by lane in the order it is taken. An event that has ended leaves it.
 create index webhook_events_due
-  on public.webhook_events (next_attempt_at, arrival)
+  on public.webhook_events (lane, next_attempt_at, arrival)
   where status in ('pending', 'failed', 'processing');
 
 -- What operators look for. Without the healthy ones, who would pay for it with each step.
@@ -162,12 +164,16 @@ create table public.webhook_alarms (
 
 -- Which handler takes the effect of which events: event_type is a type, or a prefix that ends in *. The most specific
 -- row wins: endpoint before provider, exact before prefix, longer prefix before shorter.
+-- lane is what the handler's events are taken by; events without a handler are in lane 0. A number made from the name
+-- has not to be looked up, and keeps the index of due events small. Two handlers that meet in one number only take turns:
+-- which handler an event has is always asked of this table.
 create table public.webhook_handlers (
   provider text not null,
   event_type text not null,
   webhook_id uuid,
   kind text not null,
   name text not null,
+  lane int generated always as (pg_catalog.hashtext(kind || ' ' || name)) stored,
   constraint one_handler_per_type unique nulls not distinct (provider, event_type, webhook_id),
   constraint handler_kind_is_known check (kind in ('sql', 'typescript')),
   constraint star_only_at_the_end check (position('*' in event_type) in (0, length(event_type))),
@@ -175,12 +181,16 @@ create table public.webhook_handlers (
   constraint handler_has_a_name check (length(name) between 1 and 200)
 );
 
--- Promise: the handler of each kind of event in the arrays; a kind that has none is left out. Second call: the same.
--- Locks: none.
+-- Promise: the handler of each kind of event in the arrays and its lane; a kind that has none is left out. In plpgsql,
+-- which keeps its plan. Second call: the same. Locks: none.
 create function webhook.find_handlers(p_webhook_ids uuid[], p_providers text[], p_event_types text[])
-returns table (webhook_id uuid, provider text, event_type text, kind text, name text)
-language sql stable set search_path = '' as $$
-  select distinct on (k.webhook_id, k.provider, k.event_type) k.webhook_id, k.provider, k.event_type, h.kind, h.name
+returns table (webhook_id uuid, provider text, event_type text, kind text, name text, lane int)
+language plpgsql stable set search_path = '' set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+begin
+  return query
+  select distinct on (k.webhook_id, k.provider, k.event_type) k.webhook_id, k.provider, k.event_type, h.kind, h.name,
+    h.lane
   from (
     select distinct t.webhook_id, t.provider, t.event_type
     from unnest(p_webhook_ids, p_providers, p_event_types) as t (webhook_id, provider, event_type)
@@ -192,7 +202,74 @@ language sql stable set search_path = '' as $$
       or right(h.event_type, 1) = '*' and starts_with(k.event_type, left(h.event_type, -1)))
   order by k.webhook_id, k.provider, k.event_type,
     h.webhook_id nulls last, (h.event_type = k.event_type) desc, length(h.event_type) desc, length(h.provider) desc;
+end
 $$;
+
+-- Promise: the lane of an event's handler as of now. Second call: the same. Locks: none.
+create function webhook.lane_for(p_webhook_id uuid, p_provider text, p_event_type text) returns int
+language sql stable set search_path = '' as $$
+  select coalesce(max(h.lane), 0) from webhook.find_handlers(array[p_webhook_id], array[p_provider], array[p_event_type]) h;
+$$;
+
+-- Promise: an event that was inserted without a lane (by hand; record_events gives one) has that of its handler.
+-- Second call: the same. Locks: none.
+create function webhook.give_lane() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  new.lane := webhook.lane_for(new.webhook_id, new.provider, new.event_type);
+  return new;
+end
+$$;
+
+create trigger events_have_lanes
+  before insert on public.webhook_events
+  for each row when (new.lane is null) execute function webhook.give_lane();
+
+-- Promise: where handlers were changed, every event that has not ended is in the lane of the handler it has now. An
+-- event that another transaction has locked keeps its lane: whoever takes it sees its handler, and gives it the right
+-- lane when it goes round again (webhook.mark_events). Second call: changes nothing. Locks: the moved events; what is
+-- locked is skipped.
+create function webhook.sort_events() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  if not exists (select from changed) then
+    return null;
+  end if;
+  with kinds as materialized (
+    select distinct e.webhook_id, e.provider, e.event_type, e.lane
+    from public.webhook_events e
+    where e.status in ('pending', 'failed', 'processing')
+  ),
+  wrong as materialized (
+    select k.*, coalesce(h.lane, 0) as right_lane
+    from kinds k
+    left join webhook.find_handlers(
+      array(select webhook_id from kinds), array(select provider from kinds), array(select event_type from kinds)
+    ) h on h.webhook_id = k.webhook_id and h.provider = k.provider and h.event_type = k.event_type
+    where k.lane <> coalesce(h.lane, 0)
+  ),
+  moved as materialized (
+    select e.id, w.right_lane
+    from wrong w
+    join public.webhook_events e on e.webhook_id = w.webhook_id and e.provider = w.provider
+      and e.event_type = w.event_type and e.lane = w.lane
+    where e.status in ('pending', 'failed', 'processing')
+    for update of e skip locked
+  )
+  update public.webhook_events e set lane = m.right_lane from moved m where e.id = m.id;
+  return null;
+end
+$$;
+
+create trigger added_handlers_sort_events
+  after insert on public.webhook_handlers
+  referencing new table as changed for each statement execute function webhook.sort_events();
+create trigger changed_handlers_sort_events
+  after update on public.webhook_handlers
+  referencing new table as changed for each statement execute function webhook.sort_events();
+create trigger removed_handlers_sort_events
+  after delete on public.webhook_handlers
+  referencing old table as changed for each statement execute function webhook.sort_events();
 
 -- Every operator action, in the same transaction as the action. Insert only.
 create table audit.audit_logs (

@@ -20,7 +20,8 @@ create type webhook.delivery as (
   error text,
   next_attempt_at timestamptz,
   arrival bigint,
-  body bytea
+  body bytea,
+  lane int
 );
 
 -- Promise: the arguments of record_events as deliveries, in the order of the key that is likeliest to be met twice: the
@@ -37,34 +38,63 @@ declare
   v_arrivals bigint[] := array(
     select nextval('webhook.arrival_seq') from generate_series(1, cardinality(p_event_ids))
   );
+  v_types text[] := array(
+    select coalesce(t.event_type, 'unknown')
+    from unnest(p_event_ids, p_event_types) with ordinality as t (event_id, event_type, ordinal) order by t.ordinal
+  );
+  v_providers text[] := array(
+    select case when e.provider in ('hmac', 'standard') then e.provider || ':' || e.name
+      else coalesce(e.provider, 'unknown') end
+    from unnest(p_webhook_ids) with ordinality as t (webhook_id, ordinal)
+    left join public.webhook_endpoints e on e.webhook_id = t.webhook_id
+    order by t.ordinal
+  );
 begin
   return array(
     select (
       d.ordinal,
       (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
         || '-7' || substr(gen_random_uuid()::text, 16))::uuid,
-      d.webhook_id, d.provider, d.event_id, coalesce(d.event_type, 'unknown'), d.occurred_at,
+      d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at,
       case when d.quarantine is null then coalesce(d.payload, convert_from(d.body, 'UTF8'))::jsonb end,
       d.hash, d.dedupe_hash, case when d.body_id is null then d.body end, d.body_id, d.signature,
       case when d.quarantine is null then 'pending' else 'dead_letter' end, 'quarantine: ' || d.quarantine,
       case when d.quarantine is null then now() + make_interval(secs => d.delay_sec) end,
-      v_arrivals[d.ordinal], d.body
+      v_arrivals[d.ordinal], d.body, coalesce(h.lane, 0)
     )::webhook.delivery
     from (
       select t.*, decode(t.body64, 'base64') as body,
-        case when e.provider in ('hmac', 'standard') then e.provider || ':' || e.name
-          else coalesce(e.provider, 'unknown') end as provider,
         case when e.mode = 'inline' then e.lease_sec else 0 end as delay_sec
       from unnest(
-        p_webhook_ids, p_event_ids, p_event_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
+        p_webhook_ids, v_providers, p_event_ids, v_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
         p_dedupe_hashes, p_signatures, p_quarantines
       ) with ordinality as t (
-        webhook_id, event_id, event_type, occurred_at, payload, body64, body_id, hash, dedupe_hash, signature,
+        webhook_id, provider, event_id, event_type, occurred_at, payload, body64, body_id, hash, dedupe_hash, signature,
         quarantine, ordinal
       )
       left join public.webhook_endpoints e on e.webhook_id = t.webhook_id
     ) d
+    left join webhook.find_handlers(p_webhook_ids, v_providers, v_types) h
+      on h.webhook_id = d.webhook_id and h.provider = d.provider and h.event_type = d.event_type
     order by d.provider collate "C", coalesce(d.dedupe_hash, d.event_id) collate "C", d.event_id collate "C", d.ordinal
+  );
+end
+$$;
+
+-- Promise: the ordinals of the deliveries under whose id, or signed body, an event of the same provider stands already.
+-- Second call: the same, and what was committed meanwhile. Locks: none.
+create function webhook.known_deliveries(p_deliveries webhook.delivery[]) returns int[]
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  return array(
+    select d.ordinal
+    from unnest(p_deliveries) d
+    -- One look by each key. Not "exists", which Postgres may answer by a hash of the whole table.
+    where coalesce(
+      (select true from public.webhook_events e where e.provider = d.provider and e.event_id = d.event_id),
+      (select true from public.webhook_events e where e.provider = d.provider and e.dedupe_hash = d.dedupe_hash)
+    )
   );
 end
 $$;
@@ -74,14 +104,14 @@ $$;
 -- alarm is raised, the event stays as it is). The body of a delivery with several events is kept when one of them is new.
 -- Second call: the same, no second alarm. Locks: none but those of the new rows.
 create function webhook.compare_deliveries(p_deliveries webhook.delivery[])
-returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status)
+returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status, lane int)
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 begin
   return query
   with found as materialized (
-    select d.ordinal, d.body_id, k.id, k.status,
+    select d.ordinal, d.body_id, k.id, k.status, k.lane,
       case
         when k.id = d.id and d.status = 'dead_letter' then 'quarantined'
         when k.id = d.id then 'recorded'
@@ -119,18 +149,19 @@ begin
       and d.body_id in (select f.body_id from found f where f.outcome in ('recorded', 'quarantined'))
     on conflict do nothing
   )
-  select f.ordinal, f.id, f.outcome, f.status from found f order by f.ordinal;
+  select f.ordinal, f.id, f.outcome, f.status, f.lane from found f order by f.ordinal;
 end
 $$;
 
 -- Promise: each of the events is stored under its key, or was before; ordinal counts them from 1, outcome is one of
 -- recorded, quarantined (p_quarantines says why jsonb cannot hold it: kept as a dead letter with its bytes), duplicate,
--- body_differs; status is that of the row now. p_bodies are base64. A payload that is null is the body itself. Of a POST
+-- body_differs; status is that of the row now, lane that of its handler. p_bodies are base64. A payload that is null is the body itself. Of a POST
 -- with several events the first carries the body and all its p_body_ids.
 -- An event of an inline endpoint is due only when the server that received it must have died.
 -- Second call: duplicate for all. Locks: the keys of the new events, in the order of webhook.read_deliveries, so that two
 -- batches with the same events, or the same signed bodies under other ids, do not deadlock. Ids and bodies that cross
--- each other still can (only a forger makes those): the caller tries once more.
+-- each other still can (only a forger makes those), and a key that an open transaction is about to insert is waited for,
+-- lock_timeout long: the caller halves the batch. A known event is never waited for, whatever another does with its row.
 create function webhook.record_events(
   p_webhook_ids uuid[],
   p_event_ids text[],
@@ -144,7 +175,7 @@ create function webhook.record_events(
   p_signatures text[],
   p_quarantines text[]
 )
-returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status)
+returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status, lane int)
 language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
@@ -152,31 +183,36 @@ declare
     p_webhook_ids, p_event_ids, p_event_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
     p_dedupe_hashes, p_signatures, p_quarantines
   );
+  -- Asked first: an insert would wait for a known event whose row somebody is changing, and the batch with it.
+  v_known int[] := webhook.known_deliveries(v_deliveries);
 begin
-  -- Nearly always all are new, and a plain insert costs a third less than one that looks first.
-  begin
-    insert into public.webhook_events
-      (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
-      body_id, signature, status, error, next_attempt_at, arrival)
-    select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
-      d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error, d.next_attempt_at, d.arrival
-    from unnest(v_deliveries) d;
-    insert into public.webhook_bodies (id, body)
-    select d.body_id, d.body from unnest(v_deliveries) d where d.body_id is not null and d.body is not null;
-    return query
-    select d.ordinal, d.id, case d.status when 'pending' then 'recorded' else 'quarantined' end, d.status
-    from unnest(v_deliveries) d
-    order by d.ordinal;
-    return;
-  exception when unique_violation then
-    null;
-  end;
+  -- Nearly always all are new, and a plain insert costs a third less than one that takes care of conflicts.
+  if v_known = '{}' then
+    begin
+      insert into public.webhook_events
+        (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
+        body_id, signature, status, error, next_attempt_at, arrival, lane)
+      select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
+        d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error, d.next_attempt_at, d.arrival, d.lane
+      from unnest(v_deliveries) d;
+      insert into public.webhook_bodies (id, body)
+      select d.body_id, d.body from unnest(v_deliveries) d where d.body_id is not null and d.body is not null;
+      return query
+      select d.ordinal, d.id, case d.status when 'pending' then 'recorded' else 'quarantined' end, d.status, d.lane
+      from unnest(v_deliveries) d
+      order by d.ordinal;
+      return;
+    exception when unique_violation then
+      null;
+    end;
+  end if;
   insert into public.webhook_events
     (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
-    body_id, signature, status, error, next_attempt_at, arrival)
+    body_id, signature, status, error, next_attempt_at, arrival, lane)
   select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
-    d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error, d.next_attempt_at, d.arrival
+    d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error, d.next_attempt_at, d.arrival, d.lane
   from unnest(v_deliveries) d
+  where d.ordinal <> all (v_known)
   on conflict do nothing;
   -- A statement of its own: it sees the events that others committed while the insert waited for them.
   return query select c.* from webhook.compare_deliveries(v_deliveries) c;

@@ -1,138 +1,79 @@
--- WEBHOOKS, process. A worker takes due events under a lease, runs their handlers, and marks them in the
+-- WEBHOOKS, process. A worker takes due events under a lease, lane by lane, runs their handlers, and marks them in the
 -- transaction of the effect. Who finishes names the lease's token: one that was taken over touches nothing.
--- attempts counts tries that ended in an answer; a worker that died is a takeover, because dying is not failing.
+-- A take changes the lease and nothing else: attempts counts tries that ended, and a worker that died is a takeover,
+-- because dying is not failing.
 -- A suspect is an event that was taken over and has not been finished since: a worker may have died of it. It is taken
 -- alone, so that whoever dies of it loses no neighbour's lease.
 
--- Which handler an event has depends on nothing else.
-create type webhook.kind as (
+-- An event under a lease, as a worker gets it. attempts counts this try too. payload is there for a handler in TypeScript
+-- only: of the others the worker needs the lease, and nobody should carry megabytes for nothing.
+create type webhook.taken_event as (
+  id uuid,
+  lease_token uuid,
+  lane int,
   webhook_id uuid,
   provider text,
-  event_type text
+  event_id text,
+  event_type text,
+  occurred_at timestamptz,
+  attempts int,
+  payload jsonb,
+  handler_kind text,
+  handler_name text,
+  idempotency_key text,
+  max_attempts int,
+  takeovers int
 );
 
--- Promise: the kinds among the due events whose handler is written in TypeScript and none of p_handlers, as far as one
--- has to look to find p_limit others. By kind and not by event: thousands that wait for one handler cost one search for
--- it. Second call: the same. Locks: none.
-create function webhook.parked_kinds(p_now timestamptz, p_limit int, p_handlers text[]) returns webhook.kind[]
-language plpgsql set search_path = ''
+-- Promise: the lanes that have events, with when the first of each is due. One look in the index for each lane, however
+-- many events it has. Second call: the same. Locks: none.
+create function webhook.open_lanes() returns table (lane int, due_at timestamptz)
+language plpgsql stable set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
-declare
-  v_parked webhook.kind[] := '{}';
-  v_found webhook.kind[];
 begin
-  loop
-    v_found := array(
-      select (h.webhook_id, h.provider, h.event_type)::webhook.kind
-      from (
-        select array_agg(k.webhook_id) as webhook_ids, array_agg(k.provider) as providers,
-          array_agg(k.event_type) as event_types
-        from (
-          select e.webhook_id, e.provider, e.event_type
-          from public.webhook_events e
-          where e.status in ('pending', 'failed', 'processing')
-            and e.next_attempt_at <= p_now
-            and (e.webhook_id, e.provider, e.event_type)::webhook.kind <> all (v_parked)
-          order by e.next_attempt_at, e.arrival
-          limit p_limit
-        ) k
-      ) a
-      cross join lateral webhook.find_handlers(a.webhook_ids, a.providers, a.event_types) h
-      where h.kind = 'typescript' and h.name <> all (p_handlers)
-    );
-    exit when v_found = '{}';
-    v_parked := v_parked || v_found;
-  end loop;
-  return v_parked;
-end
-$$;
-
--- Promise: up to p_limit events that are due, longest due first, as take_events describes them; is_lost: its lease ran
--- out for the last time. Second call: the same in this transaction, others elsewhere. Locks: the events; what others
--- have locked is skipped.
-create function webhook.lock_due(p_now timestamptz, p_limit int, p_handlers text[], p_webhook_id uuid)
-returns table (id uuid, is_suspect boolean, is_lost boolean)
-language plpgsql set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
-#variable_conflict use_column
-declare
-  c_takeovers_max constant int := 10;
-  v_parked webhook.kind[] := '{}';
-begin
-  -- Usually every handler is served, and then no event's handler has to be looked up to know whether to take it.
-  if exists (select from public.webhook_handlers h where h.kind = 'typescript' and h.name <> all (p_handlers)) then
-    v_parked := webhook.parked_kinds(p_now, p_limit, p_handlers);
-  end if;
-  return query
-  select e.id, e.status = 'processing' or e.takeovers > 0, e.status = 'processing' and e.takeovers + 1 >= c_takeovers_max
+  select e.lane, e.next_attempt_at into lane, due_at
   from public.webhook_events e
   where e.status in ('pending', 'failed', 'processing')
-    and e.next_attempt_at <= p_now
-    and (p_webhook_id is null or e.webhook_id = p_webhook_id)
-    and (v_parked = '{}' or (e.webhook_id, e.provider, e.event_type)::webhook.kind <> all (v_parked))
-  order by e.next_attempt_at, e.arrival
-  limit p_limit
-  for update skip locked;
-end
-$$;
-
--- Promise: those of up to p_limit due events that are taken together, as take_events describes them; those that were lost
--- for the last time are dead letters now, and where that were all of them, others may be due behind: it looks again.
--- Null when none is due. Second call: the same in this transaction, others elsewhere. Locks: those of lock_due.
-create function webhook.choose_due(p_now timestamptz, p_limit int, p_handlers text[], p_webhook_id uuid)
-returns uuid[]
-language plpgsql set search_path = '' as $$
-declare
-  v_lost uuid[];
-  v_suspects uuid[];
-  v_ids uuid[];
-  v_is_suspect_first boolean;
-begin
-  loop
-    select array_agg(d.id) filter (where d.is_lost),
-      array_agg(d.id order by d.place) filter (where d.is_suspect and not d.is_lost),
-      array_agg(d.id) filter (where not d.is_suspect),
-      min(d.place) filter (where d.is_suspect and not d.is_lost) < min(d.place) filter (where not d.is_suspect)
-    into v_lost, v_suspects, v_ids, v_is_suspect_first
-    from webhook.lock_due(p_now, p_limit, p_handlers, p_webhook_id) with ordinality as d (id, is_suspect, is_lost, place);
-    if v_is_suspect_first or v_ids is null then
-      v_ids := v_suspects[1:1];
-    end if;
-    exit when v_lost is null;
-    perform webhook.mark_events(v_lost, array_fill('dead_letter'::text, array[cardinality(v_lost)]),
-      array_fill('lease_lost_repeatedly'::text, array[cardinality(v_lost)]));
-    exit when v_ids is not null;
+  order by e.lane, e.next_attempt_at, e.arrival
+  limit 1;
+  while found loop
+    return next;
+    select e.lane, e.next_attempt_at into lane, due_at
+    from public.webhook_events e
+    where e.status in ('pending', 'failed', 'processing') and e.lane > open_lanes.lane
+    order by e.lane, e.next_attempt_at, e.arrival
+    limit 1;
   end loop;
-  return v_ids;
 end
 $$;
 
--- Promise: up to p_limit due events, longest due first, each under a lease of its endpoint's lease_sec. Due is a new
--- or failed one whose time has come, and one whose lease has run out: that is taken over, and the tenth time it becomes
--- a dead letter instead. When the longest due one is a suspect it comes alone; else suspects are left out, until each is
--- the longest due: so they wait for nobody who came after them, and nobody who came before waits for them.
--- Of events whose handler is written in TypeScript only those that p_handlers names; null takes all. Only for these is
--- payload filled in: of the others the worker needs the lease, and nobody should carry megabytes for nothing.
--- Second call: other events, until the leases have run out. Locks: the events, until commit; what others have locked
--- is skipped.
-create function webhook.take_events(p_limit int, p_handlers text[] default '{}', p_webhook_id uuid default null)
-returns table (
-  id uuid, lease_token uuid, webhook_id uuid, provider text, event_id text, event_type text, occurred_at timestamptz,
-  attempts int, payload jsonb, handler_kind text, handler_name text, idempotency_key text, max_attempts int,
-  takeovers int
-)
-language plpgsql security definer set search_path = ''
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+-- Promise: the lanes that have due events, with the handler of each. kind is null where there is none, or none any more:
+-- whoever takes such an event sees what becomes of it. Second call: the same. Locks: none.
+create function webhook.event_lanes() returns table (lane int, kind text, handler_name text)
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
+begin
+  return query
+  select distinct on (l.lane) l.lane, h.kind, h.name
+  from webhook.open_lanes() l
+  left join public.webhook_handlers h on h.lane = l.lane
+  where l.due_at <= clock_timestamp()
+  order by l.lane, h.kind, h.name;
+end
+$$;
+
+-- Promise: the events under new leases of their endpoints' lease_sec, in the order of their arrival. One whose lease had
+-- run out is taken over. Second call: new leases. Locks: the events (held by the caller).
+create function webhook.lease_events(p_ids uuid[]) returns setof webhook.taken_event
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_now timestamptz := clock_timestamp();
-  v_ids uuid[] := webhook.choose_due(v_now, p_limit, p_handlers, p_webhook_id);
 begin
   return query
   with taken as (
     update public.webhook_events e
     set status = 'processing',
-      attempts = e.attempts + case e.status when 'processing' then 0 else 1 end,
       takeovers = e.takeovers + case e.status when 'processing' then 1 else 0 end,
       last_attempt_at = v_now,
       lease_token = gen_random_uuid(),
@@ -143,10 +84,10 @@ begin
           from public.webhook_endpoints p where p.webhook_id = e.webhook_id
         ) l
       )
-    where e.id = any (v_ids)
+    where e.id = any (p_ids)
     returning e.*
   )
-  select t.id, t.lease_token, t.webhook_id, t.provider, t.event_id, t.event_type, t.occurred_at, t.attempts,
+  select t.id, t.lease_token, t.lane, t.webhook_id, t.provider, t.event_id, t.event_type, t.occurred_at, t.attempts + 1,
     case when h.kind = 'typescript' then t.payload end, h.kind, h.name,
     coalesce(t.idempotency_key, t.provider || ':' || t.event_id),
     coalesce(p.max_attempts, (webhook.default_limits()).max_attempts), t.takeovers
@@ -157,6 +98,87 @@ begin
   ) h on h.webhook_id = t.webhook_id and h.provider = t.provider and h.event_type = t.event_type
   left join public.webhook_endpoints p on p.webhook_id = t.webhook_id
   order by t.arrival;
+end
+$$;
+
+-- Promise: of each of p_lanes up to its p_wanted due events, longest due first, each under a lease. Due is a new or failed
+-- one whose time has come. Suspects are left to take_suspect. What waits in other lanes costs nothing.
+-- Second call: other events. Locks: the events, until commit; what others have locked is skipped.
+create function webhook.take_events(p_lanes int[], p_wanted int[]) returns setof webhook.taken_event
+language plpgsql security definer set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_now timestamptz := clock_timestamp();
+  v_ids uuid[] := array(
+    select d.id
+    from unnest(p_lanes, p_wanted) as l (lane, wanted)
+    cross join lateral (
+      select e.id
+      from public.webhook_events e
+      where e.lane = l.lane and e.status in ('pending', 'failed') and e.takeovers = 0 and e.next_attempt_at <= v_now
+      order by e.next_attempt_at, e.arrival
+      limit l.wanted
+      for update skip locked
+    ) d
+  );
+begin
+  return query select t.* from webhook.lease_events(v_ids) t;
+end
+$$;
+
+-- Promise: one of these due events under a lease, the first that no other transaction has locked; null where there is
+-- none. One whose lease has run out for the tenth time becomes a dead letter instead, and the next one is looked at.
+-- Second call: the next. Locks: the event; what others have locked is skipped.
+create function webhook.take_first(p_ids uuid[]) returns setof webhook.taken_event
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  c_takeovers_max constant int := 10;
+  v_now timestamptz := clock_timestamp();
+  v_id uuid;
+  v_is_lost boolean;
+begin
+  loop
+    select e.id, e.status = 'processing' and e.takeovers + 1 >= c_takeovers_max into v_id, v_is_lost
+    from unnest(p_ids) with ordinality as i (id, place)
+    join public.webhook_events e on e.id = i.id
+    where e.status in ('pending', 'failed', 'processing') and e.next_attempt_at <= v_now
+    order by i.place
+    limit 1
+    for update of e skip locked;
+    exit when v_id is null or not v_is_lost;
+    perform webhook.mark_events(array[v_id], '{dead_letter}', '{lease_lost_repeatedly}');
+  end loop;
+  return query select t.* from webhook.lease_events(array[v_id]) t where v_id is not null;
+end
+$$;
+
+-- Promise: the suspect that is longest due in these lanes, under a lease; no row where none is. It looks at the events
+-- that are first in each lane: behind a backlog a suspect waits for its turn, as its neighbours do. One that was lost
+-- for the tenth time is a dead letter now. Second call: the next suspect. Locks: the event; what others have locked is
+-- skipped.
+create function webhook.take_suspect(p_lanes int[]) returns setof webhook.taken_event
+language plpgsql security definer set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  -- Those in front of a suspect are taken and leave the front, so it comes into view.
+  c_looked_at constant int := 100;
+  v_now timestamptz := clock_timestamp();
+  v_ids uuid[] := array(
+    select d.id
+    from unnest(p_lanes) as l (lane)
+    cross join lateral (
+      select e.id, e.status, e.takeovers, e.next_attempt_at, e.arrival
+      from public.webhook_events e
+      where e.lane = l.lane and e.status in ('pending', 'failed', 'processing') and e.next_attempt_at <= v_now
+      order by e.next_attempt_at, e.arrival
+      limit c_looked_at
+    ) d
+    where d.status = 'processing' or d.takeovers > 0
+    order by d.next_attempt_at, d.arrival
+  );
+begin
+  return query select t.* from webhook.take_first(v_ids) t;
 end
 $$;
 

@@ -30,13 +30,15 @@ $$;
 -- Promise: the events end their try as their outcomes say, and give up their leases:
 --   success, skipped, dead_letter   they have ended
 --   failed                          tried again after a while, or a dead letter when it was the last attempt
---   again                           something else was in the way (a lock): tried again in a moment, not counted
---   outage                          what it needs is away: tried again after 15 seconds, not counted
---   later                           not now, says the handler: tried again after the longest wait, not counted
---   pending                         handed back: due at once, not counted
--- After seven days of nothing but outage and later it is a dead letter. Whoever goes round again is no suspect any more.
+-- Each of these is one more attempt. The others are not:
+--   again                           something else was in the way (a lock): tried again in a moment
+--   outage                          what it needs is away: tried again after 15 seconds
+--   later                           not now, says the handler: tried again after the longest wait
+--   pending                         handed back: due at once
+-- After seven days of nothing but outage and later it is a dead letter. What goes round again is not a suspect any more,
+-- and is in the lane of the handler it has now. p_counted: attempts that the take has counted already (claim_next_event).
 -- Second call: marks them again; the caller knows that they are its own. Locks: the events (held by the caller).
-create function webhook.mark_events(p_ids uuid[], p_outcomes text[], p_errors text[])
+create function webhook.mark_events(p_ids uuid[], p_outcomes text[], p_errors text[], p_counted int default 0)
 returns table (id uuid, status public.webhook_event_status, error text)
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -49,8 +51,8 @@ begin
   if p_outcomes && array['failed', 'outage', 'later'] then
     p_outcomes := array(
       select case
-        when t.outcome = 'failed' and e.attempts >= coalesce(p.max_attempts, (webhook.default_limits()).max_attempts)
-          then 'dead_letter'
+        when t.outcome = 'failed' and greatest(e.attempts - p_counted, 0) + 1
+          >= coalesce(p.max_attempts, (webhook.default_limits()).max_attempts) then 'dead_letter'
         when t.outcome in ('outage', 'later') and e.waiting_since < v_now - c_patience then 'dead_letter'
         else t.outcome
       end
@@ -64,14 +66,16 @@ begin
   update public.webhook_events e
   set status = case when t.outcome in ('again', 'outage', 'later') then 'failed' else t.outcome
     end::public.webhook_event_status,
-    attempts = case when t.outcome in ('again', 'outage', 'later', 'pending') then greatest(e.attempts - 1, 0)
-      else e.attempts end,
+    attempts = greatest(e.attempts - p_counted, 0)
+      + case when t.outcome in ('again', 'outage', 'later', 'pending') then 0 else 1 end,
+    lane = case when t.outcome in ('success', 'skipped', 'dead_letter') then e.lane
+      else webhook.lane_for(e.webhook_id, e.provider, e.event_type) end,
     takeovers = case when t.outcome in ('success', 'skipped', 'dead_letter') then e.takeovers else 0 end,
     next_attempt_at = case
       when t.outcome = 'pending' then v_now
       when t.outcome = 'again' then v_now + interval '1 second' * (0.5 + random())
       when t.outcome in ('failed', 'outage', 'later') then v_now + webhook.backoff(
-        case t.outcome when 'failed' then e.attempts when 'outage' then 3 else 100 end,
+        case t.outcome when 'failed' then greatest(e.attempts - p_counted, 0) + 1 when 'outage' then 3 else 100 end,
         coalesce((select p.backoff_cap_sec from public.webhook_endpoints p where p.webhook_id = e.webhook_id),
           (webhook.default_limits()).backoff_cap_sec)
       )
@@ -93,8 +97,10 @@ $$;
 
 -- Promise: the event is processed now, without a lease, exactly as process_events would, and how it stands is the
 -- answer. One that has ended answers its status unchanged; one whose handler is written in TypeScript answers
--- typescript, unchanged; an id that nobody has answers no row. A worker that has a lease on it loses that.
--- Second call: the same answer, or the next try of one that failed. Locks: the event; waits for who has it.
+-- typescript, unchanged; one that another transaction has locked (another delivery lets it take effect) answers
+-- in_flight, unchanged, and is not waited for; an id that nobody has answers no row. A worker that has a lease on it
+-- loses that. The row is only locked while the handler runs, and written after it: a delivery of the same id must not
+-- wait for the handler. Second call: the same answer, or the next try of one that failed. Locks: the event.
 create function webhook.process_event(p_id uuid)
 returns table (status public.webhook_event_status, error text, outcome text)
 language plpgsql security definer set search_path = '' as $$
@@ -103,8 +109,9 @@ declare
   v_event public.webhook_events;
   v_task webhook.task;
 begin
-  select e.* into v_event from public.webhook_events e where e.id = p_id for update;
+  select e.* into v_event from public.webhook_events e where e.id = p_id for update skip locked;
   if not found then
+    return query select e.status, e.error, 'in_flight' from public.webhook_events e where e.id = p_id;
     return;
   end if;
   select h.kind, h.name into v_task.kind, v_task.handler
@@ -115,9 +122,6 @@ begin
       case when v_event.status in ('success', 'skipped', 'dead_letter') then v_event.status::text else 'typescript' end;
     return;
   end if;
-  if v_event.status <> 'processing' then
-    update public.webhook_events e set attempts = e.attempts + 1 where e.id = p_id;
-  end if;
   v_task.id := p_id;
   v_task.event_type := v_event.event_type;
   select r.* into v_task from webhook.run_tasks(array[v_task]) r;
@@ -125,28 +129,6 @@ begin
   select m.status, m.error, m.status::text
   from webhook.mark_events(array[p_id], array[v_task.outcome], array[v_task.error]) m;
 end
-$$;
-
--- Promise: a lease on the event, as take_events gives it, or null when it has ended, is leased, or is nobody's.
--- For webhook.begin_typescript_event. Second call: null, until the lease has run out. Locks: the event.
-create function webhook.begin_event(p_id uuid) returns uuid
-language sql set search_path = '' as $$
-  update public.webhook_events e
-  set status = 'processing',
-    attempts = e.attempts + case e.status when 'processing' then 0 else 1 end,
-    takeovers = e.takeovers + case e.status when 'processing' then 1 else 0 end,
-    last_attempt_at = clock_timestamp(),
-    lease_token = gen_random_uuid(),
-    (lease_until, next_attempt_at) = (
-      select l.until, l.until from (
-        select clock_timestamp()
-          + make_interval(secs => coalesce(max(p.lease_sec), (webhook.default_limits()).lease_sec)) as until
-        from public.webhook_endpoints p where p.webhook_id = e.webhook_id
-      ) l
-    )
-  where e.id = p_id
-    and (e.status in ('pending', 'failed') or e.status = 'processing' and e.lease_until <= clock_timestamp())
-  returning e.lease_token;
 $$;
 
 -- Promise: true when the lease is still held, and then until the end of this transaction nobody can take it over.
@@ -221,9 +203,32 @@ begin
 end
 $$;
 
+-- Promise: the ids of events that are due, of p_webhook_id or of any, longest due first: the first p_limit of each lane.
+-- Second call: the same. Locks: none.
+create function webhook.first_due(p_webhook_id uuid, p_limit int) returns uuid[]
+language plpgsql stable set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  return array(
+    select d.id
+    from webhook.open_lanes() l
+    cross join lateral (
+      select e.id, e.next_attempt_at, e.arrival
+      from public.webhook_events e
+      where e.lane = l.lane and e.status in ('pending', 'failed', 'processing')
+        and e.next_attempt_at <= clock_timestamp() and (p_webhook_id is null or e.webhook_id = p_webhook_id)
+      order by e.next_attempt_at, e.arrival
+      limit p_limit
+    ) d
+    order by d.next_attempt_at, d.arrival
+  );
+end
+$$;
+
 -- Promise: the event that is longest due, of p_webhook_id or of any, whatever its handler is; no row when none is due.
--- It is processing then, under a lease, which this session remembers for mark_event_result.
--- Second call: the next one. Locks: those of take_events.
+-- It is processing then, under a lease, which this session remembers for mark_event_result. This take alone counts the
+-- attempt at once: workers of this kind read attempts before they mark, and may put an event back by an update of their
+-- own. Second call: the next one. Locks: the event; what others have locked is skipped.
 create function webhook.claim_next_event(p_webhook_id uuid default null)
 returns table (id uuid, webhook_id uuid, event_id text, payload jsonb, signature text)
 language plpgsql security definer set search_path = '' as $$
@@ -232,12 +237,21 @@ declare
   -- More than anybody has under way; a session that never marks must not grow for ever.
   c_remembered constant int := 100;
   v_claims jsonb := coalesce(nullif(current_setting('webhook.claims', true), ''), '{}');
-  v_taken record;
+  v_looked_at int := 10;
+  v_ids uuid[];
+  v_taken webhook.taken_event;
 begin
-  select t.id, t.lease_token into v_taken from webhook.take_events(1, null, p_webhook_id) t;
-  if v_taken.id is null then
-    return;
-  end if;
+  -- Others may have locked the first ones: then it looks further.
+  loop
+    v_ids := webhook.first_due(p_webhook_id, v_looked_at);
+    select t.* into v_taken from webhook.take_first(v_ids) t;
+    exit when v_taken.id is not null;
+    if cardinality(v_ids) < v_looked_at then
+      return;
+    end if;
+    v_looked_at := v_looked_at * 10;
+  end loop;
+  update public.webhook_events e set attempts = e.attempts + 1 where e.id = v_taken.id and v_taken.takeovers = 0;
   if (select count(*) from jsonb_object_keys(v_claims)) >= c_remembered then
     v_claims := '{}';
   end if;
@@ -269,42 +283,57 @@ begin
     raise exception 'event % is not being processed, its lease has run out, or it is another''s by now', p_id
       using errcode = 'SL033', hint = 'mark it on the connection that claimed it';
   end if;
-  perform webhook.mark_events(array[p_id], array[p_status::text], array[p_error]);
+  perform webhook.mark_events(array[p_id], array[p_status::text], array[p_error], 1);
   perform set_config('webhook.claims', (v_claims - p_id::text)::text, false);
 end
 $$;
 
--- Promise: up to p_limit due events with SQL handlers, or with none, have had a try. For cron, where no worker runs.
--- A procedure, because what is taken is committed before it is tried: a handler that kills its session would else undo
--- that too, and the same events would be next for ever. So no security definer and no search path of its own, with which
--- Postgres allows no commit; whoever calls it may call what it calls.
+-- Promise: up to p_limit due events with SQL handlers, or with none, have had a try, a few of each lane in turn. For cron,
+-- where no worker runs. A procedure, because what is taken is committed before it is tried: a handler that kills its
+-- session would else undo that too, and the same events would be next for ever. So no security definer and no search path
+-- of its own, with which Postgres allows no commit; whoever calls it may call what it calls.
 -- Second call: the next events. Locks: those of take_events, then those of process_events.
 create procedure webhook.work(p_limit int default 1000)
 language plpgsql as $$
 declare
-  c_batch constant int := 100;
+  -- Few: the other lanes wait for these.
+  c_batch constant int := 10;
   v_left int := p_limit;
+  v_left_before int;
+  v_lane int;
   v_ids uuid[];
   v_lease_tokens uuid[];
 begin
-  while v_left > 0 loop
-    select array_agg(t.id), array_agg(t.lease_token) into v_ids, v_lease_tokens
-    from webhook.take_events(least(v_left, c_batch)) t;
-    commit;
-    exit when v_ids is null;
-    -- As workers of Node do: nobody waits long for a lock behind which a crowd queues up.
-    perform pg_catalog.set_config('lock_timeout', '2s', true);
-    begin
-      perform webhook.process_events(v_ids, v_lease_tokens);
-    exception when query_canceled then
-      -- Of several, each will be taken alone when its lease has run out.
-      if pg_catalog.cardinality(v_ids) > 1 then
-        raise;
+  loop
+    v_left_before := v_left;
+    foreach v_lane in array array(select l.lane from webhook.event_lanes() l where l.kind is distinct from 'typescript') loop
+      select array_agg(t.id), array_agg(t.lease_token) into v_ids, v_lease_tokens
+      from webhook.take_events(array[v_lane], array[least(v_left, c_batch)]) t;
+      if v_ids is null then
+        select array[t.id], array[t.lease_token] into v_ids, v_lease_tokens from webhook.take_suspect(array[v_lane]) t;
       end if;
-      perform webhook.finish_event(v_ids[1], v_lease_tokens[1], 'failed', sqlerrm);
-    end;
-    commit;
-    v_left := v_left - pg_catalog.cardinality(v_ids);
+      commit;
+      continue when v_ids is null;
+      -- As workers of Node do: nobody waits long for a lock behind which a crowd queues up.
+      perform pg_catalog.set_config('lock_timeout', '2s', true);
+      begin
+        -- An event whose handler has changed since it got its lane may be one for TypeScript: it gets its own lane.
+        perform webhook.finish_event(p.id, l.lease_token, 'pending')
+        from webhook.process_events(v_ids, v_lease_tokens) p
+        join unnest(v_ids, v_lease_tokens) as l (id, lease_token) on l.id = p.id
+        where p.outcome = 'typescript';
+      exception when query_canceled then
+        -- Of several, each will be taken alone when its lease has run out.
+        if pg_catalog.cardinality(v_ids) > 1 then
+          raise;
+        end if;
+        perform webhook.finish_event(v_ids[1], v_lease_tokens[1], 'failed', sqlerrm);
+      end;
+      commit;
+      v_left := v_left - pg_catalog.cardinality(v_ids);
+      exit when v_left <= 0;
+    end loop;
+    exit when v_left <= 0 or v_left = v_left_before;
   end loop;
 end
 $$;

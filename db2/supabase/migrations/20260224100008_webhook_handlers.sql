@@ -35,19 +35,11 @@ $$;
 create function webhook.missing_handlers(p_sec int)
 returns table (name text, events bigint, oldest_due_sec double precision)
 language sql stable security definer set search_path = '' as $$
-  with late as materialized (
-    select e.webhook_id, e.provider, e.event_type, count(*) as events, min(e.next_attempt_at) as due_since
-    from public.webhook_events e
-    where e.status in ('pending', 'failed', 'processing')
-      and e.next_attempt_at < clock_timestamp() - make_interval(secs => p_sec)
-    group by e.webhook_id, e.provider, e.event_type
-  )
-  select h.name, sum(l.events)::bigint, extract(epoch from clock_timestamp() - min(l.due_since))::double precision
-  from late l
-  join webhook.find_handlers(
-    array(select k.webhook_id from late k), array(select k.provider from late k), array(select k.event_type from late k)
-  ) h on h.webhook_id = l.webhook_id and h.provider = l.provider and h.event_type = l.event_type
-  where h.kind = 'typescript'
+  select h.name, count(*), extract(epoch from clock_timestamp() - min(e.next_attempt_at))::double precision
+  from (select distinct t.name, t.lane from public.webhook_handlers t where t.kind = 'typescript') h
+  join public.webhook_events e on e.lane = h.lane
+  where e.status in ('pending', 'failed', 'processing')
+    and e.next_attempt_at < clock_timestamp() - make_interval(secs => p_sec)
   group by h.name
   order by h.name;
 $$;
@@ -103,34 +95,23 @@ $$;
 
 -- Promise: the event under a new lease, as webhook.take_events would give it, for a server that lets it take effect while
 -- the provider waits; no row where it has ended, is held by another, or its handler is none of p_handlers.
--- Second call: no row, until the lease has run out. Locks: the event.
-create function webhook.begin_typescript_event(p_id uuid, p_handlers text[])
-returns table (
-  id uuid, lease_token uuid, webhook_id uuid, provider text, event_id text, event_type text, occurred_at timestamptz,
-  attempts int, payload jsonb, handler_kind text, handler_name text, idempotency_key text, max_attempts int,
-  takeovers int
-)
+-- Second call: no row, until the lease has run out. Locks: the event; one that is locked is held by another.
+create function webhook.begin_typescript_event(p_id uuid, p_handlers text[]) returns setof webhook.taken_event
 language plpgsql security definer set search_path = '' as $$
-#variable_conflict use_column
 declare
-  v_handler text;
-  v_lease_token uuid;
+  v_id uuid := (
+    select e.id
+    from public.webhook_events e
+    where e.id = p_id
+      and (e.status in ('pending', 'failed') or e.status = 'processing' and e.lease_until <= clock_timestamp())
+      and exists (
+        select from webhook.find_handlers(array[e.webhook_id], array[e.provider], array[e.event_type]) h
+        where h.kind = 'typescript' and h.name = any (p_handlers)
+      )
+    for update skip locked
+  );
 begin
-  select h.name into v_handler
-  from public.webhook_events e
-  cross join lateral webhook.find_handlers(array[e.webhook_id], array[e.provider], array[e.event_type]) h
-  where e.id = p_id and h.kind = 'typescript' and h.name = any (p_handlers);
-  if v_handler is null then
-    return;
-  end if;
-  v_lease_token := webhook.begin_event(p_id);
-  return query
-  select e.id, e.lease_token, e.webhook_id, e.provider, e.event_id, e.event_type, e.occurred_at, e.attempts, e.payload,
-    'typescript', v_handler, coalesce(e.idempotency_key, e.provider || ':' || e.event_id),
-    coalesce(p.max_attempts, (webhook.default_limits()).max_attempts), e.takeovers
-  from public.webhook_events e
-  left join public.webhook_endpoints p on p.webhook_id = e.webhook_id
-  where e.id = p_id and e.lease_token = v_lease_token;
+  return query select t.* from webhook.lease_events(array[v_id]) t where v_id is not null;
 end
 $$;
 

@@ -69,7 +69,7 @@ $$;
 -- Second call: the same. Locks: none.
 create function webhook.show_event(p_id uuid) returns table (event jsonb, name text, raw_body text, alarms jsonb)
 language sql stable security definer set search_path = '' as $$
-  select to_jsonb(e) - array['raw_body', 'lease_token'], p.name,
+  select to_jsonb(e) - array['raw_body', 'lease_token', 'lane'], p.name,
     replace(encode(coalesce(e.raw_body, b.body), 'base64'), e'\n', ''),
     coalesce((
       select jsonb_agg(to_jsonb(a) - 'body' || jsonb_build_object(
@@ -164,6 +164,7 @@ begin
   update public.webhook_events e
   set status = 'pending', attempts = 0, takeovers = 0, error = null, next_attempt_at = clock_timestamp(),
     processed_at = null, skipped_by = null, waiting_since = null,
+    lane = webhook.lane_for(e.webhook_id, e.provider, e.event_type),
     idempotency_key = coalesce(p_idempotency_key, e.idempotency_key)
   where e.id = any (v_replayed);
   return query select * from unnest(v_answers);

@@ -1,7 +1,7 @@
 -- CONSOLE: what operators watch.
 
--- Promise: what waits of the webhooks, looked at one by one up to 10000 and no further: backlog, oldest_sec (of the 1000
--- that are due first), dead_letters, recorded (events ever given a number, from its sequence). Second call: the same.
+-- Promise: what waits of the webhooks, looked at one by one up to 10000 and no further: backlog, oldest_sec (of those
+-- that are due first in each lane), dead_letters, recorded (events ever given a number, from its sequence). Second call: the same.
 -- Locks: none. Definer, as all that follow: service_role need not have rights to the tables.
 create function public.webhook_sample() returns jsonb
 language sql stable security definer set search_path = ''
@@ -14,8 +14,12 @@ set enable_seqscan = off set enable_bitmapscan = off as $$
     ),
     'oldest_sec', (
       select greatest(0, round(extract(epoch from clock_timestamp() - min(w.received_at)), 1)) from (
-        select e.received_at from public.webhook_events e where e.status in ('pending', 'failed', 'processing')
-        order by e.next_attempt_at limit 1000
+        select f.received_at from webhook.open_lanes() l
+        cross join lateral (
+          select e.received_at from public.webhook_events e
+          where e.lane = l.lane and e.status in ('pending', 'failed', 'processing')
+          order by e.next_attempt_at, e.arrival limit 100
+        ) f
       ) w having count(*) > 0
     ),
     'dead_letters', (

@@ -45,7 +45,9 @@ grant execute on function webhook.change_endpoint(text, jsonb, text, text) to se
 grant execute on function webhook.record_events(
   uuid[], text[], text[], timestamptz[], text[], text[], uuid[], text[], text[], text[], text[]
 ) to service_role;
-grant execute on function webhook.take_events(int, text[], uuid) to service_role;
+grant execute on function webhook.event_lanes() to service_role;
+grant execute on function webhook.take_events(int[], int[]) to service_role;
+grant execute on function webhook.take_suspect(int[]) to service_role;
 grant execute on function webhook.process_events(uuid[], uuid[]) to service_role;
 grant execute on function webhook.process_event(uuid) to service_role;
 grant execute on function webhook.hold_event(uuid, uuid) to service_role;

@@ -97,6 +97,18 @@ language sql as $$
   select md5(string_agg(e::text, ',' order by e.id)) from public.webhook_events e;
 $$;
 
+-- Takes up to p_limit due events of each lane, as a worker with these TypeScript handlers does; null takes of all lanes.
+create function tests.take(p_limit int, p_handlers text[] default '{}') returns setof webhook.taken_event
+language sql as $$
+  select t.*
+  from (
+    select array_agg(l.lane) as lanes, array_agg(p_limit) as wanted
+    from webhook.event_lanes() l
+    where p_handlers is null or l.kind is distinct from 'typescript' or l.handler_name = any (p_handlers)
+  ) w
+  cross join lateral webhook.take_events(w.lanes, w.wanted) t;
+$$;
+
 -- A handler that does what the payload says, and its effects.
 create table tests.effects (event_id text primary key);
 create function tests.act(p_event public.webhook_events) returns text

@@ -17,7 +17,9 @@ import {
   processNow,
   processSome,
   take,
+  takeOneSuspect,
   takeSome,
+  takeSuspect,
   timePasses,
 } from './commands/work.ts';
 import { Model, type Template } from './model.ts';
@@ -54,7 +56,7 @@ export function openEvents(lane: Lane): Bench {
   const scene: { templates: Template[] } & Scene = { templates: [] };
   const arrive = deliver(scene);
   const commands = [
-    ...[arrive, arrive, arrive, arrive, take, take, take, process, process, process, finish, finish],
+    ...[arrive, arrive, arrive, arrive, take, take, takeSuspect, process, process, process, finish, finish],
     ...[timePasses, timePasses, timePasses, crash, extend, claimNext, markResult, processNow],
     ...[replay, replay, skip, changeMood],
   ];
@@ -90,6 +92,7 @@ async function end(model: Model, world: World): Promise<void> {
     if (open.length === 0) break;
     await letTimePass(model, world, open);
     const leases = await takeSome(model, world, LAST_WORKER, DRAIN_BATCH);
+    leases.push(...(await takeOneSuspect(model, world, LAST_WORKER)));
     if (leases.length > 0) await processSome(model, world, LAST_WORKER, leases);
   }
   compareStates(model, await world.look());

@@ -69,30 +69,46 @@ export class Model {
     return event;
   }
 
-  /** Takes what must be given: the longest due; suspects, of which a worker may have died, one at a time. */
+  /** Takes what must be given: of each lane the longest due, without suspects, of which a worker may have died. */
   take(limit: number): Event[] {
-    const due = this.events
+    const sound = this.#due().filter((event) => !isSuspect(event));
+    const lanes = [sound.filter(isOfShop), sound.filter((event) => !isOfShop(event))];
+    const taken = lanes.flatMap((lane) => lane.slice(0, limit));
+    return taken.sort((one, other) => one.arrival - other.arrival).map((event) => this.#lease(event));
+  }
+
+  /** One suspect at a time. */
+  takeSuspect(): Event[] {
+    return this.#takeFirst(this.#due().filter(isSuspect));
+  }
+
+  /** For workers without tokens: the longest due of all, counted at once. */
+  claimNext(): Event | undefined {
+    const [event] = this.#takeFirst(this.#due());
+    if (event?.takeovers === 0) event.attempts++;
+    return event;
+  }
+
+  #due(): Event[] {
+    return this.events
       .filter(({ dueSince }) => dueSince !== null)
-      .sort((one, other) => (one.dueSince ?? 0) - (other.dueSince ?? 0) || one.arrival - other.arrival)
-      .slice(0, limit);
-    const isLost = (event: Event) => event.status === 'processing' && event.takeovers + 1 >= TAKEOVERS_MAX;
-    const isSuspect = (event: Event) => event.status === 'processing' || event.takeovers > 0;
-    for (const event of due.filter(isLost)) this.mark(event, 'dead_letter');
-    const rest = due.filter((event) => event.status !== 'dead_letter');
-    const sound = rest.filter((event) => !isSuspect(event));
-    const [first] = rest;
-    const taken = first !== undefined && isSuspect(first) ? [first] : sound;
-    for (const event of taken) {
-      if (event.status === 'processing') event.takeovers++;
-      else event.attempts++;
-      Object.assign(event, {
-        status: 'processing',
-        token: ++this.#tokens,
-        isLeaseOver: false,
-        dueSince: null,
-      });
+      .sort((one, other) => (one.dueSince ?? 0) - (other.dueSince ?? 0) || one.arrival - other.arrival);
+  }
+
+  /** The first one that is not lost for the last time; those are given up on the way to it. */
+  #takeFirst(due: readonly Event[]): Event[] {
+    for (const event of due) {
+      const isLost = event.status === 'processing' && event.takeovers + 1 >= TAKEOVERS_MAX;
+      if (!isLost) return [this.#lease(event)];
+      this.mark(event, 'dead_letter');
     }
-    return taken.sort((one, other) => one.arrival - other.arrival);
+    return [];
+  }
+
+  #lease(event: Event): Event {
+    if (event.status === 'processing') event.takeovers++;
+    const token = ++this.#tokens;
+    return Object.assign(event, { status: 'processing', token, isLeaseOver: false, dueSince: null });
   }
 
   holds({ event, token }: Lease): boolean {
@@ -135,9 +151,10 @@ export class Model {
     });
   }
 
-  mark(event: Event, outcome: Outcome): void {
-    const isCounted = !['again', 'outage', 'later', 'pending'].includes(outcome);
-    if (!isCounted) event.attempts = Math.max(0, event.attempts - 1);
+  /** `counted`: attempts that the take has counted already. */
+  mark(event: Event, outcome: Outcome, counted = 0): void {
+    const isAttempt = !['again', 'outage', 'later', 'pending'].includes(outcome);
+    event.attempts = Math.max(0, event.attempts - counted) + Number(isAttempt);
     const isLast = outcome === 'failed' && event.attempts >= MAX_ATTEMPTS;
     const wait = ['again', 'outage', 'later'].includes(outcome) ? 'failed' : (outcome as Status);
     event.status = isLast ? 'dead_letter' : wait;
@@ -162,6 +179,9 @@ export class Model {
     return status === 'processing' && !isLeaseOver ? 'in_flight' : 'skipped';
   }
 }
+
+const isSuspect = ({ status, takeovers }: Event): boolean => status === 'processing' || takeovers > 0;
+const isOfShop = ({ notice }: Event): boolean => notice === null;
 
 function isNews(known: Notice[], notice: Notice): boolean {
   const before = summaryOf(known);

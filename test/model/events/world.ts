@@ -102,8 +102,17 @@ export class World {
 
   take(limit: number): Promise<Taken[]> {
     return this.#db.rows<Taken>(
-      'select id, lease_token as token, attempts, takeovers from webhook.take_events($1)',
+      `select t.id, t.lease_token as token, t.attempts, t.takeovers
+       from (select array_agg(lane) as lanes, array_agg($1::int) as wanted from webhook.event_lanes()) l
+       cross join lateral webhook.take_events(l.lanes, l.wanted) t`,
       [limit],
+    );
+  }
+
+  takeSuspect(): Promise<Taken[]> {
+    return this.#db.rows<Taken>(
+      `select id, lease_token as token, attempts, takeovers
+       from webhook.take_suspect(array(select lane from webhook.event_lanes()))`,
     );
   }
 

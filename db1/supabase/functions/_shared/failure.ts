@@ -215,5 +215,7 @@ export function mayPass(error: unknown): boolean {
 
 /** True for a failure of a set that one member may have caused: its neighbours are tried without it. */
 export function mayBeOneMembers(error: unknown): boolean {
-  return toHttpError(error).kind.code === 'internal';
+  const { blame, answer } = meaningOf(error);
+  // One member may wait for a lock that another session holds, and the set with it.
+  return blame === 'collision' || blame === 'slow' || answer === 'internal';
 }

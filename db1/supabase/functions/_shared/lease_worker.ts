@@ -128,12 +128,14 @@ export class LeaseWorker<Item> {
       while (!signal.aborted) {
         this.#lanesUntilMs = 0;
         this.#nextSuspectMs = 0;
+        // A group that ends while a round looks has left room that the round did not see.
+        const wasBusy = this.#underWay.size > 0;
         const round = await this.#round(signal);
         total += round.total;
         ended.push(...round.groups);
         if (round.total > 0) continue;
-        if (this.#underWay.size === 0) break;
-        await Promise.race(this.#underWay);
+        if (this.#underWay.size > 0) await Promise.race(this.#underWay);
+        else if (!wasBusy) break;
       }
     } finally {
       await Promise.allSettled(ended);
@@ -177,8 +179,8 @@ export class LeaseWorker<Item> {
   async #round(signal: AbortSignal): Promise<Round> {
     const isFresh = await this.#look();
     let items = await this.#take();
-    // Lanes that got their first item since the last look are not on a list that was kept.
-    if (items.length === 0 && !isFresh) {
+    // Lanes may have got their first item since the last look, and a take may have moved items to other lanes.
+    if (items.length === 0 && (!isFresh || this.#lanes.size > 0)) {
       this.#lanesUntilMs = 0;
       await this.#look();
       items = await this.#take();

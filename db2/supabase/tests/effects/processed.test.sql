@@ -26,7 +26,9 @@ declare
 begin
   set local role service_role;
   select array_agg(t.id), array_agg(t.lease_token) into v_ids, v_tokens
-  from webhook.take_events(100, '{}', '00000000-0000-4000-8000-000000000001') t;
+  from webhook.take_events(
+    array(select l.lane from webhook.event_lanes() l), array(select 100 from webhook.event_lanes())
+  ) t;
   select count(*) into v_processed from webhook.process_events(v_ids, v_tokens);
   reset role;
   return v_processed;

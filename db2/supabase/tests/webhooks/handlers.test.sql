@@ -29,7 +29,7 @@ select results_eq(
 );
 select is_empty($$ select * from webhook.missing_handlers(60) $$, 'then nothing waits for it any more');
 select is(
-  (select count(*)::int from webhook.take_events(10) t where t.handler_name = 'app.all'), 5, 'the next best takes over'
+  (select count(*)::int from tests.take(10) t where t.handler_name = 'app.all'), 5, 'the next best takes over'
 );
 
 select * from finish();

@@ -21,7 +21,7 @@ select results_eq(
 insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'typed', 'typescript', 'mine');
 insert into public.webhook_events (webhook_id, provider, event_id, event_type, payload)
 select gen_random_uuid(), 'shop', t, t, '{}' from unnest(array['paid', 'typed']) t;
-create temp table taken as select * from webhook.take_events(1);
+create temp table taken as select * from tests.take(1);
 create function pg_temp.lease(p_event_id text)
 returns int
 language sql
@@ -50,7 +50,7 @@ select ok(
 );
 update public.webhook_events set next_attempt_at = now(), attempts = 1 where event_id = 'paid';
 select is(
-  (select webhook.finish_event(t.id, t.lease_token, 'failed', 'no') from webhook.take_events(1) t), 'dead_letter',
+  (select webhook.finish_event(t.id, t.lease_token, 'failed', 'no') from tests.take(1) t), 'dead_letter',
   'and so is the last attempt'
 );
 

@@ -51,10 +51,17 @@ select pg_temp.event('e5', '{}', 'ts');
 select is(pg_temp.answer('e5'), 'typescript pending ', 'a handler in TypeScript is not called here');
 select is_empty($$ select * from webhook.process_event(gen_random_uuid()) $$, 'an unknown id has no answer');
 
-create temp table lease as select webhook.begin_event(pg_temp.id('e5')) as token;
+create function pg_temp.begin_event(p_event_id text)
+returns uuid
+language sql
+as $$
+  select t.lease_token from webhook.begin_typescript_event(pg_temp.id(p_event_id), '{mine}') t;
+$$;
+
+create temp table lease as select pg_temp.begin_event('e5') as token;
 select isnt((select token from lease), null, 'it is begun under a lease');
-select is(webhook.begin_event(pg_temp.id('e5')), null, 'by one only');
-select is(webhook.begin_event(pg_temp.id('e1')), null, 'one that has ended is not begun');
+select is(pg_temp.begin_event('e5'), null, 'by one only');
+select is(pg_temp.begin_event('e1'), null, 'one that has ended is not begun');
 select is(webhook.hold_event(pg_temp.id('e5'), (select token from lease)), true, 'who has the lease can hold it');
 select is(webhook.hold_event(pg_temp.id('e5'), gen_random_uuid()), false, 'nobody else can');
 select is(webhook.hold_event(pg_temp.id('e5'), null), false, 'also not without a token');
@@ -77,7 +84,7 @@ select is(
   webhook.finish_event(pg_temp.id('e5'), (select token from lease), 'pending'), 'pending', 'it can be handed back'
 );
 select is((select attempts from public.webhook_events where event_id = 'e5'), 0, 'and then it was no attempt');
-update lease set token = webhook.begin_event(pg_temp.id('e5'));
+update lease set token = pg_temp.begin_event('e5');
 select throws_ok(
   $$ select webhook.finish_event(pg_temp.id('e5'), (select token from lease), 'done') $$, 'SL001', null,
   'it ends as something known'
@@ -85,7 +92,7 @@ select throws_ok(
 select is(
   webhook.finish_event(pg_temp.id('e5'), (select token from lease), 'failed', 'no luck'), 'failed', 'it can fail'
 );
-update lease set token = webhook.begin_event(pg_temp.id('e5'));
+update lease set token = pg_temp.begin_event('e5');
 select is(
   webhook.finish_event(pg_temp.id('e5'), (select token from lease), 'failed', 'no luck'), 'dead_letter',
   'the last time as a dead letter'
@@ -95,7 +102,7 @@ select is(
 );
 
 select pg_temp.event('e6', '{}', 'ts');
-update lease set token = webhook.begin_event(pg_temp.id('e6'));
+update lease set token = pg_temp.begin_event('e6');
 select throws_ok(
   $$ select webhook.finish_event(pg_temp.id('e6'), (select token from lease), 'success') $$, 'SL030', null,
   'an effect outside of the transaction that holds the event is not a success'

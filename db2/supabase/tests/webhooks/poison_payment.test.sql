@@ -13,7 +13,7 @@ select '00000000-0000-4000-8000-000000000001', 'stripe', 'evt_' || n, 'payment_i
   )))
 from generate_series(1, 5) n;
 select count(p.*) from (
-  select array_agg(t.id) as ids, array_agg(t.lease_token) as lease_tokens from webhook.take_events(10) t
+  select array_agg(t.id) as ids, array_agg(t.lease_token) as lease_tokens from tests.take(10) t
 ) l cross join lateral webhook.process_events(l.ids, l.lease_tokens) p;
 
 select bag_eq(

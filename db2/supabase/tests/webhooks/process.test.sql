@@ -26,7 +26,7 @@ declare
   v_ids uuid[];
   v_tokens uuid[];
 begin
-  select array_agg(t.id), array_agg(t.lease_token) into v_ids, v_tokens from webhook.take_events(100, null) t;
+  select array_agg(t.id), array_agg(t.lease_token) into v_ids, v_tokens from tests.take(100, null) t;
   return query
   select e.event_id, p.outcome, p.error
   from webhook.process_events(v_ids, v_tokens) p join public.webhook_events e on e.id = p.id;
@@ -103,7 +103,7 @@ select results_eq(
 
 select pg_temp.event('l1');
 select pg_temp.event('l2');
-create temp table lease as select * from webhook.take_events(2);
+create temp table lease as select * from tests.take(2);
 update public.webhook_events set lease_token = gen_random_uuid() where event_id = 'l1';
 select bag_eq(
   $$ select e.event_id, p.outcome, p.status::text
@@ -220,7 +220,7 @@ select results_eq(
 delete from public.webhook_events;
 select pg_temp.event('y1');
 select pg_temp.event('y2', '{"raise": "P0001"}');
-create temp table twice as select * from webhook.take_events(5);
+create temp table twice as select * from tests.take(5);
 select lives_ok(
   $$ select webhook.process_events(array_agg(id), array_agg(lease_token))
      from (select * from twice union all select * from twice) t $$,

@@ -13,7 +13,7 @@ create function pg_temp.record(p_endpoint text, variadic p_events jsonb[])
 returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status)
 language sql
 as $$
-  select r.*
+  select r.ordinal, r.id, r.outcome, r.status
   from (
     select array_agg(f.webhook_id) as webhook_ids, array_agg(e ->> 0 order by n) as ids,
       array_agg(e ->> 1 order by n) as bodies, array_agg(e ->> 2 order by n) as dedupes,

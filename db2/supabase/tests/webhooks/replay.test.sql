@@ -93,7 +93,7 @@ select results_eq(
   'and what it was is in the audit log'
 );
 select results_eq(
-  $$ select idempotency_key from webhook.take_events(1) $$, $$ values ('again-1') $$, 'its handler gets that key'
+  $$ select idempotency_key from tests.take(1) $$, $$ values ('again-1') $$, 'its handler gets that key'
 );
 select is(
   pg_temp.told(false),

@@ -5,7 +5,7 @@ import fc, { type Arbitrary, type AsyncCommand } from 'fast-check';
 import { pick, step, workerSteps } from '../../step.ts';
 import { ensure, ensureSame } from '../../violation.ts';
 import type { Event, Lease, Model, Outcome } from '../model.ts';
-import type { World } from '../world.ts';
+import type { Taken, World } from '../world.ts';
 
 type Command = Arbitrary<AsyncCommand<Model, World>>;
 
@@ -36,13 +36,30 @@ export const take: Command = fc
   );
 
 export async function takeSome(model: Model, world: World, worker: string, limit: number): Promise<Lease[]> {
-  world.doing(`${worker} takes up to ${limit}`);
-  const rows = await world.take(limit);
-  const events = model.take(limit);
+  world.doing(`${worker} takes up to ${limit} of each lane`);
+  return hold(model, world, worker, await world.take(limit), model.take(limit));
+}
+
+export async function takeOneSuspect(model: Model, world: World, worker: string): Promise<Lease[]> {
+  world.doing(`${worker} takes a suspect`);
+  return hold(model, world, worker, await world.takeSuspect(), model.takeSuspect());
+}
+
+export const takeSuspect: Command = anyWorker.map((worker) =>
+  step(
+    `${worker} takes a suspect`,
+    () => true,
+    async (model, world) => {
+      await takeOneSuspect(model, world, worker);
+    },
+  ),
+);
+
+function hold(model: Model, world: World, worker: string, rows: Taken[], events: Event[]): Lease[] {
   ensureSame(
     'I9',
     rows.map(({ id, attempts, takeovers }) => `event ${id} attempt ${attempts} takeover ${takeovers}`),
-    events.map(({ id, attempts, takeovers }) => `event ${id} attempt ${attempts} takeover ${takeovers}`),
+    events.map(({ id, attempts, takeovers }) => `event ${id} attempt ${attempts + 1} takeover ${takeovers}`),
   );
   const leases = events.map((event): Lease => {
     const row = rows.find(({ id }) => id === event.id);
@@ -126,7 +143,7 @@ export const claimNext: Command = fc.constant(
     async (model, world) => {
       world.doing('an old worker claims the next event');
       const id = await world.claimNext();
-      const [event] = model.take(1);
+      const event = model.claimNext();
       ensure(id === event?.id, 'I9', () => `it gets ${id}, not ${event?.name}`);
       if (event?.token != null) model.remembered.set(event, event.token);
       world.got(event?.name ?? 'nothing');
@@ -151,7 +168,7 @@ export const markResult: Command = fc
         ensure(answer === expected, 'I9', () => `the mark answers ${answer}, not ${expected}`);
         if (isHeld) {
           if (status === 'success') event.effects++;
-          model.mark(event, status);
+          model.mark(event, status, 1);
           model.remembered.delete(event);
         }
         world.got(answer);
@@ -168,10 +185,7 @@ export const processNow: Command = anyNumber.map((at) =>
       const event = pick(model.events, at);
       world.doing(`the door processes ${event.name}`);
       const answer = await world.processNow(event);
-      if (!model.hasEnded(event)) {
-        if (event.status !== 'processing') event.attempts++;
-        model.handle([event]);
-      }
+      if (!model.hasEnded(event)) model.handle([event]);
       ensure(answer === event.status, 'I7', () => `${event.name} is ${answer}, not ${event.status}`);
       world.got(answer);
     },

@@ -1,6 +1,8 @@
 // Inline mode: an event takes effect while its provider waits for the answer. The row's lock in the database makes sure
 // that it does so once; in this process, deliveries of the same event share one try instead of queueing for that lock.
 
+import { HttpError } from '../errors.ts';
+import { meaningOf } from '../failure.ts';
 import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
 import { type Outcome, tellOutcome } from './outcome.ts';
 import type { Endpoint, Processed, Recorded, WebhookStore } from './ports.ts';
@@ -24,6 +26,8 @@ const RESULTS: Readonly<Record<string, InlineResult>> = {
   skipped: 'skipped',
   dead_letter: 'dead_letter',
 };
+const RECORDED_HINT =
+  'The event is recorded, and a worker goes on with it. Delivering it again does no harm.';
 
 export class Inline {
   readonly #ports: InlinePorts;
@@ -34,21 +38,23 @@ export class Inline {
   }
 
   /** What became of a recorded event. One that has ended stays as it is; one that failed before is tried again now. */
-  process(endpoint: Endpoint, event: ReadEvent, { id, status }: Recorded): Promise<InlineResult> {
+  process(endpoint: Endpoint, event: ReadEvent, { id, status, lane }: Recorded): Promise<InlineResult> {
     const ended = RESULTS[status];
     if (ended !== undefined) return Promise.resolve(ended);
     let running = this.#underWay.get(id);
     if (running === undefined) {
-      running = this.#try(endpoint, event, id).finally(() => this.#underWay.delete(id));
+      running = this.#try(endpoint, event, id, lane).finally(() => this.#underWay.delete(id));
       this.#underWay.set(id, running);
     }
     return running;
   }
 
-  async #try(endpoint: Endpoint, event: ReadEvent, id: string): Promise<InlineResult> {
+  async #try(endpoint: Endpoint, event: ReadEvent, id: string, lane: number): Promise<InlineResult> {
     const { store, runTypescript, log, metrics, now } = this.#ports;
     const startedMs = now();
-    const processed = await store.processEvent(id);
+    const processed = await store.processEvent(id, lane).catch(refuse);
+    // On another server a delivery lets it take effect: it is recorded, and that is what the answer says.
+    if (processed.outcome === 'in_flight') return 'recorded';
     if (processed.outcome === 'typescript') {
       const here = await runTypescript?.(id);
       // Whoever has the handler will come to it; it is recorded, and that is what the answer says.
@@ -67,4 +73,11 @@ export class Inline {
     traceOutcome(id, outcome, this.#ports);
     return RESULTS[processed.outcome] ?? 'failed';
   }
+}
+
+/** The event is recorded, whatever went wrong after that. A handler that took too long was stopped. */
+function refuse(error: unknown): never {
+  const { answer } = meaningOf(error);
+  if (answer === 'internal') throw error;
+  throw new HttpError(answer === 'busy' ? 'processing_failed' : answer, RECORDED_HINT, error);
 }

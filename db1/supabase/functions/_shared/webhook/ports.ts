@@ -35,6 +35,8 @@ export interface Recorded {
   readonly id: string;
   readonly outcome: 'recorded' | 'duplicate' | 'body_differs' | 'quarantined';
   readonly status: EventStatus;
+  /** That of its handler. */
+  readonly lane: number;
 }
 
 /** A row of webhook.process_event and of webhook.process_events: `status` is null where the lease was lost. */
@@ -44,15 +46,25 @@ export interface Processed {
   readonly outcome: string;
 }
 
+/** A row of webhook.event_lanes: what is taken fairly. A lane is one handler's. */
+export interface EventLane {
+  readonly lane: number;
+  /** Null where its events have no handler. */
+  readonly kind: 'sql' | 'typescript' | null;
+  readonly handler_name: string | null;
+}
+
 /** A row of webhook.take_events. */
 export interface TakenEvent {
   readonly id: string;
   readonly lease_token: string;
+  readonly lane: number;
   readonly webhook_id: string;
   readonly provider: string;
   readonly event_id: string;
   readonly event_type: string;
   readonly occurred_at: string | null;
+  /** Counted from 1, this one too. */
   readonly attempts: number;
   readonly takeovers: number;
   readonly payload: unknown;
@@ -69,9 +81,14 @@ export interface WebhookStore {
   findEndpoint(name: string): Promise<Endpoint | undefined>;
   /** One call for all; the answers of each delivery are in the order of its events. */
   record(deliveries: readonly Delivery[]): Promise<Recorded[][]>;
-  /** Lets one recorded event take effect now, whoever else tries the same. */
-  processEvent(id: string): Promise<Processed>;
-  take(limit: number, handlerNames: readonly string[]): Promise<TakenEvent[]>;
+  /** Lets one recorded event take effect now; `in_flight` where another is at it. Each lane has connections of its own. */
+  processEvent(id: string, lane: number): Promise<Processed>;
+  /** The lanes that have due events. */
+  lanes(): Promise<EventLane[]>;
+  /** Of each lane up to as many as are wanted of it. */
+  take(lanes: readonly number[], wanted: readonly number[]): Promise<TakenEvent[]>;
+  /** At most one event of these lanes that a worker may have died of. */
+  takeSuspect(lanes: readonly number[]): Promise<TakenEvent[]>;
   /** Runs SQL handlers; what became of each, by id. */
   process(events: readonly Lease[]): Promise<Map<string, Processed>>;
   /** The ids whose lease was still held and now lasts longer. */

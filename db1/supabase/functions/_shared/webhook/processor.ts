@@ -1,37 +1,50 @@
-// Queued mode: one step takes a batch of due events under leases and lets each take effect. SQL handlers run in sets in
-// the database; TypeScript handlers run here, each in a transaction of its own.
+// Queued mode: lets due events take effect, lane by lane, each lane one handler's. SQL handlers run in sets in the database, one
+// set at a time; TypeScript handlers run here, each event in a transaction of its own. No handler waits for another: each has
+// its own limit and its own connections.
 
 import { isUnavailable } from '../failure.ts';
 import { byHalves } from '../halving.ts';
 import { startHeartbeat } from '../heartbeat.ts';
+import {
+  type Group,
+  type Lane,
+  LeaseWorker,
+  type Outcomes,
+  type Report,
+  type Want,
+} from '../lease_worker.ts';
 import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
+import { Targets } from '../target.ts';
 import { textOf } from '../text.ts';
+import type { Transact } from '../transaction.ts';
 import type { Handler } from './handlers.ts';
 import { type Outcome, tellOutcome } from './outcome.ts';
-import type { Processed, TakenEvent, WebhookStore } from './ports.ts';
-import { handBack, type RunPorts, runHandler } from './run_handler.ts';
+import type { EventLane, Processed, TakenEvent, WebhookStore } from './ports.ts';
+import { handBack, runHandler, type Timeouts } from './run_handler.ts';
+import { SetSizes } from './set_size.ts';
 import { traceOutcome } from './trace.ts';
 import { verdictOf } from './verdict.ts';
 
-export interface ProcessorPorts extends RunPorts {
-  readonly store: WebhookStore;
+/** What a handler's effects run on: connections that no other handler uses. */
+export interface HandlerConnections {
+  readonly process: WebhookStore['process'];
+  readonly transact: Transact;
+}
+
+export interface ProcessorPorts {
+  readonly store: Omit<WebhookStore, 'process' | 'processEvent' | 'record' | 'findEndpoint'>;
+  connectionsOf(handler: string): HandlerConnections;
   /** By name. */
   readonly handlers: ReadonlyMap<string, Handler>;
+  readonly timeouts?: Timeouts;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly tracer?: Tracer;
   readonly now: Clock;
 }
 
-export interface ProcessReport {
-  /** Events taken. */
-  readonly total: number;
-  /** Events by what became of them: a status, lost_lease or handed_back. */
-  readonly outcomes: Readonly<Record<string, number>>;
-}
-
-/** TypeScript handlers mostly wait for somebody; this many may wait side by side. */
-const HANDLERS_AT_ONCE = 8;
+/** TypeScript handlers mostly wait for somebody; so many events of one may wait side by side. */
+export const EVENTS_PER_HANDLER = 8;
 /** A third of the shortest lease that makes sense for a handler that calls others: two heartbeats may fail. */
 const HEARTBEAT_MS = 1_000;
 
@@ -40,94 +53,170 @@ type Tell = (event: TakenEvent, processed: Processed) => void;
 export class Processor {
   readonly #ports: ProcessorPorts;
   readonly #batchSize: number;
+  readonly #sizes: SetSizes;
+  readonly #worker: LeaseWorker<TakenEvent>;
+  /** SQL lanes that have a set under way: the next one waits for it, as its handler would. */
+  readonly #busy = new Set<number>();
+  #onEnd: (outcome: string) => void = () => undefined;
 
+  /** `batchSize`: the largest set of an SQL handler. */
   constructor(ports: ProcessorPorts, batchSize: number) {
     this.#ports = ports;
     this.#batchSize = batchSize;
+    this.#sizes = new SetSizes(batchSize);
+    const { store, log, now } = ports;
+    const targets = new Targets({ now, limitOf: (name) => this.#limitOf(name) });
+    this.#worker = new LeaseWorker<TakenEvent>(
+      {
+        lanes: async () =>
+          (await store.lanes()).filter((lane) => this.#serves(lane)).map((lane) => this.#laneOf(lane)),
+        take: (wants) => this.#take(wants),
+        takeSuspect: (lanes) => store.takeSuspect(lanes as number[]),
+        laneOf: (event) => event.lane,
+        groupOf: ({ handler_kind }) => (handler_kind === 'typescript' ? 'here' : 'sql'),
+        extend: (events) => store.extend(events),
+        heartbeatMs: HEARTBEAT_MS,
+        work: (group, signal) => this.#work(group, signal),
+      },
+      { targets, now, log },
+    );
   }
 
-  /** Aborting the signal makes a step finish what it has begun and hand back the rest. */
-  async step(signal: AbortSignal): Promise<ProcessReport> {
-    const { store, handlers, now } = this.#ports;
-    const taken = await store.take(this.#batchSize, [...handlers.keys()]);
-    const outcomes: Record<string, number> = {};
-    if (taken.length === 0) return { total: 0, outcomes };
-    const startedMs = now();
-    const tell: Tell = (event, processed) => {
-      outcomes[processed.outcome] = (outcomes[processed.outcome] ?? 0) + 1;
-      this.#tell(event, processed, startedMs);
-    };
-    const inSql = taken.filter((event) => event.handler_kind !== 'typescript');
-    const here = taken.filter((event) => event.handler_kind === 'typescript');
-    const stopHeartbeat = here.length === 0 ? undefined : this.#startHeartbeat(here);
-    try {
-      await this.#processSet(inSql, tell);
-      await this.#runHere(here, signal, tell);
-    } finally {
-      await stopHeartbeat?.();
-    }
-    return { total: taken.length, outcomes };
+  /** Takes what there is room for, and returns when all of it has ended; aborting makes it hand back what it can. */
+  step(signal: AbortSignal): Promise<Report> {
+    return this.#worker.step(signal);
+  }
+
+  /** Until no event is due any more. `onEnd` hears what became of each event, also where an outage ends the drain. */
+  drain(signal: AbortSignal, onEnd: (outcome: string) => void = () => undefined): Promise<Report> {
+    this.#onEnd = onEnd;
+    return this.#worker.drain(signal);
+  }
+
+  /** Until the signal aborts. */
+  run(signal: AbortSignal): Promise<void> {
+    return this.#worker.run(signal);
+  }
+
+  wake(): void {
+    this.#worker.wake();
   }
 
   /** Takes one event by its id and runs its TypeScript handler; undefined where it is not for us now. */
   async runOne(id: string, signal: AbortSignal): Promise<Processed | undefined> {
-    const event = await this.#ports.store.begin(id, [...this.#ports.handlers.keys()]);
+    const { store, handlers, log, now } = this.#ports;
+    const event = await store.begin(id, [...handlers.keys()]);
     if (event === undefined) return undefined;
-    let became: Processed | undefined;
-    const startedMs = this.#ports.now();
-    const stopHeartbeat = this.#startHeartbeat([event]);
+    const startedMs = now();
+    const heartbeat = startHeartbeat(() => store.extend([event]), HEARTBEAT_MS, log);
     try {
-      await this.#runHere([event], signal, (_, processed) => {
-        became = processed;
-        this.#tell(event, processed, startedMs);
-      });
+      const became = await this.#runHere(event, signal);
+      this.#tell(event, became, startedMs);
+      return became;
     } finally {
-      await stopHeartbeat();
+      await heartbeat.stop();
     }
-    return became;
+  }
+
+  /** A TypeScript handler that is not here is another worker's. A lane without a handler is everybody's. */
+  #serves({ kind, handler_name }: EventLane): boolean {
+    return kind !== 'typescript' || this.#ports.handlers.has(handler_name ?? '');
+  }
+
+  #limitOf(target: string): number {
+    return target.startsWith('typescript ') ? EVENTS_PER_HANDLER : this.#batchSize;
+  }
+
+  async #take(wants: readonly Want[]): Promise<readonly TakenEvent[]> {
+    const open = wants.filter(({ lane }) => !this.#busy.has(lane as number));
+    if (open.length === 0) return [];
+    return this.#ports.store.take(
+      open.map(({ lane }) => lane as number),
+      open.map(({ wanted }) => wanted),
+    );
+  }
+
+  /** Its target is its handler. Events without one are an SQL lane too. */
+  #laneOf({ lane, kind, handler_name }: EventLane): Lane {
+    const target = `${kind ?? 'no'} ${handler_name ?? 'handler'}`;
+    const sizes = this.#sizes;
+    return {
+      id: lane,
+      targets: [target],
+      occupies: [target],
+      get most() {
+        return kind === 'typescript' ? EVENTS_PER_HANDLER : sizes.of(lane);
+      },
+    };
+  }
+
+  async #work(group: Group<TakenEvent>, signal: AbortSignal): Promise<Outcomes> {
+    const outcomes: Outcomes = {};
+    const startedMs = this.#ports.now();
+    const tell: Tell = (event, processed) => {
+      outcomes[processed.outcome] = (outcomes[processed.outcome] ?? 0) + 1;
+      this.#onEnd(processed.outcome);
+      this.#tell(event, processed, startedMs);
+    };
+    const isHere = group.items[0]?.handler_kind === 'typescript';
+    await (isHere ? this.#runGroup(group, signal, tell) : this.#processSet(group.items, tell));
+    return outcomes;
   }
 
   async #processSet(events: readonly TakenEvent[], tell: Tell): Promise<void> {
-    if (events.length === 0) return;
-    const { store } = this.#ports;
-    await byHalves(events, {
-      async work(members) {
-        const became = await store.process(members);
-        for (const event of members) tell(event, became.get(event.id) ?? LOST_LEASE);
-      },
-      mayBeOneMembers: (error) => !isUnavailable(error),
-      async fail(members, error) {
-        // Nothing of the set has happened. While the database is away there is nothing to do but to come back.
-        if (isUnavailable(error)) throw error;
-        const text = textOf(error);
-        for (const event of members)
-          tell(event, {
-            status: null,
-            error: text,
-            outcome: await store.finish(event, verdictOf(error), text),
-          });
-      },
-    });
+    const { store, connectionsOf, now } = this.#ports;
+    const [first] = events as [TakenEvent];
+    const { process } = connectionsOf(first.handler_name ?? '');
+    const startedMs = now();
+    // A suspect runs beside the set of its lane, and says nothing about how long a set takes.
+    const isSet = first.takeovers === 0;
+    if (isSet) this.#busy.add(first.lane);
+    try {
+      await byHalves(events, {
+        async work(members) {
+          const became = await process(members);
+          for (const event of members) tell(event, became.get(event.id) ?? LOST_LEASE);
+        },
+        mayBeOneMembers: (error) => !isUnavailable(error),
+        async fail(members, error) {
+          // Nothing of the set has happened. While the database is away there is nothing to do but to come back.
+          if (isUnavailable(error)) throw error;
+          const text = textOf(error);
+          for (const event of members)
+            tell(event, {
+              status: null,
+              error: text,
+              outcome: await store.finish(event, verdictOf(error), text),
+            });
+        },
+      });
+    } finally {
+      if (isSet) {
+        this.#busy.delete(first.lane);
+        this.#sizes.learn(first.lane, events.length, now() - startedMs);
+      }
+    }
   }
 
-  async #runHere(events: readonly TakenEvent[], signal: AbortSignal, tell: Tell): Promise<void> {
-    const waiting = [...events];
-    const work = async (): Promise<void> => {
-      while (!signal.aborted) {
-        const event = waiting.shift();
-        if (event === undefined) return;
-        const handler = this.#ports.handlers.get(event.handler_name ?? '');
-        // Registered by another between the look for events and the taking of them.
-        const isOurs = handler !== undefined;
-        tell(
-          event,
-          await (isOurs ? runHandler(event, handler, this.#ports, signal) : handBack(event, this.#ports)),
-        );
-      }
-    };
-    const ends = await Promise.allSettled(Array.from({ length: HANDLERS_AT_ONCE }, work));
+  async #runGroup({ items, finish }: Group<TakenEvent>, signal: AbortSignal, tell: Tell): Promise<void> {
+    const ends = await Promise.allSettled(
+      items.map(async (event) => {
+        tell(event, await this.#runHere(event, signal));
+        // Its room is another event's now.
+        await finish([event], async () => undefined);
+      }),
+    );
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
-    for (const event of waiting) tell(event, await handBack(event, this.#ports));
+  }
+
+  #runHere(event: TakenEvent, signal: AbortSignal): Promise<Processed> {
+    const { store, handlers, connectionsOf, timeouts } = this.#ports;
+    const name = event.handler_name ?? '';
+    const handler = handlers.get(name);
+    // Registered by another between the look for lanes and the taking of the event.
+    if (handler === undefined || signal.aborted) return handBack(event, { store });
+    const { transact } = connectionsOf(name);
+    return runHandler(event, handler, { store, transact, ...(timeouts && { timeouts }) }, signal);
   }
 
   #tell(event: TakenEvent, { outcome, error }: Processed, startedMs: number): void {
@@ -144,10 +233,6 @@ export class Processor {
     };
     tellOutcome(told, this.#ports.log, this.#ports.metrics);
     traceOutcome(event.id, told, this.#ports);
-  }
-
-  #startHeartbeat(events: readonly TakenEvent[]): () => Promise<void> {
-    return startHeartbeat(() => this.#ports.store.extend(events), HEARTBEAT_MS, this.#ports.log).stop;
   }
 }
 

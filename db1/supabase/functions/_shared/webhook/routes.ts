@@ -41,6 +41,8 @@ export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
 
 /** No endpoint takes more, whatever its own limit says. */
 export const MAX_WEBHOOK_BYTES = 1024 * 1024;
+/** While the look for an endpoint takes long, the last answer is believed for so long. */
+const ENDPOINT_STALE_MS = 60_000;
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
 
@@ -79,7 +81,7 @@ const LOUDEST_FIRST = [
 
 export class WebhookRoutes {
   readonly #ports: WebhookPorts;
-  /** By name: one that is switched off stops within a second. */
+  /** By name: one that is switched off stops within a second, or as soon as the database answers again. */
   readonly #endpoints: AnswerCache<Endpoint | undefined>;
   readonly #recorder: Recorder;
   readonly #inline: Inline;
@@ -88,7 +90,7 @@ export class WebhookRoutes {
   constructor(ports: WebhookPorts, deliveryMs = DELIVERY_MS) {
     this.#ports = ports;
     this.#deliveryMs = deliveryMs;
-    this.#endpoints = new AnswerCache((name) => ports.store.findEndpoint(name), ports.now);
+    this.#endpoints = new AnswerCache((name) => ports.store.findEndpoint(name), ports.now, ENDPOINT_STALE_MS);
     this.#recorder = new Recorder((deliveries) => ports.store.record(deliveries));
     this.#inline = new Inline(ports);
   }

@@ -102,7 +102,7 @@ async function fail(taken: TakenEvent, error: unknown, { store }: RunPorts): Pro
 }
 
 /** Not tried, or not to its end, through no fault of its own. */
-export async function handBack(taken: TakenEvent, { store }: RunPorts): Promise<Processed> {
+export async function handBack(taken: TakenEvent, { store }: Pick<RunPorts, 'store'>): Promise<Processed> {
   const status = await store.finish(taken, 'pending', null);
   return { status: null, error: null, outcome: status === 'pending' ? 'handed_back' : status };
 }

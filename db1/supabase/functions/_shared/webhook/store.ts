@@ -2,7 +2,16 @@
 
 import type { CallFunction } from '../call_function.ts';
 import { storable } from '../text.ts';
-import type { Delivery, Endpoint, Lease, Processed, Recorded, TakenEvent, WebhookStore } from './ports.ts';
+import type {
+  Delivery,
+  Endpoint,
+  EventLane,
+  Lease,
+  Processed,
+  Recorded,
+  TakenEvent,
+  WebhookStore,
+} from './ports.ts';
 
 /** `call` takes names of functions in schema webhook; `toBase64` is the runtime's own, which is the fastest. */
 export function createWebhookStore(
@@ -20,8 +29,9 @@ export function createWebhookStore(
       if (row === undefined) throw new Error(`process_event gave no row for ${id}`);
       return row;
     },
-    take: (limit, handlerNames) =>
-      call<TakenEvent>('take_events', { p_limit: limit, p_handlers: handlerNames }),
+    lanes: () => call<EventLane>('event_lanes', {}),
+    take: (lanes, wanted) => call<TakenEvent>('take_events', { p_lanes: lanes, p_wanted: wanted }),
+    takeSuspect: (lanes) => call<TakenEvent>('take_suspect', { p_lanes: lanes }),
     async process(events) {
       const rows = await call<Processed & { id: string }>('process_events', leases(events));
       return new Map(rows.map((row) => [row.id, row]));
