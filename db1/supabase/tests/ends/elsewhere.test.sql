@@ -8,7 +8,7 @@ insert into public.engine_config (pool_id, commit_webhook_url, commit_rpc_name) 
   ('hook', 'https://example.com/commit', 'finalize_transaction'), ('own', null, 'own_commit');
 insert into public.inventory_slots (pool_id) select p from unnest(array['hook', 'own']) p, generate_series(1, 3);
 select public.claim_resource_and_queue(p, p || u) from unnest(array['hook', 'own']) p, unnest(array['_taken', '_dead']) u;
-create temp table taken as select * from public.bridge_take(100, 600);
+create temp table taken as select * from tests.take(100, 600);
 select tests.finish(p || '_dead', 1, 'dead_letter', 'planted') from unnest(array['hook', 'own']) p;
 select public.release_own_claim(c.claim_id, c.user_id) from public.claims c where c.user_id like '%_taken';
 select count(*) from public.discard_dead_letters(array(select msg_id from pgmq.q_intake_dlq), 'olga');
@@ -26,7 +26,7 @@ select results_eq(
 select results_eq(
   $$ select distinct vt from pgmq.q_intake_queue $$, $$ values ('infinity'::timestamptz) $$, 'no worker can take the messages'
 );
-select is_empty($$ select * from public.bridge_take(100, 600) $$, 'not even later');
+select is_empty($$ select * from tests.take(100, 600) $$, 'not even later');
 select is(tests.finish('hook_taken', 1, 'retry', '500'), 'retry', 'the worker that has one may hand it back');
 select is((select count(*)::int from pgmq.q_intake_queue where vt = 'infinity'), 2, 'and it stays hidden');
 select is(
@@ -61,7 +61,7 @@ select is(
 -- What its claim was committed by is asked of the claim, not of today's rules.
 select public.claim_resource_and_queue('hook', 'ann');
 delete from taken;
-insert into taken select * from public.bridge_take(100, 600);
+insert into taken select * from tests.take(100, 600);
 select is(tests.finish('ann', 1, 'committed', 'hook'), 'committed', 'a hook has committed a claim');
 update public.engine_config set commit_webhook_url = null where pool_id = 'hook';
 select results_eq(

@@ -6,7 +6,7 @@ select tests.empty_queues();
 delete from public.claims where end_as is not null;
 insert into public.inventory_slots (pool_id) select 'p' from generate_series(1, 8);
 select public.claim_resource_and_queue('p', u) from unnest(array['gone', 'sold', 'dead', 'dead_sold', 'busy', 'back']) u;
-create temp table taken as select * from public.bridge_take(100, 600);
+create temp table taken as select * from tests.take(100, 600);
 select tests.finish(u, 1, 'dead_letter', 'planted') from unnest(array['dead', 'dead_sold']) u;
 create temp table claim as select * from public.claims where pool_id = 'p';
 create function pg_temp.id(p_user text) returns uuid language sql as $$ select claim_id from claim where user_id = p_user $$;
@@ -42,11 +42,11 @@ select results_eq(
 );
 select is_empty($$ select * from public.take_ends(100, 30) $$, 'and for a while nobody else does');
 select results_eq(
-  $$ select claim_state from public.bridge_take(100, 600) $$, $$ select ''::text limit 0 $$, 'the messages are held by the first worker'
+  $$ select claim_state from tests.take(100, 600) $$, $$ select ''::text limit 0 $$, 'the messages are held by the first worker'
 );
 update pgmq.q_intake_queue set vt = now();
 select results_eq(
-  $$ select distinct claim_state from public.bridge_take(100, 600) $$, array['ending'], 'who takes such a message is told'
+  $$ select distinct claim_state from tests.take(100, 600) $$, array['ending'], 'who takes such a message is told'
 );
 update public.claims set state = 'committed', msg_id = null, end_as = null, end_reason = null where claim_id = pg_temp.id('busy');
 delete from pgmq.q_intake_queue where message ->> 'user_id' = 'busy';

@@ -9,7 +9,7 @@ insert into public.inventory_slots (pool_id)
 select pool from (values ('direct'), ('validated')) p (pool), generate_series(1, 4);
 select public.claim_resource_and_queue(p, u)
 from unnest(array['direct', 'validated']) p, unnest(array['held', 'backing_off', 'dead']) u;
-create temp table taken as select * from public.bridge_take(100, 600);
+create temp table taken as select * from tests.take(100, 600);
 select public.bridge_finish(array[msg_id], array[read_ct], '{retry}', '{425}', '{3600000}')
 from taken where message ->> 'user_id' = 'backing_off';
 select public.bridge_finish(array[msg_id], array[read_ct], '{dead_letter}', '{planted}', '{0}')
@@ -48,7 +48,7 @@ select is(tests.state(), (select state from validated), 'and keeps slot and mess
 -- A slot that the ledger has sold to another must not go back on sale, hold or no hold.
 select public.claim_resource_and_queue('direct', 'sold_elsewhere');
 select public.bridge_finish(array[t.msg_id], array[t.read_ct], '{dead_letter}', '{ticket_conflict}', '{0}')
-from public.bridge_take(100, 600) t where t.message ->> 'user_id' = 'sold_elsewhere';
+from tests.take(100, 600) t where t.message ->> 'user_id' = 'sold_elsewhere';
 update public.claims set hold_until = now() - interval '1 second' where user_id = 'sold_elsewhere';
 select is(public.expire_holds(), 1, 'a dead letter whose slot has another''s ticket is looked at');
 select results_eq(
