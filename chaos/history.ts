@@ -62,7 +62,11 @@ export type ClaimCall = {
   told: { claimId: string | null; slotId: string }[];
 };
 
-export type ReleaseCall = { claimId: string; at: number; answer: 'released' | 'refused' | 'unknown' };
+export type ReleaseCall = {
+  claimId: string;
+  at: number;
+  answer: 'released' | 'ending' | 'refused' | 'unknown';
+};
 
 /** One provider event, however often it was delivered. */
 export type EventCall = {

@@ -132,6 +132,8 @@ export class Buyers extends Clients {
       if (this.#isNone('release', answer)) await this.traffic.beforeRetry(random);
       else if (answer.status === 200)
         call.answer = answer.json.status === 'released' ? 'released' : 'refused';
+      // A worker has it: it is released, or turns out to be a ticket.
+      else if (answer.status === 202) call.answer = 'ending';
       // A claim that is not there was lost, which the judge will find: no reason to end the run here.
       else if (answer.status === 409 || answer.status === 404) call.answer = 'refused';
       else throw new Error(`a release was answered with ${answer.status} ${JSON.stringify(answer.json)}`);

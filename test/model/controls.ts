@@ -101,7 +101,8 @@ export const CONTROLS: Record<string, Control> = {
   'replayed-release': {
     summary: 'a claim can be released after a replay, while who had its old message may be slow',
     subject: CLAIMS,
-    apply: ({ db1 }) => db1.run(untaken('q.read_ct = 0')),
+    apply: ({ db1 }) =>
+      db1.run(untaken(`q.read_ct = 0 or q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct)`)),
   },
   'blind-ledger': {
     summary: 'the ledger writes a ticket without looking for the tombstone of its claim',
@@ -140,8 +141,10 @@ export const CONTROLS: Record<string, Control> = {
   'deaf-end': {
     summary: 'a claim ends although the ledger has its ticket',
     subject: CLAIMS,
-    apply: ({ db1 }) =>
-      change(db1, 'public.finish_ends', `filter (where t.outcome = 'voided')`, 'filter (where true)'),
+    async apply({ db1 }) {
+      await change(db1, 'public.finish_ends', `filter (where t.outcome = 'voided')`, 'filter (where true)');
+      await change(db1, 'public.finish_ends', `filter (where t.outcome = 'ticket')`, 'filter (where false)');
+    },
   },
   'webhook-late-mark': {
     summary: 'a worker may finish an event whatever its lease token',

@@ -203,7 +203,7 @@ $$;
 -- its slot back on sale. One whose slot is sold elsewhere stays and answers ticket_conflict: "sluice reconcile
 -- --fix" gives the slot to the ticket's claim first. All in one transaction, with one audit row a letter. p_dry_run changes
 -- nothing and answers would_discard, ticket_conflict or not_found. claim_id is that of the claim that is ending.
--- Second call: ending without another audit row, then not_found.
+-- Second call: ending, then not_found.
 -- Locks: the letters, in the order of their ids → their claims → those of intake.free_claims.
 create function public.discard_dead_letters(
   p_msg_ids bigint[], p_actor text, p_reason text default null, p_dry_run boolean default false
@@ -213,12 +213,10 @@ language plpgsql security definer set search_path = '' as $$
 declare
   v_slot_ids uuid[] := '{}';
   v_asked record;
-  v_is_new boolean;
 begin
   for v_asked in select l.* from intake.lock_letters(p_msg_ids) l loop
     msg_id := v_asked.msg_id;
     claim_id := null;
-    v_is_new := v_asked.is_there and not p_dry_run;
     outcome := case
       when not v_asked.is_there then 'not_found'
       when intake.is_sold_elsewhere(v_asked.letter) then 'ticket_conflict'
@@ -232,13 +230,13 @@ begin
       for update;
       if found then
         outcome := 'ending';
-        v_is_new := intake.begin_ends(array[claim_id], 'discarded', coalesce(p_reason, 'discarded')) > 0;
+        perform intake.begin_ends(array[claim_id], 'discarded', coalesce(p_reason, 'discarded'));
       else
         v_slot_ids := v_slot_ids || intake.uuid_or_null(v_asked.letter ->> 'resource_id');
         perform pgmq.archive('intake_dlq', v_asked.msg_id);
       end if;
     end if;
-    if v_is_new then
+    if v_asked.is_there and not p_dry_run then
       perform intake.write_audit(p_actor, 'dead_letter_discard', msg_id, p_reason, v_asked.letter, outcome);
     end if;
     return next;

@@ -29,7 +29,7 @@ select is(
   (select string_agg(distinct outcome, ' ') from public.discard_dead_letters(
      array(select msg_id from pgmq.q_intake_dlq), 'olga')), 'ending', 'a second discard says the same'
 );
-select is((select count(*)::int from audit.audit_logs where action = 'dead_letter_discard'), 2, 'with no other audit row');
+select is((select count(*)::int from audit.audit_logs where action = 'dead_letter_discard'), 4, 'and each is in the audit log');
 select results_eq(
   $$ select distinct ending from public.list_dead_letters('p') $$, array[true], 'the list of dead letters says so, too'
 );
