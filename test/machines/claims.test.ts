@@ -63,22 +63,33 @@ describe('claims go the ways that are on the list', () => {
   const holdOver = ({ claim_id }: Claim) =>
     run(`update public.claims set hold_until = now() - interval '1 minute' where claim_id = $1`, [claim_id]);
 
+  const discard = async (claim: Claim) =>
+    run(`select * from public.discard_dead_letters(array[$1::bigint], 'test')`, [await letterOf(claim)]);
+  const release = ({ claim_id }: Claim) => run(`select public.release_own_claim($1, 'ann')`, [claim_id]);
+  const expire = async (claim: Claim) => {
+    await holdOver(claim);
+    await run('select public.expire_holds()');
+  };
+  const finishEnd = ({ claim_id }: Claim, outcome: string) =>
+    run('select public.finish_ends(array[$1::uuid], array[$2])', [claim_id, outcome]);
+  /** The claim is going to end this way, once the ledger knows. */
+  const beginEnd = (claim: Claim, from: string, to: string) => {
+    if (to === 'expired') return expire(claim);
+    return from === 'dead_letter' ? discard(claim) : release(claim);
+  };
+
   const ENDS: Record<string, (claim: Claim) => Promise<unknown>> = {
     queued: async () => undefined,
     validated: (claim) => finish(claim, 'validated'),
     committed: (claim) => finish(claim, 'committed'),
     refused: (claim) => finish(claim, 'refused'),
     dead_letter: (claim) => finish(claim, 'dead_letter'),
-    released: ({ claim_id }) => run(`select public.release_own_claim($1, 'ann')`, [claim_id]),
-    async expired(claim) {
-      await holdOver(claim);
-      await run('select public.expire_holds()');
-    },
+    released: release,
+    expired: expire,
     async discarded(claim) {
       await finish(claim, 'dead_letter');
-      await run(`select * from public.discard_dead_letters(array[$1::bigint], 'test')`, [
-        await letterOf(claim),
-      ]);
+      await discard(claim);
+      await finishEnd(claim, 'voided');
     },
   };
   const claimIn = async (state: string): Promise<Claim> => {
@@ -121,7 +132,12 @@ describe('claims go the ways that are on the list', () => {
         await letterOf(claim),
       ]);
     },
-    discard_dead_letters: () => claimIn('discarded'),
+    async finish_ends({ from, to }) {
+      const claim = await claimIn(from);
+      if (from !== 'dead_letter') await taken(claim);
+      await beginEnd(claim, from, to);
+      return finishEnd(claim, to === 'committed' ? 'ticket' : 'voided');
+    },
     release_own_claim: () => claimIn('released'),
     release_claim_as_operator: async ({ from }) =>
       run(`select public.release_claim_as_operator($1, 'test')`, [(await claimIn(from)).claim_id]),

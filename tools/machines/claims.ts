@@ -2,6 +2,8 @@ import type { Machine } from './machine.ts';
 
 const FINISH = 'bridge_finish';
 const RECONCILE = 'reconcile_fix';
+/** After the ledger has its tombstone, or says that it has the ticket. */
+const ENDS = 'finish_ends';
 
 /** `ending` is not a state: it is a claim with an end that it still waits for. */
 export const CLAIMS: Machine = {
@@ -26,28 +28,36 @@ export const CLAIMS: Machine = {
       event: 'its pool begins to validate',
       by: ['pool_change', 'validation_begins'],
     },
-    { from: 'queued', to: 'committed', event: 'ticket', by: [FINISH, 'intake_queue_delete', RECONCILE] },
-    { from: 'validated', to: 'committed', event: 'ticket', by: [FINISH, 'intake_queue_delete', RECONCILE] },
+    {
+      from: 'queued',
+      to: 'committed',
+      event: 'ticket',
+      by: [FINISH, 'intake_queue_delete', RECONCILE, ENDS],
+    },
+    {
+      from: 'validated',
+      to: 'committed',
+      event: 'ticket',
+      by: [FINISH, 'intake_queue_delete', RECONCILE, ENDS],
+    },
     { from: 'queued', to: 'refused', event: 'validation hook says no', by: [FINISH] },
     {
       from: 'queued',
       to: 'released',
       event: 'released',
-      by: ['release_own_claim', 'release_claim_as_operator'],
+      by: ['release_own_claim', 'release_claim_as_operator', ENDS],
     },
-    { from: 'queued', to: 'expired', event: 'hold over', by: ['expire_holds', 'expire_due_holds'] },
+    { from: 'validated', to: 'released', event: 'released', by: [ENDS] },
+    { from: 'queued', to: 'expired', event: 'hold over', by: ['expire_holds', 'expire_due_holds', ENDS] },
+    { from: 'dead_letter', to: 'expired', event: 'hold over', by: [ENDS] },
     { from: 'queued', to: 'dead_letter', event: 'given up', by: [FINISH, 'intake_route_to_dlq'] },
     { from: 'validated', to: 'dead_letter', event: 'given up', by: [FINISH, 'intake_route_to_dlq'] },
     { from: 'dead_letter', to: 'queued', event: 'replay', by: ['replay_dead_letters'] },
     { from: 'dead_letter', to: 'validated', event: 'replay', by: ['replay_dead_letters'] },
-    { from: 'dead_letter', to: 'discarded', event: 'discard', by: ['discard_dead_letters'] },
+    { from: 'dead_letter', to: 'discarded', event: 'discard', by: [ENDS] },
     { from: 'dead_letter', to: 'discarded', event: "reconcile: another claim's ticket", by: [RECONCILE] },
     { from: 'dead_letter', to: 'queued', event: 'reconcile: its letter is lost', by: [RECONCILE] },
-    { from: 'dead_letter', to: 'committed', event: 'reconcile: the ledger has its ticket', by: [RECONCILE] },
+    { from: 'dead_letter', to: 'committed', event: 'the ledger has its ticket', by: [RECONCILE, ENDS] },
     { from: 'committed', to: 'validated', event: 'reconcile: the ledger has no ticket', by: [RECONCILE] },
-    { from: 'released', to: 'committed', event: 'reconcile: the ledger has its ticket', by: [RECONCILE] },
-    { from: 'expired', to: 'committed', event: 'reconcile: the ledger has its ticket', by: [RECONCILE] },
-    { from: 'refused', to: 'committed', event: 'reconcile: the ledger has its ticket', by: [RECONCILE] },
-    { from: 'discarded', to: 'committed', event: 'reconcile: the ledger has its ticket', by: [RECONCILE] },
   ],
 };
