@@ -1,6 +1,8 @@
 import type { Machine } from './machine.ts';
 
 const TAKE = ['take_events', 'claim_next_event', 'begin_typescript_event', 'work'];
+/** An event that was taken over is a suspect, and is taken alone. */
+const TAKE_OVER = ['take_suspect', 'claim_next_event', 'begin_typescript_event', 'work'];
 const FINISH = ['finish_event', 'process_events', 'mark_event_result', 'work'];
 const INLINE = 'process_event';
 
@@ -16,7 +18,7 @@ export const EVENTS: Machine = {
     { from: null, to: 'dead_letter', event: 'recorded: quarantined', by: ['record_events'] },
     { from: 'pending', to: 'processing', event: 'taken', by: TAKE },
     { from: 'failed', to: 'processing', event: 'taken again', by: TAKE },
-    { from: 'processing', to: 'processing', event: 'taken over: its lease ran out', by: TAKE },
+    { from: 'processing', to: 'processing', event: 'taken over: its lease ran out', by: TAKE_OVER },
     { from: 'processing', to: 'success', event: 'effect', by: [...FINISH, INLINE] },
     { from: 'processing', to: 'skipped', event: 'nothing to do', by: [...FINISH, INLINE] },
     { from: 'processing', to: 'failed', event: 'failed, outage or later', by: [...FINISH, INLINE] },
@@ -25,7 +27,7 @@ export const EVENTS: Machine = {
       from: 'processing',
       to: 'dead_letter',
       event: 'the tenth takeover',
-      by: ['take_events', 'claim_next_event', 'work'],
+      by: ['take_suspect', 'claim_next_event', 'work'],
     },
     { from: 'processing', to: 'pending', event: 'handed back', by: ['finish_event', 'mark_event_result'] },
     { from: 'pending', to: 'success', event: 'inline', by: [INLINE] },
