@@ -18,12 +18,8 @@ describe('two transactions that free slots', () => {
 
   before(async () => {
     databases = await startDatabases({ db2: false });
-    [observer, gate, first, second] = (await openSessions(databases.db1.url, 4)) as [
-      Session,
-      Session,
-      Session,
-      Session,
-    ];
+    const sessions = await openSessions(databases.db1.url, 4);
+    [observer, gate, first, second] = sessions as [Session, Session, Session, Session];
   });
   after(async () => {
     await closeAll([observer, gate, first, second].filter((session) => session !== undefined));
@@ -39,10 +35,6 @@ describe('two transactions that free slots', () => {
     }
     return pools;
   };
-  const holdMark = async (pool: string) => {
-    await gate.client.query('begin');
-    await gate.rows('select from intake.pool_marks where pool_id = $1 for update', [pool]);
-  };
   /** Waits until `session` waits for one of the others, or has ended. */
   const isStuck = (session: Session, work: Promise<unknown>) =>
     Promise.race([
@@ -54,13 +46,15 @@ describe('two transactions that free slots', () => {
         .filter((other) => other !== session)
         .map((other) => waitsFor(observer, session, other).catch(() => undefined)),
     ]);
-  /** Both run into the mark of `pool`, `one` before `other`, and then go on. */
-  const bothAtTheMark = async (
+  /** Both run into what `gate` has locked by `lock`, `one` before `other`, and then go on. */
+  const bothBehind = async (
+    lock: string,
     pool: string,
     one: () => Promise<unknown>,
     other: () => Promise<unknown>,
   ): Promise<void> => {
-    await holdMark(pool);
+    await gate.client.query('begin');
+    await gate.rows(lock, [pool]);
     const works = [one()];
     await isStuck(first, works[0] as Promise<unknown>);
     works.push(other());
@@ -72,6 +66,7 @@ describe('two transactions that free slots', () => {
       ['done', 'done'],
     );
   };
+  const MARK = 'select from intake.pool_marks where pool_id = $1 for update';
   const free = (pool: string) =>
     observer.value<number>(
       `select count(*)::int from public.inventory_slots where pool_id = $1 and status = 'AVAILABLE'`,
@@ -110,7 +105,8 @@ describe('two transactions that free slots', () => {
   test('refuse with crossed reasons, and both end', async () => {
     const [a, b] = await newPools(['ann', 'bob']);
     const [ann, bob] = [await takeOf('ann'), await takeOf('bob')];
-    await bothAtTheMark(
+    await bothBehind(
+      MARK,
       a,
       () => refuse(first, ann.msgIds, ['a reason', 'the other']),
       () => refuse(second, bob.msgIds, ['the other', 'a reason']),
@@ -146,7 +142,8 @@ describe('two transactions that free slots', () => {
     const [ann, hand] = [await takeOf('ann'), await takeOf('hand')];
     const ids = (annAt: number, handAt: number) =>
       [ann.msgIds[annAt], hand.msgIds[handAt]] as [string, string];
-    await bothAtTheMark(
+    await bothBehind(
+      MARK,
       a,
       () => refuse(first, ids(0, 1), ['no', 'no']),
       () => refuse(second, ids(1, 0), ['no', 'no']),
@@ -167,7 +164,8 @@ describe('two transactions that free slots', () => {
       );
     await runOutHolds([a, b], 'bob');
     await observer.rows(`select * from public.discard_dead_letters($1, 'olga')`, [letters]);
-    await bothAtTheMark(
+    await bothBehind(
+      MARK,
       a,
       () => first.rows('select public.expire_holds()'),
       () => endsOf(second, [b, a], 'ann'),
@@ -229,7 +227,8 @@ describe('two transactions that free slots', () => {
     );
     await runOutHolds([a], 'ann');
     await runOutHolds([a], 'bob');
-    await bothAtTheMark(
+    await bothBehind(
+      MARK,
       a,
       () => first.rows('select public.expire_holds()'),
       () => second.rows('insert into public.inventory_slots (pool_id) values ($1)', [a]),
@@ -278,25 +277,7 @@ describe('two transactions that free slots', () => {
     }
   };
   const loseTheCache = () => observer.client.query('truncate public.inventory_slots');
-  /** `first` comes to the lock of `pool` before `second`, and both go on from there. */
-  const bothAtTheLock = async (
-    pool: string,
-    one: () => Promise<unknown>,
-    other: () => Promise<unknown>,
-  ): Promise<void> => {
-    await gate.client.query('begin');
-    await gate.rows('select pg_advisory_xact_lock(intake.pool_lock_key($1))', [pool]);
-    const works = [one()];
-    await isStuck(first, works[0] as Promise<unknown>);
-    works.push(other());
-    await isStuck(second, works[1] as Promise<unknown>);
-    await gate.client.query('commit');
-    const ends = await Promise.allSettled(works);
-    assert.deepEqual(
-      ends.map((end) => (end.status === 'rejected' ? String(end.reason) : 'done')),
-      ['done', 'done'],
-    );
-  };
+  const LOCK = 'select pg_advisory_xact_lock(intake.pool_lock_key($1))';
   const batchOf = (session: Session, pools: string[], user: string) =>
     session.batch(pools.map((pool) => ({ pool, user })));
   type Work = (session: Session, pools: [string, string]) => Promise<unknown>;
@@ -334,7 +315,8 @@ describe('two transactions that free slots', () => {
       test(`of pools that are lost take their locks in one order: ${one}, then ${other}`, async () => {
         const pools = await newLostPools();
         await loseTheCache();
-        await bothAtTheLock(
+        await bothBehind(
+          LOCK,
           pools[0],
           () => (TAKERS[one] as Work)(first, pools),
           () => (TAKERS[other] as Work)(second, pools),

@@ -2,8 +2,11 @@
 
 import { findDifferences, type ReconcilePorts, type SlotRow, type TicketRow } from '#core/reconcile.ts';
 import type { Lane } from '../lanes.ts';
+import type { ClaimAnswer, Finish, IntakeState, Request, Taken, TicketState, Told } from './answers.ts';
 import type { Claim, Delivery, Heard, Message, Pool, Slot } from './model.ts';
 import { CLEAN, INTAKE_STATE, LEDGER_STATE, LOSE_CACHE, SWEEP } from './statements.ts';
+
+export type * from './answers.ts';
 
 export const ACTOR = 'ada';
 /** Far longer than a history: what runs out is moved, never waited for. */
@@ -14,50 +17,6 @@ const HISTORIES_PER_SWEEP = 200;
 
 const TAKEN = `msg_id::float8 as id, read_ct as "readCt", attempts, takeovers, message ->> 'claim_id' as claim,
   claim_state as state`;
-
-export type ClaimAnswer = { outcome: string; claimId: string | null; slotId: string | null };
-export type Request = { pool: Pool; user: string; request: string | null };
-export type Finish = { delivery: Delivery; verdict: string; reason: string | null; delayMs: number };
-export type Taken = {
-  id: number;
-  readCt: number;
-  attempts: number;
-  takeovers: number;
-  claim: string;
-  state: string;
-};
-export type Told = { claimId: string; slotId: string; user: string };
-
-export type IntakeState = {
-  slots: { id: string; status: string }[];
-  totals: { pool: string; slots: number }[];
-  claims: {
-    id: string;
-    slot: string;
-    pool: string;
-    user: string;
-    request: string | null;
-    state: string;
-    msgId: number | null;
-    hold: string;
-    isFreed: boolean;
-    endAs: string | null;
-  }[];
-  messages: {
-    id: number;
-    claim: string;
-    slot: string;
-    readCt: number;
-    seen: number;
-    tried: number;
-    state: string;
-    isVisible: boolean;
-  }[];
-  /** msgId: of the message it was. */
-  letters: { id: number; claim: string; slot: string; reason: string; readCt: number; msgId: number }[];
-  audit: string[];
-};
-export type TicketState = { slot: string; claim: string; user: string; pool: string };
 
 const SINGLE_OUTCOMES: Record<string, string> = {
   SL003: 'closed',
