@@ -69,8 +69,11 @@ describe('a claim that a worker has taken', () => {
   };
   /** Takes what waits, as a worker does that then stalls. */
   const take = async (pool: string) => {
-    const { rows } = await world.db1.query('select * from public.bridge_take(100, 600)');
-    return rows.filter(({ message }) => message.pool_id === pool);
+    const { rows } = await world.db1.query(
+      `select * from public.bridge_take(array[intake.lane_of($1)], '{100}', 600)`,
+      [pool],
+    );
+    return rows;
   };
   const bury = async (pool: string, reason = '22023: planted') => {
     await world.db1.query(`update pgmq.q_intake_queue set vt = now() where message ->> 'pool_id' = $1`, [
