@@ -28,7 +28,7 @@ const script = (...statements: string[]): string => [PATCH, ...statements].join(
 /** A worker that finishes a message finishes it, whether or not another one has it by now. */
 export const FENCE_OFF = script(
   patch(
-    'intake.finish_committed(bigint[], int[])',
+    'intake.finish_committed(bigint[], int[], text[])',
     'and ((q.msg_id, q.read_ct) in (select * from unnest(p_msg_ids, p_read_cts))) is true',
     '',
   ),

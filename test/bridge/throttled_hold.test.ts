@@ -112,8 +112,12 @@ test('a claim that a dead worker may have committed keeps its slot until the led
   assert.equal(await holdsEnd('died'), 0, 'nobody knows how far the dead worker came with any of them');
   assert.equal(await sellAgain('died'), 0);
   assert.equal(await world.end(), 3);
-  assert.equal((await world.ends('died'))['died 1'], TICKET, 'the one that it had committed');
-  assert.equal(await sellAgain('died'), 2);
+  assert.deepEqual(
+    [...new Set(Object.values(await world.ends('died')))],
+    [TICKET],
+    'it had committed all of them',
+  );
+  assert.equal(await sellAgain('died'), 0);
   assert.deepEqual(await settle('died'), { tickets: 3, conflicts: 0 });
 });
 
@@ -122,7 +126,7 @@ test('negative control: where nothing is remembered of untried deliveries, all h
   await world.sell('forgetful', users('forgetful', 3), { hold_sec: 60 });
   await stoppedStep();
   assert.equal(await holdsEnd('forgetful'), 0);
-  assert.equal(await world.end(), 2);
+  assert.equal(await world.end(), 3);
   await undo();
   await settle('forgetful');
 });
@@ -134,6 +138,6 @@ test('negative control: where every hand-back counts as untried, a ticket’s sl
   assert.equal(await holdsEnd('gullible'), 3);
   assert.match((await world.ends('gullible'))['gullible 1'] ?? '', EXPIRED);
   assert.equal(await sellAgain('gullible'), 3);
-  assert.deepEqual(await settle('gullible'), { tickets: 3, conflicts: 1 });
+  assert.deepEqual(await settle('gullible'), { tickets: 3, conflicts: 3 });
   await undo();
 });
