@@ -13,6 +13,7 @@ import type { Worker } from '../../src/worker.ts';
 import { putOnSale } from '../server/support.ts';
 import { sluice } from '../work/support.ts';
 import { DEAD, FaultWorld, SOLD_ELSEWHERE, TICKET, type Wrap } from './fault_support.ts';
+import { startProxy } from './proxy.ts';
 
 const noStop = new AbortController().signal;
 /** What is promised while a worker runs and the ledger answers. */
@@ -42,10 +43,10 @@ describe('a claim that a worker has taken', () => {
     await world?.stop();
   });
 
-  const crew = (): Worker =>
+  const crew = (db2Url = world.databases.db2.url): Worker =>
     startCrew({
       db1Url: world.databases.db1.url,
-      db2Url: world.databases.db2.url,
+      db2Url,
       workers: 1,
       batchSize: 100,
       allowedHosts: new Set(['127.0.0.1']),
@@ -262,6 +263,26 @@ describe('a claim that a worker has taken', () => {
       `select distinct end_as, end_reason, hold_until from public.claims where pool_id = 'late'`,
     );
     assert.deepEqual(claims, [{ end_as: null, end_reason: null, hold_until: null }]);
+  });
+
+  test('keeps its slot while the ledger is away, and ends within two seconds of its return', async () => {
+    await world.sell('away', ['ann']);
+    await take('away');
+    const proxy = await startProxy(world.databases.db2.url);
+    proxy.retarget('postgres://127.0.0.1:1/');
+    const worker = crew(proxy.url);
+    try {
+      await world.db1.query(
+        `select public.release_own_claim(claim_id, 'ann') from public.claims where pool_id = 'away'`,
+      );
+      await delay(2 * BOUND_MS);
+      assert.equal(await end('away', 'ann'), 'queued RESERVED, tickets 0, messages 1, letters 0');
+      proxy.retarget(world.databases.db2.url);
+      await becomes('away', 'ann', RELEASED);
+    } finally {
+      await worker.stop();
+      await proxy.close();
+    }
   });
 
   test('by hand, discarded and sent again with the same slot, is carried: it leaves no tombstone', async () => {

@@ -173,51 +173,6 @@ describe('two transactions that free slots', () => {
     assert.deepEqual([await free(a), await free(b)], [2, 2]);
   });
 
-  test('end claims and finish their deliveries, crossed, and both end', async () => {
-    const [a, b] = await newPools(['ann', 'bob']);
-    const [ann, bob] = [await takeOf('ann'), await takeOf('bob')];
-    await observer.rows(
-      `select public.release_own_claim(claim_id, user_id) from public.claims where pool_id = any ($1)`,
-      [[a, b]],
-    );
-    // The worker holds the messages of both, and waits for the claim of one.
-    await gate.client.query('begin');
-    await gate.rows(`select from public.claims where pool_id = $1 and user_id = 'ann' for update`, [a]);
-    const finish = first.rows(
-      `select * from public.bridge_finish($1, '{1,1}', '{committed,dead_letter}', '{null,x}', '{0,0}')`,
-      [[ann.msgIds[0], bob.msgIds[1]]],
-    );
-    await isStuck(first, finish);
-    const ended = endsOf(second, [b, a], null);
-    await isStuck(second, ended);
-    await gate.client.query('commit');
-    await Promise.all([finish, ended]);
-    await endsOf(observer, [a, b], null);
-    assert.deepEqual([await free(a), await free(b)], [1, 2]);
-  });
-
-  test('end a dead letter that an operator is about to replay, and both end', async () => {
-    const [a] = await newPools(['ann']);
-    const { msgIds } = await takeOf('ann');
-    const letter = await observer.value<string>(
-      'select public.intake_route_to_dlq(msg_id, message, 1) from pgmq.q_intake_queue where msg_id = $1',
-      [msgIds[0]],
-    );
-    await observer.rows(`select * from public.discard_dead_letters(array[$1::bigint], 'olga')`, [letter]);
-    await gate.client.query('begin');
-    await gate.rows('select from public.claims where pool_id = $1 for update', [a]);
-    const replay = first.rows(`select outcome from public.replay_dead_letters(array[$1::bigint], 'olga')`, [
-      letter,
-    ]);
-    await isStuck(first, replay);
-    const ended = endsOf(second, [a], null);
-    await isStuck(second, ended);
-    await gate.client.query('commit');
-    assert.deepEqual(await replay, [{ outcome: 'claim_is_ending' }]);
-    await ended;
-    assert.equal(await free(a), 1);
-  });
-
   test('expire the hold of a withdrawn slot while slots are added, and both end', async () => {
     const [a] = await newPools(['ann', 'bob']);
     await observer.rows(

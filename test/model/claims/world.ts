@@ -179,10 +179,8 @@ export class World {
   /** The claims that are to end now. Without a lease: whoever looks again gets them again. */
   async takeEnds(): Promise<string[]> {
     await this.#lane.db1.rows('select intake.ensure_inventory()');
-    const rows = await this.#lane.db1.rows<{ claim: string }>(
-      'select claim_id as claim from public.take_ends(100, 0)',
-    );
-    return rows.map(({ claim }) => claim);
+    const rows = await this.#lane.db1.rows<{ claim_id: string }>('select * from public.take_ends(100, 0)');
+    return rows.map(({ claim_id }) => claim_id);
   }
 
   async voidTickets(claims: readonly Claim[]): Promise<Map<string, string>> {
@@ -194,15 +192,12 @@ export class World {
   }
 
   async finishEnds(ends: readonly Heard[]): Promise<number> {
-    const [row] = await this.#lane.db1.rows<{ count: number }>('select public.finish_ends($1, $2) as count', [
-      ends.map(({ claim }) => claim.id),
-      ends.map(({ outcome }) => outcome),
-    ]);
-    return row?.count ?? Number.NaN;
+    const args = [ends.map(({ claim }) => claim.id), ends.map(({ outcome }) => outcome)];
+    return this.#count('select public.finish_ends($1, $2) as count', args);
   }
 
-  async #count(sql: string): Promise<number> {
-    const [row] = await this.#lane.db1.rows<{ count: number }>(sql);
+  async #count(sql: string, args: unknown[] = []): Promise<number> {
+    const [row] = await this.#lane.db1.rows<{ count: number }>(sql, args);
     return row?.count ?? Number.NaN;
   }
 
