@@ -44,7 +44,11 @@ const MAX_PORT = 65_535;
 const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 
 const OPTIONS = {
-  workers: { range: [1, MAX_WORKERS], default: DEFAULT_WORKERS, about: 'batches on their way to the ledger at once' },
+  workers: {
+    range: [1, MAX_WORKERS],
+    default: DEFAULT_WORKERS,
+    about: 'batches on their way to the ledger at once',
+  },
   batch: {
     range: [1, MAX_BATCH_SIZE],
     default: DEFAULT_BATCH_SIZE,
