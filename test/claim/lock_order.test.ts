@@ -247,7 +247,7 @@ describe('two transactions that free slots', () => {
         [pools],
       ),
     'an end': async (session, pools) => {
-      await observer.rows(
+      await session.rows(
         `update public.claims set end_as = 'released', end_due = now() where pool_id = any ($1) and user_id = 'ann'`,
         [pools],
       );
