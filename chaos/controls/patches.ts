@@ -42,8 +42,8 @@ export const FENCE_OFF = script(
 export const SLOW_SECOND_COMMIT = script(
   patch(
     'public.finalize_batch(jsonb)',
-    'exception when unique_violation then\n    null;',
-    'exception when unique_violation then\n    perform pg_catalog.pg_sleep(3.5);',
+    `exception when unique_violation or sqlstate 'SL099' then\n    null;`,
+    `exception when unique_violation or sqlstate 'SL099' then\n    perform pg_catalog.pg_sleep(3.5);`,
   ),
 );
 
