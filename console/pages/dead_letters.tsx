@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks';
 import { EVENT_ACTS, LETTER_ACTS } from '../lib/acts.ts';
 import { listEvents, listLetters, useSearch } from '../lib/lists.ts';
 import { usePlace } from '../lib/router.tsx';
@@ -41,7 +42,16 @@ const LETTERS: ListOf<DeadLetter> = {
       ({ msg_id }) => `/dead-letters/${msg_id}`,
       ({ msg_id }) => `#${msg_id}`,
     ),
-    { head: 'Why', place: 'wide', cell: ({ reason }) => <Reason reason={reason} /> },
+    {
+      head: 'Why',
+      place: 'wide',
+      cell: ({ reason, ending }) => (
+        <>
+          <Reason reason={reason} />
+          {ending && <span class="note"> discarded, waits for the ledger</span>}
+        </>
+      ),
+    },
     { head: 'Pool', cell: ({ pool_id }) => <Given value={pool_id} /> },
     { head: 'User', cell: ({ user_id }) => <Given value={user_id} /> },
     { head: 'Deliveries', isNumber: true, cell: ({ final_read_ct }) => final_read_ct },
@@ -49,8 +59,16 @@ const LETTERS: ListOf<DeadLetter> = {
   ],
 };
 
+/** How often the page looks again while a discarded letter waits for the ledger: half of what that takes at most. */
+const ENDING_MS = 1_000;
+
 function Letters() {
   const pages = useSearch('letters', listLetters);
+  useEffect(() => {
+    if (!pages.value?.some(({ ending }) => ending)) return;
+    const timer = setTimeout(pages.reload, ENDING_MS);
+    return () => clearTimeout(timer);
+  }, [pages.value, pages.reload]);
   return (
     <>
       <Filters filters={LETTER_FILTERS} />
