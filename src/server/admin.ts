@@ -1,7 +1,7 @@
 // The operator's doors, behind the admin key or the console's session.
 
 import type { CallFunction } from '#core/call_function.ts';
-import { createDeadLetterStore, DeadLetterRoutes } from '#core/dead_letters.ts';
+import { createEndingStore, DeadLetterRoutes } from '#core/dead_letters.ts';
 import { UNNAMED_OPERATOR } from '#core/operator.ts';
 import type { Route } from '#core/router.ts';
 import { WebhookAdminRoutes } from '#core/webhook/admin.ts';
@@ -18,7 +18,10 @@ export interface AdminPorts extends ConsolePorts {
 export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
   // The guard has asked already.
   const authorize = () => UNNAMED_OPERATOR;
-  const deadLetters = new DeadLetterRoutes({ ...createDeadLetterStore(ports.db1), authorize });
+  const deadLetters = new DeadLetterRoutes({
+    ...createEndingStore(ports.db1, ports.db2, ports.log),
+    authorize,
+  });
   const webhooks = new WebhookAdminRoutes({ store: createOperatorStore(ports.webhook), authorize });
   return [
     ...auth.routes(),

@@ -1,9 +1,11 @@
 // The dead letters' door: list, show, replay, discard. The Edge Function admin-dlq and Node's admin API are these routes
 // behind their own authentication. Every answer about ids is one result per id, never a count.
 
+import { createEndPorts, Ender, type EndOutcome } from './bridge/ends.ts';
 import type { CallFunction } from './call_function.ts';
 import { HttpError } from './errors.ts';
 import { type Authorize, type OperatorRoute, operatorOf, operatorRoutes } from './operator.ts';
+import type { Log } from './ports.ts';
 import { checked, digits, readQuery } from './query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from './router.ts';
 import type { Schema } from './schema.ts';
@@ -121,6 +123,35 @@ export function createDeadLetterStore(call: CallFunction): DeadLetterStore {
       }),
     replay: act('replay_dead_letters'),
     discard: act('discard_dead_letters'),
+  };
+}
+
+/** The longest that a discard waits for the ledger; a worker goes on where it stops. */
+const END_MS = 2_000;
+const ENDED: Readonly<Record<EndOutcome, string>> = { voided: 'discarded', ticket: 'committed' };
+
+/** As `createDeadLetterStore`, and a discard ends what it can: while the ledger is away, that stays `ending`. */
+export function createEndingStore(db1: CallFunction, db2: CallFunction, log: Log): DeadLetterStore {
+  const store = createDeadLetterStore(db1);
+  const ends = createEndPorts(db1, () => db2, log);
+  return {
+    ...store,
+    async discard(action) {
+      const results = await store.discard(action);
+      if (action.dryRun || !results.some(({ outcome }) => outcome === 'ending')) return results;
+      const ended = new Map<string, string>();
+      try {
+        await new Ender(ends).end(AbortSignal.timeout(END_MS), (id, outcome) =>
+          ended.set(id, ENDED[outcome]),
+        );
+      } catch (cause) {
+        log.warn('discarded claims wait for the ledger', { cause });
+      }
+      return results.map((result) => {
+        const outcome = result.outcome === 'ending' && ended.get(result.claim_id ?? '');
+        return outcome ? { ...result, outcome } : result;
+      });
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 // The dead letters: list, show, replay, discard. With the service role key as bearer; X-Operator names who acts.
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
-import { createDeadLetterStore, DeadLetterRoutes } from '../_shared/dead_letters.ts';
+import { createEndingStore, DeadLetterRoutes } from '../_shared/dead_letters.ts';
 import { requireKey } from '../_shared/edge/auth.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
@@ -13,7 +13,7 @@ const log = createEdgeLog(env('SLUICE_LOG'), console.error);
 const connect: CreateClient = (url, key, options) => createClient(url, key, options);
 
 const deadLetterRoutes = new DeadLetterRoutes({
-  ...createDeadLetterStore(callDatabase(connect, env, 'DB1')),
+  ...createEndingStore(callDatabase(connect, env, 'DB1'), callDatabase(connect, env, 'DB2'), log),
   authorize: requireKey(env('DB1_SUPABASE_SERVICE_ROLE_KEY')),
 });
 

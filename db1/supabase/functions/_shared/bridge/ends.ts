@@ -21,6 +21,8 @@ export interface EndingClaim {
 /** As public.void_tickets answers: the claim can no longer become a ticket, or it is one already and stays one. */
 export type EndOutcome = 'voided' | 'ticket';
 
+export type OnEnd = (claimId: string, outcome: EndOutcome) => void;
+
 export interface EndPorts {
   /** public.expire_holds: how many of at most `limit` holds were due. */
   expire(limit: number): Promise<number>;
@@ -68,18 +70,21 @@ export class Ender {
     }
   }
 
-  /** Every claim that is going to end has ended, or is a ticket. Returns how many. Throws while a database is away. */
-  async end(signal: AbortSignal): Promise<number> {
+  /**
+   * Every claim that is going to end has ended, or is a ticket. Returns how many, and tells of each whose tombstone the ledger
+   * was asked for. Throws while a database is away.
+   */
+  async end(signal: AbortSignal, onEnd: OnEnd = () => undefined): Promise<number> {
     let ended = 0;
     for (;;) {
       const claims = this.#kept.length > 0 ? this.#kept : await this.#ports.take(ENDS_AT_ONCE, LEASE_SEC);
       this.#kept = [];
-      if (claims.length > 0) ended += await this.#endAll(claims);
+      if (claims.length > 0) ended += await this.#endAll(claims, onEnd);
       if (claims.length < ENDS_AT_ONCE || signal.aborted) return ended;
     }
   }
 
-  async #endAll(claims: readonly EndingClaim[]): Promise<number> {
+  async #endAll(claims: readonly EndingClaim[], onEnd: OnEnd): Promise<number> {
     const { voidTickets, finish, log } = this.#ports;
     let ended = 0;
     let outage: unknown;
@@ -100,6 +105,7 @@ export class Ender {
           told,
           told.map(({ claim_id }) => became.get(claim_id) as EndOutcome),
         );
+        for (const [claimId, outcome] of became) onEnd(claimId, outcome);
       },
       mayBeOneMembers: (error) => OF_ONE.has(blameOf(error)),
       fail(members, error) {
