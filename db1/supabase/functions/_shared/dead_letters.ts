@@ -126,8 +126,8 @@ export function createDeadLetterStore(call: CallFunction): DeadLetterStore {
   };
 }
 
-/** The longest that a discard waits for the ledger; a worker goes on where it stops. */
-const END_MS = 2_000;
+/** The longest that a discard waits for the ledger. A worker goes on when this lease is over. */
+const END_SEC = 1;
 const ENDED: Readonly<Record<EndOutcome, string>> = { voided: 'discarded', ticket: 'committed' };
 
 /** As `createDeadLetterStore`, and a discard ends what it can: while the ledger is away, that stays `ending`. */
@@ -141,8 +141,8 @@ export function createEndingStore(db1: CallFunction, db2: CallFunction, log: Log
       if (action.dryRun || !results.some(({ outcome }) => outcome === 'ending')) return results;
       const ended = new Map<string, string>();
       try {
-        await new Ender(ends).end(AbortSignal.timeout(END_MS), (id, outcome) =>
-          ended.set(id, ENDED[outcome]),
+        await new Ender(ends, END_SEC).end(AbortSignal.timeout(END_SEC * 1_000), (claimId, outcome) =>
+          ended.set(claimId, ENDED[outcome]),
         );
       } catch (cause) {
         log.warn('discarded claims wait for the ledger', { cause });

@@ -53,11 +53,13 @@ const LEASE_SEC = 10;
 
 export class Ender {
   readonly #ports: EndPorts;
+  readonly #leaseSec: number;
   /** Taken, and the ledger could not be asked: tried first when it is back. */
   #kept: EndingClaim[] = [];
 
-  constructor(ports: EndPorts) {
+  constructor(ports: EndPorts, leaseSec = LEASE_SEC) {
     this.#ports = ports;
+    this.#leaseSec = leaseSec;
   }
 
   /** Every hold that is due ends, or is going to end where a worker has taken its message. Returns how many were due. */
@@ -77,7 +79,8 @@ export class Ender {
   async end(signal: AbortSignal, onEnd: OnEnd = () => undefined): Promise<number> {
     let ended = 0;
     for (;;) {
-      const claims = this.#kept.length > 0 ? this.#kept : await this.#ports.take(ENDS_AT_ONCE, LEASE_SEC);
+      const claims =
+        this.#kept.length > 0 ? this.#kept : await this.#ports.take(ENDS_AT_ONCE, this.#leaseSec);
       this.#kept = [];
       if (claims.length > 0) ended += await this.#endAll(claims, onEnd);
       if (claims.length < ENDS_AT_ONCE || signal.aborted) return ended;
