@@ -333,7 +333,8 @@ begin
       v_left := v_left - pg_catalog.cardinality(v_ids);
       exit when v_left <= 0;
     end loop;
-    exit when v_left <= 0 or v_left = v_left_before;
+    -- Null, where the caller gave none, is no reason to go on for ever.
+    exit when (v_left > 0 and v_left < v_left_before) is not true;
   end loop;
 end
 $$;

@@ -33,8 +33,8 @@ const ROWS = {
   already_committed: [409, 'The claim is already a ticket.', 'A ticket cannot be released.'],
   busy: [
     503,
-    'Too many requests want the same slots.',
-    'Try again in a moment, with the same request_id.',
+    'Too many requests want the same thing at once.',
+    'Send the same request again in a moment: it has no second effect.',
     RETRY,
   ],
   claim_ended: [
