@@ -3,12 +3,14 @@
 import { Bridge } from '#core/bridge/bridge.ts';
 import type { SignHook } from '#core/bridge/hook_request.ts';
 import { createIntake, createLedger } from '#core/bridge/store.ts';
+import { FUNCTION_CALLS_AT_ONCE } from '#core/bridge/targets.ts';
 import type { CallFunction } from '#core/call_function.ts';
 import type { Outcomes } from '#core/lease_worker.ts';
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
-import { createDatabase, type Database } from '../db/database.ts';
+import { createDatabase, type Database, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { quoteName } from '../db/statement.ts';
+import { HandlerDatabases } from '../webhook/handler_databases.ts';
 import { startWorker, type Worker } from '../worker.ts';
 import { endOnce, startEnder } from './ender.ts';
 import { createHook } from './hook.ts';
@@ -36,10 +38,10 @@ export const DEFAULT_WORKERS = 2;
 export const DEFAULT_BATCH_SIZE = 500;
 /** A batch takes well under a second; a step that waits for hooks extends its lease three times within it. */
 export const DEFAULT_LEASE_SEC = 60;
-/** Besides one for each batch: one for takes, one for heartbeats, two for the finishes and marks of hooks. */
-const DB1_CONNECTIONS = 4;
-/** The pools' own commit functions have their own, so that a slow one holds up no batch. */
-const FUNCTION_CONNECTIONS = 8;
+/** For takes, rules and heartbeats: none of them waits for a lock of a claim. */
+const TAKING_CONNECTIONS = 3;
+/** Besides one for each batch: two for what another session keeps up, one for the finishes and marks of hooks. */
+const FINISHING_CONNECTIONS = 3;
 /** What public.bridge_wake notifies. */
 const WAKE_CHANNEL = 'sluice_intake';
 
@@ -81,19 +83,26 @@ export async function drainOnce(options: CrewOptions, signal: AbortSignal): Prom
 
 function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void> } {
   const { log, metrics, tracer = NO_TRACER, workers, batchSize, leaseSec = DEFAULT_LEASE_SEC } = options;
-  const open = (url: string, max: number): Database =>
-    createDatabase({ url, max, applicationName: 'sluice-worker', log });
+  const open = (url: string, max: number, more: { lockTimeoutMs?: number } = {}): Database =>
+    createDatabase({ url, max, applicationName: 'sluice-worker', log, ...more });
   const callPublic =
     (database: Database): CallFunction =>
     (name, args) =>
       database.call(`public.${quoteName(name)}`, args);
-  const db1 = open(options.db1Url, workers + DB1_CONNECTIONS);
+  const db1 = open(options.db1Url, TAKING_CONNECTIONS);
+  // A finish that meets a lock is tried again, and meanwhile its connection is another pool's.
+  const finishes = open(options.db1Url, workers + FINISHING_CONNECTIONS, {
+    lockTimeoutMs: LANE_LOCK_TIMEOUT_MS,
+  });
   const db2 = open(options.db2Url, workers);
-  const functions = open(options.db2Url, FUNCTION_CONNECTIONS);
-  const ledger = createLedger(callPublic(db2), callPublic(functions));
+  // As many as its calls at once: a call that waited for a connection would look like a lost one.
+  const functions = new HandlerDatabases<string>(() => open(options.db2Url, FUNCTION_CALLS_AT_ONCE));
+  const callIntake: CallFunction = (name, args) =>
+    callPublic(name === 'bridge_finish' ? finishes : db1)(name, args);
+  const ledger = createLedger(callPublic(db2), (name, args) => callPublic(functions.of(name))(name, args));
   const bridge = new Bridge(
     {
-      intake: createIntake(callPublic(db1)),
+      intake: createIntake(callIntake),
       ledger: () => ledger,
       hook: createHook(options.allowedHosts, options.sign),
       log,
@@ -107,7 +116,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
   return {
     bridge,
     async end() {
-      await Promise.all([db1.end(), db2.end(), functions.end()]);
+      await Promise.all([db1.end(), finishes.end(), db2.end(), functions.end()]);
     },
   };
 }

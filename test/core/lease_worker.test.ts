@@ -172,6 +172,32 @@ test('nothing is taken of a lane whose target has no room, until an item of it i
   assert.equal(world.count('hook'), 5);
 });
 
+test('a lane that cannot finish has its own limit full, and leaves the room of its target to others', async () => {
+  const world = new World();
+  world.limits.set('ledger', 4);
+  const stuck = gate();
+  world.before = async (group) => {
+    if (group.items[0]?.lane !== 'stuck') return;
+    await group.finish(group.items, () => stuck.passed);
+    world.finished.push(...group.items);
+  };
+  world.fill('stuck', 20, { targets: ['ledger'], most: 2 });
+  const stop = new AbortController();
+  const running = world.worker.run(stop.signal);
+  await turns(60);
+  assert.equal(world.waiting.length, 16, 'it has taken as much as its target lets be under way');
+  world.fill('free', 6, { targets: ['ledger'] });
+  world.worker.wake();
+  await turns(60);
+  assert.deepEqual([world.count('free'), world.waiting.length], [6, 16]);
+  stuck.open();
+  await turns(200);
+  stop.abort();
+  await running;
+  assert.equal(world.count('stuck'), 20);
+  assert.equal(world.targets.of('ledger').room, 4, 'and all room is back');
+});
+
 test('nothing is taken of a lane one of whose targets is down', async () => {
   const world = new World();
   world.fill('hooked', 2, { targets: ['hook', 'ledger'] });

@@ -152,6 +152,20 @@ describe('a flush that meets a lock', () => {
     assert.deepEqual(await Promise.all(answers), keys);
   });
 
+  it('tells a key that got no turn within its patience that it is busy, all of it at once', async () => {
+    const { next, submit, flights } = setUp({ mayBeOneMembers: () => true });
+    const keys = 'abcd'.split('');
+    assert.equal(keys.length, ASIDE_CONNECTIONS);
+    const answers = await submit(...keys, 'e1', 'e2', 'e3', 'e4');
+    await (await next()).crash();
+    await settle();
+    const startedMs = Date.now();
+    for (const answer of answers.slice(ASIDE_CONNECTIONS)) await assert.rejects(answer, isBusy);
+    assert.ok(Date.now() - startedMs < 2 * PATIENCE_MS, `${Date.now() - startedMs} ms`);
+    for (const flight of flights.splice(0)) await flight.land();
+    assert.deepEqual(await Promise.all(answers.slice(0, ASIDE_CONNECTIONS)), keys);
+  });
+
   it('fails with what is nobody’s own: the database is away for all', async () => {
     const { next, submit, flights } = setUp();
     const answers = await submit('p1', 'q1');

@@ -196,12 +196,30 @@ begin
 end
 $$;
 
+-- Promise: the slots of the claims that another session has locked; the others are locked by this one until it ends.
+-- Second call: the same. Locks: the slots, after those of share_pools; it waits for none of them.
+create function intake.locked_slots(p_claim_ids uuid[]) returns uuid[]
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_slot_ids uuid[] := array(select c.slot_id from public.claims c where c.claim_id = any (p_claim_ids));
+  v_free uuid[];
+begin
+  perform intake.share_pools(array(select distinct c.pool_id from public.claims c where c.claim_id = any (p_claim_ids)));
+  v_free := array(select s.id from public.inventory_slots s where s.id = any (v_slot_ids) for update skip locked);
+  return array(
+    select s.id from public.inventory_slots s where s.id = any (v_slot_ids) except select f from unnest(v_free) f
+  );
+end
+$$;
+
 -- Promise: p_limit claims whose hold has run out, whatever their messages do (wait, back off, are being validated, are dead
 -- letters). Those that no worker took end as expired: messages withdrawn, slots back on sale. Those that one took are going
 -- to end (intake.begin_ends). A dead letter whose slot the ledger has sold to another keeps it, without a hold: a repair
 -- has to come first (intake.is_sold_elsewhere). Returns how many were due. Raises SL015 not read committed.
 -- Second call: the next p_limit. Locks: as intake.give_back_claim; claims that somebody else works on are skipped, and so are
--- messages: what is locked is being taken.
+-- messages: what is locked is being taken. One whose slot another session has locked is going to end as well: finish_ends
+-- comes back to it, and the other pools' holds do not wait for that session.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.expire_holds(p_limit int default 1000) returns int
 language plpgsql security definer set search_path = ''
@@ -210,6 +228,7 @@ declare
   c_reason constant text := 'hold expired';
   v_due uuid[];
   v_untaken uuid[];
+  v_locked uuid[];
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform intake.refuse_isolation();
@@ -224,11 +243,12 @@ begin
     limit p_limit
     for update of c skip locked
   );
+  v_locked := intake.locked_slots(v_due);
   with untaken as materialized (
     select q.msg_id, c.claim_id
     from public.claims c
     join intake.untaken_messages q on q.msg_id = c.msg_id
-    where c.claim_id = any (v_due) and c.state = 'queued'
+    where c.claim_id = any (v_due) and c.state = 'queued' and c.slot_id <> all (v_locked)
     for update of q skip locked
   ),
   withdrawn as (

@@ -31,8 +31,8 @@ export interface Want {
 export interface Group<Item> {
   readonly items: readonly Item[];
   /**
-   * Finishes these by `end`. Their heartbeat stops before it, so that no beat hides what is handed back; other items may have
-   * their room after it.
+   * Finishes these by `end`. Their heartbeat stops before it, so that no beat hides what is handed back. Other lanes may have
+   * their room at once: what keeps up a finish is not the target's trouble. Items of the same lane may have it after it.
    */
   finish<Result>(items: readonly Item[], end: () => Promise<Result>): Promise<Result>;
 }
@@ -92,6 +92,8 @@ export class LeaseWorker<Item> {
   readonly #work: LeaseWork<Item>;
   readonly #ports: LeaseWorkerPorts;
   readonly #underWay = new Set<Promise<unknown>>();
+  /** Items taken and not finished, by lane. */
+  readonly #inHand = new Map<LaneId, number>();
   #lanes: ReadonlyMap<LaneId, Lane> = new Map();
   #lanesUntilMs = 0;
   #turn = 0;
@@ -215,7 +217,13 @@ export class LeaseWorker<Item> {
 
   #openLanes(): Lane[] {
     const hasRoom = (name: string) => this.#ports.targets.of(name).room > 0;
-    return [...this.#lanes.values()].filter((lane) => lane.targets.every(hasRoom));
+    return [...this.#lanes.values()].filter((lane) => lane.targets.every(hasRoom) && this.#roomOf(lane) > 0);
+  }
+
+  /** A lane that cannot finish what it has takes no more than its targets would let a single lane have. */
+  #roomOf({ id, occupies }: Lane): number {
+    const limits = occupies.map((name) => this.#ports.targets.of(name).limit);
+    return Math.min(...limits) - (this.#inHand.get(id) ?? 0);
   }
 
   /** Lanes that share a target get equal shares of its room, the first ones what division leaves. */
@@ -230,7 +238,8 @@ export class LeaseWorker<Item> {
     const wants: Want[] = [];
     for (const lane of lanes) {
       const ofLane = lane.occupies.map((name) => shares.get(name) ?? { each: 0, left: 0, lanes: 0 });
-      const wanted = Math.min(lane.most, ...ofLane.map(({ each, left }) => Math.min(each, left)));
+      const shared = ofLane.map(({ each, left }) => Math.min(each, left));
+      const wanted = Math.min(lane.most, this.#roomOf(lane), ...shared);
       for (const share of ofLane) share.left -= wanted;
       if (wanted > 0) wants.push({ lane: lane.id, wanted });
     }
@@ -278,12 +287,19 @@ export class LeaseWorker<Item> {
   }
 
   async #run(items: readonly Item[], signal: AbortSignal): Promise<Outcomes> {
-    const lane = this.#lanes.get(this.#work.laneOf(items[0] as Item));
+    const laneId = this.#work.laneOf(items[0] as Item);
+    const lane = this.#lanes.get(laneId);
     const occupied = (lane?.occupies ?? []).map((name) => this.#ports.targets.of(name));
     const leave = (count: number): void => {
       for (const target of occupied) target.leave(count);
     };
+    const hold = (count: number): void => {
+      const inHand = (this.#inHand.get(laneId) ?? 0) + count;
+      if (inHand > 0) this.#inHand.set(laneId, inHand);
+      else this.#inHand.delete(laneId);
+    };
     for (const target of occupied) target.enter(items.length);
+    hold(items.length);
     const held = new Set(items);
     const heartbeat = startHeartbeat(
       () => (held.size > 0 ? this.#work.extend([...held]) : Promise.resolve()),
@@ -292,11 +308,12 @@ export class LeaseWorker<Item> {
     );
     const finish: Group<Item>['finish'] = async (finished, end) => {
       const left = finished.filter((item) => held.delete(item)).length;
+      leave(left);
       try {
         await heartbeat.settled();
         return await end();
       } finally {
-        leave(left);
+        hold(-left);
         if (held.size > 0) this.wake();
       }
     };
@@ -305,6 +322,7 @@ export class LeaseWorker<Item> {
     } finally {
       await heartbeat.stop();
       leave(held.size);
+      hold(-held.size);
     }
   }
 

@@ -80,7 +80,9 @@ export class SideLane<Request, Answer> {
         if (again.length < members.length) queue.putFirst(again);
         else queue.putLast(again);
       },
-      mayBeOneMembers: (error) => mayPass(error) || work.mayBeOneMembers(error),
+      // A refusal of our own, that there was no turn, is all members': halved, each part would wait for a turn again.
+      mayBeOneMembers: (error) =>
+        mayPass(error) || (!(error instanceof HttpError) && work.mayBeOneMembers(error)),
       fail: (members, error) => {
         isClean = false;
         if (mayPass(error)) {

@@ -32,8 +32,10 @@ const HEARTBEATS_PER_LEASE = 3;
 /** msg_id holds the lane above this bit (docs/decisions/0019-lanes.md). */
 const LANE_SIZE = 2 ** 40;
 /** A finish that meets a lock is tried so often: with the pauses and the wait for the lock itself, for half of a lease. */
-const FINISH_TRIES = 10;
+const FINISH_TRIES = 20;
 const FINISH_PAUSE_MS = 100;
+/** Finishes that another session keeps up, for all pools together: the rest of the connections is the others'. */
+const STUCK_FINISHES_AT_ONCE = 2;
 
 /** Said by the database, or by PostgREST about the JSON it got. */
 const REFUSED_DATA: ReadonlySet<Blame> = new Set<Blame>(['data', 'unread', 'unserved']);
@@ -46,6 +48,7 @@ export class Bridge {
   readonly #refusals = new Refusals();
   /** By commit function. */
   readonly #turns = new Map<string, Limiter>();
+  readonly #stuckFinishes = new Limiter(STUCK_FINISHES_AT_ONCE);
   readonly #worker: LeaseWorker<TakenMessage>;
 
   constructor(ports: BridgePorts, options: BridgeOptions) {
@@ -124,7 +127,7 @@ export class Bridge {
     const finished = new Set<Delivery>();
     const finish = async (members: readonly Delivery[]): Promise<void> => {
       for (const delivery of members) finished.add(delivery);
-      await this.#finish(members, group, startedMs, outcomes);
+      await this.#finish(members, group, startedMs, outcomes, signal);
     };
     const trouble = new Trouble();
     const context: CommitContext = {
@@ -176,11 +179,12 @@ export class Bridge {
     group: Group<TakenMessage>,
     startedMs: number,
     outcomes: Outcomes,
+    signal: AbortSignal,
   ): Promise<void> {
     const finishes = deliveries.map((delivery) => delivery.toFinish(this.#ports.random));
     const became = await group.finish(
       deliveries.map(({ message }) => message),
-      () => this.#finishAll(finishes),
+      () => this.#finishAll(finishes, signal),
     );
     for (const delivery of deliveries) {
       const outcome = became.get(delivery.msgId) ?? 'lost_lease';
@@ -194,45 +198,54 @@ export class Bridge {
 
   /**
    * By halves where a message cannot be finished with the others: another session holds its rows, or the database refuses its
-   * reason, which is all that a finish holds of foreign words.
+   * reason, which is all that a finish holds of foreign words. A worker that stops does not wait for the other session: the
+   * leases run out, and the next worker finishes them.
    */
-  async #finishAll(finishes: readonly Finish[]): Promise<Map<number, string>> {
+  async #finishAll(finishes: readonly Finish[], signal: AbortSignal): Promise<Map<number, string>> {
     const { intake, log } = this.#ports;
     const became = new Map<number, string>();
+    const stuck: Finish[] = [];
+    let isStuck = false;
+    const finish = async (members: readonly Finish[]): Promise<void> => {
+      const call = () => intake.finish(members);
+      for (const [msgId, outcome] of await (isStuck ? this.#stuckFinishes.run(call) : call()))
+        became.set(msgId, outcome);
+    };
     await byHalves(finishes, {
-      work: async (members) => {
-        for (const [msgId, outcome] of await intake.finish(members)) became.set(msgId, outcome);
+      work: finish,
+      mayBeOneMembers(error) {
+        const isObstacle = OBSTACLES.has(blameOf(error));
+        isStuck ||= isObstacle;
+        return isObstacle ? !signal.aborted : REFUSED_DATA.has(blameOf(error));
       },
-      mayBeOneMembers: (error) => OBSTACLES.has(blameOf(error)) || REFUSED_DATA.has(blameOf(error)),
       fail: async (members, error) => {
-        const [finish] = members;
-        if (finish === undefined || members.length > 1) throw error;
-        log.error('a finish was refused', { msg_id: finish.msg_id, cause: error });
-        const again = OBSTACLES.has(blameOf(error))
-          ? this.#finishLater(finish)
-          : this.#finishNameless(finish, error);
-        for (const [msgId, outcome] of await again) became.set(msgId, outcome);
+        const [first] = members;
+        if (first === undefined || members.length > 1) throw error;
+        log.error('a finish was refused', { msg_id: first.msg_id, cause: error });
+        if (OBSTACLES.has(blameOf(error))) stuck.push(first);
+        else await finish([nameless(first, error)]);
       },
     });
+    if (stuck.length > 0) await this.#finishLater(() => finish(stuck), signal);
     return became;
   }
 
-  #finishNameless(finish: Finish, error: unknown): Promise<Map<number, string>> {
-    if (finish.reason === null || !REFUSED_DATA.has(blameOf(error))) throw error;
-    return this.#ports.intake.finish([{ ...finish, reason: UNREADABLE_REASON }]);
-  }
-
-  /** Under its lease, again and again: a delivery that is not finished counts as a worker that was lost. */
-  async #finishLater(finish: Finish): Promise<Map<number, string>> {
+  /** Under the lease, again and again: a delivery that is not finished counts as a worker that was lost. */
+  async #finishLater(finish: () => Promise<void>, signal: AbortSignal): Promise<void> {
     for (let tries = 1; ; tries++) {
       await new Promise((resolve) => setTimeout(resolve, FINISH_PAUSE_MS * tries));
       try {
-        return await this.#ports.intake.finish([finish]);
+        return await finish();
       } catch (error) {
-        if (tries === FINISH_TRIES || !OBSTACLES.has(blameOf(error))) throw error;
+        if (tries === FINISH_TRIES || signal.aborted || !OBSTACLES.has(blameOf(error))) throw error;
       }
     }
   }
+}
+
+function nameless(finish: Finish, error: unknown): Finish {
+  if (finish.reason === null || !REFUSED_DATA.has(blameOf(error))) throw error;
+  return { ...finish, reason: UNREADABLE_REASON };
 }
 
 function addTargets(targets: Map<number, Set<string>>, row: LaneOfPool): void {

@@ -101,11 +101,8 @@ async function commitOne(delivery: Delivery, context: CommitContext): Promise<vo
       ledger.succeeded();
       own.succeeded();
       delivery.end('gone', CLAIM_ENDED);
-    } else if (hasLostSession(error)) {
-      ledger.outage();
-      context.log.warn('the ledger is unavailable', { ...delivery.names, cause: error });
-      delivery.end('outage', 'ledger unavailable');
-    } else if (isMissing(commit_rpc_name, error)) {
+    } else if (hasLostSession(error) || isMissing(commit_rpc_name, error)) {
+      // A function can end its own session. Where the ledger is down, each function and the ledger's own pools find out.
       own.outage();
       context.log.warn('a commit function is unavailable', {
         ...delivery.names,
