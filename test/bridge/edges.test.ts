@@ -7,7 +7,7 @@ import { databaseError, payload, poolConfig, uuid, World } from './support.ts';
 const HOOK = 'https://hook.example/c';
 
 describe('a pool with a function of its own', () => {
-  it('is handed back, and left alone, while the ledger is away', async () => {
+  it('is handed back, and left alone, while its sessions are lost', async () => {
     const world = new World();
     world.pools.set('pool', poolConfig('pool', { commit_rpc_name: 'book' }));
     const cause = databaseError('08006');
@@ -18,13 +18,13 @@ describe('a pool with a function of its own', () => {
     const { outcomes, pausedUntilMs } = await world.step();
     assert.deepEqual([outcomes, pausedUntilMs], [{ outage: 2 }, 1_000_500]);
     assert.equal(world.customCalls.length, 2, 'both were called for at once');
-    for (const id of ids) assert.equal(world.endOf(id)?.reason, 'ledger unavailable');
+    for (const id of ids) assert.equal(world.endOf(id)?.reason, 'book unavailable');
     world.nowMs += 499;
     assert.equal((await world.step()).total, 0);
     const [line] = world.log.filter(({ level }) => level === 'warn');
     assert.deepEqual(
       [line?.message, line?.claim_id, line?.cause],
-      ['the ledger is unavailable', uuid(1), cause],
+      ['a commit function is unavailable', uuid(1), cause],
     );
   });
 
