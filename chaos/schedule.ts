@@ -51,12 +51,12 @@ const DURATION_MS: Record<FaultName, readonly [number, number]> = {
   'clock-skew': [4_000, 12_000],
   'rolling-restart': [0, 0],
   // Long enough for the p99 of a healthy one (clients/healthy.ts).
-  'neighbour-slow-hook': [8_000, 10_000],
-  'neighbour-failing-hook': [8_000, 10_000],
-  'neighbour-stuck-transaction': [8_000, 10_000],
+  'neighbour-slow-hook': [12_000, 15_000],
+  'neighbour-failing-hook': [12_000, 15_000],
+  'neighbour-stuck-transaction': [12_000, 15_000],
   // Its kills take about that long by themselves.
   'neighbour-killed-workers': [0, 0],
-  'neighbour-flood': [8_000, 10_000],
+  'neighbour-flood': [12_000, 15_000],
 };
 
 /**
@@ -66,10 +66,10 @@ const DURATION_MS: Record<FaultName, readonly [number, number]> = {
 const CYCLE_MS = 120_000;
 const NEIGHBOURS_SHARE = 0.4;
 /** From the end of other faults to the first neighbour, and from one neighbour to the next. */
-const SETTLE_MS = 10_000;
+const SETTLE_MS = 8_000;
 const BETWEEN_NEIGHBOURS_MS: readonly [number, number] = [2_000, 4_000];
 /** What a neighbour is planned to last at most, kills of workers included. */
-const NEIGHBOUR_MS = 10_000;
+const NEIGHBOUR_MS = 15_000;
 
 function targetOf(fault: FaultName, random: Random): string {
   switch (fault) {

@@ -28,7 +28,8 @@ const OK = 200;
 const REFUSED = 422;
 const BROKEN = 500;
 const ELSEWHERE = 302;
-const SLOW_MS = 3_000;
+/** Of a hook that answers late, and within its deadline. */
+const SLOW_MS = 6_000;
 /** A failure of each class: of the target, of its way, of its patience, of its address; a cut connection, no answer. */
 const FAILURES = [500, 503, 429, 404, 'resetting', 'hanging'] as const;
 

@@ -34,6 +34,8 @@ const PICKY_RETRIES = 4;
 const HOSTILE_RETRIES = 1_000;
 /** Slots of a hostile pool: what all neighbours of a run claim, with room to spare. */
 const HOSTILE_SLOTS_PER_SEC = 25;
+/** The healthy pool must not sell out when a busy machine makes the run longer than planned. */
+const HEALTHY_SPARE = 3;
 const ENDPOINT = { lease_sec: LEASE_SEC, backoff_cap_sec: LEASE_SEC };
 
 export type World = {
@@ -67,7 +69,7 @@ export type Expected = { claims: number; seconds: number; hasNeighbours: boolean
 function poolsFor({ claims: expected, seconds, hasNeighbours }: Expected): Pool[] {
   const hostileSlots = Math.ceil(HOSTILE_SLOTS_PER_SEC * seconds);
   const neighbours: Pool[] = [
-    { poolId: HEALTHY_POOL, capacity: Math.ceil(HEALTHY_PER_SEC * seconds), commit: 'rpc' },
+    { poolId: HEALTHY_POOL, capacity: Math.ceil(HEALTHY_PER_SEC * seconds * HEALTHY_SPARE), commit: 'rpc' },
     { poolId: HOSTILE_POOLS.commit, capacity: hostileSlots, commit: 'webhook' },
     { poolId: HOSTILE_POOLS.checked, capacity: hostileSlots, commit: 'rpc' },
     { poolId: HOSTILE_POOLS.locked, capacity: hostileSlots, commit: 'rpc' },

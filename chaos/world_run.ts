@@ -33,7 +33,8 @@ const AFTERMATH_MS = 2_000;
 /** Clients that have no answer by then never get one. PostgREST waits up to 32 s before it looks for its database again. */
 const PATIENCE_MS = 60_000;
 const DRAIN_MS = 120_000;
-/** Without faults, after everything is warm: what a healthy one is compared with. */
+/** What a healthy one is compared with: without faults, and after the slow first seconds of new processes. */
+const QUIET_LEAD_MS = 5_000;
 const QUIET_MS = 10_000;
 const PROGRESS_MS = 1_000;
 /** Slots for claims after the storm, and for a machine that is faster than planned. */
@@ -88,7 +89,8 @@ class Run {
     const stormMs = this.#options.minutes * 60_000;
     const [claimsPerSec] = this.#load.buyers;
     const hasNeighbours = this.#hasNeighbours;
-    const seconds = (this.#load.warmMs + (hasNeighbours ? QUIET_MS : 0) + stormMs) / 1_000 + SPARE_SEC;
+    const seconds =
+      (this.#load.warmMs + (hasNeighbours ? QUIET_LEAD_MS + QUIET_MS : 0) + stormMs) / 1_000 + SPARE_SEC;
     const expected = { claims: claimsPerSec * seconds, seconds, hasNeighbours };
     const world = await startWorld(this.#options, this.#dir, expected, (call) => {
       journal.write('target', 'target', { ...call, at: this.#now() });
@@ -117,8 +119,9 @@ class Run {
 
     this.#phase = 'warm';
     await pause(this.#load.warmMs, undefined, { signal }).catch(() => undefined);
-    const quietAt = this.#now();
-    if (this.#hasNeighbours) await pause(QUIET_MS, undefined, { signal }).catch(() => undefined);
+    const quietAt = this.#now() + QUIET_LEAD_MS;
+    if (this.#hasNeighbours)
+      await pause(QUIET_LEAD_MS + QUIET_MS, undefined, { signal }).catch(() => undefined);
 
     this.#phase = 'storm';
     const stormAt = this.#now();

@@ -15,17 +15,19 @@ export const HOSTILE_ENDPOINT = 'hostile';
 
 const CLIENT = 'hostile';
 
-/** So many claims, each of a buyer of its own, so many at a time. */
+/** So many claims, each of a buyer of its own, so many at a time; none is begun any more when the signal aborts. */
 export async function claimAll(
   traffic: Traffic,
   poolId: string,
   name: string,
   count: number,
   atOnce: number,
+  signal: AbortSignal,
 ): Promise<void> {
   let next = 0;
   const buyer = async (): Promise<void> => {
-    while (next < count && !traffic.hasGivenUp) await claimOne(traffic, poolId, `${name}-${next++}`);
+    while (next < count && !signal.aborted && !traffic.hasGivenUp)
+      await claimOne(traffic, poolId, `${name}-${next++}`);
   };
   await Promise.all(Array.from({ length: atOnce }, buyer));
 }

@@ -12,11 +12,13 @@ export const failingHook: FaultKind = {
   touches: () => 'commit',
   partsOf: () => [NEIGHBOUR_PART],
   async begin({ hostile, traffic }, { atMs }) {
+    const over = new AbortController();
     hostile.begin('failing');
     const claims = [HOSTILE_POOLS.commit, HOSTILE_POOLS.checked].map((poolId) =>
-      claimAll(traffic, poolId, `failing-${atMs}`, CLAIMS, AT_ONCE),
+      claimAll(traffic, poolId, `failing-${atMs}`, CLAIMS, AT_ONCE, over.signal),
     );
     return async () => {
+      over.abort();
       hostile.heal();
       await Promise.all(claims);
     };

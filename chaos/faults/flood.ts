@@ -8,9 +8,9 @@ import { NEIGHBOUR_PART } from '../schedule.ts';
 import type { FaultKind } from './kind.ts';
 
 /** Bounded: the flood is sent by the process that measures, on the cores of those on trial. */
-const PER_SEC = 150;
-const MOST = 2_000;
-const BODY = JSON.stringify({ unsigned: 'x'.repeat(16_000) });
+const PER_SEC = 90;
+const MOST = 1_000;
+const BODY = JSON.stringify({ unsigned: 'x'.repeat(8_000) });
 
 export const flood: FaultKind = {
   touches: () => 'claim',

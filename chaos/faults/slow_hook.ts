@@ -5,7 +5,7 @@ import { NEIGHBOUR_PART } from '../schedule.ts';
 import type { FaultKind } from './kind.ts';
 
 /** More than two workers may have under way to one hook (32 each), several times over: all their room is taken. */
-const CLAIMS = 200;
+const CLAIMS = 300;
 const AT_ONCE = 16;
 
 /** The plan says which hook of the hostile pools is slow: commit or validation. */
@@ -14,9 +14,11 @@ export const slowHook: FaultKind = {
   partsOf: () => [NEIGHBOUR_PART],
   async begin({ hostile, traffic }, plan) {
     const poolId = plan.target === 'commit' ? HOSTILE_POOLS.commit : HOSTILE_POOLS.checked;
+    const over = new AbortController();
     hostile.begin('slow');
-    const claims = claimAll(traffic, poolId, `slow-${plan.atMs}`, CLAIMS, AT_ONCE);
+    const claims = claimAll(traffic, poolId, `slow-${plan.atMs}`, CLAIMS, AT_ONCE, over.signal);
     return async () => {
+      over.abort();
       hostile.heal();
       await claims;
     };

@@ -24,11 +24,13 @@ export const stuckTransaction: FaultKind = {
     await session.query('begin');
     if (target === 'slots') await session.query(HOLD_SLOTS, [POOL]);
     else await session.query(HOLD_REQUEST, [POOL, `user ${request}`, request]);
+    const over = new AbortController();
     const claims =
       target === 'slots'
-        ? claimAll(traffic, POOL, request, BUYERS, BUYERS)
+        ? claimAll(traffic, POOL, request, BUYERS, BUYERS, over.signal)
         : claimAgain(traffic, POOL, request, BUYERS);
     return async () => {
+      over.abort();
       await session.query('rollback').catch(() => undefined);
       await session.end().catch(() => undefined);
       await claims;
