@@ -40,13 +40,13 @@ async function visit(traffic: Traffic, name: string, turn: number): Promise<void
   const { ports, hostileAgent: agent } = traffic;
   const claim = JSON.stringify({ user_id: name, request_id: name });
   const doors = [
-    { path: `/v1/pools/hostile-made-up-${name}/claims`, body: claim },
-    { path: `/webhooks/${HOSTILE_ENDPOINT}`, body: BODY },
-    { path: `/webhooks/made-up-${name}`, body: BODY },
+    { door: 'made-up pool', path: `/v1/pools/hostile-made-up-${name}/claims`, body: claim },
+    { door: 'unsigned event', path: `/webhooks/${HOSTILE_ENDPOINT}`, body: BODY },
+    { door: 'made-up endpoint', path: `/webhooks/made-up-${name}`, body: BODY },
   ];
-  const { path, body } = doors[turn % doors.length] as (typeof doors)[number];
+  const { door, path, body } = doors[turn % doors.length] as (typeof doors)[number];
   const port = ports[turn % ports.length] ?? 0;
   const answer = await ask({ port, path, method: 'POST', body, agent });
   const code = answer?.json?.error?.code ?? '';
-  traffic.count(answer === undefined ? 'flood: no answer' : `flood: ${answer.status} ${code}`.trim());
+  traffic.count(`flood, ${door}: ${answer === undefined ? 'no answer' : `${answer.status} ${code}`.trim()}`);
 }
