@@ -5,6 +5,11 @@
 export type History = {
   seed: number;
   minutes: number;
+  /**
+   * From here to the storm no fault happened and everything was warm: what the healthy one is compared with. Left out where
+   * the run has no healthy one.
+   */
+  quietAt?: number;
   /** When the storm began, when the last fault was healed, and when everything was drained (null: it never was). */
   stormAt: number;
   calmAt: number;
@@ -15,6 +20,8 @@ export type History = {
   events: EventCall[];
   callEvents: CallEventCall[];
   operatorActions: OperatorCall[];
+  /** What the healthy one asked for, beside its neighbours. Each is among the claims or the events too. */
+  healthy: HealthyCall[];
   /**
    * Messages put on the queue by hand, and events, that can only end as dead letters: by their claim_id, or resource_id
    * where they name no claim, or by the text of their user_id where they name neither; an event by its event_id.
@@ -77,6 +84,19 @@ export type EventCall = {
   fact: { object: string; kind: 'paid' | 'refunded'; userId: string; amount: number; currency: string };
   deliveries: number;
   acknowledgedAt: number | null;
+};
+
+/** One request of the healthy one, made once. Its answer is `done`, or what it got instead. */
+export type HealthyCall = {
+  kind: 'claim' | 'event';
+  /** The claim's request_id, or the event_id. */
+  id: string;
+  /** When it was due: a client that is kept from asking waits too. */
+  at: number;
+  answer: string;
+  answeredAt: number;
+  /** When its ticket, or its effect, was seen in the ledger; null: never. */
+  carriedAt: number | null;
 };
 
 export type CallEventCall = {

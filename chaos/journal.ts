@@ -7,6 +7,7 @@ import type {
   CallEventCall,
   ClaimCall,
   EventCall,
+  HealthyCall,
   OperatorCall,
   ReleaseCall,
   TargetCall,
@@ -21,6 +22,7 @@ export type Entries = {
   operator: OperatorCall;
   target: TargetCall;
   poison: { id: string };
+  healthy: HealthyCall;
 };
 
 export type Kind = keyof Entries;
@@ -81,6 +83,7 @@ function readLines(dir: string): Journalled {
     operator: [],
     target: [],
     poison: [],
+    healthy: [],
   };
   for (const name of readdirSync(dir).sort()) {
     if (!name.endsWith('.ndjson')) continue;

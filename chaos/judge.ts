@@ -8,6 +8,7 @@ import { acknowledgedIsKept } from './checkers/kept.ts';
 import { lostLeaseEndsNothing } from './checkers/leases.ts';
 import { onlyTheHopelessDie } from './checkers/letters.ts';
 import type { Checker } from './checkers/lookup.ts';
+import { type NeighbourRow, neighbourRows, neighboursDoNoHarm } from './checkers/neighbours.ts';
 import { bothDatabasesAgree, noSlotHasTwoOwners } from './checkers/owners.ts';
 import { slotsAreConserved, soldWithinCapacity } from './checkers/slots.ts';
 import { type Counts, countsOf, type Recovery, recoveryOf } from './counts.ts';
@@ -26,15 +27,27 @@ export const PROMISES = {
   I10: { text: 'everything drains once faults stop', check: everythingDrains },
   I11: { text: 'audit rows = operator actions', check: auditedAsDone },
   I12: { text: 'no healthy message is dead-lettered', check: onlyTheHopelessDie },
+  I13: { text: "a neighbour's trouble is not mine", check: neighboursDoNoHarm },
 } as const satisfies Record<string, { text: string; check: Checker }>;
 
 export type PromiseName = keyof typeof PROMISES;
 export type Violation = { promise: PromiseName; what: string };
-export type Verdict = { violations: Violation[]; counts: Counts; recovery: Recovery };
+export type Verdict = {
+  violations: Violation[];
+  counts: Counts;
+  recovery: Recovery;
+  /** What I13 was judged by, also where it was not. */
+  neighbours: NeighbourRow[];
+};
 
 export function judge(history: History): Verdict {
   const violations = Object.entries(PROMISES).flatMap(([promise, { check }]) =>
     check(history).map((what) => ({ promise: promise as PromiseName, what })),
   );
-  return { violations, counts: countsOf(history), recovery: recoveryOf(history) };
+  return {
+    violations,
+    counts: countsOf(history),
+    recovery: recoveryOf(history),
+    neighbours: neighbourRows(history),
+  };
 }

@@ -1,10 +1,10 @@
 // Lets the planned faults happen, heals each, and notes when.
 
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Scene } from './faults/kind.ts';
 import { FAULT_KINDS } from './faults/kinds.ts';
 import type { Random } from './random.ts';
 import type { Planned } from './schedule.ts';
-import type { World } from './world.ts';
 
 /** A fault as it happened; which traffic it touched says how recovery is measured. */
 export type Happened = { name: string; target: string; startedAt: number; healedAt: number };
@@ -23,7 +23,7 @@ export type Nemesis = {
  * somebody else. One that would begin after the storm is left out.
  */
 export function createNemesis(
-  world: World,
+  scene: Scene,
   planned: readonly Planned[],
   random: Random,
   now: () => number,
@@ -52,7 +52,7 @@ export function createNemesis(
 
   /** Behind every fault that touches one of the same parts. */
   function enqueue(plan: Planned, isOver: () => boolean): Promise<void> {
-    const parts = FAULT_KINDS[plan.fault].partsOf(plan.target, world);
+    const parts = FAULT_KINDS[plan.fault].partsOf(plan.target, scene);
     const before = Promise.allSettled(parts.map((part) => lines.get(part)));
     const done = before.then(() => (isOver() ? undefined : makeHappen(plan)));
     for (const part of parts) lines.set(part, done);
@@ -68,7 +68,7 @@ export function createNemesis(
     open.add(name);
     const startedAt = now();
     try {
-      const heal = await begin(world, plan, random);
+      const heal = await begin(scene, plan, random);
       if (heal !== undefined) {
         await rest(plan.forMs, signal);
         await heal();

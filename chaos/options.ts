@@ -3,6 +3,15 @@
 import { parseArgs } from 'node:util';
 import { UsageError } from '../bench/command.ts';
 
+/** Faults of a pool, an endpoint, a caller or a worker beside which a healthy one must not suffer: I13 is judged by them. */
+export const NEIGHBOURS = [
+  'neighbour-slow-hook',
+  'neighbour-failing-hook',
+  'neighbour-stuck-transaction',
+  'neighbour-killed-workers',
+  'neighbour-flood',
+] as const;
+
 export const FAULTS = [
   'kill-db1-postmaster',
   'kill-db2-postmaster',
@@ -22,9 +31,13 @@ export const FAULTS = [
   'target-errors',
   'clock-skew',
   'rolling-restart',
+  ...NEIGHBOURS,
 ] as const;
 
 export type FaultName = (typeof FAULTS)[number];
+
+const neighbourNames: ReadonlySet<string> = new Set(NEIGHBOURS);
+export const isNeighbour = (fault: string): boolean => neighbourNames.has(fault);
 
 export type Phase = 'start' | 'warm' | 'storm' | 'calm' | 'drain' | 'collect';
 
@@ -72,13 +85,13 @@ export type Command = {
 export const USAGE = `npm run chaos -- [--seed N] [--minutes M] [--faults a,b,…] [--scale full|small] [--json file] [--keep] [--journals]
 
 Starts two Postgres servers, PostgREST, Redis, two servers and two workers, lets buyers, providers, callers and an operator
-work with them while faults happen, then lets everything come to rest and judges what is left against the promises I1 to I12.
+work with them while faults happen, then lets everything come to rest and judges what is left against the promises I1 to I13.
 Ends with 0 when nothing was violated.
 
 Options:
   --seed N       repeats the schedule of the run with this seed (default: by chance)
   --minutes M    how long faults happen (default 1); decimals are fine
-  --faults a,b   only these faults; "none" for none (default: all)
+  --faults a,b   only these faults; "none" for none, "neighbours" for those that I13 is judged by (default: all)
   --scale S      small is a third of the load (default full)
   --json file    writes the verdict, the counts and the faults there
   --keep         afterwards runs the negative controls, writes chaos/summaries/ from this run and all others of the same
@@ -93,7 +106,8 @@ ${FAULTS.map((fault) => `  ${fault}`).join('\n')}
 
 Examples:
   npm run chaos -- --seed 1 --minutes 1
-  npm run chaos -- --faults kill-worker,stall-worker --minutes 0.5 --json run.json`;
+  npm run chaos -- --faults kill-worker,stall-worker --minutes 0.5 --json run.json
+  npm run chaos -- --faults neighbours --minutes 2 --scale small`;
 
 const MAX_SEED = 2 ** 31 - 1;
 /** A day: longer runs are better made as several, each with a seed of its own. */
@@ -140,10 +154,13 @@ export function readCommand(args: string[], chosenSeed: () => number): Command |
 function readFaults(list: string | undefined): readonly FaultName[] {
   if (list === undefined || list === 'all') return FAULTS;
   if (list === 'none') return [];
-  return list.split(',').map((text) => {
+  return list.split(',').flatMap((text) => {
+    if (text.trim() === 'neighbours') return NEIGHBOURS;
     const fault = FAULTS.find((name) => name === text.trim());
     if (fault === undefined)
-      throw new UsageError(`--faults: there is no fault "${text}"; there are ${FAULTS.join(', ')}`);
+      throw new UsageError(
+        `--faults: there is no fault "${text}"; there are ${FAULTS.join(', ')}, and neighbours for all of that kind`,
+      );
     return fault;
   });
 }

@@ -74,6 +74,9 @@ export function writeReport(results: Results = readResults(), docs: string = DOC
 }
 
 const runsOf = ({ chaos }: Results): RunSummary[] => chaos?.result.runs ?? [];
+/** I13 is judged only where a neighbour had a window with enough requests in it. */
+const hasJudgedNeighbours = ({ neighbours = [] }: RunSummary): boolean =>
+  neighbours.some(({ verdict }) => verdict !== 'not judged');
 const controlsOf = (results: Results): ControlResult[] => results.controls?.result.controls ?? [];
 /** How often faults happened of which `isWanted` is true of the name. */
 const faultsIn = (run: RunSummary, isWanted: (name: string) => boolean = () => true): number =>
@@ -84,6 +87,7 @@ export function reportOf(results: Results): string {
     opening(results),
     runs(results),
     promises(results),
+    neighbours(results),
     controls(results),
     recovery(results),
     ...Object.entries(OTHERS).map(([name, title]) => other(results, name, title)),
@@ -107,7 +111,7 @@ function opening(results: Results): string {
       : `${number(all.length)} ${all.length === 1 ? 'run' : 'runs'}, ${number(sum(all, (one) => one.minutes))} minutes of faults: ` +
         `${number(n)} acknowledgements, ${faults()} faults ` +
         `(${faults(isCrash)} crashes, ${faults(isCut)} cuts), ` +
-        `**${number(violations)} violations** of the promises I1 to I12.`;
+        `**${number(violations)} violations** of the promises I1 to ${all.some(hasJudgedNeighbours) ? 'I13' : 'I12'}.`;
   const bound =
     n > 0 && violations === 0
       ? `\n\nNone in n = ${number(n)} means, with 95 % confidence, fewer than 3/n = ${small(3 / n)} per acknowledgement under faults like these. It does not mean none.`
@@ -198,7 +202,7 @@ function promises(results: Results): string {
       Object.entries(PROMISES).map(([name, { text }]) => [
         name,
         text,
-        all.length === 0 ? '–' : sum(all, (run) => run.violations[name] ?? 0),
+        violationsOf(name, all),
         controlsOf(results)
           .filter((control) => (control.violations[name] ?? 0) > 0)
           .map((control) => control.name)
@@ -208,6 +212,33 @@ function promises(results: Results): string {
     '',
     'Each is a pure function over the history ([chaos/checkers](../chaos/checkers)); for each there are hand-made histories that',
     'it rejects ([test/chaos](../test/chaos)), some of which no other one does.',
+  ].join('\n');
+}
+
+function violationsOf(name: string, all: readonly RunSummary[]): string | number {
+  if (all.length === 0) return '–';
+  if (name === 'I13' && !all.some(hasJudgedNeighbours)) return 'not judged';
+  return sum(all, (run) => run.violations[name] ?? 0);
+}
+
+function neighbours(results: Results): string {
+  const rows = runsOf(results).flatMap((run) =>
+    (run.neighbours ?? []).map((row) => ({ seed: run.seed, ...row })),
+  );
+  if (rows.length === 0) return '';
+  return [
+    '## Neighbours',
+    '',
+    'What a healthy pool and a healthy endpoint met while a neighbour was hostile and nothing else was wrong (I13).',
+    '',
+    table(
+      ['seed', 'neighbour', 'healthy', 'requests', 'failures', 'quiet p99', 'p99', 'at most', 'verdict'],
+      rows.map((row) => [
+        ...[row.seed, row.neighbour, row.measure, row.requests, row.failures],
+        ...[duration(row.quietP99), duration(row.p99), duration(row.limit)],
+        row.why === null ? row.verdict : `${row.verdict}: ${row.why}`,
+      ]),
+    ),
   ].join('\n');
 }
 

@@ -1,6 +1,7 @@
 // What is left of a run when its history, which is too large, is gone: the raw result, and what the report needs of it.
 
 import type { Raw } from '../bench/summaries.ts';
+import type { NeighbourRow } from './checkers/neighbours.ts';
 import { type Counts, type Recovery, type Spread, throughput } from './counts.ts';
 import type { Fault, History } from './history.ts';
 import type { PromiseName, Verdict, Violation } from './judge.ts';
@@ -19,12 +20,14 @@ export type RunResult = {
   stormAt: number;
   calmAt: number;
   throughput: { binMs: number; counts: number[] };
+  /** Left out by runs from before I13. */
+  neighbours?: NeighbourRow[];
 };
 
 /** One run as the report shows it: faults are counted by their name. */
 export type RunSummary = Pick<
   RunResult,
-  'seed' | 'minutes' | 'counts' | 'violations' | 'examples' | 'lostLeases' | 'deadLetters'
+  'seed' | 'minutes' | 'counts' | 'violations' | 'examples' | 'lostLeases' | 'deadLetters' | 'neighbours'
 > & {
   at: string;
   commit: string;
@@ -63,6 +66,7 @@ export function resultOf(history: History, verdict: Verdict): RunResult {
     stormAt: Math.round(stormAt),
     calmAt: Math.round(calmAt),
     throughput: { binMs: BIN_MS, counts: throughput(history, BIN_MS) },
+    neighbours: verdict.neighbours.map(roundedRow),
   };
 }
 
@@ -74,7 +78,8 @@ export function summaryOfRuns(raw: readonly Raw<RunResult>[]): ChaosSummary {
 }
 
 function summaryOfRun({ at, commit, result }: Raw<RunResult>): RunSummary {
-  const { seed, minutes, counts, violations, examples, lostLeases, deadLetters, recovery } = result;
+  const { seed, minutes, counts, violations, examples, lostLeases, deadLetters, recovery, neighbours } =
+    result;
   const byFault = Object.entries(recovery.byFault).map(([name, { count, toFirstAck }]) => ({
     name,
     count,
@@ -82,6 +87,7 @@ function summaryOfRun({ at, commit, result }: Raw<RunResult>): RunSummary {
   }));
   return {
     ...{ seed, minutes, at, commit, counts, violations, examples, lostLeases, deadLetters },
+    ...(neighbours && { neighbours }),
     faults: Object.fromEntries(byFault.map(({ name, count }) => [name, count])),
     recovery: {
       toFirstAck: rounded(recovery.toFirstAck),
@@ -102,6 +108,11 @@ function rounded(spread: Spread): Spread {
   if (spread === null) return null;
   const { n, p50, p99, max } = spread;
   return { n, p50: Math.round(p50), p99: Math.round(p99), max: Math.round(max) };
+}
+
+function roundedRow({ p99, quietP99, limit, ...row }: NeighbourRow): NeighbourRow {
+  const round = (ms: number | null): number | null => (ms === null ? null : Math.round(ms));
+  return { ...row, p99: round(p99), quietP99: round(quietP99), limit: round(limit) };
 }
 
 export function countViolations(violations: readonly Violation[]): Record<string, number> {

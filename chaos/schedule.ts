@@ -1,6 +1,6 @@
 // Which fault happens when, to what and for how long: a pure function of the seed, so that a run can be repeated.
 
-import type { FaultName } from './options.ts';
+import { type FaultName, isNeighbour } from './options.ts';
 import { createRandom, type Random } from './random.ts';
 
 export type Planned = { atMs: number; fault: FaultName; target: string; forMs: number };
@@ -14,6 +14,9 @@ export const LINKS: readonly string[] = [
   ...[...SERVERS, ...WORKERS].flatMap((from) => DATABASES.map((to) => `${from}→${to}`)),
   ...SERVERS.map((server) => `client→${server}`),
 ];
+
+/** Neighbours take turns: each is judged by what a healthy one met beside it alone. */
+export const NEIGHBOUR_PART = 'neighbours';
 
 /** How the webhook target misbehaves. */
 export const TARGET_MOODS = ['flapping', 'hanging', 'resetting', 'redirecting'] as const;
@@ -47,7 +50,26 @@ const DURATION_MS: Record<FaultName, readonly [number, number]> = {
   'target-errors': [2_000, 8_000],
   'clock-skew': [4_000, 12_000],
   'rolling-restart': [0, 0],
+  // Long enough for the p99 of a healthy one (clients/healthy.ts).
+  'neighbour-slow-hook': [12_000, 15_000],
+  'neighbour-failing-hook': [12_000, 15_000],
+  'neighbour-stuck-transaction': [12_000, 15_000],
+  // Its kills take about that long by themselves.
+  'neighbour-killed-workers': [0, 0],
+  'neighbour-flood': [12_000, 15_000],
 };
+
+/**
+ * Beside other faults neighbours have windows of their own, the last part of each two minutes: a database that is down makes
+ * everybody wait, and says nothing about neighbours. A run that is too short for a window has none.
+ */
+const CYCLE_MS = 120_000;
+const NEIGHBOURS_SHARE = 0.4;
+/** From the end of other faults to the first neighbour, and from one neighbour to the next. */
+const SETTLE_MS = 8_000;
+const BETWEEN_NEIGHBOURS_MS: readonly [number, number] = [2_000, 4_000];
+/** What a neighbour is planned to last at most, kills of workers included. */
+const NEIGHBOUR_MS = 15_000;
 
 function targetOf(fault: FaultName, random: Random): string {
   switch (fault) {
@@ -78,12 +100,22 @@ function targetOf(fault: FaultName, random: Random): string {
       return random.pick(TARGET_MOODS);
     case 'rolling-restart':
       return 'all';
+    case 'neighbour-slow-hook':
+      return random.pick(['commit', 'validation']);
+    case 'neighbour-failing-hook':
+      return 'hooks';
+    case 'neighbour-stuck-transaction':
+      return random.pick(['slots', 'request']);
+    case 'neighbour-killed-workers':
+      return 'workers';
+    case 'neighbour-flood':
+      return 'doors';
   }
 }
 
 /**
- * Every kind once before any comes twice, in an order that the seed decides after those of `first`. Times count from the
- * storm's beginning.
+ * Every kind once before any comes twice, neighbours and others each by themselves, in an order that the seed decides after
+ * those of `first`. Times count from the storm's beginning.
  */
 export function planFaults(
   seed: number,
@@ -91,23 +123,79 @@ export function planFaults(
   faults: readonly FaultName[],
   first: readonly FaultName[] = [],
 ): Planned[] {
-  const random = createRandom(seed, 'schedule');
   const endMs = minutes * 60_000;
+  const neighbours = new Deck(createRandom(seed, 'neighbours'), faults.filter(isNeighbour), first);
+  const others = new Deck(
+    createRandom(seed, 'schedule'),
+    faults.filter((fault) => !isNeighbour(fault)),
+    first,
+  );
+  if (others.isEmpty) return planNeighbours(neighbours, 0, endMs);
+  const cycles = Math.max(1, Math.round(endMs / CYCLE_MS));
+  const cycleMs = endMs / cycles;
+  const windowMs = cycleMs * NEIGHBOURS_SHARE;
+  if (neighbours.isEmpty || windowMs < SETTLE_MS + NEIGHBOUR_MS) return planOthers(others, 0, endMs);
+  return Array.from({ length: cycles }, (_, cycle) => {
+    const [fromMs, toMs] = [cycle * cycleMs, (cycle + 1) * cycleMs];
+    const windowAtMs = toMs - windowMs;
+    // What would last into the window of the neighbours is cut short.
+    const before = planOthers(others, fromMs, windowAtMs).map((plan) => ({
+      ...plan,
+      forMs: Math.min(plan.forMs, windowAtMs - plan.atMs),
+    }));
+    return [...before, ...planNeighbours(neighbours, windowAtMs + SETTLE_MS, toMs)];
+  }).flat();
+}
+
+function planOthers(deck: Deck, fromMs: number, toMs: number): Planned[] {
+  const { random } = deck;
   const planned: Planned[] = [];
-  let deck: FaultName[] = [];
-  let ahead = first.filter((fault) => faults.includes(fault)).reverse();
-  let atMs = random.between(0, MEAN_GAP_MS);
-  while (faults.length > 0 && atMs < endMs) {
-    if (deck.length === 0) {
-      deck = [...random.shuffled(faults).filter((fault) => !ahead.includes(fault)), ...ahead];
-      ahead = [];
-    }
-    const fault = deck.pop();
-    if (fault === undefined) break;
-    const [shortest, longest] = DURATION_MS[fault];
-    const target = targetOf(fault, random);
-    planned.push({ atMs, fault, target, forMs: random.between(shortest, longest) });
+  let atMs = fromMs + random.between(0, MEAN_GAP_MS);
+  while (!deck.isEmpty && atMs < toMs) {
+    planned.push(deck.plan(atMs));
     atMs += random.between(MEAN_GAP_MS / 3, (MEAN_GAP_MS * 5) / 3);
   }
   return planned;
+}
+
+/** One after the other, each whole. */
+function planNeighbours(deck: Deck, fromMs: number, toMs: number): Planned[] {
+  const planned: Planned[] = [];
+  let atMs = fromMs;
+  while (!deck.isEmpty && atMs + NEIGHBOUR_MS <= toMs) {
+    planned.push(deck.plan(atMs));
+    atMs += NEIGHBOUR_MS + deck.random.between(...BETWEEN_NEIGHBOURS_MS);
+  }
+  return planned;
+}
+
+/** Faults in the order of a shuffled deck, and then of another. */
+class Deck {
+  readonly random: Random;
+  readonly #faults: readonly FaultName[];
+  #left: FaultName[] = [];
+  #ahead: FaultName[];
+
+  constructor(random: Random, faults: readonly FaultName[], first: readonly FaultName[]) {
+    this.random = random;
+    this.#faults = faults;
+    this.#ahead = first.filter((fault) => faults.includes(fault)).reverse();
+  }
+
+  get isEmpty(): boolean {
+    return this.#faults.length === 0;
+  }
+
+  plan(atMs: number): Planned {
+    if (this.#left.length === 0) {
+      const rest = this.random.shuffled(this.#faults).filter((fault) => !this.#ahead.includes(fault));
+      this.#left = [...rest, ...this.#ahead];
+      this.#ahead = [];
+    }
+    const fault = this.#left.pop();
+    if (fault === undefined) throw new Error('there is no fault to plan');
+    const [shortest, longest] = DURATION_MS[fault];
+    const target = targetOf(fault, this.random);
+    return { atMs, fault, target, forMs: this.random.between(shortest, longest) };
+  }
 }

@@ -1,5 +1,6 @@
 // What a person sees of a run: one line while it goes on, a table when it is over.
 
+import type { NeighbourRow } from './checkers/neighbours.ts';
 import type { History } from './history.ts';
 import type { Verdict } from './judge.ts';
 import type { Progress } from './options.ts';
@@ -56,9 +57,22 @@ export function summaryOf(history: History, verdict: Verdict): string {
       .map(([what, count]) => `${what} × ${count}`)
       .join('; ')}`,
     `recovery: ${spread('first acknowledgement', recovery.toFirstAck)}; ${spread('half throughput', recovery.toHalfThroughput)}; never ${recovery.neverRecovered}; drained after ${drained}`,
+    ...neighbourLines(verdict.neighbours),
     ...(history.leftOut ?? []).map((what) => `left out: ${what}`),
     ...(history.surprises ?? []).map((what) => `surprise: ${what}`),
     `violations: ${violations.length}`,
     ...violations.slice(0, EXAMPLES).map(({ promise, what }) => `  ${promise} ${what}`),
   ].join('\n');
+}
+
+function neighbourLines(rows: readonly NeighbourRow[]): string[] {
+  if (rows.length === 0) return ['I13: not judged, no neighbour happened'];
+  const ms = (value: number | null) => (value === null ? '–' : `${Math.round(value)} ms`);
+  return [
+    'I13, a healthy one beside each neighbour:',
+    ...rows.map(({ neighbour, measure, requests, failures, p99, quietP99, limit, verdict, why }) => {
+      const numbers = `${requests} requests, ${failures} failures, p99 ${ms(p99)} (quiet ${ms(quietP99)}, at most ${ms(limit)})`;
+      return `  ${neighbour} ${measure}: ${numbers}: ${verdict}${why === null ? '' : ` (${why})`}`;
+    }),
+  ];
 }

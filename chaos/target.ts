@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { TargetCall } from './history.ts';
 import type { TARGET_MOODS } from './schedule.ts';
 
-export type Mood = (typeof TARGET_MOODS)[number];
+/** The last two are for the target of the hostile pools alone: late, and wrong in every way by turns. */
+export type Mood = (typeof TARGET_MOODS)[number] | 'slow' | 'failing';
 
 /** Users whose names begin like this are refused by validation, always. */
 export const REFUSED_USER = 'refused-';
@@ -27,6 +28,10 @@ const OK = 200;
 const REFUSED = 422;
 const BROKEN = 500;
 const ELSEWHERE = 302;
+/** Of a hook that answers late, and within its deadline. */
+const SLOW_MS = 6_000;
+/** A failure of each class: of the target, of its way, of its patience, of its address; a cut connection, no answer. */
+const FAILURES = [500, 503, 429, 404, 'resetting', 'hanging'] as const;
 
 /** `onCall` is told before the answer leaves, so that what the caller knows has been noted. */
 export async function startTarget(onCall: (call: Omit<TargetCall, 'at'>) => void): Promise<Target> {
@@ -45,14 +50,17 @@ export async function startTarget(onCall: (call: Omit<TargetCall, 'at'>) => void
       response.writeHead(status, status === ELSEWHERE ? { location: '/elsewhere' } : {}).end();
     };
     for (const tell of listeners.splice(0)) tell();
-    if (mood === 'hanging') {
+    const failure = mood === 'failing' ? FAILURES[++calls % FAILURES.length] : mood;
+    if (failure === 'hanging') {
       onCall({ ...call, status: 'none' });
       hanging.add(response);
       response.once('close', () => hanging.delete(response));
-    } else if (mood === 'resetting') {
+    } else if (failure === 'resetting') {
       onCall({ ...call, status: 'none' });
       request.socket.destroy();
-    } else if (mood === 'redirecting') say(ELSEWHERE);
+    } else if (typeof failure === 'number') say(failure);
+    else if (mood === 'slow') setTimeout(() => say(isRefused ? REFUSED : OK), SLOW_MS);
+    else if (mood === 'redirecting') say(ELSEWHERE);
     else if (mood === 'flapping' && ++calls % 2 === 0) say(BROKEN);
     else say(isRefused ? REFUSED : OK);
   };

@@ -12,6 +12,8 @@ import { ADMIN_KEY, JWT_SECRET, putOnSale } from '../test/server/support.ts';
 import { cleanUpOnExit } from '../test/support/databases.ts';
 import { startTestPostgrest, type TestPostgrest } from '../test/support/postgrest.ts';
 import { addEndpoint, SECRETS as WEBHOOK_SECRETS } from '../test/webhook/world.ts';
+import { HEALTHY_ENDPOINT, HEALTHY_HANDLER, HEALTHY_PER_SEC, HEALTHY_POOL } from './clients/healthy.ts';
+import { HOSTILE_ENDPOINT, HOSTILE_POOLS } from './clients/hostile.ts';
 import { PROVIDER_ENDPOINTS } from './clients/providers.ts';
 import { Database } from './database.ts';
 import type { Pool, TargetCall } from './history.ts';
@@ -28,6 +30,13 @@ export const LEASE_SEC = 4;
 const HOLD_SEC = 3;
 /** A message that its target always refuses is a dead letter after this many deliveries. */
 const PICKY_RETRIES = 4;
+/** What a hostile hook fails for a while is carried in the end: none of its claims is to be a dead letter. */
+const HOSTILE_RETRIES = 1_000;
+/** Slots of a hostile pool: what all neighbours of a run claim, with room to spare. */
+const HOSTILE_SLOTS_PER_SEC = 25;
+/** The healthy pool must not sell out when a busy machine makes the run longer than planned. */
+const HEALTHY_SPARE = 3;
+const ENDPOINT = { lease_sec: LEASE_SEC, backoff_cap_sec: LEASE_SEC };
 
 export type World = {
   db1: Database;
@@ -38,6 +47,8 @@ export type World = {
   /** Undefined where there is none to be had. */
   redis: TestRedis | undefined;
   target: Target;
+  /** What the hostile pools call. */
+  hostile: Target;
   pools: Pool[];
   /** Where clients reach the servers, by way of the proxies. */
   ports: number[];
@@ -51,8 +62,18 @@ export type World = {
   stop(): Promise<void>;
 };
 
-/** Capacities of the pools; `expected` is about how many claims there will be in all. */
-function poolsFor(expected: number): Pool[] {
+/** What clients will ask of it: about how many claims in all, for how long, and whether there are neighbours. */
+export type Expected = { claims: number; seconds: number; hasNeighbours: boolean };
+
+/** Capacities of the pools. */
+function poolsFor({ claims: expected, seconds, hasNeighbours }: Expected): Pool[] {
+  const hostileSlots = Math.ceil(HOSTILE_SLOTS_PER_SEC * seconds);
+  const neighbours: Pool[] = [
+    { poolId: HEALTHY_POOL, capacity: Math.ceil(HEALTHY_PER_SEC * seconds * HEALTHY_SPARE), commit: 'rpc' },
+    { poolId: HOSTILE_POOLS.commit, capacity: hostileSlots, commit: 'webhook' },
+    { poolId: HOSTILE_POOLS.checked, capacity: hostileSlots, commit: 'rpc' },
+    { poolId: HOSTILE_POOLS.locked, capacity: hostileSlots, commit: 'rpc' },
+  ];
   return [
     { poolId: 'rpc', capacity: Math.ceil(expected), commit: 'rpc' },
     { poolId: 'hook', capacity: Math.ceil(expected / 4), commit: 'webhook' },
@@ -60,13 +81,14 @@ function poolsFor(expected: number): Pool[] {
     // A twelfth of those who come: it sells out early, and what is given back is sold again.
     { poolId: 'small', capacity: Math.ceil(expected / 100), commit: 'rpc', holdSec: HOLD_SEC },
     { poolId: PICKY_POOL, capacity: Math.ceil(expected / 20), commit: 'webhook', neverCommits: true },
+    ...(hasNeighbours ? neighbours : []),
   ];
 }
 
 export async function startWorld(
   options: RunOptions,
   dir: string,
-  expectedClaims: number,
+  expected: Expected,
   onTargetCall: (call: Omit<TargetCall, 'at'>) => void,
 ): Promise<World> {
   const ends: (() => unknown)[] = [];
@@ -74,7 +96,7 @@ export async function startWorld(
     for (const end of ends.splice(0).reverse()) await end();
   };
   try {
-    return { ...(await startParts(options, dir, expectedClaims, onTargetCall, ends)), stop };
+    return { ...(await startParts(options, dir, expected, onTargetCall, ends)), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -84,7 +106,7 @@ export async function startWorld(
 async function startParts(
   options: RunOptions,
   dir: string,
-  expectedClaims: number,
+  expected: Expected,
   onTargetCall: (call: Omit<TargetCall, 'at'>) => void,
   ends: (() => unknown)[],
 ): Promise<Omit<World, 'stop'>> {
@@ -98,8 +120,11 @@ async function startParts(
   ends.push(() => Promise.all([db1.stop(), db2.stop()]));
   const target = await startTarget(onTargetCall);
   ends.push(() => target.close());
-  const pools = poolsFor(expectedClaims);
-  await furnish(db1, db2, target, pools);
+  const hostile = await startTarget(onTargetCall);
+  ends.push(() => hostile.close());
+  const pools = poolsFor(expected);
+  await furnish(db1, db2, { target, hostile }, pools);
+  if (expected.hasNeighbours) await furnishNeighbours(db2);
 
   const portOf = (to: string): number => {
     if (to === 'db1' || to === 'db2') return { db1, db2 }[to].port;
@@ -180,6 +205,7 @@ async function startParts(
     links,
     redis,
     target,
+    hostile,
     pools,
     ports: SERVERS.map((server) => links.get(`client→${server}`)?.port ?? 0),
     postgrestPort: Number(new URL(postgrest.url).port),
@@ -190,25 +216,43 @@ async function startParts(
   };
 }
 
-async function furnish(db1: Database, db2: Database, target: Target, pools: readonly Pool[]): Promise<void> {
+async function furnish(
+  db1: Database,
+  db2: Database,
+  { target, hostile }: Pick<World, 'target' | 'hostile'>,
+  pools: readonly Pool[],
+): Promise<void> {
+  const isHostile = (poolId: string): boolean => Object.values<string>(HOSTILE_POOLS).includes(poolId);
   await withClient(db1.url, async (client) => {
-    await client.query('insert into intake.hook_allowed_hosts (host) values ($1) on conflict do nothing', [
-      target.host,
-    ]);
+    for (const { host } of [target, hostile])
+      await client.query('insert into intake.hook_allowed_hosts (host) values ($1) on conflict do nothing', [
+        host,
+      ]);
     for (const { poolId, capacity, commit, holdSec } of pools) {
+      const { commitUrl, validateUrl } = isHostile(poolId) ? hostile : target;
       await putOnSale(client, poolId, capacity, {
         visibility_timeout_sec: 1,
-        ...(commit === 'webhook' && { commit_webhook_url: target.commitUrl }),
-        ...(poolId === 'checked' && { validation_webhook_url: target.validateUrl }),
+        ...(commit === 'webhook' && { commit_webhook_url: commitUrl }),
+        ...((poolId === 'checked' || poolId === HOSTILE_POOLS.checked) && {
+          validation_webhook_url: validateUrl,
+        }),
         ...(poolId === PICKY_POOL && { max_retries: PICKY_RETRIES }),
+        ...(isHostile(poolId) && { max_retries: HOSTILE_RETRIES }),
         ...(holdSec !== undefined && { hold_sec: holdSec }),
       });
     }
   });
   await withClient(db2.url, async (client) => {
-    const settings = { lease_sec: LEASE_SEC, backoff_cap_sec: LEASE_SEC };
-    for (const name of PROVIDER_ENDPOINTS) await addEndpoint(client, name, 'stripe', name, settings);
+    for (const name of PROVIDER_ENDPOINTS) await addEndpoint(client, name, 'stripe', name, ENDPOINT);
     await addSites(client);
+  });
+}
+
+async function furnishNeighbours(db2: Database): Promise<void> {
+  await withClient(db2.url, async (client) => {
+    for (const name of [HEALTHY_ENDPOINT, HOSTILE_ENDPOINT])
+      await addEndpoint(client, name, 'stripe', 'queued', ENDPOINT);
+    await client.query(HEALTHY_HANDLER);
   });
 }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Buyers } from './clients/buyers.ts';
 import { Callers } from './clients/callers.ts';
+import { Healthy } from './clients/healthy.ts';
 import { Operator } from './clients/operator.ts';
 import { Providers } from './clients/providers.ts';
 import { type AckKind, Traffic } from './clients/traffic.ts';
@@ -15,9 +16,9 @@ import { FAULT_KINDS } from './faults/kinds.ts';
 import type { Fault, History } from './history.ts';
 import { Journal, readJournals } from './journal.ts';
 import { createNemesis, type Happened, type Nemesis } from './nemesis.ts';
-import type { FaultName, Phase, RunOptions } from './options.ts';
+import { type FaultName, isNeighbour, type Phase, type RunOptions } from './options.ts';
 import { createRandom } from './random.ts';
-import { planFaults } from './schedule.ts';
+import { type Planned, planFaults } from './schedule.ts';
 import { readWorkerLog, type WorkerLog } from './worker_log.ts';
 import { openDir, startWorld, type World } from './world.ts';
 
@@ -32,6 +33,9 @@ const AFTERMATH_MS = 2_000;
 /** Clients that have no answer by then never get one. PostgREST waits up to 32 s before it looks for its database again. */
 const PATIENCE_MS = 60_000;
 const DRAIN_MS = 120_000;
+/** What a healthy one is compared with: without faults, and after the slow first seconds of new processes. */
+const QUIET_LEAD_MS = 5_000;
+const QUIET_MS = 10_000;
 const PROGRESS_MS = 1_000;
 /** Slots for claims after the storm, and for a machine that is faster than planned. */
 const SPARE_SEC = 15;
@@ -58,6 +62,7 @@ class Run {
   #startedMs = performance.now();
   #startedAt = Date.now();
   readonly #load: (typeof LOADS)['full' | 'small'];
+  readonly #hasNeighbours: boolean;
   #phase: Phase = 'start';
   #nemesis: Nemesis | undefined;
   #traffic: Traffic | undefined;
@@ -66,6 +71,12 @@ class Run {
     this.#options = options;
     this.#dir = dir;
     this.#load = LOADS[options.scale ?? 'full'];
+    this.#hasNeighbours = this.#plan(options.faults).some(({ fault }) => isNeighbour(fault));
+  }
+
+  #plan(faults: readonly FaultName[]): Planned[] {
+    const { seed, minutes, first } = this.#options;
+    return planFaults(seed, minutes, faults, first);
   }
 
   #now(): number {
@@ -77,8 +88,11 @@ class Run {
     const stopProgress = this.#startProgress();
     const stormMs = this.#options.minutes * 60_000;
     const [claimsPerSec] = this.#load.buyers;
-    const seconds = (this.#load.warmMs + stormMs) / 1_000 + SPARE_SEC;
-    const world = await startWorld(this.#options, this.#dir, claimsPerSec * seconds, (call) => {
+    const hasNeighbours = this.#hasNeighbours;
+    const seconds =
+      (this.#load.warmMs + (hasNeighbours ? QUIET_LEAD_MS + QUIET_MS : 0) + stormMs) / 1_000 + SPARE_SEC;
+    const expected = { claims: claimsPerSec * seconds, seconds, hasNeighbours };
+    const world = await startWorld(this.#options, this.#dir, expected, (call) => {
       journal.write('target', 'target', { ...call, at: this.#now() });
       if (call.kind === 'commit' && call.status === 200) this.#traffic?.acknowledged('commit');
     });
@@ -105,14 +119,18 @@ class Run {
 
     this.#phase = 'warm';
     await pause(this.#load.warmMs, undefined, { signal }).catch(() => undefined);
+    const quietAt = this.#now() + QUIET_LEAD_MS;
+    if (this.#hasNeighbours)
+      await pause(QUIET_LEAD_MS + QUIET_MS, undefined, { signal }).catch(() => undefined);
 
     this.#phase = 'storm';
     const stormAt = this.#now();
-    const { seed, minutes, faults, first } = this.#options;
+    const { seed, faults } = this.#options;
     const now = () => this.#now();
     const possible = faults.filter((fault) => world.redis !== undefined || !fault.endsWith('-redis'));
-    const plan = planFaults(seed, minutes, possible, first);
-    const nemesis = createNemesis(world, plan, createRandom(seed, 'nemesis'), now, stormMs, signal);
+    const plan = this.#plan(possible);
+    const scene = { ...world, traffic };
+    const nemesis = createNemesis(scene, plan, createRandom(seed, 'nemesis'), now, stormMs, signal);
     this.#nemesis = nemesis;
     try {
       await nemesis.run();
@@ -129,11 +147,14 @@ class Run {
       const drainedAt = isDrained ? this.#now() : null;
 
       this.#phase = 'collect';
-      return await this.#collect(world, traffic, nemesis.happened, { stormAt, calmAt, drainedAt });
+      return await this.#collect(world, traffic, nemesis.happened, {
+        ...{ stormAt, calmAt, drainedAt },
+        ...(this.#hasNeighbours && { quietAt }),
+      });
     } finally {
       traffic.close(0);
       await clients.catch(() => undefined);
-      traffic.agent.destroy();
+      traffic.destroy();
     }
   }
 
@@ -146,6 +167,7 @@ class Run {
       new Providers(traffic, seed, world.stripeSecret).run(...lanes(providers[1], providers[0])),
       new Callers(traffic, seed).run(...lanes(callers[1], callers[0])),
       new Operator(traffic, seed, world.adminKey, () => world.db1.url).run(operator),
+      this.#hasNeighbours && new Healthy(traffic, world.stripeSecret, () => world.db2.url).run(),
     ]);
   }
 
@@ -153,7 +175,7 @@ class Run {
     world: World,
     traffic: Traffic,
     happened: readonly Happened[],
-    times: Pick<History, 'stormAt' | 'calmAt' | 'drainedAt'>,
+    times: Pick<History, 'quietAt' | 'stormAt' | 'calmAt' | 'drainedAt'>,
   ): Promise<History> {
     // Workers are stopped first, so that all they know is in their logs.
     await Promise.all(world.workers.map((worker) => worker.stop()));
@@ -169,6 +191,7 @@ class Run {
       events: told.event,
       callEvents: told.call,
       operatorActions: told.operator,
+      healthy: told.healthy,
       poison: told.poison.map(({ id }) => id),
       targetCalls: told.target,
       faults: happened.map((fault) => withRecovery(fault, traffic)),

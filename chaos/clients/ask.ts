@@ -12,6 +12,7 @@ export type Asking = {
   headers?: Record<string, string>;
   body?: string | Uint8Array;
   agent: Agent;
+  timeoutMs?: number;
 };
 
 /** Longer than any healthy answer takes, shorter than most faults: some clients give up while the server still works. */
@@ -24,6 +25,7 @@ export function ask({
   headers = {},
   body,
   agent,
+  timeoutMs = TIMEOUT_MS,
 }: Asking): Promise<Answer | undefined> {
   return new Promise((resolve) => {
     const length: Record<string, string | number> =
@@ -42,7 +44,7 @@ export function ask({
         );
       },
     );
-    const timer = setTimeout(() => request.destroy(new Error('no answer in time')), TIMEOUT_MS);
+    const timer = setTimeout(() => request.destroy(new Error('no answer in time')), timeoutMs);
     const finish = (answer: Answer | undefined): void => {
       clearTimeout(timer);
       resolve(answer);

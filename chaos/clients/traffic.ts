@@ -7,13 +7,16 @@ import { createRandom, type Random } from '../random.ts';
 
 export type AckKind = 'claim' | 'event' | 'call' | 'commit' | 'operator';
 
-/** The sockets of all clients to one door. */
+/** The sockets of all clients of one kind to one door. */
 const MAX_SOCKETS = 128;
 const RETRY_MS: readonly [number, number] = [50, 300];
 
 export class Traffic {
   readonly journal: Journal;
   readonly agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
+  /** Connections of their own: what the healthy one waits for is never a socket that another client holds. */
+  readonly healthyAgent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
+  readonly hostileAgent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
   /** The ports of the servers, as clients reach them. */
   readonly ports: readonly number[];
   readonly postgrestPort: number | undefined;
@@ -55,6 +58,10 @@ export class Traffic {
 
   get hasGivenUp(): boolean {
     return this.now() > this.#giveUpMs;
+  }
+
+  destroy(): void {
+    for (const agent of [this.agent, this.healthyAgent, this.hostileAgent]) agent.destroy();
   }
 
   acknowledged(kind: AckKind): void {

@@ -106,4 +106,10 @@ export const CONTROLS: readonly Control[] = [
     promises: ['I9'],
     options: { patch: { db2: patches.WEBHOOK_LATE_MARK }, faults: ['stall-worker'], minutes: 0.75 },
   },
+  {
+    name: 'one-lane',
+    why: 'all pools share one lane, so that messages wait for the slowest hook of all',
+    promises: ['I13'],
+    options: { patch: { db1: patches.ONE_LANE }, faults: ['neighbour-slow-hook'] },
+  },
 ];

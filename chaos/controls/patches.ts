@@ -98,6 +98,22 @@ export const FRESH_SLOTS = script(
   patch('intake.rebuild_inventory(text)', "'RESERVED'", "'AVAILABLE'"),
 );
 
+/** One lane for all pools: a hook that is slow or down keeps everybody's messages from being taken. */
+export const ONE_LANE = `
+create function public.one_lane()
+returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  new.lane := 1;
+  return new;
+end
+$$;
+
+create trigger one_lane before insert on public.engine_config for each row execute function public.one_lane();
+`;
+
 /** The queue is as fast as the slots, and as gone after a crash. */
 export const UNLOGGED_QUEUE = 'alter table pgmq.q_intake_queue set unlogged;';
 

@@ -2,8 +2,13 @@
 
 import type { FaultName } from '../options.ts';
 import { killBackend, killPostmaster, stopImmediate } from './databases.ts';
+import { failingHook } from './failing_hook.ts';
+import { flood } from './flood.ts';
+import { killedWorkers } from './killed_workers.ts';
 import type { FaultKind } from './kind.ts';
 import { clockSkew, killProcess, rollingRestart, stallWorker } from './processes.ts';
+import { slowHook } from './slow_hook.ts';
+import { stuckTransaction } from './stuck_transaction.ts';
 import { flushRedis, killRedis, targetErrors, wire } from './surroundings.ts';
 
 export const FAULT_KINDS: Record<FaultName, FaultKind> = {
@@ -25,4 +30,9 @@ export const FAULT_KINDS: Record<FaultName, FaultKind> = {
   'target-errors': targetErrors,
   'clock-skew': clockSkew,
   'rolling-restart': rollingRestart,
+  'neighbour-slow-hook': slowHook,
+  'neighbour-failing-hook': failingHook,
+  'neighbour-stuck-transaction': stuckTransaction,
+  'neighbour-killed-workers': killedWorkers,
+  'neighbour-flood': flood,
 };

@@ -3,5 +3,6 @@
 import { BAD_CLAIMS } from './bad_claims.ts';
 import { BAD_EVENTS } from './bad_events.ts';
 import type { BadHistory } from './bad_history.ts';
+import { BAD_NEIGHBOURS } from './bad_neighbours.ts';
 
-export const BAD_HISTORIES: readonly BadHistory[] = [...BAD_CLAIMS, ...BAD_EVENTS];
+export const BAD_HISTORIES: readonly BadHistory[] = [...BAD_CLAIMS, ...BAD_EVENTS, ...BAD_NEIGHBOURS];

@@ -158,6 +158,7 @@ async function live(db1: pg.Client, db2: pg.Client, databases: TestDatabases): P
         results: [{ id: letterId, result: 'discarded' }],
       },
     ],
+    healthy: [],
     poison: ['poison 1', 'poison 2'],
     ...{ targetCalls: [], faults: [], lostLeases: [], finishes: [] },
     eventFinishes: [{ worker: 'w1', eventId: 'evt_1', attempts: 1, takeovers: 0, result: 'success', at: 3 }],

@@ -81,6 +81,7 @@ export function goodHistory(): History {
       },
       { action: 'webhook_replay', ids: ['row5'], reason: 'chaos 2', at: 600, answer: 'unknown', results: [] },
     ],
+    healthy: [],
     poison: ['s2', 'p1', 'bad'],
     targetCalls: [
       { kind: 'commit', key: 'c3', at: 250, status: 500, poolId: 'hook' },

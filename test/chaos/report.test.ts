@@ -12,6 +12,7 @@ import { type Results, readResults, reportOf, writeReport } from '../../chaos/re
 import { type RunResult, resultOf, summaryOfRuns } from '../../chaos/result.ts';
 import { PROJECT } from '../support/dev.ts';
 import { BAD_HISTORIES } from './bad_histories.ts';
+import { addNeighbour } from './bad_neighbours.ts';
 import { goodHistory } from './good_history.ts';
 
 const ORIGIN = {
@@ -87,6 +88,21 @@ describe('the report', () => {
     assert.match(page, /^2 runs/m);
     assert.match(page, /^\| 1 \| aaaaaaa \|/m);
     assert.match(page, /^\| 2 \| bbbbbbb with changes \|/m);
+  });
+
+  test('says of I13 that it was not judged, and with neighbours what the healthy one met', () => {
+    const without = reportOf(results);
+    assert.match(without, /of the promises I1 to I12\./);
+    assert.match(without, /^\| I13 \|[^|]*\| not judged \|/m);
+    assert.doesNotMatch(without, /## Neighbours/);
+    const beside = rawOf(sampleRun((history) => addNeighbour(history)));
+    const page = reportOf({ ...results, chaos: chaosOf(beside) });
+    assert.match(page, /of the promises I1 to I13\./);
+    assert.match(page, /^\| I13 \|[^|]*\| 0 \|/m);
+    assert.match(
+      page,
+      /^\| 1 \| neighbour-slow-hook \| ticket \| 150 \| 0 \| 40 ms \| 40 ms \| 250 ms \| kept \|/m,
+    );
   });
 
   test('does not claim a bound when there was a violation, and shows an example', () => {

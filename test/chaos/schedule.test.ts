@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { UsageError } from '../../bench/command.ts';
 import { FAULT_KINDS } from '../../chaos/faults/kinds.ts';
-import { FAULTS, readCommand } from '../../chaos/options.ts';
+import { FAULTS, isNeighbour, NEIGHBOURS, readCommand } from '../../chaos/options.ts';
 import { LINKS, planFaults, SERVERS, TARGET_MOODS, WORKERS } from '../../chaos/schedule.ts';
 
 const MINUTES = 10;
+const OTHERS = FAULTS.filter((fault) => !isNeighbour(fault));
 
 describe('the schedule of faults', () => {
   it('is the same for the same seed, and another for another', () => {
@@ -15,17 +16,46 @@ describe('the schedule of faults', () => {
   });
 
   it('has every kind once before any comes twice', () => {
-    const kinds = planFaults(1, MINUTES, FAULTS).map(({ fault }) => fault);
-    assert.ok(kinds.length >= 3 * FAULTS.length, `only ${kinds.length} faults`);
-    for (let round = 0; round + FAULTS.length <= kinds.length; round += FAULTS.length)
-      assert.deepEqual([...kinds.slice(round, round + FAULTS.length)].sort(), [...FAULTS].sort());
+    const plan = planFaults(1, MINUTES, FAULTS).map(({ fault }) => fault);
+    for (const [group, rounds] of [
+      [OTHERS, 3],
+      [NEIGHBOURS, 2],
+    ] as const) {
+      const kinds = plan.filter((fault) => (group as readonly string[]).includes(fault));
+      assert.ok(kinds.length >= rounds * group.length, `only ${kinds.length} of ${group}`);
+      for (let round = 0; round + group.length <= kinds.length; round += group.length)
+        assert.deepEqual([...kinds.slice(round, round + group.length)].sort(), [...group].sort());
+    }
+  });
+
+  it('gives neighbours windows of their own, one at a time, long after other faults were healed', () => {
+    for (const seed of [1, 2, 3]) {
+      const plan = planFaults(seed, MINUTES, FAULTS);
+      const endOf = ({ atMs, forMs }: (typeof plan)[number]) => atMs + forMs;
+      const neighbours = plan.filter(({ fault }) => isNeighbour(fault));
+      for (const one of neighbours)
+        for (const other of plan) {
+          if (other === one) continue;
+          const restMs = isNeighbour(other.fault) ? 2_000 : 8_000;
+          assert.ok(endOf(other) + restMs <= one.atMs || other.atMs >= endOf(one), `${seed} ${one.atMs}`);
+        }
+    }
+  });
+
+  it('has no window for neighbours in a run that is too short for both, and nothing else where they are alone', () => {
+    const kinds = (minutes: number, faults = FAULTS as readonly (typeof FAULTS)[number][]) =>
+      planFaults(1, minutes, faults).map(({ fault }) => isNeighbour(fault));
+    assert.ok(!kinds(0.35).includes(true));
+    assert.ok(kinds(1).includes(true) && kinds(1).includes(false));
+    assert.ok(kinds(2, NEIGHBOURS).length > NEIGHBOURS.length && !kinds(2, NEIGHBOURS).includes(false));
   });
 
   it('begins with those that are to come first, and still has every kind once before any comes twice', () => {
     for (const seed of [1, 2, 3]) {
       const kinds = planFaults(seed, MINUTES, FAULTS, ['cut', 'kill-worker']).map(({ fault }) => fault);
       assert.deepEqual(kinds.slice(0, 2), ['cut', 'kill-worker']);
-      assert.deepEqual(kinds.slice(0, FAULTS.length).sort(), [...FAULTS].sort());
+      const others = kinds.filter((fault) => !isNeighbour(fault));
+      assert.deepEqual(others.slice(0, OTHERS.length).sort(), [...OTHERS].sort());
     }
     assert.deepEqual(
       planFaults(1, MINUTES, ['delay'], ['cut']).filter(({ fault }) => fault !== 'delay'),
@@ -70,6 +100,8 @@ describe('the options of npm run chaos', () => {
     });
     assert.deepEqual(read('--faults', 'cut,delay', '--seed', '7')?.faults, ['cut', 'delay']);
     assert.deepEqual(read('--faults', 'none')?.faults, []);
+    assert.deepEqual(read('--faults', 'neighbours')?.faults, NEIGHBOURS);
+    assert.deepEqual(read('--faults', 'cut,neighbours')?.faults, ['cut', ...NEIGHBOURS]);
     assert.equal(read('--help'), undefined);
   });
 

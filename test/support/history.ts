@@ -38,7 +38,15 @@ function asHistory({ capacity, told, claims, slots, queued }: ClaimsRun): Histor
       answer: slotId === null ? 'sold_out' : 'claimed',
       told: slotId === null ? [] : [{ claimId: null, slotId }],
     })),
-    ...{ releases: [], events: [], callEvents: [], operatorActions: [], poison: [], targetCalls: [] },
+    ...{
+      releases: [],
+      events: [],
+      callEvents: [],
+      operatorActions: [],
+      healthy: [],
+      poison: [],
+      targetCalls: [],
+    },
     ...{ faults: [], lostLeases: [], finishes: [], eventFinishes: [] },
     final: {
       slots: slots.map((slot) => ({ ...POOL, ...slot })),
