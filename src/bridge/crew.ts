@@ -94,7 +94,8 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
   const finishes = open(options.db1Url, workers + FINISHING_CONNECTIONS, {
     lockTimeoutMs: LANE_LOCK_TIMEOUT_MS,
   });
-  const db2 = open(options.db2Url, workers);
+  // Sets share these: one that meets a lock is tried by halves, and later.
+  const db2 = open(options.db2Url, workers, { lockTimeoutMs: LANE_LOCK_TIMEOUT_MS });
   // As many as its calls at once: a call that waited for a connection would look like a lost one.
   const functions = new HandlerDatabases<string>(() => open(options.db2Url, FUNCTION_CALLS_AT_ONCE));
   const callIntake: CallFunction = (name, args) =>

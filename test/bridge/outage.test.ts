@@ -156,8 +156,17 @@ test('a ledger that gives odd answers to one message after another is down, and 
   assert.ok(world.ledgerCalls.length <= 12, `${world.ledgerCalls.length} calls`);
 });
 
-for (const code of ['57014', '55P03', '40P01', '40001', '42703', 'XX000', 'XX002']) {
-  test(`a ledger that answers ${code} to one message after another is down, and kills none`, async () => {
+/** A defect pauses the ledger; a lock does not, and is tried by halves for a while. */
+for (const [code, most] of Object.entries({
+  57014: 32,
+  '55P03': 32,
+  '40P01': 32,
+  40001: 32,
+  42703: 12,
+  XX000: 12,
+  XX002: 12,
+})) {
+  test(`a ledger that answers ${code} to one message after another is left alone, and kills none`, async () => {
     const world = new World();
     world.pools.set('pool', poolConfig('pool', { max_retries: 4 }));
     for (let n = 1; n <= 100; n++) world.send(payload(n));
@@ -165,8 +174,8 @@ for (const code of ['57014', '55P03', '40P01', '40001', '42703', 'XX000', 'XX002
       throw databaseError(code);
     };
     await world.step();
-    // Down to single messages once, three of those, and then nobody calls until the pause is over.
-    assert.ok(world.ledgerCalls.length <= 12, `${world.ledgerCalls.length} calls`);
+    // Down to single messages once, three of those, and then no call until the pause is over.
+    assert.ok(world.ledgerCalls.length <= most, `${world.ledgerCalls.length} calls`);
     for (let minute = 0; minute < 30; minute++) {
       world.nowMs += 60_000;
       await world.step();
@@ -197,6 +206,20 @@ test('one message that makes the ledger busy is tried alone, later, and not coun
   world.nowMs += 1_000;
   await world.step();
   assert.equal(world.endOf(slow)?.delay_ms, 2_000);
+});
+
+test('a ledger whose locks hold up every message of a pool is tried by halves for a while, and no pool is paused', async () => {
+  const world = new World();
+  world.pools.set('other', poolConfig('other'));
+  for (let n = 1; n <= 500; n++) world.send(payload(n));
+  world.send(payload(501, { pool_id: 'other' }));
+  world.finalizeBatch = (payloads) => {
+    if (payloads.some((one) => one.pool_id === 'pool')) throw databaseError('55P03');
+    return ALL_GOOD(payloads);
+  };
+  const { outcomes, pausedUntilMs } = await world.step();
+  assert.deepEqual([outcomes, pausedUntilMs], [{ outage: 500, committed: 1 }, 0]);
+  assert.ok(world.ledgerCalls.length <= 33, `${world.ledgerCalls.length} calls`);
 });
 
 test('the pause doubles with each probe that fails, up to 15 s, and ends with the first success', async () => {

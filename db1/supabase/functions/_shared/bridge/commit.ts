@@ -32,8 +32,18 @@ const DOUBTFUL: ReadonlySet<Blame> = new Set<Blame>([...DOWN, 'broken', 'unread'
 /** Said about this message for ever: data the ledger refuses, and what our own functions refuse. */
 const FINAL: ReadonlySet<Blame> = new Set<Blame>(['data', 'constraint', 'refused', 'permanent', 'later']);
 
+/** A set that meets locks is halved so often, and so long: its room at the ledger is other pools' too. */
+const MOST_OBSTACLES = 32;
+const OBSTACLES_MS = 5_000;
+
 export async function commitSet(deliveries: readonly Delivery[], context: CommitContext): Promise<void> {
   if (context.signal.aborted) return;
+  const giveUpMs = context.now() + OBSTACLES_MS;
+  let obstacles = 0;
+  const hasGivenUp = () => obstacles >= MOST_OBSTACLES || (obstacles > 0 && context.now() > giveUpMs);
+  const obstruct = (members: readonly Delivery[], reason: string): void => {
+    for (const delivery of members) delivery.endObstructed(reason);
+  };
   const breaker = context.breakerOf(LEDGER);
   const endAll = (members: readonly Delivery[]): void => {
     for (const delivery of members) delivery.end('outage', 'ledger unavailable');
@@ -42,6 +52,7 @@ export async function commitSet(deliveries: readonly Delivery[], context: Commit
     async work(members) {
       // One half may have found that the ledger is down.
       if (breaker.openUntilMs > 0) return endAll(members);
+      if (hasGivenUp()) return obstruct(members, 'other messages of its set met locks');
       const startedMs = context.now();
       try {
         const outcomes = await context.ledger().finalizeBatch(members.map((delivery) => delivery.payload));
@@ -54,16 +65,18 @@ export async function commitSet(deliveries: readonly Delivery[], context: Commit
         }
       } catch (error) {
         tellCommit(members, error, startedMs, context);
+        if (isObstacle(error)) obstacles++;
         throw error;
       }
     },
-    mayBeOneMembers: (error) => !isOutage(error),
+    mayBeOneMembers: (error) => (isObstacle(error) ? !hasGivenUp() : !isOutage(error)),
     fail(members, error) {
       if (isOutage(error)) {
         breaker.outage();
         context.log.warn('the ledger is unavailable', { messages: members.length, cause: error });
         endAll(members);
-      } else for (const delivery of members) endFailed(delivery, error, breaker, context);
+      } else if (isObstacle(error)) obstruct(members, reasonOf(error));
+      else for (const delivery of members) endFailed(delivery, error, breaker, context);
     },
   });
 }
@@ -128,10 +141,18 @@ function isOutage(error: unknown): boolean {
   return DOWN.has(blame) || NOT_SET_UP.has(blame);
 }
 
+function isObstacle(error: unknown): boolean {
+  return OBSTACLES.has(blameOf(error));
+}
+
+function reasonOf(error: unknown): string {
+  return `${codeOf(error) || 'error'}: ${textOf(error)}`;
+}
+
 /** What is neither an obstacle nor doubtful nor final was said about this message, may be mended and is retried. */
 function endFailed(delivery: Delivery, error: unknown, target: Breaker, { trouble }: CommitContext): void {
   const blame = blameOf(error);
-  const reason = `${codeOf(error) || 'error'}: ${textOf(error)}`;
+  const reason = reasonOf(error);
   if (OBSTACLES.has(blame)) {
     target.failed(delivery.msgId);
     delivery.endObstructed(reason);
