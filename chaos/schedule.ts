@@ -61,7 +61,7 @@ const DURATION_MS: Record<FaultName, readonly [number, number]> = {
 
 /**
  * Beside other faults neighbours have windows of their own, the last part of each two minutes: a database that is down makes
- * everybody wait, and says nothing about neighbours. A run that is too short for a window has none.
+ * all clients wait, and says nothing about neighbours. A run that is too short for a window has none.
  */
 const CYCLE_MS = 120_000;
 const NEIGHBOURS_SHARE = 0.4;

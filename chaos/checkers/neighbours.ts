@@ -79,7 +79,7 @@ export function neighbourRows(history: History): NeighbourRow[] {
   });
 }
 
-/** A fault that is not a neighbour's makes everybody wait, until some time after it. */
+/** A fault that is not a neighbour's makes all clients wait, until some time after it. */
 function disturbanceOf({ startedAt, healedAt, recoveredAt }: Fault): Window {
   const overAt = recoveredAt === null ? Number.POSITIVE_INFINITY : Math.max(healedAt, recoveredAt);
   return { from: startedAt, to: overAt + SETTLE_MS };

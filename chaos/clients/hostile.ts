@@ -1,5 +1,5 @@
 // Buyers of the hostile pools: the load that makes a neighbour's trouble felt. They come again until they are answered, and
-// what they were told is judged like everybody's.
+// what they were told is judged like the rest.
 
 import type { ClaimCall } from '../history.ts';
 import { createRandom } from '../random.ts';

@@ -98,7 +98,7 @@ export const FRESH_SLOTS = script(
   patch('intake.rebuild_inventory(text)', "'RESERVED'", "'AVAILABLE'"),
 );
 
-/** One lane for all pools: a hook that is slow or down keeps everybody's messages from being taken. */
+/** One lane for all pools: a hook that is slow or down keeps the messages of all pools from being taken. */
 export const ONE_LANE = `
 create function public.one_lane()
 returns trigger
