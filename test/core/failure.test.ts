@@ -24,6 +24,7 @@ const CODES: [string, string, number, boolean][] = [
   ['SL006', 'not_yours', 403, false],
   ['SL007', 'request_conflict', 409, false],
   ['SL008', 'unknown_claim', 404, false],
+  ['SL009', 'in_flight', 409, true],
   ['SL010', 'already_committed', 409, false],
   ['SL011', 'busy', 503, true],
   ['SL012', 'claim_ended', 409, false],

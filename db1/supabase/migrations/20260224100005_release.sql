@@ -128,6 +128,19 @@ from pgmq.q_intake_queue q
 where not q.message ? 'replayed_from'
   and (q.read_ct = 0 or q.message -> 'untried' = jsonb_build_array(q.msg_id, q.read_ct));
 
+-- Promise: whether the pool commits by a hook or a function of its own. No tombstone can refuse such a commit, and no ledger
+-- tells whether a worker that died had made it. Second call: the same. Locks: none.
+create function intake.commits_elsewhere(p_pool_id text) returns boolean
+language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from public.engine_config g
+    cross join intake.default_rules d
+    where g.pool_id = p_pool_id and (g.commit_webhook_url is not null or g.commit_rpc_name <> d.commit_rpc_name)
+  );
+end
+$$;
+
 -- Promise: the claims, which the caller has locked and whose messages some worker may have taken, will end as p_end_as with
 -- this reason: take_ends finds them. Those that have ended, are tickets or are going to end already stay as they are.
 -- Returns how many. Second call: 0. Locks: the claims.
@@ -146,7 +159,8 @@ $$;
 
 -- Promise: the claim is released and its slot back on sale, or it is ending: one that a worker has taken is released when
 -- the ledger knows (intake.begin_ends), unless the ledger has its ticket. p_user_id, where it is not null, must be its owner.
--- Raises SL006 not yours, SL008 no such claim, SL010 committed, SL013 dead letter.
+-- Raises SL006 not yours, SL008 no such claim, SL009 a worker of a pool that commits elsewhere has taken it (its target may
+-- have it: intake.commits_elsewhere), SL010 committed, SL013 dead letter.
 -- Second call: the released or ending claim again. Locks: claim → message → those of free_claims.
 create function intake.give_back_claim(p_claim_id uuid, p_user_id text default null, p_reason text default null)
 returns setof intake.claim_view
@@ -168,6 +182,9 @@ begin
     delete from intake.untaken_messages q where q.msg_id = v_claim.msg_id and v_claim.state = 'queued';
     if found then
       perform intake.free_claims(array[p_claim_id], 'released', coalesce(p_reason, 'released'));
+    elsif intake.commits_elsewhere(v_claim.pool_id) then
+      raise exception 'claim % is with the bridge', p_claim_id
+        using errcode = 'SL009', hint = 'look again in a moment: it is committed, or ends with a reason';
     else
       perform intake.begin_ends(array[p_claim_id], 'released', coalesce(p_reason, 'released'));
     end if;
@@ -215,8 +232,9 @@ $$;
 
 -- Promise: p_limit claims whose hold has run out, whatever their messages do (wait, back off, are being validated, are dead
 -- letters). Those that no worker took end as expired: messages withdrawn, slots back on sale. Those that one took are going
--- to end (intake.begin_ends). A dead letter whose slot the ledger has sold to another keeps it, without a hold: a repair
--- has to come first (intake.is_sold_elsewhere). Returns how many were due. Raises SL015 not read committed.
+-- to end (intake.begin_ends). Two kinds keep their slots, without a hold: a dead letter whose slot the ledger has sold to
+-- another (intake.is_sold_elsewhere), which a repair has to come before, and what a worker of a pool that commits elsewhere
+-- took: its target may have it. Returns how many were due. Raises SL015 not read committed.
 -- Second call: the next p_limit. Locks: as intake.give_back_claim; claims that somebody else works on are skipped, and so are
 -- messages: what is locked is being taken. One whose slot another session has locked is going to end as well: finish_ends
 -- comes back to it, and the other pools' holds do not wait for that session.
@@ -259,6 +277,10 @@ begin
   set hold_until = null
   from pgmq.q_intake_dlq d
   where c.claim_id = any (v_due) and c.state = 'dead_letter' and d.msg_id = c.msg_id and intake.is_sold_elsewhere(d.message);
+  update public.claims c
+  set hold_until = null
+  where c.claim_id = any (v_due) and c.claim_id <> all (v_untaken) and c.slot_id <> all (v_locked)
+    and intake.commits_elsewhere(c.pool_id);
   perform intake.begin_ends(array(
     select c.claim_id from public.claims c
     where c.claim_id = any (v_due) and c.claim_id <> all (v_untaken) and c.hold_until is not null

@@ -14,6 +14,7 @@ export const SERVER_CODES = [
   'database_unavailable',
   'dead_letter',
   'headers_too_large',
+  'in_flight',
   'internal',
   'invalid_input',
   'invalid_json',

@@ -30,6 +30,7 @@ const ROWS = {
     'Use a new request_id for each new request.',
   ],
   unknown_claim: [404, 'There is no such claim.', 'Check the claim id and the token.'],
+  in_flight: [409, 'The claim is being carried to its target.', 'Try again in a moment.', RETRY],
   already_committed: [409, 'The claim is already a ticket.', 'A ticket cannot be released.'],
   busy: [
     503,

@@ -51,6 +51,7 @@ const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   SL006: 'not_yours',
   SL007: 'request_conflict',
   SL008: 'unknown_claim',
+  SL009: 'in_flight',
   SL010: 'already_committed',
   SL011: 'busy',
   SL012: 'claim_ended',

@@ -1,6 +1,7 @@
--- Pools that commit by a hook or a function of their own: nothing can refuse a late commit, so its time is waited out.
+-- Pools that commit by a hook or a function of their own: nothing can refuse a late commit. A claim that a worker took is
+-- carried to its end; of a dead letter that an operator discards the time is waited out.
 begin;
-select plan(17);
+select plan(20);
 
 select tests.empty_queues();
 delete from public.claims where end_as is not null;
@@ -10,7 +11,17 @@ insert into public.inventory_slots (pool_id) select p from unnest(array['hook', 
 select public.claim_resource_and_queue(p, p || u) from unnest(array['hook', 'own']) p, unnest(array['_taken', '_dead']) u;
 create temp table taken as select * from tests.take(100, 600);
 select tests.finish(p || '_dead', 1, 'dead_letter', 'planted') from unnest(array['hook', 'own']) p;
-select public.release_own_claim(c.claim_id, c.user_id) from public.claims c where c.user_id like '%_taken';
+select throws_ok(
+  format('select public.release_own_claim(%L, %L)', c.claim_id, c.user_id), 'SL009', null, c.user_id || ': its target may have it'
+) from public.claims c where c.user_id like '%_taken' order by c.user_id;
+update public.claims set hold_until = now() - interval '1 second' where user_id like '%_taken';
+select public.expire_holds();
+select results_eq(
+  $$ select distinct state::text, hold_until, end_as from public.claims where user_id like '%_taken' $$,
+  $$ values ('queued', null::timestamptz, null::public.claim_state) $$, 'and its hold no longer counts'
+);
+-- As where a pool begins to commit elsewhere after its claim was to end.
+select intake.begin_ends(array_agg(c.claim_id), 'released', 'released') from public.claims c where c.user_id like '%_taken';
 select count(*) from public.discard_dead_letters(array(select msg_id from pgmq.q_intake_dlq), 'olga');
 create function pg_temp.waits() returns table (user_id text, sec int) language sql as $$
   select c.user_id::text, round(extract(epoch from c.end_due - now()))::int from public.claims c

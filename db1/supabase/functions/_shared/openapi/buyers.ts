@@ -138,6 +138,7 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
     errors: [
       'unknown_claim',
       'invalid_input',
+      'in_flight',
       'already_committed',
       'dead_letter',
       'not_yours',

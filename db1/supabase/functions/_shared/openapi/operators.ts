@@ -200,7 +200,7 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
     {
       parameter: 'The claim_id.',
       body: RELEASE_BODY,
-      errors: ['unknown_claim', 'already_committed', 'dead_letter', 'wrong_isolation'],
+      errors: ['unknown_claim', 'in_flight', 'already_committed', 'dead_letter', 'wrong_isolation'],
     },
   ),
   'GET /admin/dlq': letters.reads('Dead letters, oldest first', listIn('messages', 'DeadLetter'), {
