@@ -127,7 +127,7 @@ describe('an endpoint that meets a lock', () => {
       return deliveries.map(rowsOf);
     });
     const stuck = recorder.record({ ...delivery(['a']), webhookId: 'stuck' });
-    const refused = assert.rejects(stuck, { name: 'HttpError', message: /same slots/ });
+    const refused = assert.rejects(stuck, { name: 'HttpError', message: /want the same thing at once/ });
     const ids = async (answer: Promise<Recorded[]>) => (await answer).map(({ id }) => id);
     assert.deepEqual(await ids(recorder.record(delivery(['b']))), ['b']);
     assert.deepEqual(await ids(recorder.record(delivery(['c']))), ['c']);
