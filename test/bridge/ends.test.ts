@@ -12,7 +12,7 @@ import { createLog } from '../../src/log.ts';
 import type { Worker } from '../../src/worker.ts';
 import { putOnSale } from '../server/support.ts';
 import { sluice } from '../work/support.ts';
-import { DEAD, FaultWorld, SOLD_ELSEWHERE, TICKET, type Wrap } from './fault_support.ts';
+import { DEAD, FaultWorld, gateAt, SOLD_ELSEWHERE, TICKET } from './fault_support.ts';
 import { startProxy } from './proxy.ts';
 
 const noStop = new AbortController().signal;
@@ -108,24 +108,7 @@ describe('a claim that a worker has taken', () => {
 
   /** A worker that has taken the pool's message and stalls before it asks the ledger; `goOn` lets it. */
   async function stall(): Promise<() => Promise<unknown>> {
-    let arrive: () => void = () => undefined;
-    let open: () => void = () => undefined;
-    const reached = new Promise<void>((resolve) => {
-      arrive = resolve;
-    });
-    const opened = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    const wrap: Wrap =
-      (name, call) =>
-      async (...args) => {
-        if (name === 'db1 bridge_extend') return [] as never;
-        if (name === 'db2 finalize_batch') {
-          arrive();
-          await opened;
-        }
-        return call(...args);
-      };
+    const { reached, open, wrap } = gateAt('db2 finalize_batch');
     const late = world.bridge({ wrap }).step(noStop);
     await reached;
     return () => {

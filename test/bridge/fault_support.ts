@@ -193,3 +193,33 @@ export const TICKET = 'committed CONSUMED, tickets 1, messages 0, letters 0';
 export const SOLD_ELSEWHERE = 'committed CONSUMED, tickets 0, messages 0, letters 0';
 export const REFUSED = 'refused AVAILABLE, tickets 0, messages 0, letters 0';
 export const DEAD = 'dead_letter RESERVED, tickets 0, messages 0, letters 1';
+
+export interface Gate {
+  reached: Promise<void>;
+  open(): void;
+  wrap: Wrap;
+}
+
+/** Stalls a worker before its n-th call of this name, as SIGSTOP would: no heartbeat gets out meanwhile. */
+export function gateAt(callName: string, nth = 1): Gate {
+  let arrive: () => void = () => undefined;
+  let open: () => void = () => undefined;
+  let calls = 0;
+  const reached = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const wrap: Wrap =
+    (name, call) =>
+    async (...args) => {
+      if (name === 'db1 bridge_extend') return [] as never;
+      if (name === callName && ++calls === nth) {
+        arrive();
+        await opened;
+      }
+      return call(...args);
+    };
+  return { reached, open, wrap };
+}

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import type { Bridge } from '#core/bridge/bridge.ts';
 import type { Report } from '#core/lease_worker.ts';
 import { openClient } from '../server/support.ts';
-import { DEAD, FaultWorld, openDatabase, TICKET, type Wrap } from './fault_support.ts';
+import { DEAD, FaultWorld, gateAt, openDatabase, TICKET } from './fault_support.ts';
 import { startProxy } from './proxy.ts';
 
 const noStop = new AbortController().signal;
@@ -32,36 +32,6 @@ after(async () => {
   hook.close();
   await world.stop();
 });
-
-interface Gate {
-  reached: Promise<void>;
-  open(): void;
-  wrap: Wrap;
-}
-
-/** Stalls a worker before its n-th call of this name, as SIGSTOP would: no heartbeat gets out meanwhile. */
-function gateAt(callName: string, nth = 1): Gate {
-  let arrive: () => void = () => undefined;
-  let open: () => void = () => undefined;
-  let calls = 0;
-  const reached = new Promise<void>((resolve) => {
-    arrive = resolve;
-  });
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  const wrap: Wrap =
-    (name, call) =>
-    async (...args) => {
-      if (name === 'db1 bridge_extend') return [] as never;
-      if (name === callName && ++calls === nth) {
-        arrive();
-        await opened;
-      }
-      return call(...args);
-    };
-  return { reached, open, wrap };
-}
 
 /** Polls, because the lease is the database's own clock: another worker gets the message once it has run out. */
 async function takeOver(bridge: Bridge): Promise<Report> {

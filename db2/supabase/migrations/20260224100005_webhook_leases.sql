@@ -333,7 +333,7 @@ begin
       v_left := v_left - pg_catalog.cardinality(v_ids);
       exit when v_left <= 0;
     end loop;
-    -- Null, where the caller gave none, is no reason to go on for ever.
+    -- Written so that a null limit ends the loop too.
     exit when (v_left > 0 and v_left < v_left_before) is not true;
   end loop;
 end

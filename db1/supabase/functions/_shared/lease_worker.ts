@@ -80,7 +80,7 @@ const LANES_KEPT_MS = 100;
 const SUSPECTS_EVERY_MS = 1_000;
 /** How long an idle worker rests when no notice wakes it. */
 const IDLE_MS = 250;
-/** After a failure of the database itself: it cannot be read, so there is no hurry. */
+/** After a failure of the database itself: it needs a moment before it can be read again. */
 const FAILURE_MS = 1_000;
 
 interface Round {

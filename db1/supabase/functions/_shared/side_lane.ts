@@ -20,7 +20,7 @@ export const PATIENCE_MS = 2_000;
  * second, with the same request: the common lane shall not meet it again.
  */
 export const ASIDE_MS = 5_000;
-/** Between two statements of a key that brought no answer: whoever is in the way needs a moment. */
+/** Between two statements of a key that brought no answer: the session in the way needs a moment. */
 const PAUSE_MS = 50;
 
 export interface SideLaneWork<Request, Answer> {

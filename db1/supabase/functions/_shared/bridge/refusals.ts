@@ -2,7 +2,7 @@
 
 import type { Log } from '../ports.ts';
 
-/** A hook that refuses everybody would otherwise write a line for each buyer of a burst. */
+/** A hook that refuses all claims would otherwise write a line for each buyer of a burst. */
 const TELL_EVERY_MS = 60_000;
 
 interface Tally {

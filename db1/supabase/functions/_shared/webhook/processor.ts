@@ -43,7 +43,7 @@ export interface ProcessorPorts {
   readonly now: Clock;
 }
 
-/** TypeScript handlers mostly wait for somebody; so many events of one may wait side by side. */
+/** TypeScript handlers mostly wait for other services; so many events of one handler may wait side by side. */
 export const EVENTS_PER_HANDLER = 8;
 /** A third of the shortest lease that makes sense for a handler that calls others: two heartbeats may fail. */
 const HEARTBEAT_MS = 1_000;
