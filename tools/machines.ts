@@ -21,7 +21,7 @@ export function diagramOf({ transitions }: Machine): string {
 
 /** The page with the diagram between its marks; throws where it has no such marks. */
 export function withDiagram(page: string, machine: Machine): string {
-  const [start, end] = [`<!-- ${machine.name}: made by npm run machines -->`, '<!-- end -->'];
+  const [start, end] = [`<!-- ${machine.table}: made by npm run machines -->`, '<!-- end -->'];
   const from = page.indexOf(start);
   const to = page.indexOf(end, from);
   if (from < 0 || to < 0) throw new Error(`${machine.page} has no ${start} … ${end}`);

@@ -7,17 +7,13 @@ import type { Database } from '../db/database.ts';
 import { PRICE } from './payments.ts';
 import { note, type Tally } from './tally.ts';
 
-interface Ticket {
-  readonly slot_id: string;
-  readonly user_id: string;
-  readonly claim_id: string;
-}
-
 const LOOK_EVERY_MS = 250;
 /** Asked for at a time. */
 const PAGE = 1_000;
 /** Without one more ticket for so long, nothing carries claims there. Longer than any outage the demo makes. */
 const PATIENCE_MS = 120_000;
+
+type Ticket = Readonly<Record<'slot_id' | 'user_id' | 'claim_id', string>>;
 
 /**
  * Looks until `isOver` says that no more claims come and each of them is a ticket: of the same claim, for the same buyer. A

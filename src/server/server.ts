@@ -35,7 +35,7 @@ import { createDatabasePorts } from './ports.ts';
 import type { ProxySettings } from './proxy.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 import { createTokenPorts } from './tokens.ts';
-import { createWake } from './wake.ts';
+import { wakeWorkers } from './wake.ts';
 import { openWebhookRoutes } from './webhooks.ts';
 
 export interface ServerOptions extends ScrapeSettings {
@@ -108,13 +108,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     endedSessions: new EndedSessions(Date.now, callIntake, log),
   });
   const ports = createDatabasePorts(lane, aside, db1);
-  const wake = createWake(async () => {
-    options.onClaimed?.();
-    // Without the word they look by themselves a moment later.
-    await db1
-      .call('public.bridge_wake', {})
-      .catch((error: unknown) => log.debug('workers not woken', { cause: error }));
-  });
+  const wake = wakeWorkers(db1, 'public.bridge_wake', log, options.onClaimed);
   const claims = new ClaimRoutes({
     ...ports,
     ...createTokenPorts(options, auth),

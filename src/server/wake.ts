@@ -1,6 +1,9 @@
 // Tells waiting workers that the queue has work, after the claims have committed and from another connection: a notify
 // inside the claim would make all claims queue up for one lock.
 
+import type { Log } from '#core/ports.ts';
+import type { Database } from '../db/database.ts';
+
 /** Ten times a second is at once for a person, and costs nothing in a burst. */
 const AT_MOST_EVERY_MS = 100;
 
@@ -8,6 +11,22 @@ export interface Wake {
   (): void;
   /** Resolves when the last word is out; nothing is said afterwards. */
   stop(): Promise<void>;
+}
+
+/** Hears of new work: the caller's own workers by `onWork`, all others by the database's function of that name. */
+export function wakeWorkers(
+  database: Pick<Database, 'call'>,
+  functionName: string,
+  log: Log,
+  onWork: (() => void) | undefined,
+): Wake {
+  return createWake(async () => {
+    onWork?.();
+    // Without the word they look by themselves a moment later.
+    await database
+      .call(functionName, {})
+      .catch((error: unknown) => log.debug('workers not woken', { cause: error }));
+  });
 }
 
 /** The first call speaks at once; more within the interval become one at its end. `say` must not reject. */

@@ -12,7 +12,7 @@ import { HandlerDatabases } from '../webhook/handler_databases.ts';
 import { type Handlers, NO_HANDLERS } from '../webhook/handlers.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
 import { openWebhookStore } from '../webhook/store.ts';
-import { createWake } from './wake.ts';
+import { wakeWorkers } from './wake.ts';
 
 export interface WebhookRoutesOptions {
   db2Url: string;
@@ -56,13 +56,7 @@ export function openWebhookRoutes(
     'sluice-webhooks-handlers',
   );
   const stopping = new AbortController();
-  const wake = createWake(async () => {
-    options.onRecorded?.();
-    // Without the word they look by themselves a moment later.
-    await lookups
-      .call('webhook.wake_workers', {})
-      .catch((error: unknown) => log.debug('workers not woken', { cause: error }));
-  });
+  const wake = wakeWorkers(lookups, 'webhook.wake_workers', log, options.onRecorded);
   const webhookRoutes = new WebhookRoutes({
     store: {
       findEndpoint: openWebhookStore(lookups).findEndpoint,

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, renameSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StackError } from '../failure.ts';
+import { endOf } from './processes.ts';
 
 export const READY_DEADLINE_MS = 30_000;
 const POLL_MS = 20;
@@ -50,23 +51,14 @@ export function startChild({
   });
   closeSync(log);
   if (child.pid !== undefined) onSpawn?.(child.pid);
-  let hasEnded = false;
-  const exited = new Promise<void>((resolve) => {
-    const onEnd = () => {
-      hasEnded = true;
-      resolve();
-    };
-    child.once('exit', onEnd);
-    child.once('error', onEnd);
-  });
+  const end = endOf(child);
   return {
     pid: child.pid ?? 0,
-    exited,
-    hasEnded: () => hasEnded,
+    ...end,
     async stop() {
       child.kill('SIGTERM');
       const impatience = setTimeout(() => child.kill('SIGKILL'), STOP_PATIENCE_MS);
-      await exited;
+      await end.exited;
       clearTimeout(impatience);
     },
   };

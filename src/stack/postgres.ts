@@ -6,7 +6,7 @@ import { StackError } from '../failure.ts';
 import { withClient } from '../migrate/sql.ts';
 import { postgresBinaries } from './binaries.ts';
 import { freePort, LOOPBACK } from './ports.ts';
-import { commandLine, isAlive, stopProcess } from './processes.ts';
+import { commandLine, endOf, isAlive, stopProcess } from './processes.ts';
 import { giveToServer, makeServerDir, serverUser } from './server_user.ts';
 
 export type StopMode = 'smart' | 'fast' | 'immediate';
@@ -162,18 +162,10 @@ async function becomesReady(
   logFile: string,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  let ended = false;
-  const end = new Promise<void>((resolve) => {
-    const onEnd = () => {
-      ended = true;
-      resolve();
-    };
-    server.once('exit', onEnd);
-    server.once('error', onEnd);
-  });
+  const { exited, hasEnded } = endOf(server);
   const until = Date.now() + START_DEADLINE_MS;
   try {
-    while (!ended) {
+    while (!hasEnded()) {
       signal?.throwIfAborted();
       // The port alone proves nothing: somebody else's server may be answering on it.
       if (saysReady(dataDir, server.pid)) {
@@ -186,7 +178,7 @@ async function becomesReady(
     }
   } catch (error) {
     server.kill('SIGQUIT');
-    await end;
+    await exited;
     throw error;
   }
   return false;
@@ -208,10 +200,7 @@ function startFailure(logFile: string, what: string): StackError {
 function asCluster(server: ChildProcess, dir: string, port: number, url: string, logFile: string): Cluster {
   const pid = server.pid;
   if (pid === undefined) throw new StackError('Postgres has no process id', `see ${logFile}`);
-  const exited = new Promise<void>((resolve) => {
-    if (server.exitCode !== null || server.signalCode !== null) resolve();
-    else server.once('exit', () => resolve());
-  });
+  const { exited } = endOf(server);
   return {
     dir,
     port,

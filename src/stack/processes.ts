@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const POLL_MS = 20;
@@ -53,4 +53,19 @@ export async function stopProcess(pid: number, signals: NodeJS.Signals[], patien
     process.kill(pid, signal);
     if (await waitUntilGone(pid, patienceMs)) return;
   }
+}
+
+/** A process that we started, and whether it has ended: by itself, by a signal, or because it could not be started. */
+export function endOf(child: ChildProcess): { exited: Promise<void>; hasEnded(): boolean } {
+  let hasEnded = child.exitCode !== null || child.signalCode !== null;
+  const exited = new Promise<void>((resolve) => {
+    const onEnd = () => {
+      hasEnded = true;
+      resolve();
+    };
+    if (hasEnded) return resolve();
+    child.once('exit', onEnd);
+    child.once('error', onEnd);
+  });
+  return { exited, hasEnded: () => hasEnded };
 }

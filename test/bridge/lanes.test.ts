@@ -1,10 +1,10 @@
 // Lanes beside each other: what one holds costs another nothing, and takes that meet neither wait nor share a message.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
+import { interleave, type Session } from '../support/sessions.ts';
+import { useDatabase } from '../support/suite.ts';
 
 /** Messages of a lane that nothing disturbs, and of the lanes below and above it. */
 const HEALTHY = 200;
@@ -12,20 +12,10 @@ const FEW = 1_000;
 const MANY = 50_000;
 const GROWTH_MAX = 1.5;
 
-let databases: TestDatabases;
-let worker: Session;
-let other: Session;
-let observer: Session;
+const { worker, other, observer } = useDatabase('db1', ['worker', 'other', 'observer'], {
+  settings: { autovacuum: 'off' },
+});
 let pools = 0;
-
-before(async () => {
-  databases = await startDatabases({ db2: false, settings: { autovacuum: 'off' } });
-  [worker, other, observer] = (await openSessions(databases.db1.url, 3)) as [Session, Session, Session];
-});
-after(async () => {
-  await closeAll([worker, other, observer].filter((session) => session !== undefined));
-  await databases?.stop();
-});
 
 const newPool = async (claims: number, rules: Record<string, unknown> = {}): Promise<string> => {
   const pool = `lane_${++pools}`;

@@ -2,28 +2,16 @@
 // claim is left that somebody may have carried under the old rules and that a refusal under the new ones could free.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
+import { interleave } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 const URL = 'https://example.com/validate';
 
 describe('a pool that begins to validate', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let operator: Session;
-  let worker: Session;
+  const { observer, operator, worker } = useIntake('observer', 'operator', 'worker');
   let pools = 0;
-
-  before(async () => {
-    databases = await startDatabases({ db2: false });
-    [observer, operator, worker] = (await openSessions(databases.db1.url, 3)) as [Session, Session, Session];
-  });
-  after(async () => {
-    await closeAll([observer, operator, worker].filter((session) => session !== undefined));
-    await databases?.stop();
-  });
 
   /** A pool with one claim on its way. */
   const newPool = async () => {

@@ -2,32 +2,13 @@
 // first and then knows: never a ticket and a tombstone of one claim. The controls leave the placeholder out, and get both.
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { closeAll, openSessions, type Session, waitsFor } from '../support/sessions.ts';
+import { after, before, describe, test } from 'node:test';
+import { type Session, waitsFor } from '../support/sessions.ts';
+import { useLedger } from '../support/suite.ts';
 
 describe('a ticket and a tombstone of one claim', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let worker: Session;
-  let ender: Session;
-  let gate: Session;
+  const { observer, worker, ender, gate } = useLedger('observer', 'worker', 'ender', 'gate');
   let made = 0;
-
-  before(async () => {
-    databases = await startDatabases({ db1: false });
-    [observer, worker, ender, gate] = (await openSessions(databases.db2.url, 4)) as [
-      Session,
-      Session,
-      Session,
-      Session,
-    ];
-  });
-  afterEach(() => gate.client.query('rollback'));
-  after(async () => {
-    await closeAll([observer, worker, ender, gate].filter((session) => session !== undefined));
-    await databases?.stop();
-  });
 
   type Claim = { claim_id: string; resource_id: string; pool_id: string; user_id: string; cause: string };
   const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;

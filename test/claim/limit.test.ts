@@ -1,29 +1,23 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { ASKING, closeAll, interleave, openSessions, type Session } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 const SESSIONS = 50;
 const BATCH = 4;
 const LIMIT = 3;
 
 describe('the limit of claims a user may hold', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let first: Session;
-  let second: Session;
   let crowd: Session[] = [];
   let pools = 0;
+  // Before the database itself is stopped.
+  after(() => closeAll(crowd));
+  const database = useIntake('observer', 'first', 'second');
+  const { observer, first, second } = database;
 
   before(async () => {
-    databases = await startDatabases({ db2: false });
-    [observer, first, second] = (await openSessions(databases.db1.url, 3)) as [Session, Session, Session];
-    crowd = await openSessions(databases.db1.url, SESSIONS);
-  });
-  after(async () => {
-    await closeAll([observer, first, second, ...crowd].filter((session) => session !== undefined));
-    await databases?.stop();
+    crowd = await openSessions(database.url(), SESSIONS);
   });
 
   const newPool = async (limit: number, slots = SESSIONS * BATCH + 10) => {

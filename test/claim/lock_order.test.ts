@@ -3,28 +3,14 @@
 // of them ends as a deadlock (40P01), every time.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { closeAll, openSessions, type Session, waitsFor } from '../support/sessions.ts';
+import { type Session, waitsFor } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 describe('two transactions that free slots', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let gate: Session;
-  let first: Session;
-  let second: Session;
+  const { observer, gate, first, second } = useIntake('observer', 'gate', 'first', 'second');
   let rounds = 0;
-
-  before(async () => {
-    databases = await startDatabases({ db2: false });
-    const sessions = await openSessions(databases.db1.url, 4);
-    [observer, gate, first, second] = sessions as [Session, Session, Session, Session];
-  });
-  after(async () => {
-    await closeAll([observer, gate, first, second].filter((session) => session !== undefined));
-    await databases?.stop();
-  });
 
   /** Two pools, in the order of their names, with claims of these users in each. */
   const newPools = async (users: string[], spare = 0): Promise<[string, string]> => {

@@ -1,45 +1,14 @@
 // "Sold out" is never a lie: not while the last slot may come back, not while one comes back at this moment.
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import {
-  ASKING,
-  askUntilAnswered,
-  closeAll,
-  interleave,
-  openSessions,
-  type Session,
-  waitsFor,
-} from '../support/sessions.ts';
+import { ASKING, askUntilAnswered, interleave, waitsFor } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 describe('sold out', () => {
-  let databases: TestDatabases;
-  let observer: Session;
-  let changer: Session;
-  let looker: Session;
-  let third: Session;
+  const { observer, changer, looker, third } = useIntake('observer', 'changer', 'looker', 'third');
   let pools = 0;
-
-  before(async () => {
-    databases = await startDatabases({ db2: false });
-    [observer, changer, looker, third] = (await openSessions(databases.db1.url, 4)) as [
-      Session,
-      Session,
-      Session,
-      Session,
-    ];
-  });
-  after(async () => {
-    await closeAll([observer, changer, looker, third].filter((session) => session !== undefined));
-    await databases?.stop();
-  });
-
-  // A test that failed half-way must not leave its locks to the next one.
-  afterEach(async () => {
-    await Promise.all([third, changer, looker].map((session) => session.client.query('rollback')));
-  });
 
   const newPool = async (slots: number) => {
     const pool = `sold_out_${++pools}`;

@@ -1,29 +1,21 @@
 // Every step on the list of claims is taken by the functions that it names, and no other.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { CLAIMS } from '../../tools/machines/claims.ts';
 import { compare, type Step, stepsOf, told } from '../../tools/machines/machine.ts';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { openSession, type Session } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 import { RECORDER, recording, takenSteps } from './recorder.ts';
 
 type Claim = { claim_id: string; slot_id: string; pool_id: string; user_id: string };
 
 describe('claims go the ways that are on the list', () => {
-  let databases: TestDatabases;
-  let session: Session;
+  const { session } = useIntake('session');
   let pools = 0;
 
   before(async () => {
-    databases = await startDatabases({ db2: false });
-    session = await openSession(databases.db1.url);
     await session.client.query(RECORDER + recording(CLAIMS));
-  });
-  after(async () => {
-    await session?.close();
-    await databases?.stop();
   });
 
   const run = (sql: string, values: unknown[] = []) => session.rows(sql, values);

@@ -8,7 +8,7 @@ import { MACHINES, withDiagram } from '../../tools/machines.ts';
 import { PROJECT } from '../support/dev.ts';
 
 for (const machine of MACHINES)
-  test(`${machine.page} draws what the list of ${machine.name} says`, () => {
+  test(`${machine.page} draws what the list of ${machine.table} says`, () => {
     const page = readFileSync(join(PROJECT, machine.page), 'utf8');
     assert.equal(page, withDiagram(page, machine), 'run: npm run machines');
     const [first, ...rest] = machine.transitions;
@@ -21,7 +21,7 @@ for (const machine of MACHINES)
   });
 
 test('a page without its marks is refused', () => {
-  assert.throws(() => withDiagram('# Operate', CLAIMS), /docs\/operate\.md has no <!-- claims/);
+  assert.throws(() => withDiagram('# Operate', CLAIMS), /docs\/operate\.md has no <!-- public\.claims/);
 });
 
 test('a step that is not on the list and one that nobody took are both told', () => {

@@ -1,11 +1,10 @@
 // Every step on the list of events is taken by the functions that it names, and no other.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { EVENTS } from '../../tools/machines/events.ts';
 import { compare, type Step, stepsOf, told } from '../../tools/machines/machine.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { openSession, type Session } from '../support/sessions.ts';
+import { useLedger } from '../support/suite.ts';
 import { RECORDER, recording, takenSteps } from './recorder.ts';
 
 type Event = { id: string; lease_token: string };
@@ -30,22 +29,15 @@ const SHOP = `
   values ('shop', 'act', 'sql', 'app.act'), ('shop', 'ts', 'typescript', 'ours');`;
 
 describe('events go the ways that are on the list', () => {
-  let databases: TestDatabases;
-  let session: Session;
+  const { session } = useLedger('session');
   let webhookId: string;
   let events = 0;
 
   before(async () => {
-    databases = await startDatabases({ db1: false });
-    session = await openSession(databases.db2.url);
     await session.client.query(SHOP + RECORDER + recording(EVENTS));
     webhookId = await session.value(
       `select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{}', 'test')`,
     );
-  });
-  after(async () => {
-    await session?.close();
-    await databases?.stop();
   });
 
   const run = (sql: string, values: unknown[] = []) => session.rows(sql, values);

@@ -94,7 +94,7 @@ async function findUnknownSteps(lanes: readonly Lane[]): Promise<string[]> {
   for (const lane of lanes)
     for (const machine of MACHINES)
       for (const step of compare(machine, await takenSteps(lane[machine.side].rows)).unknown)
-        found.add(`${machine.name}: ${step}`);
+        found.add(`${machine.table}: ${step}`);
   return [...found].sort();
 }
 

@@ -6,33 +6,27 @@ import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { expireHolds, HOLDS_AT_ONCE } from '../../src/scheduler/upkeep.ts';
 import { putOnSale } from '../server/support.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { openSession, type Session } from '../support/sessions.ts';
+import { useIntake } from '../support/suite.ts';
 
 const BATCH = 1_000;
 /** Two whole parts and a rest. */
 const DUE = 2 * HOLDS_AT_ONCE + BATCH;
 
 describe('many holds that are due at once', () => {
-  let databases: TestDatabases;
-  let session: Session;
   let db: Database;
   let rounds = 0;
+  // Before the database itself is stopped.
+  after(() => db?.end());
+  const database = useIntake('session');
+  const { session } = database;
 
   before(async () => {
-    databases = await startDatabases({ db2: false });
-    session = await openSession(databases.db1.url);
     db = createDatabase({
-      url: databases.db1.url,
+      url: database.url(),
       max: 1,
       applicationName: 'test',
       log: createLog('silent'),
     });
-  });
-  after(async () => {
-    await session?.close();
-    await db?.end();
-    await databases?.stop();
   });
   beforeEach(async () => {
     const pool = `holds_${++rounds}`;

@@ -2,29 +2,27 @@
 // its own events only. With two workers throughout.
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NO_METRICS } from '#core/ports.ts';
 import type { Handler } from '#core/webhook/handlers.ts';
 import { createLog } from '../../src/log.ts';
 import { startWebhookCrew, type WebhookCrewOptions } from '../../src/webhook/crew.ts';
 import { type Handlers, NO_HANDLERS } from '../../src/webhook/handlers.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { openSession, type Session } from '../support/sessions.ts';
+import { openSession } from '../support/sessions.ts';
+import { useLedger } from '../support/suite.ts';
 
 const DEADLINE_MS = 20_000;
 /** "Within a second or so": what a payment may take beside the events of a slow handler. */
 const SOON_MS = 1_500;
 
 describe('two workers', () => {
-  let databases: TestDatabases;
-  let session: Session;
+  const database = useLedger('session');
+  const { session } = database;
   let shop: string;
   const running: { stop(): Promise<void> }[] = [];
 
   before(async () => {
-    databases = await startDatabases({ db1: false });
-    session = await openSession(databases.db2.url);
     shop = await session.value<string>(
       `select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{}', 'test')`,
     );
@@ -43,10 +41,6 @@ describe('two workers', () => {
       insert into public.webhook_handlers (provider, event_type, kind, name)
       values ('shop', 'slow', 'sql', 'app.act'), ('shop', 'pay', 'sql', 'app.pay')`);
   });
-  after(async () => {
-    await session?.close();
-    await databases?.stop();
-  });
   beforeEach(() =>
     session.client.query(
       `truncate public.webhook_events, app.effects; delete from public.webhook_handlers where kind = 'typescript'`,
@@ -58,7 +52,7 @@ describe('two workers', () => {
 
   const start = (handlers: Handlers = NO_HANDLERS, workers = 2) => {
     const options: WebhookCrewOptions = {
-      db2Url: databases.db2.url,
+      db2Url: database.url(),
       workers,
       batchSize: 100,
       handlers,
@@ -133,7 +127,7 @@ describe('two workers', () => {
   };
 
   it('go on with other handlers while those of TypeScript hang in their transactions', async () => {
-    const holder = await openSession(databases.db2.url);
+    const holder = await openSession(database.url());
     const hanging = typescript('hanging', async (event, tx) => {
       await tx.query('set local lock_timeout = 0');
       await tx.query('select pg_advisory_xact_lock_shared(17)');

@@ -1,9 +1,8 @@
 // However large the table has grown since the plans were made, and without statistics: no hot statement reads it whole.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { openSession, type Session } from '../support/sessions.ts';
+import { before, describe, test } from 'node:test';
+import { useDatabase } from '../support/suite.ts';
 import { openShop, process, record, take } from './sql_support.ts';
 
 const OLD_EVENTS = 50_000;
@@ -14,8 +13,7 @@ const BLOCKS_MAX = 100;
 const CALLS_UNTIL_PLANS_STAY = 7;
 
 describe('the plans of the hot statements', () => {
-  let databases: TestDatabases;
-  let session: Session;
+  const { session } = useDatabase('db2', ['session'], { settings: { autovacuum: 'off' } });
   let shop: string;
   let serial = 0;
 
@@ -46,13 +44,7 @@ describe('the plans of the hot statements', () => {
   };
 
   before(async () => {
-    databases = await startDatabases({ db1: false, settings: { autovacuum: 'off' } });
-    session = await openSession(databases.db2.url);
     shop = await openShop(session);
-  });
-  after(async () => {
-    await session?.close();
-    await databases?.stop();
   });
 
   test('made on an empty table, they read none of the many rows that came later', async () => {

@@ -1,14 +1,14 @@
 // An event that kills, hangs or locks takes nobody with it: every healthy neighbour succeeds, once.
 
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NO_METRICS } from '#core/ports.ts';
 import { createLog } from '../../src/log.ts';
 import { openProcessor, startWebhookCrew } from '../../src/webhook/crew.ts';
 import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
-import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { openSession, type Session } from '../support/sessions.ts';
+import { openSession } from '../support/sessions.ts';
+import { useLedger } from '../support/suite.ts';
 import { openShop, record, statusOf } from './sql_support.ts';
 
 const NEIGHBOURS = 20;
@@ -16,12 +16,10 @@ const TURNS_MAX = 100;
 const DEADLINE_MS = 30_000;
 
 describe('the neighbours of an event that', () => {
-  let databases: TestDatabases;
-  let session: Session;
+  const database = useLedger('session');
+  const { session } = database;
   let shop: string;
   before(async () => {
-    databases = await startDatabases({ db1: false });
-    session = await openSession(databases.db2.url);
     shop = await openShop(session);
     await session.client.query(`
       create or replace function app.act(p_event public.webhook_events) returns text language plpgsql as $$
@@ -33,14 +31,10 @@ describe('the neighbours of an event that', () => {
         return null;
       end $$`);
   });
-  after(async () => {
-    await session?.close();
-    await databases?.stop();
-  });
   beforeEach(() => session.client.query('truncate public.webhook_events, app.effects'));
 
   const options = () => ({
-    db2Url: databases.db2.url,
+    db2Url: database.url(),
     workers: 2,
     batchSize: 100,
     handlers: NO_HANDLERS,
@@ -146,7 +140,7 @@ describe('the neighbours of an event that', () => {
     it(`says ${payload} succeed also where cron does the work`, async () => {
       await putAround(payload);
       await drain(async () => {
-        const cron = await openSession(databases.db2.url);
+        const cron = await openSession(database.url());
         try {
           await cron.client.query('call webhook.work()');
         } finally {
@@ -164,7 +158,7 @@ describe('the neighbours of an event that', () => {
     const stripe = await session.value<string>(
       `select webhook.add_endpoint('stripe', 'stripe', '{A}', 'queued', '{"lease_sec": 1}', 'test')`,
     );
-    const locker = await openSession(databases.db2.url);
+    const locker = await openSession(database.url());
     await locker.client.query('begin; lock table public.payments in share mode');
     await session.client.query(
       `insert into public.webhook_events (webhook_id, provider, event_id, event_type, payload)

@@ -7,7 +7,6 @@ const ENDS = 'finish_ends';
 
 /** `ending` is not a state: it is a claim with an end that it still waits for. */
 export const CLAIMS: Machine = {
-  name: 'claims',
   side: 'db1',
   table: 'public.claims',
   column: 'state',

@@ -7,7 +7,6 @@ const FINISH = ['finish_event', 'process_events', 'mark_event_result', 'work'];
 const INLINE = 'process_event';
 
 export const EVENTS: Machine = {
-  name: 'events',
   side: 'db2',
   table: 'public.webhook_events',
   column: 'status',

@@ -11,7 +11,6 @@ export type Transition = {
 };
 
 export type Machine = {
-  name: string;
   /** The database, the table and the column whose values are the states. */
   side: 'db1' | 'db2';
   table: string;

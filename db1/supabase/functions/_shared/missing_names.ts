@@ -8,9 +8,9 @@ export const MISSING_MS = 1_000;
 const MAX_NAMES = 10_000;
 
 export class MissingNames {
-  readonly #now: Clock;
   /** Until when each is believed to be missing, oldest first. */
   readonly #untilMs = new Map<string, number>();
+  readonly #now: Clock;
 
   constructor(now: Clock) {
     this.#now = now;

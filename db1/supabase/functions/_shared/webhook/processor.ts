@@ -21,7 +21,7 @@ import type { Handler } from './handlers.ts';
 import { type Outcome, tellOutcome } from './outcome.ts';
 import type { EventLane, Processed, TakenEvent, WebhookStore } from './ports.ts';
 import { handBack, runHandler, type Timeouts } from './run_handler.ts';
-import { SetSizes } from './set_size.ts';
+import { createSetSizes, type SetSizes } from './set_size.ts';
 import { traceOutcome } from './trace.ts';
 import { verdictOf } from './verdict.ts';
 
@@ -63,7 +63,7 @@ export class Processor {
   constructor(ports: ProcessorPorts, batchSize: number) {
     this.#ports = ports;
     this.#batchSize = batchSize;
-    this.#sizes = new SetSizes(batchSize);
+    this.#sizes = createSetSizes(batchSize);
     const { store, log, now } = ports;
     const targets = new Targets({ now, limitOf: (name) => this.#limitOf(name) });
     this.#worker = new LeaseWorker<TakenEvent>(

@@ -5,21 +5,15 @@ const SET_MS = 1_000;
 /** Small, because nothing is known yet; a fast handler has a hundred after six sets. */
 const FIRST_SIZE = 2;
 
-export class SetSizes {
-  readonly #most: number;
-  readonly #sizes = new Map<number, number>();
+/** Of each lane the next set's size; `most` is the largest. A set that took long doubles it at most, and shrinks it as far as it has to. */
+export type SetSizes = ReturnType<typeof createSetSizes>;
 
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  of(lane: number): number {
-    return this.#sizes.get(lane) ?? Math.min(FIRST_SIZE, this.#most);
-  }
-
-  /** A set of `events` took so long: doubles at most, and shrinks as far as it has to. */
-  learn(lane: number, events: number, tookMs: number): void {
+export function createSetSizes(most: number) {
+  const sizes = new Map<number, number>();
+  const of = (lane: number): number => sizes.get(lane) ?? Math.min(FIRST_SIZE, most);
+  const learn = (lane: number, events: number, tookMs: number): void => {
     const inOneSet = Math.floor((SET_MS * events) / Math.max(1, tookMs));
-    this.#sizes.set(lane, Math.max(1, Math.min(inOneSet, this.of(lane) * 2, this.#most)));
-  }
+    sizes.set(lane, Math.max(1, Math.min(inOneSet, of(lane) * 2, most)));
+  };
+  return { of, learn };
 }
