@@ -1,11 +1,8 @@
 // The neighbours suite: what a hostile pool, endpoint, handler or caller costs a healthy one (I13).
 
-import { basename } from 'node:path';
-import { PROJECT_ROOT } from '../src/project_root.ts';
 import { ALL } from './neighbours/all.ts';
 import { measureNeighbour, type NeighbourRow, type Plan } from './neighbours/measure.ts';
-import type { Version } from './neighbours/place.ts';
-import { commit } from './provenance.ts';
+import { versionsOf } from './neighbours/place.ts';
 import { type Column, makeTable } from './rows.ts';
 import type { Demand, Suite } from './suite.ts';
 import { withTemplates } from './templates.ts';
@@ -27,7 +24,6 @@ const QUICK: Plan = {
   leadMs: 100,
   loads: [1],
 };
-const SHORT_COMMIT = 7;
 
 const text = (heading: string, name: keyof NeighbourRow): Column<NeighbourRow> => ({
   heading,
@@ -57,12 +53,10 @@ export const neighbours: Suite = {
   run: ({ quick, against, progress }) =>
     withTemplates(async () => {
       const plan = quick ? QUICK : FULL;
-      const versions: Version[] = [{ name: 'this', root: PROJECT_ROOT }];
-      if (against !== undefined) versions.push({ name: nameOf(against), root: against });
       const rows: NeighbourRow[] = [];
       let settings: Record<string, string> = {};
       for (const neighbour of ALL)
-        for (const version of versions) {
+        for (const version of versionsOf(against)) {
           progress(`${neighbour.name} (${neighbour.finding}), ${version.name}: ${neighbour.about}`);
           const measured = await measureNeighbour(version, neighbour, plan);
           settings = measured.settings;
@@ -71,11 +65,6 @@ export const neighbours: Suite = {
       return { settings, rows, demands: demandsOf(rows), table: makeTable(COLUMNS, rows) };
     }),
 };
-
-function nameOf(root: string): string {
-  const name = commit(root);
-  return /^[0-9a-f]{40}/.test(name) ? name.slice(0, SHORT_COMMIT) : basename(root);
-}
 
 /** Of this checkout, each neighbour at the load at which it did worst. */
 export function demandsOf(rows: readonly NeighbourRow[]): Demand[] {

@@ -3,17 +3,30 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { backlog } from './backlog.ts';
 import { bridge } from './bridge.ts';
 import { calls } from './calls.ts';
 import { claims } from './claims.ts';
 import { reportFailure, UsageError } from './command.ts';
 import { consoleSuite } from './console.ts';
+import { cost } from './cost.ts';
+import { holds } from './holds.ts';
 import { neighbours } from './neighbours.ts';
 import type { AnyRow, Demand, Suite } from './suite.ts';
 import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
 import { webhooks } from './webhooks.ts';
 
-const SUITES: Record<string, Suite> = { claims, bridge, webhooks, calls, console: consoleSuite, neighbours };
+const SUITES: Record<string, Suite> = {
+  claims,
+  bridge,
+  webhooks,
+  calls,
+  console: consoleSuite,
+  neighbours,
+  backlog,
+  holds,
+  cost,
+};
 
 const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]
 
@@ -25,7 +38,7 @@ ${Object.entries(SUITES)
   --json file   also writes the result there, for machines
   --keep        also writes bench/summaries/<suite>.json, which git keeps; refuses where the product files changed meanwhile
   --quick       everything once, small and within a minute: shows that it runs, proves nothing about speed
-  --against folder  neighbours: also measures another checkout, with its packages installed
+  --against folder  neighbours, cost: also measures another checkout, with its packages installed
 
 The raw result of a run without --quick goes to results/bench/, which git ignores.
 

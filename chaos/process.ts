@@ -49,6 +49,11 @@ export class Process {
     return this.#options.name;
   }
 
+  /** Of the present incarnation; 0 before the first. */
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
   /** Where it listens now: another port after each start. 0, where nobody can be, while it does not. */
   get port(): number {
     return this.#port;

@@ -36,7 +36,7 @@ export type NeighbourRow = {
   quiet_p99_ms: number;
   p50_ms: number;
   p99_ms: number;
-  /** What p99 may be, divided by what it is; 0 where a request failed. 1 and more keeps the promise. */
+  /** See keptOf. 1 and more keeps the promise. */
   kept: number;
   verdict: string;
 };
@@ -76,8 +76,7 @@ export function rowOf(
 ): NeighbourRow {
   const [before, after] = [timesOf(quiet), timesOf(beside)];
   const failures = failuresOf(beside);
-  const allowedMs = Math.max(MAX_TIMES_QUIET * before.p99, ALWAYS_ALLOWED_MS);
-  const kept = failures > 0 ? 0 : allowedMs / after.p99;
+  const kept = keptOf(quiet, beside);
   return {
     name: load === 1 ? name : `${name} x${load}`,
     neighbour: name,
@@ -100,11 +99,17 @@ export function rowOf(
   };
 }
 
-function failuresOf({ failures }: HealthyReport): number {
+/** I13: what p99 may be, divided by what it is; 0 where a request failed. */
+export function keptOf(quiet: HealthyReport, beside: HealthyReport): number {
+  if (failuresOf(beside) > 0) return 0;
+  return Math.max(MAX_TIMES_QUIET * timesOf(quiet).p99, ALWAYS_ALLOWED_MS) / timesOf(beside).p99;
+}
+
+export function failuresOf({ failures }: HealthyReport): number {
   return Object.values(failures).reduce((sum, count) => sum + count, 0);
 }
 
-function timesOf({ tookMs }: HealthyReport): { p50: number; p99: number } {
+export function timesOf({ tookMs }: HealthyReport): { p50: number; p99: number } {
   const sorted = [...tookMs].sort((a, b) => a - b);
   return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) };
 }

@@ -2,7 +2,8 @@
 
 import { createHmac, randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { Agent, request } from 'node:http';
+import { Agent, createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import type { World } from '../world.ts';
@@ -164,6 +165,35 @@ export async function addPool({ db1 }: Place, pool: string, slots: number): Prom
 }
 
 const MAX_BATCH = 500;
+
+/** A hook that answers 200 after so long, and its address. */
+export async function startSlowHook(answerMs: number): Promise<{ url: string; stop(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    request.resume();
+    setTimeout(() => response.writeHead(200).end(), answerMs).unref();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Past the trigger that wants a public address: what allows a host is called otherwise in older versions. */
+export function setHook(
+  { db1 }: Place,
+  pool: string,
+  column: 'validation_webhook_url' | 'commit_webhook_url',
+  url: string,
+): Promise<void> {
+  return db1.run(`
+    set session_replication_role = replica;
+    update public.engine_config set ${column} = '${url}' where pool_id = '${pool}';
+    reset session_replication_role`);
+}
 
 /** Claims made in the database, so that their messages wait for the bridge. */
 export async function claimMany({ db1 }: Place, pool: string, count: number): Promise<void> {

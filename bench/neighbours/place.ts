@@ -3,30 +3,46 @@
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { Process, SERVER_READY, WORKER_READY } from '../../chaos/process.ts';
+import { PROJECT_ROOT } from '../../src/project_root.ts';
 import { cleanUpOnExit } from '../../test/support/databases.ts';
 import { Forked } from '../forked.ts';
+import { commit } from '../provenance.ts';
 import { KEYS } from '../servers.ts';
 import { openWorld } from '../world.ts';
 import { HEALTHY, HEALTHY_ENV, type HealthyOrder, type HealthyReport } from './healthy.ts';
 import { addPool, HOSTILE_ENV, type Neighbour, type Place } from './neighbour.ts';
 
+const SHORT_COMMIT = 7;
 const CLIENT = fileURLToPath(new URL('./healthy_client.ts', import.meta.url));
 
 /** What is measured: this checkout, or the one it is compared with. */
 export type Version = { name: string; root: string };
 
+export const THIS: Version = { name: 'this', root: PROJECT_ROOT };
+
+export function versionsOf(against: string | undefined): Version[] {
+  if (against === undefined) return [THIS];
+  const name = commit(against);
+  return [
+    THIS,
+    { name: /^[0-9a-f]{40}/.test(name) ? name.slice(0, SHORT_COMMIT) : basename(against), root: against },
+  ];
+}
+
 export type OpenPlace = Place & {
+  server: Process;
+  worker: Process;
   measure(order: Omit<HealthyOrder, 'kind' | 'port' | 'db2Url'>): Promise<HealthyReport>;
 };
 
 /** `slots` are what the healthy one can sell in all its measurements. */
 export async function withPlace<T>(
   version: Version,
-  neighbour: Neighbour,
+  { healthy, prepare }: Pick<Neighbour, 'healthy' | 'prepare'>,
   slots: number,
   use: (place: OpenPlace) => Promise<T>,
 ): Promise<T> {
@@ -52,7 +68,7 @@ export async function withPlace<T>(
       p_secret_names: Object.keys(HEALTHY_ENV),
       p_actor: 'bench',
     });
-    await neighbour.prepare(place);
+    await prepare(place);
     const server = startProcess(version, place, 'serve', SERVER_READY, logDir);
     const worker = startProcess(version, place, 'work', WORKER_READY, logDir);
     processes.push(server, worker);
@@ -60,9 +76,9 @@ export async function withPlace<T>(
     place.port = server.port;
     const client = new Forked(CLIENT);
     const measure: OpenPlace['measure'] = (order) =>
-      client.ask({ ...order, kind: neighbour.healthy, port: server.port, db2Url: world.db2Url });
+      client.ask({ ...order, kind: healthy, port: server.port, db2Url: world.db2Url });
     try {
-      return await use({ ...place, measure });
+      return await use({ ...place, server, worker, measure });
     } finally {
       client.tell('end');
       await client.end();

@@ -1,6 +1,4 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { addPool, claimMany, type Load, type Neighbour } from './neighbour.ts';
+import { addPool, claimMany, type Load, type Neighbour, setHook, startSlowHook } from './neighbour.ts';
 
 const ANSWER_MS = 6_000;
 const MESSAGES = 640;
@@ -13,25 +11,10 @@ export const slowCommitHook: Neighbour = {
   healthy: 'tickets',
   prepare: (place) => addPool(place, 'hostile', SLOTS),
   async start(place, times): Promise<Load> {
-    const server = createServer((request, response) => {
-      request.resume();
-      setTimeout(() => response.writeHead(200).end(), ANSWER_MS);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    // Past the trigger that wants a public address: what allows a host is called otherwise in older versions.
-    await place.db1.run(`
-      set session_replication_role = replica;
-      update public.engine_config set commit_webhook_url = 'http://127.0.0.1:${port}/' where pool_id = 'hostile';
-      reset session_replication_role`);
+    const hook = await startSlowHook(ANSWER_MS);
+    await setHook(place, 'hostile', 'commit_webhook_url', hook.url);
     const messages = MESSAGES * times;
     await claimMany(place, 'hostile', messages);
-    return {
-      sent: () => messages,
-      async stop() {
-        server.closeAllConnections();
-        await new Promise((resolve) => server.close(resolve));
-      },
-    };
+    return { sent: () => messages, stop: hook.stop };
   },
 };

@@ -8,10 +8,9 @@ export const HOLDS_AT_ONCE = 5_000;
 
 /** Ends every hold that is due. */
 export async function expireHolds(db: Database, signal: AbortSignal): Promise<void> {
-  let expired = HOLDS_AT_ONCE;
-  while (expired === HOLDS_AT_ONCE && !signal.aborted) {
+  for (;;) {
     const [row] = await db.call<{ expire_holds: number }>('public.expire_holds', { p_limit: HOLDS_AT_ONCE });
-    expired = row?.expire_holds ?? 0;
+    if ((row?.expire_holds ?? 0) === 0 || signal.aborted) return;
   }
 }
 

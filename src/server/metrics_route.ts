@@ -1,9 +1,9 @@
 // GET /metrics, for Prometheus: what this process counted, and what the databases know. It holds counts and the names of
-// operators and pools, no payload and no secret. One page is about 60 KB and takes milliseconds to make, so it is made once a
-// second at most, for all who ask.
+// operators and pools, no payload and no secret. One page is about 60 KB and takes milliseconds to make, so a page is made once
+// a second at most. All readers that ask within the second wait for the same one: a connection cannot ask more often than that.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { AnswerCache } from '#core/answer_cache.ts';
 import type { Clock } from '#core/ports.ts';
 import type { Route } from '#core/router.ts';
 import type { Page } from '../metrics.ts';
@@ -14,19 +14,33 @@ const HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
 };
-const WHOLE = 'the whole page';
+const EVERY_MS = 1_000;
 
-export function metricsRoute(pages: readonly Page[], guard: ScrapeGuard, now: Clock = Date.now): Route {
-  const made = new AnswerCache(async () => {
+export function metricsRoute(
+  pages: readonly Page[],
+  guard: ScrapeGuard,
+  now: Clock = Date.now,
+  rest: (ms: number) => Promise<unknown> = pause,
+): Route {
+  let begunMs = Number.NEGATIVE_INFINITY;
+  let last: Promise<Buffer> | undefined;
+  let next: Promise<Buffer> | undefined;
+  const make = async (): Promise<Buffer> => {
+    const earlyMs = begunMs + EVERY_MS - now();
+    await Promise.allSettled([last, earlyMs > 0 ? rest(earlyMs) : undefined]);
+    begunMs = now();
+    // A reader that asks from now on waits for the page after this one.
+    [last, next] = [next, undefined];
     const texts = await Promise.all(pages.map((page) => page.page()));
     return Buffer.from(texts.join('\n'));
-  }, now);
+  };
   return {
     method: 'GET',
     path: '/metrics',
     handle: async (request) => {
       await guard(request);
-      return { status: 200, headers: HEADERS, body: await made.get(WHOLE) };
+      next ??= make();
+      return { status: 200, headers: HEADERS, body: await next };
     },
   };
 }

@@ -1,11 +1,10 @@
-// One pool's slow hook, failing function or deadly message does not hold up, fail or bury the claims of another.
+// One pool's slow hook or failing function does not hold up or fail the claims of another.
 
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
-import { FaultWorld, TICKET, type Wrap } from './fault_support.ts';
-import { Mortal } from './mortal.ts';
+import { FaultWorld, TICKET } from './fault_support.ts';
 
 const neverAborted = new AbortController().signal;
 const CLAIMS = 50;
@@ -83,77 +82,4 @@ test('a function that says the connection is lost is its own pool’s trouble, a
   await world.sell('near', users('near', CLAIMS));
   const { outcomes, pausedUntilMs } = await world.bridge().step(neverAborted);
   assert.deepEqual([outcomes, pausedUntilMs], [{ committed: CLAIMS, retry: 1 }, 0]);
-});
-
-for (const deaths of [9, 30])
-  test(`${deaths} workers that die between take and commit leave ${CLAIMS} healthy claims to become tickets`, async () => {
-    const pool = `mourned ${deaths}`;
-    await world.sell(pool, users(pool, CLAIMS));
-    for (let death = 1; death <= deaths; death++) {
-      // Its third call asks for the configuration of what it took.
-      const mortal = new Mortal(3, 'after');
-      const step = world.bridge({ wrap: mortal.wrap }).step(neverAborted);
-      await Promise.race([step, mortal.died]);
-      assert.ok(mortal.isDead);
-      await mortal.bury(step);
-      await world.expireLeases();
-    }
-    await world.bridge().drain(neverAborted);
-    assert.deepEqual(await endsOf(pool), [TICKET]);
-    assert.equal(await world.count1('select count(*) from pgmq.q_intake_dlq'), 0);
-  });
-
-/** A worker that dies when it commits what it took with this user's message: its calls get no answer until it is buried. */
-class Victim {
-  readonly #user: string;
-  readonly #limbo: Promise<never>;
-  #hasTaken = false;
-  #isDead = false;
-  #die: () => void = () => undefined;
-  bury: () => void = () => undefined;
-  readonly died: Promise<void>;
-
-  constructor(user: string) {
-    this.#user = user;
-    this.died = new Promise((resolve) => {
-      this.#die = resolve;
-    });
-    this.#limbo = new Promise((_, reject) => {
-      this.bury = () => reject(new Error('buried'));
-    });
-    this.#limbo.catch(() => undefined);
-  }
-
-  readonly wrap: Wrap =
-    (name, call) =>
-    async (...args) => {
-      if (!this.#isDead && this.#hasTaken && name === 'db2 finalize_batch') {
-        this.#isDead = true;
-        this.#die();
-      }
-      if (this.#isDead) return this.#limbo;
-      const answer = await call(...args);
-      if (name.startsWith('db1 bridge_take') && JSON.stringify(answer).includes(`"${this.#user}"`))
-        this.#hasTaken = true;
-      return answer;
-    };
-}
-
-test('a message that kills each worker that commits it is one dead letter, and its neighbours are tickets', async () => {
-  await world.sell('haunted', users('haunted', CLAIMS));
-  let deaths = 0;
-  for (; (await world.queueDepth()) > 0; deaths++) {
-    assert.ok(deaths < 20, `${await world.queueDepth()} messages are left after ${deaths} deaths`);
-    const victim = new Victim('haunted 7');
-    const drained = world.bridge({ wrap: victim.wrap }).drain(neverAborted);
-    await Promise.race([drained, victim.died]);
-    victim.bury();
-    await drained.catch(() => undefined);
-    await world.expireLeases();
-  }
-  const { 'haunted 7': killer, ...others } = await world.ends('haunted');
-  assert.match(killer ?? '', /^dead_letter RESERVED, tickets 0, messages 0, letters 1$/);
-  assert.deepEqual([...new Set(Object.values(others))], [TICKET]);
-  const { rows } = await world.db1.query(`select message ->> 'reason' as reason from pgmq.q_intake_dlq`);
-  assert.deepEqual(rows, [{ reason: 'takeovers: 10 workers were lost with it' }]);
 });

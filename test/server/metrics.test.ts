@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { Agent } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { ClaimRoutes } from '#core/claim.ts';
 import { type Route, Router } from '#core/router.ts';
@@ -13,6 +12,8 @@ import { ADMIN_KEY, ask, assertRefusal, bearer, claim, exchange } from './suppor
 
 const READERS = 500;
 const TOKEN = 'a-token-for-the-scraper';
+/** All that waits for promises and not for time. */
+const settle = () => new Promise((resolve) => setImmediate(resolve));
 const PAGE = `# ${'x'.repeat(60_000)}\n`;
 
 async function serve(t: TestContext, routes: Route[]): Promise<{ port: number; url: string }> {
@@ -35,9 +36,11 @@ function countedPage(): Page & { made: number } {
 }
 
 describe('the page of metrics', () => {
-  it(`is made once for ${READERS} requests on one connection, with claims beside them`, async (t) => {
+  it(`is sent once a second to a connection that asks ${READERS} times in one write, with claims beside it`, async (t) => {
     const page = countedPage();
-    const scrape = metricsRoute([page], scrapeGuard({ metricsOpen: true }), () => 0);
+    const rests: number[] = [];
+    const rest = async (ms: number) => void rests.push(ms);
+    const scrape = metricsRoute([page], scrapeGuard({ metricsOpen: true }), () => 0, rest);
     const { port, url } = await serve(t, [scrape, ...new ClaimRoutes(memoryPorts()).routes()]);
     const get = 'GET /metrics HTTP/1.1\r\nHost: x\r\n';
     const read = exchange(port, (socket) =>
@@ -48,22 +51,44 @@ describe('the page of metrics', () => {
     );
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
     assert.equal((await read).split('HTTP/1.1 200').length - 1, READERS);
-    assert.equal(page.made, 1);
+    assert.equal(page.made, READERS);
+    assert.deepEqual(rests, Array(READERS - 1).fill(1_000), 'the first is made at once');
   });
 
-  it('is shared by all who ask at once and within a second, and made again after it', async (t) => {
-    const page = countedPage();
+  it('is one for all readers that ask within a second, also while it is being made', async () => {
     let nowMs = 0;
-    const guard = scrapeGuard({ metricsOpen: true });
-    const { url } = await serve(t, [metricsRoute([page], guard, () => nowMs)]);
-    const agent = new Agent({ keepAlive: true });
-    t.after(() => agent.destroy());
-    await Promise.all(Array.from({ length: 50 }, () => ask(`${url}/metrics`, { agent })));
-    nowMs = 999;
-    await ask(`${url}/metrics`, { agent });
-    assert.equal(page.made, 1);
+    let finishMaking: () => void = () => undefined;
+    let wake: () => void = () => undefined;
+    let made = 0;
+    const page = () =>
+      new Promise<string>((resolve) => {
+        finishMaking = () => resolve(`made ${++made}\n`);
+      });
+    const rest = () =>
+      new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    const route = metricsRoute([{ page }], scrapeGuard({ metricsOpen: true }), () => nowMs, rest);
+    const read = async () => String((await route.handle({} as never, '')).body);
+    const readAll = () => Promise.all([read(), read(), read()]);
+    const first = readAll();
+    await settle();
     nowMs = 1_000;
-    assert.match((await ask(`${url}/metrics`, { agent })).text, /made 2/);
+    const second = readAll();
+    await settle();
+    finishMaking();
+    assert.deepEqual(await first, Array(3).fill('made 1\n'));
+    await settle();
+    finishMaking();
+    assert.deepEqual(await second, Array(3).fill('made 2\n'), 'who asked while it was made has the next one');
+    nowMs = 1_999;
+    const third = readAll();
+    await settle();
+    assert.equal(made, 2, 'the second is not over');
+    wake();
+    await settle();
+    finishMaking();
+    assert.deepEqual(await third, Array(3).fill('made 3\n'));
   });
 
   const open = async (t: TestContext, settings: ScrapeSettings, isOperated = true) => {

@@ -189,9 +189,10 @@ create table public.claims (
 create unique index one_live_claim_per_slot on public.claims (slot_id) where freed_at is null;
 create unique index one_claim_per_request on public.claims (pool_id, request_id) where request_id is not null;
 create index claims_by_user on public.claims (user_id, pool_id);
-create index claims_on_hold on public.claims (hold_until)
+-- By pool first: however many claims of one pool are due at once, those of the others are found beside them.
+create index claims_on_hold on public.claims (pool_id, hold_until)
   where hold_until is not null and freed_at is null and end_as is null;
-create index claims_ending on public.claims (end_due) where end_as is not null;
+create index claims_ending on public.claims (pool_id, end_due) where end_as is not null;
 
 comment on column public.claims.end_as is
   'How the claim will end (released, expired, discarded) once the ledger has its tombstone; null while it shall not end, and after it did. It holds its slot until then.';

@@ -51,9 +51,7 @@ begin
   if v_url is null or not exists (
     select from pgmq.q_intake_queue q where q.vt <= clock_timestamp()
     union all
-    select from public.claims c where c.hold_until < now() and c.freed_at is null and c.end_as is null
-    union all
-    select from public.claims c where c.end_as is not null and c.end_due <= now()
+    select from unnest(intake.due_pools('hold') || intake.due_pools('end'))
   ) then
     return null;
   end if;

@@ -230,12 +230,59 @@ begin
 end
 $$;
 
--- Promise: p_limit claims whose hold has run out, whatever their messages do (wait, back off, are being validated, are dead
+-- Promise: the first pool after p_pool_id, by name, with claims on hold (p_what hold) or going to end (end); null after the last.
+-- Second call: the same. Locks: none.
+create function intake.next_pool(p_pool_id text, p_what text) returns text
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
+begin
+  if p_what = 'end' then
+    return (
+      select c.pool_id from public.claims c where c.pool_id > p_pool_id and c.end_as is not null order by c.pool_id limit 1
+    );
+  end if;
+  return (
+    select c.pool_id from public.claims c
+    where c.pool_id > p_pool_id and c.hold_until is not null and c.freed_at is null and c.end_as is null
+    order by c.pool_id limit 1
+  );
+end
+$$;
+
+-- Promise: the pools with holds that have run out (p_what hold), or with claims that are to end now (end). A pool whose cache
+-- is lost is left out: its claims end when it is rebuilt. One look at an index for each pool that has such claims, however
+-- many these are. Second call: the same. Locks: none.
+create function intake.due_pools(p_what text) returns text[]
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
+begin
+  return array(
+    with recursive pools (pool_id) as (
+      select intake.next_pool('', p_what)
+      union all
+      select intake.next_pool(p.pool_id, p_what) from pools p where p.pool_id is not null
+    )
+    select p.pool_id from pools p
+    where case when p_what = 'end' then exists (
+        select from public.claims c where c.pool_id = p.pool_id and c.end_as is not null and c.end_due <= clock_timestamp()
+      ) else exists (
+        select from public.claims c
+        where c.pool_id = p.pool_id and c.hold_until < now() and c.freed_at is null and c.end_as is null
+      ) end
+      and (
+        exists (select from intake.pool_marks m where m.pool_id = p.pool_id)
+        or not exists (select from intake.pool_totals t where t.pool_id = p.pool_id and t.slots > 0)
+      )
+  );
+end
+$$;
+
+-- Promise: p_limit claims whose hold has run out, as many of each pool, the longest overdue first, whatever their messages do (wait, back off, are being validated, are dead
 -- letters). Those that no worker took end as expired: messages withdrawn, slots back on sale. Those that one took are going
 -- to end (intake.begin_ends). Two kinds keep their slots, without a hold: a dead letter whose slot the ledger has sold to
 -- another (intake.is_sold_elsewhere), which a repair has to come before, and what a worker of a pool that commits elsewhere
 -- took: its target may have it. Returns how many were due. Raises SL015 not read committed.
--- Second call: the next p_limit. Locks: as intake.give_back_claim; claims that somebody else works on are skipped, and so are
+-- Second call: the next; 0 when none is left. Locks: as intake.give_back_claim; claims that somebody else works on are skipped, and so are
 -- messages: what is locked is being taken. One whose slot another session has locked is going to end as well: finish_ends
 -- comes back to it, and the other pools' holds do not wait for that session.
 -- Definer: cron and service_role need no rights to the queue.
@@ -244,6 +291,8 @@ language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 declare
   c_reason constant text := 'hold expired';
+  v_pools text[] := intake.due_pools('hold');
+  v_share int := ceil(p_limit::numeric / greatest(1, cardinality(v_pools)));
   v_due uuid[];
   v_untaken uuid[];
   v_locked uuid[];
@@ -252,14 +301,17 @@ begin
     perform intake.refuse_isolation();
   end if;
   v_due := array(
-    select c.claim_id from public.claims c
-    where c.hold_until < now() and c.hold_until is not null and c.freed_at is null and c.end_as is null
-      and c.state in ('queued', 'dead_letter')
-      -- A pool without a mark is being rebuilt, or will be: its holds end when it is back, and the others do not wait for it.
-      and exists (select from intake.pool_marks m where m.pool_id = c.pool_id)
-    order by c.hold_until
+    select due.claim_id
+    from unnest(v_pools) p (pool_id)
+    cross join lateral (
+      select c.claim_id from public.claims c
+      where c.pool_id = p.pool_id and c.hold_until < now() and c.freed_at is null and c.end_as is null
+        and c.state in ('queued', 'dead_letter')
+      order by c.hold_until
+      limit v_share
+      for update skip locked
+    ) due
     limit p_limit
-    for update of c skip locked
   );
   v_locked := intake.locked_slots(v_due);
   with untaken as materialized (
@@ -299,7 +351,7 @@ language plpgsql as $$
 declare
   c_chunk constant int := 5000;
 begin
-  while public.expire_holds(c_chunk) = c_chunk loop
+  while public.expire_holds(c_chunk) > 0 loop
     commit;
   end loop;
 end

@@ -54,7 +54,7 @@ begin
 end
 $$;
 
--- Promise: up to p_limit claims that are to end now, for p_lease_sec this caller's alone. in_ledger: finish_ends needs what
+-- Promise: up to p_limit claims that are to end now, as many of each pool, for p_lease_sec this caller's alone. in_ledger: finish_ends needs what
 -- void_tickets answers; else the outcome is voided. Pools whose cache is lost wait for it. Second call: other claims, until
 -- the lease has run out; a claim that two callers have changes nothing but their work.
 -- Locks: the claims (others' are skipped) → those of wait_out. Definer, as finish_ends: service_role needs no rights to
@@ -65,16 +65,19 @@ language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
+  v_pools text[] := intake.due_pools('end');
+  v_share int := ceil(p_limit::numeric / greatest(1, cardinality(v_pools)));
   v_due uuid[] := array(
-    select c.claim_id from public.claims c
-    where c.end_as is not null and c.end_due <= clock_timestamp() and not exists (
-      select from intake.pool_totals t
-      where t.pool_id = c.pool_id and t.slots > 0
-        and not exists (select from intake.pool_marks m where m.pool_id = t.pool_id)
-    )
-    order by c.end_due
+    select due.claim_id
+    from unnest(v_pools) p (pool_id)
+    cross join lateral (
+      select c.claim_id from public.claims c
+      where c.pool_id = p.pool_id and c.end_as is not null and c.end_due <= clock_timestamp()
+      order by c.end_due
+      limit v_share
+      for update skip locked
+    ) due
     limit p_limit
-    for update of c skip locked
   );
 begin
   perform intake.wait_out(v_due);

@@ -48,12 +48,16 @@ export const EVENTS_PER_HANDLER = 8;
 /** A third of the shortest lease that makes sense for a handler that calls others: two heartbeats may fail. */
 const HEARTBEAT_MS = 1_000;
 
+/** What the names of targets in TypeScript begin with. */
+const TYPESCRIPT = 'typescript ';
+
 type Tell = (event: TakenEvent, processed: Processed) => void;
 
 export class Processor {
   readonly #ports: ProcessorPorts;
   readonly #batchSize: number;
   readonly #sizes: SetSizes;
+  readonly #targets: Targets;
   readonly #worker: LeaseWorker<TakenEvent>;
   /** SQL lanes that have a set under way: the next one waits for it, as its handler would. */
   readonly #busy = new Set<number>();
@@ -65,7 +69,11 @@ export class Processor {
     this.#batchSize = batchSize;
     this.#sizes = createSetSizes(batchSize);
     const { store, log, now } = ports;
-    const targets = new Targets({ now, limitOf: (name) => this.#limitOf(name) });
+    this.#targets = new Targets({
+      now,
+      limitOf: (name) => this.#limitOf(name),
+      onChange: (name, isDown) => this.#tellChange(name, isDown),
+    });
     this.#worker = new LeaseWorker<TakenEvent>(
       {
         lanes: async () =>
@@ -78,7 +86,7 @@ export class Processor {
         heartbeatMs: HEARTBEAT_MS,
         work: (group, signal) => this.#work(group, signal),
       },
-      { targets, now, log },
+      { targets: this.#targets, now, log },
     );
   }
 
@@ -124,7 +132,14 @@ export class Processor {
   }
 
   #limitOf(target: string): number {
-    return target.startsWith('typescript ') ? EVENTS_PER_HANDLER : this.#batchSize;
+    return target.startsWith(TYPESCRIPT) ? EVENTS_PER_HANDLER : this.#batchSize;
+  }
+
+  #tellChange(target: string, isDown: boolean): void {
+    const handler = target.slice(TYPESCRIPT.length);
+    if (isDown)
+      this.#ports.log.warn('a handler fails event after event and is left alone for a while', { handler });
+    else this.#ports.log.info('a handler that was left alone is tried as usual again', { handler });
   }
 
   async #take(wants: readonly Want[]): Promise<readonly TakenEvent[]> {
@@ -140,12 +155,15 @@ export class Processor {
   #laneOf({ lane, kind, handler_name }: EventLane): Lane {
     const target = `${kind ?? 'no'} ${handler_name ?? 'handler'}`;
     const sizes = this.#sizes;
+    const { breaker } = this.#targets.of(target);
     return {
       id: lane,
       targets: [target],
       occupies: [target],
       get most() {
-        return kind === 'typescript' ? EVENTS_PER_HANDLER : sizes.of(lane);
+        if (kind !== 'typescript') return sizes.of(lane);
+        // One event asks whether the handler works again: what it fails has used up an attempt.
+        return breaker.isSuspect ? 1 : EVENTS_PER_HANDLER;
       },
     };
   }
@@ -201,12 +219,24 @@ export class Processor {
   async #runGroup({ items, finish }: Group<TakenEvent>, signal: AbortSignal, tell: Tell): Promise<void> {
     const ends = await Promise.allSettled(
       items.map(async (event) => {
-        tell(event, await this.#runHere(event, signal));
+        const became = await this.#runHere(event, signal);
+        this.#judge(event, became);
+        tell(event, became);
         // Its room is another event's now.
         await finish([event], async () => undefined);
       }),
     );
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  /**
+   * A handler in TypeScript mostly calls a service: when that is down, all its events would use up their attempts. One in SQL
+   * needs only the database, whose outages use up none.
+   */
+  #judge({ id, handler_name }: TakenEvent, { outcome }: Processed): void {
+    const { breaker } = this.#targets.of(`${TYPESCRIPT}${handler_name ?? ''}`);
+    if (outcome === 'success' || outcome === 'skipped') breaker.succeeded();
+    else if (outcome === 'failed') breaker.failed(id);
   }
 
   #runHere(event: TakenEvent, signal: AbortSignal): Promise<Processed> {

@@ -1,0 +1,180 @@
+// The cost suite: CPU and write-ahead log for a claim, and for a message on its way to the ledger, here and in another checkout.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { failuresOf } from './neighbours/measure.ts';
+import { type OpenPlace, type Version, versionsOf, withPlace } from './neighbours/place.ts';
+import { type Column, makeTable } from './rows.ts';
+import { median } from './stats.ts';
+import type { Demand, Suite } from './suite.ts';
+import { type Session, settle } from './world.ts';
+
+const FULL = { rounds: 9, claims: 6_000, perSec: 1_500, warmUp: 3_000 };
+/** Shows that every part runs. */
+const QUICK: Plan = { rounds: 1, claims: 50, perSec: 500, warmUp: 20 };
+const PATIENCE_MS = 30_000;
+const LOOK_MS = 100;
+const MAX_GROWTH = 1.05;
+const MS_PER_SEC = 1_000;
+/** What /proc counts in, on every Linux. */
+const US_PER_TICK = 10_000;
+
+type Plan = typeof FULL;
+/** Of one claim, and of one message. */
+type Sample = {
+  claim_cpu_us: number;
+  claim_wal_bytes: number;
+  message_cpu_us: number;
+  message_wal_bytes: number;
+};
+type CostRow = Sample & { name: string; version: string; rounds: number; ops: number };
+
+const COLUMNS: Column<CostRow>[] = [
+  { heading: 'version', isText: true, text: ({ version }) => version },
+  { heading: 'claim CPU µs', text: (row) => row.claim_cpu_us.toFixed(0) },
+  { heading: 'claim WAL bytes', text: (row) => row.claim_wal_bytes.toFixed(0) },
+  { heading: 'message CPU µs', text: (row) => row.message_cpu_us.toFixed(0) },
+  { heading: 'message WAL bytes', text: (row) => row.message_wal_bytes.toFixed(0) },
+];
+
+export const cost: Suite = {
+  summary: 'CPU and write-ahead log for each claim through HTTP and each message carried to the ledger',
+  compares: true,
+  async run({ quick, against, progress }) {
+    const plan = quick ? QUICK : FULL;
+    const taken = new Map<string, Sample[]>();
+    let settings: Record<string, string> = {};
+    await withPlaces(versionsOf(against), plan, [], async (places) => {
+      for (const [, place] of places) {
+        await round(place, plan.warmUp, plan.perSec);
+        settings = await place.db1.settings();
+      }
+      for (let number = 1; number <= plan.rounds; number++) {
+        progress(`round ${number} of ${plan.rounds}`);
+        // The order changes from round to round: whatever drifts, drifts for both.
+        for (const [name, place] of number % 2 === 0 ? [...places].reverse() : places)
+          taken.set(name, [...(taken.get(name) ?? []), await round(place, plan.claims, plan.perSec)]);
+      }
+    });
+    const rows = [...taken].map(([version, samples]) => rowOf(version, samples, plan));
+    const raw = [...taken].map(([version, samples]) => `${version}: ${samples.map(rawOf).join(' ')}`);
+    return {
+      settings,
+      rows,
+      demands: demandsOf(taken),
+      table: `${makeTable(COLUMNS, rows)}\n\nrounds (claim CPU/WAL, message CPU/WAL)\n${raw.join('\n')}`,
+    };
+  },
+};
+
+/** All versions stand side by side, so that the rounds can take turns. */
+function withPlaces(
+  [version, ...rest]: readonly Version[],
+  plan: Plan,
+  open: readonly [string, OpenPlace][],
+  use: (places: readonly [string, OpenPlace][]) => Promise<void>,
+): Promise<void> {
+  if (version === undefined) return use(open);
+  const slots = plan.warmUp + plan.rounds * plan.claims;
+  const nothing = { healthy: 'claims' as const, prepare: async () => undefined };
+  return withPlace(version, nothing, slots, (place) =>
+    withPlaces(rest, plan, [...open, [version.name, place]], use),
+  );
+}
+
+/** The worker stands still while the claims come, and then carries them alone. */
+async function round(place: OpenPlace, count: number, perSec: number): Promise<Sample> {
+  const { db1, db2, server, worker } = place;
+  for (const session of [db1, db2]) await settle(session);
+  const [pg1, pg2] = [await postmasterOf(db1), await postmasterOf(db2)];
+  const wal = async () => (await db1.walBytes()) + (await db2.walBytes());
+  const cpu = (pids: number[]) => pids.reduce((sum, pid) => sum + cpuUs(pid), 0);
+  worker.stall();
+  const before = { cpu: cpu([server.pid, pg1]), wal: await wal() };
+  const report = await place.measure({ count, perSec, patienceMs: PATIENCE_MS });
+  if (failuresOf(report) > 0) throw new Error(`claims failed: ${JSON.stringify(report.failures)}`);
+  const claimed = { cpu: cpu([server.pid, pg1]), wal: await wal() };
+  const carrying = cpu([worker.pid, pg1, pg2]);
+  worker.goOn();
+  await untilEmpty(db1);
+  const carried = { cpu: cpu([worker.pid, pg1, pg2]), wal: await wal() };
+  return {
+    claim_cpu_us: (claimed.cpu - before.cpu) / count,
+    claim_wal_bytes: (claimed.wal - before.wal) / count,
+    message_cpu_us: (carried.cpu - carrying) / count,
+    message_wal_bytes: (carried.wal - claimed.wal) / count,
+  };
+}
+
+async function untilEmpty(db1: Session): Promise<void> {
+  const untilMs = performance.now() + 10 * PATIENCE_MS;
+  for (;;) {
+    if ((await db1.ask<number>('select count(*)::int from pgmq.q_intake_queue')) === 0) return;
+    if (performance.now() > untilMs)
+      throw new Error(`messages are left after ${(10 * PATIENCE_MS) / MS_PER_SEC} s`);
+    await pause(LOOK_MS);
+  }
+}
+
+/** The parent of the backend that answers. */
+async function postmasterOf(session: Session): Promise<number> {
+  return statOf(await session.ask<number>('select pg_backend_pid()')).parent;
+}
+
+/** Of a process and its children, those that have ended included. */
+function cpuUs(pid: number): number {
+  const children = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => tryStat(Number(name)))
+    .filter((stat) => stat?.parent === pid);
+  return [statOf(pid), ...children].reduce((sum, stat) => sum + (stat?.ticks ?? 0), 0) * US_PER_TICK;
+}
+
+function tryStat(pid: number): ReturnType<typeof statOf> | undefined {
+  try {
+    return statOf(pid);
+  } catch {
+    // It has ended since the folder was read; its parent has its ticks.
+    return undefined;
+  }
+}
+
+/** After the name, which may have spaces: the third field is the state, the fourth the parent, 14 to 17 the ticks. */
+function statOf(pid: number): { parent: number; ticks: number } {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return {
+    parent: Number(fields[1]),
+    ticks: fields.slice(11, 15).reduce((sum, one) => sum + Number(one), 0),
+  };
+}
+
+function rowOf(version: string, samples: readonly Sample[], plan: Plan): CostRow {
+  const of = (name: keyof Sample): number => median(samples.map((sample) => sample[name]));
+  return {
+    name: version,
+    version,
+    rounds: samples.length,
+    ops: plan.claims,
+    claim_cpu_us: of('claim_cpu_us'),
+    claim_wal_bytes: of('claim_wal_bytes'),
+    message_cpu_us: of('message_cpu_us'),
+    message_wal_bytes: of('message_wal_bytes'),
+  };
+}
+
+const rawOf = (sample: Sample): string =>
+  `${sample.claim_cpu_us.toFixed(0)}/${sample.claim_wal_bytes.toFixed(0)},${sample.message_cpu_us.toFixed(0)}/${sample.message_wal_bytes.toFixed(0)}`;
+
+/** Round by round against the other checkout; the median of the ratios. */
+export function demandsOf(taken: ReadonlyMap<string, readonly Sample[]>): Demand[] {
+  const [ours = [], theirs] = [...taken.values()];
+  const names = ['claim_cpu_us', 'claim_wal_bytes', 'message_cpu_us', 'message_wal_bytes'] as const;
+  return names.map((name) => ({
+    what: `${MAX_GROWTH} times the other checkout's ${name} / ours, median of the rounds`,
+    atLeast: 1,
+    ...(theirs && {
+      value: median(ours.map((sample, at) => (MAX_GROWTH * (theirs[at]?.[name] ?? 0)) / sample[name])),
+    }),
+  }));
+}

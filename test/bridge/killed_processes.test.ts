@@ -1,0 +1,130 @@
+// Workers as processes, ended by a real kill -9 between the take and the commit: deaths of workers bury no healthy claim, and a
+// message that kills its worker is one dead letter, alone. The hook of the pools tells the test when a worker holds a message.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { after, afterEach, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Sluice, sluice } from '../work/support.ts';
+import { FaultWorld, TICKET } from './fault_support.ts';
+
+const CLAIMS = 50;
+/** Ten takeovers end a message; a worker that starts before its neighbours' leases are over may die once more. */
+const MOST_DEATHS = 20;
+const LOOK_EVERY_MS = 50;
+const DEADLY = 'haunted 7';
+
+let world: FaultWorld;
+let hook: Server;
+let rules: Record<string, unknown>;
+/** What the hook does with a claim of this user. */
+let answer: (user: string, response: ServerResponse) => void;
+const running = new Set<Sluice>();
+
+before(async () => {
+  world = await FaultWorld.start();
+  hook = createServer(async (request, response) => {
+    const { user_id } = JSON.parse(await text(request));
+    answer(user_id, response);
+  });
+  hook.listen(0, '127.0.0.1');
+  await once(hook, 'listening');
+  rules = { validation_webhook_url: `http://127.0.0.1:${(hook.address() as AddressInfo).port}/` };
+});
+afterEach(() => Promise.all([...running].map(kill)));
+after(async () => {
+  hook.closeAllConnections();
+  hook.close();
+  await world.stop();
+});
+
+const yes = (response: ServerResponse) => response.writeHead(200).end();
+const users = (pool: string) => Array.from({ length: CLAIMS }, (_, n) => `${pool} ${n}`);
+
+function startWorker(): Sluice {
+  const worker = sluice(['work', '--json'], {
+    DB1_URL: world.databases.db1.url,
+    DB2_URL: world.databases.db2.url,
+    SLUICE_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
+  });
+  running.add(worker);
+  return worker;
+}
+
+/** Resolves when it is gone. Its leases run out at once then, as they would in time. */
+async function kill(worker: Sluice): Promise<void> {
+  worker.child.kill('SIGKILL');
+  await worker.ended;
+  running.delete(worker);
+}
+
+/** Two workers at once carry what is left. */
+async function carryOn(): Promise<void> {
+  answer = (_, response) => yes(response);
+  const workers = [startWorker(), startWorker()];
+  while ((await world.queueDepth()) > 0) await pause(LOOK_EVERY_MS);
+  for (const worker of workers) worker.child.kill('SIGTERM');
+  for (const worker of workers) assert.equal((await worker.ended).code, 0);
+  for (const worker of workers) running.delete(worker);
+}
+
+test(`nine and then thirty workers, killed between take and commit, leave ${CLAIMS} healthy claims to become tickets`, async () => {
+  await world.sell('mourned', users('mourned'), rules);
+  const deadLetters = () => world.count1('select count(*) from pgmq.q_intake_dlq');
+  for (let death = 1; death <= 30; death++) {
+    const holds = new Promise<void>((resolve) => {
+      answer = () => resolve();
+    });
+    const worker = startWorker();
+    await Promise.race([
+      holds,
+      worker.ended.then(({ stderr }) => assert.fail(`it ended by itself: ${stderr}`)),
+    ]);
+    await kill(worker);
+    await world.expireLeases();
+    if (death === 9) assert.equal(await deadLetters(), 0, 'after nine deaths');
+  }
+  assert.equal(
+    await world.count2('select count(*) from public.confirmed_tickets'),
+    0,
+    'none came as far as its commit',
+  );
+  assert.ok(
+    (await world.count1('select sum(read_ct) as count from pgmq.q_intake_queue')) >= CLAIMS,
+    'they were taken',
+  );
+  await carryOn();
+  assert.deepEqual([...new Set(Object.values(await world.ends('mourned')))], [TICKET]);
+  assert.equal(await deadLetters(), 0);
+});
+
+test('a message that kills each worker that has it is one dead letter, and its neighbours are tickets', async () => {
+  await world.sell('haunted', users('haunted'), rules);
+  let deaths = 0;
+  for (; (await world.queueDepth()) > 0; deaths++) {
+    assert.ok(deaths < MOST_DEATHS, `${await world.queueDepth()} messages are left after ${deaths} deaths`);
+    const worker = startWorker();
+    answer = (user, response) => {
+      if (user === DEADLY) worker.child.kill('SIGKILL');
+      else yes(response);
+    };
+    const stopping = new AbortController();
+    const emptied = untilEmpty(stopping.signal);
+    await Promise.race([worker.ended, emptied]);
+    stopping.abort();
+    await kill(worker);
+    await world.expireLeases();
+  }
+  const { [DEADLY]: killer, ...others } = await world.ends('haunted');
+  assert.equal(killer, 'dead_letter RESERVED, tickets 0, messages 0, letters 1');
+  assert.deepEqual([...new Set(Object.values(others))], [TICKET]);
+  const { rows } = await world.db1.query(`select message ->> 'reason' as reason from pgmq.q_intake_dlq`);
+  assert.deepEqual(rows, [{ reason: 'takeovers: 10 workers were lost with it' }]);
+});
+
+async function untilEmpty(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await world.queueDepth()) > 0) await pause(LOOK_EVERY_MS);
+}

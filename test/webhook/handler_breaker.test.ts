@@ -1,0 +1,74 @@
+// A service that a TypeScript handler calls is down: the handler's events wait, instead of using up their attempts.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { PermanentError } from '#core/webhook/handlers.ts';
+import { handlerOf, neverAborted, ProcessWorld, takenEvent } from './process_support.ts';
+
+describe('TypeScript handlers', () => {
+  it('are left alone when they fail event after event, and tried again with one; their neighbours go on', async () => {
+    const world = new ProcessWorld();
+    let isDown = true;
+    const service = async () => {
+      if (isDown) throw new Error('the service is down');
+    };
+    world.handlers = [handlerOf({ name: 'far', call: service }), handlerOf({ name: 'near' })];
+    world.events = Array.from({ length: 10 }, (_, at) => takenEvent(`${at}`, 'far'));
+    const processor = world.processor();
+    const step = async () => {
+      world.takes.length = 0;
+      const { outcomes, pausedUntilMs } = await processor.step(neverAborted);
+      return [outcomes, pausedUntilMs && pausedUntilMs - world.nowMs];
+    };
+    assert.deepEqual(await step(), [{ failed: 8 }, 500]);
+    world.events.push(takenEvent('n', 'near'));
+    assert.deepEqual(await step(), [{ success: 1 }, 500]);
+    world.nowMs += 500;
+    assert.deepEqual(await step(), [{ failed: 1 }, 1_000], 'one event asks, and the pause doubles');
+    isDown = false;
+    world.nowMs += 1_000;
+    world.events.push(takenEvent('10', 'far'), takenEvent('11', 'far'));
+    assert.deepEqual(await step(), [{ success: 1 }, 0], 'still one');
+    assert.deepEqual(await step(), [{ success: 2 }, 0], 'then all that there is room for');
+    assert.deepEqual(
+      world.log.lines
+        .filter(({ fields }) => fields?.handler)
+        .map(({ level, fields }) => [level, fields?.handler]),
+      [
+        ['warn', 'far'],
+        ['info', 'far'],
+      ],
+    );
+  });
+
+  it('are not left alone for events that fail by themselves, or whose lease is lost', async () => {
+    const world = new ProcessWorld();
+    const ends: Record<string, () => Promise<string | undefined>> = {
+      fail: async () => Promise.reject(new Error('as told')),
+      give_up: async () => Promise.reject(new PermanentError('as told')),
+      skip: async () => 'nothing to do',
+      act: async () => undefined,
+    };
+    world.handlers = [handlerOf({ apply: async ({ id }) => ends[id.split(' ')[0] ?? '']?.() })];
+    const pausedAfter = async (...ids: string[]) => {
+      const processor = world.processor();
+      for (const id of ids) {
+        world.events = [takenEvent(id, 'h')];
+        await processor.step(neverAborted);
+      }
+      world.events = [takenEvent('act', 'h')];
+      return (await processor.step(neverAborted)).total === 0;
+    };
+    assert.equal(await pausedAfter('fail 1', 'fail 2', 'fail 3'), true, 'three in a row');
+    assert.equal(await pausedAfter('fail 1', 'fail 1', 'fail 1'), false, 'one that fails three times');
+    assert.equal(await pausedAfter('fail 1', 'fail 2', 'act 3', 'fail 4'), false, 'a success between them');
+    assert.equal(
+      await pausedAfter('fail 1', 'fail 2', 'skip 3', 'fail 4'),
+      false,
+      'what was skipped was answered',
+    );
+    assert.equal(await pausedAfter('give_up 1', 'give_up 2', 'give_up 3'), false, 'what it gives up');
+    world.isHeld = false;
+    assert.equal(await pausedAfter('act 1', 'act 2', 'act 3'), false, 'lost leases');
+  });
+});
