@@ -1,4 +1,4 @@
-// The ender of a worker process: looks every second for holds that ran out and claims that are going to end.
+// The ender of a worker process: looks for holds that ran out, and for claims that are going to end.
 
 import { createEndPorts, Ender } from '#core/bridge/ends.ts';
 import type { Log } from '#core/ports.ts';

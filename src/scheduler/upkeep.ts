@@ -8,9 +8,10 @@ export const HOLDS_AT_ONCE = 5_000;
 
 /** Ends every hold that is due. */
 export async function expireHolds(db: Database, signal: AbortSignal): Promise<void> {
-  for (;;) {
+  let expired = HOLDS_AT_ONCE;
+  while (expired === HOLDS_AT_ONCE && !signal.aborted) {
     const [row] = await db.call<{ expire_holds: number }>('public.expire_holds', { p_limit: HOLDS_AT_ONCE });
-    if ((row?.expire_holds ?? 0) === 0 || signal.aborted) return;
+    expired = row?.expire_holds ?? 0;
   }
 }
 

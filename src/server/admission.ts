@@ -8,7 +8,7 @@ import { groupOf } from './metered_router.ts';
 /** What the coalescer of claims lets wait of all pools: beyond it a client floods us, or the database is stuck. */
 export const DEFAULT_MAX_REQUESTS = 20_000;
 
-export type BudgetName = 'claims' | 'events' | 'calls' | 'admin' | 'pages' | 'health';
+export type BudgetName = 'claims' | 'events' | 'calls' | 'admin' | 'pages' | 'health' | 'metrics';
 
 export interface Limits {
   /** Requests under way, from their headers to their answer. Streams do not count: their routes have limits of their own. */
@@ -31,8 +31,9 @@ const SHARES: Readonly<Record<BudgetName, readonly [part: number, maxBytes: numb
   admin: [0.05, 8 * MB],
   // A crowd reloads pages and asks for pools; these requests have no bodies.
   pages: [0.5, MB],
-  // Orchestrators and Prometheus: they take a refusal for a dead process, so no other group can use up their room.
+  // Orchestrators and Prometheus take a refusal for a dead process, so no other group can use up their room.
   health: [0.05, MB],
+  metrics: [0.05, MB],
 };
 
 const BUDGET_OF: Readonly<Record<RouteGroup, BudgetName>> = {
@@ -41,7 +42,7 @@ const BUDGET_OF: Readonly<Record<RouteGroup, BudgetName>> = {
   calls: 'calls',
   admin: 'admin',
   health: 'health',
-  metrics: 'health',
+  metrics: 'metrics',
   pools: 'pages',
   pages: 'pages',
   none: 'pages',

@@ -55,7 +55,7 @@ export async function stopProcess(pid: number, signals: NodeJS.Signals[], patien
   }
 }
 
-/** A process that we started, and whether it has ended: by itself, by a signal, or because it could not be started. */
+/** When a process that we started has ended, or could not be started, and whether it has. */
 export function endOf(child: ChildProcess): { exited: Promise<void>; hasEnded(): boolean } {
   let hasEnded = child.exitCode !== null || child.signalCode !== null;
   const exited = new Promise<void>((resolve) => {
@@ -65,7 +65,10 @@ export function endOf(child: ChildProcess): { exited: Promise<void>; hasEnded():
     };
     if (hasEnded) return resolve();
     child.once('exit', onEnd);
-    child.once('error', onEnd);
+    // Also told where a signal could not be sent to a process that runs.
+    child.on('error', () => {
+      if (child.pid === undefined) onEnd();
+    });
   });
   return { exited, hasEnded: () => hasEnded };
 }

@@ -46,7 +46,7 @@ describe('claims go the ways that are on the list', () => {
     const msgId = await taken(claim);
     await run(`select * from public.bridge_finish($1, '{1}', $2, '{why}', '{0}')`, [[msgId], [verdict]]);
   };
-  const letterOf = ({ pool_id }: Claim) =>
+  const letterOf = ({ pool_id }: Pick<Claim, 'pool_id'>) =>
     session.value<string>(`select msg_id from pgmq.q_intake_dlq where message ->> 'pool_id' = $1`, [pool_id]);
   const ticketOf = ({ claim_id, user_id }: Claim) => ({ claim_id, user_id });
   const fix = (slotId: string, kind: string, ticket: object | null = null) =>
@@ -117,9 +117,14 @@ describe('claims go the ways that are on the list', () => {
       const body = { claim_id: claim.claim_id, pool_id: claim.pool_id, resource_id: claim.slot_id };
       return run('select public.intake_route_to_dlq($1, $2, 1)', [await taken(claim), body]);
     },
-    async replay_dead_letters({ to }) {
-      const claim = await claimIn(to);
+    async replay_dead_letters({ from, to }) {
+      const claim = from === null ? { pool_id: await newPool() } : await claimIn(to);
+      if (from === null) await byHand(claim.pool_id);
       await finish(claim, 'dead_letter');
+      // Another buyer gets the slot of the message that was sent by hand.
+      if (from === null) await run(`select public.claim_resource_and_queue($1, 'bob')`, [claim.pool_id]);
+      if (from === null)
+        await run('insert into public.inventory_slots (pool_id) values ($1)', [claim.pool_id]);
       return run(`select * from public.replay_dead_letters(array[$1::bigint], 'test')`, [
         await letterOf(claim),
       ]);

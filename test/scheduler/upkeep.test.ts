@@ -40,7 +40,7 @@ describe('many holds that are due at once', () => {
 
   const left = () => session.value<number>('select count(*)::int from public.claims where freed_at is null');
 
-  it('end in parts by the scheduler, until none is due', async () => {
+  it('end in parts by the scheduler, until less than a part was due', async () => {
     const parts: number[] = [];
     const watched: Database = {
       ...db,
@@ -51,7 +51,7 @@ describe('many holds that are due at once', () => {
       },
     };
     await expireHolds(watched, new AbortController().signal);
-    assert.deepEqual(parts, [HOLDS_AT_ONCE, HOLDS_AT_ONCE, BATCH, 0]);
+    assert.deepEqual(parts, [HOLDS_AT_ONCE, HOLDS_AT_ONCE, BATCH]);
     assert.equal(await left(), 0);
   });
 

@@ -41,6 +41,40 @@ describe('TypeScript handlers', () => {
     );
   });
 
+  it('are asked by one event also where the call hangs', async () => {
+    const world = new ProcessWorld();
+    const calls: (() => void)[] = [];
+    const call = () => new Promise((_, reject) => calls.push(() => reject(new Error('no answer'))));
+    world.handlers = [handlerOf({ call })];
+    world.events = Array.from({ length: 20 }, (_, at) => takenEvent(`${at}`, 'h'));
+    const processor = world.processor();
+    const stopping = new AbortController();
+    const running = processor.run(stopping.signal);
+    const settle = async () => {
+      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    };
+    await settle();
+    assert.equal(calls.length, 8);
+    for (const fail of calls.splice(0)) fail();
+    await settle();
+    world.nowMs += 500;
+    processor.wake();
+    await settle();
+    assert.equal(calls.length, 1, 'the others wait for what becomes of it');
+    calls.pop()?.();
+    stopping.abort();
+    await running;
+  });
+
+  it('are left alone for events that fail by their last attempt as well', async () => {
+    const world = new ProcessWorld();
+    world.handlers = [handlerOf({ call: async () => Promise.reject(new Error('down')) })];
+    world.finish = () => 'dead_letter';
+    world.events = Array.from({ length: 20 }, (_, at) => takenEvent(`${at}`, 'h'));
+    const { outcomes, pausedUntilMs } = await world.processor().drain(neverAborted);
+    assert.deepEqual([outcomes, pausedUntilMs], [{ dead_letter: 8 }, world.nowMs + 500]);
+  });
+
   it('are not left alone for events that fail by themselves, or whose lease is lost', async () => {
     const world = new ProcessWorld();
     const ends: Record<string, () => Promise<string | undefined>> = {

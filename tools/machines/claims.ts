@@ -13,6 +13,7 @@ export const CLAIMS: Machine = {
   page: 'docs/operate.md',
   transitions: [
     { from: null, to: 'queued', event: 'claimed', by: ['claim_resource_and_queue', 'claim_batch'] },
+    { from: null, to: 'queued', event: 'replay: its old slot is gone', by: ['replay_dead_letters'] },
     {
       from: null,
       to: 'committed',

@@ -51,7 +51,9 @@ begin
   if v_url is null or not exists (
     select from pgmq.q_intake_queue q where q.vt <= clock_timestamp()
     union all
-    select from unnest(intake.due_pools('hold') || intake.due_pools('end'))
+    select from unnest(intake.due_pools('hold'))
+    union all
+    select from unnest(intake.due_pools('end'))
   ) then
     return null;
   end if;

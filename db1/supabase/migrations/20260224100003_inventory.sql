@@ -211,26 +211,28 @@ create function intake.return_slots(p_slot_ids uuid[]) returns int
 language plpgsql set search_path = '' as $$
 declare
   v_pool_id text;
+  v_slot_ids uuid[];
   v_pool_returned int;
   v_returned int := 0;
 begin
-  for v_pool_id in
-    select distinct f.pool_id from public.slot_manifest f where f.slot_id = any (p_slot_ids) order by f.pool_id
+  for v_pool_id, v_slot_ids in
+    select f.pool_id, array_agg(f.slot_id) from public.slot_manifest f
+    where f.slot_id = any (p_slot_ids) group by f.pool_id order by f.pool_id
   loop
     -- Before anybody looks which are gone: one that is being deleted now is gone afterwards.
     perform from public.inventory_slots s
-    where s.id = any (p_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED' for update;
+    where s.id = any (v_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED' for update;
     -- A rebuild has brought it back, for as long as its claim was live. The trigger takes it off the manifest.
     if exists (select from public.slot_manifest f where f.pool_id = v_pool_id and f.withdrawn_at is not null) then
       delete from public.inventory_slots s
       using public.slot_manifest f
-      where s.id = any (p_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED'
+      where s.id = any (v_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED'
         and f.slot_id = s.id and f.withdrawn_at is not null;
     end if;
     with gone as (
       delete from public.slot_manifest f
       using intake.pool_marks m
-      where f.slot_id = any (p_slot_ids) and f.pool_id = v_pool_id and m.pool_id = v_pool_id
+      where f.slot_id = any (v_slot_ids) and f.pool_id = v_pool_id and m.pool_id = v_pool_id
         and not exists (select from public.inventory_slots s where s.id = f.slot_id)
       returning f.slot_id
     )
@@ -241,7 +243,7 @@ begin
     update public.inventory_slots s
     set status = 'AVAILABLE', locked_by = null, locked_at = null, sale_order = m.low_order
     from intake.pool_marks m
-    where s.id = any (p_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED' and m.pool_id = v_pool_id;
+    where s.id = any (v_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED' and m.pool_id = v_pool_id;
     get diagnostics v_pool_returned = row_count;
     v_returned := v_returned + v_pool_returned;
   end loop;

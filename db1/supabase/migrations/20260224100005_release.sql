@@ -230,69 +230,107 @@ begin
 end
 $$;
 
--- Promise: the first pool after p_pool_id, by name, with claims on hold (p_what hold) or going to end (end); null after the last.
--- Second call: the same. Locks: none.
-create function intake.next_pool(p_pool_id text, p_what text) returns text
-language plpgsql stable set search_path = ''
-set enable_seqscan = off as $$
-begin
-  if p_what = 'end' then
-    return (
-      select c.pool_id from public.claims c where c.pool_id > p_pool_id and c.end_as is not null order by c.pool_id limit 1
-    );
-  end if;
-  return (
-    select c.pool_id from public.claims c
-    where c.pool_id > p_pool_id and c.hold_until is not null and c.freed_at is null and c.end_as is null
-    order by c.pool_id limit 1
-  );
-end
-$$;
-
--- Promise: the pools with holds that have run out (p_what hold), or with claims that are to end now (end). A pool whose cache
--- is lost is left out: its claims end when it is rebuilt. One look at an index for each pool that has such claims, however
--- many these are. Second call: the same. Locks: none.
+-- Promise: the pools with holds that have run out (p_what hold), or with claims that are to end now (end), in random order: a part
+-- that is smaller than their number reaches all of them in time. A pool whose cache is lost is left out: its claims end when it
+-- is rebuilt. One look in the index for each pool that has such claims, due or not, however many these are.
+-- Second call: the same in another order. Locks: none.
 create function intake.due_pools(p_what text) returns text[]
-language plpgsql stable set search_path = ''
-set enable_seqscan = off as $$
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_pool_id text := '';
+  v_is_due boolean;
+  v_pools text[] := '{}';
 begin
+  loop
+    if p_what = 'end' then
+      select c.pool_id, c.end_due <= clock_timestamp() into v_pool_id, v_is_due
+      from public.claims c where c.pool_id > v_pool_id and c.end_as is not null
+      order by c.pool_id, c.end_due limit 1;
+    else
+      select c.pool_id, c.hold_until < now() into v_pool_id, v_is_due
+      from public.claims c
+      where c.pool_id > v_pool_id and c.hold_until is not null and c.freed_at is null and c.end_as is null
+      order by c.pool_id, c.hold_until limit 1;
+    end if;
+    exit when not found;
+    if v_is_due then
+      v_pools := v_pools || v_pool_id;
+    end if;
+  end loop;
   return array(
-    with recursive pools (pool_id) as (
-      select intake.next_pool('', p_what)
-      union all
-      select intake.next_pool(p.pool_id, p_what) from pools p where p.pool_id is not null
-    )
-    select p.pool_id from pools p
-    where case when p_what = 'end' then exists (
-        select from public.claims c where c.pool_id = p.pool_id and c.end_as is not null and c.end_due <= clock_timestamp()
-      ) else exists (
-        select from public.claims c
-        where c.pool_id = p.pool_id and c.hold_until < now() and c.freed_at is null and c.end_as is null
-      ) end
-      and (
-        exists (select from intake.pool_marks m where m.pool_id = p.pool_id)
-        or not exists (select from intake.pool_totals t where t.pool_id = p.pool_id and t.slots > 0)
-      )
+    select p.pool_id from unnest(v_pools) p (pool_id)
+    where exists (select from intake.pool_marks m where m.pool_id = p.pool_id)
+      or not exists (select from intake.pool_totals t where t.pool_id = p.pool_id and t.slots > 0)
+    order by random()
   );
 end
 $$;
 
--- Promise: p_limit claims whose hold has run out, as many of each pool, the longest overdue first, whatever their messages do (wait, back off, are being validated, are dead
--- letters). Those that no worker took end as expired: messages withdrawn, slots back on sale. Those that one took are going
--- to end (intake.begin_ends). Two kinds keep their slots, without a hold: a dead letter whose slot the ledger has sold to
--- another (intake.is_sold_elsewhere), which a repair has to come before, and what a worker of a pool that commits elsewhere
--- took: its target may have it. Returns how many were due. Raises SL015 not read committed.
--- Second call: the next; 0 when none is left. Locks: as intake.give_back_claim; claims that somebody else works on are skipped, and so are
--- messages: what is locked is being taken. One whose slot another session has locked is going to end as well: finish_ends
--- comes back to it, and the other pools' holds do not wait for that session.
+-- Promise: up to p_limit claims whose hold has run out (p_what hold), or that are to end now (end): as many of each pool; what a
+-- pool leaves of its share is the others'. Within a pool the longest overdue come first. Fewer than p_limit: no more can be had
+-- now. Second call: the same, unless they changed. Locks: the claims; those that another session has locked are skipped.
+create function intake.lock_due(p_what text, p_limit int) returns uuid[]
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_pools text[] := intake.due_pools(p_what);
+  v_share int := greatest(1, p_limit / greatest(1, cardinality(v_pools)));
+  v_due uuid[] := '{}';
+  v_left int := p_limit;
+  v_offset int;
+begin
+  -- First the shares, then what is left of p_limit for the pools that have more.
+  foreach v_offset in array array[0, v_share] loop
+    if p_what = 'end' then
+      v_due := v_due || array(
+        select d.claim_id
+        from unnest(v_pools) p (pool_id)
+        cross join lateral (
+          select c.claim_id from public.claims c
+          where c.pool_id = p.pool_id and c.end_as is not null and c.end_due <= clock_timestamp()
+          order by c.end_due
+          offset v_offset limit case v_offset when 0 then v_share else v_left end
+          for update skip locked
+        ) d
+        limit v_left
+      );
+    else
+      v_due := v_due || array(
+        select d.claim_id
+        from unnest(v_pools) p (pool_id)
+        cross join lateral (
+          select c.claim_id from public.claims c
+          where c.pool_id = p.pool_id and c.hold_until < now() and c.freed_at is null and c.end_as is null
+            and c.state in ('queued', 'dead_letter')
+          order by c.hold_until
+          offset v_offset limit case v_offset when 0 then v_share else v_left end
+          for update skip locked
+        ) d
+        limit v_left
+      );
+    end if;
+    v_left := p_limit - cardinality(v_due);
+  end loop;
+  -- Where another session has locked some, the second look finds claims of the first again.
+  return array(select distinct d from unnest(v_due) d);
+end
+$$;
+
+-- Promise: up to p_limit claims whose hold has run out end, as many of each pool (intake.lock_due), whatever their messages do
+-- (wait, back off, are being validated, are dead letters). Those that no worker took end as expired: messages withdrawn, slots
+-- back on sale. Those that one took are going to end (intake.begin_ends). Two kinds keep their slots, without a hold: a dead
+-- letter whose slot the ledger has sold to another (intake.is_sold_elsewhere), which a repair has to come before, and what a
+-- worker of a pool that commits elsewhere took: its target may have it. Returns how many there were; fewer than p_limit: no more
+-- is due. Raises SL015 not read committed. Second call: the next. Locks: as intake.give_back_claim; claims and messages that
+-- another session has locked are skipped: such a message is being taken. A claim whose slot another session has locked is going
+-- to end as well: finish_ends comes back to it, and the other pools' holds do not wait for that session.
 -- Definer: cron and service_role need no rights to the queue.
 create function public.expire_holds(p_limit int default 1000) returns int
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 declare
   c_reason constant text := 'hold expired';
-  v_pools text[] := intake.due_pools('hold');
-  v_share int := ceil(p_limit::numeric / greatest(1, cardinality(v_pools)));
   v_due uuid[];
   v_untaken uuid[];
   v_locked uuid[];
@@ -300,19 +338,7 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform intake.refuse_isolation();
   end if;
-  v_due := array(
-    select due.claim_id
-    from unnest(v_pools) p (pool_id)
-    cross join lateral (
-      select c.claim_id from public.claims c
-      where c.pool_id = p.pool_id and c.hold_until < now() and c.freed_at is null and c.end_as is null
-        and c.state in ('queued', 'dead_letter')
-      order by c.hold_until
-      limit v_share
-      for update skip locked
-    ) due
-    limit p_limit
-  );
+  v_due := intake.lock_due('hold', p_limit);
   v_locked := intake.locked_slots(v_due);
   with untaken as materialized (
     select q.msg_id, c.claim_id
@@ -351,7 +377,7 @@ language plpgsql as $$
 declare
   c_chunk constant int := 5000;
 begin
-  while public.expire_holds(c_chunk) > 0 loop
+  while public.expire_holds(c_chunk) = c_chunk loop
     commit;
   end loop;
 end

@@ -54,8 +54,8 @@ begin
 end
 $$;
 
--- Promise: up to p_limit claims that are to end now, as many of each pool, for p_lease_sec this caller's alone. in_ledger: finish_ends needs what
--- void_tickets answers; else the outcome is voided. Pools whose cache is lost wait for it. Second call: other claims, until
+-- Promise: up to p_limit claims that are to end now, as many of each pool (intake.lock_due), for p_lease_sec this caller's
+-- alone. in_ledger: finish_ends needs what void_tickets answers; else the outcome is voided. Pools whose cache is lost wait for it. Second call: other claims, until
 -- the lease has run out; a claim that two callers have changes nothing but their work.
 -- Locks: the claims (others' are skipped) → those of wait_out. Definer, as finish_ends: service_role needs no rights to
 -- queue and tables.
@@ -65,20 +65,7 @@ language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
-  v_pools text[] := intake.due_pools('end');
-  v_share int := ceil(p_limit::numeric / greatest(1, cardinality(v_pools)));
-  v_due uuid[] := array(
-    select due.claim_id
-    from unnest(v_pools) p (pool_id)
-    cross join lateral (
-      select c.claim_id from public.claims c
-      where c.pool_id = p.pool_id and c.end_as is not null and c.end_due <= clock_timestamp()
-      order by c.end_due
-      limit v_share
-      for update skip locked
-    ) due
-    limit p_limit
-  );
+  v_due uuid[] := intake.lock_due('end', p_limit);
 begin
   perform intake.wait_out(v_due);
   return query

@@ -47,7 +47,8 @@ begin
 end
 $$;
 
--- Promise: the lanes that have due events, with the handler of each. kind is null where there is none, or none any more:
+-- Promise: the lanes that have events, due or not, with the handler of each: what a worker knows of a handler stays known while
+-- its events wait. kind is null where there is none, or none any more:
 -- whoever takes such an event sees what becomes of it. Second call: the same. Locks: none.
 create function webhook.event_lanes() returns table (lane int, kind text, handler_name text)
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
@@ -57,7 +58,6 @@ begin
   select distinct on (l.lane) l.lane, h.kind, h.name
   from webhook.open_lanes() l
   left join public.webhook_handlers h on h.lane = l.lane
-  where l.due_at <= clock_timestamp()
   order by l.lane, h.kind, h.name;
 end
 $$;

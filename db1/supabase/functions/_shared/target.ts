@@ -8,16 +8,19 @@ export class Target {
   readonly breaker: Breaker;
   /** Items under way at once, for all lanes of the target together. */
   readonly limit: number;
+  readonly #probes: number;
   #busy = 0;
 
-  constructor(limit: number, breaker: Breaker) {
+  constructor(limit: number, probes: number, breaker: Breaker) {
     this.limit = limit;
+    this.#probes = Math.min(limit, probes);
     this.breaker = breaker;
   }
 
   /** How many more items may be under way now. */
   get room(): number {
-    return this.breaker.openUntilMs > 0 ? 0 : Math.max(0, this.limit - this.#busy);
+    if (this.breaker.openUntilMs > 0) return 0;
+    return Math.max(0, (this.breaker.isSuspect ? this.#probes : this.limit) - this.#busy);
   }
 
   get isIdle(): boolean {
@@ -36,6 +39,8 @@ export class Target {
 export interface TargetPorts {
   readonly now: Clock;
   limitOf(name: string): number;
+  /** Items that may ask a target at once whether it works again; as many as its limit where left out. */
+  readonly probes?: number;
   /** Hears when a target goes down, and when it is back or no lane needs it any more. */
   onChange?(name: string, isDown: boolean): void;
 }
@@ -52,7 +57,7 @@ export class Targets {
     let target = this.#targets.get(name);
     if (target === undefined) {
       const breaker = new Breaker(this.#ports.now, (isDown) => this.#ports.onChange?.(name, isDown));
-      target = new Target(this.#ports.limitOf(name), breaker);
+      target = new Target(this.#ports.limitOf(name), this.#ports.probes ?? Infinity, breaker);
       this.#targets.set(name, target);
     }
     return target;

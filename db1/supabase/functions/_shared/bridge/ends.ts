@@ -24,7 +24,7 @@ export type EndOutcome = 'voided' | 'ticket';
 export type OnEnd = (claimId: string, outcome: EndOutcome) => void;
 
 export interface EndPorts {
-  /** public.expire_holds: how many holds ended, at most `limit`; 0 when none is due. */
+  /** public.expire_holds: how many holds had run out; fewer than `limit` when no more is due. */
   expire(limit: number): Promise<number>;
   /** public.take_ends */
   take(limit: number, leaseSec: number): Promise<EndingClaim[]>;
@@ -71,7 +71,7 @@ export class Ender {
     for (;;) {
       const due = await this.#ports.expire(HOLDS_AT_ONCE);
       expired += due;
-      if (due === 0 || signal.aborted) return expired;
+      if (due < HOLDS_AT_ONCE || signal.aborted) return expired;
     }
   }
 
@@ -85,9 +85,8 @@ export class Ender {
       const claims =
         this.#kept.length > 0 ? this.#kept : await this.#ports.take(ENDS_AT_ONCE, this.#leaseSec);
       this.#kept = [];
-      if (claims.length === 0) return ended;
-      ended += await this.#endAll(claims, onEnd);
-      if (signal.aborted) return ended;
+      if (claims.length > 0) ended += await this.#endAll(claims, onEnd);
+      if (claims.length < ENDS_AT_ONCE || signal.aborted) return ended;
     }
   }
 

@@ -44,6 +44,8 @@ export interface Processed {
   readonly status: EventStatus | null;
   readonly error: string | null;
   readonly outcome: string;
+  /** What its handler's failure means, where it ran here; the outcome of a last attempt is a dead letter, whatever it means. */
+  readonly verdict?: FinishOutcome;
 }
 
 /** A row of webhook.event_lanes: what is taken fairly. A lane is one handler's. */

@@ -72,6 +72,8 @@ export class Processor {
     this.#targets = new Targets({
       now,
       limitOf: (name) => this.#limitOf(name),
+      // What a handler fails that is still down has used up an attempt.
+      probes: 1,
       onChange: (name, isDown) => this.#tellChange(name, isDown),
     });
     this.#worker = new LeaseWorker<TakenEvent>(
@@ -139,7 +141,7 @@ export class Processor {
     const handler = target.slice(TYPESCRIPT.length);
     if (isDown)
       this.#ports.log.warn('a handler fails event after event and is left alone for a while', { handler });
-    else this.#ports.log.info('a handler that was left alone is tried as usual again', { handler });
+    else this.#ports.log.info('a handler is no longer left alone', { handler });
   }
 
   async #take(wants: readonly Want[]): Promise<readonly TakenEvent[]> {
@@ -155,15 +157,12 @@ export class Processor {
   #laneOf({ lane, kind, handler_name }: EventLane): Lane {
     const target = `${kind ?? 'no'} ${handler_name ?? 'handler'}`;
     const sizes = this.#sizes;
-    const { breaker } = this.#targets.of(target);
     return {
       id: lane,
       targets: [target],
       occupies: [target],
       get most() {
-        if (kind !== 'typescript') return sizes.of(lane);
-        // One event asks whether the handler works again: what it fails has used up an attempt.
-        return breaker.isSuspect ? 1 : EVENTS_PER_HANDLER;
+        return kind === 'typescript' ? EVENTS_PER_HANDLER : sizes.of(lane);
       },
     };
   }
@@ -233,10 +232,10 @@ export class Processor {
    * A handler in TypeScript mostly calls a service: when that is down, all its events would use up their attempts. One in SQL
    * needs only the database, whose outages use up none.
    */
-  #judge({ id, handler_name }: TakenEvent, { outcome }: Processed): void {
+  #judge({ id, handler_name }: TakenEvent, { outcome, verdict }: Processed): void {
     const { breaker } = this.#targets.of(`${TYPESCRIPT}${handler_name ?? ''}`);
     if (outcome === 'success' || outcome === 'skipped') breaker.succeeded();
-    else if (outcome === 'failed') breaker.failed(id);
+    else if (verdict === 'failed') breaker.failed(id);
   }
 
   #runHere(event: TakenEvent, signal: AbortSignal): Promise<Processed> {

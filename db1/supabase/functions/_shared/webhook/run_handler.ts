@@ -97,8 +97,9 @@ async function apply(
 
 async function fail(taken: TakenEvent, error: unknown, { store }: RunPorts): Promise<Processed> {
   const text = textOf(error);
-  const outcome = await store.finish(taken, verdictOf(error), text);
-  return { status: null, error: text, outcome };
+  const verdict = verdictOf(error);
+  const outcome = await store.finish(taken, verdict, text);
+  return { status: null, error: text, outcome, verdict };
 }
 
 /** Not tried, or not to its end, through no fault of its own. */
