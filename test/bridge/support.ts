@@ -77,18 +77,18 @@ export class World {
     payloads.map(() => 'committed');
   /** Those whose ticket the ledger has already. */
   ticketOf: (payload: Payload) => 'already' | 'conflict' | undefined = () => undefined;
-  callCustom: (functionName: string, payload: Payload) => void = () => undefined;
+  callCustom: (functionName: string, payload: Payload) => void | Promise<void> = () => undefined;
   answer: (url: string, payload: Payload, signal: AbortSignal) => number | Promise<number> = () => 200;
   random: () => number = () => 1;
   /** When a heartbeat is answered. */
   extending: Promise<void> = Promise.resolve();
   /** Lets a test spoil an answer of finish. */
-  onFinish: (finishes: readonly Finish[]) => void = () => undefined;
+  onFinish: (finishes: readonly Finish[]) => void | Promise<void> = () => undefined;
 
   readonly bridge: Bridge;
 
-  constructor(batchSize = 1_000, leaseSec = LEASE_SEC) {
-    this.bridge = new Bridge(this.#ports(), { batchSize, leaseSec });
+  constructor(batchSize = 1_000, leaseSec = LEASE_SEC, batches = 1) {
+    this.bridge = new Bridge(this.#ports(), { batchSize, leaseSec, batches });
   }
 
   send(message: unknown, more: Partial<TakenMessage> = {}): number {
@@ -139,7 +139,10 @@ export class World {
           await this.extending;
           return messages.map((message) => message.msg_id);
         },
-        finish: async (finishes) => this.#finish(finishes),
+        finish: async (finishes) => {
+          await this.onFinish(finishes);
+          return this.#finish(finishes);
+        },
       },
       ledger: () => {
         this.ledgersMade++;
@@ -154,7 +157,7 @@ export class World {
           },
           call: async (functionName, one) => {
             this.customCalls.push({ functionName, payload: one });
-            this.callCustom(functionName, one);
+            await this.callCustom(functionName, one);
           },
         };
       },
@@ -219,7 +222,6 @@ export class World {
   }
 
   #finish(finishes: readonly Finish[]): Map<number, string> {
-    this.onFinish(finishes);
     const outcomes = new Map<number, string>();
     for (const finish of finishes) {
       const place = this.queue.findIndex(

@@ -50,7 +50,7 @@ export const PARTS: readonly Part[] = [
       ...under('core', 'failure halving text heartbeat lease_worker'),
       ...under(
         'bridge',
-        'address core observe databases step edges validation spent reasons hook hook_request breaker outage ender',
+        'address core observe databases step edges validation spent reasons hook hook_request breaker outage ender rooms stuck_finish own_function',
       ),
     ],
   ),
