@@ -47,11 +47,12 @@ export const PARTS: readonly Part[] = [
       ...['breaker', 'failure', 'halving', 'heartbeat', 'lease_worker', 'limiter', 'target', 'text'],
     ],
     [
-      ...under('core', 'failure halving text heartbeat lease_worker'),
+      ...under('core', 'failure halving text heartbeat target lease_worker lease_worker_run'),
       ...under(
         'bridge',
-        'address core observe databases step edges validation spent reasons hook hook_request breaker outage ender rooms stuck_finish own_function',
+        'address core observe databases step edges validation spent reasons hook hook_request breaker outage ender rooms',
       ),
+      ...under('bridge', 'stuck_finish own_function late_refusal'),
     ],
   ),
   part(
