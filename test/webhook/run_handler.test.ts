@@ -101,6 +101,7 @@ describe('a handler that ends its transaction', () => {
       status: null,
       error: 'ended by its work',
       outcome: 'dead_letter',
+      verdict: 'dead_letter',
     });
   });
 });
@@ -120,7 +121,7 @@ describe('a handler that fails', () => {
         const world = new ProcessWorld();
         const handler = handlerOf({ [where]: () => Promise.reject(thrown) });
         const became = await runHandler(EVENT, handler, world.runPorts(), neverAborted);
-        assert.deepEqual(became, { status: null, error, outcome });
+        assert.deepEqual(became, { status: null, error, outcome, verdict: outcome });
         assert.deepEqual(world.finished, [{ id: 'a', lease: 'lease of a', outcome, error }]);
         if (where === 'call') assert.deepEqual(world.calls, []);
       });
@@ -143,7 +144,12 @@ describe('a handler that fails', () => {
     const world = new ProcessWorld();
     world.transact = () => Promise.reject(coded('23505'));
     const became = await runHandler(EVENT, handlerOf(), world.runPorts(), neverAborted);
-    assert.deepEqual(became, { status: null, error: 'failed with 23505', outcome: 'failed' });
+    assert.deepEqual(became, {
+      status: null,
+      error: 'failed with 23505',
+      outcome: 'failed',
+      verdict: 'failed',
+    });
   });
 });
 
@@ -163,7 +169,12 @@ describe('the time of a handler', () => {
     assert.equal(given?.aborted, false);
     mock.timers.tick(1);
     assert.equal(given?.aborted, true);
-    assert.deepEqual(await running, { status: null, error: 'not done within 30000 ms', outcome: 'failed' });
+    assert.deepEqual(await running, {
+      status: null,
+      error: 'not done within 30000 ms',
+      outcome: 'failed',
+      verdict: 'failed',
+    });
   });
 
   it('is 45 s for the effect, unless the ports say otherwise', async () => {
