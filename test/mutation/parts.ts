@@ -72,7 +72,7 @@ export const PARTS: readonly Part[] = [
   part(
     'process',
     under('webhook', 'processor set_size inline run_handler outcome handlers trace'),
-    under('webhook', 'processor handler_breaker run_handler inline outcome core'),
+    under('webhook', 'processor handler_breaker handler_rooms run_handler inline outcome core'),
   ),
 ];
 

@@ -33,10 +33,10 @@ describe('TypeScript handlers', () => {
     assert.deepEqual(
       world.log.lines
         .filter(({ fields }) => fields?.handler)
-        .map(({ level, fields }) => [level, fields?.handler]),
+        .map(({ level, message, fields }) => [level, message, fields?.handler]),
       [
-        ['warn', 'far'],
-        ['info', 'far'],
+        ['warn', 'a handler fails event after event and is left alone for a while', 'far'],
+        ['info', 'a handler is no longer left alone', 'far'],
       ],
     );
   });

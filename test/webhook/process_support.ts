@@ -5,7 +5,7 @@ import type { Transact } from '#core/transaction.ts';
 import type { Handler, Transaction } from '#core/webhook/handlers.ts';
 import type { Processed, TakenEvent } from '#core/webhook/ports.ts';
 import { Processor, type ProcessorPorts } from '#core/webhook/processor.ts';
-import type { RunPorts } from '#core/webhook/run_handler.ts';
+import type { RunPorts, Timeouts } from '#core/webhook/run_handler.ts';
 import { memoryLog } from '../core/support.ts';
 
 export const SUCCESS: Processed = { status: 'success', error: null, outcome: 'success' };
@@ -80,6 +80,7 @@ export class ProcessWorld {
   /** What is due; suspects are those that were taken over. */
   events: TakenEvent[] = [];
   handlers: Handler[] = [];
+  timeouts: Timeouts | undefined;
   /** What the database has under each name. */
   isHeld: boolean | undefined = true;
   finishes: (wanted: string) => string | undefined = (wanted) => wanted;
@@ -156,6 +157,7 @@ export class ProcessWorld {
         },
       }),
       handlers: new Map(this.handlers.map((handler) => [handler.name, handler])),
+      ...(this.timeouts && { timeouts: this.timeouts }),
       log: this.log,
       metrics: this.metrics,
       tracer: { isOn: true, record: (span) => void this.spans.push(span) },
