@@ -136,7 +136,7 @@ export const CONTROLS: Record<string, Control> = {
     summary: 'a dead letter keeps its slot after its hold',
     subject: CLAIMS,
     apply: ({ db1 }) =>
-      change(db1, 'public.expire_holds', `c.state in ('queued', 'dead_letter')`, `c.state = 'queued'`),
+      change(db1, 'intake.lock_due', `c.state in ('queued', 'dead_letter')`, `c.state = 'queued'`),
   },
   'deaf-end': {
     summary: 'a claim ends although the ledger has its ticket',
