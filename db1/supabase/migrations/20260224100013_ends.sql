@@ -55,8 +55,8 @@ end
 $$;
 
 -- Promise: up to p_limit claims that are to end now, as many of each pool (intake.lock_due), for p_lease_sec this caller's
--- alone. in_ledger: finish_ends needs what void_tickets answers; else the outcome is voided. Pools whose cache is lost wait for it. Second call: other claims, until
--- the lease has run out; a claim that two callers have changes nothing but their work.
+-- alone. in_ledger: finish_ends needs what void_tickets answers; else the outcome is voided. Pools whose cache is lost wait for
+-- it. Second call: other claims, until the lease has run out; a claim that two callers have changes nothing but their work.
 -- Locks: the claims (others' are skipped) → those of wait_out. Definer, as finish_ends: service_role needs no rights to
 -- queue and tables.
 create function public.take_ends(p_limit int, p_lease_sec int)

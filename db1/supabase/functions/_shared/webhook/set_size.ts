@@ -5,7 +5,7 @@ const SET_MS = 1_000;
 /** Small, because nothing is known yet; a fast handler has a hundred after six sets. */
 const FIRST_SIZE = 2;
 
-/** Of each lane the next set's size; `most` is the largest. A set that took long doubles it at most, and shrinks it as far as it has to. */
+/** The size of each lane's next set, at most `most`. What the last set took doubles it at most, and shrinks it as far as needed. */
 export type SetSizes = ReturnType<typeof createSetSizes>;
 
 export function createSetSizes(most: number) {
