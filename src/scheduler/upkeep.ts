@@ -1,10 +1,8 @@
 // What has to go on until nothing is left, a part at a time and each part its own transaction: pg_cron has procedures for it,
 // its stand-in cannot commit inside a job.
 
+import { HOLDS_AT_ONCE } from '#core/bridge/ends.ts';
 import type { Database } from '../db/database.ts';
-
-/** As in intake.expire_due_holds. */
-export const HOLDS_AT_ONCE = 5_000;
 
 /** Ends every hold that is due. */
 export async function expireHolds(db: Database, signal: AbortSignal): Promise<void> {

@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { HOLDS_AT_ONCE } from '#core/bridge/ends.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
-import { expireHolds, HOLDS_AT_ONCE } from '../../src/scheduler/upkeep.ts';
+import { expireHolds } from '../../src/scheduler/upkeep.ts';
 import { putOnSale } from '../server/support.ts';
 import { useIntake } from '../support/suite.ts';
 
-const BATCH = 1_000;
+const BATCH = 500;
 /** Two whole parts and a rest. */
 const DUE = 2 * HOLDS_AT_ONCE + BATCH;
 

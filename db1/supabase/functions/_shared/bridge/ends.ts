@@ -35,11 +35,8 @@ export interface EndPorts {
   readonly log: Log;
 }
 
-/**
- * Each part is a transaction of its own. A part of 2,500 takes about 0.3 s, and a hold of another pool may wait for two: smaller
- * than in intake.expire_due_holds, which promises a minute and is faster with 5,000.
- */
-export const HOLDS_AT_ONCE = 2_500;
+/** Each part is a transaction of its own, and a hold of another pool may wait for two: as in intake.expire_due_holds. */
+export const HOLDS_AT_ONCE = 1_000;
 export const ENDS_AT_ONCE = 500;
 /** What one claim of a batch may have caused, a lock that it waits for in vain among it; everything else is an outage. */
 const OF_ONE: ReadonlySet<Blame> = new Set<Blame>([
