@@ -34,10 +34,14 @@ const CLAIM_OUTCOMES = [
   'same',
   'sold_out',
   'limit',
+  'address_limit',
   'closed',
   'unknown_pool',
   'auth_required',
-  'request_conflict',
+  'guests_refused',
+  'server_required',
+  'challenge_required',
+  'challenge_used',
   'busy',
 ];
 const BRIDGE_OUTCOMES = [

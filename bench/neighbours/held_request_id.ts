@@ -12,7 +12,8 @@ export const heldRequestId: Neighbour = {
   async start(place, times) {
     const client = await place.connect('db1');
     const id = randomUUID();
-    await client.query('begin');
+    // A stranger, as the buyers are: a proven user of the same name would be another user.
+    await client.query('begin; set local role anon');
     await client.query('select public.claim_resource_and_queue($1, $2, $3)', ['hostile', `user ${id}`, id]);
     return holding(
       client,

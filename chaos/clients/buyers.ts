@@ -28,6 +28,13 @@ const USERS = 500;
 /** What one attempt told; undefined where it told nothing, and is to be made again. */
 type Told = Pick<ClaimCall, 'answer'> & { slot?: { claimId: string | null; slotId: string } };
 
+interface Purchase {
+  readonly call: ClaimCall;
+  readonly secret: string | undefined;
+  readonly random: Random;
+  readonly viaPostgrest: boolean;
+}
+
 export class Buyers extends Clients {
   run(lanes: number, perSecond: number): Promise<void> {
     return this.runLanes('buyer', lanes, perSecond, (client, random, lane, turn) =>
@@ -49,33 +56,31 @@ export class Buyers extends Clients {
       answer: 'unknown',
       told: [],
     };
+    // PostgREST's function takes no secret, and a request with one is another request.
     const viaPostgrest = poolId === 'rpc' && random.chance(POSTGREST_SHARE);
-    await this.#untilAnswered(client, call, random, viaPostgrest);
+    const secret = viaPostgrest ? undefined : `the-secret-of-${requestId}`;
+    await this.#untilAnswered(client, { call, secret, random, viaPostgrest });
     if (call.answer !== 'unknown') this.traffic.acknowledged('claim');
     if (call.answer === 'claimed' && random.chance(ASKED_TWICE_SHARE))
-      await this.#untilAnswered(client, call, random, false);
+      await this.#untilAnswered(client, { call, secret, random, viaPostgrest: false });
     const claimId = call.told.find((slot) => slot.claimId !== null)?.claimId;
-    if (claimId && call.answer === 'claimed' && poolId !== PICKY_POOL && random.chance(RELEASED_SHARE))
-      await this.#release(client, claimId, random);
+    if (!claimId || !secret || call.answer !== 'claimed' || poolId === PICKY_POOL) return;
+    if (random.chance(RELEASED_SHARE)) await this.#release(client, claimId, secret, random);
   }
 
   /** A second round of a request that was answered keeps its answer when it gets none. */
-  async #untilAnswered(
-    client: string,
-    call: ClaimCall,
-    random: Random,
-    viaPostgrest: boolean,
-  ): Promise<void> {
-    await this.#askAgainAndAgain(call, random, viaPostgrest);
+  async #untilAnswered(client: string, purchase: Purchase): Promise<void> {
+    const { call } = purchase;
+    await this.#askAgainAndAgain(purchase);
     call.endedAt = this.traffic.now();
     this.traffic.journal.write(client, 'claim', call);
   }
 
-  async #askAgainAndAgain(call: ClaimCall, random: Random, viaPostgrest: boolean): Promise<void> {
+  async #askAgainAndAgain({ call, secret, random, viaPostgrest }: Purchase): Promise<void> {
     for (let attempt = 0; !this.traffic.hasGivenUp; attempt++) {
       call.attempts++;
       const isRest = viaPostgrest && attempt < POSTGREST_ATTEMPTS;
-      const told = await (isRest ? this.#askPostgrest(call) : this.#askServer(call, random));
+      const told = await (isRest ? this.#askPostgrest(call) : this.#askServer(call, secret, random));
       if (told !== undefined) {
         call.answer = told.answer;
         const { slot } = told;
@@ -88,9 +93,13 @@ export class Buyers extends Clients {
     }
   }
 
-  async #askServer({ poolId, userId, requestId }: ClaimCall, random: Random): Promise<Told | undefined> {
+  async #askServer(
+    { poolId, userId, requestId }: ClaimCall,
+    secret: string | undefined,
+    random: Random,
+  ): Promise<Told | undefined> {
     const { ports, agent } = this.traffic;
-    const body = JSON.stringify({ user_id: userId, request_id: requestId });
+    const body = JSON.stringify({ user_id: userId, request_id: requestId, secret });
     const path = `/v1/pools/${poolId}/claims`;
     const answer = await ask({ port: random.pick(ports), path, method: 'POST', body, agent });
     if (this.#isNone('claim', answer)) return undefined;
@@ -119,7 +128,7 @@ export class Buyers extends Clients {
     throw new Error(`PostgREST answered a claim with ${answer.status} ${JSON.stringify(answer.json)}`);
   }
 
-  async #release(client: string, claimId: string, random: Random): Promise<void> {
+  async #release(client: string, claimId: string, secret: string, random: Random): Promise<void> {
     const { ports, agent, journal } = this.traffic;
     const call: ReleaseCall = { claimId, at: 0, answer: 'unknown' };
     while (call.answer === 'unknown' && !this.traffic.hasGivenUp) {
@@ -127,6 +136,7 @@ export class Buyers extends Clients {
         port: random.pick(ports),
         path: `/v1/claims/${claimId}`,
         method: 'DELETE',
+        headers: { 'x-claim-secret': secret },
         agent,
       });
       if (this.#isNone('release', answer)) await this.traffic.beforeRetry(random);

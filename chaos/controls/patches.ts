@@ -5,7 +5,7 @@
  * where that place is no more: then the control has to follow the function.
  */
 const PATCH = `
-create function pg_temp.patch(p_function regprocedure, p_from text, p_to text)
+create or replace function pg_temp.patch(p_function regprocedure, p_from text, p_to text)
 returns void
 language plpgsql
 as $$
@@ -21,9 +21,9 @@ $$;
 `;
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
-const patch = (...texts: [functionName: string, from: string, to: string]): string =>
+export const patch = (...texts: [functionName: string, from: string, to: string]): string =>
   `select pg_temp.patch(${texts.map(quoted).join(', ')});`;
-const script = (...statements: string[]): string => [PATCH, ...statements].join('\n');
+export const script = (...statements: string[]): string => [PATCH, ...statements].join('\n');
 
 /** A worker that finishes a message finishes it, whether or not another one has it by now. */
 export const FENCE_OFF = script(
@@ -73,7 +73,7 @@ export const DO_NOTHING = script(patch('public.finalize_batch(jsonb)', "then 'co
 /** A retry is a new request. */
 export const NO_REQUEST_ID = script(
   'drop index public.one_claim_per_request;',
-  ...['claim_of_request(text, text, text, boolean)', 'known_requests(text, intake.claim_request[])'].map(
+  ...['claim_of_request(text, intake.claim_request)', 'known_requests(text, intake.claim_request[])'].map(
     (name) => patch(`intake.${name}`, 'where c.pool_id = p_pool_id', 'where false and c.pool_id = p_pool_id'),
   ),
 );

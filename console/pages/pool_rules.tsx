@@ -6,11 +6,21 @@ import { Check, Field, type FieldProps } from '../parts/fields.tsx';
 
 type Rules = Pick<
   PoolView,
-  'opens_at' | 'closes_at' | 'max_per_user' | 'hold_sec' | 'commit_rate_per_sec' | 'require_auth'
+  | 'opens_at'
+  | 'closes_at'
+  | 'max_per_user'
+  | 'max_per_address'
+  | 'challenge_difficulty'
+  | 'hold_sec'
+  | 'commit_rate_per_sec'
+  | 'require_auth'
+  | 'allow_guests'
 >;
 
 /** As the API has them. */
 const MAX_VISIBILITY_SEC = 43_200;
+const LEAST_DIFFICULTY = 1_000;
+const MAX_DIFFICULTY = 100_000_000;
 /** With one, no claim would be tried at all. */
 const LEAST_DELIVERIES = 2;
 const MAX_DELIVERIES = 1_000;
@@ -55,6 +65,17 @@ export function RuleFields({
       {field('opens_at', 'Opens', 'Empty: at once.', time(pool?.opens_at))}
       {field('closes_at', 'Closes', 'Empty: never.', time(pool?.closes_at))}
       {field('max_per_user', 'Slots per user', 'Empty: any number.', number)}
+      {field(
+        'max_per_address',
+        'Slots per address',
+        'Of all buyers behind one network address. Empty: any number.',
+        number,
+      )}
+      {field('challenge_difficulty', 'Challenge', 'Proof of work, about half as many hashes. Empty: none.', {
+        ...number,
+        min: LEAST_DIFFICULTY,
+        max: MAX_DIFFICULTY,
+      })}
       {field('hold_sec', 'Hold, seconds', 'Empty: a claim does not run out.', number)}
       {field(
         'commit_rate_per_sec',
@@ -63,6 +84,11 @@ export function RuleFields({
         number,
       )}
       <Check name="require_auth" label="Only signed-in users" isChecked={pool?.require_auth ?? false} />
+      <Check
+        name="allow_guests"
+        label="Anonymous sign-ins count as signed in"
+        isChecked={pool?.allow_guests ?? false}
+      />
     </div>
   );
 }
@@ -132,8 +158,11 @@ export function rulesOf(form: HTMLFormElement): Rules {
     opens_at: time('opens_at'),
     closes_at: time('closes_at'),
     max_per_user: number('max_per_user'),
+    max_per_address: number('max_per_address'),
+    challenge_difficulty: number('challenge_difficulty'),
     hold_sec: number('hold_sec'),
     commit_rate_per_sec: number('commit_rate_per_sec'),
     require_auth: data.has('require_auth'),
+    allow_guests: data.has('allow_guests'),
   };
 }

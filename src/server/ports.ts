@@ -23,15 +23,22 @@ export function createDatabasePorts(lane: Database, aside: Database, rest: Datab
         p_request_ids: requests.map((request) => request.requestId),
         p_verified: requests.map((request) => request.verified),
         p_rebuild: isAside,
+        p_proofs: JSON.stringify(requests.map((request) => request.proof)),
       }),
-    getClaim: async (claimId) =>
-      (await rest.call<ClaimRecord>('public.get_claim', { p_claim_id: claimId }))[0],
-    releaseClaim: async (claimId, userId) =>
+    getClaim: async (claimId, secretHash) =>
+      (
+        await rest.call<ClaimRecord>('public.get_claim', {
+          p_claim_id: claimId,
+          p_secret_hash: bytes(secretHash),
+        })
+      )[0],
+    releaseClaim: async (claimId, userId, secretHash) =>
       (
         await rest.call<ClaimRecord>('public.release_own_claim', {
           p_claim_id: claimId,
           p_user_id: userId,
           p_reason: 'released by the buyer',
+          p_secret_hash: bytes(secretHash),
         })
       )[0],
     releaseAsOperator: async (claimId, actor) =>
@@ -44,4 +51,8 @@ export function createDatabasePorts(lane: Database, aside: Database, rest: Datab
     poolStatus: async (poolId) =>
       (await rest.call<PoolStatus>('public.pool_status', { p_pool_id: poolId }))[0],
   };
+}
+
+function bytes(hex: string | null): Uint8Array | null {
+  return hex === null ? null : Buffer.from(hex, 'hex');
 }

@@ -9,6 +9,8 @@ export interface ProxySettings {
   readonly publicUrl?: URL;
 }
 
+export const NO_PROXY: ProxySettings = { trustedProxies: 0 };
+
 /** Everybody whose address nobody knows counts as one. */
 const UNKNOWN = 'unknown';
 

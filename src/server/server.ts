@@ -1,5 +1,6 @@
 // The Node server: databases, doors and HTTP put together, and taken apart again in an order that answers everybody.
 
+import { createHash } from 'node:crypto';
 import type { CallFunction } from '#core/call_function.ts';
 import { ClaimRoutes } from '#core/claim.ts';
 import { healthRoutes } from '#core/health.ts';
@@ -32,11 +33,12 @@ import { metricsRoute, processPage } from './metrics_route.ts';
 import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { createDatabasePorts } from './ports.ts';
-import type { ProxySettings } from './proxy.ts';
+import { clientOf, NO_PROXY, type ProxySettings } from './proxy.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 import { createTokenPorts } from './tokens.ts';
 import { wakeWorkers } from './wake.ts';
 import { openWebhookRoutes } from './webhooks.ts';
+import { networkOf } from './wrong_keys.ts';
 
 export interface ServerOptions extends ScrapeSettings {
   /** 0 takes a free one. */
@@ -116,6 +118,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
     ...(options.tracer && { tracer: options.tracer }),
     now: Date.now,
+    hash: sha256,
+    addressOf: (request) => networkOf(clientOf(request, options.proxy ?? NO_PROXY)),
     claimBatch: async (requests, isAside) => {
       const outcomes = await ports.claimBatch(requests, isAside);
       if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();
@@ -186,4 +190,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       log.info('server stopped', { url });
     },
   };
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

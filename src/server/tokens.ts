@@ -47,8 +47,8 @@ export function createTokenPorts(
     isAdminKey: (token, request) => !JWT.test(token) && operators.isAdminKey(token, request),
     async verifyToken(token): Promise<TokenClaims> {
       try {
-        const { role, sub } = await verify(token);
-        return { role, sub };
+        const { role, sub, is_anonymous } = await verify(token);
+        return { role, sub, is_anonymous };
       } catch (error) {
         if (error instanceof HttpError) throw error;
         throw new HttpError('auth_required', undefined, error);

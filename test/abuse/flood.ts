@@ -26,7 +26,7 @@ export async function runFlood(place: Place): Promise<Flood> {
   const watcher = await openClient(place.databaseUrls()[0]);
   try {
     // The server's own patience with a lock is two seconds; whatever a slow machine needs must not let anybody through.
-    await locker.query('alter function public.get_claim(uuid) set lock_timeout = 0');
+    await locker.query('alter function public.get_claim(uuid, bytea) set lock_timeout = 0');
     await locker.query('begin; lock table public.claims');
     const path = `/v1/claims/${place.things.claimId}`;
     const asked = Array.from({ length: MAX_REQUESTS }, () => ask(place.url + path));
@@ -43,7 +43,7 @@ export async function runFlood(place: Place): Promise<Flood> {
     const { status } = await ask(`${place.url}/v1/pools/${place.things.pool}`);
     if (status !== 200) wrong.push(`the pool's page was answered ${status}: it has a budget of its own`);
     await locker.query('rollback');
-    await locker.query('alter function public.get_claim(uuid) reset lock_timeout');
+    await locker.query('alter function public.get_claim(uuid, bytea) reset lock_timeout');
     return { cells: doors.length, wrong, answers: await Promise.all(asked) };
   } finally {
     await Promise.all([locker.end(), watcher.end()]);

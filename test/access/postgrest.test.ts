@@ -77,11 +77,12 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
   },
   db2: {
     anon: [],
-    authenticated: [],
+    authenticated: ['my_tickets'],
     service_role: [
       'finalize_batch',
       'finalize_transaction',
       'ledger_ready',
+      'my_tickets',
       'tickets_of',
       'void_tickets',
       'write_tickets',

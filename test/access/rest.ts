@@ -5,7 +5,13 @@ import type { TestDatabase } from '../support/databases.ts';
 import type { TestPostgrest } from '../support/postgrest.ts';
 import { openSession } from '../support/sessions.ts';
 
-export type RestAnswer = { status: number; code: string | undefined; body: unknown };
+export type RestAnswer = {
+  status: number;
+  code: string | undefined;
+  body: unknown;
+  /** Content-Range, with the count that was asked for. */
+  range: string | null;
+};
 
 export type RestCall = {
   method?: string;
@@ -38,7 +44,12 @@ export async function callRest(
   });
   const text = await response.text();
   const parsed = text === '' ? undefined : JSON.parse(text);
-  return { status: response.status, code: response.ok ? undefined : parsed?.code, body: parsed };
+  return {
+    status: response.status,
+    code: response.ok ? undefined : parsed?.code,
+    body: parsed,
+    range: response.headers.get('content-range'),
+  };
 }
 
 /** Calls a function with nothing but nulls: enough to learn whether the caller may. */

@@ -34,7 +34,7 @@ const COMMITTED: SlotRow = {
   claim_state: 'committed',
   has_message: false,
 };
-const TICKET: TicketRow = { slot_id: 's1', pool_id: 'p', user_id: 'u1', claim_id: 'c1' };
+const TICKET: TicketRow = { slot_id: 's1', pool_id: 'p', user_id: 'u1', claim_id: 'c1', verified: true };
 
 type Case = [name: string, slot: SlotRow | undefined, ticket: TicketRow | undefined, kinds: string[]];
 const CASES: Case[] = [

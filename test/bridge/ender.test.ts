@@ -15,6 +15,7 @@ const claim = (n: number, in_ledger = true): EndingClaim => ({
   resource_id: uuid(n + 1_000_000),
   pool_id: 'pool',
   user_id: `user ${n}`,
+  verified: true,
   cause: 'expired',
   in_ledger,
 });

@@ -89,10 +89,10 @@ describe('sluice doctor', () => {
 
   it('fails when anon may do more than the migrations grant, or service_role less', async () => {
     await db1.query(
-      'grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean) to anon',
+      'grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb) to anon',
     );
     await db1.query('grant select on public.claims to authenticated');
-    await db1.query('revoke execute on function public.get_claim(uuid) from service_role');
+    await db1.query('revoke execute on function public.get_claim(uuid, bytea) from service_role');
     try {
       const { code, checks } = await doctor();
       assert.equal(code, 1);
@@ -100,13 +100,13 @@ describe('sluice doctor', () => {
       assert.equal(rights?.status, 'fail');
       assert.match(rights?.found ?? '', /anon may execute claim_batch/);
       assert.match(rights?.found ?? '', /authenticated may select claims/);
-      assert.match(rights?.found ?? '', /service_role may not execute public.get_claim\(uuid\)/);
+      assert.match(rights?.found ?? '', /service_role may not execute public.get_claim\(uuid, bytea\)/);
     } finally {
       await db1.query(
-        'revoke execute on function public.claim_batch(text[], text[], text[], boolean[], boolean) from anon',
+        'revoke execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb) from anon',
       );
       await db1.query('revoke select on public.claims from authenticated');
-      await db1.query('grant execute on function public.get_claim(uuid) to service_role');
+      await db1.query('grant execute on function public.get_claim(uuid, bytea) to service_role');
     }
     assert.equal((await doctor()).code, 0);
   });

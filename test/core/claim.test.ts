@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ClaimOutcome, ClaimRoutes } from '#core/claim.ts';
+import { type ClaimOutcome, type ClaimProof, ClaimRoutes } from '#core/claim.ts';
 import {
   ADMIN_KEY,
   askRoutes,
@@ -36,7 +36,11 @@ describe('a claim', () => {
     ['sold_out', 409],
     ['limit', 409],
     ['closed', 409],
-    ['request_conflict', 409],
+    ['address_limit', 409],
+    ['challenge_used', 409],
+    ['challenge_required', 403],
+    ['guests_refused', 403],
+    ['server_required', 403],
     ['unknown_pool', 404],
     ['auth_required', 401],
     ['busy', 503],
@@ -84,19 +88,31 @@ describe('a claim', () => {
 });
 
 describe('who may claim for whom', () => {
-  const allowed: [string, Record<string, string>, unknown, string, boolean][] = [
-    ['nobody in particular, unverified', {}, { user_id: 'ann' }, 'ann', false],
-    ['the anon key, unverified', as('anon-token'), { user_id: 'ann' }, 'ann', false],
-    ['a signed-in user, for itself', as('ann-token'), { user_id: 'ann' }, 'ann', true],
-    ['a signed-in user, without naming itself', as('ann-token'), {}, 'ann', true],
-    ['the service, for anybody', as('service-token'), { user_id: 'bob' }, 'bob', true],
-    ['the operator, for anybody', as(ADMIN_KEY), { user_id: 'bob' }, 'bob', true],
+  const address = '203.0.113.1';
+  const secret = 'a-secret-of-my-own';
+  const allowed: [string, Record<string, string>, unknown, string, boolean, ClaimProof | null][] = [
+    ['nobody in particular, unverified', {}, { user_id: 'ann' }, 'ann', false, { address }],
+    [
+      'a stranger with a secret, which is kept as a hash',
+      {},
+      { user_id: 'ann', secret },
+      'ann',
+      false,
+      { address, secret_hash: `hash of ${secret}` },
+    ],
+    ['the anon key, unverified', as('anon-token'), { user_id: 'ann' }, 'ann', false, { address }],
+    ['a signed-in user, for itself', as('ann-token'), { user_id: 'ann' }, 'ann', true, { address }],
+    ['a signed-in user, without naming itself', as('ann-token'), {}, 'ann', true, { address }],
+    ['a signed-in user, whose secret is not needed', as('ann-token'), { secret }, 'ann', true, { address }],
+    ['an anonymous sign-in, as a guest', as('guest-token'), {}, 'guest-1', true, { address, guest: true }],
+    ['the service, for anybody', as('service-token'), { user_id: 'bob' }, 'bob', true, null],
+    ['the operator, for anybody', as(ADMIN_KEY), { user_id: 'bob' }, 'bob', true, null],
   ];
-  for (const [name, headers, body, userId, verified] of allowed) {
+  for (const [name, headers, body, userId, verified, proof] of allowed) {
     it(`allows ${name}`, async () => {
       const { claim, memory } = claimDoor();
       assert.equal((await claim(body, headers)).status, 201);
-      assert.deepEqual(memory.seen, [{ poolId: 'p', userId, requestId: null, verified }]);
+      assert.deepEqual(memory.seen, [{ poolId: 'p', userId, requestId: null, verified, proof }]);
     });
   }
 
@@ -133,11 +149,17 @@ describe('who may see and release a claim', () => {
   const path = `/v1/claims/${CLAIM_ID}`;
   const mine = record({ verified: true });
   const anybodys = record({ verified: false });
+  const secret = { 'x-claim-secret': 'a secret of my own' };
+  const locked = record({ verified: false, secret_matches: false });
+  const opened = record({ verified: false, secret_matches: true });
 
   const ada = { ...as(ADMIN_KEY), 'x-operator': 'ada' };
   const cases: [string, typeof mine, Record<string, string>, number, string[]?][] = [
-    ['an unverified claim, whoever knows its id', anybodys, {}, 200, ['user', 'ann']],
-    ['an unverified claim, a user who knows its id', anybodys, as('bob-token'), 200, ['user', 'ann']],
+    ['an unverified claim, the right secret', opened, secret, 200, ['user', 'ann']],
+    ['an unverified claim, a wrong secret', locked, secret, 404],
+    ['an unverified claim, no secret', locked, {}, 404],
+    ['an unverified claim, a signed-in user of its name', locked, as('ann-token'), 404],
+    ['an unverified claim with a secret, the operator', locked, as(ADMIN_KEY), 200, ['operator', 'operator']],
     ['a verified claim, its owner', mine, as('ann-token'), 200, ['user', 'ann']],
     ['a verified claim, the service', mine, as('service-token'), 200, ['operator', 'service_role']],
     ['a verified claim, the operator', mine, as(ADMIN_KEY), 200, ['operator', 'operator']],
@@ -159,13 +181,24 @@ describe('who may see and release a claim', () => {
 
   it('shows the claim with its status, and not how it was proven', async () => {
     const { ask, memory } = claimDoor();
-    memory.claim = anybodys;
-    const { json } = await ask({ path });
+    memory.claim = opened;
+    const { json } = await ask({ path, headers: secret });
     assert.deepEqual(
-      [json.status, json.user_id, 'verified' in json, 'state' in json],
-      ['queued', 'ann', false, false],
+      [json.status, json.user_id, 'verified' in json, 'state' in json, 'secret_matches' in json],
+      ['queued', 'ann', false, false, false],
     );
-    assert.equal((await ask({ method: 'DELETE', path })).json.status, 'released');
+    assert.equal((await ask({ method: 'DELETE', path, headers: secret })).json.status, 'released');
+  });
+
+  it('shows the status alone of a claim without a secret, and releases it for no stranger', async () => {
+    const { ask, memory } = claimDoor();
+    memory.claim = anybodys;
+    for (const headers of [{}, secret, as('ann-token')]) {
+      assert.deepEqual((await ask({ path, headers })).json, { claim_id: CLAIM_ID, status: 'queued' });
+      const { status, json } = await ask({ method: 'DELETE', path, headers });
+      assert.deepEqual([status, json.error.code], [403, 'not_yours']);
+    }
+    assert.deepEqual(memory.released, []);
   });
 
   it('does not know a claim that is not there, and refuses an id that is no uuid', async () => {

@@ -13,7 +13,11 @@ const STATUS: PoolStatus = {
   max_per_user: null,
   hold_sec: null,
   require_auth: false,
+  allow_guests: false,
+  max_per_address: null,
+  challenge_difficulty: null,
 };
+const { challenge_difficulty: _, ...SHOWN } = STATUS;
 
 function setUp(answer: (poolId: string) => Promise<PoolStatus | undefined> = async () => STATUS) {
   const state = { calls: 0, now: 0 };
@@ -31,7 +35,10 @@ function setUp(answer: (poolId: string) => Promise<PoolStatus | undefined> = asy
 describe('the status of a pool', () => {
   it('is shown as the database has it', async () => {
     const { status, json, headers } = await setUp().get();
-    assert.deepEqual([status, json, headers['cache-control']], [200, STATUS, 'public, max-age=1']);
+    assert.deepEqual(
+      [status, json, headers['cache-control']],
+      [200, { ...SHOWN, challenge: false }, 'public, max-age=1'],
+    );
   });
 
   it('is asked for once a second', async () => {

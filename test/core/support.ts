@@ -64,12 +64,14 @@ export function record(change: Partial<ClaimRecord> = {}): ClaimRecord {
     ended_at: null,
     end_reason: null,
     ahead: 0,
+    secret_matches: null,
     ...change,
   };
 }
 
-const TOKENS: Record<string, { role: unknown; sub: unknown }> = {
+const TOKENS: Record<string, { role: unknown; sub: unknown; is_anonymous?: unknown }> = {
   'ann-token': { role: 'authenticated', sub: 'ann' },
+  'guest-token': { role: 'authenticated', sub: 'guest-1', is_anonymous: true },
   'bob-token': { role: 'authenticated', sub: 'bob' },
   'nameless-token': { role: 'authenticated', sub: undefined },
   'roleless-token': { role: undefined, sub: 'ann' },
@@ -100,13 +102,15 @@ export function memoryPorts(): ClaimPorts & { memory: Memory } {
     verifyToken: async (token) => {
       const claims = TOKENS[token];
       if (claims === undefined) throw new HttpError('auth_required');
-      return claims;
+      return { is_anonymous: undefined, ...claims };
     },
     claimBatch: async (requests) => {
       memory.batches++;
       memory.seen.push(...requests);
       return requests.map((_, index) => outcome(index + 1, memory.result)).reverse();
     },
+    hash: (text) => `hash of ${text}`,
+    addressOf: () => '203.0.113.1',
     getClaim: async () => memory.claim,
     releaseClaim: async (claimId, userId) => {
       memory.released.push([claimId, 'user', userId]);

@@ -44,7 +44,7 @@ export const OFFENCES: Record<string, Offence[]> = {
     },
     {
       only: 'db1',
-      breaks: 'grant execute on function public.release_own_claim(uuid, text, text) to anon',
+      breaks: 'grant execute on function public.release_own_claim(uuid, text, text, bytea) to anon',
       names: /^anon may execute release_own_claim/,
     },
   ],

@@ -25,7 +25,7 @@ const REQUEST: HttpRequest = {
   body: new Uint8Array(),
   requestId: 'r',
 };
-const USER = { role: 'authenticated', sub: 'ann' };
+const USER = { role: 'authenticated', sub: 'ann', is_anonymous: true };
 
 const refusedAs = (code: string) => (error: unknown) =>
   error instanceof HttpError && error.kind.code === code;

@@ -2,9 +2,26 @@
 -- (Many buyers in one statement: 20260224100004_claim_batch.sql.)
 -- What runs on every claim is plpgsql: before Postgres 18 an SQL-language function plans anew at every call.
 
--- What a claim request got: claimed, same (this request_id again), sold_out, limit, closed, unknown_pool,
--- auth_required, request_conflict (the request_id is another user's), busy (the last slots are being claimed
--- by transactions that have not ended: ask again).
+-- Who asks for a slot, and what the caller has proven. trusted: a server of the owner asks, and has made its own checks.
+-- guest: an anonymous sign-in. secret_hash, address, challenge and difficulty (of the challenge that was solved) are null where
+-- there is none. ordinal counts the requests of a batch from 1.
+create type intake.claim_request as (
+  ordinal int,
+  user_id text,
+  request_id text,
+  verified boolean,
+  trusted boolean,
+  guest boolean,
+  secret_hash bytea,
+  address text,
+  challenge text,
+  difficulty int
+);
+
+-- What a claim request got: claimed, same (this request again), sold_out, limit, address_limit (the buyers of this address hold
+-- as many slots as they may), closed, unknown_pool, auth_required, guests_refused (an anonymous sign-in is not enough),
+-- challenge_required, challenge_used (its solution was good for another claim), server_required (the pool checks what only the
+-- server knows), busy (the last slots are being claimed by transactions that have not ended: ask again).
 create type intake.claim_answer as (
   outcome text,
   claim_id uuid,
@@ -40,7 +57,12 @@ select
   now() + make_interval(secs => c.hold_sec) as hold_until,
   coalesce(c.require_auth, false) as require_auth,
   m.low_order,
-  coalesce(c.lane, 0) as lane
+  coalesce(c.lane, 0) as lane,
+  c.allow_guests,
+  c.max_per_address,
+  c.challenge_difficulty,
+  c.max_per_user is not null or c.require_auth or c.max_per_address is not null or c.challenge_difficulty is not null
+    as has_rules
 from intake.pool_marks m
 left join public.engine_config c on c.pool_id = m.pool_id;
 
@@ -68,21 +90,51 @@ begin
       v_pool.gate := 'busy';
     end if;
   else
-    select c.pool_id,
-      case when not c.is_active or now() < c.opens_at or now() >= c.closes_at then 'closed' else 'sold_out' end
-    into v_pool.pool_id, v_pool.gate
+    select case when not c.is_active or now() < c.opens_at or now() >= c.closes_at then 'closed' else 'sold_out' end
+    into v_pool.gate
     from public.engine_config c where c.pool_id = p_pool_id;
+    v_pool.pool_id := p_pool_id;
     v_pool.gate := coalesce(v_pool.gate, 'unknown_pool');
   end if;
   return v_pool;
 end
 $$;
 
--- Promise: the claim already made under this request_id, as same or request_conflict; no row when there is
--- none. A claim of a proven user is only for a proven user and the other way round: otherwise whoever guesses a
--- request_id would see, or plant, somebody else's claim. Second call: the same. Locks: none.
-create function intake.claim_of_request(p_pool_id text, p_user_id text, p_request_id text, p_verified boolean)
-returns intake.claim_answer
+-- Promise: raises SL001 with the reason where an id is not 1 to 200 characters in the Unicode form NFKC, holds a control
+-- character or one that cannot be seen, or has a space at an end: two users would look like one. Second call: the same.
+-- Locks: none. Callers look for characters outside '!' to '~' first: nearly no id has one, and the look costs less than a call.
+create function intake.check_ids(p_user_ids text[], p_request_ids text[]) returns void
+language plpgsql immutable set search_path = '' as $$
+declare
+  -- Control, format and default ignorable characters of Unicode, and its line separators; as in _shared/given_id.ts.
+  c_unseen constant text := '[\u0001-\u001f\u007f-\u009f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2'
+    '\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb'
+    '\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
+  v_id record;
+  v_wrong text;
+begin
+  for v_id in
+    select 'the user id' as name, u as value from unnest(p_user_ids) u
+    union all
+    select 'the request id', r from unnest(p_request_ids) r where r is not null
+  loop
+    v_wrong := case
+      when (length(v_id.value) between 1 and 200) is not true then 'must have 1 to 200 characters'
+      when v_id.value ~ c_unseen then 'holds a control or zero-width character'
+      when v_id.value ~ '^[ \u1680]|[ \u1680]$' then 'has a space at an end'
+      when v_id.value is not nfkc normalized then 'is not in the Unicode form NFKC'
+    end;
+    if v_wrong is not null then
+      raise exception '% %', v_id.name, v_wrong
+        using errcode = 'SL001', hint = 'send the id exactly as it is meant: it is never changed on the way';
+    end if;
+  end loop;
+end
+$$;
+
+-- Promise: the claim already made by this request, as same; no outcome when there is none. The same request id of another
+-- user, of the other namespace or with another secret is another request. Second call: the same. Locks: none.
+create function intake.claim_of_request(p_pool_id text, p_request intake.claim_request) returns intake.claim_answer
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
 declare
@@ -90,11 +142,10 @@ declare
 begin
   select c.* into v_claim
   from public.claims c
-  where c.pool_id = p_pool_id and c.request_id = p_request_id;
+  where c.pool_id = p_pool_id and c.request_id = p_request.request_id and c.user_id = p_request.user_id
+    and c.verified = p_request.verified and c.secret_hash is not distinct from p_request.secret_hash;
   if not found then
     return null;
-  elsif v_claim.user_id <> p_user_id or v_claim.verified <> p_verified then
-    return row('request_conflict', null, null, null, null, null)::intake.claim_answer;
   end if;
   return row(
     'same', v_claim.claim_id, v_claim.slot_id, v_claim.state, v_claim.claimed_at, v_claim.hold_until
@@ -206,43 +257,41 @@ begin
 end
 $$;
 
--- Promise: the key of the advisory lock under which one user's claims in one pool are counted; the same for
--- the same pair. Second call: same value. Locks: none.
-create function intake.user_lock_key(p_pool_id text, p_user_id text) returns bigint
+-- Promise: the key of the advisory lock under which the claims of one holder in one pool are counted: of a user
+-- (p_kind verified or unverified) or of a network address (address). Second call: same value. Locks: none.
+create function intake.holder_lock_key(p_pool_id text, p_kind text, p_name text) returns bigint
 language sql immutable parallel safe set search_path = '' as $$
-  select pg_catalog.hashtextextended(p_user_id, pg_catalog.hashtextextended('sluice user ' || p_pool_id, 0));
+  select pg_catalog.hashtextextended(p_name, pg_catalog.hashtextextended('sluice ' || p_kind || ' ' || p_pool_id, 0));
 $$;
 
--- Promise: the answer for a claim that the database refused: somebody else's call with the same request_id was
--- first (same or request_conflict), or no outcome: then the cache offered a slot that a claim holds, because
--- somebody set its status by hand, and now tells the truth about it. Second call: the same. Locks: the slot.
-create function intake.lost_race(
-  p_pool_id text,
-  p_user_id text,
-  p_request_id text,
-  p_verified boolean,
-  p_slot_id uuid
-)
+-- Promise: the answer for a claim that the database refused: another call of the same request was first (same), or the
+-- challenge was good for another claim (challenge_used), or no outcome: then the cache offered a slot that a claim holds,
+-- because a person set its status by hand, and now tells the truth about it. Second call: the same. Locks: the slot.
+create function intake.lost_race(p_pool_id text, p_request intake.claim_request, p_slot_id uuid)
 returns intake.claim_answer
 language plpgsql set search_path = '' as $$
 declare
-  v_answer intake.claim_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id, p_verified);
+  v_answer intake.claim_answer := intake.claim_of_request(p_pool_id, p_request);
 begin
-  if v_answer.outcome is null then
-    update public.inventory_slots s
-    set status = case when c.state = 'committed' then 'CONSUMED' else 'RESERVED' end::public.slot_status,
-      locked_by = c.user_id,
-      locked_at = c.claimed_at
-    from public.claims c
-    where s.id = p_slot_id and c.slot_id = p_slot_id and c.freed_at is null and s.status = 'AVAILABLE';
+  if v_answer.outcome is not null then
+    return v_answer;
+  elsif intake.is_used(p_request.challenge) then
+    v_answer.outcome := 'challenge_used';
+    return v_answer;
   end if;
+  update public.inventory_slots s
+  set status = case when c.state = 'committed' then 'CONSUMED' else 'RESERVED' end::public.slot_status,
+    locked_by = c.user_id,
+    locked_at = c.claimed_at
+  from public.claims c
+  where s.id = p_slot_id and c.slot_id = p_slot_id and c.freed_at is null and s.status = 'AVAILABLE';
   return v_answer;
 end
 $$;
 
--- Promise: how many slots of the pool the user holds, tickets included, counted up to p_at_most. Exact under
--- user_lock_key's lock. Second call: the same. Locks: none.
-create function intake.live_claims(p_pool_id text, p_user_id text, p_at_most int) returns bigint
+-- Promise: how many slots of the pool the user holds, tickets included, counted up to p_at_most. Exact under the lock of
+-- holder_lock_key. Second call: the same. Locks: none.
+create function intake.live_claims(p_pool_id text, p_user_id text, p_verified boolean, p_at_most int) returns bigint
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
 begin
@@ -250,66 +299,128 @@ begin
     select count(*)
     from (
       select from public.claims c
-      where c.user_id = p_user_id and c.pool_id = p_pool_id and c.freed_at is null
+      where c.user_id = p_user_id and c.pool_id = p_pool_id and c.verified = p_verified and c.freed_at is null
       limit p_at_most
     ) held
   );
 end
 $$;
 
--- Promise: why this user may not claim now, or the claim it has already; no outcome when nothing stands in the
--- way. Without p_wait a user whose claims somebody else is counting is busy. Second call: the same.
--- Locks: pool and user (advisory, only where a limit is set).
-create function intake.refusal(
-  p_pool intake.pool_gates, p_pool_id text, p_user_id text, p_request_id text, p_verified boolean, p_wait boolean
-)
+-- Promise: the same for the buyers of one network address. Second call: the same. Locks: none.
+create function intake.live_claims_of_address(p_pool_id text, p_address text, p_at_most int) returns bigint
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
+begin
+  return (
+    select count(*)
+    from (
+      select from public.claims c
+      where c.pool_id = p_pool_id and c.address = p_address and c.freed_at is null
+      limit p_at_most
+    ) held
+  );
+end
+$$;
+
+-- Promise: whether a claim was made with this challenge. Second call: the same. Locks: none.
+create function intake.is_used(p_challenge text) returns boolean
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
+begin
+  return p_challenge is not null and exists (select from public.claims c where c.challenge = p_challenge);
+end
+$$;
+
+-- Promise: what stands in the way of this request whatever the slots are, first what its caller lacks and then the pool's gate;
+-- null where nothing does. Second call: the same. Locks: none.
+create function intake.gate_for(p_pool intake.pool_gates, p_request intake.claim_request) returns text
+language plpgsql immutable set search_path = '' as $$
+begin
+  return case
+    when p_pool.require_auth and not p_request.verified then 'auth_required'
+    when p_pool.require_auth and p_request.guest and not p_pool.allow_guests then 'guests_refused'
+    when p_request.trusted then p_pool.gate
+    -- By the API of the database: neither an address nor a challenge comes that way.
+    when p_request.address is null and coalesce(p_pool.max_per_address, p_pool.challenge_difficulty) is not null
+      then 'server_required'
+    when p_pool.challenge_difficulty > coalesce(p_request.difficulty, 0) then 'challenge_required'
+    else p_pool.gate
+  end;
+end
+$$;
+
+-- Promise: true, with the locks under which the claims of this request's user and address are counted, where the pool limits
+-- them. Without p_wait false where another session has one of them. Second call: has them already.
+-- Locks: user → address (advisory).
+create function intake.lock_holders(p_pool intake.pool_gates, p_request intake.claim_request, p_wait boolean) returns boolean
+language plpgsql set search_path = '' as $$
+declare
+  v_keys bigint[] := '{}';
+  v_key bigint;
+begin
+  if p_pool.max_per_user is not null then
+    v_keys := v_keys || intake.holder_lock_key(
+      p_pool.pool_id, case when p_request.verified then 'verified' else 'unverified' end, p_request.user_id
+    );
+  end if;
+  if p_pool.max_per_address is not null and p_request.address is not null then
+    v_keys := v_keys || intake.holder_lock_key(p_pool.pool_id, 'address', p_request.address);
+  end if;
+  foreach v_key in array v_keys loop
+    if p_wait then
+      perform pg_catalog.pg_advisory_xact_lock(v_key);
+    elsif not pg_catalog.pg_try_advisory_xact_lock(v_key) then
+      return false;
+    end if;
+  end loop;
+  return true;
+end
+$$;
+
+-- Promise: why this request gets no slot now, or the claim it has already; no outcome when nothing stands in the
+-- way. Without p_wait a user or an address whose claims another session is counting is busy. Second call: the same.
+-- Locks: those of lock_holders.
+create function intake.refusal(p_pool intake.pool_gates, p_request intake.claim_request, p_wait boolean)
 returns intake.claim_answer
 language plpgsql set search_path = '' as $$
 declare
   v_answer intake.claim_answer;
 begin
-  if p_pool.max_per_user is not null then
-    if p_wait then
-      perform pg_catalog.pg_advisory_xact_lock(intake.user_lock_key(p_pool_id, p_user_id));
-    elsif not pg_catalog.pg_try_advisory_xact_lock(intake.user_lock_key(p_pool_id, p_user_id)) then
-      v_answer.outcome := 'busy';
-      return v_answer;
-    end if;
+  if p_pool.has_rules and not intake.lock_holders(p_pool, p_request, p_wait) then
+    v_answer.outcome := 'busy';
+    return v_answer;
   end if;
-  if p_request_id is not null then
-    v_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id, p_verified);
+  if p_request.request_id is not null then
+    v_answer := intake.claim_of_request(p_pool.pool_id, p_request);
     if v_answer.outcome is not null then
       return v_answer;
     end if;
   end if;
-  if p_pool.gate = 'unknown_pool' then
-    v_answer.outcome := p_pool.gate;
-  elsif p_pool.require_auth and not p_verified then
-    v_answer.outcome := 'auth_required';
-  elsif p_pool.gate is not null then
-    v_answer.outcome := p_pool.gate;
-  elsif p_pool.max_per_user is not null
-     and intake.live_claims(p_pool_id, p_user_id, p_pool.max_per_user) >= p_pool.max_per_user then
-    v_answer.outcome := 'limit';
+  v_answer.outcome := intake.gate_for(p_pool, p_request);
+  if v_answer.outcome is not null then
+    return v_answer;
   end if;
+  v_answer.outcome := case
+    when p_pool.max_per_user is not null and intake.live_claims(
+      p_pool.pool_id, p_request.user_id, p_request.verified, p_pool.max_per_user
+    ) >= p_pool.max_per_user then 'limit'
+    when p_pool.max_per_address is not null and p_request.address is not null and intake.live_claims_of_address(
+      p_pool.pool_id, p_request.address, p_pool.max_per_address
+    ) >= p_pool.max_per_address then 'address_limit'
+    when p_pool.challenge_difficulty is not null and intake.is_used(p_request.challenge) then 'challenge_used'
+  end;
   return v_answer;
 end
 $$;
 
 -- Promise: one slot for one buyer: claim, slot and message in this transaction, or the reason why not.
--- Second call with the same request_id: the same claim (same), also when both run at once.
+-- Second call of the same request: the same claim (same), also when both run at once.
 -- Raises SL015 at another isolation level than read committed.
 -- Locks: those of intake.refusal → slot → claim → message; sometimes the mark. Without p_wait it waits for no lock
--- that another claim may hold: whoever has claimed in this transaction already, or will again, passes false.
+-- that another claim may hold: a caller that has claimed in this transaction already, or will again, passes false.
 -- What every claim needs stands in this body and not in functions of its own: each call of a function with
 -- settings costs a transaction of one claim about 10 µs.
-create function intake.claim_one(
-  p_pool_id text,
-  p_user_id text,
-  p_request_id text,
-  p_verified boolean,
-  p_wait boolean
-)
+create function intake.claim_one(p_pool_id text, p_request intake.claim_request, p_wait boolean)
 returns intake.claim_answer
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -327,8 +438,8 @@ begin
   if not found then
     v_pool := intake.open_pool(p_pool_id, p_wait);
   end if;
-  if p_request_id is not null or v_pool.gate is not null or v_pool.max_per_user is not null or v_pool.require_auth then
-    v_answer := intake.refusal(v_pool, p_pool_id, p_user_id, p_request_id, p_verified, p_wait);
+  if p_request.request_id is not null or v_pool.gate is not null or v_pool.has_rules then
+    v_answer := intake.refusal(v_pool, p_request, p_wait);
   end if;
   while v_answer.outcome is null loop
     select s.id, s.ctid as tid, s.sale_order, false as busy into v_slot
@@ -340,27 +451,33 @@ begin
       v_slot := intake.any_slot(p_pool_id, v_pool.low_order, p_wait);
       if v_slot.id is null then
         -- The last slot may have gone to this very request, while this call waited for it.
-        v_answer := intake.claim_of_request(p_pool_id, p_user_id, p_request_id, p_verified);
+        v_answer := intake.claim_of_request(p_pool_id, p_request);
         v_answer.outcome := coalesce(v_answer.outcome, case when v_slot.busy then 'busy' else 'sold_out' end);
         exit;
       end if;
     end if;
     v_msg_id := (v_pool.lane::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq');
-    insert into public.claims as c (pool_id, slot_id, user_id, request_id, verified, hold_until, msg_id)
-    values (p_pool_id, v_slot.id, p_user_id, p_request_id, p_verified, v_pool.hold_until, v_msg_id)
+    insert into public.claims as c (
+      pool_id, slot_id, user_id, request_id, verified, secret_hash, address, challenge, hold_until, msg_id
+    )
+    values (
+      p_pool_id, v_slot.id, p_request.user_id, p_request.request_id, p_request.verified, p_request.secret_hash,
+      case when v_pool.max_per_address is not null then p_request.address end,
+      case when v_pool.challenge_difficulty is not null then p_request.challenge end, v_pool.hold_until, v_msg_id
+    )
     on conflict do nothing
     returning c.claim_id into v_answer.claim_id;
     if not found then
-      v_answer := intake.lost_race(p_pool_id, p_user_id, p_request_id, p_verified, v_slot.id);
+      v_answer := intake.lost_race(p_pool_id, p_request, v_slot.id);
       continue;
     end if;
     update public.inventory_slots s
-    set status = 'RESERVED', locked_by = p_user_id, locked_at = now()
+    set status = 'RESERVED', locked_by = p_request.user_id, locked_at = now()
     where s.ctid = v_slot.tid;
     insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
     values (v_msg_id, clock_timestamp(), jsonb_build_object(
       'claim_id', v_answer.claim_id, 'pool_id', p_pool_id, 'resource_id', v_slot.id,
-      'user_id', p_user_id, 'state', 'queued'
+      'user_id', p_request.user_id, 'verified', p_request.verified, 'state', 'queued'
     ));
     -- The stripes are about equally far: one claim in 64 looks whether the mark can follow.
     if v_stripe = 0 and v_slot.sale_order - v_pool.low_order > 1024 then
@@ -410,9 +527,11 @@ begin
         using errcode = 'SL004', hint = 'release a claim first';
     when 'auth_required' then
       raise exception 'pool % takes claims of signed-in users only', p_pool_id using errcode = 'SL005';
-    when 'request_conflict' then
-      raise exception 'this request id belongs to a claim of another user'
-        using errcode = 'SL007', hint = 'make a fresh request id for each claim';
+    when 'guests_refused' then
+      raise exception 'pool % takes no claims of anonymous sign-ins', p_pool_id using errcode = 'SL016';
+    when 'server_required' then
+      raise exception 'pool % takes claims through its server only: it limits addresses or asks for a challenge', p_pool_id
+        using errcode = 'SL017', hint = 'POST /v1/pools/<pool>/claims';
     else
       raise exception 'pool % is busy', p_pool_id using errcode = 'SL011', hint = 'ask again';
   end case;
@@ -421,22 +540,30 @@ $$;
 
 -- Promise: a slot of the pool for this user, durable and on the queue when the transaction commits; null when
 -- the pool is sold out. Raises SL001 invalid, SL002 unknown pool, SL003 closed, SL004 limit, SL005 sign in
--- first, SL006 not your user id, SL007 request id of another user, SL012 the claim of this request id has ended,
--- SL015 not read committed.
--- Second call with the same p_request_id: the same slot. Locks: those of intake.claim_one.
+-- first, SL006 not your user id, SL012 the claim of this request id has ended, SL015 not read committed, SL016 an anonymous
+-- sign-in is not enough, SL017 the pool sells through its server only.
+-- Second call of the same user with the same p_request_id: the same slot. Locks: those of intake.claim_one.
 -- Definer: anon and authenticated may claim, and may touch nothing else.
 create function public.claim_resource_and_queue(p_pool_id text, p_user_id text, p_request_id text default null)
 returns uuid
 language plpgsql security definer set search_path = '' as $$
 declare
+  v_role constant text := current_setting('role');
+  v_request intake.claim_request;
   v_answer intake.claim_answer;
 begin
-  if p_pool_id is null or p_user_id is null or length(p_user_id) not between 1 and 200
+  if p_pool_id is null or p_user_id is null then
+    raise exception 'p_pool_id and p_user_id are required' using errcode = 'SL001';
+  elsif p_user_id ~ '[^!-~]' or p_request_id ~ '[^!-~]' or length(p_user_id) not between 1 and 200
      or length(p_request_id) not between 1 and 200 then
-    raise exception 'p_pool_id and p_user_id are required, p_user_id and p_request_id have 1 to 200 characters'
-      using errcode = 'SL001';
+    perform intake.check_ids(array[p_user_id], array[p_request_id]);
   end if;
-  v_answer := intake.claim_one(p_pool_id, p_user_id, p_request_id, intake.caller_is(p_user_id), true);
+  v_request.user_id := p_user_id;
+  v_request.request_id := p_request_id;
+  v_request.verified := intake.caller_is(p_user_id);
+  v_request.trusted := v_role not in ('anon', 'authenticated');
+  v_request.guest := v_role = 'authenticated' and coalesce((auth.jwt() ->> 'is_anonymous')::boolean, false);
+  v_answer := intake.claim_one(p_pool_id, v_request, true);
   if v_answer.state in ('released', 'expired', 'refused', 'discarded') then
     raise exception 'the claim of this request id has ended: %', v_answer.state
       using errcode = 'SL012', hint = 'its slot may be another user''s now; make a fresh request id';
@@ -485,7 +612,7 @@ begin
   by_hand as (
     insert into public.claims (claim_id, pool_id, slot_id, user_id, state, verified)
     select coalesce(intake.uuid_or_null(d.message ->> 'claim_id'), s.id), s.pool_id, s.id, d.message ->> 'user_id',
-      'committed', true
+      'committed', intake.is_verified(d.message)
     from deleted d
     join public.inventory_slots s
       on s.id = intake.uuid_or_null(d.message ->> 'resource_id') and s.status = 'CONSUMED'
@@ -524,6 +651,13 @@ language sql immutable parallel safe set search_path = '' as $$
   select case
     when p_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then p_text::uuid
   end;
+$$;
+
+-- Promise: whether the message is of a proven user; one without the field is (it was put there by a server). Second call: the
+-- same. Locks: none.
+create function intake.is_verified(p_message jsonb) returns boolean
+language sql immutable parallel safe set search_path = '' as $$
+  select p_message -> 'verified' is distinct from 'false'::jsonb;
 $$;
 
 -- Promise: a payload as an object: itself, or wrapped as {"payload": …} when it is none, so that reasons and

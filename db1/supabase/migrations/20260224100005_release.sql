@@ -15,7 +15,8 @@ create type intake.claim_view as (
   ended_at timestamptz,
   end_reason text,
   ahead bigint,
-  ending boolean
+  ending boolean,
+  secret_matches boolean
 );
 
 -- Promise: the first 200 messages of a lane, in their order, and how many of them stand before the first that no worker has
@@ -53,9 +54,9 @@ $$;
 
 -- Promise: the claim, or no row. ahead is about how many messages of its lane, which is its pool's, are carried before its own
 -- while it is on the queue (intake.ahead_of); else null. ending: it will end as soon as the ledger knows, and holds its slot
--- until then. Second call: the same. Locks: none.
+-- until then. secret_matches: whether p_secret_hash is the claim's; null where it has none. Second call: the same. Locks: none.
 -- Definer: the row is all a caller needs.
-create function public.get_claim(p_claim_id uuid) returns setof intake.claim_view
+create function public.get_claim(p_claim_id uuid, p_secret_hash bytea default null) returns setof intake.claim_view
 language sql stable security definer set search_path = '' as $$
   select c.claim_id, c.slot_id, c.pool_id, c.user_id, c.request_id, c.state::text, c.verified,
     c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
@@ -63,7 +64,7 @@ language sql stable security definer set search_path = '' as $$
       select intake.ahead_of(c.msg_id, h.msg_ids, h.taken) from intake.queue_head((c.msg_id >> 40)::int) h
       where c.state in ('queued', 'validated')
     ),
-    c.end_as is not null
+    c.end_as is not null, c.secret_hash = coalesce(p_secret_hash, '')
   from public.claims c
   where c.claim_id = p_claim_id;
 $$;
@@ -158,11 +159,13 @@ end
 $$;
 
 -- Promise: the claim is released and its slot back on sale, or it is ending: one that a worker has taken is released when
--- the ledger knows (intake.begin_ends), unless the ledger has its ticket. p_user_id, where it is not null, must be its owner.
--- Raises SL006 not yours, SL008 no such claim, SL009 a worker of a pool that commits elsewhere has taken it (its target may
+-- the ledger knows (intake.begin_ends), unless the ledger has its ticket. Where p_user_id is not null the buyer asks: a verified
+-- claim must be of this user, an unverified one must have this secret. Raises SL006 not yours, SL008 no such claim, SL009 a worker of a pool that commits elsewhere has taken it (its target may
 -- have it: intake.commits_elsewhere), SL010 committed, SL013 dead letter.
 -- Second call: the released or ending claim again. Locks: claim → message → those of free_claims.
-create function intake.give_back_claim(p_claim_id uuid, p_user_id text default null, p_reason text default null)
+create function intake.give_back_claim(
+  p_claim_id uuid, p_user_id text default null, p_reason text default null, p_secret_hash bytea default null
+)
 returns setof intake.claim_view
 language plpgsql set search_path = '' as $$
 declare
@@ -171,8 +174,11 @@ begin
   select c.* into v_claim from public.claims c where c.claim_id = p_claim_id for update;
   if not found then
     raise exception 'no claim %', p_claim_id using errcode = 'SL008';
-  elsif v_claim.user_id <> p_user_id then
-    raise exception 'claim % is not of this user', p_claim_id using errcode = 'SL006';
+  elsif p_user_id is not null and (
+    case when v_claim.verified then v_claim.user_id = p_user_id else v_claim.secret_hash = p_secret_hash end
+  ) is not true then
+    raise exception 'claim % is not of this user', p_claim_id
+      using errcode = 'SL006', hint = 'an unverified claim needs the secret that it was made with';
   elsif v_claim.state = 'committed' then
     raise exception 'claim % is a ticket already', p_claim_id using errcode = 'SL010';
   elsif v_claim.state = 'dead_letter' and v_claim.end_as is null then
@@ -189,7 +195,7 @@ begin
       perform intake.begin_ends(array[p_claim_id], 'released', coalesce(p_reason, 'released'));
     end if;
   end if;
-  return query select * from public.get_claim(p_claim_id);
+  return query select * from public.get_claim(p_claim_id, p_secret_hash);
 end
 $$;
 
@@ -197,7 +203,9 @@ $$;
 -- an operator acts by release_claim_as_operator, which leaves an audit row. Raises SL015 not read committed.
 -- Second call and locks: as there.
 -- Definer: owners have no rights to the tables.
-create function public.release_own_claim(p_claim_id uuid, p_user_id text, p_reason text default null)
+create function public.release_own_claim(
+  p_claim_id uuid, p_user_id text, p_reason text default null, p_secret_hash bytea default null
+)
 returns setof intake.claim_view
 language plpgsql security definer set search_path = '' as $$
 begin
@@ -209,7 +217,7 @@ begin
     raise exception 'whose claim it is must be said'
       using errcode = 'SL001', hint = 'an operator calls release_claim_as_operator';
   end if;
-  return query select * from intake.give_back_claim(p_claim_id, p_user_id, p_reason);
+  return query select * from intake.give_back_claim(p_claim_id, p_user_id, p_reason, p_secret_hash);
 end
 $$;
 
@@ -435,7 +443,7 @@ $$;
 create function public.pool_status(p_pool_id text)
 returns table (
   pool_id text, status text, capacity bigint, available bigint, opens_at timestamptz, closes_at timestamptz,
-  max_per_user int, hold_sec int, require_auth boolean
+  max_per_user int, hold_sec int, require_auth boolean, allow_guests boolean, max_per_address int, challenge_difficulty int
 )
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -454,7 +462,7 @@ begin
       else coalesce(v_pool.gate, 'open')
     end,
     coalesce(t.slots, 0), free.slots, c.opens_at, c.closes_at, c.max_per_user, c.hold_sec,
-    coalesce(c.require_auth, false)
+    coalesce(c.require_auth, false), coalesce(c.allow_guests, false), c.max_per_address, c.challenge_difficulty
   from (
     select case
       when v_pool.low_order is null then 0

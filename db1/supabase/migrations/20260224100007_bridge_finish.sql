@@ -70,7 +70,8 @@ begin
   with claimed as (
     insert into public.claims as c (claim_id, pool_id, slot_id, user_id, state, verified)
     select coalesce(intake.uuid_or_null(m ->> 'claim_id'), intake.uuid_or_null(m ->> 'resource_id')),
-      m ->> 'pool_id', intake.uuid_or_null(m ->> 'resource_id'), m ->> 'user_id', 'committed', true
+      m ->> 'pool_id', intake.uuid_or_null(m ->> 'resource_id'), m ->> 'user_id', 'committed',
+      intake.is_verified(m)
     from unnest(p_messages) m
     where intake.uuid_or_null(m ->> 'resource_id') is not null and m ->> 'pool_id' is not null
       and length(m ->> 'user_id') between 1 and 200

@@ -131,6 +131,7 @@ declare
   v_state text := case when v_original ->> 'state' = 'validated' then 'validated' else 'queued' end;
   v_claim public.claims;
   v_answer intake.claim_answer;
+  v_request intake.claim_request;
   v_user_id text;
   v_msg_id bigint;
 begin
@@ -165,7 +166,11 @@ begin
   if (length(v_user_id) between 1 and 200) is not true then
     return 'malformed';
   end if;
-  v_answer := intake.claim_one(coalesce(v_claim.pool_id, v_original ->> 'pool_id'), v_user_id, null, true, false);
+  v_request.user_id := v_user_id;
+  v_request.verified := coalesce(v_claim.verified, intake.is_verified(v_original));
+  v_request.trusted := true;
+  v_request.secret_hash := v_claim.secret_hash;
+  v_answer := intake.claim_one(coalesce(v_claim.pool_id, v_original ->> 'pool_id'), v_request, false);
   return v_answer.outcome;
 end
 $$;

@@ -84,20 +84,22 @@ $$;
 -- made, because the ledger sold it. False when another live claim has the slot, the claim is another slot's or user's, or it
 -- has ended (a claim never lives again): that is for a person; null when the ticket says too little. Second call: false.
 -- Locks: the claim, then the slot without waiting: whoever claims holds the slot and waits for claims.
-create function intake.fix_from_ticket(p_slot_id uuid, p_claim_id uuid, p_user_id text) returns boolean
+create function intake.fix_from_ticket(p_slot_id uuid, p_ticket jsonb) returns boolean
 language plpgsql set search_path = '' as $$
 declare
+  v_claim_id uuid := intake.uuid_or_null(p_ticket ->> 'claim_id');
+  v_user_id text := p_ticket ->> 'user_id';
   v_pool_id text;
   v_claim public.claims;
 begin
-  if p_claim_id is null or p_user_id is null then
+  if v_claim_id is null or v_user_id is null then
     return null;
   end if;
   select m.pool_id into v_pool_id from public.slot_manifest m where m.slot_id = p_slot_id;
-  select c.* into v_claim from public.claims c where c.claim_id = p_claim_id for update;
-  if v_pool_id is null or v_claim.slot_id <> p_slot_id or v_claim.user_id <> p_user_id or v_claim.freed_at is not null
+  select c.* into v_claim from public.claims c where c.claim_id = v_claim_id for update;
+  if v_pool_id is null or v_claim.slot_id <> p_slot_id or v_claim.user_id <> v_user_id or v_claim.freed_at is not null
      or exists (
-       select from public.claims c where c.slot_id = p_slot_id and c.freed_at is null and c.claim_id <> p_claim_id
+       select from public.claims c where c.slot_id = p_slot_id and c.freed_at is null and c.claim_id <> v_claim_id
      ) then
     return false;
   end if;
@@ -106,7 +108,7 @@ begin
     return false;
   end if;
   insert into public.claims as c (claim_id, pool_id, slot_id, user_id, state, verified)
-  values (p_claim_id, v_pool_id, p_slot_id, p_user_id, 'committed', true)
+  values (v_claim_id, v_pool_id, p_slot_id, v_user_id, 'committed', intake.is_verified(p_ticket))
   on conflict (claim_id) do update
   set state = 'committed', end_as = null, end_reason = null, msg_id = null, hold_until = null
   where c.state <> 'committed' and c.freed_at is null;
@@ -114,7 +116,7 @@ begin
     return false;
   end if;
   update public.inventory_slots s
-  set status = 'CONSUMED', locked_by = p_user_id, locked_at = coalesce(s.locked_at, now())
+  set status = 'CONSUMED', locked_by = v_user_id, locked_at = coalesce(s.locked_at, now())
   where s.id = p_slot_id;
   return true;
 end
@@ -124,16 +126,17 @@ $$;
 -- discarded, and the ticket's claim has the slot, which is never on sale between. Its letter can be discarded afterwards,
 -- or replayed for another slot. False, and nothing changes, where the live claim does not wait there, or
 -- intake.fix_from_ticket has a reason. Second call: false. Locks: the claims, then the slot without waiting.
-create function intake.fix_owner(p_slot_id uuid, p_claim_id uuid, p_user_id text) returns boolean
+create function intake.fix_owner(p_slot_id uuid, p_ticket jsonb) returns boolean
 language plpgsql set search_path = '' as $$
 begin
   update public.claims c
   set state = 'discarded', freed_at = now(), end_reason = 'the ledger has a ticket of another claim', msg_id = null,
     end_as = null
-  where c.slot_id = p_slot_id and c.freed_at is null and c.state = 'dead_letter' and c.claim_id <> p_claim_id;
+  where c.slot_id = p_slot_id and c.freed_at is null and c.state = 'dead_letter'
+    and c.claim_id <> intake.uuid_or_null(p_ticket ->> 'claim_id');
   if not found then
     return false;
-  elsif intake.fix_from_ticket(p_slot_id, p_claim_id, p_user_id) is not true then
+  elsif intake.fix_from_ticket(p_slot_id, p_ticket) is not true then
     raise exception using errcode = 'SL099';
   end if;
   return true;
@@ -171,7 +174,7 @@ begin
   if v_msg_id is null then
     v_msg_id := public.intake_queue_send(jsonb_build_object(
       'claim_id', v_claim.claim_id, 'pool_id', v_claim.pool_id, 'resource_id', v_claim.slot_id,
-      'user_id', v_claim.user_id, 'state', v_state, 'replayed_from', v_claim.msg_id
+      'user_id', v_claim.user_id, 'verified', v_claim.verified, 'state', v_state, 'replayed_from', v_claim.msg_id
     ));
   end if;
   update public.claims c set state = v_state, hold_until = null, msg_id = v_msg_id where c.claim_id = v_claim.claim_id;
@@ -200,7 +203,7 @@ $$;
 
 -- Promise: repairs one difference of one slot, judged anew under locks, with one audit row, which names the slot's claim and
 -- the one that ended for it: fixed; or why not: unchanged (it is gone, or nothing that may be done would mend it). p_ticket
--- is the ledger's {claim_id, user_id} where the kind needs it. Raises SL001 for a kind that has no repair.
+-- is the ledger's {claim_id, user_id, verified} where the kind needs it. Raises SL001 for a kind that has no repair.
 -- Second call: unchanged, and no audit row. Locks: those of the repair.
 create function public.reconcile_fix(p_slot_id uuid, p_kind text, p_actor text, p_ticket jsonb default null)
 returns text
@@ -211,15 +214,9 @@ declare
   v_fixed boolean;
 begin
   v_fixed := case p_kind
-    when 'ticket_without_claim' then intake.fix_from_ticket(
-      p_slot_id, intake.uuid_or_null(p_ticket ->> 'claim_id'), p_ticket ->> 'user_id'
-    )
-    when 'ticket_on_sale' then intake.fix_from_ticket(
-      p_slot_id, intake.uuid_or_null(p_ticket ->> 'claim_id'), p_ticket ->> 'user_id'
-    )
-    when 'ticket_of_another_claim' then intake.fix_owner(
-      p_slot_id, intake.uuid_or_null(p_ticket ->> 'claim_id'), p_ticket ->> 'user_id'
-    )
+    when 'ticket_without_claim' then intake.fix_from_ticket(p_slot_id, p_ticket)
+    when 'ticket_on_sale' then intake.fix_from_ticket(p_slot_id, p_ticket)
+    when 'ticket_of_another_claim' then intake.fix_owner(p_slot_id, p_ticket)
     when 'claim_without_ticket' then intake.fix_requeue(p_slot_id, '{committed}')
     when 'claim_without_message' then intake.fix_requeue(p_slot_id, '{queued,validated,dead_letter}')
     when 'message_of_ended_claim' then intake.fix_ended_messages(p_slot_id)

@@ -166,6 +166,9 @@ create type intake.pool_view as (
   max_per_user int,
   hold_sec int,
   require_auth boolean,
+  allow_guests boolean,
+  max_per_address int,
+  challenge_difficulty int,
   commit_rate_per_sec int,
   batch_size int,
   visibility_timeout_sec int,
@@ -192,7 +195,7 @@ begin
     end,
     l.capacity, l.available, l.reserved, l.consumed,
     coalesce(c.is_active, true), c.opens_at, c.closes_at, c.max_per_user, c.hold_sec, coalesce(c.require_auth, false),
-    c.commit_rate_per_sec, coalesce(c.batch_size, d.batch_size),
+    coalesce(c.allow_guests, false), c.max_per_address, c.challenge_difficulty, c.commit_rate_per_sec, coalesce(c.batch_size, d.batch_size),
     coalesce(c.visibility_timeout_sec, d.visibility_timeout_sec), coalesce(c.max_retries, d.max_retries),
     c.validation_webhook_url, coalesce(c.commit_rpc_name, d.commit_rpc_name), c.commit_webhook_url
   from intake.pool_levels(intake.dead_letter_depth(), null, p_pool_id) l
@@ -283,7 +286,8 @@ begin
     validation_webhook_url = v_new.validation_webhook_url, commit_rpc_name = v_new.commit_rpc_name,
     commit_webhook_url = v_new.commit_webhook_url, max_per_user = v_new.max_per_user, hold_sec = v_new.hold_sec,
     opens_at = v_new.opens_at, closes_at = v_new.closes_at, require_auth = v_new.require_auth,
-    commit_rate_per_sec = v_new.commit_rate_per_sec
+    allow_guests = v_new.allow_guests, max_per_address = v_new.max_per_address,
+    challenge_difficulty = v_new.challenge_difficulty, commit_rate_per_sec = v_new.commit_rate_per_sec
   where c.pool_id = p_pool_id and to_jsonb(v_new) <> to_jsonb(v_old);
   return (select coalesce(jsonb_object_agg(k, to_jsonb(v_old) -> k), '{}') from jsonb_object_keys(p_rules) k);
 exception
@@ -418,7 +422,8 @@ begin
   )
   select c.claim_id, c.slot_id, c.pool_id, c.user_id::text, c.request_id::text, c.state::text, c.verified,
     c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
-    case when h.lane is not null then intake.ahead_of(c.msg_id, h.msg_ids, h.taken) end, c.end_as is not null
+    case when h.lane is not null then intake.ahead_of(c.msg_id, h.msg_ids, h.taken) end, c.end_as is not null,
+    null::boolean
   from page c
   left join head h on h.lane = c.lane
   order by c.claim_id desc;

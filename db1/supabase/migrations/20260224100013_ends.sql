@@ -60,7 +60,9 @@ $$;
 -- Locks: the claims (others' are skipped) → those of wait_out. Definer, as finish_ends: service_role needs no rights to
 -- queue and tables.
 create function public.take_ends(p_limit int, p_lease_sec int)
-returns table (claim_id uuid, resource_id uuid, pool_id text, user_id text, cause text, in_ledger boolean)
+returns table (
+  claim_id uuid, resource_id uuid, pool_id text, user_id text, verified boolean, cause text, in_ledger boolean
+)
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -72,7 +74,7 @@ begin
   update public.claims c
   set end_due = clock_timestamp() + make_interval(secs => p_lease_sec)
   where c.claim_id = any (v_due) and c.end_due <= clock_timestamp()
-  returning c.claim_id, c.slot_id, c.pool_id, c.user_id::text, c.end_as::text,
+  returning c.claim_id, c.slot_id, c.pool_id, c.user_id::text, c.verified, c.end_as::text,
     not exists (select from public.engine_config g where g.pool_id = c.pool_id and g.commit_webhook_url is not null);
 end
 $$;

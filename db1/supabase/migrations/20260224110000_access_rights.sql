@@ -14,10 +14,10 @@ alter table public.claims enable row level security;
 alter table public.slot_manifest enable row level security;
 
 grant execute on function public.claim_resource_and_queue(text, text, text) to anon, authenticated, service_role;
-grant execute on function public.release_own_claim(uuid, text, text) to authenticated, service_role;
+grant execute on function public.release_own_claim(uuid, text, text, bytea) to authenticated, service_role;
 
-grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean) to service_role;
-grant execute on function public.get_claim(uuid) to service_role;
+grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb) to service_role;
+grant execute on function public.get_claim(uuid, bytea) to service_role;
 grant execute on function public.pool_status(text) to service_role;
 grant execute on function public.expire_holds(int) to service_role;
 grant execute on function public.take_ends(int, int) to service_role;

@@ -29,13 +29,13 @@ begin
 end
 $$;
 
--- Runs a query as the API does for a caller with this role and this user id in its token.
-create function tests.as_caller(p_role text, p_sub text, p_sql text) returns text
+-- Runs a query as the API does for a caller with this role, this user id and whatever else in its token.
+create function tests.as_caller(p_role text, p_sub text, p_sql text, p_more jsonb default '{}') returns text
 language plpgsql as $$
 declare
   v_answer text;
 begin
-  perform set_config('request.jwt.claims', jsonb_build_object('role', p_role, 'sub', p_sub)::text, true);
+  perform set_config('request.jwt.claims', (jsonb_build_object('role', p_role, 'sub', p_sub) || p_more)::text, true);
   perform set_config('role', p_role, true);
   execute p_sql into v_answer;
   perform set_config('role', 'none', true);

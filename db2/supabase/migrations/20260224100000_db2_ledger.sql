@@ -11,12 +11,16 @@ create table public.confirmed_tickets (
   user_id text not null,
   confirmed_at timestamptz not null default now(),
   claim_id uuid not null,
+  verified boolean not null default true,
   constraint one_ticket_per_claim unique (claim_id),
   constraint ticket_names_its_pool check (length(pool_id) between 1 and 200),
   constraint ticket_names_its_user check (length(user_id) between 1 and 200)
 );
 
 create index tickets_by_user on public.confirmed_tickets (user_id);
+
+comment on column public.confirmed_tickets.verified is
+  'The user id was proven when the slot was claimed. An unverified user of the same name is another user, and its tickets are not shown to this one.';
 
 -- A claim that ended in the intake after a worker had taken it, and so can never become a ticket: what keeps a late worker
 -- from writing one for a slot that is another buyer's by now. confirmed_at is null: none of them was a ticket. Insert only.
@@ -28,10 +32,22 @@ create table public.voided_tickets (
   confirmed_at timestamptz,
   voided_at timestamptz not null default now(),
   cause text not null,
+  verified boolean not null default true,
   constraint void_names_its_cause check (length(cause) between 1 and 200)
 );
 
 create index voided_tickets_by_user on public.voided_tickets (user_id);
+
+-- PostgREST lets every signed-in user ask for the planner's estimate of a query (Prefer: count=planned). What ANALYZE keeps of
+-- these columns would tell how many tickets another user has, or a pool has sold. Without it all values are estimated alike.
+-- Every query by one of them has an index that the planner takes anyway.
+alter table public.confirmed_tickets
+  alter user_id set statistics 0, alter pool_id set statistics 0, alter confirmed_at set statistics 0,
+  alter verified set statistics 0;
+alter table public.voided_tickets
+  alter user_id set statistics 0, alter pool_id set statistics 0, alter resource_id set statistics 0,
+  alter confirmed_at set statistics 0, alter voided_at set statistics 0, alter cause set statistics 0,
+  alter verified set statistics 0;
 
 -- Promise: raises SL015. What looks for tickets and tombstones after it has waited for others must see what they committed;
 -- at another level than read committed it sees the database as it was when the transaction began.
@@ -45,7 +61,7 @@ begin
 end
 $$;
 
--- Promise: each claim {claim_id, resource_id, pool_id, user_id, cause} of the array can no longer become a ticket (voided),
+-- Promise: each claim {claim_id, resource_id, pool_id, user_id, verified, cause} of the array can no longer become a ticket (voided),
 -- or has its ticket already and keeps it (ticket). After it the intake may sell the slot again. Second call: the same.
 -- Two transactions that only look for each other's rows can miss each other. So a claim without a ticket gets a placeholder
 -- under the key of its claim: it waits for a finalize that runs, and a finalize that comes later waits for it and then
@@ -72,9 +88,10 @@ begin
     returning t.claim_id
   )
   select coalesce(array_agg(p.claim_id), '{}') into v_placeholders from placed p;
-  insert into public.voided_tickets (claim_id, resource_id, pool_id, user_id, cause)
-  select c.claim_id, c.resource_id, c.pool_id, c.user_id, c.cause
-  from jsonb_to_recordset(p_claims) as c (claim_id uuid, resource_id uuid, pool_id text, user_id text, cause text)
+  insert into public.voided_tickets (claim_id, resource_id, pool_id, user_id, verified, cause)
+  select c.claim_id, c.resource_id, c.pool_id, c.user_id, coalesce(c.verified, true), c.cause
+  from jsonb_to_recordset(p_claims)
+    as c (claim_id uuid, resource_id uuid, pool_id text, user_id text, verified boolean, cause text)
   where c.claim_id = any (v_placeholders)
   on conflict do nothing;
   delete from public.confirmed_tickets t where t.claim_id = any (v_placeholders);
@@ -89,7 +106,7 @@ $$;
 -- transaction would still be told to listeners of the ledger. Second call: writes none.
 -- Locks: tickets in the order of their slots.
 create function public.write_tickets(
-  p_resource_ids uuid[], p_pool_ids text[], p_user_ids text[], p_claim_ids uuid[],
+  p_resource_ids uuid[], p_pool_ids text[], p_user_ids text[], p_claim_ids uuid[], p_verified boolean[],
   out resource_ids uuid[], out claim_ids uuid[], out voided uuid[]
 )
 language plpgsql set search_path = ''
@@ -99,9 +116,10 @@ begin
     voided := array(select v.claim_id from public.voided_tickets v where v.claim_id = any (p_claim_ids));
     begin
       with inserted as (
-        insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id)
-        select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id)
-        from unnest(p_resource_ids, p_pool_ids, p_user_ids, p_claim_ids) as i (resource_id, pool_id, user_id, claim_id)
+        insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id, verified)
+        select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id), i.verified
+        from unnest(p_resource_ids, p_pool_ids, p_user_ids, p_claim_ids, p_verified)
+          as i (resource_id, pool_id, user_id, claim_id, verified)
         where (i.claim_id = any (voided)) is not true
         order by i.resource_id
         on conflict do nothing
@@ -119,11 +137,11 @@ begin
 end
 $$;
 
--- Promise: a ticket for each payload {resource_id, pool_id, user_id, claim_id?} of the array, or what stands in
+-- Promise: a ticket for each payload {resource_id, pool_id, user_id, claim_id?, verified?} of the array, or what stands in
 -- its way: committed, already (this claim has its ticket), conflict (the slot or the claim has another ticket), voided (the
 -- claim has ended: see voided_tickets). ordinal counts the payloads from 1. A payload that is no ticket (a field missing, no
 -- uuid) raises the table's own error and nothing is written. Without a claim_id the same user counts as already, another as
--- conflict. Raises SL015 not read committed.
+-- conflict. Without verified the user counts as proven. Raises SL015 not read committed.
 -- Second call: already. Locks: tickets in the order of their slots, so that two batches do not deadlock.
 create function public.finalize_batch(p_payloads jsonb)
 returns table (ordinal int, resource_id uuid, claim_id uuid, outcome text)
@@ -135,6 +153,7 @@ declare
   v_pool_ids text[];
   v_user_ids text[];
   v_claim_ids uuid[];
+  v_verified boolean[];
   v_committed uuid[];
   v_committed_claims uuid[];
   v_voided uuid[];
@@ -143,16 +162,18 @@ begin
     perform public.refuse_isolation();
   end if;
   select array_agg(p.resource_id order by p.ordinal), array_agg(p.pool_id order by p.ordinal),
-    array_agg(p.user_id order by p.ordinal), array_agg(p.claim_id order by p.ordinal)
-  into v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids
+    array_agg(p.user_id order by p.ordinal), array_agg(p.claim_id order by p.ordinal),
+    array_agg(coalesce(p.verified, true) order by p.ordinal)
+  into v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified
   from rows from (
-    jsonb_to_recordset(p_payloads) as (resource_id uuid, pool_id text, user_id text, claim_id uuid)
-  ) with ordinality as p (resource_id, pool_id, user_id, claim_id, ordinal);
+    jsonb_to_recordset(p_payloads) as (resource_id uuid, pool_id text, user_id text, claim_id uuid, verified boolean)
+  ) with ordinality as p (resource_id, pool_id, user_id, claim_id, verified, ordinal);
   -- Nearly always nothing stands in the way, and a plain insert costs a third less than one that looks first.
   begin
-    insert into public.confirmed_tickets (resource_id, pool_id, user_id, claim_id)
-    select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id)
-    from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids) as i (resource_id, pool_id, user_id, claim_id)
+    insert into public.confirmed_tickets (resource_id, pool_id, user_id, claim_id, verified)
+    select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id), i.verified
+    from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified)
+      as i (resource_id, pool_id, user_id, claim_id, verified)
     order by i.resource_id;
     -- After the insert, in a statement of its own: it sees what was voided while the insert waited (void_tickets).
     if not exists (select from public.voided_tickets v where v.claim_id = any (v_claim_ids)) then
@@ -166,21 +187,22 @@ begin
     null;
   end;
   select w.resource_ids, w.claim_ids, w.voided into v_committed, v_committed_claims, v_voided
-  from public.write_tickets(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids) w;
+  from public.write_tickets(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified) w;
   -- A statement of its own: it sees the tickets that others committed while the insert waited for them.
   return query
   select p.ordinal::int, p.resource_id, p.claim_id,
     case
       when p.claim_id = any (v_voided) then 'voided'
-      when t.user_id <> p.user_id or t.pool_id <> p.pool_id
+      when t.user_id <> p.user_id or t.verified <> p.verified or t.pool_id <> p.pool_id
         or t.claim_id <> coalesce(p.claim_id, t.claim_id) or t.claim_id is null then 'conflict'
       when c.resource_id is not null and row_number() over (
-        partition by p.resource_id, coalesce(p.claim_id, p.resource_id), p.user_id, p.pool_id order by p.ordinal
+        partition by p.resource_id, coalesce(p.claim_id, p.resource_id), p.user_id, p.verified, p.pool_id
+        order by p.ordinal
       ) = 1 then 'committed'
       else 'already'
     end
-  from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids)
-    with ordinality as p (resource_id, pool_id, user_id, claim_id, ordinal)
+  from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified)
+    with ordinality as p (resource_id, pool_id, user_id, claim_id, verified, ordinal)
   left join unnest(v_committed, v_committed_claims) as c (resource_id, claim_id)
     on c.resource_id = p.resource_id and c.claim_id = coalesce(p.claim_id, p.resource_id)
   -- One look a ticket by its key, however large the ledger has grown since the plan was made.
@@ -195,12 +217,13 @@ $$;
 create function public.tickets_of(p_payloads jsonb) returns table (ordinal int, outcome text)
 language sql stable set search_path = '' as $$
   select p.ordinal::int, case
-      when t.user_id = p.user_id and t.pool_id = p.pool_id and t.claim_id = coalesce(p.claim_id, t.claim_id) then 'already'
+      when t.user_id = p.user_id and t.verified = coalesce(p.verified, true) and t.pool_id = p.pool_id
+        and t.claim_id = coalesce(p.claim_id, t.claim_id) then 'already'
       else 'conflict'
     end
   from rows from (
-    jsonb_to_recordset(p_payloads) as (resource_id uuid, pool_id text, user_id text, claim_id uuid)
-  ) with ordinality as p (resource_id, pool_id, user_id, claim_id, ordinal)
+    jsonb_to_recordset(p_payloads) as (resource_id uuid, pool_id text, user_id text, claim_id uuid, verified boolean)
+  ) with ordinality as p (resource_id, pool_id, user_id, claim_id, verified, ordinal)
   join public.confirmed_tickets t on t.resource_id = p.resource_id;
 $$;
 
@@ -233,13 +256,24 @@ alter table public.confirmed_tickets enable row level security;
 
 create policy own_tickets on public.confirmed_tickets
   for select to authenticated
-  using ((select auth.uid())::text = user_id);
+  using ((select auth.uid())::text = user_id and verified);
 
 alter table public.voided_tickets enable row level security;
 
 create policy own_voided_tickets on public.voided_tickets
   for select to authenticated
-  using ((select auth.uid())::text = user_id);
+  using ((select auth.uid())::text = user_id and verified);
+
+-- Promise: the tickets of the signed-in user, newest first; none without one. Second call: the same. Locks: none.
+-- Invoker: own_tickets decides, here as everywhere.
+create function public.my_tickets()
+returns table (resource_id uuid, pool_id text, claim_id uuid, confirmed_at timestamptz)
+language sql stable set search_path = '' as $$
+  select t.resource_id, t.pool_id, t.claim_id, t.confirmed_at
+  from public.confirmed_tickets t
+  where t.user_id = (select auth.uid())::text and t.verified
+  order by t.confirmed_at desc;
+$$;
 
 do $$
 begin

@@ -7,14 +7,14 @@ create function public.tickets_page(
   p_limit int default 1000,
   p_resource_ids uuid[] default null
 )
-returns table (slot_id uuid, pool_id text, user_id text, claim_id uuid)
+returns table (slot_id uuid, pool_id text, user_id text, claim_id uuid, verified boolean)
 language plpgsql stable security definer set search_path = ''
 -- A plan for the arguments that are given: a page far down begins where it begins, and not at the start. In SQL it
 -- would be planned without them before Postgres 18, and all pages together would cost the square of the tickets.
 set plan_cache_mode = force_custom_plan as $$
 begin
   return query
-  select t.resource_id, t.pool_id, t.user_id, t.claim_id
+  select t.resource_id, t.pool_id, t.user_id, t.claim_id, t.verified
   from public.confirmed_tickets t
   where (p_after is null or t.resource_id > p_after)
     and (p_resource_ids is null or t.resource_id = any (p_resource_ids))

@@ -15,7 +15,7 @@ alter table public.webhook_handlers enable row level security;
 
 grant execute on function public.finalize_transaction(jsonb) to service_role;
 grant execute on function public.finalize_batch(jsonb) to service_role;
-grant execute on function public.write_tickets(uuid[], text[], text[], uuid[]) to service_role;
+grant execute on function public.write_tickets(uuid[], text[], text[], uuid[], boolean[]) to service_role;
 grant execute on function public.refuse_isolation() to service_role;
 grant execute on function public.void_tickets(jsonb) to service_role;
 grant execute on function public.tickets_of(jsonb) to service_role;
@@ -28,6 +28,7 @@ grant execute on function public.audit_page(bigint, int) to service_role;
 grant execute on function public.ledger_health() to service_role;
 
 -- The row policies narrow this to a user's own.
+grant execute on function public.my_tickets() to authenticated, service_role;
 grant select on public.confirmed_tickets to authenticated;
 grant select, insert on public.confirmed_tickets to service_role;
 grant select on public.voided_tickets to authenticated, service_role;

@@ -53,9 +53,12 @@ export class Model {
     return slot.isOrphan ? 'RESERVED' : 'AVAILABLE';
   }
 
-  claimOf(pool: Pool, request: string | null): Claim | undefined {
+  /** The claim of this request: an id is its user's own. */
+  claimOf({ pool, user, request }: { pool: Pool; user: string; request: string | null }): Claim | undefined {
     if (request === null) return undefined;
-    return this.claims.find((claim) => claim.slot.pool === pool && claim.request === request);
+    return this.claims.find(
+      (claim) => claim.slot.pool === pool && claim.user === user && claim.request === request,
+    );
   }
 
   isAtLimit(pool: Pool, user: string): boolean {

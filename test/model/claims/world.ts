@@ -21,7 +21,6 @@ const TAKEN = `msg_id::float8 as id, read_ct as "readCt", attempts, takeovers, m
 const SINGLE_OUTCOMES: Record<string, string> = {
   SL003: 'closed',
   SL004: 'limit',
-  SL007: 'request_conflict',
   SL011: 'busy',
   SL012: 'ended',
 };

@@ -10,5 +10,5 @@ where p.prosecdef
   and (r.name, p.oid::regprocedure::text) not in (
     ('anon', 'claim_resource_and_queue(text,text,text)'),
     ('authenticated', 'claim_resource_and_queue(text,text,text)'),
-    ('authenticated', 'release_own_claim(uuid,text,text)')
+    ('authenticated', 'release_own_claim(uuid,text,text,bytea)')
   );

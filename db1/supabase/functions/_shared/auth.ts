@@ -2,11 +2,14 @@
 // treated as anonymous, so that an expired session cannot quietly become a weaker one.
 
 import { HttpError } from './errors.ts';
+import { wrongIn } from './given_id.ts';
 import type { HttpRequest } from './router.ts';
 
 export interface TokenClaims {
   readonly role: unknown;
   readonly sub: unknown;
+  /** True in the token of an anonymous sign-in. */
+  readonly is_anonymous: unknown;
 }
 
 export interface AuthPorts {
@@ -21,12 +24,11 @@ export interface AuthPorts {
 
 export type Caller =
   | { readonly role: 'anonymous' }
-  | { readonly role: 'user'; readonly userId: string }
+  /** A guest is an anonymous sign-in: one and the same user each time, and anybody. */
+  | { readonly role: 'user'; readonly userId: string; readonly isGuest: boolean }
   /** Our own services (service_role) and the operator (admin key): both may act for anybody. */
   | { readonly role: 'service' }
   | { readonly role: 'operator' };
-
-export const MAX_USER_ID_CHARS = 200;
 
 const ANONYMOUS: Caller = { role: 'anonymous' };
 const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
@@ -40,18 +42,10 @@ export async function identify(ports: AuthPorts, request: HttpRequest): Promise<
   return callerOf(await ports.verifyToken(token));
 }
 
-function callerOf({ role, sub }: TokenClaims): Caller {
+function callerOf({ role, sub, is_anonymous }: TokenClaims): Caller {
   if (role === 'service_role') return { role: 'service' };
   if (role === 'anon') return ANONYMOUS;
-  if (
-    role === 'authenticated' &&
-    typeof sub === 'string' &&
-    sub.length > 0 &&
-    sub.length <= MAX_USER_ID_CHARS &&
-    // Postgres takes neither: one such id would fail the batch it is in.
-    !/\0|\p{Surrogate}/u.test(sub)
-  ) {
-    return { role: 'user', userId: sub };
-  }
+  if (role === 'authenticated' && typeof sub === 'string' && wrongIn(sub) === undefined)
+    return { role: 'user', userId: sub, isGuest: is_anonymous === true };
   throw new HttpError('auth_required');
 }

@@ -1,9 +1,10 @@
 // The claim door: take a slot, look at a claim, give it back.
 
-import { type AuthPorts, type Caller, identify, MAX_USER_ID_CHARS } from './auth.ts';
+import { type AuthPorts, type Caller, identify } from './auth.ts';
 import { Coalescer, RETRY } from './coalescer.ts';
 import { HttpError } from './errors.ts';
 import { mayBeOneMembers } from './failure.ts';
+import { MAX_ID_CHARS, wrongIn } from './given_id.ts';
 import { MissingNames } from './missing_names.ts';
 import { operatorOf, UNNAMED_OPERATOR, UNNAMED_SERVICE, UUID } from './operator.ts';
 import { type Clock, type Log, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
@@ -17,9 +18,32 @@ export interface ClaimRequest {
   readonly requestId: string | null;
   /** True where a token vouches for the user; the pool may insist on it. */
   readonly verified: boolean;
+  /** What a buyer has shown; null where a server of ours asks, which makes its own checks. */
+  readonly proof: ClaimProof | null;
 }
 
-type Refusal = 'sold_out' | 'limit' | 'closed' | 'unknown_pool' | 'auth_required' | 'request_conflict';
+export interface ClaimProof {
+  /** SHA-256 of the secret, in hex; none where a token says who asks. */
+  readonly secret_hash?: string;
+  readonly address: string;
+  /** An anonymous sign-in. */
+  readonly guest?: true;
+  /** The challenge that the buyer has solved, and how hard it was. */
+  readonly challenge?: string;
+  readonly difficulty?: number;
+}
+
+type Refusal =
+  | 'sold_out'
+  | 'limit'
+  | 'address_limit'
+  | 'closed'
+  | 'unknown_pool'
+  | 'auth_required'
+  | 'guests_refused'
+  | 'server_required'
+  | 'challenge_required'
+  | 'challenge_used';
 
 /** A row of public.claim_batch. The claim's columns are null where the outcome is a refusal. */
 export interface ClaimOutcome {
@@ -50,6 +74,8 @@ export interface ClaimRecord {
   readonly ahead: number | null;
   /** It is going to end as soon as the ledger knows, and holds its slot until then; or it turns out to be a ticket. */
   readonly ending: boolean;
+  /** Whether the caller's secret is the claim's; null where the claim has none. */
+  readonly secret_matches: boolean | null;
 }
 
 export interface ClaimPorts extends AuthPorts {
@@ -58,18 +84,37 @@ export interface ClaimPorts extends AuthPorts {
    * for, so that it may bring back the slots that the pool lost in a crash.
    */
   claimBatch(requests: readonly ClaimRequest[], isAside: boolean): Promise<ClaimOutcome[]>;
-  getClaim(claimId: string): Promise<ClaimRecord | undefined>;
-  /** Releases as this user. A second call returns the same record. */
-  releaseClaim(claimId: string, userId: string): Promise<ClaimRecord | undefined>;
+  getClaim(claimId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
+  /** Releases as this user, or with the secret of an unverified claim. A second call returns the same record. */
+  releaseClaim(claimId: string, userId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
   /** Releases whoever's claim it is, with an audit row under this name. A second call returns the same record and adds no row. */
   releaseAsOperator(claimId: string, actor: string): Promise<ClaimRecord | undefined>;
+  /** SHA-256, in hex. */
+  hash(text: string): string;
+  /** The network address that the request comes from, as its limits know it. */
+  addressOf(request: HttpRequest): string;
+  /** The challenge that the solution belongs to, where it is solved and meant for this pool; none can be asked for where left out. */
+  verifyChallenge?(
+    solution: string,
+    poolId: string,
+    address: string,
+  ): Promise<{ readonly id: string; readonly difficulty: number } | undefined>;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly tracer?: Tracer;
   readonly now: Clock;
 }
 
-export const MAX_REQUEST_ID_CHARS = 200;
+/** What fits into a header as well. */
+export const SECRET = {
+  type: 'string',
+  minLength: 16,
+  maxLength: 200,
+  pattern: '^[\\x21-\\x7e]+$',
+} as const satisfies Schema;
+/** Where a buyer shows the secret of a claim that it reads or releases: a path or a query would end up in logs. */
+const SECRET_HEADER = 'x-claim-secret';
+const MAX_CHALLENGE_CHARS = 2_000;
 
 export const CLAIM_BODY = {
   type: 'object',
@@ -77,14 +122,25 @@ export const CLAIM_BODY = {
     user_id: {
       type: 'string',
       minLength: 1,
-      maxLength: MAX_USER_ID_CHARS,
+      maxLength: MAX_ID_CHARS,
       description: 'Who the slot is for. May be left out by a signed-in user.',
     },
     request_id: {
       type: 'string',
       minLength: 1,
-      maxLength: MAX_REQUEST_ID_CHARS,
-      description: 'Makes a retry safe: the same id in the same pool gives the same claim.',
+      maxLength: MAX_ID_CHARS,
+      description: 'Makes a retry safe: the same id of the same user in the same pool gives the same claim.',
+    },
+    secret: {
+      ...SECRET,
+      description:
+        'Made up by the buyer, and kept as a hash: reading, repeating and releasing the claim then needs it. Not used where a token says who asks.',
+    },
+    challenge: {
+      type: 'string',
+      minLength: 1,
+      maxLength: MAX_CHALLENGE_CHARS,
+      description: 'The solution of a challenge of this pool, where it asks for one.',
     },
   },
   additionalProperties: false,
@@ -141,7 +197,8 @@ export class ClaimRoutes {
     const userId = userIdOf(caller, body.user_id);
     const verified = caller.role !== 'anonymous';
     if (this.#missingPools.has(poolId)) return refuse('unknown_pool', request.requestId);
-    const answer = await this.#coalescer.submit({ poolId, userId, requestId, verified });
+    const proof = await this.#proofOf(caller, request, poolId, body);
+    const answer = await this.#coalescer.submit({ poolId, userId, requestId, verified, proof });
     this.#trace(answer, poolId, startedMs);
     const { outcome, claim_id, resource_id, state, claimed_at, hold_until } = answer;
     // Its slot may be somebody else's by now.
@@ -161,6 +218,26 @@ export class ClaimRoutes {
       claimed_at,
       hold_until,
     });
+  }
+
+  async #proofOf(
+    caller: Caller,
+    request: HttpRequest,
+    poolId: string,
+    { secret, challenge }: { secret?: string | undefined; challenge?: string | undefined },
+  ): Promise<ClaimProof | null> {
+    if (actsForAnybody(caller)) return null;
+    const { hash, addressOf, verifyChallenge } = this.#ports;
+    const address = addressOf(request);
+    const solved = challenge === undefined ? undefined : await verifyChallenge?.(challenge, poolId, address);
+    if (challenge !== undefined && solved === undefined)
+      throw new HttpError('challenge_required', 'The solution is wrong, too old, or of another pool.');
+    return {
+      address,
+      ...(caller.role === 'anonymous' && secret !== undefined && { secret_hash: hash(secret) }),
+      ...(caller.role === 'user' && caller.isGuest && { guest: true as const }),
+      ...(solved && { challenge: solved.id, difficulty: solved.difficulty }),
+    };
   }
 
   async #flush(requests: ClaimRequest[], isAside: boolean): Promise<(ClaimOutcome | typeof RETRY)[]> {
@@ -204,29 +281,45 @@ export class ClaimRoutes {
 
   async #show(request: HttpRequest, claimId: string): Promise<HttpResponse> {
     const caller = await identify(this.#ports, request);
-    return jsonResponse(200, presented(await this.#find(caller, claimId)));
+    const { claim, isOwn } = await this.#find(caller, claimId, this.#secretHashOf(request));
+    return jsonResponse(200, isOwn ? presented(claim) : { claim_id: claim.claim_id, status: claim.state });
   }
 
   async #release(request: HttpRequest, claimId: string): Promise<HttpResponse> {
     const caller = await identify(this.#ports, request);
-    const claim = await this.#find(caller, claimId);
+    const secretHash = this.#secretHashOf(request);
+    const { claim, isOwn } = await this.#find(caller, claimId, secretHash);
+    if (!isOwn)
+      throw new HttpError('not_yours', 'It was made without a secret: only an operator can release it.');
     const released = actsForAnybody(caller)
       ? await this.#ports.releaseAsOperator(claimId, actorOf(caller, request))
-      : await this.#ports.releaseClaim(claimId, claim.user_id);
+      : await this.#ports.releaseClaim(claimId, claim.user_id, secretHash);
     if (released === undefined) throw new HttpError('unknown_claim');
     return jsonResponse(statusOfRelease(released), presented(released));
   }
 
+  #secretHashOf({ headers }: HttpRequest): string | null {
+    const secret = headers[SECRET_HEADER];
+    return typeof secret === 'string' ? this.#ports.hash(secret) : null;
+  }
+
   /**
-   * The claim, if this caller may see it. An unverified claim belongs to whoever knows its id, which is random and was given
-   * to the buyer alone. A verified one belongs to its user; to anybody else it does not exist.
+   * The claim, and whether it is the caller's own. A verified claim belongs to its user, and an unverified one to the holder of
+   * its secret; for other callers neither exists. An unverified claim without a secret belongs to no caller: its id is enough to
+   * learn its status, and for nothing else.
    */
-  async #find(caller: Caller, claimId: string): Promise<ClaimRecord> {
-    const claim = await this.#ports.getClaim(checked(UUID, claimId, 'The claim id'));
+  async #find(
+    caller: Caller,
+    claimId: string,
+    secretHash: string | null,
+  ): Promise<{ claim: ClaimRecord; isOwn: boolean }> {
+    const claim = await this.#ports.getClaim(checked(UUID, claimId, 'The claim id'), secretHash);
     if (claim === undefined) throw new HttpError('unknown_claim');
-    const isOwner = caller.role === 'user' && caller.userId === claim.user_id;
-    if (claim.verified && !isOwner && !actsForAnybody(caller)) throw new HttpError('unknown_claim');
-    return claim;
+    if (actsForAnybody(caller)) return { claim, isOwn: true };
+    const { verified, user_id, secret_matches } = claim;
+    const isOwn = verified ? caller.role === 'user' && caller.userId === user_id : secret_matches === true;
+    if (!isOwn && (verified || secret_matches === false)) throw new HttpError('unknown_claim');
+    return { claim, isOwn };
   }
 }
 
@@ -239,7 +332,7 @@ function actorOf(caller: Caller, request: HttpRequest): string {
 }
 
 function requestIdOf(inBody: string | undefined, inHeader: string | string[] | undefined): string | null {
-  if (inHeader === undefined) return inBody ?? null;
+  if (inHeader === undefined) return inBody === undefined ? null : checkedId('request_id', inBody);
   if (typeof inHeader !== 'string' || !IDEMPOTENCY_KEY.test(inHeader)) {
     throw new HttpError('invalid_input', 'Idempotency-Key must be 1 to 200 visible ASCII characters.');
   }
@@ -256,7 +349,13 @@ function userIdOf(caller: Caller, inBody: string | undefined): string {
     return caller.userId;
   }
   if (inBody === undefined) throw new HttpError('invalid_input', 'user_id is missing.');
-  return inBody;
+  return checkedId('user_id', inBody);
+}
+
+function checkedId(name: string, id: string): string {
+  const wrong = wrongIn(id);
+  if (wrong !== undefined) throw new HttpError('invalid_input', `${name} ${wrong}.`);
+  return id;
 }
 
 /** Accepted, where a worker has the claim: it ends when the ledger knows. */
@@ -265,6 +364,6 @@ export function statusOfRelease({ ending }: ClaimRecord): 200 | 202 {
 }
 
 function presented(claim: ClaimRecord): Record<string, unknown> {
-  const { state, verified: _, ...rest } = claim;
+  const { state, verified: _, secret_matches: __, ...rest } = claim;
   return { ...rest, status: state };
 }

@@ -26,10 +26,35 @@ const ROWS = {
   not_yours: [403, 'This belongs to another user.', 'Use the token of the user it belongs to.'],
   request_conflict: [
     409,
-    'This request_id was used by another user.',
+    'This request_id was used for another change.',
     'Use a new request_id for each new request.',
   ],
-  unknown_claim: [404, 'There is no such claim.', 'Check the claim id and the token.'],
+  guests_refused: [
+    403,
+    'The pool does not sell to anonymous sign-ins.',
+    'Sign in with an account, and send its token.',
+  ],
+  server_required: [
+    403,
+    'The pool takes claims through its server only.',
+    'POST /v1/pools/<pool>/claims: the pool limits addresses or asks for a challenge.',
+  ],
+  challenge_required: [
+    403,
+    'The pool asks for a solved challenge.',
+    'GET /v1/pools/<pool>/challenge, solve it, and send the solution as "challenge".',
+  ],
+  challenge_used: [
+    409,
+    'The solution of this challenge was used for another claim.',
+    'GET a new challenge, and solve that.',
+  ],
+  address_limit: [
+    409,
+    'The buyers at this address hold as many slots as the pool allows.',
+    'Release a claim before claiming again.',
+  ],
+  unknown_claim: [404, 'There is no such claim.', 'Check the claim id, and the token or the secret.'],
   in_flight: [409, 'The claim is being carried to its target.', 'Try again in a moment.', RETRY],
   already_committed: [409, 'The claim is already a ticket.', 'A ticket cannot be released.'],
   busy: [

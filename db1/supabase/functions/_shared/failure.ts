@@ -58,6 +58,8 @@ const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   SL013: 'dead_letter',
   SL014: 'pool_exists',
   SL015: 'wrong_isolation',
+  SL016: 'guests_refused',
+  SL017: 'server_required',
   SL020: 'ticket_conflict',
   SL021: 'claim_ended',
   SL031: 'unknown_endpoint',

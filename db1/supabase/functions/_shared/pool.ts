@@ -22,6 +22,10 @@ export interface PoolStatus {
   readonly max_per_user: number | null;
   readonly hold_sec: number | null;
   readonly require_auth: boolean;
+  /** With require_auth: anonymous sign-ins are enough. */
+  readonly allow_guests: boolean;
+  readonly max_per_address: number | null;
+  readonly challenge_difficulty: number | null;
 }
 
 export interface PoolPorts {
@@ -46,11 +50,16 @@ export class PoolRoutes {
     const status = await this.status(poolId);
     return status === undefined
       ? refuse('unknown_pool', request.requestId)
-      : jsonResponse(200, status, HEADERS);
+      : jsonResponse(200, presented(status), HEADERS);
   }
 
   /** What the database said within the last second; undefined where there is no such pool. */
   status(poolId: string): Promise<PoolStatus | undefined> {
     return this.#pools.get(poolId);
   }
+}
+
+/** How hard a challenge is stands in the challenge. */
+function presented({ challenge_difficulty, ...status }: PoolStatus): Record<string, unknown> {
+  return { ...status, challenge: challenge_difficulty !== null };
 }

@@ -23,6 +23,7 @@ export interface TicketRow {
   readonly pool_id: string;
   readonly user_id: string;
   readonly claim_id: string;
+  readonly verified: boolean;
 }
 
 /** A row of public.reconcile_messages. */
@@ -48,7 +49,7 @@ export interface Difference {
   readonly slot_id: string;
   readonly pool_id: string;
   readonly detail: string;
-  readonly ticket: { readonly claim_id: string; readonly user_id: string } | null;
+  readonly ticket: Pick<TicketRow, 'claim_id' | 'user_id' | 'verified'> | null;
 }
 
 export interface ReconcilePorts {
@@ -118,7 +119,10 @@ function difference(
     slot_id,
     pool_id,
     detail,
-    ticket: ticket === undefined ? null : { claim_id: ticket.claim_id, user_id: ticket.user_id },
+    ticket:
+      ticket === undefined
+        ? null
+        : { claim_id: ticket.claim_id, user_id: ticket.user_id, verified: ticket.verified },
   };
 }
 

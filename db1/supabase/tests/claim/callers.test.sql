@@ -1,6 +1,6 @@
 -- Who may claim for whom.
 begin;
-select plan(14);
+select plan(17);
 
 insert into public.engine_config (pool_id, require_auth) values ('open_to_all', false), ('signed_in', true);
 insert into public.inventory_slots (pool_id)
@@ -40,6 +40,17 @@ select tests.refuses(
   $$ select tests.as_caller('authenticated', null,
        'select public.claim_resource_and_queue(''open_to_all'', ''ann'')') $$,
   'SL006', 'a token without a user id may not claim'
+);
+select tests.refuses(
+  $$ select tests.as_caller('authenticated', 'guest-1',
+       'select public.claim_resource_and_queue(''signed_in'', ''guest-1'')', '{"is_anonymous": true}') $$,
+  'SL016', 'an anonymous sign-in is not enough'
+);
+update public.engine_config set allow_guests = true where pool_id = 'signed_in';
+select isnt(
+  tests.as_caller('authenticated', 'guest-1',
+    $$ select public.claim_resource_and_queue('signed_in', 'guest-1') $$, '{"is_anonymous": true}'), null,
+  'it is where the pool allows guests'
 );
 select isnt(
   tests.as_caller('service_role', null, $$ select public.claim_resource_and_queue('signed_in', 'cid') $$), null,

@@ -15,7 +15,7 @@ select results_eq(
 select results_eq(
   $$ select q.msg_id, q.message from pgmq.q_intake_queue q where q.message ->> 'pool_id' = 'one' $$,
   $$ select c.msg_id, jsonb_build_object('claim_id', c.claim_id, 'pool_id', 'one', 'resource_id', c.slot_id,
-       'user_id', 'ann', 'state', 'queued') from public.claims c where c.pool_id = 'one' $$,
+       'user_id', 'ann', 'verified', true, 'state', 'queued') from public.claims c where c.pool_id = 'one' $$,
   'the message names the claim, and the claim its message'
 );
 select results_eq(

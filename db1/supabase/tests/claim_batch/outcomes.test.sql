@@ -19,15 +19,15 @@ select * from public.claim_batch(
 select results_eq(
   $$ select ordinal, outcome from answer order by ordinal $$,
   $$ values (1, 'claimed'), (2, 'closed'), (3, 'auth_required'), (4, 'sold_out'), (5, 'unknown_pool'),
-    (6, 'same'), (7, 'request_conflict'), (8, 'limit'), (9, 'claimed') $$,
+    (6, 'same'), (7, 'claimed'), (8, 'limit'), (9, 'claimed') $$,
   'each request has one answer, and the right one'
 );
 select results_eq(
   $$ select a.claim_id, a.resource_id, a.state, a.claimed_at, a.hold_until from answer a
-     where a.ordinal in (1, 6, 9) order by a.ordinal $$,
+     where a.ordinal in (1, 6, 7, 9) order by a.ordinal $$,
   $$ select c.claim_id, c.slot_id, 'queued', c.claimed_at, c.hold_until from public.claims c
      where c.pool_id in ('b_open', 'b_auth')
-     order by c.user_id = 'bob', c.user_id $$,
+     order by c.user_id = 'bob', c.user_id, c.pool_id desc $$,
   'an answer with a claim names the claim, its slot, state, time and hold'
 );
 select is_empty(
@@ -37,13 +37,13 @@ select is_empty(
 );
 select results_eq(
   $$ select user_id::text, verified from public.claims where pool_id in ('b_open', 'b_auth') order by user_id $$,
-  $$ values ('ann', false), ('bob', true), ('old', true) $$,
+  $$ values ('ann', false), ('bob', true), ('bob', true), ('old', true) $$,
   'each claim keeps whether its user was verified, and refused requests have left none'
 );
 select bag_eq(
   $$ select q.msg_id, q.message from pgmq.q_intake_queue q where q.message ->> 'pool_id' like 'b\_%' $$,
   $$ select c.msg_id, jsonb_build_object('claim_id', c.claim_id, 'pool_id', c.pool_id, 'resource_id', c.slot_id,
-       'user_id', c.user_id, 'state', 'queued') from public.claims c where c.pool_id like 'b\_%' $$,
+       'user_id', c.user_id, 'verified', c.verified, 'state', 'queued') from public.claims c where c.pool_id like 'b\_%' $$,
   'each claim has its message'
 );
 select bag_eq(
@@ -57,10 +57,10 @@ create temp table before as select tests.state() as state;
 select results_eq(
   $$ select outcome from public.claim_batch(
        array['b_closed', 'b_auth', 'b_empty', 'nowhere', 'b_open', 'b_open'],
-       array['a', 'a', 'a', 'a', 'bob', 'old'], array['x', 'x', 'x', 'x', 'old1', 'x'],
-       array[false, false, false, false, false, false]
+       array['a', 'a', 'a', 'a', 'bob', 'old'], array['x', 'x', 'x', 'x', 'old2', 'x'],
+       array[false, false, false, false, true, true]
      ) order by ordinal $$,
-  array['closed', 'auth_required', 'sold_out', 'unknown_pool', 'request_conflict', 'limit'],
+  array['closed', 'auth_required', 'sold_out', 'unknown_pool', 'limit', 'limit'],
   'a batch may be refused as a whole, request by request'
 );
 select is(tests.state(), (select state from before), 'a batch of refusals changes nothing');

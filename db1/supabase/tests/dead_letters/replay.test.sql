@@ -26,7 +26,7 @@ select is((tests.claim_of('p', 'ann')).state::text, 'queued', 'its claim is queu
 select results_eq(
   $$ select q.message, q.read_ct from pgmq.q_intake_queue q where q.msg_id = (tests.claim_of('p', 'ann')).msg_id $$,
   $$ select jsonb_build_object('pool_id', 'p', 'user_id', 'ann', 'claim_id', o.claim_id, 'resource_id', o.slot_id,
-       'state', 'queued', 'replayed_from', o.letter), 0 from old o where o.user_id = 'ann' $$,
+       'verified', true, 'state', 'queued', 'replayed_from', o.letter), 0 from old o where o.user_id = 'ann' $$,
   'its message is as new, and says where it came from'
 );
 select is(tests.letter_of('ann'), null, 'the letter is gone');

@@ -11,7 +11,9 @@ select bag_eq(
        and (a.grantee = 0 or a.grantee::regrole::text in ('anon', 'authenticated', 'service_role')) $$,
   $$ values
     ('service_role', 'finalize_batch(jsonb)'),
-    ('service_role', 'write_tickets(uuid[],text[],text[],uuid[])'),
+    ('authenticated', 'my_tickets()'),
+    ('service_role', 'my_tickets()'),
+    ('service_role', 'write_tickets(uuid[],text[],text[],uuid[],boolean[])'),
     ('service_role', 'refuse_isolation()'),
     ('service_role', 'void_tickets(jsonb)'),
     ('service_role', 'tickets_of(jsonb)'),

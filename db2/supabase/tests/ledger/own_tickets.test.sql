@@ -1,6 +1,6 @@
 -- A buyer sees its own tickets; only service_role writes.
 begin;
-select plan(29);
+select plan(33);
 
 insert into public.confirmed_tickets (resource_id, pool_id, user_id, claim_id)
 select ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'own', u, gen_random_uuid()
@@ -21,6 +21,25 @@ select is(
 );
 select is(pg_temp.seen('authenticated', null), null, 'a token without a user id sees none');
 select is(pg_temp.seen('service_role', null), '1,2,3,4', 'service_role sees all');
+select is(
+  tests.as_caller('authenticated', 'a0000000-0000-4000-8000-000000000000',
+    'select string_agg(right(resource_id::text, 1), '','' order by resource_id) from public.my_tickets()'), '1,2',
+  'my_tickets shows the same'
+);
+select public.finalize_transaction(jsonb_build_object('resource_id', '00000000-0000-4000-8000-000000000009', 'pool_id', 'own',
+  'user_id', 'b0000000-0000-4000-8000-000000000000', 'claim_id', gen_random_uuid(), 'verified', false));
+select is(
+  pg_temp.seen('authenticated', 'b0000000-0000-4000-8000-000000000000'), '3', 'a ticket that a stranger planted is not shown'
+);
+select is(
+  tests.as_caller('authenticated', 'b0000000-0000-4000-8000-000000000000', 'select count(*) from public.my_tickets()'), '1',
+  'nor by my_tickets'
+);
+delete from public.confirmed_tickets where not verified;
+select throws_ok(
+  $$ select tests.as_caller('anon', null, 'select count(*) from public.my_tickets()') $$, '42501', null,
+  'without a user there are no tickets of one''s own'
+);
 
 select tests.refuses(
   format($$ select tests.as_caller(%L, 'a0000000-0000-4000-8000-000000000000', %L) $$, t.role, t.statement), '42501',

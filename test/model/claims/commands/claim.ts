@@ -38,7 +38,7 @@ export const claimOne: Command = wish.map((wanted) =>
   ),
 );
 
-/** The same request again, by its owner or by somebody else. */
+/** The same request again, by its owner or with another user's name: that is another request. */
 export const retry: Command = fc.tuple(anyNumber, fc.boolean(), fc.boolean()).map(([at, isOwner, isBatch]) =>
   step(
     `retry ${at} by ${isOwner ? 'its owner' : 'another'}`,
@@ -71,7 +71,7 @@ export const claimBatch: Command = fc.array(wish, { minLength: 1, maxLength: BAT
 async function askOne(model: Model, world: World, request: Request): Promise<void> {
   world.doing(`claim ${describe(request)}`);
   const answer = await world.claimOne(request);
-  const known = model.claimOf(request.pool, request.request);
+  const known = model.claimOf(request);
   if (answer.outcome === 'sold') answer.outcome = known === undefined ? 'claimed' : 'same';
   else if (answer.outcome === 'ended') {
     // The single claim says "ended" where the batch shows the claim.
@@ -114,35 +114,29 @@ async function learn(
     ensure(!slot.isOrphan, 'model', () => `${slot.name} was not on sale`);
     const refusals = model.refusals(pool, user);
     ensure(refusals.length === 0, 'model', () => `claimed though ${refusals}`);
-    ensure(model.claimOf(pool, request.request) === undefined, 'model', () => `a second claim of a request`);
+    ensure(model.claimOf(request) === undefined, 'model', () => `a second claim of a request`);
     const own = ids.find(({ slotId }) => slotId === slot.id);
     ensure(own !== undefined, 'I1', () => `${slot.name} was acknowledged and has no claim`);
     model.claim(slot, user, request.request, own);
     world.told.push({ claimId: own.claimId, slotId: slot.id, user });
   }
-  for (const { request, answer } of pairs) {
-    const isNew = claimed.some((pair) => pair.request.request === request.request);
-    if (answer.outcome !== 'claimed') judge(model, request, answer, isNew);
-  }
+  for (const { request, answer } of pairs) if (answer.outcome !== 'claimed') judge(model, request, answer);
   world.got(pairs.map(({ request, answer }) => result(model, request, answer)).join(', '));
 }
 
-function judge(model: Model, { pool, user, request }: Request, answer: ClaimAnswer, isNew: boolean): void {
-  const known = model.claimOf(pool, request);
-  const expected = known === undefined ? model.refusals(pool, user) : [sameOf(known, user)];
-  // Of two users with one request id in one batch, the first may have been at its limit before the second one claimed.
-  if (isNew && known?.user !== user && model.isAtLimit(pool, user)) expected.push('limit');
+function judge(model: Model, request: Request, answer: ClaimAnswer): void {
+  const known = model.claimOf(request);
+  const expected = known === undefined ? model.refusals(request.pool, request.user) : [sameOf(known)];
   ensure(
     expected.includes(answer.outcome),
     known === undefined ? 'model' : 'I1',
     () => `${answer.outcome} instead of ${expected.join(' or ')}`,
   );
-  if (known?.user === user)
+  if (known !== undefined)
     ensure(answer.slotId === known.slot.id, 'I1', () => `another slot than ${known.slot.name}`);
 }
 
-function sameOf(known: Claim, user: string): string {
-  if (known.user !== user) return 'request_conflict';
+function sameOf(known: Claim): string {
   return hasEnded(known) ? `same ${known.state}` : 'same';
 }
 
@@ -152,9 +146,9 @@ function slotOf(model: Model, id: string | null): Slot {
   return slot;
 }
 
-function result(model: Model, { pool, request }: Request, { outcome, slotId }: ClaimAnswer): string {
+function result(model: Model, request: Request, { outcome, slotId }: ClaimAnswer): string {
   const slot = model.slots.find(({ id }) => id === slotId);
-  const claim = slot && (model.claimOf(pool, request) ?? model.liveClaim(slot));
+  const claim = slot && (model.claimOf(request) ?? model.liveClaim(slot));
   return slot ? `${outcome} ${slot.name} (${claim?.name})` : outcome;
 }
 

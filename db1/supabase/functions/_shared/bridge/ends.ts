@@ -12,6 +12,7 @@ export interface EndingClaim {
   readonly resource_id: string;
   readonly pool_id: string;
   readonly user_id: string;
+  readonly verified: boolean;
   /** As what it ends. */
   readonly cause: string;
   /** False for a pool that commits by a hook: the intake has waited until no worker can be calling it any more. */

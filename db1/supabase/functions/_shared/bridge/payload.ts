@@ -13,12 +13,13 @@ export function readPayload(message: unknown): Payload | string {
   if (typeof message !== 'object' || message === null || Array.isArray(message)) {
     return 'malformed: not an object';
   }
-  const { pool_id, resource_id, user_id, claim_id } = message as Record<string, unknown>;
+  const { pool_id, resource_id, user_id, claim_id, verified } = message as Record<string, unknown>;
   if (!isId(pool_id)) return 'malformed: pool_id';
   if (typeof resource_id !== 'string' || !UUID.test(resource_id)) return 'malformed: resource_id';
   if (!isId(user_id)) return 'malformed: user_id';
   if (claim_id != null && (typeof claim_id !== 'string' || !UUID.test(claim_id)))
     return 'malformed: claim_id';
+  if (verified != null && typeof verified !== 'boolean') return 'malformed: verified';
   const size = sizeOf(message);
   if (size === undefined) return 'malformed: nested too deeply';
   if (size > MAX_PAYLOAD_CHARS && sizeOfOriginal(message as Record<string, unknown>) > MAX_PAYLOAD_CHARS)

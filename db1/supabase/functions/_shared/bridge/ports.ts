@@ -80,6 +80,8 @@ export interface Payload extends Record<string, unknown> {
   readonly resource_id: string;
   readonly user_id: string;
   readonly claim_id?: string;
+  /** Whether the user id was proven; a message without the field is of a proven user. */
+  readonly verified?: boolean;
 }
 
 /** DB2, the ledger. */

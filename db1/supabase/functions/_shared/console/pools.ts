@@ -22,6 +22,9 @@ export interface PoolView {
   readonly max_per_user: number | null;
   readonly hold_sec: number | null;
   readonly require_auth: boolean;
+  readonly allow_guests: boolean;
+  readonly max_per_address: number | null;
+  readonly challenge_difficulty: number | null;
   readonly commit_rate_per_sec: number | null;
   readonly batch_size: number;
   readonly visibility_timeout_sec: number;
@@ -56,6 +59,14 @@ const RULES = {
   max_per_user: COUNT,
   hold_sec: COUNT,
   require_auth: { type: 'boolean' },
+  allow_guests: { type: 'boolean', description: 'With require_auth: anonymous sign-ins are enough.' },
+  max_per_address: { ...COUNT, description: 'Slots that the buyers of one network address hold together.' },
+  challenge_difficulty: {
+    type: ['integer', 'null'],
+    minimum: 1_000,
+    maximum: 100_000_000,
+    description: 'Claims need a proof of work of about half as many hashes; null is no challenge.',
+  },
   commit_rate_per_sec: { ...COUNT, description: 'At most so many tickets a second; null is no limit.' },
   batch_size: { type: 'integer', minimum: 1, maximum: 10_000 },
   visibility_timeout_sec: { type: 'integer', minimum: 1, maximum: 43_200 },

@@ -1,6 +1,7 @@
 // The doors of buyers and of orchestrators, described.
 
-import { CLAIM_BODY, MAX_REQUEST_ID_CHARS } from '../claim.ts';
+import { CLAIM_BODY, SECRET } from '../claim.ts';
+import { MAX_ID_CHARS } from '../given_id.ts';
 import type { Schema } from '../schema.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
 import { COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
@@ -55,6 +56,9 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     max_per_user: COUNT_OR_NULL,
     hold_sec: COUNT_OR_NULL,
     require_auth: FLAG,
+    allow_guests: { ...FLAG, description: 'With require_auth: anonymous sign-ins are enough.' },
+    max_per_address: COUNT_OR_NULL,
+    challenge: { ...FLAG, description: 'A claim needs the solution of a challenge.' },
   }),
   PoolNews: shape({
     status: TEXT_OR_NULL,
@@ -71,6 +75,10 @@ export const X_OPERATOR = {
     description: 'Who is asking, for the audit log. A note, not a right.',
     schema: { type: 'string', minLength: 1, maxLength: 200 } as const satisfies Schema,
   },
+};
+
+const CLAIM_SECRET = {
+  'X-Claim-Secret': { description: 'The secret that an unverified claim was made with.', schema: SECRET },
 };
 
 const CLAIM_ANSWER = { $ref: '#/components/schemas/Claim' };
@@ -90,7 +98,7 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
         schema: {
           type: 'string',
           minLength: 1,
-          maxLength: MAX_REQUEST_ID_CHARS,
+          maxLength: MAX_ID_CHARS,
           pattern: '^[\\x21-\\x7e]+$',
         },
       },
@@ -103,8 +111,11 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
     errors: [
       'sold_out',
       'limit',
+      'address_limit',
       'closed',
-      'request_conflict',
+      'guests_refused',
+      'challenge_required',
+      'challenge_used',
       'claim_ended',
       'unknown_pool',
       'not_yours',
@@ -115,8 +126,11 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
   'GET /v1/claims/:claim': {
     tag: 'claims',
     summary: 'Look at a claim',
+    description:
+      'An unverified claim that was made without a secret shows only claim_id and status. Of claims that are not its own the caller learns nothing.',
     auth: 'token',
     parameter: 'The claim_id.',
+    headers: CLAIM_SECRET,
     answers: { 200: { description: 'The claim.', schema: CLAIM_ANSWER } },
     errors: ['unknown_claim', 'invalid_input'],
   },
@@ -127,7 +141,7 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
       "A second call gives the same answer. An operator or a service gives back anybody's, and the audit log says who.",
     auth: 'token',
     parameter: 'The claim_id.',
-    headers: X_OPERATOR,
+    headers: { ...X_OPERATOR, ...CLAIM_SECRET },
     answers: {
       200: { description: 'The claim, ended.', schema: CLAIM_ANSWER },
       202: {
