@@ -11,6 +11,7 @@ import { reportFailure, UsageError } from './command.ts';
 import { consoleSuite } from './console.ts';
 import { cost } from './cost.ts';
 import { holds } from './holds.ts';
+import { limits } from './limits.ts';
 import { neighbours } from './neighbours.ts';
 import type { AnyRow, Demand, Suite } from './suite.ts';
 import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
@@ -26,6 +27,7 @@ const SUITES: Record<string, Suite> = {
   backlog,
   holds,
   cost,
+  limits,
 };
 
 const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]

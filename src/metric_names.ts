@@ -67,6 +67,16 @@ export const METRICS: Readonly<Record<string, Described>> = {
     labels: { route: [] },
     buckets: SECONDS,
   },
+  sluice_limited_total: {
+    kind: 'counter',
+    help: 'What was answered 429 because its address had sent too much of it.',
+    labels: { limit: ['claims', 'deliveries', 'sign_ins', 'streams'] },
+  },
+  sluice_claims_one_address_minutes_total: {
+    kind: 'counter',
+    help: 'Minutes in which one address made more than half of at least 100 claims while no proxy was declared.',
+    labels: {},
+  },
   sluice_claims_total: {
     kind: 'counter',
     help: 'Claims that the database has answered, by its answer.',

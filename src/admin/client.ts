@@ -40,6 +40,13 @@ export class AdminClient {
     return this.#json(text === '' ? path : `${path}?${text}`, {});
   }
 
+  async text(path: string): Promise<string> {
+    const response = await this.#send(path, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const text = await this.#textOf(response);
+    if (!response.ok) throw refusalOf(response.status, text);
+    return text;
+  }
+
   post<Answer>(path: string, body: unknown): Promise<Answer> {
     const headers = { 'content-type': 'application/json' };
     return this.#json(path, { method: 'POST', headers, body: JSON.stringify(body) });

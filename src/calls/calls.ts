@@ -8,6 +8,7 @@ import { createCallStore } from '#core/calls/store.ts';
 import type { Log, Metrics } from '#core/ports.ts';
 import { DELIVERY_MS, type Route } from '#core/router.ts';
 import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
+import type { UnsignedLimit } from '#core/unsigned.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
@@ -19,6 +20,7 @@ export interface CallOptions {
   redisUrl?: string;
   /** Secrets of sites by name; the environment where left out. */
   secretOf?: SecretSource;
+  unsigned?: UnsignedLimit | undefined;
 }
 
 /** memory: there is no Redis to share. */
@@ -60,6 +62,7 @@ export function openCallRoutes(options: CallOptions, metrics: Metrics, log: Log)
       recordCalls: createCallStore((name, args) => lane.call(`calls.${name}`, args)).recordCalls,
     },
     cache,
+    unsigned: options.unsigned,
     ...signaturePorts(metrics, log, options.secretOf),
   });
   return {

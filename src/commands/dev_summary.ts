@@ -2,22 +2,25 @@ import type { Side, Stack } from '../stack/stack.ts';
 
 const DEMO_POOL = 'demo_concert_2026';
 
-/** What `npm start` shows once everything answers: what runs where, the keys, and what to try. */
+/**
+ * What `npm start` shows once everything answers: what runs where, where the keys are, and what to try. It shows no key and no
+ * password: terminals are shared, recorded and kept in logs.
+ */
 export function summarize(stack: Stack, serverUrl: string, envPath: string): string {
   return `
 Sluice is running.
 
-  Server        ${serverUrl}   the operators' console; the key is below
+  Server        ${serverUrl}   the operators' console; the key: grep SLUICE_ADMIN_KEY ${envPath}
   Drop page     ${serverUrl}/drop/${DEMO_POOL}   what a buyer sees
 ${describeSide('DB1 intake', stack.db1)}
 ${describeSide('DB2 ledger', stack.db2)}
-  Admin key     ${stack.secrets.adminKey}
-  All of it     ${envPath} (read it with: set -a; . ${envPath}; set +a)
+  Keys, all     ${envPath} (for your shell: set -a; . ${envPath}; set +a)
 
 Try it: claim a slot, through Supabase's REST path and through Sluice's own door.
 
+  . ${envPath}
   curl -X POST '${stack.db1.gateway.url}/rest/v1/rpc/claim_resource_and_queue' \\
-    -H 'apikey: ${stack.db1.keys.anon}' -H 'Content-Type: application/json' \\
+    -H "apikey: $DB1_SUPABASE_ANON_KEY" -H 'Content-Type: application/json' \\
     -d '{"p_pool_id":"${DEMO_POOL}","p_user_id":"user_42"}'
 
   curl -X POST '${serverUrl}/v1/pools/${DEMO_POOL}/claims' \\
@@ -31,8 +34,11 @@ Ctrl-C stops everything; the data stays. \`npm run reset\` starts over.
 }
 
 function describeSide(title: string, side: Side): string {
-  return `
-  ${title}    ${side.gateway.url}   Postgres ${side.url}
-    anon key          ${side.keys.anon}
-    service_role key  ${side.keys.serviceRole}`;
+  return `  ${title}    ${side.gateway.url}   Postgres ${withoutPassword(side.url)}`;
+}
+
+function withoutPassword(address: string): string {
+  const url = new URL(address);
+  url.password = '';
+  return url.href;
 }

@@ -3,10 +3,10 @@
 import { createLog } from '../log.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/admission.ts';
-import { DEFAULT_MAX_WRONG_KEYS_PER_SEC } from '../server/operator_auth.ts';
+import { LIMIT_VARIABLES, readLimitSettings } from '../server/limit_settings.ts';
 import { readScrapeSettings, SCRAPE_VARIABLES } from '../server/scrape_access.ts';
 import type { RunningServer, ServerOptions } from '../server/server.ts';
-import { JWT } from '../server/tokens.ts';
+import { JWT, MIN_JWT_SECRET_CHARS } from '../server/tokens.ts';
 import { onStopSignal } from '../stop_signal.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
@@ -52,6 +52,8 @@ async function run(): Promise<number> {
   if (typeof front === 'string') return fail(front);
   const scrape = readScrapeSettings(env);
   if (typeof scrape === 'string') return fail(scrape);
+  const limits = readLimitSettings(env);
+  if (typeof limits === 'string') return fail(limits);
   const log = createLog();
   await refuseEditedWhereSeen({ db1: env.DB1_URL ?? '', db2: env.DB2_URL ?? '' }, log);
   const handlers = await loadHandlers(env.SLUICE_HANDLERS);
@@ -70,6 +72,7 @@ async function run(): Promise<number> {
       handlers,
       tracer: tracing.tracer,
       maxRequests,
+      limits,
       ...front,
       ...scrape,
       ...(env.SLUICE_REDIS_URL ? { redisUrl: env.SLUICE_REDIS_URL } : {}),
@@ -87,26 +90,24 @@ async function run(): Promise<number> {
 }
 
 /** What stands in front of the server, as options for it; or what is wrong with the settings. */
-function readFront(
-  env: NodeJS.ProcessEnv,
-): Pick<ServerOptions, 'host' | 'proxy' | 'maxWrongKeysPerSec'> | string {
+function readFront(env: NodeJS.ProcessEnv): Pick<ServerOptions, 'host' | 'proxy'> | string {
   const { SLUICE_HOST: host, SLUICE_PUBLIC_URL: address } = env;
-  if ((env.SLUICE_ADMIN_KEY ?? '').length < MIN_KEY_CHARS && !LOOPBACK.test(host ?? ''))
+  if ((env.SLUICE_JWT_SECRET ?? '').length < MIN_JWT_SECRET_CHARS)
+    return `SLUICE_JWT_SECRET has less than ${MIN_JWT_SECRET_CHARS} characters, which can be guessed; HS256 needs 32 bytes.\nhint: make one with: openssl rand -base64 48`;
+  const proxies = env.SLUICE_TRUSTED_PROXIES ?? '0';
+  if (!/^\d$/.test(proxies))
+    return `SLUICE_TRUSTED_PROXIES is "${proxies}"; it must be a number from 0 to 9.`;
+  // A proxy on this machine brings strangers to a loopback address.
+  const isForThisMachine = LOOPBACK.test(host ?? '') && proxies === '0' && !address;
+  if ((env.SLUICE_ADMIN_KEY ?? '').length < MIN_KEY_CHARS && !isForThisMachine)
     return `SLUICE_ADMIN_KEY has less than ${MIN_KEY_CHARS} characters, which can be guessed.\nhint: make one with: openssl rand -base64 32 (or set SLUICE_HOST=127.0.0.1 to be heard on this machine only)`;
   if (JWT.test(env.SLUICE_ADMIN_KEY ?? ''))
     return 'SLUICE_ADMIN_KEY has the form of a JWT, and would be taken for one.\nhint: make one with: openssl rand -base64 32';
   if (address && !(URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)))
     return `SLUICE_PUBLIC_URL is "${address}"; it must be an address such as https://tickets.example.com.`;
-  const proxies = env.SLUICE_TRUSTED_PROXIES ?? '0';
-  if (!/^\d$/.test(proxies))
-    return `SLUICE_TRUSTED_PROXIES is "${proxies}"; it must be a number from 0 to 9.`;
-  const wrongKeys = env.SLUICE_MAX_WRONG_KEYS ?? String(DEFAULT_MAX_WRONG_KEYS_PER_SEC);
-  if (!/^[1-9]\d{0,5}$/.test(wrongKeys))
-    return `SLUICE_MAX_WRONG_KEYS is "${wrongKeys}"; it must be a whole number from 1 to 999999.`;
   return {
     ...(host && { host }),
     proxy: { trustedProxies: Number(proxies), ...(address && { publicUrl: new URL(address) }) },
-    maxWrongKeysPerSec: Number(wrongKeys),
   };
 }
 
@@ -117,7 +118,7 @@ The server also reads the secrets of webhook endpoints and call sites from the e
   environment: {
     'DB1_URL, DB2_URL': 'Postgres addresses of the intake and the ledger',
     SLUICE_ADMIN_KEY: "the operator's key",
-    SLUICE_JWT_SECRET: "the project's JWT secret (HS256)",
+    SLUICE_JWT_SECRET: "the project's JWT secret (HS256); at least 32 characters",
     SLUICE_JWKS_URL: "the project's published keys (RS256, ES256); optional",
     SLUICE_HANDLERS: 'a module with webhook handlers, for endpoints in inline mode; optional',
     SLUICE_REDIS_URL: 'where servers share what they remember of call events; optional',
@@ -128,8 +129,8 @@ The server also reads the secrets of webhook endpoints and call sites from the e
     SLUICE_PUBLIC_URL: 'the address browsers have, where a proxy changes the name (docs/secure.md); optional',
     SLUICE_TRUSTED_PROXIES:
       'how many proxies in front add to X-Forwarded-For; default 0: the server does not believe the header',
-    SLUICE_MAX_WRONG_KEYS: `wrong admin keys from one address in a second; more are answered 429; default ${DEFAULT_MAX_WRONG_KEYS_PER_SEC}`,
     SLUICE_MAX_REQUESTS: `claims under way at once; webhooks, calls and pages have half of it each, /admin and /metrics a twentieth; more are answered 429; default ${DEFAULT_MAX_REQUESTS}`,
+    ...LIMIT_VARIABLES,
     ...SCRAPE_VARIABLES,
     SLUICE_LOG: 'debug, info (default), warn, error or silent',
   },

@@ -90,14 +90,25 @@ export function loadPages(sources?: string): Promise<Pages> {
 export const SECURITY: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
+  'cross-origin-opener-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 };
+/** A year, as browsers recommend. Not for subdomains: they are not ours to speak for. */
+const HSTS = { 'strict-transport-security': 'max-age=31536000' };
 const PAGE_CACHE = 'no-cache';
 const FILE_CACHE = 'public, max-age=31536000, immutable';
 
-/** The server stands whether or not there are pages: claims need none. */
-export function pageRoutes(pages: Promise<Pages>, log: Log): Route[] {
+/** The server stands whether or not there are pages: claims need none. Where `isHttps`, browsers are told to stay with it. */
+export function pageRoutes(
+  pages: Promise<Pages>,
+  log: Log,
+  isHttps: (request: HttpRequest) => boolean = () => false,
+): Route[] {
+  const send = (request: HttpRequest, file: PageFile, cache: string): HttpResponse => {
+    const answer = fileResponse(request, file, cache);
+    return isHttps(request) ? { ...answer, headers: { ...answer.headers, ...HSTS } } : answer;
+  };
   pages.catch((error: unknown) => log.error('the pages cannot be loaded', { cause: error }));
   const page = (path: string, name: 'console' | 'drop' | 'icon'): Route => ({
     method: 'GET',
@@ -121,7 +132,7 @@ export function pageRoutes(pages: Promise<Pages>, log: Log): Route[] {
   ];
 }
 
-function send(request: HttpRequest, file: PageFile, cache: string): HttpResponse {
+function fileResponse(request: HttpRequest, file: PageFile, cache: string): HttpResponse {
   const encoding = (['br', 'gzip'] as const).find((name) => file[name] !== undefined && takes(request, name));
   return {
     status: 200,

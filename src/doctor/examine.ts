@@ -10,6 +10,7 @@ import type { Connection } from '../commands/operator.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { type Finding, fail, ok, skip } from './finding.ts';
 import {
+  judgeAddresses,
   judgeDatabase,
   judgeHealth,
   judgeHookSecret,
@@ -42,7 +43,7 @@ export async function examine(patient: Patient): Promise<Finding[]> {
       ...wellPlaced.flatMap((place) => judgeDatabase(place, { db1, db2 }[place])),
       ...misplaced,
       skip('health', 'see above'),
-      await examineServer(patient.server),
+      ...(await examineServer(patient.server)),
     ];
   }
   return [
@@ -50,7 +51,7 @@ export async function examine(patient: Patient): Promise<Finding[]> {
     ...judgeDatabase('db2', db2),
     ...(isComplete(db1) ? [judgePools(db1), judgeRefusals(db1), judgeHookSecret(db1, patient.env)] : []),
     ...(isComplete(db1) && isComplete(db2) ? await examineBoth(patient) : [skip('health', 'see above')]),
-    await examineServer(patient.server),
+    ...(await examineServer(patient.server)),
   ];
 }
 
@@ -110,15 +111,19 @@ async function secretUsers(db2: Database): Promise<SecretUser[]> {
   ];
 }
 
-async function examineServer(server: Connection | undefined): Promise<Finding> {
-  if (server === undefined) return skip('server', 'SLUICE_URL and SLUICE_ADMIN_KEY are not set');
+async function examineServer(server: Connection | undefined): Promise<Finding[]> {
+  if (server === undefined) {
+    const found = 'SLUICE_URL and SLUICE_ADMIN_KEY are not set';
+    return [skip('server', found), skip('addresses', found)];
+  }
   const api = new AdminClient(server);
   try {
     await api.get('/readyz');
     await api.get('/admin/session');
-    return ok('server', `${server.url} is ready, and the key is right`);
+    const metrics = await api.text('/metrics');
+    return [ok('server', `${server.url} is ready, and the key is right`), judgeAddresses(metrics)];
   } catch (error) {
     const todo = 'start `sluice serve`, or mend SLUICE_URL and SLUICE_ADMIN_KEY';
-    return fail('server', `${server.url}: ${messageOf(error)}`, todo);
+    return [fail('server', `${server.url}: ${messageOf(error)}`, todo), skip('addresses', 'see above')];
   }
 }

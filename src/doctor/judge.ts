@@ -256,6 +256,20 @@ export function judgeWebhooks({ webhooks }: LedgerLook): Finding[] {
   ];
 }
 
+const ONE_ADDRESS = /^sluice_claims_one_address_minutes_total (\d+)$/m;
+
+/** `metrics` is the page of the running server. */
+export function judgeAddresses(metrics: string): Finding {
+  const minutes = Number(ONE_ADDRESS.exec(metrics)?.[1] ?? Number.NaN);
+  if (Number.isNaN(minutes)) return skip('addresses', 'the server does not count them');
+  if (minutes === 0) return ok('addresses', 'no single one makes most claims, or a proxy is declared');
+  return warn(
+    'addresses',
+    `one made most claims in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} since the server started, and no proxy is declared`,
+    'if it is your proxy, set SLUICE_TRUSTED_PROXIES: all buyers behind it share one limit (docs/secure.md); the log has the address',
+  );
+}
+
 /** Who needs which secrets, by the names of environment variables. */
 export interface SecretUser {
   readonly name: string;

@@ -1,5 +1,7 @@
-// What waits in DB2, and what operators sent round again.
+// What waits in DB2, and what operators sent round again. Operators have pseudonyms here: a page of metrics is read and kept by
+// more people than the audit log.
 
+import { createHmac, randomBytes } from 'node:crypto';
 import type { CallFunction } from '#core/call_function.ts';
 import type { Log } from '#core/ports.ts';
 import type { Page } from '../metrics.ts';
@@ -31,7 +33,18 @@ interface Look {
 
 const STATUSES = ['pending', 'failed', 'processing', 'dead_letter'] as const;
 
-const LEVELS: readonly Level<Look>[] = [
+/** Twelve hex digits tell the operators of a house apart. */
+const PSEUDONYM_CHARS = 12;
+const RANDOM_KEY_BYTES = 32;
+
+type Pseudonym = (operator: string) => string;
+
+/** Keyed, so that only the holder of the admin key can compute it from a name and compare. */
+export function pseudonymsBy(key: string | Uint8Array): Pseudonym {
+  return (operator) => createHmac('sha256', key).update(operator).digest('hex').slice(0, PSEUDONYM_CHARS);
+}
+
+const levelsWith = (pseudonymOf: Pseudonym): readonly Level<Look>[] => [
   {
     name: 'webhook_backlog',
     help: 'Events that have not ended, and dead letters, by status.',
@@ -50,14 +63,26 @@ const LEVELS: readonly Level<Look>[] = [
     name: 'webhook_replay_total',
     help: 'Events sent round again by operators, from the audit log.',
     labels: ['webhook_id', 'operator'],
-    read: ({ totals }) => totals.map(({ total, webhook_id, operator }) => [total, { webhook_id, operator }]),
+    read: ({ totals }) =>
+      totals.map(({ total, webhook_id, operator }) => [
+        total,
+        { webhook_id, operator: pseudonymOf(operator) },
+      ]),
   },
 ];
 
 const endpointOf = ({ webhook_id, provider }: BacklogRow) => ({ webhook_id, provider });
 
-/** `call` takes names of functions in schema webhook of DB2. */
-export function createBacklog(call: CallFunction, log: Log, timing?: Timing): Page {
+/**
+ * `call` takes names of functions in schema webhook of DB2. Without an admin key operators have other pseudonyms in each process.
+ */
+export function createBacklog(
+  call: CallFunction,
+  adminKey: string | undefined,
+  log: Log,
+  timing?: Timing,
+): Page {
+  const levels = levelsWith(pseudonymsBy(adminKey ?? randomBytes(RANDOM_KEY_BYTES)));
   const look = async (): Promise<Look> => {
     const [rows, totals] = await Promise.all([
       call<BacklogRow>('metrics', {}),
@@ -65,5 +90,5 @@ export function createBacklog(call: CallFunction, log: Log, timing?: Timing): Pa
     ]);
     return { rows, totals };
   };
-  return databasePage({ database: 'DB2', upName: 'webhook_database_up', look, levels: LEVELS }, log, timing);
+  return databasePage({ database: 'DB2', upName: 'webhook_database_up', look, levels }, log, timing);
 }

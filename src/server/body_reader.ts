@@ -121,7 +121,8 @@ class Reading {
     this.#target = 'asked';
     request.pause();
     const { method = '', headers } = request;
-    const head = { method, path, headers, body: this.#body.bytes(), requestId };
+    const peer = request.socket.remoteAddress;
+    const head = { method, path, headers, body: this.#body.bytes(), requestId, peer };
     try {
       await match.route.checkTarget?.(head, match.parameter);
       this.#target = 'exists';

@@ -44,8 +44,9 @@ const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkMs: 1_00
 
 const TOO_MANY: Match = { refusal: new HttpError('too_many_requests') };
 const TOO_LARGE = new HttpError('too_large');
-/** HTTP/1.1 demands the header (RFC 9112, 3.2). */
-const NO_HOST: Match = { refusal: new HttpError('bad_request', 'Send a Host header.') };
+/** HTTP/1.1 demands the header, once (RFC 9112, 3.2): with two of them a proxy may have gone by the other one. */
+const NO_HOST: Match = { refusal: new HttpError('bad_request', 'Send one Host header.') };
+const HOST = 'host';
 const SANE_REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const NO_BODY = new Uint8Array(0);
 
@@ -57,15 +58,22 @@ export class HttpServer {
   readonly #admission: Admission;
   readonly #bodies: BodyReader;
   readonly #pipelines = new Pipelines();
-  readonly #streams = new Streams();
+  readonly #streams: Streams;
   #requests = 0;
   #draining = false;
   readonly #refusedSockets = new WeakSet<object>();
 
-  constructor(router: Router, log: Log, given: Partial<Timeouts> = {}, admission = new Admission()) {
+  constructor(
+    router: Router,
+    log: Log,
+    given: Partial<Timeouts> = {},
+    admission = new Admission(),
+    streams = new Streams(),
+  ) {
     this.#router = router;
     this.#log = log;
     this.#admission = admission;
+    this.#streams = streams;
     const timeouts = { ...TIMEOUTS, ...given };
     const listener = {
       onBody: (exchange: Exchange, body: Uint8Array) => this.#handle(exchange, body),
@@ -141,7 +149,8 @@ export class HttpServer {
     const requestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : this.#nextId();
     const query = url.indexOf('?');
     const path = query < 0 ? url : url.slice(0, query);
-    const isNamed = headers.host !== undefined || request.httpVersion === '1.0';
+    const hosts = countHosts(request.rawHeaders);
+    const isNamed = hosts === 1 || (hosts === 0 && request.httpVersion === '1.0');
     const match = isNamed ? this.#router.find(request.method ?? '', path) : NO_HOST;
     const budget = this.#admission.budgetOf(match);
     const exchange: Exchange = { request, response, match, path, requestId, budget };
@@ -198,7 +207,7 @@ export class HttpServer {
     this.#tell(exchange, answer);
     if (this.#draining) response.shouldKeepAlive = false;
     if (answer.follow !== undefined) {
-      this.#streams.begin(response, answer, requestId);
+      this.#streams.begin(exchange, answer);
       return;
     }
     writeHead(response, answer, requestId);
@@ -260,6 +269,16 @@ export class HttpServer {
     const timer = setTimeout(() => socket.destroy(), LINGER_MS);
     socket.on('close', () => clearTimeout(timer));
   }
+}
+
+/** node:http keeps the first of several and tells of no other. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === HOST.length && name.toLowerCase() === HOST) hosts++;
+  }
+  return hosts;
 }
 
 /** An earlier, complete request on this connection that still waits for its answer: another answer must not overtake it. */

@@ -14,6 +14,8 @@ interface Sample {
   readonly oldest_msg_sec: number | null;
   readonly dlq_depth: number;
   readonly pools: readonly PoolSample[];
+  /** The names of those that are open, or have a time at which they open. */
+  readonly announced_pools: readonly string[];
 }
 
 type PoolSample = { readonly pool_id: string } & Readonly<Record<State, number | null>>;
@@ -40,9 +42,11 @@ const LEVELS: readonly Level<Sample>[] = [
   },
   {
     name: 'sluice_pool_slots',
-    help: 'Slots of a pool by state.',
+    help: 'Slots by state, of pools that are open or announced.',
     labels: ['pool_id', 'state'],
-    read: ({ pools }) => pools.flatMap(slotsOf),
+    // What is planned and not announced is not for all who read metrics.
+    read: ({ pools, announced_pools }) =>
+      pools.filter(({ pool_id }) => announced_pools.includes(pool_id)).flatMap(slotsOf),
   },
 ];
 

@@ -5,6 +5,7 @@ import type { Log } from '#core/ports.ts';
 import { Router } from '#core/router.ts';
 import { createDatabase } from '../db/database.ts';
 import type { CollectedMetrics } from '../metrics.ts';
+import { AddressLimits } from './address_limits.ts';
 import { createBacklog } from './backlog.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
@@ -40,12 +41,17 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     },
     isDraining: () => http.isDraining,
   });
-  const auth = options.adminKey === undefined ? undefined : new OperatorAuth(options.adminKey, Date.now);
+  const proxy = { trustedProxies: 0 };
+  const { signIns } = new AddressLimits({ claims: false, deliveries: false }, { proxy, metrics, log });
+  const auth =
+    options.adminKey === undefined
+      ? undefined
+      : new OperatorAuth(options.adminKey, Date.now, { wrongKeys: signIns });
   const page = metricsRoute(
     [
       metrics,
       createIntakeLevels((name, args) => db1.call(`public.${name}`, args), log),
-      createBacklog((name, args) => db2.call(`webhook.${name}`, args), log),
+      createBacklog((name, args) => db2.call(`webhook.${name}`, args), options.adminKey, log),
       processPage(),
     ],
     scrapeGuard(options, auth && ((request) => auth.authorize(request))),

@@ -1,4 +1,4 @@
-// What a proxy in front changes: whose address a connection has, and which name the browser knows us by.
+// What a proxy in front changes: which name the browser knows us by, and whether it speaks https. addresses.ts: whose address.
 
 import type { HttpRequest } from '#core/router.ts';
 
@@ -7,23 +7,6 @@ export interface ProxySettings {
   readonly trustedProxies: number;
   /** The address that browsers have, where it is known. */
   readonly publicUrl?: URL;
-}
-
-export const NO_PROXY: ProxySettings = { trustedProxies: 0 };
-
-/** Everybody whose address nobody knows counts as one. */
-const UNKNOWN = 'unknown';
-
-export function clientOf(
-  { peer = UNKNOWN, headers }: HttpRequest,
-  { trustedProxies }: ProxySettings,
-): string {
-  if (trustedProxies === 0) return peer;
-  // What is further to the left was written by whoever asked, and may be anything.
-  const told = String(headers['x-forwarded-for'] ?? '')
-    .split(',')
-    .map((part) => part.trim());
-  return told.at(-trustedProxies) || peer;
 }
 
 /** A page of another site can add neither the header, nor the browser's own word about where the request comes from. */

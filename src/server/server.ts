@@ -22,6 +22,8 @@ import {
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import type { Handlers } from '../webhook/handlers.ts';
+import { AddressLimits, type LimitSettings } from './address_limits.ts';
+import { addressOf } from './addresses.ts';
 import { adminRoutes } from './admin.ts';
 import { Admission } from './admission.ts';
 import { createBacklog } from './backlog.ts';
@@ -33,12 +35,12 @@ import { metricsRoute, processPage } from './metrics_route.ts';
 import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { createDatabasePorts } from './ports.ts';
-import { clientOf, NO_PROXY, type ProxySettings } from './proxy.ts';
+import { isHttps, type ProxySettings } from './proxy.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
+import { Streams } from './streams.ts';
 import { createTokenPorts } from './tokens.ts';
 import { wakeWorkers } from './wake.ts';
 import { openWebhookRoutes } from './webhooks.ts';
-import { networkOf } from './wrong_keys.ts';
 
 export interface ServerOptions extends ScrapeSettings {
   /** 0 takes a free one. */
@@ -68,8 +70,8 @@ export interface ServerOptions extends ScrapeSettings {
   maxRequests?: number;
   /** What is in front of the server; nothing where left out. */
   proxy?: ProxySettings;
-  /** Wrong admin keys that one address may send in a second. DEFAULT_MAX_WRONG_KEYS_PER_SEC where left out. */
-  maxWrongKeysPerSec?: number;
+  /** What one address may do. DEFAULT_LIMITS where left out; loopback is not limited then. */
+  limits?: LimitSettings;
 }
 
 export interface RunningServer {
@@ -98,15 +100,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const db2 = open(options.db2Url, DB2_CONNECTIONS, 'sluice-server');
   const webhook: CallFunction = (name, args) => db2.call(`webhook.${name}`, args);
   const metrics = options.metrics ?? createMetrics();
-  const webhooks = openWebhookRoutes(options, metrics, log);
-  const calls = openCallRoutes(options, metrics, log);
+  const proxy = options.proxy ?? { trustedProxies: 0 };
+  const limits = new AddressLimits(options.limits ?? {}, { proxy, metrics, log });
+  const unsigned = limits.deliveries;
+  const webhooks = openWebhookRoutes({ ...options, unsigned }, metrics, log);
+  const calls = openCallRoutes({ ...options, unsigned }, metrics, log);
   const endDatabases = (): Promise<unknown> =>
     Promise.all([lane.end(), aside.end(), db1.end(), db2.end(), webhooks.end(), calls.end()]);
 
   const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
   const auth = new OperatorAuth(options.adminKey, Date.now, {
-    ...(options.proxy && { proxy: options.proxy }),
-    ...(options.maxWrongKeysPerSec && { maxWrongKeysPerSec: options.maxWrongKeysPerSec }),
+    proxy,
+    wrongKeys: limits.signIns,
     endedSessions: new EndedSessions(Date.now, callIntake, log),
   });
   const ports = createDatabasePorts(lane, aside, db1);
@@ -114,12 +119,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const claims = new ClaimRoutes({
     ...ports,
     ...createTokenPorts(options, auth),
+    admit: limits.admitClaim,
     metrics,
     log,
     ...(options.tracer && { tracer: options.tracer }),
     now: Date.now,
     hash: sha256,
-    addressOf: (request) => networkOf(clientOf(request, options.proxy ?? NO_PROXY)),
+    addressOf: (request) => addressOf(request, proxy),
     claimBatch: async (requests, isAside) => {
       const outcomes = await ports.claimBatch(requests, isAside);
       if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();
@@ -143,7 +149,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
     log,
   });
-  const levels = [createIntakeLevels(callIntake, log), createBacklog(webhook, log)];
+  const levels = [createIntakeLevels(callIntake, log), createBacklog(webhook, options.adminKey, log)];
   const scrape = metricsRoute(
     [metrics, calls, ...levels, processPage()],
     scrapeGuard(options, (request) => auth.authorize(request)),
@@ -152,7 +158,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const burst = [claims, pools, webhooks, calls, poolLive].flatMap((group): Route[] => group.routes());
   const programs = [...burst, ...health, scrape, ...admin];
   const pages = loadPages();
-  const pagesOnly = pageRoutes(pages, log);
+  const pagesOnly = pageRoutes(pages, log, (request) => isHttps(request, proxy));
   const http = new HttpServer(
     new MeteredRouter(
       [...programs, openApiRoute(programs), ...pagesOnly],
@@ -163,6 +169,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
     undefined,
     new Admission(options.maxRequests),
+    new Streams(limits.streams),
   );
 
   let port: number;

@@ -1,28 +1,48 @@
-// Answers that go on: each ends with its reader, or with the server.
+// Answers that go on: each ends with its reader, or with the server. An address may have so many of them open at once.
 
 import type { ServerResponse } from 'node:http';
-import type { HttpResponse } from '#core/router.ts';
-import { writeHead } from './exchange.ts';
+import { toHttpError } from '#core/failure.ts';
+import { errorResponse, type HttpResponse } from '#core/router.ts';
+import type { StreamLimit } from './address_limits.ts';
+import { type Exchange, writeHead } from './exchange.ts';
 
 /** What may wait for the reader of a stream before it counts as gone: minutes of samples. */
 const MAX_STREAM_BUFFER_BYTES = 64 * 1024;
+const OPERATORS = /^\/admin\//;
 
 export class Streams {
   readonly #open = new Set<ServerResponse>();
+  readonly #limit: StreamLimit | undefined;
   #isEnding = false;
 
-  begin(response: ServerResponse, answer: HttpResponse, requestId: string): void {
+  constructor(limit?: StreamLimit) {
+    this.#limit = limit;
+  }
+
+  begin(exchange: Exchange, answer: HttpResponse): void {
+    const { response, requestId } = exchange;
+    let leave = () => {};
+    try {
+      leave = this.#enter(exchange);
+    } catch (error) {
+      const refusal = errorResponse(toHttpError(error), requestId);
+      writeHead(response, refusal, requestId);
+      response.end(refusal.body);
+      return;
+    }
     // It ends when the reader or the server does; nothing else will be asked on this connection.
     response.shouldKeepAlive = false;
     writeHead(response, answer, requestId);
     response.flushHeaders();
     if (this.#isEnding || response.destroyed) {
+      leave();
       response.end();
       return;
     }
     this.#open.add(response);
     const closing = new AbortController();
     response.on('close', () => {
+      leave();
       this.#open.delete(response);
       closing.abort();
     });
@@ -39,5 +59,11 @@ export class Streams {
   end(): void {
     this.#isEnding = true;
     for (const response of this.#open) response.end();
+  }
+
+  /** Operators have proven who they are: buyers at the same address do not use up their room. */
+  #enter({ request, path }: Exchange): () => void {
+    if (this.#limit === undefined || OPERATORS.test(path)) return () => undefined;
+    return this.#limit.enter({ headers: request.headers, peer: request.socket.remoteAddress });
   }
 }

@@ -13,6 +13,8 @@ export interface TokenOptions {
 // Each key is used with its own algorithms only: a public key must never serve as an HMAC secret.
 const SECRET_ALGORITHMS = ['HS256'];
 const PUBLISHED_ALGORITHMS = ['RS256', 'ES256'];
+/** HS256 needs a key as long as its hash (RFC 7518, 3.2): a token tells a guesser offline whether a shorter one is right. */
+export const MIN_JWT_SECRET_CHARS = 32;
 
 /**
  * What has this form is never compared with the admin key, and nothing else can be a token: a crowd whose sessions
@@ -24,7 +26,8 @@ export function createTokenPorts(
   { jwtSecret, jwksUrl }: TokenOptions,
   operators: Pick<AuthPorts, 'isAdminKey'>,
 ): AuthPorts {
-  if (jwtSecret === '') throw new Error('the JWT secret must not be empty');
+  if (jwtSecret.length < MIN_JWT_SECRET_CHARS)
+    throw new Error(`the JWT secret must have at least ${MIN_JWT_SECRET_CHARS} characters`);
   const secret = new TextEncoder().encode(jwtSecret);
   const published = jwksUrl === undefined ? undefined : createRemoteJWKSet(new URL(jwksUrl));
 

@@ -4,6 +4,7 @@
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { DELIVERY_MS } from '#core/router.ts';
 import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
+import type { UnsignedLimit } from '#core/unsigned.ts';
 import type { SecretSource } from '#core/webhook/ports.ts';
 import { WebhookRoutes } from '#core/webhook/routes.ts';
 import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
@@ -20,6 +21,7 @@ export interface WebhookRoutesOptions {
   secretOf?: SecretSource;
   handlers?: Handlers;
   tracer?: Tracer;
+  unsigned?: UnsignedLimit | undefined;
 }
 
 /** A second recording connection would only make the batches smaller; the others are for endpoints that are stuck. */
@@ -66,6 +68,7 @@ export function openWebhookRoutes(
     ...signaturePorts(metrics, log, options.secretOf),
     ...(handlers.size > 0 && { runTypescript: (id) => processor.runOne(id, stopping.signal) }),
     wake,
+    unsigned: options.unsigned,
     tracer,
   });
   return {

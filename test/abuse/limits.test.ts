@@ -184,11 +184,16 @@ describe('the limits of the HTTP server', () => {
     assert.equal(Number(/^HTTP\/1\.1 (\d+)/.exec(raw)?.[1]), 200);
   });
 
-  it('answers 400 of its own where HTTP/1.1 names no host, and takes an expectation that nobody knows', async () => {
+  it('answers 400 of its own where HTTP/1.1 names no host or two, and takes an expectation that nobody knows', async () => {
     const bare = parseAnswer(
       await exchange(port, (socket) => socket.write('GET /fast HTTP/1.1\r\nConnection: close\r\n\r\n')),
     );
     assert.deepEqual([bare.status, bare.json.error.code], [400, 'bad_request']);
+    for (const hosts of ['Host: x\r\nHost: x', 'Host: x\r\nHOST: y', 'Host: x\r\nA: b\r\nhost: ']) {
+      const request = `GET /fast HTTP/1.1\r\n${hosts}\r\nConnection: close\r\n\r\n`;
+      const twice = parseAnswer(await exchange(port, (socket) => socket.write(request)));
+      assert.deepEqual([twice.status, twice.json.error.code], [400, 'bad_request'], hosts);
+    }
     const expecting = await ask(`${url}/fast`, { headers: { expect: 'the-unexpected' } });
     assert.equal(expecting.status, 200);
   });

@@ -42,8 +42,6 @@ export async function startServeProcess(
       SLUICE_LOG: 'info',
       SLUICE_PORT: '0',
       SLUICE_HOST: '127.0.0.1',
-      // Everybody here has one address, and wrong keys are part of the abuse.
-      SLUICE_MAX_WRONG_KEYS: '999999',
       SLUICE_ADMIN_KEY: ADMIN_KEY,
       SLUICE_JWT_SECRET: JWT_SECRET,
       DB1_URL: urls.db1Url,

@@ -15,7 +15,7 @@ import {
 import type { Look } from '../../src/doctor/look.ts';
 import { parseRights } from '../../src/doctor/rights.ts';
 import { bury } from '../admin/support.ts';
-import { ADMIN_KEY, openClient, putOnSale, startTestServer } from '../server/support.ts';
+import { ADMIN_KEY, claim, openClient, putOnSale, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 import { sluice } from '../work/support.ts';
@@ -132,6 +132,20 @@ describe('sluice doctor', () => {
       [letters?.status, letters?.found, letters?.todo],
       ['warn', '2 wait', '`sluice dlq list`'],
     );
+  });
+
+  it('warns when one address makes most claims and no proxy is declared, and says so where it cannot look', async () => {
+    const addresses = async (more: Record<string, string> = {}) =>
+      (await doctor(more)).checks.find(({ check }) => check === 'addresses');
+    assert.equal((await addresses())?.status, 'ok');
+    assert.equal((await addresses({ SLUICE_ADMIN_KEY: 'wrong' }))?.status, 'skip');
+    const forwarded = { 'x-forwarded-for': '203.0.113.7' };
+    for (let index = 0; index < 120; index++)
+      await claim(server.url, 'no-such-pool', { user_id: 'ann' }, forwarded);
+    const found = await addresses();
+    assert.equal(found?.status, 'warn');
+    assert.match(found?.found ?? '', /^one made most claims in 1 minute /);
+    assert.match(found?.todo ?? '', /SLUICE_TRUSTED_PROXIES/);
   });
 
   it('works for a role with the rights of the server, and fails where row policies would hide rows from it', async () => {

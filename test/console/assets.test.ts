@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { Router } from '#core/router.ts';
+import { type HttpRequest, Router } from '#core/router.ts';
 import { CONSOLE_PATHS } from '../../console/paths.ts';
 import { loadPages, pageRoutes } from '../../src/console/assets.ts';
 import { HttpServer } from '../../src/server/http.ts';
@@ -43,6 +43,21 @@ describe('the pages', () => {
       assert(assetsOf(text).length >= 2, text);
     });
   }
+
+  it('keep windows of other sites out, and tell browsers to stay with https where they came by it', async (t) => {
+    const log = memoryLog();
+    const isHttps = ({ headers }: HttpRequest) => headers['x-forwarded-proto'] === 'https';
+    const server = new HttpServer(new Router(pageRoutes(loadPages(), log, isHttps), log), log);
+    const url = `http://127.0.0.1:${await server.listen(0)}`;
+    t.after(() => server.close());
+    for (const path of ['/', '/drop/p']) {
+      const plain = await ask(url + path);
+      assert.equal(plain.headers['cross-origin-opener-policy'], 'same-origin');
+      assert.equal(plain.headers['strict-transport-security'], undefined);
+      const secure = await ask(url + path, { headers: { 'x-forwarded-proto': 'https' } });
+      assert.equal(secure.headers['strict-transport-security'], 'max-age=31536000');
+    }
+  });
 
   for (const path of ['/', '/drop/p']) {
     it(`keeps ${path} below 300 KB in all, each file under a name of its content and for ever`, async () => {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { ERROR_KINDS } from '#core/errors.ts';
+import { NO_METRICS } from '#core/ports.ts';
 import { jsonResponse, type Route, Router } from '#core/router.ts';
+import { AddressLimits } from '../../src/server/address_limits.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { OperatorAuth } from '../../src/server/operator_auth.ts';
 import type { ProxySettings } from '../../src/server/proxy.ts';
@@ -15,7 +17,11 @@ const HOURS_12_MS = 12 * 60 * 60 * 1_000;
 describe('an operator', () => {
   const log = memoryLog();
   let now = Date.UTC(2026, 1, 24, 10);
-  const auth = new OperatorAuth(ADMIN_KEY, () => now);
+  const limitsOf = (proxy: ProxySettings) =>
+    new AddressLimits({ loopback: true }, { proxy, metrics: NO_METRICS, log, now: () => now });
+  const auth = new OperatorAuth(ADMIN_KEY, () => now, {
+    wrongKeys: limitsOf({ trustedProxies: 0 }).signIns,
+  });
   const changes: string[] = [];
   const speakers: ((text: string) => boolean)[] = [];
   const behind: Route[] = [
@@ -209,36 +215,50 @@ describe('an operator', () => {
         });
       const json = { 'content-type': 'application/json' };
       const signedIn = await ask('POST', '/admin/session', json, JSON.stringify({ key: ADMIN_KEY }));
-      assert.equal(/; Secure$/.test(signedIn.headers['set-cookie'] ?? ''), proxy.publicUrl !== undefined);
+      const isSecure = proxy.publicUrl !== undefined;
+      assert.equal(/; Secure$/.test(signedIn.headers['set-cookie'] ?? ''), isSecure);
+      assert.equal(/^__Host-sluice_session=/.test(signedIn.headers['set-cookie'] ?? ''), isSecure);
       const cookie = signedIn.headers['set-cookie']?.split(';')[0] ?? '';
       const changed = await ask('POST', '/admin/thing', { cookie, 'x-sluice-csrf': '1', ...headers });
       assert.deepEqual([headers, changed.status], [headers, status]);
     }
   });
 
-  it('has five guesses a second, at the sign-in and as a header alike, and a right one is no exception', async () => {
+  it('has a cookie of the name __Host- over https, and one without it is not believed there', async () => {
+    const { cookie } = await cookieOf();
+    const https = { 'x-forwarded-proto': 'https' };
+    assert.equal((await send('GET', '/admin/thing', { cookie })).status, 200);
+    assert.equal(
+      (await send('GET', '/admin/thing', { cookie, ...https })).status,
+      401,
+      'planted by a neighbour',
+    );
+    const hosted = `__Host-${cookie}`;
+    assert.equal((await send('GET', '/admin/thing', { cookie: hosted, ...https })).status, 200);
+    assert.equal((await send('GET', '/admin/thing', { cookie: hosted })).status, 401);
+  });
+
+  it('has five guesses a second, at the sign-in and as a header alike, and the right key always passes', async () => {
     now += 10_000;
     for (const key of ['', 'a', 'undefined']) assert.equal((await signIn(key)).status, 401);
     for (const key of [`${ADMIN_KEY}x`, ADMIN_KEY.slice(1)])
       assertRefusal(await send('GET', '/admin/thing', bearer(key)), 401, 'auth_required');
-    const refused = await signIn();
+    const refused = await signIn('guess');
     assertRefusal(refused, 429, 'too_many_attempts');
     assert.equal(refused.headers['retry-after'], '1');
     assert.equal(refused.headers['set-cookie'], undefined);
-    assertRefusal(await send('GET', '/admin/thing', bearer(ADMIN_KEY)), 429, 'too_many_attempts');
-    now += 999;
-    assert.equal((await signIn()).status, 429);
-    now += 1;
+    assertRefusal(await send('GET', '/admin/thing', bearer('guess')), 429, 'too_many_attempts');
     assert.equal((await signIn()).status, 204);
+    assert.equal((await send('GET', '/admin/thing', bearer(ADMIN_KEY))).status, 200);
+    now += 199;
+    assert.equal((await signIn('guess')).status, 429);
+    now += 1;
+    assert.equal((await signIn('guess')).status, 401);
   });
 
-  it('is not kept out by strangers who guess elsewhere, nor once signed in by anybody', async () => {
-    const cookie = await cookieOf();
-    for (let guess = 0; guess < 5; guess++) await send('GET', '/admin/thing', bearer('guess'));
-    assert.equal((await send('GET', '/admin/thing', bearer(ADMIN_KEY))).status, 429);
-    assert.equal((await send('GET', '/admin/thing', cookie)).status, 200);
-
-    const front = new OperatorAuth(ADMIN_KEY, () => now, { proxy: { trustedProxies: 1 } });
+  it('is counted by the address that the declared proxy has seen', async () => {
+    const proxy = { trustedProxies: 1 };
+    const front = new OperatorAuth(ADMIN_KEY, () => now, { proxy, wrongKeys: limitsOf(proxy).signIns });
     const from = (forwarded: string, key: string) => {
       const headers = { ...bearer(key), 'x-forwarded-for': forwarded };
       return front.authorize({
@@ -255,8 +275,9 @@ describe('an operator', () => {
       await assert.rejects(from(`192.0.2.${guess}, 203.0.113.9`, 'guess'), {
         kind: ERROR_KINDS.auth_required,
       });
-    await assert.rejects(from('203.0.113.9', ADMIN_KEY), { kind: ERROR_KINDS.too_many_attempts });
-    assert.equal(await from('203.0.113.10', ADMIN_KEY), undefined);
+    await assert.rejects(from('203.0.113.9', 'guess'), { kind: ERROR_KINDS.too_many_attempts });
+    await assert.rejects(from('203.0.113.10', 'guess'), { kind: ERROR_KINDS.auth_required });
+    assert.equal(await from('203.0.113.9', ADMIN_KEY), undefined);
   });
 
   it('sends a key as JSON and nothing else', async () => {

@@ -91,7 +91,7 @@ describe('metrics', () => {
     const [dead] = await storeEvents(db2, ['evt_3'], { webhookId, provider: 'stripe' });
     const replay = await ask(`${server.url}/admin/webhooks/events/replay`, {
       method: 'POST',
-      headers: bearer(ADMIN_KEY),
+      headers: { ...bearer(ADMIN_KEY), 'x-operator': 'ann.of.the.house' },
       body: { ids: [dead?.id], reason: 'mended' },
     });
     assert.equal(replay.status, 200, replay.text);
@@ -121,6 +121,24 @@ describe('metrics', () => {
     assert.match(text, /^sluice_http_requests_total\{route="claims",status="4xx"\} 1$/m);
     assert.match(text, /^sluice_dead_letters 1$/m);
     assert.match(text, /^sluice_pool_slots\{pool_id="show",state="consumed"\} 1$/m);
+  });
+
+  it('show no person by name, and no pool that is neither open nor announced', async () => {
+    await putOnSale(db1, 'secret_tour', 3, { is_active: false });
+    await putOnSale(db1, 'spring_tour', 3, { is_active: false, opens_at: '2036-03-01T18:00:00Z' });
+    let text = '';
+    // A page is kept for a second.
+    for (const deadline = Date.now() + 10_000; !text.includes('spring_tour'); ) {
+      assert.ok(Date.now() < deadline, 'the announced pool is missing');
+      text = (await scrape()).text;
+    }
+    assert.doesNotMatch(text, /secret_tour|ann\.of\.the\.house/);
+    assert.match(text, /^webhook_replay_total\{webhook_id="[^"]+",operator="[0-9a-f]{12}"\} 1$/m);
+    await db1.query(`update public.engine_config set is_active = true where pool_id = 'secret_tour'`);
+    for (const deadline = Date.now() + 10_000; !text.includes('secret_tour'); ) {
+      assert.ok(Date.now() < deadline, 'a pool that is open now is missing');
+      text = (await scrape()).text;
+    }
   });
 
   it('are on the page of the workers too, but for what only the server knows', async (t) => {

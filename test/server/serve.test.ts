@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { ADMIN_KEY, ask, bearer, JWT_SECRET } from './support.ts';
+import { ADMIN_KEY, ask, bearer, claim, JWT_SECRET } from './support.ts';
 
 const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
@@ -91,11 +91,53 @@ describe('sluice serve', () => {
     assert.equal((await exited).code, 0);
   });
 
-  it('refuses settings about its proxy and its metrics that cannot be meant', async () => {
+  it('refuses a short admin key where a proxy on this machine brings strangers', async () => {
+    const local = { ...env, SLUICE_ADMIN_KEY: 'a', SLUICE_HOST: '127.0.0.1' };
+    for (const front of [
+      { SLUICE_TRUSTED_PROXIES: '1' },
+      { SLUICE_PUBLIC_URL: 'https://tickets.example.com' },
+    ]) {
+      const { code, output } = await serve({ ...local, ...front }).exited;
+      assert.equal(code, 1);
+      assert.match(output, /SLUICE_ADMIN_KEY has less than 16 characters/);
+    }
+  });
+
+  it('refuses a JWT secret that is shorter than HS256 needs, on loopback too', async () => {
+    for (const secret of ['secret', 's'.repeat(31)])
+      for (const host of [{}, { SLUICE_HOST: '127.0.0.1' }]) {
+        const { code, output } = await serve({ ...env, ...host, SLUICE_JWT_SECRET: secret }).exited;
+        assert.equal(code, 1);
+        assert.match(output, /SLUICE_JWT_SECRET has less than 32 characters.*\nhint: .*openssl rand/);
+      }
+  });
+
+  it('limits an address as the environment says', async () => {
+    const limits = { SLUICE_LIMIT_LOOPBACK: '1', SLUICE_LIMIT_CLAIMS: '1,1', SLUICE_LIMIT_WRONG_KEYS: 'off' };
+    const { child, listening, exited } = serve({ ...env, ...limits });
+    const url = await Promise.race([listening, exited.then(({ output }) => assert.fail(output))]);
+    const statuses = [];
+    for (let index = 0; index < 4; index++)
+      statuses.push((await claim(url, 'none', { user_id: 'u' })).status);
+    assert.deepEqual(statuses.slice(0, 1), [404]);
+    assert.ok(statuses.includes(429), statuses.join());
+    const guesses = Array.from({ length: 20 }, () =>
+      ask(`${url}/admin/session`, { headers: bearer('guess') }),
+    );
+    assert.deepEqual(new Set((await Promise.all(guesses)).map(({ status }) => status)), new Set([401]));
+    child.kill();
+    assert.equal((await exited).code, 0);
+  });
+
+  it('refuses settings about its proxy, its limits and its metrics that cannot be meant', async () => {
     const wrong = [
       { SLUICE_PUBLIC_URL: 'tickets.example.com' },
       { SLUICE_TRUSTED_PROXIES: 'yes' },
-      { SLUICE_MAX_WRONG_KEYS: '0' },
+      { SLUICE_LIMIT_CLAIMS: '100' },
+      { SLUICE_LIMIT_DELIVERIES: '0,10' },
+      { SLUICE_LIMIT_WRONG_KEYS: 'no' },
+      { SLUICE_LIMIT_STREAMS: '-1' },
+      { SLUICE_LIMIT_LOOPBACK: 'yes' },
       { SLUICE_METRICS_TOKEN: 'guessed' },
       { SLUICE_METRICS_OPEN: 'yes' },
     ];

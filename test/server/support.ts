@@ -123,8 +123,6 @@ export function startTestServer(
     db2Url: databases.db2.url,
     adminKey: ADMIN_KEY,
     jwtSecret: JWT_SECRET,
-    // Everybody here has one address, and many tests send wrong keys.
-    maxWrongKeysPerSec: 1_000_000,
     metricsOpen: true,
     ...more,
   });

@@ -66,7 +66,8 @@ describe("tokens signed with the project's secret", () => {
   }
 
   it('may be made only where the secrets are not empty', () => {
-    assert.throws(() => createTokenPorts({ jwtSecret: '' }, OPERATORS));
+    for (const jwtSecret of ['', 'secret', 's'.repeat(31)])
+      assert.throws(() => createTokenPorts({ jwtSecret }, OPERATORS), /at least 32 characters/);
     assert.throws(() => new OperatorAuth('', Date.now));
   });
 

@@ -47,9 +47,9 @@ describe('npm start', () => {
     const curls = dev.output().match(/ {2}curl (?:.*\\\n)*.*\n/g) ?? [];
     assert.equal(curls.length, 2);
     const run = (command: string) =>
-      spawnSync('sh', ['-c', `${command.trim()} -s -w '\n%{http_code}'`], { encoding: 'utf8' }).stdout.split(
-        '\n',
-      );
+      spawnSync('sh', ['-c', `. '${join(dir, 'env')}'; ${command.trim()} -s -w '\n%{http_code}'`], {
+        encoding: 'utf8',
+      }).stdout.split('\n');
     const [slot, restStatus] = run(curls[0] ?? '');
     assert.equal(restStatus, '200');
     assert.match(JSON.parse(slot ?? ''), /^[0-9a-f-]{36}$/);
@@ -89,6 +89,17 @@ describe('npm start', () => {
       fetch(`${env.DB2_SUPABASE_URL}/rest/v1/confirmed_tickets?select=*`, { headers: { apikey: key ?? '' } });
     assert.equal((await tickets(env.DB2_SUPABASE_SERVICE_ROLE_KEY)).status, 200);
     assert.equal((await tickets(env.DB1_SUPABASE_SERVICE_ROLE_KEY)).status, 401, "the other project's key");
+  });
+
+  test('it prints no key and no password, and says where they are', () => {
+    const isSecret = (name: string) => /KEY|SECRET|TOKEN/.test(name);
+    const secrets = Object.entries(readEnv(dir)).flatMap(([name, value]) => {
+      if (/^DB\d_URL$/.test(name)) return [new URL(value).password];
+      return isSecret(name) ? [value] : [];
+    });
+    assert.equal(secrets.length, 14);
+    for (const secret of secrets) assert.ok(!dev.output().includes(secret), 'a secret was printed');
+    assert.ok(dev.output().includes(`grep SLUICE_ADMIN_KEY ${join(dir, 'env')}`), dev.output());
   });
 
   test('a second start in the same folder is refused with the first one’s process id', async () => {

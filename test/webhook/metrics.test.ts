@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
 import type { CallFunction } from '#core/call_function.ts';
 import { tellOutcome } from '#core/webhook/outcome.ts';
@@ -7,7 +8,7 @@ import { createMetrics } from '../../src/metrics.ts';
 import { createBacklog } from '../../src/server/backlog.ts';
 import { metricsRoute } from '../../src/server/metrics_route.ts';
 import { startMetricsServer } from '../../src/server/metrics_server.ts';
-import { ask } from '../server/support.ts';
+import { ADMIN_KEY, ask } from '../server/support.ts';
 import { startDatabases } from '../support/databases.ts';
 
 const log = createLog('silent');
@@ -61,7 +62,7 @@ describe('metrics', () => {
   it('show the backlog, its age and the replays as DB2 tells them', async () => {
     const replays = [{ webhook_id: 'w', operator: 'o"dd\nname', total: 7 }];
     const call = answering({ metrics: [BACKLOG], replay_totals: replays });
-    const route = metricsRoute([createMetrics(), createBacklog(call, log)], async () => undefined);
+    const route = metricsRoute([createMetrics(), createBacklog(call, ADMIN_KEY, log)], async () => undefined);
     const { status, headers, ...answer } = await route.handle({} as never, '');
     const body = String(answer.body);
     assert.equal(status, 200);
@@ -72,8 +73,23 @@ describe('metrics', () => {
         new RegExp(`^webhook_backlog\\{webhook_id="w",provider="stripe",status="${name}"\\} ${count}$`, 'm'),
       );
     assert.match(body, /^webhook_oldest_due_seconds\{webhook_id="w",provider="stripe"\} 12\.5$/m);
-    assert.match(body, /^webhook_replay_total\{webhook_id="w",operator="o\\"dd\\nname"\} 7$/m);
+    assert.match(body, /^webhook_replay_total\{webhook_id="w",operator="[0-9a-f]{12}"\} 7$/m);
     assert.match(body, /^webhook_database_up 1$/m);
+  });
+
+  it('show operators under pseudonyms that only the holder of the admin key can compute', async () => {
+    const replays = ['ann', 'bob'].map((operator) => ({ webhook_id: 'w', operator, total: 1 }));
+    const labels = async (adminKey: string | undefined) => {
+      const backlog = createBacklog(answering({ replay_totals: replays }), adminKey, log);
+      return [...(await backlog.page()).matchAll(/operator="([^"]*)"/g)].map(([, label]) => label);
+    };
+    const shown = await labels(ADMIN_KEY);
+    const hash = createHmac('sha256', ADMIN_KEY).update('ann').digest('hex');
+    assert.equal(shown[0], hash.slice(0, 12));
+    assert.equal(new Set(shown).size, 2);
+    assert.deepEqual(await labels(ADMIN_KEY), shown, 'the same on every server');
+    for (const other of ['another-admin-key', undefined])
+      assert.notEqual((await labels(other))[0], shown[0], 'with another key, or none');
   });
 
   it('ask DB2 once a second at most, however many look', async () => {
@@ -83,7 +99,7 @@ describe('metrics', () => {
       asked++;
       return [];
     };
-    const backlog = createBacklog(call, log, { now: () => nowMs });
+    const backlog = createBacklog(call, ADMIN_KEY, log, { now: () => nowMs });
     await Promise.all(Array.from({ length: 50 }, () => backlog.page()));
     assert.equal(asked, 2, 'one call of each function');
     nowMs += 1_000;
@@ -98,7 +114,7 @@ describe('metrics', () => {
       if (isAway) throw new Error('gone');
       return (name === 'metrics' ? [BACKLOG] : []) as Row[];
     };
-    const backlog = createBacklog(call, log, { now: () => nowMs });
+    const backlog = createBacklog(call, ADMIN_KEY, log, { now: () => nowMs });
     assert.match(await backlog.page(), /^webhook_backlog\{/m);
     isAway = true;
     nowMs += 1_000;
@@ -117,7 +133,7 @@ describe('metrics', () => {
         wakeUp = resolve;
       });
     };
-    const backlog = createBacklog(call, log, { now: () => nowMs, waitMs: 10 });
+    const backlog = createBacklog(call, ADMIN_KEY, log, { now: () => nowMs, waitMs: 10 });
     for (let scrape = 0; scrape < 3; scrape++) {
       assert.match(await backlog.page(), /^webhook_database_up 0$/m);
       nowMs += 1_000;

@@ -120,7 +120,8 @@ $$;
 -- Promise: one look at the intake: enqueued (messages ever put on the queue, from its sequence: it never lags, and also
 -- counts replays, moves to another lane and what was rolled back), queue_depth, oldest_msg_sec (of the lanes' first messages
 -- the oldest), dlq_depth, the levels of up to 50 pools, and how
--- many connections bridge workers hold.
+-- many connections bridge workers hold. announced_pools names those of these pools that are open or have a time at which they
+-- open: pages of metrics show no other.
 -- Made to be asked once a second. Second call: the same. Locks: those of intake.free_slots.
 -- Definer, as all that follow: service_role needs no rights to queue and tables.
 create function public.live_sample() returns jsonb
@@ -128,6 +129,10 @@ language plpgsql security definer set search_path = '' as $$
 declare
   c_pools constant int := 50;
   v_dlq_depth bigint := intake.dead_letter_depth();
+  v_pools jsonb := (
+    select coalesce(jsonb_agg(l order by l.pool_id), '[]')
+    from intake.pool_levels(v_dlq_depth, c_pools) l
+  );
 begin
   return jsonb_build_object(
     'enqueued', (select case when s.is_called then s.last_value else 0 end from pgmq.q_intake_queue_msg_id_seq s),
@@ -141,9 +146,12 @@ begin
       order by q.enqueued_at limit 1
     ),
     'dlq_depth', v_dlq_depth,
-    'pools', (
-      select coalesce(jsonb_agg(l order by l.pool_id), '[]')
-      from intake.pool_levels(v_dlq_depth, c_pools) l
+    'pools', v_pools,
+    'announced_pools', (
+      select coalesce(jsonb_agg(p.pool_id order by p.pool_id), '[]')
+      from jsonb_to_recordset(v_pools) p (pool_id text)
+      left join public.engine_config c on c.pool_id = p.pool_id
+      where c.pool_id is null or c.opens_at is not null or (c.is_active and (c.closes_at is null or now() < c.closes_at))
     ),
     'bridge_workers', (
       select count(*) from pg_catalog.pg_stat_activity s

@@ -23,6 +23,7 @@ export const SERVER_CODES = [
   'not_found',
   'not_yours',
   'overloaded',
+  'rate_limited',
   'request_conflict',
   'shutting_down',
   'sold_out',

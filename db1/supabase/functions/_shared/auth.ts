@@ -14,8 +14,8 @@ export interface TokenClaims {
 
 export interface AuthPorts {
   /**
-   * Compares in constant time, and counts what was neither the key nor has the form of a JWT. Throws a HttpError, whatever
-   * the key, while the caller has to wait because of too many of those.
+   * Compares in constant time, and counts what was neither the key nor has the form of a JWT. Throws a HttpError for a wrong
+   * key of a caller that has sent too many of those; the right one always passes.
    */
   isAdminKey(token: string, request: HttpRequest): boolean;
   /** Checks signature, algorithm and expiry; throws a HttpError where one of them is wrong. */

@@ -79,6 +79,8 @@ export interface ClaimRecord {
 }
 
 export interface ClaimPorts extends AuthPorts {
+  /** Throws where the buyer's address has claimed too often. Services and operators are not asked: they claim for many. */
+  admit?(request: HttpRequest): void;
   /**
    * One statement for all; one row per request, in any order. Aside: of one pool, on a connection that other pools do not wait
    * for, so that it may bring back the slots that the pool lost in a crash.
@@ -192,6 +194,7 @@ export class ClaimRoutes {
   async #claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {
     const startedMs = this.#ports.now();
     const caller = await identify(this.#ports, request);
+    if (caller.role === 'anonymous' || caller.role === 'user') this.#ports.admit?.(request);
     const body = readJson(request, CLAIM_BODY);
     const requestId = requestIdOf(body.request_id, request.headers['idempotency-key']);
     const userId = userIdOf(caller, body.user_id);

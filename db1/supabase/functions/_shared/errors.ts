@@ -118,6 +118,7 @@ const ROWS = {
     'Try again after Retry-After seconds.',
     RETRY,
   ],
+  rate_limited: [429, 'This address sends more than it may.', 'Try again after Retry-After seconds.', RETRY],
   internal: [500, 'Something went wrong here.', 'Report the request_id.'],
   overloaded: [
     503,
@@ -154,10 +155,13 @@ export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly kind: ErrorKind;
   readonly hint: string;
+  /** Sent beside those of its kind, or instead of them. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
 
-  constructor(code: ErrorCode, hint?: string, cause?: unknown) {
+  constructor(code: ErrorCode, hint?: string, cause?: unknown, headers?: Readonly<Record<string, string>>) {
     super(ERROR_KINDS[code].message, cause === undefined ? undefined : { cause });
     this.kind = ERROR_KINDS[code];
     this.hint = hint ?? this.kind.hint;
+    this.headers = headers;
   }
 }

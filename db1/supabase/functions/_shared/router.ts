@@ -105,7 +105,10 @@ export function refuse(code: ErrorCode, requestId: string): HttpResponse {
 }
 
 export function errorResponse(error: HttpError, requestId: string): HttpResponse {
-  return refusalFrom(error.kind, prepare(error.kind, error.hint), requestId);
+  const response = refusalFrom(error.kind, prepare(error.kind, error.hint), requestId);
+  return error.headers === undefined
+    ? response
+    : { ...response, headers: { ...response.headers, ...error.headers } };
 }
 
 /** The answer to a request that no route takes. */

@@ -1,6 +1,6 @@
 -- What the console watches: numbers that are right while they are small, and cheap when they are not.
 begin;
-select plan(15);
+select plan(16);
 
 select tests.empty_queues();
 delete from public.inventory_slots;
@@ -45,6 +45,14 @@ select is(pg_temp.level('large'), '2500 2500 0 0', 'but after 10 seconds');
 
 delete from intake.pool_marks where pool_id = 'p';
 select is(pg_temp.level('p'), '10', 'a pool whose cache is lost has no levels, and watching does not rebuild it');
+
+insert into public.engine_config (pool_id, is_active, opens_at, closes_at) values
+  ('draft', false, null, null), ('over', true, null, now() - interval '1 hour'),
+  ('announced', false, now() + interval '1 day', null), ('until', true, null, now() + interval '1 hour');
+select is(
+  public.live_sample() -> 'announced_pools', '["announced", "bare", "large", "p", "q", "until"]',
+  'a pool is announced where it is open or has a time at which it opens'
+);
 
 -- Another session may be one too; before this one is, it does not count.
 create temp table workers as select (public.live_sample() ->> 'bridge_workers')::int as before;

@@ -16,6 +16,7 @@ import {
   type Route,
   requireType,
 } from '../router.ts';
+import type { UnsignedLimit } from '../unsigned.ts';
 import type { HmacPort } from '../webhook/hmac.ts';
 import type { SecretSource } from '../webhook/ports.ts';
 import { readCallBody } from './body.ts';
@@ -36,6 +37,7 @@ export interface CallPorts {
   readonly cache: ReplayCache;
   readonly secretOf: SecretSource;
   readonly hmac: HmacPort;
+  readonly unsigned?: UnsignedLimit | undefined;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly now: Clock;
@@ -109,6 +111,7 @@ export class CallRoutes {
   /** A sender of a large body is refused early where its site does not exist, and can tell from the time that it does not. */
   async #checkSite(request: HttpRequest): Promise<void> {
     await this.#inTime(this.#findSite(request), () => NO_SITE);
+    if (request.headers[SIGNATURE_HEADER] === undefined) this.#ports.unsigned?.check(request);
   }
 
   /** What was made of the request, unless it takes too long. A failure is counted. */
@@ -132,7 +135,7 @@ export class CallRoutes {
     if (site?.is_active === true) return site;
     // The same answer as from a site whose signature is refused: nobody learns here which sites there are.
     const refusal = await this.#refusalOf(request, String(siteId), []);
-    throw this.#refused(NO_SITE, 'unknown_site', refusal);
+    throw this.#refused(request, NO_SITE, 'unknown_site', refusal);
   }
 
   async #read(request: HttpRequest, site: CallSite): Promise<Call> {
@@ -146,14 +149,18 @@ export class CallRoutes {
   /** The hash of a signature that is good; null where there is none and the site need not sign. */
   async #verify(request: HttpRequest, site: CallSite): Promise<string | null> {
     const signature = request.headers[SIGNATURE_HEADER];
-    if (signature === undefined && !site.require_signature) return null;
+    if (signature === undefined && !site.require_signature) {
+      this.#ports.unsigned?.count(request);
+      return null;
+    }
     const { hmac, secretOf, log } = this.#ports;
     const secrets = site.secret_names.flatMap((name) => secretOf(name) || []);
     const refusal = await this.#refusalOf(request, site.site_id, secrets);
     if (refusal === undefined) return hashOfSignature(String(signature), hmac);
-    if (refusal !== 'bad_signature' || secrets.length > 0) throw this.#refused(site.site_id, refusal);
+    if (refusal !== 'bad_signature' || secrets.length > 0)
+      throw this.#refused(request, site.site_id, refusal);
     log.error('a call site has no secret', { site_id: site.site_id, names: site.secret_names });
-    throw this.#refused(site.site_id, 'no_secret', refusal);
+    throw this.#refused(request, site.site_id, 'no_secret', refusal);
   }
 
   async #refusalOf(
@@ -201,8 +208,9 @@ export class CallRoutes {
     return jsonResponse(200, { status: 'noop', reason: 'idempotent_conflict' });
   }
 
-  /** `reason` is for the metrics, `told` for the sender. */
-  #refused(site: string, reason: Refusal, told: Refusal = reason): HttpError {
+  /** `reason` is for the metrics, `told` for the sender. Throws where the sender's address has been refused too often. */
+  #refused(request: HttpRequest, site: string, reason: Refusal, told: Refusal = reason): HttpError {
+    this.#ports.unsigned?.count(request);
     this.#count(site, 'refused', reason);
     return new HttpError('bad_signature', HINTS[told]);
   }

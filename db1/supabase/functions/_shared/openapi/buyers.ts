@@ -109,6 +109,7 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
       201: { description: 'Claimed.', schema: CLAIM_ANSWER },
     },
     errors: [
+      'rate_limited',
       'sold_out',
       'limit',
       'address_limit',
@@ -180,7 +181,7 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
         schema: { $ref: '#/components/schemas/PoolNews' },
       },
     },
-    errors: ['unknown_pool', 'overloaded'],
+    errors: ['unknown_pool', 'overloaded', 'rate_limited'],
   },
   'GET /healthz': {
     tag: 'health',

@@ -115,7 +115,8 @@ export function createDocument({ routes, descriptions, schemas, version }: Docum
           type: 'apiKey',
           in: 'cookie',
           name: 'sluice_session',
-          description: 'From POST /admin/session. Whatever is no GET then needs the header x-sluice-csrf: 1.',
+          description:
+            'From POST /admin/session; over https its name is __Host-sluice_session. Whatever is no GET then needs the header x-sluice-csrf: 1.',
         },
       },
     },

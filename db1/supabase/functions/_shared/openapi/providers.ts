@@ -105,6 +105,7 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     errors: [
       'invalid_json',
       'bad_signature',
+      'rate_limited',
       'unknown_endpoint',
       'too_large',
       'unsupported_media_type',
@@ -129,7 +130,7 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     answers: {
       200: { description: 'Recorded, with its id; or a noop, with the reason.', schema: CALL_ANSWER },
     },
-    errors: ['bad_signature', 'event_conflict', 'overloaded'],
+    errors: ['bad_signature', 'rate_limited', 'event_conflict', 'overloaded'],
   },
   'GET /metrics': {
     tag: 'health',

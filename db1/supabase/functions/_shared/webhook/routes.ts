@@ -16,6 +16,7 @@ import {
   refusalOf,
   requireType,
 } from '../router.ts';
+import { maySign, type UnsignedLimit } from '../unsigned.ts';
 import { toHex } from './bytes.ts';
 import type { HmacPort } from './hmac.ts';
 import { Inline, type InlinePorts } from './inline.ts';
@@ -33,6 +34,7 @@ export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
   readonly secretOf: SecretSource;
   /** Told after new events of a queued endpoint have been committed. */
   readonly wake: () => void;
+  readonly unsigned?: UnsignedLimit | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly tracer?: Tracer;
@@ -100,7 +102,7 @@ export class WebhookRoutes {
       method,
       path: '/webhooks/:endpoint',
       maxBodyBytes: MAX_WEBHOOK_BYTES,
-      checkTarget: (_: HttpRequest, name: string) => this.#checkEndpoint(name),
+      checkTarget: (request: HttpRequest, name: string) => this.#checkEndpoint(request, name),
       handle,
     });
     return [
@@ -133,7 +135,7 @@ export class WebhookRoutes {
     const endpoint = await this.#find(name);
     const provider = this.#providerOf(endpoint);
     checkBody(request, endpoint, provider);
-    const signed: SignedRequest = { ...request, url: signedUrl(request, endpoint, provider) };
+    const signed = { ...request, url: signedUrl(request, endpoint, provider) };
     const context: VerifyContext = {
       port: this.#ports.hmac,
       nowSec: Math.floor(this.#ports.now() / 1000),
@@ -158,8 +160,10 @@ export class WebhookRoutes {
     return { endpoint, events, recorded };
   }
 
-  async #checkEndpoint(name: string): Promise<void> {
-    await inTime(this.#deliveryMs, this.#find(name), () => new HttpError('database_unavailable'));
+  async #checkEndpoint(request: HttpRequest, name: string): Promise<void> {
+    const late = () => new HttpError('database_unavailable');
+    const { scheme } = await inTime(this.#deliveryMs, this.#find(name), late);
+    if (!maySign(request.headers, scheme?.header)) this.#ports.unsigned?.check(request);
   }
 
   async #find(name: string): Promise<Endpoint> {
@@ -179,21 +183,26 @@ export class WebhookRoutes {
     throw new HttpError('bad_signature', HINTS.no_secret);
   }
 
-  /** The signature that matched. Throws 401 for everything else. */
+  /** The signature that matched. Throws 401 for everything else, and 429 once its address has sent too much of that. */
   async #verify(
-    signed: SignedRequest,
+    signed: SignedRequest & HttpRequest,
     endpoint: Endpoint,
     provider: Provider,
     context: VerifyContext,
   ): Promise<string> {
-    const { log, secretOf } = this.#ports;
+    const { log, secretOf, unsigned } = this.#ports;
     const where = { webhook_id: endpoint.webhook_id, endpoint: endpoint.name };
     const secrets = endpoint.secret_names.flatMap((secretName) => secretOf(secretName) || []);
     if (secrets.length < endpoint.secret_names.length)
       log.error('a secret of the endpoint is not set', { ...where, wanted: endpoint.secret_names.join() });
     if (secrets.length === 0) throw new HttpError('bad_signature', HINTS.no_secret);
-    const verification = await verified(signed, secrets, provider, context);
+    const verification = await verified(signed, secrets, provider, context).catch((error: unknown) => {
+      if (error instanceof HttpError) unsigned?.count(signed);
+      throw error;
+    });
     if (verification.ok) return verification.signature;
+    // Before the log: a flood writes no more lines than its address may.
+    unsigned?.count(signed);
     log.info('signature refused', { ...where, reason: verification.reason, detail: verification.detail });
     throw new HttpError('bad_signature', HINTS[verification.reason]);
   }
