@@ -1,6 +1,12 @@
 // The crowd: every buyer wants one seat and asks until there is an answer.
 
-import { type Claim, createSluiceClient, SluiceError } from '#client/index.ts';
+import {
+  type Claim,
+  createRequest,
+  createSluiceClient,
+  SluiceError,
+  type SluiceRequest,
+} from '#client/index.ts';
 import { note, type Tally } from './tally.ts';
 
 /** Open requests at a time. Each keeps its connection; more of them only wait in another place. */
@@ -43,10 +49,9 @@ export async function sendCrowd(options: CrowdOptions): Promise<void> {
       }
     },
   });
-  const ask = async (buyer: number): Promise<Claim | undefined> => {
-    const userId = `${BUYER}${buyer}`;
+  const ask = async (buyer: number, request: SluiceRequest): Promise<Claim | undefined> => {
     try {
-      return await client.claim({ pool: options.pool, userId, requestId: `demo-${buyer}` }, { signal });
+      return await client.claim({ pool: options.pool, userId: `${BUYER}${buyer}`, ...request }, { signal });
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof SluiceError && error.code === 'sold_out') return undefined;
@@ -57,7 +62,8 @@ export async function sendCrowd(options: CrowdOptions): Promise<void> {
   const worker = async (): Promise<void> => {
     for (let buyer = next++; buyer < buyers; buyer = next++) {
       const presses = buyer % TWICE_EVERY === 0 ? 2 : 1;
-      const answers = await Promise.allSettled(Array.from({ length: presses }, () => ask(buyer)));
+      const request = { ...createRequest(), requestId: `demo-${buyer}` };
+      const answers = await Promise.allSettled(Array.from({ length: presses }, () => ask(buyer, request)));
       signal.throwIfAborted();
       settle(options, buyer, answers);
     }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { inspect } from 'node:util';
 import type pg from 'pg';
 import {
+  createRequest,
   createSluiceClient,
   type Pool,
   type PoolNews,
@@ -18,6 +20,8 @@ import { type FlakyProxy, startProxy } from './proxy.ts';
 // The client's own types are those of the server: this does not compile where they differ.
 const samePool = (pool: PoolStatus): Pool => pool;
 const sameNews = (news: SentNews): PoolNews => news;
+
+const DIFFICULTY = 20_000;
 
 describe('the typed client', () => {
   let databases: TestDatabases;
@@ -45,6 +49,7 @@ describe('the typed client', () => {
     await putOnSale(db1, 'p', 20);
     await putOnSale(db1, 'a:b@c', 1);
     await putOnSale(db1, 'tiny', 1);
+    await putOnSale(db1, 'puzzle', 5, { challenge_difficulty: DIFFICULTY });
   });
   after(async () => {
     await db1?.end();
@@ -66,32 +71,52 @@ describe('the typed client', () => {
     const claim = await client().claim({ pool: 'p', userId: 'ann' });
     assert.equal(claim.user_id, 'ann');
     assert.equal(await claimsOf('ann'), 1);
-    const ids = proxy.seen.map((body) => JSON.parse(body).request_id);
-    assert.equal(ids.length, 6);
-    assert.deepEqual(new Set(ids), new Set([claim.request_id]));
+    assert.equal(proxy.seen.length, 6);
+    assert.equal(new Set(proxy.seen).size, 1);
+    const { request_id, secret } = JSON.parse(proxy.seen[0] ?? '');
+    assert.deepEqual([claim.request_id, claim.secret], [request_id, secret]);
     // Half of a cap that doubles, and never before Retry-After.
     assert.deepEqual(pauses, [100, 200, 400, 800, 3_600]);
   });
 
-  it('takes two slots for two calls without a request id, and one where the caller keeps the id', async () => {
+  it('takes two slots for two calls without a request, and one where the caller keeps it', async () => {
     await Promise.all([1, 2].map(() => client().claim({ pool: 'p', userId: 'ben' })));
     assert.equal(await claimsOf('ben'), 2);
-    const order = { pool: 'p', userId: 'cleo', requestId: 'order-7' };
+    const order = { pool: 'p', userId: 'cleo', ...createRequest(), requestId: 'order-7' };
     const [first, second] = [await client().claim(order), await client().claim(order)];
     assert.deepEqual(second, { ...first, status: second.status });
     assert.equal(await claimsOf('cleo'), 1);
+    // The same id with another secret is a stranger's request; so half a request would be the next slot by mistake.
+    const other = await client().claim({ ...order, ...createRequest(), requestId: 'order-7' });
+    assert.notEqual(other.claim_id, first.claim_id);
+    const half = { pool: 'p', userId: 'cleo', requestId: 'order-7' };
+    await assert.rejects(client().claim(half), TypeError);
+    assert.equal(await claimsOf('cleo'), 2);
+    // A token says whose request it is.
+    const own = client({ token: await token({ role: 'authenticated', sub: 'cleo' }) });
+    const [third, fourth] = [await own.claim(half), await own.claim(half)];
+    assert.equal(third.claim_id, fourth.claim_id);
+    assert.equal(await claimsOf('cleo'), 3);
   });
 
-  it('gives up after its tries, and hands back the request id with which the next call goes on', async () => {
+  it('makes secrets that are new each time and long enough', () => {
+    const secrets = Array.from({ length: 100 }, () => createRequest().secret);
+    assert.equal(new Set(secrets).size, 100);
+    for (const secret of secrets) assert.match(secret, /^[0-9a-f]{48}$/);
+  });
+
+  it('gives up after its tries, and hands back the request with which the next call goes on', async () => {
     proxy.faults.push('lose_answer', 'lose_answer');
     const error = await client({ maxTries: 2 })
       .claim({ pool: 'p', userId: 'dan' })
       .catch((thrown: unknown) => thrown);
     assert.ok(error instanceof SluiceError);
     assert.deepEqual([error.code, error.status, error.tries, error.retryable], ['no_answer', 0, 2, true]);
-    assert.ok(error.requestId);
-    await client().claim({ pool: 'p', userId: 'dan', requestId: error.requestId });
+    assert.ok(error.request);
+    await client().claim({ pool: 'p', userId: 'dan', ...error.request });
     assert.equal(await claimsOf('dan'), 1);
+    // Errors end up in logs.
+    assert.ok(!`${inspect(error)}${JSON.stringify(error)}`.includes(error.request.secret));
   });
 
   it('does not try again what trying does not change', async () => {
@@ -133,13 +158,59 @@ describe('the typed client', () => {
   });
 
   it('looks at claims and pools, and releases; the second release says the same', async () => {
-    const { claim_id } = await client().claim({ pool: 'a:b@c', userId: 'hal' });
-    const { status, ahead } = await client().getClaim(claim_id);
+    const claim = await client().claim({ pool: 'a:b@c', userId: 'hal' });
+    const { status, ahead } = await client().getClaim(claim);
     assert.deepEqual([status, typeof ahead], ['queued', 'number']);
     assert.equal(samePool((await client().pool('a:b@c')) as PoolStatus).capacity, 1);
-    const released = await client().release(claim_id);
+    // For who knows the id alone, or guesses, there is no such claim.
+    const { claim_id, secret } = claim;
+    const guess = { claim_id, secret: createRequest().secret };
+    for (const asking of [
+      client().getClaim(claim_id),
+      client().getClaim(guess),
+      client().release(claim_id),
+      client().release(guess),
+    ])
+      await assert.rejects(asking, { code: 'unknown_claim', status: 404, tries: 1 });
+    const released = await client().release({ claim_id, secret });
     assert.equal(released.status, 'released');
-    assert.deepEqual(await client().release(claim_id), released);
+    assert.deepEqual(await client().release(claim), released);
+  });
+
+  it('solves the challenge of a pool, tells how far it is, and sends each solution once', async () => {
+    const { challenge } = await client().pool('puzzle');
+    assert.equal(challenge, true);
+    const shares: number[] = [];
+    const onProgress = (share: number) => shares.push(share);
+    proxy.seen.length = 0;
+    const claim = await client().claim({ pool: 'puzzle', userId: 'kim' }, { onProgress });
+    assert.equal(claim.user_id, 'kim');
+    assert.equal(shares[0], 0);
+    // Asked, fetched the challenge, asked again.
+    assert.equal(proxy.seen.length, 3);
+    const solution = JSON.parse(proxy.seen[2] ?? '').challenge;
+    assert.equal(JSON.parse(atob(solution)).challenge.parameters.data.difficulty, DIFFICULTY);
+    // A solution that was used is as good as none: the client solves the next one.
+    proxy.seen.length = 0;
+    await client().claim({ pool: 'puzzle', userId: 'kim', challenge: solution });
+    assert.equal(proxy.seen.length, 3);
+    assert.equal(await claimsOf('kim'), 2);
+  });
+
+  it('does not go on solving where the server is never content, or asks for what it cannot solve', async () => {
+    const refusal = (code: string) => ({
+      status: 403,
+      body: JSON.stringify({ error: { code, message: '', hint: '' } }),
+    });
+    const other = { status: 200, body: JSON.stringify({ turnstile: { sitekey: 'x' } }) };
+    const none = { status: 200, body: 'null' };
+    proxy.faults.push(refusal('challenge_required'), other);
+    await assert.rejects(client().claim({ pool: 'p', userId: 'lea' }), { code: 'challenge_required' });
+    for (let times = 0; times < 3; times++) proxy.faults.push(refusal('challenge_used'), none);
+    proxy.faults.push(refusal('challenge_used'));
+    await assert.rejects(client().claim({ pool: 'p', userId: 'lea' }), { code: 'challenge_used' });
+    assert.deepEqual(proxy.faults, []);
+    assert.equal(await claimsOf('lea'), 0);
   });
 
   it('says who it is with a token', async () => {
@@ -161,7 +232,7 @@ describe('the typed client', () => {
       seen.push(sameNews(news as SentNews).available);
       if (seen.length === 1) {
         const { rows } = await db1.query(`select claim_id from public.claims where pool_id = 'tiny'`);
-        await direct.release(rows[0].claim_id);
+        await client({ url: server.url, token: ADMIN_KEY }).release(rows[0].claim_id);
       }
       if (seen.at(-1) === 1) stopping.abort();
     }

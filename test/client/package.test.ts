@@ -22,17 +22,24 @@ const MAX_BYTES = 10 * 1024;
 const program = (
   url: string,
   user: string,
-): string => `import { createSluiceClient, SluiceError } from 'sluice-client';
+): string => `import { type Claim, createRequest, createSluiceClient, type OwnClaim, SluiceError } from 'sluice-client';
 const sluice = createSluiceClient({ url: '${url}', maxTries: 2 });
-const claim = await sluice.claim({ pool: 'packed', userId: '${user}', requestId: 'order-${user}' });
-const again = await sluice.claim({ pool: 'packed', userId: '${user}', requestId: 'order-${user}' });
+const order = { pool: 'packed', userId: '${user}', ...createRequest() };
+const claim: OwnClaim = await sluice.claim(order);
+const again: Claim = await sluice.claim(order);
 const isWaiting: boolean = claim.status === 'queued';
+const seen: Claim = await sluice.getClaim(claim);
+const released: Claim = await sluice.release({ claim_id: claim.claim_id, secret: claim.secret });
+const solved: OwnClaim = await sluice.claim({ pool: 'puzzle', userId: '${user}' });
 const refused = await sluice.claim({ pool: 'nowhere', userId: '${user}' }).catch((error: unknown) => error);
 const code = refused instanceof SluiceError && refused.code === 'unknown_pool' ? refused.code : String(refused);
-console.log(claim.claim_id === again.claim_id, isWaiting, code);
+const isSame: boolean = claim.claim_id === again.claim_id && seen.user_id === solved.user_id;
+console.log(isSame, isWaiting, released.status, code);
 `;
+const PRINTED = 'true true released unknown_pool';
 
-const withoutTypes = (text: string): string => text.replace(/: (boolean|unknown)\b/g, '');
+const withoutTypes = (text: string): string =>
+  text.replace(/: (boolean|unknown|Claim|OwnClaim)\b/g, '').replace(/\btype \w+,? /g, '');
 
 describe('the packed client', () => {
   let databases: TestDatabases;
@@ -46,6 +53,7 @@ describe('the packed client', () => {
     server = await startTestServer(databases);
     const db1 = await openClient(databases.db1.url);
     await putOnSale(db1, 'packed', 10);
+    await putOnSale(db1, 'puzzle', 10, { challenge_difficulty: 5_000 });
     await db1.end();
     folder = mkdtempSync(join(tmpdir(), 'sluice-client-'));
     const packed = await runCommand('npm', ['pack', '--pack-destination', folder], {
@@ -80,7 +88,7 @@ describe('the packed client', () => {
   it('claims on Node', async () => {
     writeFileSync(join(app, 'on_node.js'), withoutTypes(program(server.url, 'node')));
     const { code, output } = await runCommand(process.execPath, ['on_node.js'], { cwd: app });
-    assert.deepEqual([code, output.trim()], [0, 'true true unknown_pool'], output);
+    assert.deepEqual([code, output.trim()], [0, PRINTED], output);
   });
 
   it('claims on Deno, which checks its types first', async (t) => {
@@ -91,7 +99,7 @@ describe('the packed client', () => {
     const run = ['run', '--check', '--no-remote', '--allow-net=127.0.0.1', 'on_deno.ts'];
     const { code, output } = await runCommand(deno, run, { cwd: app });
     assert.equal(code, 0, output);
-    assert.match(output, /^true true unknown_pool$/m);
+    assert.ok(output.split('\n').includes(PRINTED), output);
     // The control: a status that no claim has does not compile.
     writeFileSync(join(app, 'on_deno.ts'), program(server.url, 'deno').replace("'queued'", "'que'"));
     const wrong = await runCommand(deno, ['check', '--no-remote', 'on_deno.ts'], { cwd: app });
@@ -109,11 +117,16 @@ describe('the packed client', () => {
         route.fulfill({ contentType: 'text/javascript', body }),
       );
       await page.goto(`${server.url}/drop/packed`);
-      const status = await page.evaluate(async (url) => {
+      const seen = await page.evaluate(async (url) => {
         const { createSluiceClient } = await import(`${url}/sluice-client.js`);
-        return (await createSluiceClient({ url }).claim({ pool: 'packed', userId: 'browser' })).status;
+        const sluice = createSluiceClient({ url });
+        const [plain, solved] = [
+          await sluice.claim({ pool: 'packed', userId: 'browser' }),
+          await sluice.claim({ pool: 'puzzle', userId: 'browser' }),
+        ];
+        return [plain.status, solved.status, (await sluice.release(plain)).status];
       }, server.url);
-      assert.equal(status, 'queued');
+      assert.deepEqual(seen, ['queued', 'queued', 'released']);
     } finally {
       await browser.close();
     }

@@ -37,10 +37,14 @@ export async function startProxy(target: string): Promise<FlakyProxy> {
       return;
     }
     if (fault === 'say_nothing') return;
-    const { authorization } = request.headers;
+    const { authorization, 'x-claim-secret': secret } = request.headers;
     const answer = await fetch(`${target}${request.url}`, {
       method: request.method ?? 'GET',
-      headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
+      headers: {
+        'content-type': 'application/json',
+        ...(authorization && { authorization }),
+        ...(typeof secret === 'string' && { 'x-claim-secret': secret }),
+      },
       ...(body !== '' && { body }),
     });
     const text = await answer.text();

@@ -1,6 +1,7 @@
 // One call over HTTP, tried until it is answered or there is no use in it. Web globals only.
 
 import { noAnswer, notSluice, type Refusal, refusalOf, SluiceError } from './error.ts';
+import type { SluiceRequest } from './request.ts';
 import { pauseMs, type RetryOptions } from './retry.ts';
 
 export interface AskOptions extends RetryOptions {
@@ -13,8 +14,10 @@ export interface AskOptions extends RetryOptions {
 export interface Asked {
   readonly method: string;
   readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Readonly<Record<string, string>>;
-  readonly requestId?: string;
+  /** What it is asked for, for whoever has to go on. */
+  readonly request?: SluiceRequest;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -24,22 +27,21 @@ export async function ask<Answer>(options: AskOptions, asked: Asked): Promise<An
     const result = await tryOnce<Answer>(options, asked);
     if ('answer' in result) return result.answer;
     const { refusal } = result;
-    if (!refusal.retryable || tries >= options.maxTries)
-      throw new SluiceError(refusal, tries, asked.requestId);
+    if (!refusal.retryable || tries >= options.maxTries) throw new SluiceError(refusal, tries, asked.request);
     await options.sleep(pauseMs(tries, refusal.retryAfterMs, options.random), asked.signal);
   }
 }
 
 async function tryOnce<Answer>(
   { url, headers, timeoutMs, fetch }: AskOptions,
-  { method, path, body, signal: given }: Asked,
+  { method, path, headers: more, body, signal: given }: Asked,
 ): Promise<{ answer: Answer } | { refusal: Refusal }> {
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(`${url}${path}`, {
       method,
       signal: given ? AbortSignal.any([given, timeout]) : timeout,
-      headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+      headers: { ...headers, ...more, ...(body !== undefined && { 'content-type': 'application/json' }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await response.text();

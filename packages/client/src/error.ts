@@ -1,18 +1,23 @@
 // How the server, or something before it, says no. Web globals only.
 
+import type { SluiceRequest } from './request.ts';
 import { mayHelp, retryAfterMs } from './retry.ts';
 
 /** Every code with which the buyers' routes refuse. */
 export const SERVER_CODES = [
+  'address_limit',
   'already_committed',
   'auth_required',
   'auth_unavailable',
   'bad_request',
   'busy',
+  'challenge_required',
+  'challenge_used',
   'claim_ended',
   'closed',
   'database_unavailable',
   'dead_letter',
+  'guests_refused',
   'headers_too_large',
   'in_flight',
   'internal',
@@ -24,7 +29,6 @@ export const SERVER_CODES = [
   'not_yours',
   'overloaded',
   'rate_limited',
-  'request_conflict',
   'shutting_down',
   'sold_out',
   'timeout',
@@ -57,17 +61,21 @@ export class SluiceError extends Error {
   /** True where the same call may succeed later. */
   readonly retryable: boolean;
   readonly tries: number;
-  /** Of a claim: send it again with the next call, and the slot is taken once at most. */
-  readonly requestId: string | undefined;
+  readonly #request: SluiceRequest | undefined;
 
-  constructor(refusal: Refusal, tries: number, requestId?: string) {
+  constructor(refusal: Refusal, tries: number, request?: SluiceRequest) {
     super(refusal.message, { cause: refusal.cause });
     this.code = refusal.code;
     this.status = refusal.status;
     this.hint = refusal.hint;
     this.retryable = refusal.retryable;
     this.tries = tries;
-    this.requestId = requestId;
+    this.#request = request;
+  }
+
+  /** Of a claim: send it again with the next call, and the slot is taken once at most. Not printed: it holds the secret. */
+  get request(): SluiceRequest | undefined {
+    return this.#request;
   }
 }
 
@@ -86,7 +94,7 @@ export function noAnswer(cause: unknown): Refusal {
     code: 'no_answer',
     status: 0,
     message: 'The server did not answer.',
-    hint: 'Try again with the same request id.',
+    hint: 'Try again with the same request.',
     retryable: true,
     cause,
   };

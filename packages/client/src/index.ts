@@ -6,9 +6,11 @@
 import { type AskOptions, ask, open } from './ask.ts';
 import { SluiceError, type SluiceErrorCode } from './error.ts';
 import { readEvents, type StreamEvent } from './event_stream.ts';
+import { createRequest, type SluiceRequest } from './request.ts';
 import { pauseMs, type RetryOptions, sleep } from './retry.ts';
+import { type SolveOptions, solveChallenge } from './solve.ts';
 
-export { SluiceError, type SluiceErrorCode };
+export { createRequest, SluiceError, type SluiceErrorCode, type SluiceRequest, solveChallenge };
 
 /**
  * `queued` and `validated`: on its way. `committed`: it is a ticket. `dead_letter`: an operator decides. The other four have
@@ -43,6 +45,20 @@ export interface Claim {
   readonly ending?: boolean;
 }
 
+/** A claim and the secret that it was made with. Keep both: without a token, nothing else reads or releases it. */
+export interface OwnClaim extends Claim {
+  readonly secret: string;
+}
+
+/** What a claim is read and released with. */
+export type ClaimKey = Pick<OwnClaim, 'claim_id' | 'secret'>;
+
+/**
+ * A claim by its id alone: all of it with the token of the user whose claim it is. Without one no more than these two, and only
+ * of a claim that was made without a secret.
+ */
+export type SeenClaim = Pick<Claim, 'claim_id' | 'status'> & Partial<Claim>;
+
 export interface Pool {
   readonly pool_id: string;
   readonly status: 'open' | 'not_open' | 'closed' | 'sold_out';
@@ -53,6 +69,11 @@ export interface Pool {
   readonly max_per_user: number | null;
   readonly hold_sec: number | null;
   readonly require_auth: boolean;
+  /** Claims need the solution of a challenge; `claim` solves the server's own. */
+  readonly challenge: boolean;
+  readonly max_per_address: number | null;
+  /** Where `require_auth`: whether an anonymous sign-in will do. */
+  readonly allow_guests: boolean;
 }
 
 /** All but `now` is null while the server's database does not answer. */
@@ -65,21 +86,21 @@ export interface PoolNews {
   readonly now: string;
 }
 
-export interface ClaimOrder {
+export interface ClaimOrder extends Partial<SluiceRequest> {
   readonly pool: string;
   /** May be left out with a user's token. */
   readonly userId?: string;
-  /**
-   * The same id in the same pool gives the same claim, whoever asks how often. Made here where left out, and then the same
-   * for all tries of this call; keep one of your own where a person may press again or come back after a reload.
-   */
-  readonly requestId?: string;
+  /** A solution of your own, for a server with a verifier of its own; `claim` solves the server's own challenges itself. */
+  readonly challenge?: string;
 }
 
 export interface CallOptions {
   /** Ends the call, pauses included. A claim that was on its way may have been made: ask again with its request id. */
   readonly signal?: AbortSignal;
 }
+
+/** `onProgress` hears of it while a challenge is solved. */
+export type ClaimOptions = CallOptions & Pick<SolveOptions, 'onProgress'>;
 
 export interface SluiceClientOptions extends Partial<RetryOptions> {
   /** Where the server is. */
@@ -93,13 +114,15 @@ export interface SluiceClientOptions extends Partial<RetryOptions> {
 
 export interface SluiceClient {
   /**
-   * Takes one slot. Tries again after lost connections, timeouts and answers that say so, always with one request id: one
-   * slot at most. Throws a SluiceError for what trying again does not change: sold_out, limit, closed, …
+   * Takes one slot. Tries again after lost connections, timeouts and answers that say so, always as one request: one slot at
+   * most. Solves the server's challenge where the pool asks for one. Throws a SluiceError for what trying again does not change:
+   * sold_out, limit, closed, …
    */
-  claim(order: ClaimOrder, options?: CallOptions): Promise<Claim>;
-  getClaim(claimId: string, options?: CallOptions): Promise<Claim>;
-  /** Gives the slot back. A second call gives the same answer. `ending`: a worker has the claim; `getClaim` tells how it ends. */
-  release(claimId: string, options?: CallOptions): Promise<Claim>;
+  claim(order: ClaimOrder, options?: ClaimOptions): Promise<OwnClaim>;
+  getClaim(claim: ClaimKey, options?: CallOptions): Promise<Claim>;
+  getClaim(claimId: string, options?: CallOptions): Promise<SeenClaim>;
+  /** Gives the slot back; by its id alone with the user's token only. A second call gives the same answer. `ending`: a worker has the claim; `getClaim` tells how it ends. */
+  release(claim: ClaimKey | string, options?: CallOptions): Promise<Claim>;
   /** Up to a second old. */
   pool(poolId: string, options?: CallOptions): Promise<Pool>;
   /** What is left, as it changes; connects again by itself. Ends when the signal is aborted. */
@@ -108,6 +131,9 @@ export interface SluiceClient {
 
 const TIMEOUT_MS = 10_000;
 const MAX_TRIES = 6;
+/** A solution can be too old or too easy by the time it arrives, not again and again. */
+const MAX_SOLVED = 3;
+const WANTS_SOLUTION: ReadonlySet<SluiceErrorCode> = new Set(['challenge_required', 'challenge_used']);
 
 export function createSluiceClient(options: SluiceClientOptions): SluiceClient {
   const ways: AskOptions = {
@@ -120,19 +146,54 @@ export function createSluiceClient(options: SluiceClientOptions): SluiceClient {
     fetch: options.fetch ?? ((...call) => fetch(...call)),
   };
   return {
-    claim({ pool, userId, requestId = crypto.randomUUID() }, { signal } = {}) {
-      const path = `/v1/pools/${encodeURIComponent(pool)}/claims`;
-      const body = { ...(userId !== undefined && { user_id: userId }), request_id: requestId };
-      return ask<Claim>(ways, { method: 'POST', path, body, requestId, signal });
-    },
-    getClaim: (claimId, { signal } = {}) =>
-      ask<Claim>(ways, { method: 'GET', path: `/v1/claims/${encodeURIComponent(claimId)}`, signal }),
-    release: (claimId, { signal } = {}) =>
-      ask<Claim>(ways, { method: 'DELETE', path: `/v1/claims/${encodeURIComponent(claimId)}`, signal }),
-    pool: (poolId, { signal } = {}) =>
-      ask<Pool>(ways, { method: 'GET', path: `/v1/pools/${encodeURIComponent(poolId)}`, signal }),
-    follow: (poolId, { signal } = {}) => follow(ways, `/v1/pools/${encodeURIComponent(poolId)}/live`, signal),
+    claim: (order, { signal, onProgress } = {}) => takeSlot(ways, order, { signal, onProgress }),
+    getClaim: (claim: ClaimKey | string, { signal }: CallOptions = {}) =>
+      ask<Claim>(ways, { method: 'GET', ...placeOf(claim), signal }),
+    release: (claim, { signal } = {}) => ask<Claim>(ways, { method: 'DELETE', ...placeOf(claim), signal }),
+    pool: (poolId, { signal } = {}) => ask<Pool>(ways, { method: 'GET', path: pathOf(poolId), signal }),
+    follow: (poolId, { signal } = {}) => follow(ways, `${pathOf(poolId)}/live`, signal),
   };
+}
+
+const pathOf = (pool: string): string => `/v1/pools/${encodeURIComponent(pool)}`;
+
+function placeOf(claim: ClaimKey | string): { path: string; headers?: Record<string, string> } {
+  if (typeof claim === 'string') return { path: `/v1/claims/${encodeURIComponent(claim)}` };
+  return { ...placeOf(claim.claim_id), headers: { 'x-claim-secret': claim.secret } };
+}
+
+async function takeSlot(ways: AskOptions, order: ClaimOrder, options: SolveOptions): Promise<OwnClaim> {
+  const request = requestOf(order, 'authorization' in ways.headers);
+  const path = pathOf(order.pool);
+  const { signal } = options;
+  let { challenge } = order;
+  for (let solved = 0; ; solved++) {
+    const body = {
+      ...(order.userId !== undefined && { user_id: order.userId }),
+      request_id: request.requestId,
+      secret: request.secret,
+      ...(challenge !== undefined && { challenge }),
+    };
+    try {
+      const made = await ask<Claim>(ways, { method: 'POST', path: `${path}/claims`, body, request, signal });
+      return { ...made, secret: request.secret };
+    } catch (error) {
+      const wantsSolution = error instanceof SluiceError && WANTS_SOLUTION.has(error.code);
+      if (!wantsSolution || solved === MAX_SOLVED) throw error;
+      const given = await ask(ways, { method: 'GET', path: `${path}/challenge`, request, signal });
+      challenge = given === null ? undefined : await solveChallenge(given, options);
+      // One of another kind: whoever calls has to bring its solution.
+      if (given !== null && challenge === undefined) throw error;
+    }
+  }
+}
+
+/** Without a token, an id that is sent again with another secret is another request, and would take a second slot. */
+function requestOf({ requestId, secret }: ClaimOrder, hasToken: boolean): SluiceRequest {
+  if (requestId !== undefined && secret === undefined && !hasToken)
+    throw new TypeError('without a token a requestId needs its secret: keep both');
+  const made = createRequest();
+  return { requestId: requestId ?? made.requestId, secret: secret ?? made.secret };
 }
 
 async function* follow(
