@@ -4,6 +4,7 @@ import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
+import { BUYER_VARIABLES, type BuyerSettings, readBuyerSettings } from '../server/buyer_settings.ts';
 import { readScrapeSettings } from '../server/scrape_access.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
 import { demoSecrets, envFile } from '../stack/env_file.ts';
@@ -52,6 +53,7 @@ async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): 
       throw portTaken(settings.sluicePort, 'the Sluice server', 'SLUICE_PORT');
     }
     const handlers = await loadHandlers(process.env.SLUICE_HANDLERS);
+    const buyers = await readBuyerSettings(process.env);
     console.log('Starting Sluice');
     stack = await startStack({
       ...settings,
@@ -60,7 +62,7 @@ async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): 
       say,
       signal: stopping.signal,
     });
-    return await serveUntilStopped(stack, { settings, handlers, isWithoutWorkers }, stopping.signal);
+    return await serveUntilStopped(stack, { settings, handlers, buyers, isWithoutWorkers }, stopping.signal);
   } catch (error) {
     // A start that was called off has cleaned up after itself and ended as it was asked to.
     if (stopping.signal.aborted && error === stopping.signal.reason) return 0;
@@ -78,12 +80,13 @@ function functionEnv({ SLUICE_LOG = 'warn', SLUICE_WEBHOOK_ALLOWED_HOSTS = '' }:
 interface Order {
   settings: Settings;
   handlers: Handlers;
+  buyers: BuyerSettings;
   isWithoutWorkers: boolean;
 }
 
 async function serveUntilStopped(
   stack: Stack,
-  { settings, handlers, isWithoutWorkers }: Order,
+  { settings, handlers, buyers, isWithoutWorkers }: Order,
   stopSignal: AbortSignal,
 ): Promise<number> {
   try {
@@ -91,7 +94,7 @@ async function serveUntilStopped(
     const tracing = await openTracing('sluice', process.env, createLog());
     const workers = isWithoutWorkers ? NO_WORKERS : startDevWorkers(stack, handlers, metrics, tracing.tracer);
     try {
-      const server = await startDemoServer(stack, settings, { handlers, metrics, tracing, workers });
+      const server = await startDemoServer(stack, settings, { handlers, buyers, metrics, tracing, workers });
       return await showUntilStopped(stack, settings, server, stopSignal);
     } finally {
       await workers.stop();
@@ -105,6 +108,7 @@ async function serveUntilStopped(
 
 interface DemoParts {
   handlers: Handlers;
+  buyers: BuyerSettings;
   metrics: CollectedMetrics;
   tracing: Tracing;
   workers: DevWorkers;
@@ -113,13 +117,14 @@ interface DemoParts {
 function startDemoServer(
   stack: Stack,
   settings: Settings,
-  { handlers, metrics, tracing, workers }: DemoParts,
+  { handlers, buyers, metrics, tracing, workers }: DemoParts,
 ): Promise<RunningServer> {
   const secrets: Record<string, string | undefined> = demoSecrets(stack.secrets);
   const scrape = readScrapeSettings(process.env);
   if (typeof scrape === 'string') throw new StackError(scrape, 'see `sluice serve --help`');
   return startServer({
     ...scrape,
+    ...buyers,
     port: settings.sluicePort,
     // What runs here has a demo's keys: it is for this machine alone.
     host: '127.0.0.1',
@@ -184,6 +189,7 @@ const up = action({
     DENO_BIN: 'another Deno than the one npm installed, for the functions',
     SLUICE_WEBHOOK_ALLOWED_HOSTS: 'private hosts, separated by commas, that hooks may call',
     SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',
+    ...BUYER_VARIABLES,
     OTEL_EXPORTER_OTLP_ENDPOINT: 'a collector of traces (docs/observe.md)',
     SLUICE_LOG: 'debug, info, warn (default here), error or silent',
   },

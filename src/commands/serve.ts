@@ -3,6 +3,7 @@
 import { createLog } from '../log.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/admission.ts';
+import { BUYER_VARIABLES, readBuyerSettings } from '../server/buyer_settings.ts';
 import { LIMIT_VARIABLES, readLimitSettings } from '../server/limit_settings.ts';
 import { readScrapeSettings, SCRAPE_VARIABLES } from '../server/scrape_access.ts';
 import type { RunningServer, ServerOptions } from '../server/server.ts';
@@ -54,6 +55,7 @@ async function run(): Promise<number> {
   if (typeof scrape === 'string') return fail(scrape);
   const limits = readLimitSettings(env);
   if (typeof limits === 'string') return fail(limits);
+  const buyers = await readBuyerSettings(env);
   const log = createLog();
   await refuseEditedWhereSeen({ db1: env.DB1_URL ?? '', db2: env.DB2_URL ?? '' }, log);
   const handlers = await loadHandlers(env.SLUICE_HANDLERS);
@@ -75,6 +77,7 @@ async function run(): Promise<number> {
       limits,
       ...front,
       ...scrape,
+      ...buyers,
       ...(env.SLUICE_REDIS_URL ? { redisUrl: env.SLUICE_REDIS_URL } : {}),
       ...(env.SLUICE_JWKS_URL ? { jwksUrl: env.SLUICE_JWKS_URL } : {}),
     });
@@ -131,6 +134,7 @@ The server also reads the secrets of webhook endpoints and call sites from the e
       'how many proxies in front add to X-Forwarded-For; default 0: the server does not believe the header',
     SLUICE_MAX_REQUESTS: `claims under way at once; webhooks, calls and pages have half of it each, /admin and /metrics a twentieth; more are answered 429; default ${DEFAULT_MAX_REQUESTS}`,
     ...LIMIT_VARIABLES,
+    ...BUYER_VARIABLES,
     ...SCRAPE_VARIABLES,
     SLUICE_LOG: 'debug, info (default), warn, error or silent',
   },

@@ -27,9 +27,13 @@ import { addressOf } from './addresses.ts';
 import { adminRoutes } from './admin.ts';
 import { Admission } from './admission.ts';
 import { createBacklog } from './backlog.ts';
+import type { BuyerSettings } from './buyer_settings.ts';
+import { proofOfWork } from './challenge.ts';
+import { createChallenges } from './challenge_route.ts';
 import { EndedSessions } from './ended_sessions.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
+import { loginRoute } from './login_route.ts';
 import { MeteredRouter } from './metered_router.ts';
 import { metricsRoute, processPage } from './metrics_route.ts';
 import { openApiRoute } from './openapi_route.ts';
@@ -42,7 +46,7 @@ import { createTokenPorts } from './tokens.ts';
 import { wakeWorkers } from './wake.ts';
 import { openWebhookRoutes } from './webhooks.ts';
 
-export interface ServerOptions extends ScrapeSettings {
+export interface ServerOptions extends ScrapeSettings, BuyerSettings {
   /** 0 takes a free one. */
   port: number;
   /** All interfaces where left out. */
@@ -133,6 +137,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
   });
   const pools = new PoolRoutes({ ...ports, now: Date.now });
+  const challenges = createChallenges({
+    verifier: options.challengeVerifier ?? proofOfWork(options.jwtSecret, Date.now),
+    difficultyOf: async (poolId) => (await pools.status(poolId))?.challenge_difficulty,
+  });
   const health = healthRoutes({
     checkDatabases: async () => {
       await Promise.all([db1.call('public.intake_ready', {}), db2.call('public.ledger_ready', {})]);
@@ -155,8 +163,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     scrapeGuard(options, (request) => auth.authorize(request)),
   );
   // What a crowd asks for comes first: places are looked through in their order.
-  const burst = [claims, pools, webhooks, calls, poolLive].flatMap((group): Route[] => group.routes());
-  const programs = [...burst, ...health, scrape, ...admin];
+  const burst = [claims, pools, webhooks, calls, poolLive, challenges].flatMap((group): Route[] =>
+    group.routes(),
+  );
+  const programs = [...burst, ...health, loginRoute(options.loginUrl), scrape, ...admin];
   const pages = loadPages();
   const pagesOnly = pageRoutes(pages, log, (request) => isHttps(request, proxy));
   const http = new HttpServer(

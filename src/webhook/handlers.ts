@@ -1,11 +1,10 @@
 // Handlers that users bring: a module whose default export is a list of them, named by SLUICE_HANDLERS.
 
-import { resolve } from 'node:path';
 import type { Log } from '#core/ports.ts';
 import type { Handler } from '#core/webhook/handlers.ts';
 import type { Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
-import { importModule } from './import_module.ts';
+import { importDefault } from './import_module.ts';
 
 export type Handlers = ReadonlyMap<string, Handler>;
 
@@ -19,16 +18,7 @@ const NAME = /^[a-z][a-z0-9_-]{0,99}$/;
 /** The handlers of the module at `path`, as seen from the working folder; none where no path is given. */
 export async function loadHandlers(path: string | undefined): Promise<Handlers> {
   if (!path) return NO_HANDLERS;
-  let list: unknown;
-  try {
-    list = defaultOf(await importModule(resolve(path)));
-  } catch (error) {
-    throw new StackError(
-      `the handlers in ${path} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`,
-      'SLUICE_HANDLERS names the module',
-      error,
-    );
-  }
+  const list = await importDefault(path, 'the handlers', 'SLUICE_HANDLERS');
   if (!Array.isArray(list)) throw wrong(path, 'its default export is not a list of handlers');
   const handlers = new Map<string, Handler>();
   for (const [index, handler] of list.entries()) {
@@ -37,12 +27,6 @@ export async function loadHandlers(path: string | undefined): Promise<Handlers> 
     handlers.set(handler.name, handler);
   }
   return handlers;
-}
-
-/** A module that a compiler made CommonJS of has its default export one level further down. */
-function defaultOf(module: { default?: unknown }): unknown {
-  const inner = module.default;
-  return typeof inner === 'object' && inner !== null && 'default' in inner ? inner.default : inner;
 }
 
 function wrong(path: string, what: string): StackError {

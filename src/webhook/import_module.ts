@@ -2,7 +2,7 @@
 // in memory: another user could change what lay in a shared temporary folder, and the module's own folder may be read-only.
 
 import { isBuiltin } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { BuildOptions, Plugin } from 'esbuild';
 import { StackError } from '../failure.ts';
@@ -18,6 +18,25 @@ const OWN_FILE = join(PROJECT_ROOT, 'db1', 'supabase', 'functions', '_shared', '
 
 /** Marks a question that the plugin itself has asked. */
 const ASKED = Symbol('asked');
+
+/** The default export of the module at `path`, as seen from the working folder. `setting` is the variable that names it. */
+export async function importDefault(path: string, what: string, setting: string): Promise<unknown> {
+  try {
+    return defaultOf(await importModule(resolve(path)));
+  } catch (error) {
+    throw new StackError(
+      `${what} in ${path} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`,
+      `${setting} names the module`,
+      error,
+    );
+  }
+}
+
+/** A module that a compiler made CommonJS of has its default export one level further down. */
+function defaultOf(module: { default?: unknown }): unknown {
+  const inner = module.default;
+  return typeof inner === 'object' && inner !== null && 'default' in inner ? inner.default : inner;
+}
 
 export async function importModule(file: string): Promise<{ default?: unknown }> {
   const url = pathToFileURL(file).href;

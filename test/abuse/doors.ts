@@ -72,15 +72,17 @@ const claimDoors: Door[] = [
       maxBytes: CLAIM_BYTES,
     }),
   ),
-  {
-    name: 'GET /v1/pools/:pool',
-    group: 'claim',
-    method: 'GET',
-    paths: { node: ({ pool }) => `/v1/pools/${pool}` },
-    allow: 'GET',
-    maxBytes: CLAIM_BYTES,
-    isPublic: true,
-  },
+  ...['', '/challenge'].map(
+    (end): Door => ({
+      name: `GET /v1/pools/:pool${end}`,
+      group: 'claim',
+      method: 'GET',
+      paths: { node: ({ pool }) => `/v1/pools/${pool}${end}` },
+      allow: 'GET',
+      maxBytes: CLAIM_BYTES,
+      isPublic: true,
+    }),
+  ),
 ];
 
 type Change = (things: Things, id: string) => Record<string, unknown>;

@@ -183,6 +183,29 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
     },
     errors: ['unknown_pool', 'overloaded', 'rate_limited'],
   },
+  'GET /v1/pools/:pool/challenge': {
+    tag: 'pools',
+    summary: 'Get a challenge for a claim in this pool',
+    description:
+      "Never the same twice, and good for one claim within five minutes. Null where the pool asks for none. ALTCHA's proof of work, unless the operator has a verifier of their own.",
+    auth: 'open',
+    parameter: POOL_ID,
+    answers: {
+      200: {
+        description: 'The challenge.',
+        schema: { type: ['object', 'null'], description: 'What the verifier issues.' },
+      },
+    },
+    errors: ['unknown_pool', 'auth_unavailable'],
+  },
+  'GET /v1/login': {
+    tag: 'pools',
+    summary: 'Where do people sign in?',
+    description:
+      'A page adds redirect_to, its own address, and people come back with a session in the fragment.',
+    auth: 'open',
+    answers: { 200: { description: 'The address, or null.', schema: shape({ login_url: TEXT_OR_NULL }) } },
+  },
   'GET /healthz': {
     tag: 'health',
     summary: 'Is the process alive?',
