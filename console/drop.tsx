@@ -2,13 +2,15 @@
 
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { api } from './drop/api.ts';
+import { createApi } from './drop/api.ts';
 import { monotonic, ServerClock } from './drop/clock.ts';
 import { Left } from './drop/parts.tsx';
 import { type Progress, Purchase } from './drop/purchase.ts';
 import { Rosette } from './drop/rosette.tsx';
 import { type Scene, sceneOf } from './drop/scene.ts';
 import { SceneView } from './drop/scenes.tsx';
+import { Sessions, type SignedIn } from './drop/session.ts';
+import { SignIn, Who } from './drop/sign_in.tsx';
 import { openStorage, Store } from './drop/store.ts';
 import { hueOf, nameOf, seatsText, shortTime, timeLeft } from './drop/text.ts';
 import { Watch, type Watched } from './drop/watch.ts';
@@ -17,33 +19,57 @@ import './drop.css';
 const TICK_MS = 1_000;
 
 const pool = decodeURIComponent(location.pathname.split('/')[2] ?? '');
-const store = new Store(openStorage(), pool);
 const clock = new ServerClock(monotonic);
+const storage = openStorage('localStorage');
 
 let tellProgress: (progress: Progress) => void = () => undefined;
 let tellWatched: (watched: Watched) => void = () => undefined;
+let tellSignedIn: (signedIn: SignedIn) => void = () => undefined;
+const sessions = new Sessions({
+  storage: openStorage('sessionStorage'),
+  shared: storage,
+  now: () => clock.now(),
+  onChange: (signedIn) => {
+    tellSignedIn(signedIn);
+    purchase.changeBuyer();
+  },
+});
+const store = new Store(storage, pool, () => sessions.state.session?.userId);
+const api = createApi(() => sessions.state.session?.token);
 const watch = new Watch(pool, api, clock, (watched) => tellWatched(watched));
-const purchase = new Purchase({
+const purchase: Purchase = new Purchase({
   pool,
   store,
   api,
   now: () => clock.now(),
   opensAt: () => watch.opensAt,
-  onChange: (progress) => tellProgress(progress),
+  onChange: (progress) => {
+    if (progress.kind === 'refused' && progress.code === 'auth_required') sessions.refused();
+    tellProgress(purchase.progress);
+  },
 });
+/** A session does not stay in the address, nor in the history. */
+function takeSession(): void {
+  if (sessions.arrive(location.hash))
+    history.replaceState(history.state, '', location.pathname + location.search);
+}
+takeSession();
 
 function Page() {
   const [progress, setProgress] = useState<Progress>(purchase.progress);
   const [watched, setWatched] = useState<Watched>({ pool: undefined, isConnected: true });
+  const [signedIn, setSignedIn] = useState<SignedIn>(sessions.state);
   const [isOnline, setOnline] = useState(navigator.onLine);
   const now = useClock();
   useEffect(() => {
     tellProgress = setProgress;
     tellWatched = setWatched;
+    tellSignedIn = setSignedIn;
     return start(setOnline);
   }, []);
+  useEffect(() => sessions.look(), [now]);
 
-  const scene = sceneOf(progress, watched, now);
+  const scene = sceneOf(progress, watched, signedIn.session !== undefined, now);
   const name = nameOf(pool);
   const seen = typeof watched.pool === 'object' ? watched.pool : undefined;
   useEffect(() => {
@@ -63,18 +89,21 @@ function Page() {
             {isOnline ? 'Connection lost. Reconnecting…' : 'You are offline.'} What you asked for is kept.
           </p>
         )}
+        <Who signedIn={signedIn} sessions={sessions} />
         <div class="scene">
           <SceneView
             pool={pool}
             scene={scene}
             now={now}
+            signIn={(isGuest) => <SignIn api={api} sessions={sessions} isGuest={isGuest} />}
             onBuy={() => purchase.buy()}
+            onGiveBack={() => void purchase.giveBack()}
             onForget={() => purchase.forget()}
           />
         </div>
         {seen && scene.kind !== 'ticket' && <Left {...seen} />}
         <p class="sr-only" role="status">
-          {ANNOUNCED[scene.kind]}
+          {announced(scene)}
         </p>
       </section>
     </main>
@@ -104,6 +133,7 @@ function start(setOnline: (isOnline: boolean) => void): () => void {
   addEventListener('online', wake);
   addEventListener('offline', wake);
   addEventListener('storage', onStorage);
+  addEventListener('hashchange', takeSession);
   document.addEventListener('visibilitychange', wake);
   // Both ids are made now: two tabs that first made them when pressed at once would make two each.
   store.buyer();
@@ -116,6 +146,7 @@ function start(setOnline: (isOnline: boolean) => void): () => void {
     removeEventListener('online', wake);
     removeEventListener('offline', wake);
     removeEventListener('storage', onStorage);
+    removeEventListener('hashchange', takeSession);
     document.removeEventListener('visibilitychange', wake);
   };
 }
@@ -145,11 +176,18 @@ const ANNOUNCED: Readonly<Record<Scene['kind'], string>> = {
   held: 'A seat is held for you. Your ticket is being written.',
   ticket: 'Your ticket is confirmed.',
   ended: 'Your seat was given back.',
-  sign_in: 'Only signed-in people may buy here.',
+  sign_in: 'Sign in to buy here.',
   sold_out: 'Sold out.',
   closed: 'The drop is closed.',
   refused: 'That did not work.',
 };
+
+function announced(scene: Scene): string {
+  if (scene.kind === 'open' && scene.solved !== undefined)
+    return 'Your device solves a puzzle before your seat is asked for.';
+  if (scene.kind === 'held' && scene.claim.ending) return 'Your seat is being given back.';
+  return ANNOUNCED[scene.kind];
+}
 
 function titleOf(scene: Scene, now: number): string {
   if (scene.kind === 'countdown') return shortTime(timeLeft(scene.opensAt - now));

@@ -1,4 +1,4 @@
-// The three doors a buyer needs.
+// The doors a buyer needs.
 
 import type { PoolStatus } from '../../db1/supabase/functions/_shared/pool.ts';
 import type { Claim } from './store.ts';
@@ -11,10 +11,24 @@ export type Answer<Value> =
   /** No connection, no server, one that says to come back, or somebody else's answer: the same again can succeed. */
   | { readonly kind: 'trouble'; readonly retryAfterMs: number };
 
+export interface Order {
+  readonly request_id: string;
+  readonly secret: string;
+  /** Left out where a token says it. */
+  readonly user_id?: string;
+  /** The solution, where the pool asks for one. */
+  readonly challenge?: string;
+}
+
 export interface Api {
-  claim(pool: string, userId: string, requestId: string): Promise<Answer<Claim>>;
-  getClaim(claimId: string): Promise<Answer<Claim>>;
+  claim(pool: string, order: Order): Promise<Answer<Claim>>;
+  getClaim(claimId: string, secret: string): Promise<Answer<Claim>>;
+  release(claimId: string, secret: string): Promise<Answer<Claim>>;
   getPool(pool: string): Promise<Answer<PoolStatus>>;
+  /** Null where the pool asks for none. */
+  getChallenge(pool: string): Promise<Answer<unknown>>;
+  /** Null where the operator has set none. */
+  getLogin(): Promise<Answer<{ readonly login_url: string | null }>>;
 }
 
 /** Longer than the server takes for its worst answer, short enough that a dead connection is noticed. */
@@ -26,10 +40,14 @@ const CLAIM_REFUSALS = [
   'limit',
   'unknown_pool',
   'auth_required',
-  'request_conflict',
+  'guests_refused',
+  'challenge_required',
+  'challenge_used',
+  'address_limit',
   'claim_ended',
   'invalid_input',
 ];
+const RELEASE_REFUSALS = ['already_committed', 'dead_letter', 'not_yours', 'unknown_claim'];
 /** The only answer that says a claim is not there. */
 export const CLAIM_IS_GONE = 'unknown_claim';
 const POOL_IS_NONE = ['unknown_pool', 'invalid_input', 'not_found'];
@@ -68,13 +86,29 @@ async function askForClaim(
     : { kind: 'trouble', retryAfterMs: 0 };
 }
 
-export const api: Api = {
-  claim: (pool, userId, requestId) =>
-    askForClaim(`/v1/pools/${encodeURIComponent(pool)}/claims`, CLAIM_REFUSALS, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ user_id: userId, request_id: requestId }),
-    }),
-  getClaim: (claimId) => askForClaim(`/v1/claims/${claimId}`, [CLAIM_IS_GONE], { cache: 'no-store' }),
-  getPool: (pool) => ask(`/v1/pools/${encodeURIComponent(pool)}`, POOL_IS_NONE),
-};
+/** `token` is that of who is signed in now. */
+export function createApi(token: () => string | undefined): Api {
+  const headers = (more: Record<string, string> = {}): Record<string, string> => {
+    const bearer = token();
+    return { ...more, ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }) };
+  };
+  const claimWith = (secret: string) => ({
+    cache: 'no-store' as const,
+    headers: headers({ 'x-claim-secret': secret }),
+  });
+  const poolPath = (pool: string) => `/v1/pools/${encodeURIComponent(pool)}`;
+  return {
+    claim: (pool, order) =>
+      askForClaim(`${poolPath(pool)}/claims`, CLAIM_REFUSALS, {
+        method: 'POST',
+        headers: headers({ 'content-type': 'application/json' }),
+        body: JSON.stringify(order),
+      }),
+    getClaim: (claimId, secret) => askForClaim(`/v1/claims/${claimId}`, [CLAIM_IS_GONE], claimWith(secret)),
+    release: (claimId, secret) =>
+      askForClaim(`/v1/claims/${claimId}`, RELEASE_REFUSALS, { method: 'DELETE', ...claimWith(secret) }),
+    getPool: (pool) => ask(poolPath(pool), POOL_IS_NONE),
+    getChallenge: (pool) => ask(`${poolPath(pool)}/challenge`, POOL_IS_NONE, { cache: 'no-store' }),
+    getLogin: () => ask('/v1/login', []),
+  };
+}

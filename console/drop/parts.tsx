@@ -1,6 +1,7 @@
 // The pieces that several scenes share.
 
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { number, type TimeLeft } from './text.ts';
 
 export function Countdown({ left }: { left: TimeLeft }) {
@@ -69,3 +70,44 @@ export function BigButton(props: { isBusy?: boolean; onPress: () => void; childr
     </button>
   );
 }
+
+/** How much is done, from 0 to 1, for eyes and for readers of screens. */
+export function Share({ of, children }: { of: number; children: string }) {
+  return <progress class="share" aria-label={children} max={100} value={Math.round(of * 100)} />;
+}
+
+export function Words(props: {
+  title: string;
+  text: string;
+  isBusy?: boolean;
+  children?: ComponentChildren;
+}) {
+  return (
+    <>
+      <Title>{props.title}</Title>
+      <p class="lead">{props.text}</p>
+      {props.isBusy && <span class="spinner" aria-hidden="true" />}
+      {props.children}
+    </>
+  );
+}
+
+/** Takes the focus when what had it is gone with the last scene. */
+export function Title({ children }: { children: string }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (document.activeElement === document.body && hasActed) heading.current?.focus();
+  }, [children]);
+  return (
+    <h2 ref={heading} tabIndex={-1}>
+      {children}
+    </h2>
+  );
+}
+
+/** Nobody's focus is moved who has done nothing yet. */
+let hasActed = false;
+for (const act of ['keydown', 'pointerdown'])
+  addEventListener(act, () => {
+    hasActed = true;
+  });

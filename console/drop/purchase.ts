@@ -1,18 +1,29 @@
 // One buyer's way to a ticket: ask until there is an answer, then follow the claim until it is a ticket.
 
+import { solveChallenge } from '../../packages/client/src/solve.ts';
 import type { Api } from './api.ts';
 import { delayOf, type Pace, Pause } from './pause.ts';
 import type { Claim, Store } from './store.ts';
 
 export type Progress =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'asking'; readonly trouble: boolean }
+  /** `solved`, from 0 to 1, while the device solves the pool's challenge. */
+  | { readonly kind: 'asking'; readonly trouble: boolean; readonly solved?: number }
   | { readonly kind: 'refused'; readonly code: string; readonly at: number }
   /** The seat is ours; the ledger does not have it yet. */
-  | { readonly kind: 'held'; readonly claim: Claim; readonly trouble: boolean; readonly since: number }
+  | {
+      readonly kind: 'held';
+      readonly claim: Claim;
+      readonly trouble: boolean;
+      readonly since: number;
+      readonly giveBack: GiveBack;
+    }
   /** `isMissing` where the server does not know it, as after a restore: the ledger may, so it is kept. */
   | { readonly kind: 'ticket'; readonly claim: Claim; readonly isMissing: boolean }
   | { readonly kind: 'ended'; readonly claim: Claim };
+
+/** `failed`: nobody knows; the same again can succeed. `refused`: it is a ticket by now, or the organiser has it. */
+export type GiveBack = 'asked' | 'failed' | 'refused' | undefined;
 
 const ENDED: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded']);
 
@@ -22,6 +33,11 @@ const LOOK_AGAIN: Pace = { firstMs: 250, factor: 1.5, mostMs: 5_000 };
 /** The server may open a moment after our idea of its clock. */
 const OPENING_GRACE_MS = 3_000;
 const OPENING_PAUSE_MS = 250;
+const WANTS_SOLUTION: ReadonlySet<string> = new Set(['challenge_required', 'challenge_used']);
+/** A solution can be too old or too easy by the time it arrives, not again and again. */
+const MAX_SOLVED = 3;
+/** Our own word beside the server's: the challenge is of a kind that this page cannot solve. */
+export const UNSOLVABLE = 'challenge_unsolvable';
 
 export interface PurchaseOptions {
   readonly pool: string;
@@ -38,7 +54,7 @@ export class Purchase {
   readonly #pause = new Pause();
   #progress: Progress = { kind: 'idle' };
   /** One loop at a time; what it finds out of date, it leaves. */
-  #run = 0;
+  #run = new AbortController();
 
   constructor(options: PurchaseOptions) {
     this.#options = options;
@@ -63,7 +79,7 @@ export class Purchase {
     const { store, api } = this.#options;
     const { claim } = store.attempt();
     if (claim === null || this.#progress.kind === 'held') return;
-    const answer = await api.getClaim(claim.claim_id);
+    const answer = await api.getClaim(claim.claim_id, store.attempt().secret);
     if (store.attempt().claim?.claim_id !== claim.claim_id || answer.kind !== 'refused') return;
     if (claim.status === 'committed') this.#finish({ kind: 'ticket', claim, isMissing: true });
     else this.#letGo();
@@ -85,22 +101,59 @@ export class Purchase {
     void this.#ask();
   }
 
+  /** Gives the seat back. With a worker at it that takes a moment, and the looks at the claim tell. */
+  async giveBack(): Promise<void> {
+    if (this.#progress.kind !== 'held') return;
+    const { claim } = this.#progress;
+    const { api, store } = this.#options;
+    this.#setGiveBack('asked');
+    const answer = await api.release(claim.claim_id, store.attempt().secret);
+    if (store.attempt().claim?.claim_id !== claim.claim_id) return;
+    if (answer.kind === 'ok') this.#have(answer.value);
+    else this.#setGiveBack(answer.kind === 'trouble' ? 'failed' : 'refused');
+    this.wake();
+  }
+
+  #setGiveBack(giveBack: GiveBack): void {
+    if (this.#progress.kind === 'held') this.#set({ ...this.#progress, giveBack });
+  }
+
+  /** Somebody else is signed in now, or nobody: what they have asked for is theirs. */
+  changeBuyer(): void {
+    this.#finish({ kind: 'idle' });
+    this.resume();
+    void this.check();
+  }
+
   /** The connection or the person is back: do not wait any longer. */
   wake(): void {
     this.#pause.wake();
   }
 
   async #ask(): Promise<void> {
-    const run = ++this.#run;
+    const signal = this.#begin();
     const { store, api, pool } = this.#options;
     this.#set({ kind: 'asking', trouble: false });
-    for (let tries = 0; ; tries++) {
-      const { request_id } = store.attempt();
-      const answer = await api.claim(pool, store.buyer(), request_id);
-      if (run !== this.#run) return;
+    let challenge: string | undefined;
+    for (let tries = 0, solved = 0; ; tries++) {
+      const { request_id, secret } = store.attempt();
+      const user_id = store.buyer();
+      const answer = await api.claim(pool, {
+        request_id,
+        secret,
+        ...(user_id !== undefined && { user_id }),
+        ...(challenge !== undefined && { challenge }),
+      });
+      if (signal.aborted) return;
       if (answer.kind === 'ok') {
         this.#have(answer.value);
         return;
+      }
+      if (answer.kind === 'refused' && WANTS_SOLUTION.has(answer.code) && solved < MAX_SOLVED) {
+        challenge = await this.#solve(signal);
+        if (signal.aborted) return;
+        solved++;
+        continue;
       }
       if (answer.kind === 'refused' && !this.#opensNow(answer.code)) {
         this.#refused(answer.code);
@@ -109,7 +162,30 @@ export class Purchase {
       if (answer.kind === 'trouble') this.#set({ kind: 'asking', trouble: true });
       const ms = answer.kind === 'trouble' ? delayOf(ASK_AGAIN, tries) : OPENING_PAUSE_MS;
       await this.#pause.wait(Math.max(ms, answer.kind === 'trouble' ? answer.retryAfterMs : 0));
-      if (run !== this.#run) return;
+      if (signal.aborted) return;
+    }
+  }
+
+  /** The solution; undefined where the pool wants none any more, or where this run is over. */
+  async #solve(signal: AbortSignal): Promise<string | undefined> {
+    const { api, pool } = this.#options;
+    for (let tries = 0; ; tries++) {
+      this.#set({ kind: 'asking', trouble: tries > 0, solved: 0 });
+      const answer = await api.getChallenge(pool);
+      if (signal.aborted) return undefined;
+      if (answer.kind === 'trouble') {
+        await this.#pause.wait(Math.max(delayOf(ASK_AGAIN, tries), answer.retryAfterMs));
+        if (signal.aborted) return undefined;
+        continue;
+      }
+      if (answer.kind === 'ok' && answer.value === null) return undefined;
+      const given = answer.kind === 'ok' ? answer.value : undefined;
+      const onProgress = (solved: number) => this.#set({ kind: 'asking', trouble: false, solved });
+      const solution = await solveChallenge(given, { signal, onProgress }).catch(() => undefined);
+      if (signal.aborted) return undefined;
+      if (solution === undefined) this.#refused(answer.kind === 'refused' ? answer.code : UNSOLVABLE);
+      else this.#set({ kind: 'asking', trouble: false });
+      return solution;
     }
   }
 
@@ -123,9 +199,9 @@ export class Purchase {
   #refused(code: string): void {
     const { store, now } = this.#options;
     // The claim of this request was given back: the next press is a new request.
-    if (code === 'claim_ended' || code === 'request_conflict') store.renew();
+    if (code === 'claim_ended') store.renew();
     else store.change({ asked: false });
-    this.#set({ kind: 'refused', code, at: now() });
+    this.#finish({ kind: 'refused', code, at: now() });
   }
 
   #have(answer: Claim): void {
@@ -137,28 +213,36 @@ export class Purchase {
     else if (this.#progress.kind !== 'held') void this.#follow(claim);
   }
 
+  /** Ends the loop before it. */
+  #begin(): AbortSignal {
+    this.#run.abort();
+    this.#run = new AbortController();
+    return this.#run.signal;
+  }
+
   #finish(progress: Progress): void {
-    this.#run++;
+    this.#begin();
     this.#set(progress);
   }
 
   async #follow(first: Claim): Promise<void> {
-    const run = ++this.#run;
-    const { api, now } = this.#options;
+    const signal = this.#begin();
+    const { api, now, store } = this.#options;
     const since = now();
     let claim = first;
-    this.#set({ kind: 'held', claim, trouble: false, since });
+    this.#set({ kind: 'held', claim, trouble: false, since, giveBack: undefined });
     for (let tries = 0; ; tries++) {
       await this.#pause.wait(delayOf(LOOK_AGAIN, tries));
-      if (run !== this.#run) return;
-      const answer = await api.getClaim(first.claim_id);
-      if (run !== this.#run) return;
+      if (signal.aborted) return;
+      const answer = await api.getClaim(first.claim_id, store.attempt().secret);
+      if (signal.aborted) return;
       if (answer.kind === 'refused') {
         this.#letGo();
         return;
       }
       if (answer.kind === 'ok') claim = answer.value;
-      this.#set({ kind: 'held', claim, trouble: answer.kind === 'trouble', since });
+      const giveBack = this.#progress.kind === 'held' ? this.#progress.giveBack : undefined;
+      this.#set({ kind: 'held', claim, trouble: answer.kind === 'trouble', since, giveBack });
       if (answer.kind === 'ok') this.#have(claim);
     }
   }

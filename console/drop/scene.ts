@@ -1,6 +1,6 @@
 // Which scene the page shows, from what is known. No more than that is decided here.
 
-import type { Progress } from './purchase.ts';
+import type { GiveBack, Progress } from './purchase.ts';
 import type { Claim } from './store.ts';
 import type { PoolNow, Watched } from './watch.ts';
 
@@ -10,12 +10,24 @@ export type Scene =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'countdown'; readonly opensAt: number }
   /** Asking keeps the scene, so that the button stays the same button. */
-  | { readonly kind: 'open'; readonly isAsking: boolean; readonly hasTrouble: boolean }
-  | { readonly kind: 'held'; readonly claim: Claim; readonly hasTrouble: boolean; readonly since: number }
+  | {
+      readonly kind: 'open';
+      readonly isAsking: boolean;
+      readonly hasTrouble: boolean;
+      /** From 0 to 1, while the device solves the pool's challenge. */
+      readonly solved?: number | undefined;
+    }
+  | {
+      readonly kind: 'held';
+      readonly claim: Claim;
+      readonly hasTrouble: boolean;
+      readonly since: number;
+      readonly giveBack: GiveBack;
+    }
   | { readonly kind: 'ticket'; readonly claim: Claim; readonly isMissing: boolean }
   | { readonly kind: 'ended'; readonly claim: Claim }
-  /** Only for people who are signed in, which nobody is on this page. */
-  | { readonly kind: 'sign_in' }
+  /** Only for people who are signed in; `isGuest` where an anonymous sign-in will not do. */
+  | { readonly kind: 'sign_in'; readonly isGuest: boolean }
   | { readonly kind: 'sold_out' }
   | { readonly kind: 'closed' }
   | { readonly kind: 'refused'; readonly code: string };
@@ -25,21 +37,32 @@ const STALE_MS = 4_000;
 /** Refusals that are about the pool and not about the buyer. */
 const SHORTAGES: ReadonlySet<string> = new Set(['sold_out', 'closed']);
 
-export function sceneOf(progress: Progress, { pool, isConnected }: Watched, now: number): Scene {
+export function sceneOf(
+  progress: Progress,
+  { pool, isConnected }: Watched,
+  isSignedIn: boolean,
+  now: number,
+): Scene {
   switch (progress.kind) {
     case 'ticket':
     case 'ended':
       return progress;
     case 'held':
-      return { kind: 'held', claim: progress.claim, hasTrouble: progress.trouble, since: progress.since };
+      return {
+        kind: 'held',
+        claim: progress.claim,
+        hasTrouble: progress.trouble,
+        since: progress.since,
+        giveBack: progress.giveBack,
+      };
     case 'asking':
-      return { kind: 'open', isAsking: true, hasTrouble: progress.trouble };
+      return { kind: 'open', isAsking: true, hasTrouble: progress.trouble, solved: progress.solved };
     case 'refused':
       if (!isOvertaken(progress, pool, now)) return sceneOfRefusal(progress.code);
   }
   if (pool === undefined) return { kind: isConnected ? 'loading' : 'unreachable' };
   if (pool === 'unknown') return { kind: 'unknown' };
-  return sceneOfPool(pool, now);
+  return sceneOfPool(pool, isSignedIn, now);
 }
 
 /** A seat came back, or the pool was opened: there is something to press again. */
@@ -55,12 +78,14 @@ function isOvertaken(
 function sceneOfRefusal(code: string): Scene {
   if (code === 'sold_out' || code === 'closed') return { kind: code };
   if (code === 'unknown_pool') return { kind: 'unknown' };
-  if (code === 'auth_required') return { kind: 'sign_in' };
+  if (code === 'auth_required' || code === 'guests_refused')
+    return { kind: 'sign_in', isGuest: code === 'guests_refused' };
   return { kind: 'refused', code };
 }
 
-function sceneOfPool({ status, opens_at, require_auth }: PoolNow, now: number): Scene {
-  if (require_auth && (status === 'open' || status === 'not_open')) return { kind: 'sign_in' };
+function sceneOfPool({ status, opens_at, require_auth }: PoolNow, isSignedIn: boolean, now: number): Scene {
+  if (require_auth && !isSignedIn && (status === 'open' || status === 'not_open'))
+    return { kind: 'sign_in', isGuest: false };
   const opensAt = opens_at === null ? undefined : Date.parse(opens_at);
   if (status === 'not_open' && opensAt !== undefined && now < opensAt) return { kind: 'countdown', opensAt };
   // By the clock it is open; the next telling will say so too.

@@ -1,8 +1,8 @@
 // One component for each scene: a heading, a sentence, and what can be done.
 
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
-import { BigButton, Countdown, Steps } from './parts.tsx';
+import { BigButton, Countdown, Share, Steps, Title, Words } from './parts.tsx';
+import { type GiveBack, UNSOLVABLE } from './purchase.ts';
 import type { Scene } from './scene.ts';
 import type { Claim } from './store.ts';
 import { aheadText, moment, shortCode, shortTime, timeLeft } from './text.ts';
@@ -15,11 +15,13 @@ interface SceneProps {
   readonly pool: string;
   readonly scene: Scene;
   readonly now: number;
+  readonly signIn: (isGuest: boolean) => ComponentChildren;
   readonly onBuy: () => void;
+  readonly onGiveBack: () => void;
   readonly onForget: () => void;
 }
 
-export function SceneView({ pool, scene, now, onBuy, onForget }: SceneProps) {
+export function SceneView({ pool, scene, now, signIn, onBuy, onGiveBack, onForget }: SceneProps) {
   switch (scene.kind) {
     case 'loading':
       return <Words title="One moment" text="Looking up this drop." isBusy />;
@@ -50,7 +52,7 @@ export function SceneView({ pool, scene, now, onBuy, onForget }: SceneProps) {
     case 'open':
       return <Open {...scene} onBuy={onBuy} />;
     case 'held':
-      return <Held {...scene} now={now} />;
+      return <Held {...scene} now={now} onGiveBack={onGiveBack} />;
     case 'ticket':
       return <YourTicket pool={pool} {...scene} onForget={onForget} />;
     case 'ended':
@@ -60,12 +62,7 @@ export function SceneView({ pool, scene, now, onBuy, onForget }: SceneProps) {
         </Words>
       );
     case 'sign_in':
-      return (
-        <Words
-          title="For people who are signed in"
-          text="Seats of this drop are sold to signed-in people only, and this page does not sign anybody in. Buy on the organiser’s own site or app."
-        />
-      );
+      return <>{signIn(scene.isGuest)}</>;
     case 'sold_out':
       return (
         <Words
@@ -97,35 +94,44 @@ const ENDINGS: Readonly<Record<string, string>> = {
 const REFUSALS: Readonly<Record<string, string>> = {
   limit: 'You already hold as many seats as one person may have.',
   claim_ended: 'The seat you asked for earlier was given back. You can ask for a new one.',
+  address_limit: 'As many seats as one connection may have are already held from yours.',
+  challenge_required: 'The check that keeps robots away did not work out. Try once more.',
+  challenge_used: 'The check that keeps robots away did not work out. Try once more.',
+  [UNSOLVABLE]:
+    'This drop has a check against robots that this page cannot do. Buy on the organiser’s own site or app.',
 };
 
-function Words(props: { title: string; text: string; isBusy?: boolean; children?: ComponentChildren }) {
+function Open(props: {
+  isAsking: boolean;
+  hasTrouble: boolean;
+  solved?: number | undefined;
+  onBuy: () => void;
+}) {
+  const { isAsking, hasTrouble, solved, onBuy } = props;
   return (
     <>
-      <Title>{props.title}</Title>
-      <p class="lead">{props.text}</p>
-      {props.isBusy && <span class="spinner" aria-hidden="true" />}
-      {props.children}
-    </>
-  );
-}
-
-function Open(props: { isAsking: boolean; hasTrouble: boolean; onBuy: () => void }) {
-  const { isAsking, hasTrouble, onBuy } = props;
-  const calm = isAsking
-    ? 'You are in line. This takes a moment.'
-    : 'One press, one seat. Pressing twice never costs you a second one.';
-  return (
-    <>
-      <Title>{isAsking ? 'Asking for your seat' : 'On sale now'}</Title>
-      <p class="lead">
-        {hasTrouble ? 'No answer yet. We go on asking with the same request, so you cannot buy twice.' : calm}
-      </p>
+      <Title>{openTitle(isAsking, solved !== undefined)}</Title>
+      <p class="lead">{openText(isAsking, hasTrouble, solved !== undefined)}</p>
+      {solved !== undefined && <Share of={solved}>Puzzle</Share>}
       <BigButton isBusy={isAsking} onPress={onBuy}>
         {isAsking ? 'Getting your ticket…' : 'Get my ticket'}
       </BigButton>
     </>
   );
+}
+
+function openTitle(isAsking: boolean, isSolving: boolean): string {
+  if (isSolving) return 'One check first';
+  return isAsking ? 'Asking for your seat' : 'On sale now';
+}
+
+function openText(isAsking: boolean, hasTrouble: boolean, isSolving: boolean): string {
+  if (hasTrouble) return 'No answer yet. We go on asking with the same request, so you cannot buy twice.';
+  if (isSolving)
+    return 'Your device solves a small puzzle, so that robots cannot take every seat. It takes a few seconds; keep this page open.';
+  return isAsking
+    ? 'You are in line. This takes a moment.'
+    : 'One press, one seat. Pressing twice never costs you a second one.';
 }
 
 /** What can be promised: a seat is held, and for how long; a ticket it is only when the ledger has it. */
@@ -137,21 +143,51 @@ function heldText(status: string, isLate: boolean): string {
     : 'We are writing your ticket. It appears here by itself.';
 }
 
-function Held(props: { claim: Claim; hasTrouble: boolean; since: number; now: number }) {
-  const { claim, hasTrouble, since, now } = props;
-  const { status, hold_until, ahead, resource_id } = claim;
+function Held(props: {
+  claim: Claim;
+  hasTrouble: boolean;
+  since: number;
+  giveBack: GiveBack;
+  now: number;
+  onGiveBack: () => void;
+}) {
+  const { claim, hasTrouble, since, giveBack, now, onGiveBack } = props;
+  const { status, hold_until, ahead, resource_id, ending = false } = claim;
   // A claim that was validated does not run out any more, and a dead letter is with the organiser.
   const holdsUntil = status === 'queued' && hold_until !== null ? Date.parse(hold_until) : undefined;
   return (
     <>
-      <Title>A seat is held for you</Title>
-      <p class="lead">{heldText(status, hasTrouble || now - since > LONG_MS)}</p>
+      <Title>{ending ? 'This seat is being given back' : 'A seat is held for you'}</Title>
+      <p class="lead">
+        {ending
+          ? 'It was on its way to a ticket, so this takes a moment. If the ticket was faster, it appears here.'
+          : heldText(status, hasTrouble || now - since > LONG_MS)}
+      </p>
       <Steps done={2} />
       {holdsUntil !== undefined && <Hold leftMs={holdsUntil - now} />}
       {typeof ahead === 'number' && <p class="ahead">{aheadText(ahead)}</p>}
       <p class="held-seat">
         <span class="label">Seat</span>
         <span class="code">{shortCode(resource_id)}</span>
+      </p>
+      {!ending && status !== 'dead_letter' && <GiveBackButton state={giveBack} onGiveBack={onGiveBack} />}
+    </>
+  );
+}
+
+function GiveBackButton({ state, onGiveBack }: { state: GiveBack; onGiveBack: () => void }) {
+  const isAsked = state === 'asked';
+  const ask = () => {
+    if (!isAsked && confirm('Give this seat back? Somebody else can have it then.')) onGiveBack();
+  };
+  return (
+    <>
+      <button type="button" class="quiet" aria-disabled={isAsked} onClick={ask}>
+        {isAsked ? 'Giving it back…' : 'Give this seat back'}
+      </button>
+      <p class="lead" role="status">
+        {state === 'failed' && 'No answer: the seat may still be yours. Try again.'}
+        {state === 'refused' && 'It cannot be given back any more.'}
       </p>
     </>
   );
@@ -174,7 +210,6 @@ function Hold({ leftMs }: { leftMs: number }) {
 function YourTicket(props: { pool: string; claim: Claim; isMissing: boolean; onForget: () => void }) {
   const { pool, claim, isMissing, onForget } = props;
   const forget = () => {
-    // A ticket is dear: the one dialog of this page.
     if (confirm('Forget this ticket? This browser will not show it again.')) onForget();
   };
   return (
@@ -195,23 +230,3 @@ function YourTicket(props: { pool: string; claim: Claim; isMissing: boolean; onF
     </>
   );
 }
-
-/** Takes the focus when what had it is gone with the last scene. */
-function Title({ children }: { children: string }) {
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
-    if (document.activeElement === document.body && hasActed) heading.current?.focus();
-  }, [children]);
-  return (
-    <h2 ref={heading} tabIndex={-1}>
-      {children}
-    </h2>
-  );
-}
-
-/** Nobody's focus is moved who has done nothing yet. */
-let hasActed = false;
-for (const act of ['keydown', 'pointerdown'])
-  addEventListener(act, () => {
-    hasActed = true;
-  });

@@ -1,5 +1,7 @@
 // What this browser remembers: who the buyer is, and for each pool the one request it makes and the claim that came of it.
 
+import { createRequest } from '../../packages/client/src/request.ts';
+
 /** A claim as the claim door shows it. */
 export interface Claim {
   readonly claim_id: string;
@@ -8,43 +10,54 @@ export interface Claim {
   readonly status: string;
   readonly claimed_at: string;
   readonly hold_until: string | null;
+  /** It is given back as soon as the ledger knows, unless the ledger has made it a ticket already. */
+  readonly ending?: boolean;
   /** About how many are carried to the ledger before it. Never kept: it is another number in a moment. */
   readonly ahead?: number | null;
 }
 
 /**
- * One attempt at a seat. Its id is made before anything is asked and kept, so that a double click, a reload, another tab and a
- * lost connection all ask for the same claim.
+ * One attempt at a seat. Its id and its secret are made before anything is asked and kept, so that a double click, a reload,
+ * another tab and a lost connection all ask for the same claim, and so that the claim stays this browser's.
  */
 export interface Attempt {
   readonly request_id: string;
+  /** What the claim is read and given back with. */
+  readonly secret: string;
   /** Asked for, and not answered yet. */
   readonly asked: boolean;
   readonly claim: Claim | null;
 }
 
-export type Storage = Pick<globalThis.Storage, 'getItem' | 'setItem'>;
+export type Storage = Pick<globalThis.Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 const BUYER_KEY = 'sluice.buyer';
-const ID_BYTES = 16;
 
 export class Store {
   readonly #storage: Storage;
-  readonly #key: string;
+  readonly #pool: string;
+  readonly #userId: () => string | undefined;
 
-  constructor(storage: Storage, pool: string) {
+  /** `userId`: who is signed in now. Each has attempts of their own, and so has a guest. */
+  constructor(storage: Storage, pool: string, userId: () => string | undefined) {
     this.#storage = storage;
-    this.#key = `sluice.drop.${pool}`;
+    this.#pool = pool;
+    this.#userId = userId;
   }
 
   get key(): string {
-    return this.#key;
+    const userId = this.#userId();
+    return userId === undefined
+      ? `sluice.drop.${this.#pool}`
+      : `sluice.drop@${encodeURIComponent(userId)}/${this.#pool}`;
   }
 
-  buyer(): string {
+  /** A name for a guest; undefined for a signed-in user, whose token says it. */
+  buyer(): string | undefined {
+    if (this.#userId() !== undefined) return undefined;
     const known = this.#storage.getItem(BUYER_KEY);
     if (known) return known;
-    this.#storage.setItem(BUYER_KEY, `guest-${randomId().slice(0, 12)}`);
+    this.#storage.setItem(BUYER_KEY, `guest-${createRequest().requestId.slice(0, 12)}`);
     // Another tab may have been first; what is kept is who we are.
     return this.#storage.getItem(BUYER_KEY) ?? '';
   }
@@ -54,20 +67,21 @@ export class Store {
     return this.#read() ?? this.renew();
   }
 
-  change(change: Partial<Omit<Attempt, 'request_id'>>): Attempt {
+  change(change: Partial<Pick<Attempt, 'asked' | 'claim'>>): Attempt {
     return this.#write({ ...this.attempt(), ...change });
   }
 
   /** A new request, for when the last one has come to its end. */
   renew(): Attempt {
-    return this.#write({ request_id: randomId(), asked: false, claim: null });
+    const { requestId, secret } = createRequest();
+    return this.#write({ request_id: requestId, secret, asked: false, claim: null });
   }
 
   #read(): Attempt | undefined {
     try {
-      const { request_id, asked, claim } = JSON.parse(this.#storage.getItem(this.#key) ?? '');
-      if (typeof request_id !== 'string') return undefined;
-      return { request_id, asked: asked === true, claim: claim ?? null };
+      const { request_id, secret, asked, claim } = JSON.parse(this.#storage.getItem(this.key) ?? '');
+      if (typeof request_id !== 'string' || typeof secret !== 'string') return undefined;
+      return { request_id, secret, asked: asked === true, claim: claim ?? null };
     } catch {
       // Nothing there, or not ours.
       return undefined;
@@ -75,30 +89,24 @@ export class Store {
   }
 
   #write(attempt: Attempt): Attempt {
-    this.#storage.setItem(this.#key, JSON.stringify(attempt));
+    this.#storage.setItem(this.key, JSON.stringify(attempt));
     return this.#read() ?? attempt;
   }
 }
 
 /** The browser's own, or, where the person forbids it, one that lasts as long as the page. */
-export function openStorage(): Storage {
+export function openStorage(name: 'localStorage' | 'sessionStorage'): Storage {
   try {
-    const { localStorage } = window;
-    localStorage.setItem('sluice.probe', '1');
-    localStorage.removeItem('sluice.probe');
-    return localStorage;
+    const storage = window[name];
+    storage.setItem('sluice.probe', '1');
+    storage.removeItem('sluice.probe');
+    return storage;
   } catch {
     const kept = new Map<string, string>();
     return {
       getItem: (key) => kept.get(key) ?? null,
       setItem: (key, value) => void kept.set(key, value),
+      removeItem: (key) => void kept.delete(key),
     };
   }
-}
-
-/** Not randomUUID: that one is missing where a phone opens the page over plain http. */
-function randomId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(ID_BYTES)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');
 }

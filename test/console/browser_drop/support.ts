@@ -8,7 +8,7 @@ import type pg from 'pg';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { NO_METRICS } from '#core/ports.ts';
 import { startCrew } from '../../../src/bridge/crew.ts';
-import type { RunningServer } from '../../../src/server/server.ts';
+import type { RunningServer, ServerOptions } from '../../../src/server/server.ts';
 import { memoryLog } from '../../core/support.ts';
 import { openClient, startTestServer } from '../../server/support.ts';
 import { startDatabases, type TestDatabases } from '../../support/databases.ts';
@@ -24,14 +24,16 @@ export interface Shop {
   visit(options?: Parameters<Browser['newContext']>[0]): Promise<BrowserContext>;
   /** Carries claims to the ledger until the returned function is called. */
   openBridge(): () => Promise<void>;
-  claims(pool: string): Promise<{ claim_id: string; slot_id: string; user_id: string; state: string }[]>;
+  claims(
+    pool: string,
+  ): Promise<{ claim_id: string; slot_id: string; user_id: string; state: string; verified: boolean }[]>;
   close(): Promise<void>;
 }
 
 const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, locale: 'en-GB' };
 const PATIENCE_MS = 10_000;
 
-export async function openShop(executablePath: string): Promise<Shop> {
+export async function openShop(executablePath: string, more: Partial<ServerOptions> = {}): Promise<Shop> {
   const databases: TestDatabases = await startDatabases();
   let server: RunningServer | undefined;
   const open: (() => Promise<unknown>)[] = [];
@@ -41,7 +43,7 @@ export async function openShop(executablePath: string): Promise<Shop> {
     await databases.stop();
   };
   try {
-    server = await startTestServer(databases);
+    server = await startTestServer(databases, more);
     const { url } = server;
     const db1 = await openClient(databases.db1.url);
     open.push(() => db1.end());
@@ -73,7 +75,7 @@ export async function openShop(executablePath: string): Promise<Shop> {
       },
       async claims(pool) {
         const { rows } = await db1.query(
-          'select claim_id, slot_id, user_id, state from public.claims where pool_id = $1',
+          'select claim_id, slot_id, user_id, state, verified from public.claims where pool_id = $1',
           [pool],
         );
         return rows;
