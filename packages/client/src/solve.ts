@@ -1,7 +1,7 @@
 // Solves the server's own challenge: the proof of work of ALTCHA (version 2, SHA-256, one round). Web globals only.
 //
-// The hash is our own: `crypto.subtle` gives each small hash through a promise, many times slower (3,000 a second beside
-// 380,000 on a busy machine), and is missing in a page over plain http. What takes a person's device a second should cost a robot
+// The hash is our own: `crypto.subtle` gives each small hash through a promise, many times slower (16,000 a second beside
+// 230,000 on a busy machine), and is missing in a page over plain http. What takes a person's device a second should cost a robot
 // as much of a second as it can.
 
 /** As `GET /v1/pools/:pool/challenge` answers, where the server checks proofs of work. */
