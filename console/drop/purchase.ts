@@ -22,7 +22,7 @@ export type Progress =
   | { readonly kind: 'ticket'; readonly claim: Claim; readonly isMissing: boolean }
   | { readonly kind: 'ended'; readonly claim: Claim };
 
-/** `failed`: nobody knows; the same again can succeed. `refused`: it is a ticket by now, or the organiser has it. */
+/** `failed`: there was no answer, and the same again can succeed. `refused`: it is a ticket by now, or the organiser has it. */
 export type GiveBack = 'asked' | 'failed' | 'refused' | undefined;
 
 const ENDED: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded']);
@@ -118,7 +118,7 @@ export class Purchase {
     if (this.#progress.kind === 'held') this.#set({ ...this.#progress, giveBack });
   }
 
-  /** Somebody else is signed in now, or nobody: what they have asked for is theirs. */
+  /** A person has signed in or out. Each user has attempts of their own, and so has a guest. */
   changeBuyer(): void {
     this.#finish({ kind: 'idle' });
     this.resume();

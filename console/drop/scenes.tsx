@@ -178,7 +178,7 @@ function Held(props: {
 function GiveBackButton({ state, onGiveBack }: { state: GiveBack; onGiveBack: () => void }) {
   const isAsked = state === 'asked';
   const ask = () => {
-    if (!isAsked && confirm('Give this seat back? Somebody else can have it then.')) onGiveBack();
+    if (!isAsked && confirm('Give this seat back? It goes on sale again.')) onGiveBack();
   };
   return (
     <>

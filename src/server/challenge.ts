@@ -25,8 +25,8 @@ export interface ChallengeVerifier {
 export const CHALLENGE_LIFETIME_SEC = 300;
 
 /**
- * A number from 1 to `difficulty` is hashed and half of the hash given away; who solves it tries numbers until they find it,
- * half of them on average. One round of SHA-256 and not a slow hash: checking a solution costs this process two HMACs, and a
+ * A number from 1 to `difficulty` is hashed and half of the hash given away. A solver tries numbers until it finds that one, half
+ * of them on average. One round of SHA-256 and not a slow hash: checking a solution costs this process two HMACs, and a
  * crowd sends thousands a second.
  */
 export function proofOfWork(jwtSecret: string, now: Clock): ChallengeVerifier {

@@ -16,7 +16,7 @@ export interface Asked {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Readonly<Record<string, string>>;
-  /** What it is asked for, for whoever has to go on. */
+  /** For the error, so that the caller can go on with it. */
   readonly request?: SluiceRequest;
   readonly signal?: AbortSignal | undefined;
 }

@@ -182,7 +182,7 @@ async function takeSlot(ways: AskOptions, order: ClaimOrder, options: SolveOptio
       if (!wantsSolution || solved === MAX_SOLVED) throw error;
       const given = await ask(ways, { method: 'GET', path: `${path}/challenge`, request, signal });
       challenge = given === null ? undefined : await solveChallenge(given, options);
-      // One of another kind: whoever calls has to bring its solution.
+      // A challenge of another kind: the caller has to bring its solution.
       if (given !== null && challenge === undefined) throw error;
     }
   }
