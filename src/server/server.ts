@@ -128,6 +128,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
     ...(options.tracer && { tracer: options.tracer }),
     now: Date.now,
+    verifyChallenge: (...given) => challenges.verify(...given),
     hash: sha256,
     addressOf: (request) => addressOf(request, proxy),
     claimBatch: async (requests, isAside) => {
