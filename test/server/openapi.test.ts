@@ -155,6 +155,7 @@ describe('GET /openapi.json', () => {
       ['POST', '/v1/pools/{pool}/claims', '/v1/pools/p/claims', {}, { user_id: 'ann', request_id: 'r' }],
       ['POST', '/v1/pools/{pool}/claims', '/v1/pools/none/claims', {}, { user_id: 'ann' }],
       ['GET', '/v1/claims/{claim}', `/v1/claims/${made.claim_id}`],
+      ['GET', '/v1/claims/{claim}', `/v1/claims/${made.claim_id}`, admin],
       ['GET', '/v1/pools/{pool}', '/v1/pools/p'],
       ['GET', '/v1/pools/{pool}/challenge', '/v1/pools/p/challenge'],
       ['GET', '/v1/pools/{pool}/challenge', '/v1/pools/none/challenge'],

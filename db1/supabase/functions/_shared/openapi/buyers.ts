@@ -23,6 +23,22 @@ const CLAIM = {
   hold_until: TEXT_OR_NULL,
 } as const;
 
+const CLAIM_IN_FULL = {
+  ...CLAIM,
+  ended_at: TEXT_OR_NULL,
+  end_reason: TEXT_OR_NULL,
+  ahead: {
+    ...COUNT_OR_NULL,
+    description:
+      'About how many claims, of all pools, become tickets before this one; null: not on the queue.',
+  },
+  ending: {
+    ...FLAG,
+    description:
+      'It ends as soon as the ledger knows and holds its slot until then, or it turns out to be a ticket.',
+  },
+} as const;
+
 const POOL = {
   status: { type: 'string', pattern: '^(open|not_open|closed|sold_out)$' },
   capacity: COUNT,
@@ -31,23 +47,10 @@ const POOL = {
 } as const;
 
 export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
-  Claim: shape(
-    {
-      ...CLAIM,
-      ended_at: TEXT_OR_NULL,
-      end_reason: TEXT_OR_NULL,
-      ahead: {
-        ...COUNT_OR_NULL,
-        description:
-          'About how many claims, of all pools, become tickets before this one; null: not on the queue.',
-      },
-      ending: {
-        ...FLAG,
-        description:
-          'It ends as soon as the ledger knows and holds its slot until then, or it turns out to be a ticket.',
-      },
-    },
-    ['ended_at', 'end_reason', 'ahead', 'ending'],
+  Claim: shape(CLAIM_IN_FULL, ['ended_at', 'end_reason', 'ahead', 'ending']),
+  SeenClaim: shape(
+    CLAIM_IN_FULL,
+    Object.keys(CLAIM_IN_FULL).filter((name) => name !== 'claim_id' && name !== 'status'),
   ),
   Pool: shape({
     pool_id: TEXT,
@@ -132,7 +135,9 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
     auth: 'token',
     parameter: 'The claim_id.',
     headers: CLAIM_SECRET,
-    answers: { 200: { description: 'The claim.', schema: CLAIM_ANSWER } },
+    answers: {
+      200: { description: 'The claim.', schema: { $ref: '#/components/schemas/SeenClaim' } },
+    },
     errors: ['unknown_claim', 'invalid_input'],
   },
   'DELETE /v1/claims/:claim': {
