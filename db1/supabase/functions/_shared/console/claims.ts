@@ -55,7 +55,8 @@ export const RELEASE_BODY = {
 } as const satisfies Schema;
 
 export function claimAdminRoutes(ports: ClaimAdminPorts): Route[] {
-  const find = (filters: Record<string, unknown>) => ports.db1<ClaimRecord>('claim_search', filters);
+  const find = async (filters: Record<string, unknown>) =>
+    (await ports.db1<ClaimRecord>('claim_search', filters)).map(shown);
   const search = (request: HttpRequest) => searchPage(request, CLAIM_QUERY, find, ({ claim_id }) => claim_id);
   return [
     { method: 'GET', path: '/admin/claims', handle: search },
@@ -79,7 +80,12 @@ async function show(ports: ClaimAdminPorts, id: string): Promise<HttpResponse> {
   const timeline = [...events, ...ledgerEvents(claim, end)];
   // Stable: what has no time stays where the intake put it, after all that has.
   timeline.sort((a, b) => timeOf(a) - timeOf(b));
-  return jsonResponse(200, { claim, timeline });
+  return jsonResponse(200, { claim: shown(claim), timeline });
+}
+
+/** Operators need no secret: whether one matches is said to buyers only. */
+function shown({ secret_matches: _, ...claim }: ClaimRecord): Omit<ClaimRecord, 'secret_matches'> {
+  return claim;
 }
 
 /** As the owner gives a slot back, for an owner who cannot, and written down. */
@@ -92,7 +98,7 @@ async function release({ db1 }: ClaimAdminPorts, request: HttpRequest, id: strin
     p_reason: reason ?? null,
   });
   if (claim === undefined) throw new HttpError('unknown_claim');
-  return jsonResponse(statusOfRelease(claim), claim);
+  return jsonResponse(statusOfRelease(claim), shown(claim));
 }
 
 function timeOf({ at }: TimelineEvent): number {
