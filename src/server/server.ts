@@ -7,7 +7,7 @@ import { PoolRoutes } from '#core/pool.ts';
 import type { Tracer } from '#core/ports.ts';
 import type { Route } from '#core/router.ts';
 import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
-import type { SecretSource } from '#core/webhook/ports.ts';
+import { createFindSecret, type SecretSource, Secrets } from '#core/webhook/secrets.ts';
 import { openCallRoutes } from '../calls/calls.ts';
 import { loadPages, pageRoutes } from '../console/assets.ts';
 import { notFoundPage } from '../console/not_found.ts';
@@ -21,6 +21,7 @@ import {
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import type { Handlers } from '../webhook/handlers.ts';
+import { createSecretSource } from '../webhook/secret_source.ts';
 import { adminRoutes } from './admin.ts';
 import { Admission } from './admission.ts';
 import { createBacklog } from './backlog.ts';
@@ -54,7 +55,7 @@ export interface ServerOptions extends ScrapeSettings {
   onRecorded?: () => void;
   /** Shared by servers to recognise replays of call events; each process remembers its own where left out. */
   redisUrl?: string;
-  /** Secrets of webhook endpoints and call sites by name; the environment where left out. */
+  /** Secrets of webhook endpoints and call sites by name; those of the secrets file and the environment where left out. */
   secretOf?: SecretSource;
   /** Handlers of inline endpoints; none where left out. */
   handlers?: Handlers;
@@ -96,8 +97,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const db2 = open(options.db2Url, DB2_CONNECTIONS, 'sluice-server');
   const webhook: CallFunction = (name, args) => db2.call(`webhook.${name}`, args);
   const metrics = options.metrics ?? createMetrics();
-  const webhooks = openWebhookRoutes(options, metrics, log);
-  const calls = openCallRoutes(options, metrics, log);
+  const secretOf = options.secretOf ?? createSecretSource(process.env);
+  const webhooks = openWebhookRoutes({ ...options, secretOf }, metrics, log);
+  const calls = openCallRoutes({ ...options, secretOf }, metrics, log);
   const endDatabases = (): Promise<unknown> =>
     Promise.all([lane.end(), aside.end(), db1.end(), db2.end(), webhooks.end(), calls.end()]);
 
@@ -134,6 +136,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     db1: callIntake,
     db2: (name, args) => db2.call(`public.${name}`, args),
     webhook,
+    secrets: new Secrets({ findSecret: createFindSecret(webhook), secretOf, now: Date.now }),
     calls: (name, args) => db2.call(`calls.${name}`, args),
     now: Date.now,
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
