@@ -122,7 +122,7 @@ describe('an export in new databases', () => {
     assert.equal(outcome, 'duplicate');
     await work(copy);
     assert.deepEqual(await onCopy('DB2_URL', `select * from webhook.balance('ann')`), [
-      { currency: 'eur', amount: '2500' },
+      { provider: 'stripe', currency: 'eur', amount: '2500' },
     ]);
   });
 

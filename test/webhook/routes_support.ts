@@ -11,8 +11,8 @@ import { metricLines } from './process_support.ts';
 
 export const NOW_MS = 1_700_000_000_900;
 const SECRETS: Record<string, string> = {
-  NEW: 'new-secret-of-the-shop',
-  OLD: 'old-secret-of-the-shop',
+  NEW: 'new-secret-of-the-shop-as-long-as-twilios',
+  OLD: 'old-secret-of-the-shop-as-long-as-twilios',
   TOKEN: 'token-for-the-handshake',
   SHORT: 'fifteen letters',
   FORBIDDEN: 'a-variable-that-is-no-secret',
@@ -104,7 +104,7 @@ export function open(change: Partial<Endpoint> = {}) {
     });
     return { status, headers: got, text: String(text) };
   };
-  const send = async ({ secret = 'new-secret-of-the-shop', ...sent }: Sent = {}) => {
+  const send = async ({ secret = SECRETS.NEW ?? '', ...sent }: Sent = {}) => {
     const body = sent.body ?? BODY;
     const signed = await providerNamed(endpoint.provider)?.sign(
       {
