@@ -100,6 +100,8 @@ create table public.webhook_endpoints (
   constraint keep_payload_days_in_range check (keep_payload_days between 1 and 36500)
 );
 
+create index webhook_endpoints_by_tenant on public.webhook_endpoints (tenant);
+
 -- Promise: a new endpoint without a tenant gets its own: that of the provider's name where no endpoint ever had it, else
 -- '<provider>:<name>'. 'hmac' and 'standard' are ways to sign, used by senders that know nothing of each other: their bare
 -- names are never given. A tenant that is named is shared, and has to exist. Raises SL001 where the own tenant was that of
