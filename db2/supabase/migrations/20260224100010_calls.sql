@@ -140,8 +140,8 @@ end
 $$;
 
 -- Promise: the site is there and true, with an audit row in the same transaction; false, and nothing changes, where the
--- id is taken. A site that breaks a rule of the table raises that rule; a secret that is not on the list (webhook.secret_names)
--- raises SL001. Second call: false. Locks: the site.
+-- id is taken. A site that breaks a rule of the table raises that rule, a secret that is not on the list
+-- (webhook.secret_names) SL001. Second call: false. Locks: the site.
 -- Definer, as the next: service_role reads the tables and writes only through here.
 create function calls.add_site(
   p_site_id text,
