@@ -20,9 +20,10 @@ export const calls = defineSuite({
   summary: 'call events a second through HTTP: one insert each, coalesced',
   createWorld: () =>
     openWorld({}, async ({ db2 }) => {
-      await db2.ask(`insert into public.call_sites (site_id, secret_names) values ($1, '{BENCH_SECRET}')`, [
-        SITE,
-      ]);
+      await db2.ask(
+        `insert into public.call_sites (site_id, secret_names) values ($1, '{OPS_SITE_SECRET}')`,
+        [SITE],
+      );
     }),
   async measure(world, { quick, progress }) {
     const taken = await runRounds(makeCells(quick), quick ? 1 : REPETITIONS, (cell, round) => {

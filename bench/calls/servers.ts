@@ -11,7 +11,7 @@ import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { type BenchServer, listen, log } from '../servers.ts';
 
 export const SITE = 'bench';
-export const SECRET = 'bench-secret';
+export const SECRET = 'bench-secret-of-the-site';
 
 export function startCoalesced(db2Url: string): Promise<BenchServer> {
   const calls = openCallRoutes({ db2Url, secretOf: () => SECRET }, NO_METRICS, log);

@@ -15,4 +15,4 @@ export type HealthyOrder = {
 export type HealthyReport = { tookMs: number[]; failures: Record<string, number> };
 
 export const HEALTHY = 'healthy';
-export const HEALTHY_ENV = { BENCH_SECRET: 'whsec_bench' };
+export const HEALTHY_ENV = { STRIPE_WEBHOOK_SECRET: 'whsec_bench_of_the_healthy' };

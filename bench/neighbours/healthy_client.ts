@@ -57,7 +57,9 @@ async function deliverOnce(order: HealthyOrder): Promise<string> {
   const atSec = Math.floor(Date.now() / MS_PER_SEC);
   const sample = { type: 'payment_intent.succeeded', eventId, user: `user ${eventId}`, amount: 2500, atSec };
   const body = sampleOf('stripe', sample)?.body ?? '';
-  const signature = createHmac('sha256', HEALTHY_ENV.BENCH_SECRET).update(`${atSec}.${body}`).digest('hex');
+  const signature = createHmac('sha256', HEALTHY_ENV.STRIPE_WEBHOOK_SECRET)
+    .update(`${atSec}.${body}`)
+    .digest('hex');
   const headers = { 'stripe-signature': `t=${atSec},v1=${signature}` };
   const answer = await post(order, `/webhooks/${HEALTHY}`, headers, body);
   if (answer.status !== 200) throw new Error(`status ${answer.status}`);

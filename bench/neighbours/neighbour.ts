@@ -44,7 +44,7 @@ const SECRET = 'bench-secret-of-the-hostile-endpoint';
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
 
 /** The environment that a server needs for the hostile endpoint. */
-export const HOSTILE_ENV = { HOSTILE_SECRET: SECRET };
+export const HOSTILE_ENV = { WHATSAPP_APP_SECRET: SECRET };
 
 /** Ends what is left of a load, for any number of requests. */
 export function boundedSignal(...others: AbortSignal[]): AbortSignal {

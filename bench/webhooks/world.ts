@@ -11,14 +11,14 @@ export type WebhooksWorld = World & {
   clear(load?: () => Promise<void>): Promise<void>;
 };
 
-export const SECRET = 'whsec_bench';
+export const SECRET = 'whsec_bench_of_the_endpoint';
 
 // Autovacuum wakes once a minute, in the middle of some run or other; no run here is that long.
 const SETTINGS = { autovacuum: 'off' };
 const ENDPOINT = {
   p_name: 'bench',
   p_provider: 'stripe',
-  p_secret_names: ['BENCH_SECRET'],
+  p_secret_names: ['STRIPE_WEBHOOK_SECRET'],
   p_actor: 'bench',
 };
 

@@ -12,10 +12,11 @@ import { type Step, Timeline } from '../parts/timeline.tsx';
 const ENDS: Readonly<Record<string, Step['tone']>> = { success: 'good', skipped: 'good', dead_letter: 'bad' };
 
 /** As webhook.can_go_round has it; what was quarantined or pruned has nothing to process. */
-function canReplay({ status, skipped_by, error, event_type, payload }: EventDetails): boolean {
+function canReplay({ status, skipped_by, attempts, error, event_type, payload }: EventDetails): boolean {
   if (payload === null) return false;
   if (status === 'failed' || status === 'dead_letter') return true;
-  return status === 'skipped' && (skipped_by !== null || error === `no handler for ${event_type}`);
+  if (status !== 'skipped') return false;
+  return skipped_by !== null || attempts === 0 || error === `no handler for ${event_type}`;
 }
 
 function stepsOf(event: EventDetails): Step[] {
@@ -135,7 +136,7 @@ export function Event({ parameter }: { parameter: string }) {
                       {event.name ?? event.provider}
                     </Link>,
                   ],
-                  ['Provider', event.provider],
+                  ['Tenant', event.provider],
                   ['Attempts', String(event.attempts)],
                   ['Signature', event.signature && <Id key="signature" value={event.signature} />],
                   ['Payload hash', event.payload_hash && <Id key="hash" value={event.payload_hash} />],

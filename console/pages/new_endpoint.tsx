@@ -8,11 +8,16 @@ import { say } from '../parts/toast.tsx';
 /** What the server takes as the name of a secret: a secret pasted here by mistake is stopped before it is sent. */
 const SECRET_NAME = {
   pattern: '[A-Z][A-Z0-9_]{0,99}',
-  hint: 'The name of an environment variable of the server, never the secret itself.',
+  hint: 'The name of a secret that the server has and the owner of the database allows, never the secret itself.',
 };
 const MODES = [
   ['queued', 'after the answer, by a worker'],
   ['inline', 'before the answer'],
+] as const;
+const LIVE_MODES = [
+  ['live', 'live ones'],
+  ['test', 'test ones'],
+  ['both', 'both'],
 ] as const;
 const PROVIDER_OPTIONS = PROVIDERS.map(
   (name) => [name, name === 'hmac' ? 'hmac, described below' : name] as const,
@@ -29,6 +34,8 @@ function endpointOf(form: HTMLFormElement): Record<string, unknown> {
     secret_names: [text('secret_name')],
     ...optional('verify_token_name'),
     ...optional('public_url'),
+    ...optional('livemode'),
+    ...optional('tenant'),
     ...optional('reason'),
     ...(text('provider') === 'hmac' && { scheme: { header: text('header'), id: text('id') } }),
   };
@@ -47,6 +54,10 @@ function Particulars({ provider }: { provider: string }) {
         pattern="https?://.*"
         hint="Exactly as it stands in Twilio, which signs it."
       />
+    );
+  if (provider === 'stripe')
+    return (
+      <Choice name="livemode" label="Events" options={LIVE_MODES} value="live" hint="Others are skipped." />
     );
   if (provider !== 'hmac') return null;
   return (
@@ -104,6 +115,12 @@ export function NewEndpoint({ onClose, onAdded }: { onClose(): void; onAdded(): 
         />
         <Choice name="mode" label="Takes effect" options={MODES} value="queued" />
         <Particulars provider={provider} />
+        <Field
+          name="tenant"
+          label="Share a tenant"
+          pattern="[a-z0-9][a-z0-9_\-]{0,62}(:[a-z0-9][a-z0-9_\-]{0,62})?"
+          hint="One that exists, such as stripe: its events, payments and credits are this endpoint’s too."
+        />
         <Field name="reason" label="Reason" />
       </div>
     </FormDialog>

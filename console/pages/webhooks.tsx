@@ -48,9 +48,15 @@ function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointR
     {
       head: 'State',
       place: 'corner',
-      cell: ({ is_active }) => <Chip state={is_active ? 'active' : 'off'} />,
+      cell: ({ is_active, secret_fault }) => (
+        <Chip state={!is_active ? 'off' : secret_fault ? 'no_secret' : 'active'} />
+      ),
     },
-    { head: 'Provider', cell: ({ provider }) => provider },
+    { head: 'Tenant', cell: ({ tenant }) => <Given value={tenant} /> },
+    {
+      head: 'Events of',
+      cell: ({ livemode, accounts }) => [livemode, ...accounts].join(', '),
+    },
     {
       head: 'Takes effect',
       cell: ({ mode }) => (mode === 'inline' ? 'before the answer' : 'after the answer'),
@@ -59,7 +65,12 @@ function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointR
     {
       head: 'Secrets by name',
       place: 'wide',
-      cell: ({ secret_names }) => <code>{secret_names.join(', ')}</code>,
+      cell: ({ secret_names, secret_fault }) => (
+        <>
+          <code>{secret_names.join(', ')}</code>{' '}
+          {secret_fault && <span class="field-error">{secret_fault}</span>}
+        </>
+      ),
     },
     { head: 'Since', cell: ({ created_at }) => <Moment at={created_at} /> },
     {

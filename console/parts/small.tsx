@@ -26,6 +26,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   down: 'bad',
   dead_letter: 'bad',
   refused: 'bad',
+  no_secret: 'bad',
 };
 
 export function Chip({ state }: { state: string }) {

@@ -9,7 +9,7 @@ import type { Log, Metrics } from '#core/ports.ts';
 import { DELIVERY_MS, type Route } from '#core/router.ts';
 import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
 import type { UnsignedLimit } from '#core/unsigned.ts';
-import type { SecretSource } from '#core/webhook/ports.ts';
+import { createFindSecret, type SecretSource } from '#core/webhook/secrets.ts';
 import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
 import { createRedisReplayCache } from './redis_cache.ts';
@@ -18,8 +18,8 @@ export interface CallOptions {
   db2Url: string;
   /** Without one, each process remembers what it has seen itself. */
   redisUrl?: string;
-  /** Secrets of sites by name; the environment where left out. */
-  secretOf?: SecretSource;
+  /** Secrets of sites by name. */
+  secretOf: SecretSource;
   unsigned?: UnsignedLimit | undefined;
 }
 
@@ -63,7 +63,12 @@ export function openCallRoutes(options: CallOptions, metrics: Metrics, log: Log)
     },
     cache,
     unsigned: options.unsigned,
-    ...signaturePorts(metrics, log, options.secretOf),
+    ...signaturePorts(
+      metrics,
+      log,
+      createFindSecret((name, args) => rest.call(`webhook.${name}`, args)),
+      options.secretOf,
+    ),
   });
   return {
     routes: () => callRoutes.routes(),

@@ -4,7 +4,7 @@ import type { CallSite } from '#core/calls/store.ts';
 import { allSites } from '../calls/all_sites.ts';
 import { StackError } from '../failure.ts';
 import { send } from './calls_send.ts';
-import { DB2_VARIABLES, withDb2 } from './db2.ts';
+import { DB2_VARIABLES, requireSecrets, withDb2 } from './db2.ts';
 import { action, type Group, short, UsageError } from './grammar.ts';
 import { actor, listAction, OPTION, showAction } from './operator.ts';
 import { type ChangeValues, readSecretNames, SENDER_OPTIONS, senderActions } from './senders.ts';
@@ -76,6 +76,7 @@ const addSite = action({
   async run({ unsigned, kind, reason, json, ...values }, [siteId]) {
     const secretNames = readSecretNames('--secret-name', values['secret-name']);
     if (secretNames.length === 0 && !unsigned) throw new UsageError('add needs --secret-name or --unsigned');
+    await requireSecrets(secretNames);
     const [row] = await withDb2((db2) =>
       db2.call<{ add_site: boolean }>('calls.add_site', {
         p_site_id: siteId,
@@ -104,9 +105,10 @@ const sites: Group = {
       args: '<site>',
       path: 'calls sites',
       sample: 'branch-7',
-      async secretsOf(siteId) {
+      async secretsOf(siteId, given) {
         const [site] = await findSite(siteId);
         if (site === undefined) throw unknownSite(siteId);
+        await requireSecrets(given);
         return site.secret_names;
       },
       change: write,

@@ -3,13 +3,18 @@
 import { blameOf, isSaidByDatabase, toHttpError } from '#core/failure.ts';
 import { withRules } from '#core/rules.ts';
 import { createOperatorStore, type OperatorStore } from '#core/webhook/operators.ts';
+import type { Provider } from '#core/webhook/provider.ts';
+import { minSecretChars, type SecretSource } from '#core/webhook/secrets.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
-import { readDatabaseUrls, VARIABLES } from './operator.ts';
+import { createSecretSource, SECRETS_FILE } from '../webhook/secret_source.ts';
+import { secretsOf } from '../webhook/secret_users.ts';
+import { readDatabaseUrls, readStackEnv, VARIABLES } from './operator.ts';
 
 export const DB2_VARIABLES = {
   DB2_URL: 'Postgres address of the ledger (default: DATABASE_URL, then that of the stack in .sluice)',
+  ...SECRETS_FILE,
   ...VARIABLES.operator,
 };
 
@@ -35,6 +40,24 @@ function readUrl(env: NodeJS.ProcessEnv): string {
 /** What operators do with webhook endpoints and events, on DB2 itself. */
 export function withStore<Result>(work: (store: OperatorStore) => Promise<Result>): Promise<Result> {
   return withDb2((db2) => work(createOperatorStore((name, args) => db2.call(`webhook.${name}`, args))));
+}
+
+/** Secrets as this command sees them: those of the stack in .sluice too. */
+export function knownSecrets(): SecretSource {
+  return createSecretSource(readStackEnv(process.env));
+}
+
+/** A secret that is named now has to be on the list, and its value here or in Vault, and long enough. */
+export async function requireSecrets(names: readonly string[], provider?: Provider): Promise<void> {
+  if (names.length === 0) return;
+  const fault = await withDb2((db2) =>
+    secretsOf(db2, knownSecrets()).faultOf(names, minSecretChars(provider)),
+  );
+  if (fault === undefined) return;
+  throw new StackError(
+    fault,
+    "its value is looked for in DB2's Vault, in SLUICE_SECRETS_FILE and in the environment of this command",
+  );
 }
 
 /** What a person can mend becomes two lines; everything else stays what it is. */

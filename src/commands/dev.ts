@@ -17,6 +17,7 @@ import { type Stack, startStack } from '../stack/stack.ts';
 import { onStopSignal } from '../stop_signal.ts';
 import { openTracing, type Tracing } from '../tracing/tracing.ts';
 import { type Handlers, loadHandlers } from '../webhook/handlers.ts';
+import { createSecretSource, SECRETS_FILE } from '../webhook/secret_source.ts';
 import { start, stop } from './dev_control.ts';
 import { summarize } from './dev_summary.ts';
 import { type DevWorkers, NO_WORKERS, startDevWorkers } from './dev_workers.ts';
@@ -119,7 +120,6 @@ function startDemoServer(
   settings: Settings,
   { handlers, buyers, metrics, tracing, workers }: DemoParts,
 ): Promise<RunningServer> {
-  const secrets: Record<string, string | undefined> = demoSecrets(stack.secrets);
   const scrape = readScrapeSettings(process.env);
   if (typeof scrape === 'string') throw new StackError(scrape, 'see `sluice serve --help`');
   return startServer({
@@ -134,7 +134,7 @@ function startDemoServer(
     jwtSecret: stack.secrets.db1JwtSecret,
     onClaimed: workers.wakeBridge,
     onRecorded: workers.wakeWebhooks,
-    secretOf: (name) => secrets[name] ?? process.env[name],
+    secretOf: createSecretSource({ ...process.env, ...demoSecrets(stack.secrets) }),
     handlers,
     metrics,
     tracer: tracing.tracer,
@@ -190,6 +190,7 @@ const up = action({
     SLUICE_WEBHOOK_ALLOWED_HOSTS: 'private hosts, separated by commas, that hooks may call',
     SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',
     ...BUYER_VARIABLES,
+    ...SECRETS_FILE,
     OTEL_EXPORTER_OTLP_ENDPOINT: 'a collector of traces (docs/observe.md)',
     SLUICE_LOG: 'debug, info, warn (default here), error or silent',
   },

@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
+import { readEnvLines } from '../env_lines.ts';
 import { StackError } from '../failure.ts';
 import { layout, readSettings } from '../stack/settings.ts';
 import { type Action, action, UsageError } from './grammar.ts';
@@ -108,14 +109,7 @@ function withStack(env: NodeJS.ProcessEnv, names: string[]): NodeJS.ProcessEnv {
 
 /** `NAME=value` lines; nothing where the file is not. */
 function readEnvFile(path: string): Record<string, string> {
-  if (!existsSync(path)) return {};
-  const lines = readFileSync(path, 'utf8').split('\n');
-  return Object.fromEntries(
-    lines.flatMap((line) => {
-      const at = line.indexOf('=');
-      return at > 0 ? [[line.slice(0, at), line.slice(at + 1)]] : [];
-    }),
-  );
+  return existsSync(path) ? readEnvLines(readFileSync(path, 'utf8')) : {};
 }
 
 /** Whether there is a person to ask. What is asked goes to stderr, so that the output may go into a pipe. */

@@ -17,7 +17,8 @@ export const SENDER_OPTIONS = {
   'secret-name': {
     value: 'NAME',
     multiple: true,
-    about: 'the name of an environment variable of the server, never the secret; newest first, up to five',
+    about:
+      'the name of a secret on the list of `sluice webhooks secrets`, never the secret; newest first, up to five',
   },
   ...CHANGE_OPTIONS,
 } as const;
@@ -27,8 +28,8 @@ interface Sender {
   /** The words before the action, and a name, for the examples. */
   readonly path: string;
   readonly sample: string;
-  /** Throws where there is none of this name. */
-  secretsOf(name: string): Promise<readonly string[]>;
+  /** Those it has, for these new ones. Throws where there is none of this name, and where a new one cannot be used. */
+  secretsOf(name: string, given: readonly string[]): Promise<readonly string[]>;
   change(
     name: string,
     changes: { secret_names: string[] } | { is_active: boolean },
@@ -53,7 +54,7 @@ export function senderActions({ args, path, sample, secretsOf, change }: Sender)
     async run({ only, 'secret-name': names, ...values }, [name]) {
       const given = readSecretNames('--secret-name', names);
       if (given.length === 0) throw new UsageError('rotate needs --secret-name');
-      return change(name, { secret_names: rotated(given, await secretsOf(name), only) }, values);
+      return change(name, { secret_names: rotated(given, await secretsOf(name, given), only) }, values);
     },
   });
   return {
@@ -71,7 +72,7 @@ export function readSecretNames(option: string, names: readonly string[]): strin
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error;
     throw new UsageError(
-      `${option} takes the name of an environment variable, such as STRIPE_WEBHOOK_SECRET, never the secret itself`,
+      `${option} takes the name of a secret, such as STRIPE_WEBHOOK_SECRET, never the secret itself`,
     );
   }
 }

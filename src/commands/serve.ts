@@ -11,6 +11,7 @@ import { JWT, MIN_JWT_SECRET_CHARS } from '../server/tokens.ts';
 import { onStopSignal } from '../stop_signal.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
+import { SECRETS_FILE } from '../webhook/secret_source.ts';
 import { action } from './grammar.ts';
 
 const DEFAULT_PORT = 4000;
@@ -117,13 +118,15 @@ function readFront(env: NodeJS.ProcessEnv): Pick<ServerOptions, 'host' | 'proxy'
 export const command = action({
   about: `Start the HTTP server against two databases that are already there (see: sluice migrate)
 
-The server also reads the secrets of webhook endpoints and call sites from the environment, by the names that those give.`,
+The server also reads the secrets of webhook endpoints and call sites, by the names that those give: from DB2's Vault where it
+has one, then from SLUICE_SECRETS_FILE, then from the environment.`,
   environment: {
     'DB1_URL, DB2_URL': 'Postgres addresses of the intake and the ledger',
     SLUICE_ADMIN_KEY: "the operator's key",
     SLUICE_JWT_SECRET: "the project's JWT secret (HS256); at least 32 characters",
     SLUICE_JWKS_URL: "the project's published keys (RS256, ES256); optional",
     SLUICE_HANDLERS: 'a module with webhook handlers, for endpoints in inline mode; optional',
+    ...SECRETS_FILE,
     SLUICE_REDIS_URL: 'where servers share what they remember of call events; optional',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'a collector of traces (docs/observe.md); optional',
     SLUICE_PORT: `default ${DEFAULT_PORT}`,

@@ -6,6 +6,7 @@ import { endpoints } from './webhooks_endpoints.ts';
 import { list, prune, show } from './webhooks_events.ts';
 import { handlers } from './webhooks_handlers.ts';
 import { replay, skip } from './webhooks_replay.ts';
+import { secrets } from './webhooks_secrets.ts';
 import { send } from './webhooks_send.ts';
 import { verify } from './webhooks_verify.ts';
 
@@ -13,5 +14,5 @@ export const command: Group = {
   about: 'Webhook endpoints, stored events, and help with signatures',
   environment: DB2_VARIABLES,
   exits: ['when all is done', 'when some event was not'],
-  actions: { endpoints, handlers, list, show, replay, skip, prune, send, verify },
+  actions: { endpoints, secrets, handlers, list, show, replay, skip, prune, send, verify },
 };

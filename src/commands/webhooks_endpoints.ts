@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { HttpError } from '#core/errors.ts';
 import { JsonError, type JsonValue, parseJson } from '#core/json.ts';
 import { check, type FromSchema, type Schema, SchemaError } from '#core/schema.ts';
+import { namedSecrets } from '#core/webhook/admin.ts';
 import {
   completeEndpoint,
   completeSettings,
@@ -11,8 +12,9 @@ import {
   NEW_ENDPOINT,
 } from '#core/webhook/endpoint_settings.ts';
 import type { EndpointRow, OperatorStore, Signed } from '#core/webhook/operators.ts';
+import { providerNamed } from '#core/webhook/providers.ts';
 import { StackError } from '../failure.ts';
-import { withStore } from './db2.ts';
+import { requireSecrets, withStore } from './db2.ts';
 import { action, type Group, UsageError, type Values } from './grammar.ts';
 import { actor, listAction } from './operator.ts';
 import { type ChangeValues, readSecretNames, SENDER_OPTIONS, senderActions } from './senders.ts';
@@ -26,6 +28,10 @@ const TEXT_SETTINGS = {
   mode: { value: 'queued|inline', about: 'whether workers or the server run the handlers' },
   'verify-token-name': { value: 'NAME', about: 'the name of the token for a GET handshake, never the token' },
   'public-url': { value: 'URL', about: 'the address that the provider signs' },
+  livemode: {
+    value: 'live|test|both',
+    about: "which of Stripe's events are for it (default live); others are skipped",
+  },
 } as const;
 const NUMBER_SETTINGS = {
   'max-attempts': { range: rangeOf(SETTING.max_attempts), about: 'tries before an event is a dead letter' },
@@ -44,6 +50,12 @@ const SETTINGS = {
   ...TEXT_SETTINGS,
   'scheme-file': { value: 'FILE', about: 'JSON that describes the signature, for the provider hmac' },
   ...NUMBER_SETTINGS,
+  account: {
+    value: 'ID',
+    multiple: true,
+    about: "a connected account whose events are for it too, beside Stripe's own; the list as it shall be",
+  },
+  'own-account': { about: 'no connected account any more' },
   ...SENDER_OPTIONS,
 } as const;
 
@@ -65,15 +77,24 @@ async function list(json: boolean): Promise<number> {
 const add = action({
   about: 'Add an endpoint',
   args: '<name>',
-  options: { provider: { value: 'PROVIDER', about: 'who delivers there; needed' }, ...SETTINGS },
+  options: {
+    provider: { value: 'PROVIDER', about: 'who delivers there; needed' },
+    tenant: {
+      value: 'TENANT',
+      about: 'share the events, payments and credits of this tenant, which exists (default: its own)',
+    },
+    ...SETTINGS,
+  },
   examples: [
     'sluice webhooks endpoints add stripe-eu --provider stripe --secret-name STRIPE_EU_SECRET --mode inline',
   ],
   async run(values, [name]) {
-    const { provider } = values;
+    const { provider, tenant } = values;
     if (provider === undefined) throw new UsageError('add needs --provider');
-    const endpoint = understood(NEW_ENDPOINT, { name, provider, ...settingsOf(values) });
+    const shared = tenant === undefined ? {} : { tenant };
+    const endpoint = understood(NEW_ENDPOINT, { name, provider, ...shared, ...settingsOf(values) });
     const complete = refusedAsUsage(() => completeEndpoint(endpoint));
+    await requireSecrets(namedSecrets(complete), providerNamed(provider));
     return write((store, by) => store.addEndpoint(complete, by), values);
   },
 });
@@ -87,14 +108,18 @@ const change = action({
     const settings = settingsOf(values);
     if (Object.keys(settings).length === 0) throw new UsageError('change needs something to change');
     const complete = refusedAsUsage(() => completeSettings(understood(ENDPOINT_SETTINGS, settings)));
+    const named = namedSecrets(complete);
+    if (named.length > 0) await secretsOf(name, named);
     return write((store, by) => store.changeEndpoint(name, complete, by), values);
   },
 });
 
-async function secretsOf(name: string): Promise<readonly string[]> {
+async function secretsOf(name: string, given: readonly string[]): Promise<readonly string[]> {
   const known = await withStore((store) => store.findEndpoint(name));
-  if (known !== undefined) return known.secret_names;
-  throw new StackError(`there is no endpoint ${name}`, '`sluice webhooks endpoints list` shows them');
+  if (known === undefined)
+    throw new StackError(`there is no endpoint ${name}`, '`sluice webhooks endpoints list` shows them');
+  await requireSecrets(given, providerNamed(known.provider));
+  return known.secret_names;
 }
 
 export const endpoints: Group = {
@@ -126,6 +151,7 @@ function settingsOf(values: Values<typeof SETTINGS>): Record<string, JsonValue> 
     const value = values[option as keyof typeof TEXT_SETTINGS | keyof typeof NUMBER_SETTINGS];
     if (value !== undefined) settings[option.replaceAll('-', '_')] = value;
   }
+  if (values.account.length > 0 || values['own-account']) settings.accounts = values.account;
   if (values['scheme-file'] !== undefined) settings.scheme = readSchemeFile(values['scheme-file']);
   return settings;
 }
@@ -164,12 +190,25 @@ function show(endpoints: EndpointRow[], asJson: boolean): void {
   }
   const rows = endpoints.map((endpoint) => [
     endpoint.name,
-    endpoint.provider,
+    endpoint.tenant,
+    endpoint.livemode,
+    endpoint.accounts.join(',') || '-',
     endpoint.mode,
     endpoint.is_active ? 'on' : 'off',
     endpoint.secret_names.join(','),
     String(endpoint.max_attempts),
     endpoint.webhook_id,
   ]);
-  console.log(formatTable(['NAME', 'PROVIDER', 'MODE', 'ACTIVE', 'SECRETS', 'ATTEMPTS', 'WEBHOOK ID'], rows));
+  const heads = [
+    'NAME',
+    'TENANT',
+    'TAKES',
+    'ACCOUNTS',
+    'MODE',
+    'ACTIVE',
+    'SECRETS',
+    'ATTEMPTS',
+    'WEBHOOK ID',
+  ];
+  console.log(formatTable(heads, rows));
 }

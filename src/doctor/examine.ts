@@ -5,9 +5,10 @@ import { checkHealth } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import type { Log } from '#core/ports.ts';
 import { AdminClient } from '../admin/client.ts';
-import { allSites } from '../calls/all_sites.ts';
 import type { Connection } from '../commands/operator.ts';
-import { createDatabase, type Database } from '../db/database.ts';
+import { createDatabase } from '../db/database.ts';
+import { createSecretSource } from '../webhook/secret_source.ts';
+import { secretUses } from '../webhook/secret_users.ts';
 import { type Finding, fail, ok, skip } from './finding.ts';
 import {
   judgeAddresses,
@@ -20,7 +21,6 @@ import {
   judgeSecrets,
   judgeSides,
   judgeWebhooks,
-  type SecretUser,
 } from './judge.ts';
 import { type Look, look, messageOf } from './look.ts';
 
@@ -72,12 +72,12 @@ async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Findi
       ledger<{ ledger_sample: LedgerLook }>('ledger_sample', {}),
     ]);
     const health = await checkHealth({ db1: intake, db2: ledger, now: Date.now });
-    const users = await secretUsers(db2);
+    const uses = await secretUses(db2, createSecretSource(env));
     return [
       ...judgeHealth(health.filter(({ kind }) => kind !== 'redis')),
       ...(fromIntake ? judgeQueue(fromIntake.live_sample) : []),
       ...(fromLedger ? judgeWebhooks(fromLedger.ledger_sample) : []),
-      judgeSecrets(users, env),
+      judgeSecrets(uses),
     ];
   } catch (error) {
     return [
@@ -86,29 +86,6 @@ async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Findi
   } finally {
     await Promise.all([db1.end(), db2.end()]);
   }
-}
-
-interface Endpoint {
-  readonly name: string;
-  readonly is_active: boolean;
-  readonly secret_names: string[];
-  readonly verify_token_name: string | null;
-}
-
-async function secretUsers(db2: Database): Promise<SecretUser[]> {
-  const endpoints = await db2.call<Endpoint>('webhook.list_endpoints', {});
-  const sites = await allSites(db2);
-  return [
-    ...endpoints
-      .filter(({ is_active }) => is_active)
-      .map(({ name, secret_names, verify_token_name }) => ({
-        name,
-        secrets: verify_token_name ? [...secret_names, verify_token_name] : secret_names,
-      })),
-    ...sites
-      .filter(({ is_active }) => is_active)
-      .map(({ site_id, secret_names }) => ({ name: site_id, secrets: secret_names })),
-  ];
 }
 
 async function examineServer(server: Connection | undefined): Promise<Finding[]> {

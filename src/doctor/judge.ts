@@ -2,8 +2,10 @@
 
 import type { HealthCheck } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
+import type { SecretFault } from '#core/webhook/secrets.ts';
 import { HOOK_SECRET, MAKE_HOOK_SECRET, readSign } from '../bridge/sign.ts';
 import { misplacement, type SideName } from '../migrate/sides.ts';
+import type { SecretUse } from '../webhook/secret_users.ts';
 import { type Finding, fail, ok, skip, warn } from './finding.ts';
 import type { Facts, Look, RefusingPool } from './look.ts';
 import type { RightDifference } from './rights.ts';
@@ -270,23 +272,32 @@ export function judgeAddresses(metrics: string): Finding {
   );
 }
 
-/** Who needs which secrets, by the names of environment variables. */
-export interface SecretUser {
-  readonly name: string;
-  readonly secrets: readonly string[];
-}
-
-export function judgeSecrets(users: readonly SecretUser[], env: NodeJS.ProcessEnv): Finding {
-  const needed = users.flatMap(({ name, secrets }) => secrets.map((secret) => ({ name, secret })));
-  const absent = needed.filter(({ secret }) => !env[secret]);
-  if (users.length === 0) return skip('secrets', 'no endpoint needs one');
-  if (absent.length === 0) return ok('secrets', `all ${needed.length} are set here`);
-  const found = `not set here: ${some(absent.map(({ name, secret }) => `${secret} (${name})`))}`;
-  return warn(
-    'secrets',
-    found,
-    'set them where the server runs, and run the doctor with the same environment',
-  );
+/** The server refuses what is signed with a secret that it cannot use. */
+export function judgeSecrets(uses: readonly SecretUse[]): Finding {
+  const check = 'secrets';
+  const faulty = (fault: SecretFault) =>
+    some(
+      uses.flatMap(({ user, secret, read }) =>
+        'fault' in read && read.fault === fault ? [`${secret} (${user})`] : [],
+      ),
+    );
+  if (uses.length === 0) return skip(check, 'no endpoint needs one');
+  const [notAllowed, tooShort, notSet] = [faulty('not_allowed'), faulty('too_short'), faulty('not_set')];
+  if (notAllowed !== '')
+    return fail(
+      check,
+      `not on the list: ${notAllowed}`,
+      '`sluice webhooks secrets allow NAME` as the owner of DB2, if the name is meant to be a secret',
+    );
+  if (tooShort !== '')
+    return fail(check, `too short: ${tooShort}`, 'make a longer one with: openssl rand -base64 32');
+  if (notSet !== '')
+    return warn(
+      check,
+      `not set here: ${notSet}`,
+      'set them where the server runs, and run the doctor with the same environment',
+    );
+  return ok(check, `all ${uses.length} are set here`);
 }
 
 function some(items: readonly string[]): string {

@@ -4,12 +4,12 @@ import type { CallFunction } from '#core/call_function.ts';
 import { createEndingStore, DeadLetterRoutes } from '#core/dead_letters.ts';
 import { UNNAMED_OPERATOR } from '#core/operator.ts';
 import type { Route } from '#core/router.ts';
-import { WebhookAdminRoutes } from '#core/webhook/admin.ts';
+import { type WebhookAdminPorts, WebhookAdminRoutes } from '#core/webhook/admin.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
 import { type ConsolePorts, consoleRoutes } from '../console/routes.ts';
 import type { OperatorAuth } from './operator_auth.ts';
 
-export interface AdminPorts extends ConsolePorts {
+export interface AdminPorts extends ConsolePorts, Pick<WebhookAdminPorts, 'secrets'> {
   /** Calls functions of schema webhook of DB2. */
   readonly webhook: CallFunction;
 }
@@ -22,7 +22,11 @@ export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
     ...createEndingStore(ports.db1, ports.db2, ports.log),
     authorize,
   });
-  const webhooks = new WebhookAdminRoutes({ store: createOperatorStore(ports.webhook), authorize });
+  const webhooks = new WebhookAdminRoutes({
+    store: createOperatorStore(ports.webhook),
+    secrets: ports.secrets,
+    authorize,
+  });
   return [
     ...auth.routes(),
     ...auth.guard([

@@ -8,7 +8,7 @@ import { PoolRoutes } from '#core/pool.ts';
 import type { Tracer } from '#core/ports.ts';
 import type { Route } from '#core/router.ts';
 import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
-import type { SecretSource } from '#core/webhook/ports.ts';
+import { createFindSecret, type SecretSource, Secrets } from '#core/webhook/secrets.ts';
 import { openCallRoutes } from '../calls/calls.ts';
 import { loadPages, pageRoutes } from '../console/assets.ts';
 import { notFoundPage } from '../console/not_found.ts';
@@ -22,6 +22,7 @@ import {
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import type { Handlers } from '../webhook/handlers.ts';
+import { createSecretSource } from '../webhook/secret_source.ts';
 import { AddressLimits, type LimitSettings } from './address_limits.ts';
 import { addressOf } from './addresses.ts';
 import { adminRoutes } from './admin.ts';
@@ -62,7 +63,7 @@ export interface ServerOptions extends ScrapeSettings, BuyerSettings {
   onRecorded?: () => void;
   /** Shared by servers to recognise replays of call events; each process remembers its own where left out. */
   redisUrl?: string;
-  /** Secrets of webhook endpoints and call sites by name; the environment where left out. */
+  /** Secrets of webhook endpoints and call sites by name; those of the secrets file and the environment where left out. */
   secretOf?: SecretSource;
   /** Handlers of inline endpoints; none where left out. */
   handlers?: Handlers;
@@ -107,8 +108,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const proxy = options.proxy ?? { trustedProxies: 0 };
   const limits = new AddressLimits(options.limits ?? {}, { proxy, metrics, log });
   const unsigned = limits.deliveries;
-  const webhooks = openWebhookRoutes({ ...options, unsigned }, metrics, log);
-  const calls = openCallRoutes({ ...options, unsigned }, metrics, log);
+  const secretOf = options.secretOf ?? createSecretSource(process.env);
+  const webhooks = openWebhookRoutes({ ...options, secretOf, unsigned }, metrics, log);
+  const calls = openCallRoutes({ ...options, secretOf, unsigned }, metrics, log);
   const endDatabases = (): Promise<unknown> =>
     Promise.all([lane.end(), aside.end(), db1.end(), db2.end(), webhooks.end(), calls.end()]);
 
@@ -153,6 +155,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     db1: callIntake,
     db2: (name, args) => db2.call(`public.${name}`, args),
     webhook,
+    secrets: new Secrets({ findSecret: createFindSecret(webhook), secretOf, now: Date.now }),
     calls: (name, args) => db2.call(`calls.${name}`, args),
     now: Date.now,
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),

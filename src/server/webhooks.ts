@@ -5,8 +5,8 @@ import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { DELIVERY_MS } from '#core/router.ts';
 import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
 import type { UnsignedLimit } from '#core/unsigned.ts';
-import type { SecretSource } from '#core/webhook/ports.ts';
 import { WebhookRoutes } from '#core/webhook/routes.ts';
+import { createFindSecret, type SecretSource } from '#core/webhook/secrets.ts';
 import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { openProcessor } from '../webhook/crew.ts';
 import { HandlerDatabases } from '../webhook/handler_databases.ts';
@@ -18,7 +18,7 @@ import { wakeWorkers } from './wake.ts';
 export interface WebhookRoutesOptions {
   db2Url: string;
   onRecorded?: () => void;
-  secretOf?: SecretSource;
+  secretOf: SecretSource;
   handlers?: Handlers;
   tracer?: Tracer;
   unsigned?: UnsignedLimit | undefined;
@@ -26,7 +26,7 @@ export interface WebhookRoutesOptions {
 
 /** A second recording connection would only make the batches smaller; the others are for endpoints that are stuck. */
 const LANE_CONNECTIONS = 1 + ASIDE_CONNECTIONS;
-/** For the look for an endpoint, once a second each, and the word to the workers. */
+/** For the looks for an endpoint and its secrets, once a second each, and the word to the workers. */
 const LOOKUP_CONNECTIONS = 1;
 /** As many inline effects of one handler run side by side; more wait, and none of them for another handler. */
 const CONNECTIONS_PER_HANDLER = 4;
@@ -58,6 +58,7 @@ export function openWebhookRoutes(
     'sluice-webhooks-handlers',
   );
   const stopping = new AbortController();
+  const findSecret = createFindSecret((name, args) => lookups.call(`webhook.${name}`, args));
   const wake = wakeWorkers(lookups, 'webhook.wake_workers', log, options.onRecorded);
   const webhookRoutes = new WebhookRoutes({
     store: {
@@ -65,7 +66,7 @@ export function openWebhookRoutes(
       processEvent: (id, ofHandler) => openWebhookStore(inline.of(ofHandler)).processEvent(id, ofHandler),
       record: openWebhookStore(lane).record,
     },
-    ...signaturePorts(metrics, log, options.secretOf),
+    ...signaturePorts(metrics, log, findSecret, options.secretOf),
     ...(handlers.size > 0 && { runTypescript: (id) => processor.runOne(id, stopping.signal) }),
     wake,
     unsigned: options.unsigned,

@@ -6,7 +6,7 @@ import { createLog } from '../log.ts';
 
 type DemoEndpoint = { name: string; secret: string; settings?: Record<string, unknown> };
 
-/** One for each provider with a handler. */
+/** One for each provider with a handler. They take live and test events: what is tried out is mostly a test. */
 const DEMO_ENDPOINTS: DemoEndpoint[] = [
   { name: 'stripe', secret: 'STRIPE_WEBHOOK_SECRET' },
   { name: 'twilio', secret: 'TWILIO_AUTH_TOKEN' },
@@ -29,7 +29,7 @@ export function addDemoEndpoints(db2Url: string): Promise<void> {
           p_provider: name,
           p_secret_names: [secret],
           p_mode: 'queued',
-          p_settings: settings,
+          p_settings: { livemode: 'both', ...settings },
           p_actor: ACTOR,
           p_reason: 'demo endpoint',
         })

@@ -190,14 +190,14 @@ export async function setFurnitureAside(
       `delete from public.inventory_slots; delete from intake.pool_marks; delete from intake.pool_totals;
        create temporary table slot_cache (slot_id uuid, sale_order bigint) on commit drop`,
     );
-  for (const { path } of furnished) await client.query(`delete from ${path}`);
+  for (const { path } of furnished.reverse()) await client.query(`delete from ${path}`);
 }
 
 /** Puts back what the file has not replaced, under new numbers where the database numbers the rows itself. */
 export async function putFurnitureBack(client: pg.Client, homes: readonly Home[]): Promise<void> {
   for (const { table, path, columns } of homes.filter((home) => home.table.keepsFurniture)) {
     const list = columns
-      .filter((column) => !column.isIdentity && !column.isGenerated)
+      .filter(({ name, isIdentity, isGenerated }) => !isIdentity && !isGenerated && name !== table.filledAnew)
       .map(({ name }) => quoteName(name));
     await client.query(
       `insert into ${path} (${list.join(', ')})

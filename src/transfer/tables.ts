@@ -13,13 +13,18 @@ export interface CarriedTable {
   readonly furniture?: string;
   /** The furniture that the file does not replace stays. */
   readonly keepsFurniture?: true;
+  /** Which column of it the database fills anew, because what it held may be another's in the file. */
+  readonly filledAnew?: string;
 }
 
 const SEEDED = `pool_id = 'demo_concert_2026'`;
 const startAdded = (what: string, column: string): string =>
   `exists (select from audit.audit_logs a where a.actor = 'npm start' and a.subject = '${what} ' || ${column})`;
 
-/** In the order in which they are loaded: hosts before the pools whose addresses name them, pools before their messages. */
+/**
+ * In the order in which they are loaded: hosts before the pools whose addresses name them, pools before their messages, tenants
+ * before their endpoints.
+ */
 export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
   db1: [
     { name: 'hook_allowed_hosts', homes: ['intake.hook_allowed_hosts', 'intake.webhook_allowed_hosts'] },
@@ -36,10 +41,18 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
   ],
   db2: [
     {
+      name: 'secret_names',
+      homes: ['webhook.secret_names'],
+      furniture: 'true',
+      keepsFurniture: true,
+    },
+    { name: 'webhook_tenants', homes: ['webhook.tenants'], furniture: 'true' },
+    {
       name: 'webhook_endpoints',
       homes: ['public.webhook_endpoints'],
       furniture: startAdded('webhook endpoint', 'name'),
       keepsFurniture: true,
+      filledAnew: 'tenant',
     },
     {
       name: 'call_sites',

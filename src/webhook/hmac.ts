@@ -3,7 +3,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Log, Metrics } from '#core/ports.ts';
 import type { HashName, HmacPort } from '#core/webhook/hmac.ts';
-import type { SecretSource } from '#core/webhook/ports.ts';
+import type { FindSecret, SecretSource } from '#core/webhook/secrets.ts';
 
 const NODE_NAMES: Record<HashName, string> = { 'SHA-1': 'sha1', 'SHA-256': 'sha256' };
 
@@ -13,9 +13,7 @@ export const nodeHmac: HmacPort = {
   sha256: (bytes) => createHash('sha256').update(bytes).digest(),
 };
 
-const fromEnvironment: SecretSource = (name) => process.env[name];
-
-/** What routes for signed deliveries need of Node. `secretOf` finds a secret by its name; without it the environment does. */
-export function signaturePorts(metrics: Metrics, log: Log, secretOf: SecretSource = fromEnvironment) {
-  return { hmac: nodeHmac, secretOf, metrics, log, now: Date.now };
+/** What routes for signed deliveries need of Node. */
+export function signaturePorts(metrics: Metrics, log: Log, findSecret: FindSecret, secretOf: SecretSource) {
+  return { hmac: nodeHmac, findSecret, secretOf, metrics, log, now: Date.now };
 }

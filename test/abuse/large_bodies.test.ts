@@ -24,7 +24,8 @@ const NO_CALL = () => Promise.reject(new Error('nothing is to be recorded here')
 
 describe('bodies of a megabyte without a signature', () => {
   const log = memoryLog();
-  const ports = { hmac: nodeHmac, secretOf: () => undefined, log, metrics: NO_METRICS, now: () => 0 };
+  const secrets = { secretOf: () => undefined, findSecret: NO_CALL };
+  const ports = { hmac: nodeHmac, ...secrets, log, metrics: NO_METRICS, now: () => 0 };
   let lookups: string[] = [];
   const lookUp = async (name: string): Promise<undefined> => {
     lookups.push(name);

@@ -12,7 +12,10 @@ import {
   token,
 } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { allowSecrets } from '../webhook/world.ts';
 import { auditRows, statuses, storeEvents } from './webhook_support.ts';
+
+const SECRET = 'a secret of the admin door';
 
 describe('/admin/webhooks', () => {
   let databases: TestDatabases;
@@ -62,6 +65,8 @@ describe('/admin/webhooks', () => {
   });
 
   it('adds, lists and changes endpoints, each with an audit row, and refuses a name that is taken', async () => {
+    await allowSecrets(db2, ['SHOP_SECRET', 'NEW_SECRET', 'OTHER']);
+    Object.assign(process.env, { SHOP_SECRET: SECRET, NEW_SECRET: SECRET, OTHER: SECRET });
     const body = { name: 'shop', provider: 'stripe', secret_names: ['SHOP_SECRET'], max_attempts: 3 };
     const added = await post('/endpoints', { ...body, reason: 'opening' });
     assert.equal(added.status, 201, added.text);
@@ -85,6 +90,29 @@ describe('/admin/webhooks', () => {
       { action: 'webhook_endpoint_add', actor: 'ada', reason: 'opening' },
       { action: 'webhook_endpoint_change', actor: 'ada', reason: null },
     ]);
+  });
+
+  it('names only secrets that the server can use, and says which endpoint has lost one', async () => {
+    const faultOf = async () =>
+      (await get('/endpoints')).json.endpoints.find(({ name }: { name: string }) => name === 'shop')
+        .secret_fault;
+    const one = { name: 'faulty', provider: 'stripe', secret_names: ['SHOP_SECRET'] };
+    for (const [change, hint] of [
+      [{ secret_names: ['HOME'] }, /^HOME is not on the list of secrets/],
+      [{ secret_names: ['OPS_SITE_SECRET'] }, 'OPS_SITE_SECRET is not set.'],
+      [{ provider: 'twilio' }, 'SHOP_SECRET is too short to be a secret.'],
+      [{ verify_token_name: 'HOME' }, /^HOME is not on the list of secrets/],
+      [{ tenant: 'twilio' }, 'The tenant twilio is not one of stripe.'],
+    ] as const) {
+      const refused = await post('/endpoints', { ...one, ...change });
+      assertRefusal(refused, 422, 'invalid_input');
+      assert.match(refused.json.error.hint, typeof hint === 'string' ? new RegExp(`^${hint}$`) : hint);
+    }
+    const named = { name: 'shop', changes: { secret_names: ['HOME'] } };
+    assertRefusal(await post('/endpoints/change', named), 422, 'invalid_input');
+    assert.equal(await faultOf(), null);
+    delete process.env.SHOP_SECRET;
+    assert.equal(await faultOf(), 'SHOP_SECRET is not set.');
   });
 
   it('takes no secret where the name of one belongs, and no scheme that leaves the body unsigned', async () => {

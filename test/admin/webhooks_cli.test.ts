@@ -8,8 +8,11 @@ import { SENTENCES } from '#core/rules.ts';
 import { progressLine, startProgress } from '../../src/commands/progress.ts';
 import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { allowSecrets } from '../webhook/world.ts';
 import { sluice } from '../work/support.ts';
 import { auditRows, statuses, storeEvents, webhooksHere } from './webhook_support.ts';
+
+const SECRET = 'a secret of the command line';
 
 describe('sluice webhooks', () => {
   let databases: TestDatabases;
@@ -20,6 +23,8 @@ describe('sluice webhooks', () => {
   before(async () => {
     databases = await startDatabases({ db1: false });
     db2 = await openClient(databases.db2.url);
+    await allowSecrets(db2, ['OLD', 'NEW', 'X']);
+    Object.assign(process.env, { OLD: SECRET, NEW: SECRET, X: SECRET });
   });
   after(async () => {
     await db2?.end();
@@ -42,7 +47,7 @@ describe('sluice webhooks', () => {
     assert.equal(code, 0, stderr);
     assert.match(
       stdout,
-      /^NAME +PROVIDER +MODE +ACTIVE +SECRETS +ATTEMPTS +WEBHOOK ID\nshop +stripe +inline +on +OLD +3 /,
+      /^NAME +TENANT +TAKES +ACCOUNTS +MODE +ACTIVE +SECRETS +ATTEMPTS +WEBHOOK ID\nshop +stripe +live +- +inline +on +OLD +3 /,
     );
     const taken = await webhooks('endpoints', 'add', 'shop', ...options);
     assert.deepEqual([taken.code, taken.stderr.split('\n')[0]], [1, 'there is an endpoint shop already']);
@@ -55,6 +60,70 @@ describe('sluice webhooks', () => {
     assert.equal((await json('endpoints', 'change', 'shop', '--lease-sec', '5')).endpoints[0].lease_sec, 5);
     const { rows } = await db2.query('select actor, count(*)::int from audit.audit_logs group by actor');
     assert.deepEqual(rows, [{ actor: 'grace', count: 6 }]);
+  });
+
+  it('gives a second endpoint a tenant of its own, or lets it share one, and says which events are for it', async () => {
+    const add = (name: string, ...more: string[]) =>
+      json('endpoints', 'add', name, '--provider', 'stripe', '--secret-name', 'OLD', ...more);
+    const accounts = ['--livemode', 'both', '--account', 'acct_1', '--account', 'acct_2'];
+    const { tenant, livemode, accounts: taken } = (await add('eu', ...accounts)).endpoints[0];
+    assert.deepEqual([tenant, livemode, taken], ['stripe:eu', 'both', ['acct_1', 'acct_2']]);
+    assert.equal((await add('old-shop', '--tenant', 'stripe')).endpoints[0].tenant, 'stripe');
+    const [own] = (await json('endpoints', 'change', 'eu', '--own-account', '--livemode', 'test')).endpoints;
+    assert.deepEqual([own.livemode, own.accounts], ['test', []]);
+    const rest = ['--provider', 'stripe', '--secret-name', 'OLD'];
+    for (const [args, said] of [
+      [['--tenant', 'stripe:none'], /^there is no tenant stripe:none to share/],
+      [['--tenant', 'twilio'], /^The tenant twilio is not one of stripe\./],
+      [['--livemode', 'sometimes'], /livemode/],
+    ] as const) {
+      const { code, stderr } = await webhooks('endpoints', 'add', 'third', ...rest, ...args);
+      assert.notEqual(code, 0);
+      assert.match(stderr, said);
+    }
+  });
+
+  it('names only secrets that are on the list, set and long enough, and shows who uses which', async () => {
+    const add = (name: string) =>
+      webhooks('endpoints', 'add', 'guarded', '--provider', 'twilio', '--secret-name', name);
+    const faults = [
+      ['HOME', /^HOME is not on the list of secrets, which the owner of DB2 keeps/],
+      ['WHATSAPP_APP_SECRET', /^WHATSAPP_APP_SECRET is not set\./],
+      ['X', /^X is too short to be a secret\./],
+    ] as const;
+    for (const [name, fault] of faults) {
+      const { code, stderr } = await add(name);
+      assert.deepEqual([code, fault.test(stderr)], [1, true], stderr);
+    }
+    const rotated = await webhooks('endpoints', 'rotate', 'shop', '--secret-name', 'HOME');
+    assert.deepEqual([rotated.code, /^HOME is not on the list/.test(rotated.stderr)], [1, true]);
+    assert.equal(
+      (await webhooks('secrets', 'allow', 'SHOP_SECRET_2')).stdout,
+      'SHOP_SECRET_2 may be used now.\n',
+    );
+    assert.equal(
+      (await webhooks('secrets', 'allow', 'SHOP_SECRET_2')).stdout,
+      'SHOP_SECRET_2 was on the list already.\n',
+    );
+    const { secret_names: listed } = await json('secrets', 'list');
+    const used = listed.filter(({ used_by }: { used_by: string[] }) => used_by.length > 0);
+    assert.deepEqual(used, [
+      { name: 'NEW', used_by: ['shop'], fault: null },
+      { name: 'OLD', used_by: ['eu', 'old-shop'], fault: null },
+    ]);
+    assert.match((await webhooks('secrets', 'list')).stdout, /^NAME +USED BY +TROUBLE HERE\n/);
+    const removed = await webhooks('secrets', 'remove', 'SHOP_SECRET_2');
+    assert.equal(removed.stdout, 'SHOP_SECRET_2 is not used any more.\n');
+    assert.equal((await webhooks('secrets', 'allow', 'whsec_hunter2')).code, 2);
+  });
+
+  it('lets the owner alone write the list of secrets', async () => {
+    await db2.query(`create role clerk login password 'clerk' bypassrls in role service_role`);
+    const url = new URL(databases.db2.url);
+    Object.assign(url, { username: 'clerk', password: 'clerk' });
+    const { code, stderr } = await webhooksHere(url.href, ['secrets', 'allow', 'HOME']);
+    assert.deepEqual([code, stderr.split('\n')[0]], [1, 'only the owner of DB2 changes the list of secrets']);
+    assert.equal((await webhooksHere(url.href, ['secrets', 'list'])).code, 0);
   });
 
   it('replays what a filter finds in batches, asks nobody only with --yes, and says 1 the second time', async () => {
@@ -170,6 +239,7 @@ describe('sluice webhooks', () => {
     const bare = ['--provider', 'hmac', '--secret-name', 'X'];
     const { code, stderr } = await sluice(['webhooks', 'endpoints', 'add', 'bare', ...bare], {
       DB2_URL: databases.db2.url,
+      X: SECRET,
     }).ended;
     assert.equal(code, 1);
     assert.match(stderr, /^error: The request is not valid\.\nhint: The provider hmac needs a scheme/);

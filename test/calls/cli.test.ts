@@ -7,6 +7,7 @@ import { StackError } from '../../src/failure.ts';
 import { addDemoSite } from '../../src/stack/demo_setup.ts';
 import { openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { allowSecrets } from '../webhook/world.ts';
 import { type CallServer, countCalls, SECRET, startCallServer } from './support.ts';
 
 describe('sluice calls', () => {
@@ -18,6 +19,9 @@ describe('sluice calls', () => {
     databases = await startDatabases({ db1: false });
     client = await openClient(databases.db2.url);
     server = await startCallServer({ db2Url: databases.db2.url });
+    const names = ['SITE_SECRET', 'NEW', 'OWN_SECRET', ...'ABCDEF'];
+    await allowSecrets(client, names);
+    for (const name of names) process.env[name] = SECRET;
     Object.assign(process.env, {
       DB2_URL: databases.db2.url,
       SLUICE_URL: server.url,

@@ -34,7 +34,8 @@ function open(cache: ReplayCache = new MemoryReplayCache(Date.now), deliveryMs?:
       });
     },
   };
-  const ports = { store, cache, secretOf: (name: string) => SECRETS[name], hmac: nodeHmac };
+  const findSecret = async () => ({ is_allowed: true, value: null });
+  const ports = { store, cache, secretOf: (name: string) => SECRETS[name], findSecret, hmac: nodeHmac };
   const door = new CallRoutes(
     { ...ports, metrics: countMetrics(), log: memoryLog(), now: Date.now },
     deliveryMs,

@@ -9,6 +9,7 @@ import { type OpenCallRoutes, openCallRoutes } from '../../src/calls/calls.ts';
 import { createLog } from '../../src/log.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { type Answer, ask } from '../server/support.ts';
+import { allowSecrets } from '../webhook/world.ts';
 
 export const SITE = '6f1c2a52-7f0e-4c8f-9d51-2f4c1f3f9a10';
 export const SECRET = 'secret-of-the-first-site';
@@ -25,6 +26,7 @@ export const SECRETS: Record<string, string> = {
 
 /** A site that signs, one with other secrets and kinds of its own, and one that need not sign. */
 export async function addSites(client: pg.Client): Promise<void> {
+  await allowSecrets(client, Object.keys(SECRETS));
   await client.query(
     `insert into public.call_sites (site_id, secret_names, require_signature, kinds) values
        ($1, '{SITE_SECRET,OLD_SECRET}', true, null), ($2, '{OTHER_SECRET}', true, '{ring,hangup}'), ($3, '{}', false, null)`,

@@ -129,7 +129,9 @@ async function live(db1: pg.Client, db2: pg.Client, databases: TestDatabases): P
   );
   const letterId = letters[0]?.id ?? '';
   await db1.query(`select public.discard_dead_letters(array[$1::bigint], 'operator', 'chaos 1')`, [letterId]);
-  await db2.query(`select webhook.add_endpoint('inline', 'stripe', '{SECRET}', 'inline', '{}', 'setup')`);
+  await db2.query(
+    `select webhook.add_endpoint('inline', 'stripe', '{OPS_SITE_SECRET}', 'inline', '{}', 'setup')`,
+  );
   await db2.query(
     `insert into public.webhook_events (webhook_id, provider, event_id, event_type, payload)
      select webhook_id, 'stripe', 'evt_1', 'payment_intent.succeeded', $1 from public.webhook_endpoints`,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { checkHealth, JOBS } from '#core/console/health.ts';
+import type { SecretFault } from '#core/webhook/secrets.ts';
 import type { Finding } from '../../src/doctor/finding.ts';
 import {
   judgeDatabase,
@@ -14,6 +15,7 @@ import {
 } from '../../src/doctor/judge.ts';
 import type { Look } from '../../src/doctor/look.ts';
 import { parseRights } from '../../src/doctor/rights.ts';
+import type { SecretUse } from '../../src/webhook/secret_users.ts';
 import { bury } from '../admin/support.ts';
 import { ADMIN_KEY, claim, openClient, putOnSale, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
@@ -286,11 +288,20 @@ describe('what the doctor thinks', () => {
     assert.deepEqual(Object.keys(JOBS).sort(), scheduled.sort());
   });
 
-  it('of secrets that are not in the environment', () => {
-    const users = [{ name: 'stripe-eu', secrets: ['A', 'B'] }];
-    assert.equal(judgeSecrets(users, { A: '1', B: '2' }).status, 'ok');
-    assert.match(judgeSecrets(users, { A: '1', B: '' }).found, /not set here: B \(stripe-eu\)/);
-    assert.equal(judgeSecrets([], {}).status, 'skip');
+  it('of secrets that are not set, too short or not on the list', () => {
+    const good: SecretUse = { user: 'stripe-eu', secret: 'A', read: { value: 'a secret of some length' } };
+    const bad = (secret: string, fault: SecretFault): SecretUse => ({ ...good, secret, read: { fault } });
+    const [unset, short, unlisted] = [bad('B', 'not_set'), bad('C', 'too_short'), bad('D', 'not_allowed')];
+    assert.equal(judgeSecrets([good]).status, 'ok');
+    for (const [uses, status, found] of [
+      [[good, unset], 'warn', 'not set here: B (stripe-eu)'],
+      [[good, unset, short], 'fail', 'too short: C (stripe-eu)'],
+      [[unlisted, unset, short], 'fail', 'not on the list: D (stripe-eu)'],
+    ] as const) {
+      const finding = judgeSecrets(uses);
+      assert.deepEqual([finding.status, finding.found], [status, found]);
+    }
+    assert.equal(judgeSecrets([]).status, 'skip');
   });
 
   it('of rights, by what the migration says', () => {

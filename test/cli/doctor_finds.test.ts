@@ -179,11 +179,21 @@ describe('sluice doctor finds', () => {
     const add = `select calls.add_site(p_site_id => $1, p_secret_names => $2, p_require_signature => false,
       p_kinds => null, p_actor => 'test')`;
     for (let n = 0; n < 100; n++) await db2.query(add, [`branch-${100 + n}`, []]);
+    await db2.query(`select webhook.allow_secret('SECRET_OF_THE_LAST', 'test')`);
     await db2.query(add, ['the-last', ['SECRET_OF_THE_LAST']]);
     const unset = (await doctor()).of('secrets');
     assert.equal(unset?.status, 'warn', JSON.stringify(unset));
     assert.match(unset?.found ?? '', /SECRET_OF_THE_LAST \(the-last\)/);
-    assert.equal((await doctor({ SECRET_OF_THE_LAST: 'set' })).of('secrets')?.status, 'ok');
+    const short = (await doctor({ SECRET_OF_THE_LAST: 'set' })).of('secrets');
+    assert.deepEqual([short?.status, short?.found], ['fail', 'too short: SECRET_OF_THE_LAST (the-last)']);
+    const set = { SECRET_OF_THE_LAST: 'set to something long' };
+    assert.equal((await doctor(set)).of('secrets')?.status, 'ok');
+    await db2.query(`select webhook.remove_secret('SECRET_OF_THE_LAST', 'test')`);
+    const removed = (await doctor(set)).of('secrets');
+    assert.deepEqual(
+      [removed?.status, removed?.found],
+      ['fail', 'not on the list: SECRET_OF_THE_LAST (the-last)'],
+    );
   });
 
   for (const whom of ['role authenticated', 'database postgres'])

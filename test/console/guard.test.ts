@@ -84,7 +84,9 @@ describe('every admin route', () => {
     await putOnSale(db1, MARK, 20);
     const letters = await bury(db1, MARK, 2);
     const made = await claim(server.url, MARK, { user_id: `${MARK} buyer` });
-    await db2.query(`select webhook.add_endpoint($1, 'stripe', '{A}', 'queued', '{}', 'ann')`, [MARK]);
+    await db2.query(`select webhook.add_endpoint($1, 'stripe', '{OPS_SITE_SECRET}', 'queued', '{}', 'ann')`, [
+      MARK,
+    ]);
     const { rows: events } = await db2.query(
       `insert into public.webhook_events (webhook_id, event_id, status, payload, raw_body)
        select e.webhook_id, $1 || n, 'dead_letter', jsonb_build_object('note', $1::text), $2
@@ -108,7 +110,11 @@ describe('every admin route', () => {
       'POST /admin/pools': { pool_id: 'forged', slots: 1 },
       'POST /admin/pools/{pool}': { add_slots: 1, is_active: false },
       'POST /admin/claims/{claim}/release': { reason: 'forged' },
-      'POST /admin/webhooks/endpoints': { name: 'forged', provider: 'stripe', secret_names: ['A'] },
+      'POST /admin/webhooks/endpoints': {
+        name: 'forged',
+        provider: 'stripe',
+        secret_names: ['OPS_SITE_SECRET'],
+      },
       'POST /admin/webhooks/endpoints/change': { name: MARK, changes: { max_attempts: 7 } },
       'POST /admin/webhooks/events/replay': { ids: [events[0].id] },
       'POST /admin/webhooks/events/skip': { ids: [events[1].id] },
@@ -261,7 +267,8 @@ describe('every admin route', () => {
 const nobody: CallFunction = () => Promise.reject(new Error('not asked'));
 
 function portsOf(db1: CallFunction, db2: CallFunction, webhook = db2, calls = db2) {
-  return { db1, db2, webhook, calls, now: Date.now, log: memoryLog() };
+  const secrets = { faultOf: async () => undefined };
+  return { db1, db2, webhook, secrets, calls, now: Date.now, log: memoryLog() };
 }
 
 /** The same routes with a guard that lets everybody through. */

@@ -7,10 +7,18 @@ import type { Claim, ReplayCache } from '#core/calls/replay_cache.ts';
 import { CallRoutes } from '#core/calls/routes.ts';
 import type { Call, CallSite, RecordedCall } from '#core/calls/store.ts';
 import { Router } from '#core/router.ts';
+import { SECRET_FAULTS } from '#core/webhook/secrets.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { memoryLog } from './support.ts';
 
 const NOW_SEC = 1_771_927_200;
+const SECRETS: Record<string, string> = {
+  NEW: 'new-secret-of-the-site',
+  OLD: 'old-secret-of-the-site',
+  SHORT: 'fifteen letters',
+  FORBIDDEN: 'a-variable-that-is-no-secret',
+  EMPTY: '',
+};
 const BODY = '{"kind":"ring","occurred_at":"2026-02-24T10:00:00Z","payload":{"line":7}}';
 const coded = (code: string) => Object.assign(new Error(`refused with ${code}`), { code });
 
@@ -57,7 +65,8 @@ function open(change: Partial<CallSite> = {}) {
       },
     },
     cache,
-    secretOf: (name) => ({ NEW: 'new', OLD: 'old', EMPTY: '' })[name],
+    secretOf: (name) => SECRETS[name],
+    findSecret: async (name) => ({ is_allowed: name !== 'FORBIDDEN', value: null }),
     hmac: nodeHmac,
     metrics: {
       count: (name, { site, result, reason }) =>
@@ -83,7 +92,7 @@ function open(change: Partial<CallSite> = {}) {
   const send = (
     given: Record<string, string | string[] | undefined> = {},
     body = BODY,
-    { secret = 'new', site = 'site-1', timestamp = String(NOW_SEC) } = {},
+    { secret = SECRETS.NEW ?? '', site = 'site-1', timestamp = String(NOW_SEC) } = {},
   ) => {
     const signature = createHmac('sha256', secret).update(`${site}.${timestamp}.${body}`).digest('hex');
     const signed = { 'x-ops-site': site, 'x-ops-timestamp': timestamp, 'x-ops-signature': signature };
@@ -114,7 +123,7 @@ describe('a call event', () => {
   });
 
   it('is taken under any of its site’s secrets', async () => {
-    assert.equal((await open().send({}, BODY, { secret: 'old' })).status, 200);
+    assert.equal((await open().send({}, BODY, { secret: SECRETS.OLD ?? '' })).status, 200);
     assert.equal((await open().send({}, BODY, { secret: 'other' })).status, 401);
   });
 
@@ -267,14 +276,18 @@ describe('a call event that proves nothing', () => {
   });
 
   it('of a site whose secrets are not set is refused, and somebody told', async () => {
-    const { world, log, send } = open({ secret_names: ['NONE', 'EMPTY'] });
+    const { world, log, send } = open({ secret_names: ['NONE', 'EMPTY', 'SHORT', 'FORBIDDEN'] });
     assert.equal((await send()).hint, 'Compare the secret on both sides.');
+    const told = (secret: string, fault: string) => ({
+      level: 'error',
+      message: 'a secret cannot be used',
+      fields: { site_id: 'site-1', secret, fault },
+    });
     assert.deepEqual(log.lines, [
-      {
-        level: 'error',
-        message: 'a call site has no secret',
-        fields: { site_id: 'site-1', names: ['NONE', 'EMPTY'] },
-      },
+      told('NONE', 'is not set'),
+      told('EMPTY', 'is not set'),
+      told('SHORT', 'is too short to be a secret'),
+      told('FORBIDDEN', SECRET_FAULTS.not_allowed),
     ]);
     assert.deepEqual(world.counts, ['call_events_total site-1 refused no_secret']);
     const stale = open({ secret_names: [] });

@@ -36,7 +36,7 @@ describe('events go the ways that are on the list', () => {
   before(async () => {
     await session.client.query(SHOP + RECORDER + recording(EVENTS));
     webhookId = await session.value(
-      `select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{}', 'test')`,
+      `select webhook.add_endpoint('shop', 'shop', '{OPS_SITE_SECRET}', 'queued', '{}', 'test')`,
     );
   });
 

@@ -60,6 +60,23 @@ describe('an export in new databases', () => {
       assert.deepEqual(without(await contentOf(copy[side])), without(await contentOf(world.old[side])), side);
   });
 
+  test('keeps whose events they are: an endpoint that `npm start` added meanwhile gets a tenant of its own', async () => {
+    const pair = await world.newPair();
+    const tenants = () =>
+      withClient(pair.DB2_URL, async (db2) => {
+        const { rows } = await db2.query('select name, tenant from webhook.list_endpoints() order by name');
+        return Object.fromEntries(rows.map(({ name, tenant }) => [name, tenant]));
+      });
+    await withClient(pair.DB2_URL, (db2) =>
+      db2.query(
+        `select webhook.add_endpoint('demo', 'stripe', '{STRIPE_WEBHOOK_SECRET}', 'queued', '{}', 'npm start')`,
+      ),
+    );
+    assert.deepEqual(await tenants(), { demo: 'stripe' });
+    assert.equal((await runHere(['import', world.file], { ...pair })).code, 0);
+    assert.deepEqual(await tenants(), { demo: 'stripe:demo', stripe: 'stripe' });
+  });
+
   test('keeps both audit logs and adds one row that names the operator', async () => {
     for (const side of ['DB1_URL', 'DB2_URL'] as const) {
       const sql = 'select id, actor, action, subject from audit.audit_logs order by id';
@@ -105,7 +122,7 @@ describe('an export in new databases', () => {
     assert.equal(outcome, 'duplicate');
     await work(copy);
     assert.deepEqual(await onCopy('DB2_URL', `select * from webhook.balance('ann')`), [
-      { currency: 'eur', amount: '2500' },
+      { provider: 'stripe', currency: 'eur', amount: '2500' },
     ]);
   });
 

@@ -77,6 +77,7 @@ export async function furnish(pair: Pair): Promise<void> {
     await db2.query(
       `select webhook.add_endpoint('stripe', 'stripe', '{STRIPE_WEBHOOK_SECRET}', 'queued', '{}', 'test')`,
     );
+    await db2.query(`select webhook.allow_secret('SITE_SECRET', 'test')`);
     await db2.query(`select calls.add_site('site_1', '{SITE_SECRET}', true, null, 'test', 'test')`);
     await recordPayment(db2, 'evt_1', 'payment_intent.succeeded', { id: 'pi_1', amount_received: 2500 });
     await recordPayment(db2, 'evt_2', 'some.unknown.type', { id: 'x' });

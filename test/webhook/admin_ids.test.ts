@@ -15,7 +15,11 @@ function open() {
     return [];
   };
   const store = { showEvent: answer, replay: answer, skip: answer, listEvents: answer };
-  const ports = { store: store as unknown as OperatorStore, authorize: () => 'operator' };
+  const ports = {
+    store: store as unknown as OperatorStore,
+    secrets: { faultOf: async () => undefined },
+    authorize: () => 'operator',
+  };
   return { asked, ask: askRoutes(new WebhookAdminRoutes(ports).routes('/admin/webhooks')) };
 }
 const post = (path: string, body: unknown) => ({ method: 'POST', path: `/admin/webhooks${path}`, body });

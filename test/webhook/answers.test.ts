@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it, mock } from 'node:test';
 import type { Endpoint, EventStatus, Recorded } from '#core/webhook/ports.ts';
+import { SECRET_FAULTS } from '#core/webhook/secrets.ts';
 import { open } from './routes_support.ts';
 
 describe('the answer to a delivery', () => {
@@ -194,7 +195,7 @@ describe('a delivery to an inline endpoint', () => {
 });
 
 describe('the handshake', () => {
-  const QUERY = 'hub.mode=subscribe&hub.verify_token=token&hub.challenge=42';
+  const QUERY = 'hub.mode=subscribe&hub.verify_token=token-for-the-handshake&hub.challenge=42';
   const shake = async (change: Partial<Endpoint>, query: string | undefined = QUERY) => {
     const world = open({ provider: 'whatsapp', verify_token_name: 'TOKEN', ...change });
     return { ...(await world.ask({ method: 'GET', ...(query !== undefined && { query }) })), world };
@@ -212,16 +213,20 @@ describe('the handshake', () => {
     assert.equal((await world.ask({ method: 'GET' })).status, 403);
   });
 
-  for (const verify_token_name of [null, 'NONE', 'EMPTY'])
+  const unusable = (secret: string, fault: string) =>
+    [secret, 'a secret cannot be used', { endpoint: 'shop', secret, fault }] as const;
+  for (const [verify_token_name, message, fields] of [
+    [null, 'the endpoint names no verify token', {}],
+    unusable('NONE', 'is not set'),
+    unusable('EMPTY', 'is not set'),
+    unusable('SHORT', 'is too short to be a secret'),
+    unusable('FORBIDDEN', SECRET_FAULTS.not_allowed),
+  ] as const)
     it(`is refused, and somebody told, where the token is ${verify_token_name}`, async () => {
       const { status, text, world } = await shake({ verify_token_name });
       assert.deepEqual([status, JSON.parse(text).error.code], [403, 'handshake_refused']);
       assert.deepEqual(world.warnings(), [
-        {
-          level: 'error',
-          message: 'the verify token of the endpoint is not set',
-          fields: { webhook_id: 'the webhook' },
-        },
+        { level: 'error', message, fields: { webhook_id: 'the webhook', ...fields } },
       ]);
     });
 

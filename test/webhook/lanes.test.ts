@@ -24,7 +24,7 @@ describe('two workers', () => {
 
   before(async () => {
     shop = await session.value<string>(
-      `select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{}', 'test')`,
+      `select webhook.add_endpoint('shop', 'shop', '{OPS_SITE_SECRET}', 'queued', '{}', 'test')`,
     );
     await session.client.query(`
       create schema app;

@@ -72,6 +72,7 @@ describe('an inline effect that takes longer than the provider waits', () => {
         store: openWebhookStore(database),
         hmac: nodeHmac,
         secretOf: (name) => SECRETS[name],
+        findSecret: async () => ({ is_allowed: true, value: null }),
         runTypescript: (id) => processor.runOne(id, signal),
         wake: () => undefined,
         log,

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { providerNamed } from '#core/webhook/providers.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { type Answer, ask, assertRefusal } from '../server/support.ts';
-import { paymentEvent, type Sending, send } from './world.ts';
+import { allowSecrets, paymentEvent, type Sending, send } from './world.ts';
 
 export interface Target {
   /** What stands before the endpoint's name. */
@@ -50,6 +50,7 @@ export async function addTableEndpoints({ db2, base }: Target): Promise<void> {
     ['twilio-anywhere', 'twilio', 'TWILIO_AUTH_TOKEN', 'queued', {}],
     ['small', 'stripe', 'STRIPE_WEBHOOK_SECRET', 'queued', { max_body_bytes: 100 }],
   ];
+  await allowSecrets(db2, ['NOBODY_HAS_SET_THIS']);
   for (const [name, provider, secret, mode, settings] of rows) {
     await db2.query(
       `select webhook.add_endpoint($1, $2, $3, $4, $5, 'test')
@@ -57,6 +58,10 @@ export async function addTableEndpoints({ db2, base }: Target): Promise<void> {
       [name, provider, [secret], mode, settings],
     );
   }
+  await db2.query(
+    `insert into public.webhook_endpoints (name, provider, secret_names) values ('unlisted', 'stripe', '{OPS_SITE_ID}')
+     on conflict do nothing`,
+  );
   // A gateway in front shows the function another path than Twilio signs.
   await db2.query(`select webhook.change_endpoint('twilio', $1, 'test')`, [{ public_url: `${base}/twilio` }]);
 }
@@ -207,6 +212,24 @@ export const TABLE: Asked[] = [
     expected: [200, 'quarantined'],
     ask: (target) => post(target, 'stripe', event('evt_t19', ',"x":1e130000')),
     stored: ['evt_t19', 1],
+  },
+  {
+    name: 'a test event at an endpoint for live ones',
+    expected: [200, 'skipped'],
+    ask: (target) => post(target, 'inline', event('evt_t_test', ',"livemode":false')),
+    stored: ['evt_t_test', 1],
+  },
+  {
+    name: 'an event of an account that is not ours',
+    expected: [200, 'skipped'],
+    ask: (target) => post(target, 'inline', event('evt_t_account', ',"livemode":true,"account":"acct_1"')),
+    stored: ['evt_t_account', 1],
+  },
+  {
+    name: 'an endpoint whose secret is not on the list, put there by hand',
+    expected: [401, 'bad_signature'],
+    ask: (target) => post(target, 'unlisted', event('evt_t_unlisted')),
+    stored: ['evt_t_unlisted', 0],
   },
   {
     name: 'a new event',

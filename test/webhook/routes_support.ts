@@ -10,7 +10,14 @@ import { memoryLog } from '../core/support.ts';
 import { metricLines } from './process_support.ts';
 
 export const NOW_MS = 1_700_000_000_900;
-const SECRETS: Record<string, string> = { NEW: 'new-secret', OLD: 'old-secret', TOKEN: 'token', EMPTY: '' };
+const SECRETS: Record<string, string> = {
+  NEW: 'new-secret-of-the-shop-as-long-as-twilios',
+  OLD: 'old-secret-of-the-shop-as-long-as-twilios',
+  TOKEN: 'token-for-the-handshake',
+  SHORT: 'fifteen letters',
+  FORBIDDEN: 'a-variable-that-is-no-secret',
+  EMPTY: '',
+};
 export const BODY = '{"id":"evt_1","type":"charge.succeeded"}';
 
 const ENDPOINT: Endpoint = {
@@ -74,6 +81,7 @@ export function open(change: Partial<Endpoint> = {}) {
     },
     hmac: nodeHmac,
     secretOf: (name) => SECRETS[name],
+    findSecret: async (name) => ({ is_allowed: name !== 'FORBIDDEN', value: null }),
     wake: () => void seen.woken++,
     log,
     metrics,
@@ -96,7 +104,7 @@ export function open(change: Partial<Endpoint> = {}) {
     });
     return { status, headers: got, text: String(text) };
   };
-  const send = async ({ secret = 'new-secret', ...sent }: Sent = {}) => {
+  const send = async ({ secret = SECRETS.NEW ?? '', ...sent }: Sent = {}) => {
     const body = sent.body ?? BODY;
     const signed = await providerNamed(endpoint.provider)?.sign(
       {

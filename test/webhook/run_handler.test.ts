@@ -26,6 +26,7 @@ describe('one event through one handler', () => {
       id: 'a',
       webhookId: 'the webhook',
       provider: 'shop',
+      tenant: 'shop',
       eventId: 'event a',
       eventType: 'order.paid',
       occurredAt: '2026-02-24T10:00:00.000Z',

@@ -10,6 +10,8 @@ import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { askRoutes, memoryLog } from '../core/support.ts';
 import { paymentEvent } from './world.ts';
 
+const SECRET = 'a secret that is long enough';
+const findSecret = async () => ({ is_allowed: true, value: null });
 const silent = () => new Promise<never>(() => undefined);
 const ENDPOINT = {
   webhook_id: 'w',
@@ -30,12 +32,12 @@ describe('a silent database', () => {
   ] as const) {
     it(`is answered 503 where it was asked for ${what}`, async () => {
       const store = { findEndpoint, record: silent, processEvent: silent };
-      const ports = { store, hmac: nodeHmac, secretOf: () => 'secret', wake: () => undefined };
+      const ports = { store, hmac: nodeHmac, secretOf: () => SECRET, findSecret, wake: () => undefined };
       const door = new WebhookRoutes({ ...ports, log: memoryLog(), metrics: NO_METRICS, now: Date.now }, 20);
       const body = paymentEvent('evt_silent');
       const asked = { method: 'POST', url: '', body: Buffer.from(body) };
       const context = { port: nodeHmac, nowSec: Math.floor(Date.now() / 1_000) };
-      const headers = await providerNamed('stripe')?.sign(asked, 'secret', context);
+      const headers = await providerNamed('stripe')?.sign(asked, SECRET, context);
       const answer = await askRoutes(door.routes())({
         method: 'POST',
         path: '/webhooks/shop',

@@ -23,7 +23,9 @@ export async function openShop(session: Session): Promise<string> {
     end $$;
     insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'act', 'sql', 'app.act');
   `);
-  return session.value<string>(`select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{}', 'test')`);
+  return session.value<string>(
+    `select webhook.add_endpoint('shop', 'shop', '{OPS_SITE_SECRET}', 'queued', '{}', 'test')`,
+  );
 }
 
 export function record(

@@ -156,7 +156,7 @@ describe('the neighbours of an event that', () => {
 
   it('waits for a lock on all payments are not given up: two workers wait with them, and then all succeed', async () => {
     const stripe = await session.value<string>(
-      `select webhook.add_endpoint('stripe', 'stripe', '{A}', 'queued', '{"lease_sec": 1}', 'test')`,
+      `select webhook.add_endpoint('stripe', 'stripe', '{OPS_SITE_SECRET}', 'queued', '{"lease_sec": 1}', 'test')`,
     );
     const locker = await openSession(database.url());
     await locker.client.query('begin; lock table public.payments in share mode');

@@ -26,12 +26,41 @@ language sql immutable set search_path = '' as $$
   select (5, 60, 60, 1048576)::webhook.limits;
 $$;
 
--- Where a provider delivers to: POST /webhooks/<name>. Secrets are named here, never kept: their values are in the
--- environment of whoever verifies.
+-- Whose events, payments and credits they are: the provider column of those tables holds a tenant. The first endpoint of
+-- a provider has the tenant of the provider's own name, each later one '<provider>:<name>', unless it was made to share
+-- one. A row stays when its endpoint is deleted, so that no later endpoint gets what was another's.
+-- Of a tenant the part before the colon is its provider, everywhere: split_part(tenant, ':', 1), in TypeScript providerOf.
+create table webhook.tenants (
+  tenant text primary key,
+  created_at timestamptz not null default now(),
+  constraint tenant_begins_with_its_provider check (
+    tenant ~ '^[a-z0-9][a-z0-9_-]{0,62}(:[a-z0-9][a-z0-9_-]{0,62})?$'
+  )
+);
+
+-- The names of secrets that endpoints and call sites may use. Only the owner of the database writes it: who may add an
+-- endpoint must not be able to choose a variable whose value can be guessed, such as HOME. Values are never kept here.
+create table webhook.secret_names (
+  name text primary key,
+  created_at timestamptz not null default now(),
+  constraint secret_name_is_a_name check (name ~ '^[A-Z][A-Z0-9_]{0,99}$')
+);
+
+-- Those of `npm start`.
+insert into webhook.secret_names (name) values
+  ('STRIPE_WEBHOOK_SECRET'), ('TWILIO_AUTH_TOKEN'), ('WHATSAPP_APP_SECRET'), ('WHATSAPP_VERIFY_TOKEN'),
+  ('DAILY_WEBHOOK_SECRET'), ('OPS_SITE_SECRET');
+
+-- Where a provider delivers to: POST /webhooks/<name>. Secrets are named here, never kept: their values are in Vault, or
+-- in a file or the environment of the server that verifies.
+-- livemode and accounts say which of the provider's events are for this endpoint (webhook.misfit).
 create table public.webhook_endpoints (
   webhook_id uuid primary key default gen_random_uuid(),
   name text not null,
   provider text not null,
+  tenant text not null references webhook.tenants,
+  livemode text not null default 'live',
+  accounts text[] not null default '{}',
   mode text not null default 'queued',
   secret_names text[] not null,
   verify_token_name text,
@@ -47,6 +76,12 @@ create table public.webhook_endpoints (
   constraint one_endpoint_per_name unique (name),
   constraint name_is_a_path_segment check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
   constraint provider_is_a_word check (provider ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
+  constraint tenant_is_of_the_provider check (split_part(tenant, ':', 1) = provider),
+  constraint livemode_is_known check (livemode in ('live', 'test', 'both')),
+  constraint accounts_are_ids check (
+    array_position(accounts, null) is null and cardinality(accounts) <= 100
+    and array_to_string(accounts, ',') ~ '^([A-Za-z0-9_/-]{1,100}(,[A-Za-z0-9_/-]{1,100})*)?$'
+  ),
   constraint mode_is_known check (mode in ('inline', 'queued')),
   constraint one_to_five_secrets check (cardinality(secret_names) between 1 and 5),
   -- Also keeps values out: what providers hand out as secrets has other characters or is too long for a name.
@@ -64,6 +99,73 @@ create table public.webhook_endpoints (
   constraint max_body_in_range check (max_body_bytes between 1 and 1048576),
   constraint keep_payload_days_in_range check (keep_payload_days between 1 and 36500)
 );
+
+create index webhook_endpoints_by_tenant on public.webhook_endpoints (tenant);
+
+-- Promise: a new endpoint without a tenant gets its own: that of the provider's name where no endpoint ever had it, else
+-- '<provider>:<name>'. 'hmac' and 'standard' are ways to sign, used by senders that know nothing of each other: their bare
+-- names are never given. A tenant that is named is shared, and has to exist. Raises SL001 where the own tenant was that of
+-- a deleted endpoint. Second call: the endpoint's name is taken. Locks: the key of the tenant, so that of two first
+-- endpoints one waits for the other.
+create function webhook.give_tenant() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  -- One of the same name: the insert meets its key, and "on conflict do nothing" must not have made a tenant.
+  new.tenant := coalesce(new.tenant, (select e.tenant from public.webhook_endpoints e where e.name = new.name));
+  if new.tenant is null and new.provider not in ('hmac', 'standard') then
+    insert into webhook.tenants (tenant) values (new.provider) on conflict do nothing returning tenant into new.tenant;
+  end if;
+  if new.tenant is null then
+    insert into webhook.tenants (tenant) values (new.provider || ':' || new.name) on conflict do nothing
+    returning tenant into new.tenant;
+  end if;
+  if new.tenant is null then
+    raise exception 'the tenant %:% was that of an earlier endpoint', new.provider, new.name
+      using errcode = 'SL001', hint = 'choose another name, or say that the endpoint shares this tenant';
+  end if;
+  return new;
+end
+$$;
+
+create trigger endpoints_have_tenants
+  before insert on public.webhook_endpoints
+  for each row execute function webhook.give_tenant();
+
+-- Promise: always raises. Second call: the same. Locks: none.
+create function webhook.refuse_tenant_change() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  raise exception 'the tenant of an endpoint is fixed when it is made'
+    using errcode = 'restrict_violation', hint = 'add another endpoint';
+end
+$$;
+
+create trigger tenant_is_fixed
+  before update on public.webhook_endpoints
+  for each row when ((old.tenant, old.provider) is distinct from (new.tenant, new.provider))
+  execute function webhook.refuse_tenant_change();
+
+-- Promise: why an event of this content is not for the endpoint; null where it is. Only Stripe says what can be judged:
+-- livemode (true or false), and account (context in a thin event), which names another account than the endpoint's own:
+-- one that is connected to it, by its owner's choice and not by ours. What an event does not say is not held against it.
+-- Second call: the same. Locks: none.
+create function webhook.misfit(p_endpoint public.webhook_endpoints, p_payload jsonb) returns text
+language plpgsql immutable set search_path = '' as $$
+declare
+  v_account text := coalesce(p_payload ->> 'account', p_payload ->> 'context');
+begin
+  if p_endpoint.provider is distinct from 'stripe' then
+    return null;
+  elsif p_endpoint.livemode <> 'both' and p_payload ? 'livemode'
+    and (p_payload -> 'livemode' = 'true') <> (p_endpoint.livemode = 'live') then
+    return case p_endpoint.livemode when 'live' then 'test event: the endpoint takes live ones'
+      else 'live event: the endpoint takes test ones' end;
+  elsif v_account <> all (p_endpoint.accounts) then
+    return 'account ' || left(v_account, 100) || ' is not one of the endpoint''s';
+  end if;
+  return null;
+end
+$$;
 
 -- The order in which events came in, also within one batch, which is stored in another order.
 create sequence webhook.arrival_seq cache 1;
@@ -316,8 +418,8 @@ create function webhook.changed_endpoint(p_endpoint public.webhook_endpoints, p_
 returns public.webhook_endpoints
 language plpgsql set search_path = '' as $$
 declare
-  c_changeable constant text[] := '{mode,secret_names,verify_token_name,public_url,scheme,max_attempts,backoff_cap_sec,'
-    'lease_sec,max_body_bytes,keep_payload_days,is_active}';
+  c_changeable constant text[] := '{mode,secret_names,verify_token_name,livemode,accounts,public_url,scheme,'
+    'max_attempts,backoff_cap_sec,lease_sec,max_body_bytes,keep_payload_days,is_active}';
   v_unknown text;
 begin
   if jsonb_typeof(p_changes) is distinct from 'object' then
@@ -335,8 +437,77 @@ exception
 end
 $$;
 
--- Promise: a new endpoint with these settings (any column but its identity), and an audit row. Raises SL032 when the
--- name is taken, SL001 when a setting is not allowed. Second call: SL032. Locks: the new name.
+-- Promise: the list of secret names, by name. Second call: the same. Locks: none.
+create function webhook.list_secret_names() returns setof webhook.secret_names
+language sql stable security definer set search_path = '' as $$
+  select n.* from webhook.secret_names n order by n.name;
+$$;
+
+-- Promise: endpoints and call sites may use secrets of this name from now on, with an audit row; true where that is new.
+-- Second call: false, no audit row. Locks: the name. For the owner only, as the next: nobody is granted either.
+create function webhook.allow_secret(p_name text, p_actor text, p_reason text default null) returns boolean
+language plpgsql set search_path = '' as $$
+begin
+  insert into webhook.secret_names (name) values (p_name) on conflict do nothing;
+  if not found then
+    return false;
+  end if;
+  insert into audit.audit_logs (actor, action, subject, reason)
+  values (p_actor, 'secret_name_allow', 'secret name ' || p_name, p_reason);
+  return true;
+end
+$$;
+
+-- Promise: servers use no secret of this name any more, within a second, whoever names it; with an audit row; true where
+-- it was on the list. Second call: false, no audit row. Locks: the name.
+create function webhook.remove_secret(p_name text, p_actor text, p_reason text default null) returns boolean
+language plpgsql set search_path = '' as $$
+begin
+  delete from webhook.secret_names n where n.name = p_name;
+  if not found then
+    return false;
+  end if;
+  insert into audit.audit_logs (actor, action, subject, reason)
+  values (p_actor, 'secret_name_remove', 'secret name ' || p_name, p_reason);
+  return true;
+end
+$$;
+
+-- Promise: nothing where all the names are on the list; else raises SL001. What is not a name at all may be a secret: it is
+-- not repeated here, and the table refuses it. Second call: the same. Locks: none.
+create function webhook.require_allowed(p_names text[]) returns void
+language plpgsql stable set search_path = '' as $$
+declare
+  v_name text := (
+    select n from unnest(p_names) n
+    where n ~ '^[A-Z][A-Z0-9_]{0,99}$' and not exists (select from webhook.secret_names s where s.name = n)
+    limit 1
+  );
+begin
+  if v_name is not null then
+    raise exception 'the name % is not on the list of secrets', v_name
+      using errcode = 'SL001', hint = 'the owner of the database allows it: sluice webhooks secrets allow ' || v_name;
+  end if;
+end
+$$;
+
+-- Promise: whether the name is on the list, and if so the value that Supabase's Vault has for it; null where it has none,
+-- or there is no Vault. Second call: the same. Locks: none. Definer: of Vault, service_role sees through here what is on the
+-- list and nothing else.
+create function webhook.find_secret(p_name text) returns table (is_allowed boolean, value text)
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  is_allowed := exists (select from webhook.secret_names n where n.name = p_name);
+  if is_allowed and pg_catalog.to_regclass('vault.decrypted_secrets') is not null then
+    select s.decrypted_secret into value from vault.decrypted_secrets s where s.name = p_name;
+  end if;
+  return next;
+end
+$$;
+
+-- Promise: a new endpoint with these settings (any column but its identity), and an audit row. p_tenant is one that exists,
+-- to share it; without it the endpoint has its own (webhook.give_tenant). Raises SL032 when the name is taken, SL001 when a
+-- setting is not allowed. Second call: SL032. Locks: the tenant, then the new name.
 create function webhook.add_endpoint(
   p_name text,
   p_provider text,
@@ -344,24 +515,29 @@ create function webhook.add_endpoint(
   p_mode text default 'queued',
   p_settings jsonb default '{}',
   p_actor text default null,
-  p_reason text default null
+  p_reason text default null,
+  p_tenant text default null
 )
 returns uuid
 language plpgsql security definer set search_path = '' as $$
 declare
   v_new public.webhook_endpoints := jsonb_populate_record(null::public.webhook_endpoints,
     to_jsonb(webhook.default_limits()) || jsonb_build_object('webhook_id', gen_random_uuid(), 'name', p_name,
-      'provider', p_provider, 'is_active', true, 'created_at', now()));
+      'provider', p_provider, 'tenant', p_tenant, 'livemode', 'live', 'accounts', '[]'::jsonb, 'is_active', true,
+      'created_at', now()));
 begin
   v_new := webhook.changed_endpoint(v_new, coalesce(p_settings, '{}')
     || jsonb_build_object('secret_names', p_secret_names, 'mode', coalesce(p_mode, 'queued')));
-  insert into public.webhook_endpoints select v_new.*;
+  perform webhook.require_allowed(v_new.secret_names || v_new.verify_token_name);
+  insert into public.webhook_endpoints as e select v_new.* returning e.* into v_new;
   insert into audit.audit_logs (actor, action, subject, reason, details)
   values (p_actor, 'webhook_endpoint_add', 'webhook endpoint ' || p_name, p_reason, to_jsonb(v_new));
   return v_new.webhook_id;
 exception
   when unique_violation then
     raise exception 'there is an endpoint % already', p_name using errcode = 'SL032';
+  when foreign_key_violation then
+    raise exception 'there is no tenant % to share', p_tenant using errcode = 'SL001';
   when check_violation or not_null_violation then
     raise exception '%', sqlerrm using errcode = 'SL001';
 end
@@ -381,9 +557,12 @@ begin
     raise exception 'there is no endpoint %', p_name using errcode = 'SL031';
   end if;
   v_new := webhook.changed_endpoint(v_old, p_changes);
+  if (v_new.secret_names, v_new.verify_token_name) is distinct from (v_old.secret_names, v_old.verify_token_name) then
+    perform webhook.require_allowed(v_new.secret_names || v_new.verify_token_name);
+  end if;
   update public.webhook_endpoints e
   set mode = v_new.mode, secret_names = v_new.secret_names, verify_token_name = v_new.verify_token_name,
-    public_url = v_new.public_url, scheme = v_new.scheme, max_attempts = v_new.max_attempts,
+    livemode = v_new.livemode, accounts = v_new.accounts, public_url = v_new.public_url, scheme = v_new.scheme, max_attempts = v_new.max_attempts,
     backoff_cap_sec = v_new.backoff_cap_sec, lease_sec = v_new.lease_sec, max_body_bytes = v_new.max_body_bytes,
     keep_payload_days = v_new.keep_payload_days, is_active = v_new.is_active
   where e.webhook_id = v_old.webhook_id;

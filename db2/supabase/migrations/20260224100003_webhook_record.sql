@@ -25,9 +25,9 @@ create type webhook.delivery as (
 );
 
 -- Promise: the arguments of record_events as deliveries, in the order of the key that is likeliest to be met twice: the
--- signed body where there is one, else the id. Events of 'hmac' and 'standard', which are no providers but ways to sign,
--- are kept under 'hmac:<endpoint>' and 'standard:<endpoint>': two senders that both count their events from 1 must not
--- meet in one key. Second call: the same with other ids. Locks: none.
+-- signed body where there is one, else the id. Each is kept under its endpoint's tenant: two senders that both count their
+-- events from 1, or know each other's ids, must not meet in one key. One that is not for its endpoint (webhook.misfit) is
+-- skipped from the start. Second call: the same with other ids. Locks: none.
 create function webhook.read_deliveries(
   p_webhook_ids uuid[], p_event_ids text[], p_event_types text[], p_occurred_at timestamptz[], p_payloads text[],
   p_bodies text[], p_body_ids uuid[], p_hashes text[], p_dedupe_hashes text[], p_signatures text[], p_quarantines text[]
@@ -42,46 +42,55 @@ declare
     select coalesce(t.event_type, 'unknown')
     from unnest(p_event_ids, p_event_types) with ordinality as t (event_id, event_type, ordinal) order by t.ordinal
   );
-  v_providers text[] := array(
-    select case when e.provider in ('hmac', 'standard') then e.provider || ':' || e.name
-      else coalesce(e.provider, 'unknown') end
+  v_tenants text[] := array(
+    select coalesce(e.tenant, 'unknown')
     from unnest(p_webhook_ids) with ordinality as t (webhook_id, ordinal)
     left join public.webhook_endpoints e on e.webhook_id = t.webhook_id
     order by t.ordinal
   );
 begin
   return array(
+    -- Materialized: a body of a megabyte is decoded once and parsed once.
+    with posted as materialized (
+      select t.*, decode(t.body64, 'base64') as body, e as endpoint
+      from unnest(
+        p_webhook_ids, v_tenants, p_event_ids, v_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
+        p_dedupe_hashes, p_signatures, p_quarantines
+      ) with ordinality as t (
+        webhook_id, tenant, event_id, event_type, occurred_at, payload, body64, body_id, hash, dedupe_hash, signature,
+        quarantine, ordinal
+      )
+      left join public.webhook_endpoints e on e.webhook_id = t.webhook_id
+    ),
+    parsed as materialized (
+      select p.*, case when p.quarantine is null then coalesce(p.payload, convert_from(p.body, 'UTF8'))::jsonb end as content
+      from posted p
+    ),
+    judged as materialized (
+      select p.*, webhook.misfit(p.endpoint, p.content) as misfit from parsed p
+    )
     select (
       d.ordinal,
       (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
         || '-7' || substr(gen_random_uuid()::text, 16))::uuid,
-      d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at,
-      case when d.quarantine is null then coalesce(d.payload, convert_from(d.body, 'UTF8'))::jsonb end,
-      d.hash, d.dedupe_hash, case when d.body_id is null then d.body end, d.body_id, d.signature,
-      case when d.quarantine is null then 'pending' else 'dead_letter' end, 'quarantine: ' || d.quarantine,
-      case when d.quarantine is null then now() + make_interval(secs => d.delay_sec) end,
+      d.webhook_id, d.tenant, d.event_id, d.event_type, d.occurred_at, d.content, d.hash, d.dedupe_hash,
+      case when d.body_id is null then d.body end, d.body_id, d.signature,
+      case when d.quarantine is not null then 'dead_letter' when d.misfit is not null then 'skipped' else 'pending' end,
+      coalesce('quarantine: ' || d.quarantine, d.misfit),
+      case when coalesce(d.quarantine, d.misfit) is null then now() + make_interval(
+        secs => case when (d.endpoint).mode = 'inline' then (d.endpoint).lease_sec else 0 end
+      ) end,
       v_arrivals[d.ordinal], d.body, coalesce(h.lane, 0)
     )::webhook.delivery
-    from (
-      select t.*, decode(t.body64, 'base64') as body,
-        case when e.mode = 'inline' then e.lease_sec else 0 end as delay_sec
-      from unnest(
-        p_webhook_ids, v_providers, p_event_ids, v_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
-        p_dedupe_hashes, p_signatures, p_quarantines
-      ) with ordinality as t (
-        webhook_id, provider, event_id, event_type, occurred_at, payload, body64, body_id, hash, dedupe_hash, signature,
-        quarantine, ordinal
-      )
-      left join public.webhook_endpoints e on e.webhook_id = t.webhook_id
-    ) d
-    left join webhook.find_handlers(p_webhook_ids, v_providers, v_types) h
-      on h.webhook_id = d.webhook_id and h.provider = d.provider and h.event_type = d.event_type
-    order by d.provider collate "C", coalesce(d.dedupe_hash, d.event_id) collate "C", d.event_id collate "C", d.ordinal
+    from judged d
+    left join webhook.find_handlers(p_webhook_ids, v_tenants, v_types) h
+      on h.webhook_id = d.webhook_id and h.provider = d.tenant and h.event_type = d.event_type
+    order by d.tenant collate "C", coalesce(d.dedupe_hash, d.event_id) collate "C", d.event_id collate "C", d.ordinal
   );
 end
 $$;
 
--- Promise: the ordinals of the deliveries under whose id, or signed body, an event of the same provider stands already.
+-- Promise: the ordinals of the deliveries under whose id, or signed body, an event of the same tenant stands already.
 -- Second call: the same, and what was committed meanwhile. Locks: none.
 create function webhook.known_deliveries(p_deliveries webhook.delivery[]) returns int[]
 language plpgsql set search_path = ''
@@ -99,7 +108,13 @@ begin
 end
 $$;
 
--- Promise: for each delivery what became of it, when others stood in the way: recorded or quarantined (its row is
+-- Promise: what record_events calls a delivery that is stored with this status. Second call: the same. Locks: none.
+create function webhook.outcome_of(p_status public.webhook_event_status) returns text
+language sql immutable set search_path = '' as $$
+  select case p_status when 'pending' then 'recorded' when 'skipped' then 'skipped' else 'quarantined' end;
+$$;
+
+-- Promise: for each delivery what became of it, when others stood in the way: recorded, skipped or quarantined (its row is
 -- there), duplicate (another row has its id, or its signed body), body_differs (the id is known with another body: an
 -- alarm is raised, the event stays as it is). The body of a delivery with several events is kept when one of them is new.
 -- Second call: the same, no second alarm. Locks: none but those of the new rows.
@@ -113,8 +128,7 @@ begin
   with found as materialized (
     select d.ordinal, d.body_id, k.id, k.status, k.lane,
       case
-        when k.id = d.id and d.status = 'dead_letter' then 'quarantined'
-        when k.id = d.id then 'recorded'
+        when k.id = d.id then webhook.outcome_of(d.status)
         when k.event_id = d.event_id and k.payload_hash <> d.payload_hash then 'body_differs'
         else 'duplicate'
       end as outcome, k.payload_hash as stored_hash
@@ -146,7 +160,7 @@ begin
     select d.body_id, d.body
     from unnest(p_deliveries) d
     where d.body is not null
-      and d.body_id in (select f.body_id from found f where f.outcome in ('recorded', 'quarantined'))
+      and d.body_id in (select f.body_id from found f where f.outcome in ('recorded', 'skipped', 'quarantined'))
     on conflict do nothing
   )
   select f.ordinal, f.id, f.outcome, f.status, f.lane from found f order by f.ordinal;
@@ -154,9 +168,10 @@ end
 $$;
 
 -- Promise: each of the events is stored under its key, or was before; ordinal counts them from 1, outcome is one of
--- recorded, quarantined (p_quarantines says why jsonb cannot hold it: kept as a dead letter with its bytes), duplicate,
--- body_differs; status is that of the row now, lane that of its handler. p_bodies are base64. A payload that is null is the body itself. Of a POST
--- with several events the first carries the body and all its p_body_ids.
+-- recorded, skipped (it is not for its endpoint: kept, without an effect), quarantined (p_quarantines says why jsonb cannot
+-- hold it: kept as a dead letter with its bytes), duplicate, body_differs; status is that of the row now, lane that of its
+-- handler. p_bodies are base64. A payload that is null is the body itself. Of a POST with several events the first carries
+-- the body and all its p_body_ids.
 -- An event of an inline endpoint is due only when the server that received it must have died.
 -- Second call: duplicate for all. Locks: the keys of the new events, in the order of webhook.read_deliveries, so that two
 -- batches with the same events, or the same signed bodies under other ids, do not deadlock. Ids and bodies that cross
@@ -191,14 +206,15 @@ begin
     begin
       insert into public.webhook_events
         (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
-        body_id, signature, status, error, next_attempt_at, arrival, lane)
+        body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane)
       select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
-        d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error, d.next_attempt_at, d.arrival, d.lane
+        d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error,
+        case d.status when 'skipped' then now() end, d.next_attempt_at, d.arrival, d.lane
       from unnest(v_deliveries) d;
       insert into public.webhook_bodies (id, body)
       select d.body_id, d.body from unnest(v_deliveries) d where d.body_id is not null and d.body is not null;
       return query
-      select d.ordinal, d.id, case d.status when 'pending' then 'recorded' else 'quarantined' end, d.status, d.lane
+      select d.ordinal, d.id, webhook.outcome_of(d.status), d.status, d.lane
       from unnest(v_deliveries) d
       order by d.ordinal;
       return;
@@ -208,9 +224,10 @@ begin
   end if;
   insert into public.webhook_events
     (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
-    body_id, signature, status, error, next_attempt_at, arrival, lane)
+    body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane)
   select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
-    d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error, d.next_attempt_at, d.arrival, d.lane
+    d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error,
+    case d.status when 'skipped' then now() end, d.next_attempt_at, d.arrival, d.lane
   from unnest(v_deliveries) d
   where d.ordinal <> all (v_known)
   on conflict do nothing;

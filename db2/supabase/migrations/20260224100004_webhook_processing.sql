@@ -89,7 +89,8 @@ begin
   )
   select t.id, t.lease_token, t.lane, t.webhook_id, t.provider, t.event_id, t.event_type, t.occurred_at, t.attempts + 1,
     case when h.kind = 'typescript' then t.payload end, h.kind, h.name,
-    coalesce(t.idempotency_key, t.provider || ':' || t.event_id),
+    -- The first colon ends the tenant, so that no two tenants have one key.
+    coalesce(t.idempotency_key, replace(t.provider, ':', '/') || ':' || t.event_id),
     coalesce(p.max_attempts, (webhook.default_limits()).max_attempts), t.takeovers
   from taken t
   left join webhook.find_handlers(

@@ -12,7 +12,7 @@ create type public.payment_state as enum (
   'dispute_won', 'dispute_lost', 'canceled'
 );
 
--- One payment of a provider: the payment intent, or the charge that has none. What was told decides the state, whatever
+-- One payment of a tenant (provider): the payment intent, or the charge that has none. What was told decides the state, whatever
 -- came first: told is the highest state an event told (occurred_at, arrival and last_event_id are that event's), and
 -- refunds count by their sum, because a refund can fail after all.
 -- amount is what was paid, null until an event says so. refund_told is the total that a charge told last, at
@@ -57,7 +57,8 @@ create table public.payment_refunds (
 
 create index payment_refunds_by_payment on public.payment_refunds (provider, object_id);
 
--- Who was credited or debited what, in minor units (cents), and why. Insert only: a balance is a sum, never an update.
+-- Who was credited or debited what, in minor units (cents), and why. Insert only: a balance is a sum, never an update, and
+-- one of a tenant (provider) and a user.
 -- business_key names the fact, because several events can tell one.
 create table public.credit_ledger (
   id bigint generated always as identity primary key,
@@ -419,14 +420,15 @@ begin
 end
 $$;
 
--- Promise: what each currency adds up to for this user, in minor units. Second call: the same. Locks: none.
-create function webhook.balance(p_user_id text) returns table (currency text, amount bigint)
+-- Promise: what each currency adds up to for this user with each tenant (provider), in minor units. Never over tenants: who
+-- has the secret of one endpoint must not change what a user has with another. Second call: the same. Locks: none.
+create function webhook.balance(p_user_id text) returns table (provider text, currency text, amount bigint)
 language sql stable set search_path = '' as $$
-  select c.currency, sum(c.amount)::bigint
+  select c.provider, c.currency, sum(c.amount)::bigint
   from public.credit_ledger c
   where c.user_id = p_user_id
-  group by c.currency
-  order by c.currency;
+  group by c.provider, c.currency
+  order by c.provider, c.currency;
 $$;
 
 insert into public.webhook_handlers (provider, event_type, kind, name)

@@ -99,12 +99,13 @@ language sql set search_path = '' as $$
   order by e.id;
 $$;
 
--- Promise: whether the event has ended, or failed, without an effect, so that it may be tried again. Second call: the same.
--- Locks: none.
+-- Promise: whether the event has ended, or failed, without an effect, so that it may be tried again. One that was skipped
+-- without a try was not for its endpoint. Second call: the same. Locks: none.
 create function webhook.can_go_round(p_event public.webhook_events) returns boolean
 language sql immutable set search_path = '' as $$
   select p_event.status in ('failed', 'dead_letter') or p_event.status = 'skipped'
-    and (p_event.skipped_by is not null or p_event.error is not distinct from 'no handler for ' || p_event.event_type);
+    and (p_event.skipped_by is not null or p_event.attempts = 0
+      or p_event.error is not distinct from 'no handler for ' || p_event.event_type);
 $$;
 
 -- What became of an event that an operator named.
@@ -125,10 +126,11 @@ begin
 end
 $$;
 
--- Promise: each of the events that failed, is a dead letter, or was skipped by an operator or for want of a handler (there
--- may be one now) goes round again: pending, due at once, attempts from 0, with p_idempotency_key (if given) for its
+-- Promise: each of the events that failed, is a dead letter, or was skipped by an operator, for want of a handler (there may
+-- be one now) or by its endpoint's settings (which may have changed) goes round again: pending, due at once, attempts from 0, with p_idempotency_key (if given) for its
 -- handler's calls to others; what it was stands in the audit row. Answers replayed, or why not: already_processed (it has
--- ended by itself), in_flight (it is waiting or being processed), quarantined (it has no payload to process), unknown.
+-- ended by itself), in_flight (it is waiting or being processed), quarantined (it has no payload to process), misfit (it is
+-- not for its endpoint as that is now), unknown.
 -- p_dry_run changes nothing and answers would_replay. Second call: in_flight. Locks: the events, in the order of their
 -- ids.
 create function webhook.replay_events(
@@ -153,10 +155,13 @@ begin
       when (n.event).status in ('pending', 'processing') then 'in_flight'
       when not webhook.can_go_round(n.event) then 'already_processed'
       when (n.event).payload is null then 'quarantined'
+      when webhook.misfit(p, (n.event).payload) is not null then 'misfit'
       when p_dry_run then 'would_replay'
       else 'replayed'
     end)::webhook.operator_answer
     from webhook.lock_named(p_ids) n
+    left join public.webhook_endpoints p on p.webhook_id = (n.event).webhook_id
+    order by n.id
   );
   v_replayed := array(select a.id from unnest(v_answers) a where a.outcome = 'replayed');
   perform webhook.write_audit(v_replayed, p_actor, 'webhook_replay', p_reason,

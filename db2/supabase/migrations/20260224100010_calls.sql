@@ -13,7 +13,7 @@ language sql volatile set search_path = '' as $$
   )::uuid;
 $$;
 
--- Who may send call events. Secrets by NAME (of an environment variable of the server), newest first; never values.
+-- Who may send call events. Secrets by NAME, of webhook.secret_names, newest first; never values.
 create table public.call_sites (
   site_id text primary key,
   secret_names text[] not null default '{}',
@@ -140,7 +140,8 @@ end
 $$;
 
 -- Promise: the site is there and true, with an audit row in the same transaction; false, and nothing changes, where the
--- id is taken. A site that breaks a rule of the table raises that rule. Second call: false. Locks: the site.
+-- id is taken. A site that breaks a rule of the table raises that rule, a secret that is not on the list
+-- (webhook.secret_names) SL001. Second call: false. Locks: the site.
 -- Definer, as the next: service_role reads the tables and writes only through here.
 create function calls.add_site(
   p_site_id text,
@@ -153,6 +154,7 @@ create function calls.add_site(
 returns boolean
 language plpgsql security definer set search_path = '' as $$
 begin
+  perform webhook.require_allowed(p_secret_names);
   insert into public.call_sites (site_id, secret_names, require_signature, kinds)
   values (p_site_id, p_secret_names, p_require_signature, p_kinds)
   on conflict (site_id) do nothing;
@@ -168,7 +170,8 @@ end
 $$;
 
 -- Promise: the site with what p_changes names: secret_names, require_signature, kinds, is_active; no row where the site
--- is unknown. An audit row in the same transaction keeps what was before. Raises SL001 for any other name.
+-- is unknown. An audit row in the same transaction keeps what was before. Raises SL001 for any other name, and
+-- for a secret that is not on the list.
 -- Second call: the same site, and another audit row. Locks: the site.
 create function calls.change_site(p_site_id text, p_changes jsonb, p_actor text, p_reason text default null)
 returns setof public.call_sites
@@ -184,6 +187,9 @@ begin
     return;
   end if;
   v_after := jsonb_populate_record(v_before, p_changes);
+  if v_after.secret_names is distinct from v_before.secret_names then
+    perform webhook.require_allowed(v_after.secret_names);
+  end if;
   update public.call_sites s
   set secret_names = v_after.secret_names, require_signature = v_after.require_signature,
     kinds = v_after.kinds, is_active = v_after.is_active

@@ -12,6 +12,8 @@ alter table public.webhook_events enable row level security;
 alter table public.webhook_bodies enable row level security;
 alter table public.webhook_alarms enable row level security;
 alter table public.webhook_handlers enable row level security;
+alter table webhook.tenants enable row level security;
+alter table webhook.secret_names enable row level security;
 
 grant execute on function public.finalize_transaction(jsonb) to service_role;
 grant execute on function public.finalize_batch(jsonb) to service_role;
@@ -41,8 +43,10 @@ grant select on public.webhook_endpoints, public.webhook_events, public.webhook_
 
 grant execute on function webhook.find_endpoint(text) to service_role;
 grant execute on function webhook.list_endpoints() to service_role;
-grant execute on function webhook.add_endpoint(text, text, text[], text, jsonb, text, text) to service_role;
+grant execute on function webhook.add_endpoint(text, text, text[], text, jsonb, text, text, text) to service_role;
 grant execute on function webhook.change_endpoint(text, jsonb, text, text) to service_role;
+grant execute on function webhook.list_secret_names() to service_role;
+grant execute on function webhook.find_secret(text) to service_role;
 grant execute on function webhook.record_events(
   uuid[], text[], text[], timestamptz[], text[], text[], uuid[], text[], text[], text[], text[]
 ) to service_role;

@@ -4,6 +4,10 @@
 drop schema if exists tests cascade;
 create schema tests;
 
+-- The secrets that the files name.
+insert into webhook.secret_names (name)
+select unnest('{A,B,C,D,E,F,NEW,OLD,STRIPE_SECRET}'::text[]) on conflict do nothing;
+
 -- All that a refusal must leave as it is, as one value.
 create function tests.state() returns text
 language sql as $$

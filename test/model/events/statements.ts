@@ -18,8 +18,8 @@ export const SHOP = `
   end
   $$;
   insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'act', 'sql', 'app.act');
-  select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{"max_attempts": 3, "lease_sec": 3600}', 'ada');
-  select webhook.add_endpoint('stripe', 'stripe', '{A}', 'queued', '{"max_attempts": 3, "lease_sec": 3600}', 'ada');`;
+  select webhook.add_endpoint('shop', 'shop', '{OPS_SITE_SECRET}', 'queued', '{"max_attempts": 3, "lease_sec": 3600}', 'ada');
+  select webhook.add_endpoint('stripe', 'stripe', '{OPS_SITE_SECRET}', 'queued', '{"max_attempts": 3, "lease_sec": 3600}', 'ada');`;
 
 /** The ledger is insert only; whoever owns the table may say otherwise, and only here somebody does. */
 export const SWEEP = `

@@ -6,6 +6,9 @@ import { HttpError } from './errors.ts';
 export const SENTENCES: Readonly<Record<string, string>> = {
   name_is_a_path_segment: 'The name is 1 to 63 lower-case letters, digits, _ and -, and begins with no sign.',
   provider_is_a_word: 'The provider is 1 to 63 lower-case letters, digits, _ and -, and begins with no sign.',
+  tenant_is_of_the_provider: 'An endpoint shares a tenant of its own provider.',
+  livemode_is_known: 'livemode is live, test or both.',
+  accounts_are_ids: 'accounts are up to 100 ids of letters, digits, _, / and -.',
   mode_is_known: 'The mode is inline or queued.',
   one_to_five_secrets: 'An endpoint has one to five secrets.',
   secrets_are_names: 'A secret is given by its name, such as STRIPE_WEBHOOK_SECRET, never by its value.',

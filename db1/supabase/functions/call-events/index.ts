@@ -1,5 +1,6 @@
 // Takes signed call events. No token: POST /call-events is let in by its signature alone. The replay cache is this
-// isolate's own and forgets with it; DB2's unique index decides. Secrets are environment variables of the function.
+// isolate's own and forgets with it; DB2's unique index decides. Secrets are in DB2's Vault, or
+// environment variables of the function.
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
 import { MemoryReplayCache } from '../_shared/calls/replay_cache.ts';
@@ -10,6 +11,7 @@ import { createEdgeLog } from '../_shared/edge/log.ts';
 import { type CreateClient, callDatabase } from '../_shared/edge/rpc.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
 import { webHmac } from '../_shared/webhook/hmac.ts';
+import { createFindSecret } from '../_shared/webhook/secrets.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);
@@ -18,6 +20,7 @@ const connect: CreateClient = (url, key, options) => createClient(url, key, opti
 
 const callRoutes = new CallRoutes({
   store: createCallStore(callDatabase(connect, env, 'DB2', 'calls')),
+  findSecret: createFindSecret(callDatabase(connect, env, 'DB2', 'webhook')),
   cache: new MemoryReplayCache(Date.now),
   secretOf: env,
   hmac: webHmac,

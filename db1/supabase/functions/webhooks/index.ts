@@ -1,5 +1,5 @@
 // Takes the signed events of providers. No token: POST /webhooks/<endpoint> is let in by its signature alone.
-// Queued events are processed by `sluice work`, or on DB2 by cron; the secrets are environment variables of the function.
+// Queued events are processed by `sluice work`, or on DB2 by cron; the secrets are in DB2's Vault, or environment variables of the function.
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
 import { createHandler } from '../_shared/edge/handler.ts';
@@ -9,6 +9,7 @@ import { NO_METRICS } from '../_shared/ports.ts';
 import { toBase64 } from '../_shared/webhook/bytes.ts';
 import { webHmac } from '../_shared/webhook/hmac.ts';
 import { WebhookRoutes } from '../_shared/webhook/routes.ts';
+import { createFindSecret } from '../_shared/webhook/secrets.ts';
 import { createWebhookStore } from '../_shared/webhook/store.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
@@ -16,8 +17,11 @@ const log = createEdgeLog(env('SLUICE_LOG'), console.error);
 
 const connect: CreateClient = (url, key, options) => createClient(url, key, options);
 
+const call = callDatabase(connect, env, 'DB2', 'webhook');
+
 const webhookRoutes = new WebhookRoutes({
-  store: createWebhookStore(callDatabase(connect, env, 'DB2', 'webhook'), toBase64),
+  store: createWebhookStore(call, toBase64),
+  findSecret: createFindSecret(call),
   hmac: webHmac,
   secretOf: env,
   // Nobody here to wake: workers look by themselves.

@@ -3,7 +3,7 @@ begin;
 select plan(27);
 
 select webhook.add_endpoint('shop', 'stripe', '{A}', 'queued', '{}', 'ann');
-select webhook.add_endpoint('door', 'stripe', '{A}', 'inline', '{"lease_sec": 90}', 'ann');
+select webhook.add_endpoint('door', 'stripe', '{A}', 'inline', '{"lease_sec": 90}', 'ann', null, 'stripe');
 select webhook.add_endpoint('hub', 'github', '{A}', 'queued', '{}', 'ann');
 select webhook.add_endpoint('one', 'hmac', '{A}', 'queued', '{"scheme": {}}', 'ann');
 select webhook.add_endpoint('two', 'hmac', '{A}', 'queued', '{"scheme": {}}', 'ann');
@@ -51,7 +51,7 @@ select is(
 );
 select is(
   pg_temp.outcomes('door', '["e1", "{\"n\": 1}"]'), 'duplicate',
-  'also at another endpoint of the provider'
+  'also at another endpoint of the tenant'
 );
 select is(pg_temp.outcomes('shop', '["e1", "{\"n\": 9}"]'), 'body_differs', 'a known id with another body is told');
 select is(pg_temp.outcomes('shop', '["e1", "{\"n\": 9}"]'), 'body_differs', 'and told again');

@@ -137,8 +137,9 @@ select is(
 );
 select is_empty($$ select * from webhook.replay_events('{}', 'ann') $$, 'no ids, no answers');
 
-insert into public.webhook_events (id, webhook_id, provider, event_id, event_type, status, error, payload, next_attempt_at)
-select pg_temp.id(20 + n), '00000000-0000-4000-8000-000000000001', 'shop', 'f' || n, 'act', 'skipped', e, '{}', null
+insert into public.webhook_events
+  (id, webhook_id, provider, event_id, event_type, status, attempts, error, payload, next_attempt_at)
+select pg_temp.id(20 + n), '00000000-0000-4000-8000-000000000001', 'shop', 'f' || n, 'act', 'skipped', 1, e, '{}', null
 from (values (1, 'no handler for act'), (2, 'no handler for this'), (3, null)) as t (n, e);
 select is(
   (select string_agg(outcome, ' ' order by id)

@@ -6,7 +6,7 @@ import { Coalescer } from '../coalescer.ts';
 import { inTime } from '../deadline.ts';
 import { HttpError } from '../errors.ts';
 import { mayBeOneMembers, toHttpError } from '../failure.ts';
-import type { Clock, Log, Metrics } from '../ports.ts';
+import type { Log, Metrics } from '../ports.ts';
 import {
   DELIVERY_MS,
   type HttpRequest,
@@ -18,7 +18,7 @@ import {
 } from '../router.ts';
 import type { UnsignedLimit } from '../unsigned.ts';
 import type { HmacPort } from '../webhook/hmac.ts';
-import type { SecretSource } from '../webhook/ports.ts';
+import { minSecretChars, type SecretPorts, Secrets } from '../webhook/secrets.ts';
 import { readCallBody } from './body.ts';
 import type { ReplayCache } from './replay_cache.ts';
 import {
@@ -31,16 +31,14 @@ import {
 } from './signature.ts';
 import type { Call, CallSite, CallStore, RecordedCall } from './store.ts';
 
-export interface CallPorts {
+export interface CallPorts extends SecretPorts {
   readonly store: CallStore;
   /** One that does not fail: a shared one stands behind a GuardedReplayCache. */
   readonly cache: ReplayCache;
-  readonly secretOf: SecretSource;
   readonly hmac: HmacPort;
   readonly unsigned?: UnsignedLimit | undefined;
   readonly metrics: Metrics;
   readonly log: Log;
-  readonly now: Clock;
 }
 
 const MAX_CALL_BYTES = 64 * 1024;
@@ -66,12 +64,13 @@ export class CallRoutes {
   /** By id: one that is disabled stops within a second. */
   readonly #sites: AnswerCache<CallSite | undefined>;
   readonly #coalescer: Coalescer<Call, RecordedCall>;
-
+  readonly #secrets: Secrets;
   readonly #deliveryMs: number;
 
   constructor(ports: CallPorts, deliveryMs = DELIVERY_MS) {
     this.#ports = ports;
     this.#deliveryMs = deliveryMs;
+    this.#secrets = new Secrets(ports);
     this.#sites = new AnswerCache((siteId) => ports.store.findSite(siteId), ports.now);
     this.#coalescer = new Coalescer((calls) => ports.store.recordCalls(calls), {
       keyOf: (call) => call.siteId,
@@ -153,13 +152,14 @@ export class CallRoutes {
       this.#ports.unsigned?.count(request);
       return null;
     }
-    const { hmac, secretOf, log } = this.#ports;
-    const secrets = site.secret_names.flatMap((name) => secretOf(name) || []);
+    const { hmac, log } = this.#ports;
+    const secrets = await this.#secrets.good(site.secret_names, minSecretChars(), log, {
+      site_id: site.site_id,
+    });
     const refusal = await this.#refusalOf(request, site.site_id, secrets);
     if (refusal === undefined) return hashOfSignature(String(signature), hmac);
     if (refusal !== 'bad_signature' || secrets.length > 0)
       throw this.#refused(request, site.site_id, refusal);
-    log.error('a call site has no secret', { site_id: site.site_id, names: site.secret_names });
     throw this.#refused(request, site.site_id, 'no_secret', refusal);
   }
 

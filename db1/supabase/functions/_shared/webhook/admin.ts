@@ -6,11 +6,15 @@ import { checked, readQuery } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from '../router.ts';
 import type { FromSchema, Schema } from '../schema.ts';
 import { ADD_BODY, CHANGE_BODY, completeEndpoint, completeSettings } from './endpoint_settings.ts';
-import type { EventFilter, OperatorStore, Signed } from './operators.ts';
+import type { EndpointRow, EventFilter, OperatorStore, Signed } from './operators.ts';
 import type { EventStatus } from './ports.ts';
+import { providerNamed } from './providers.ts';
+import { minSecretChars, type Secrets } from './secrets.ts';
 
 export interface WebhookAdminPorts {
   readonly store: OperatorStore;
+  /** As the server that verifies sees them. */
+  readonly secrets: Pick<Secrets, 'faultOf'>;
   readonly authorize: Authorize;
 }
 
@@ -50,7 +54,7 @@ export const EVENTS_QUERY = {
   properties: {
     webhook_id: UUID,
     event_id: { type: 'string', maxLength: 500 },
-    provider: { type: 'string', maxLength: 63 },
+    provider: { type: 'string', maxLength: 127 },
     status: { type: 'string', pattern: '^(pending|processing|success|skipped|failed|dead_letter)$' },
     since: MOMENT,
     until: MOMENT,
@@ -59,6 +63,16 @@ export const EVENTS_QUERY = {
   },
   additionalProperties: false,
 } as const satisfies Schema;
+
+interface NamedSecrets {
+  readonly secret_names?: readonly string[] | undefined;
+  readonly verify_token_name?: string | null | undefined;
+}
+
+/** The names of all secrets that an endpoint, or a change of one, gives. */
+export function namedSecrets({ secret_names = [], verify_token_name }: NamedSecrets): string[] {
+  return verify_token_name ? [...secret_names, verify_token_name] : [...secret_names];
+}
 
 export class WebhookAdminRoutes {
   readonly #ports: WebhookAdminPorts;
@@ -82,21 +96,42 @@ export class WebhookAdminRoutes {
 
   async #listEndpoints(request: HttpRequest): Promise<HttpResponse> {
     await this.#ports.authorize(request);
-    return jsonResponse(200, { endpoints: await this.#ports.store.listEndpoints() });
+    const endpoints = await this.#ports.store.listEndpoints();
+    return jsonResponse(200, { endpoints: await Promise.all(endpoints.map((one) => this.#withFault(one))) });
   }
 
   async #addEndpoint(request: HttpRequest): Promise<HttpResponse> {
     const actor = await this.#actor(request);
-    const { reason = null, ...endpoint } = readJson(request, ADD_BODY);
-    const added = await this.#ports.store.addEndpoint(completeEndpoint(endpoint), { actor, reason });
-    return jsonResponse(201, added);
+    const { reason = null, ...body } = readJson(request, ADD_BODY);
+    const endpoint = completeEndpoint(body);
+    await this.#requireSecrets(endpoint.provider, endpoint);
+    const added = await this.#ports.store.addEndpoint(endpoint, { actor, reason });
+    return jsonResponse(201, await this.#withFault(added));
   }
 
   async #changeEndpoint(request: HttpRequest): Promise<HttpResponse> {
     const actor = await this.#actor(request);
     const { name, changes, reason = null } = readJson(request, CHANGE_BODY);
     const by: Signed = { actor, reason };
-    return jsonResponse(200, await this.#ports.store.changeEndpoint(name, completeSettings(changes), by));
+    const { store } = this.#ports;
+    const known = await store.findEndpoint(name);
+    if (known !== undefined) await this.#requireSecrets(known.provider, changes);
+    const changed = await store.changeEndpoint(name, completeSettings(changes), by);
+    return jsonResponse(200, await this.#withFault(changed));
+  }
+
+  /** What is named now has to be there; what was named before may be missing, and the list says so. */
+  async #requireSecrets(provider: string, named: NamedSecrets): Promise<void> {
+    const fault = await this.#faultOf(provider, named);
+    if (fault !== undefined) throw new HttpError('invalid_input', fault);
+  }
+
+  async #withFault(endpoint: EndpointRow): Promise<EndpointRow> {
+    return { ...endpoint, secret_fault: (await this.#faultOf(endpoint.provider, endpoint)) ?? null };
+  }
+
+  #faultOf(provider: string, named: NamedSecrets): Promise<string | undefined> {
+    return this.#ports.secrets.faultOf(namedSecrets(named), minSecretChars(providerNamed(provider)));
   }
 
   async #listEvents(request: HttpRequest): Promise<HttpResponse> {

@@ -4,6 +4,7 @@
 import { HttpError } from '../errors.ts';
 import { REASON } from '../operator.ts';
 import { type FromSchema, type Schema, SchemaError } from '../schema.ts';
+import { providerOf } from './provider.ts';
 import { providerNamed } from './providers.ts';
 import { readScheme, SCHEME_SCHEMA } from './scheme.ts';
 
@@ -11,13 +12,28 @@ const NAME = { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' } as const 
 export const SECRET_NAME = {
   type: 'string',
   pattern: '^[A-Z][A-Z0-9_]{0,99}$',
-  description: 'the name of an environment variable, never its value',
+  description: 'the name of a secret on the list of `sluice webhooks secrets`, never its value',
 } as const satisfies Schema;
+const TENANT = {
+  type: 'string',
+  pattern: '^[a-z0-9][a-z0-9_-]{0,62}(:[a-z0-9][a-z0-9_-]{0,62})?$',
+  description:
+    'one that exists, to share its events, payments and credits; the endpoint’s own where left out',
+} as const satisfies Schema;
+/** Stripe alone says which account an event is about. */
+const ACCOUNT = { type: 'string', pattern: '^[A-Za-z0-9_/-]{1,100}$' } as const satisfies Schema;
 
 const SETTINGS = {
   mode: { type: 'string', pattern: '^(inline|queued)$' },
   secret_names: { type: 'array', items: SECRET_NAME, minItems: 1, maxItems: 5 },
   verify_token_name: { ...SECRET_NAME, type: ['string', 'null'] },
+  livemode: { type: 'string', pattern: '^(live|test|both)$' },
+  accounts: {
+    type: 'array',
+    items: ACCOUNT,
+    maxItems: 100,
+    description: 'connected accounts whose events are taken, beside the endpoint’s own account',
+  },
   public_url: { type: ['string', 'null'], maxLength: 2000, pattern: '^https?://' },
   scheme: { ...SCHEME_SCHEMA, type: ['object', 'null'] },
   max_attempts: { type: 'integer', minimum: 1, maximum: 100 },
@@ -30,7 +46,7 @@ const SETTINGS = {
 
 export const NEW_ENDPOINT = {
   type: 'object',
-  properties: { name: NAME, provider: NAME, ...SETTINGS },
+  properties: { name: NAME, provider: NAME, tenant: TENANT, ...SETTINGS },
   required: ['name', 'provider', 'secret_names'],
   additionalProperties: false,
 } as const satisfies Schema;
@@ -60,6 +76,8 @@ export type EndpointSettings = FromSchema<typeof ENDPOINT_SETTINGS>;
 export function completeEndpoint(endpoint: NewEndpoint): NewEndpoint {
   if (providerNamed(endpoint.provider) === undefined)
     throw new HttpError('invalid_input', `There is no provider ${endpoint.provider}.`);
+  if (endpoint.tenant !== undefined && providerOf(endpoint.tenant) !== endpoint.provider)
+    throw new HttpError('invalid_input', `The tenant ${endpoint.tenant} is not one of ${endpoint.provider}.`);
   return { ...endpoint, ...completeSettings(endpoint) };
 }
 

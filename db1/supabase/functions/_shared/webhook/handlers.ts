@@ -9,6 +9,8 @@ export interface HandledEvent {
   readonly id: string;
   readonly webhookId: string;
   readonly provider: string;
+  /** Whose event it is: ids are unique, and effects belong, by tenant and not by provider. */
+  readonly tenant: string;
   readonly eventId: string;
   readonly eventType: string;
   readonly occurredAt: string | null;

@@ -11,11 +11,18 @@ export interface EndpointRow {
   readonly webhook_id: string;
   readonly name: string;
   readonly provider: string;
+  /** What stands in the provider column of its events, payments and credits. */
+  readonly tenant: string;
+  readonly livemode: string;
+  readonly accounts: readonly string[];
   readonly mode: string;
   readonly secret_names: readonly string[];
+  readonly verify_token_name: string | null;
   readonly max_attempts: number;
   readonly is_active: boolean;
   readonly created_at: string;
+  /** Why one of its secrets cannot be used; only the server that answers knows. */
+  readonly secret_fault?: string | null;
 }
 
 /** A row of webhook.list_events. */
@@ -24,6 +31,7 @@ export interface EventRow {
   readonly webhook_id: string;
   /** Of the endpoint; null where it is unknown. */
   readonly name: string | null;
+  /** A tenant: see providerOf. */
   readonly provider: string;
   readonly event_id: string;
   readonly event_type: string;
@@ -121,7 +129,8 @@ export function createOperatorStore(call: CallFunction): OperatorStore {
   return {
     listEndpoints: () => call<EndpointRow>('list_endpoints', {}),
     findEndpoint,
-    async addEndpoint({ name, provider, secret_names, mode = 'queued', ...settings }, { actor, reason }) {
+    async addEndpoint(endpoint, { actor, reason }) {
+      const { name, provider, secret_names, mode = 'queued', tenant = null, ...settings } = endpoint;
       const args = {
         p_name: name,
         p_provider: provider,
@@ -130,6 +139,7 @@ export function createOperatorStore(call: CallFunction): OperatorStore {
         p_settings: settings,
         p_actor: actor,
         p_reason: reason,
+        p_tenant: tenant,
       };
       await withRules(call('add_endpoint', args));
       return present(await findEndpoint(name));

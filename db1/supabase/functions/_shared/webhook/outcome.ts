@@ -1,6 +1,7 @@
 // What became of an event, told to the log and the metrics in one place.
 
 import type { Log, Metrics } from '../ports.ts';
+import { providerOf } from './provider.ts';
 
 export interface Outcome {
   readonly webhookId: string;
@@ -25,17 +26,13 @@ export function countDeadLetter(
   metrics: Metrics,
 ): void {
   const { webhook_id, provider } = labels;
-  metrics.count('webhook_dead_letter_total', { webhook_id, provider: spelled(provider), reason });
-}
-
-/** Events of `hmac` are stored under `hmac:<endpoint>`; the endpoint has a label of its own. */
-function spelled(provider: string): string {
-  return provider.split(':', 1)[0] ?? provider;
+  metrics.count('webhook_dead_letter_total', { webhook_id, provider: providerOf(provider), reason });
 }
 
 export function tellOutcome(outcome: Outcome, log: Log, metrics: Metrics): void {
   const { webhookId, result, error } = outcome;
-  const provider = spelled(outcome.provider);
+  // The endpoint has a label of its own.
+  const provider = providerOf(outcome.provider);
   const labels = { webhook_id: webhookId, provider };
   metrics.count('webhook_processing_total', { ...labels, result });
   metrics.observe('webhook_processing_seconds', { provider, result }, outcome.durationMs / 1000);

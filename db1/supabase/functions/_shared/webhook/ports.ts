@@ -33,7 +33,7 @@ export interface Recorded {
   /** Which event it answers, counted from 1. */
   readonly ordinal: number;
   readonly id: string;
-  readonly outcome: 'recorded' | 'duplicate' | 'body_differs' | 'quarantined';
+  readonly outcome: 'recorded' | 'skipped' | 'duplicate' | 'body_differs' | 'quarantined';
   readonly status: EventStatus;
   /** That of its handler. */
   readonly lane: number;
@@ -62,6 +62,7 @@ export interface TakenEvent {
   readonly lease_token: string;
   readonly lane: number;
   readonly webhook_id: string;
+  /** A tenant: see providerOf. */
   readonly provider: string;
   readonly event_id: string;
   readonly event_type: string;
@@ -111,6 +112,3 @@ export type FinishOutcome =
   | 'outage'
   | 'later'
   | 'pending';
-
-/** The value of a secret by its name; undefined where it is not set. */
-export type SecretSource = (name: string) => string | undefined;

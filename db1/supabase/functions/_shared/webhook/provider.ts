@@ -73,8 +73,15 @@ export interface ReadEvent {
   readonly quarantine: string | null;
 }
 
+/** Of a tenant, which is what stands in the provider column of events, payments and credits: `stripe`, `stripe:shop`. */
+export function providerOf(tenant: string): string {
+  return tenant.split(':', 1)[0] ?? tenant;
+}
+
 export interface Provider {
   readonly name: string;
+  /** Where a secret of this provider is never shorter. */
+  readonly minSecretChars?: number;
   /** Takes application/x-www-form-urlencoded besides JSON. */
   readonly takesForms?: boolean;
   /** Signs the address too, so the address has to come from us: what a request says about itself proves nothing. */

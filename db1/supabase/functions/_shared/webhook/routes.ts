@@ -5,7 +5,7 @@ import { AnswerCache } from '../answer_cache.ts';
 import { inTime } from '../deadline.ts';
 import { HttpError } from '../errors.ts';
 import { JsonError } from '../json.ts';
-import type { Clock, Log, Metrics, Tracer } from '../ports.ts';
+import type { Log, Metrics, Tracer } from '../ports.ts';
 import {
   DELIVERY_MS,
   type HttpRequest,
@@ -21,24 +21,23 @@ import { toHex } from './bytes.ts';
 import type { HmacPort } from './hmac.ts';
 import { Inline, type InlinePorts } from './inline.ts';
 import { countDeadLetter } from './outcome.ts';
-import type { Endpoint, Recorded, SecretSource, WebhookStore } from './ports.ts';
+import type { Endpoint, Recorded, WebhookStore } from './ports.ts';
 import type { Provider, ReadEvent, Refusal, SignedRequest, Verification, VerifyContext } from './provider.ts';
 import { handshake, providerNamed } from './providers.ts';
 import { Recorder } from './record.ts';
+import { minSecretChars, type SecretPorts, Secrets } from './secrets.ts';
 import { signedUrl, type WebhookRequest } from './signed_url.ts';
 import { traceRecorded } from './trace.ts';
 
-export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'> {
+export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'>, SecretPorts {
   readonly store: Pick<WebhookStore, 'findEndpoint' | 'record' | 'processEvent'>;
   readonly hmac: HmacPort;
-  readonly secretOf: SecretSource;
   /** Told after new events of a queued endpoint have been committed. */
   readonly wake: () => void;
   readonly unsigned?: UnsignedLimit | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly tracer?: Tracer;
-  readonly now: Clock;
 }
 
 /** No endpoint takes more, whatever its own limit says. */
@@ -81,10 +80,17 @@ const LOUDEST_FIRST = [
   'duplicate',
 ];
 
+const TOLD = {
+  skipped: 'event skipped: it is not for this endpoint',
+  quarantined: 'event quarantined',
+  body_differs: 'known event with another body',
+} as const;
+
 export class WebhookRoutes {
   readonly #ports: WebhookPorts;
   /** By name: one that is switched off stops within a second, or as soon as the database answers again. */
   readonly #endpoints: AnswerCache<Endpoint | undefined>;
+  readonly #secrets: Secrets;
   readonly #recorder: Recorder;
   readonly #inline: Inline;
   readonly #deliveryMs: number;
@@ -93,6 +99,7 @@ export class WebhookRoutes {
     this.#ports = ports;
     this.#deliveryMs = deliveryMs;
     this.#endpoints = new AnswerCache((name) => ports.store.findEndpoint(name), ports.now, ENDPOINT_STALE_MS);
+    this.#secrets = new Secrets(ports);
     this.#recorder = new Recorder((deliveries) => ports.store.record(deliveries));
     this.#inline = new Inline(ports);
   }
@@ -190,11 +197,9 @@ export class WebhookRoutes {
     provider: Provider,
     context: VerifyContext,
   ): Promise<string> {
-    const { log, secretOf, unsigned } = this.#ports;
+    const { log, unsigned } = this.#ports;
     const where = { webhook_id: endpoint.webhook_id, endpoint: endpoint.name };
-    const secrets = endpoint.secret_names.flatMap((secretName) => secretOf(secretName) || []);
-    if (secrets.length < endpoint.secret_names.length)
-      log.error('a secret of the endpoint is not set', { ...where, wanted: endpoint.secret_names.join() });
+    const secrets = await this.#secretsOf(endpoint, endpoint.secret_names);
     if (secrets.length === 0) throw new HttpError('bad_signature', HINTS.no_secret);
     const verification = await verified(signed, secrets, provider, context).catch((error: unknown) => {
       if (error instanceof HttpError) unsigned?.count(signed);
@@ -207,6 +212,16 @@ export class WebhookRoutes {
     throw new HttpError('bad_signature', HINTS[verification.reason]);
   }
 
+  #secretsOf(endpoint: Endpoint, names: readonly string[]): Promise<string[]> {
+    const where = { webhook_id: endpoint.webhook_id, endpoint: endpoint.name };
+    return this.#secrets.good(
+      names,
+      minSecretChars(providerNamed(endpoint.provider)),
+      this.#ports.log,
+      where,
+    );
+  }
+
   #tellRecorded(endpoint: Endpoint, events: readonly ReadEvent[], recorded: readonly Recorded[]): void {
     const { log, metrics } = this.#ports;
     let isNew = false;
@@ -214,7 +229,7 @@ export class WebhookRoutes {
       isNew ||= outcome === 'recorded';
       if (outcome === 'recorded' || outcome === 'duplicate') continue;
       if (outcome === 'quarantined') countDeadLetter(endpoint, 'quarantine', metrics);
-      log.warn(outcome === 'quarantined' ? 'event quarantined' : 'known event with another body', {
+      log.warn(TOLD[outcome], {
         event_id: events[index]?.eventId,
         webhook_id: endpoint.webhook_id,
         reason: events[index]?.quarantine,
@@ -251,11 +266,9 @@ export class WebhookRoutes {
     if (endpoint.provider !== 'whatsapp')
       return refusalOf({ refusal: new HttpError('method_not_allowed'), allow: 'POST' }, request.requestId);
     const { verify_token_name: tokenName } = endpoint;
-    const token = tokenName === null ? undefined : this.#ports.secretOf(tokenName) || undefined;
-    if (token === undefined)
-      this.#ports.log.error('the verify token of the endpoint is not set', {
-        webhook_id: endpoint.webhook_id,
-      });
+    if (tokenName === null)
+      this.#ports.log.error('the endpoint names no verify token', { webhook_id: endpoint.webhook_id });
+    const [token] = tokenName === null ? [] : await this.#secretsOf(endpoint, [tokenName]);
     const challenge = handshake(request.query ?? '', token);
     if (challenge === undefined) throw new HttpError('handshake_refused');
     return textResponse(challenge);

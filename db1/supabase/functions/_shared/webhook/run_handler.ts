@@ -7,6 +7,7 @@ import { storable, textOf } from '../text.ts';
 import { type Transact, type Transaction, TransactionEnded } from '../transaction.ts';
 import { type HandledEvent, type Handler, PermanentError } from './handlers.ts';
 import type { FinishOutcome, Processed, TakenEvent, WebhookStore } from './ports.ts';
+import { providerOf } from './provider.ts';
 import { verdictOf } from './verdict.ts';
 
 export interface Timeouts {
@@ -112,7 +113,8 @@ function handled(taken: TakenEvent): HandledEvent {
   return {
     id: taken.id,
     webhookId: taken.webhook_id,
-    provider: taken.provider,
+    provider: providerOf(taken.provider),
+    tenant: taken.provider,
     eventId: taken.event_id,
     eventType: taken.event_type,
     occurredAt: taken.occurred_at,

@@ -24,7 +24,7 @@ export function traceRecorded(
     tracer.record({
       name: 'webhook',
       subject: id,
-      isRoot: outcome === 'recorded' || outcome === 'quarantined',
+      isRoot: outcome === 'recorded' || outcome === 'skipped' || outcome === 'quarantined',
       kind: 'server',
       startMs,
       endMs,

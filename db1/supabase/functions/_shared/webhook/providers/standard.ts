@@ -37,6 +37,8 @@ function keyOf(secret: string): Uint8Array | undefined {
 
 export const standard: Provider = {
   name: 'standard',
+  // The standard asks for 24 bytes, in base64.
+  minSecretChars: 32,
   verify: (request, secrets, context) => verifyClaim(() => claimOf(request), secrets, keyOf, context),
   read: (request, context) => {
     const id = request.headers[`${familyOf(request)}-id`];

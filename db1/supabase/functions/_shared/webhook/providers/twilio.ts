@@ -74,6 +74,8 @@ async function readFields({ body }: SignedRequest, { port }: VerifyContext): Pro
 
 export const twilio: Provider = {
   name: 'twilio',
+  // An auth token is 32 hex digits.
+  minSecretChars: 32,
   takesForms: true,
   signsUrl: true,
   verify,

@@ -1,0 +1,105 @@
+// Secrets of endpoints and call sites. A name has to be on the list that the owner of DB2 keeps, and a value has to be long
+// enough. The value is Vault's where the database has one, else what the runtime knows by that name.
+
+import { AnswerCache } from '../answer_cache.ts';
+import type { CallFunction } from '../call_function.ts';
+import type { Clock, Log } from '../ports.ts';
+import type { Provider } from './provider.ts';
+
+/** What the runtime knows by a secret's name; undefined where it is not set. */
+export type SecretSource = (name: string) => string | undefined;
+
+/** A row of webhook.find_secret. */
+export interface FoundSecret {
+  readonly is_allowed: boolean;
+  /** Vault's; null where it has none. */
+  readonly value: string | null;
+}
+
+export type FindSecret = (name: string) => Promise<FoundSecret>;
+
+export interface SecretPorts {
+  readonly findSecret: FindSecret;
+  readonly secretOf: SecretSource;
+  readonly now: Clock;
+}
+
+/** A shorter one can be guessed, also where its characters are words. */
+const MIN_SECRET_CHARS = 16;
+/** While the look for a secret takes long, the last answer is believed for so long. */
+const STALE_MS = 60_000;
+
+export type SecretFault = 'not_allowed' | 'not_set' | 'too_short';
+
+export const SECRET_FAULTS: Readonly<Record<SecretFault, string>> = {
+  not_allowed: 'is not on the list of secrets, which the owner of DB2 keeps: sluice webhooks secrets allow',
+  not_set: 'is not set',
+  too_short: 'is too short to be a secret',
+};
+
+export type ReadSecret = { readonly value: string } | { readonly fault: SecretFault };
+
+/** Characters that a secret has at least. Call sites have no provider. */
+export function minSecretChars(provider?: Provider): number {
+  return Math.max(provider?.minSecretChars ?? 0, MIN_SECRET_CHARS);
+}
+
+export function judgeSecret(
+  { is_allowed, value }: FoundSecret,
+  known: string | undefined,
+  minChars: number,
+): ReadSecret {
+  if (!is_allowed) return { fault: 'not_allowed' };
+  const secret = value || known;
+  if (!secret) return { fault: 'not_set' };
+  return secret.length < minChars ? { fault: 'too_short' } : { value: secret };
+}
+
+/** `call` takes names of functions in schema webhook. */
+export function createFindSecret(call: CallFunction): FindSecret {
+  return async (name) =>
+    (await call<FoundSecret>('find_secret', { p_name: name }))[0] ?? { is_allowed: false, value: null };
+}
+
+/** Asks the database once a second for each name: a new value, and a name taken off the list, count within that second. */
+export class Secrets {
+  readonly #ports: SecretPorts;
+  readonly #found: AnswerCache<FoundSecret>;
+
+  constructor(ports: SecretPorts) {
+    this.#ports = ports;
+    this.#found = new AnswerCache((name) => ports.findSecret(name), ports.now, STALE_MS);
+  }
+
+  async read(name: string, minChars: number): Promise<ReadSecret> {
+    return judgeSecret(await this.#found.get(name), this.#ports.secretOf(name), minChars);
+  }
+
+  /** The values of those that are good; each of the others is a line in the log. */
+  async good(
+    names: readonly string[],
+    minChars: number,
+    log: Log,
+    where: Record<string, unknown>,
+  ): Promise<string[]> {
+    const read = await Promise.all(names.map((name) => this.read(name, minChars)));
+    return read.flatMap((secret, at) => {
+      if ('value' in secret) return [secret.value];
+      log.error('a secret cannot be used', {
+        ...where,
+        secret: names[at],
+        fault: SECRET_FAULTS[secret.fault],
+      });
+      return [];
+    });
+  }
+
+  /** A sentence about the first of the names that cannot be used. */
+  async faultOf(names: readonly string[], minChars: number): Promise<string | undefined> {
+    for (const name of names) {
+      const secret = await this.read(name, minChars);
+      if ('fault' in secret) return `${name} ${SECRET_FAULTS[secret.fault]}.`;
+    }
+    return undefined;
+  }
+}
