@@ -116,7 +116,8 @@ export const SECRET = {
 } as const satisfies Schema;
 /** Where a buyer shows the secret of a claim that it reads or releases: a path or a query would end up in logs. */
 const SECRET_HEADER = 'x-claim-secret';
-const MAX_CHALLENGE_CHARS = 2_000;
+/** As long as a token of Turnstile can be. */
+const MAX_CHALLENGE_CHARS = 2_048;
 
 export const CLAIM_BODY = {
   type: 'object',
