@@ -1,6 +1,7 @@
 // Every door, with a request that it would take. The rows of the table are such requests with one thing wrong.
 
 import { createHmac } from 'node:crypto';
+import { CLAIM_SECRET } from './furnish.ts';
 import { fresh, nowSec, type Place, type Runtime, type Things, type Wire } from './place.ts';
 import { webhookDoors } from './webhook_doors.ts';
 
@@ -70,6 +71,7 @@ const claimDoors: Door[] = [
       paths: { node: ({ claimId }) => `/v1/claims/${claimId}` },
       allow: 'GET, DELETE',
       maxBytes: CLAIM_BYTES,
+      headersOf: () => ({ 'x-claim-secret': CLAIM_SECRET }),
     }),
   ),
   ...['', '/challenge'].map(

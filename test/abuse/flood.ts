@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { type Answer, ask, openClient } from '../server/support.ts';
 import { DOORS, requestTo } from './doors.ts';
+import { CLAIM_SECRET } from './furnish.ts';
 import { complaints } from './judge.ts';
 import type { Place } from './place.ts';
 import { type RowResult, send } from './run_row.ts';
@@ -29,7 +30,8 @@ export async function runFlood(place: Place): Promise<Flood> {
     await locker.query('alter function public.get_claim(uuid, bytea) set lock_timeout = 0');
     await locker.query('begin; lock table public.claims');
     const path = `/v1/claims/${place.things.claimId}`;
-    const asked = Array.from({ length: MAX_REQUESTS }, () => ask(place.url + path));
+    const headers = { 'x-claim-secret': CLAIM_SECRET };
+    const asked = Array.from({ length: MAX_REQUESTS }, () => ask(place.url + path, { headers }));
     while ((await countWaiting(watcher)) < MAX_REQUESTS) await delay(POLL_MS);
     const doors = DOORS.filter(({ name }) => CLAIM_DOOR.test(name));
     const judged = await Promise.all(

@@ -12,6 +12,9 @@ const POOL = 'abuse';
 const UNSEEN_POOL = 'abuse-unseen';
 const SLOTS = 50;
 
+/** Of the claim that is looked at and released. */
+export const CLAIM_SECRET = 'the-secret-of-the-claim';
+
 export async function furnish(db1: pg.Client, db2: pg.Client, webhooksUrl: string): Promise<Things> {
   await putOnSale(db1, POOL, SLOTS);
   await putOnSale(db1, UNSEEN_POOL, 1);
@@ -20,11 +23,11 @@ export async function furnish(db1: pg.Client, db2: pg.Client, webhooksUrl: strin
   await putOnSale(db1, 'abuse-members', 1, { require_auth: true });
   await putOnSale(db1, 'abuse-letters', 1);
   const [letterId = 0] = await bury(db1, 'abuse-letters', 1);
-  // Nobody vouches for the buyer, so whoever knows the claim's id may look at it.
   const { rows } = await db1.query(
     `select claim_id from public.claim_batch(
-       p_pool_ids => array[$1], p_user_ids => array['ann'], p_request_ids => array['first'], p_verified => array[false])`,
-    [POOL],
+       p_pool_ids => array[$1], p_user_ids => array['ann'], p_request_ids => array['first'], p_verified => array[false],
+       p_proofs => jsonb_build_array(jsonb_build_object('secret_hash', encode(sha256($2), 'hex'))))`,
+    [POOL, Buffer.from(CLAIM_SECRET)],
   );
   const [event] = await storeEvents(db2, ['evt_abuse'], { provider: 'stripe' });
   await addEndpoints(db2, webhooksUrl);
