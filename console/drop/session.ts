@@ -26,6 +26,8 @@ export interface SignedIn {
 const SESSION_KEY = 'sluice.session';
 /** In the storage that tabs share: a login may come back in another tab. */
 const GOING_KEY = 'sluice.signing_in';
+/** How long signing in may take. What comes later may be a link of a stranger. */
+const LOGIN_MS = 10 * 60_000;
 
 export interface SessionPorts {
   /** The tab's own. */
@@ -54,7 +56,7 @@ export class Sessions {
     const token = given.get('access_token');
     if (token === null && given.get('error') === null) return false;
     const { shared } = this.#ports;
-    const wasSent = shared.getItem(GOING_KEY) !== null;
+    const wasSent = this.#ports.now() - Number(shared.getItem(GOING_KEY) ?? Number.NaN) < LOGIN_MS;
     shared.removeItem(GOING_KEY);
     const session = sessionOf(token ?? '');
     if (session === undefined) this.#set({ trouble: 'failed' });
@@ -65,7 +67,7 @@ export class Sessions {
 
   /** The person goes to sign in; what comes back is theirs. */
   leave(): void {
-    this.#ports.shared.setItem(GOING_KEY, '1');
+    this.#ports.shared.setItem(GOING_KEY, String(this.#ports.now()));
   }
 
   accept(): void {

@@ -5,7 +5,7 @@ import { Link } from '../lib/router.tsx';
 import type { EndpointRow } from '../lib/shapes.ts';
 import { ReasonDialog } from '../parts/form_dialog.tsx';
 import { List } from '../parts/list.tsx';
-import { Chip, Given, Moment, NewButton, PageHead } from '../parts/small.tsx';
+import { Chip, Given, NewButton, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import type { Column } from '../parts/table.tsx';
 import { say } from '../parts/toast.tsx';
@@ -52,10 +52,15 @@ function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointR
         <Chip state={!is_active ? 'off' : secret_fault ? 'no_secret' : 'active'} />
       ),
     },
-    { head: 'Tenant', cell: ({ tenant }) => <Given value={tenant} /> },
     {
-      head: 'Events of',
-      cell: ({ livemode, accounts }) => [livemode, ...accounts].join(', '),
+      head: 'Tenant',
+      cell: ({ tenant, livemode, accounts }) => (
+        <>
+          <Given value={tenant} />
+          <br />
+          <small>{[livemode, ...accounts].join(', ')}</small>
+        </>
+      ),
     },
     {
       head: 'Takes effect',
@@ -67,12 +72,16 @@ function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointR
       place: 'wide',
       cell: ({ secret_names, secret_fault }) => (
         <>
-          <code>{secret_names.join(', ')}</code>{' '}
-          {secret_fault && <span class="field-error">{secret_fault}</span>}
+          <code>{secret_names.join(', ')}</code>
+          {secret_fault && (
+            <>
+              <br />
+              <small class="field-error">{secret_fault}</small>
+            </>
+          )}
         </>
       ),
     },
-    { head: 'Since', cell: ({ created_at }) => <Moment at={created_at} /> },
     {
       head: 'Change',
       cell: (endpoint) => (

@@ -20,6 +20,8 @@ export interface Challenges {
 /** A verifier that asks another service answers in a fraction of it. A buyer waits no longer. */
 const ANSWER_WITHIN_MS = 5_000;
 /** What the database keeps of a solution. */
+/** As the database counts. */
+const MAX_DIFFICULTY = 2_147_483_647;
 const ID = /^[\x21-\x7e]{1,200}$/;
 
 export function createChallenges({ verifier, difficultyOf }: ChallengeOptions): Challenges {
@@ -44,8 +46,8 @@ function checked(proven: Awaited<ReturnType<ChallengeVerifier['verify']>>): type
   if (proven === undefined) return undefined;
   if (typeof proven.id !== 'string' || !ID.test(proven.id))
     throw new Error('the verifier of challenges gave an id that is not 1 to 200 visible ASCII characters');
-  if (!Number.isInteger(proven.difficulty))
-    throw new Error('the verifier of challenges gave a difficulty that is not a whole number');
+  if (!Number.isInteger(proven.difficulty) || Math.abs(proven.difficulty) > MAX_DIFFICULTY)
+    throw new Error('the verifier of challenges gave a difficulty that is not a whole number of 32 bits');
   return proven;
 }
 

@@ -152,13 +152,19 @@ export async function insertRows(
   const columns = names.map(
     (name) => home.columns.find((column) => column.name === name) ?? missing(home, name),
   );
-  const target = columns.map(({ name }) => quoteName(name)).join(', ');
-  const values = columns.map(({ type }, at) => `v.c${at}::${type}`).join(', ');
+  const { columns: meant = {}, first } = home.table.absent ?? {};
+  const absent = Object.entries(meant).filter(([name]) => !names.includes(name));
+  const given = columns.map(({ name }) => quoteName(name));
+  const target = [...given, ...absent.map(([name]) => quoteName(name))].join(', ');
+  const values = [
+    ...columns.map(({ name, type }) => `v.${quoteName(name)}::${type}`),
+    ...absent.map(([, value]) => value),
+  ].join(', ');
   const source = columns.map((_, at) => `$${at + 1}::text[]`).join(', ');
-  const aliases = columns.map((_, at) => `c${at}`).join(', ');
+  const before = absent.length > 0 && first !== undefined ? `, before as (${first})` : '';
   const { rowCount } = await client.query(
-    `insert into ${home.path} (${target}) overriding system value
-     select ${values} from unnest(${source}) as v (${aliases})`,
+    `with v as (select * from unnest(${source}) as v (${given.join(', ')}))${before}
+     insert into ${home.path} (${target}) overriding system value select ${values} from v`,
     columns.map((_, at) => rows.map((row) => row[at] ?? null)),
   );
   return rowCount ?? 0;

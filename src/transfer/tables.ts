@@ -15,8 +15,14 @@ export interface CarriedTable {
   readonly keepsFurniture?: true;
   /** Which column of it the database fills anew, because what it held may be another's in the file. */
   readonly filledAnew?: string;
+  /**
+   * What rows mean that come from a version without these columns, in SQL, with the row as `v`. `first` runs in the same
+   * statement, over the same rows.
+   */
+  readonly absent?: { readonly columns: Readonly<Record<string, string>>; readonly first: string };
 }
 
+const TENANT_BEFORE_TENANTS = `case when v.provider in ('hmac', 'standard') then v.provider || ':' || v.name else v.provider end`;
 const SEEDED = `pool_id = 'demo_concert_2026'`;
 const startAdded = (what: string, column: string): string =>
   `exists (select from audit.audit_logs a where a.actor = 'npm start' and a.subject = '${what} ' || ${column})`;
@@ -53,6 +59,11 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
       furniture: startAdded('webhook endpoint', 'name'),
       keepsFurniture: true,
       filledAnew: 'tenant',
+      // All endpoints of a provider shared one tenant, and took test events as well.
+      absent: {
+        columns: { tenant: TENANT_BEFORE_TENANTS, livemode: `'both'` },
+        first: `insert into webhook.tenants (tenant) select distinct ${TENANT_BEFORE_TENANTS} from v on conflict do nothing`,
+      },
     },
     {
       name: 'call_sites',

@@ -71,7 +71,7 @@ describe('sluice doctor finds', () => {
       side: 2,
       open: 'alter policy own_tickets on public.confirmed_tickets using (true)',
       close:
-        'alter policy own_tickets on public.confirmed_tickets using ((select auth.uid())::text = user_id)',
+        'alter policy own_tickets on public.confirmed_tickets using ((select auth.uid())::text = user_id and verified)',
       told: /policy own_tickets on confirmed_tickets was changed/,
     },
     {
@@ -123,7 +123,7 @@ describe('sluice doctor finds', () => {
       assert.match(finding?.found ?? '', /policy own_tickets on confirmed_tickets is missing/);
     } finally {
       await db2.query(`create policy own_tickets on public.confirmed_tickets for select to authenticated
-        using ((select auth.uid())::text = user_id)`);
+        using ((select auth.uid())::text = user_id and verified)`);
     }
     assert.equal((await doctor()).of('DB2 ledger: rights')?.status, 'ok');
   });

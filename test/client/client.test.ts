@@ -94,6 +94,9 @@ describe('the typed client', () => {
     assert.notEqual(other.claim_id, first.claim_id);
     const half = { pool: 'p', userId: 'cleo', requestId: 'order-7' };
     await assert.rejects(client().claim(half), TypeError);
+    // Nor does the public key of the project prove anything.
+    const everybody = client({ token: await token({ role: 'anon' }) });
+    await assert.rejects(everybody.claim(half), TypeError);
     assert.equal(await claimsOf('cleo'), 2);
     // A token says whose request it is.
     const own = client({ token: await token({ role: 'authenticated', sub: 'cleo' }) });

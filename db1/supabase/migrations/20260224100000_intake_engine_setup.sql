@@ -208,7 +208,7 @@ create unique index one_claim_per_request on public.claims (pool_id, request_id,
   nulls not distinct where request_id is not null;
 create unique index one_claim_per_challenge on public.claims (challenge) where challenge is not null;
 create index claims_by_user on public.claims (user_id, pool_id);
-create index claims_by_address on public.claims (pool_id, address) where address is not null;
+create index claims_by_address on public.claims (pool_id, address) where address is not null and freed_at is null;
 -- By pool first: however many claims of one pool are due at once, those of the others are found beside them.
 create index claims_on_hold on public.claims (pool_id, hold_until)
   where hold_until is not null and freed_at is null and end_as is null;

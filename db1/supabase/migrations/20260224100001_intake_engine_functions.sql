@@ -258,7 +258,7 @@ end
 $$;
 
 -- Promise: the key of the advisory lock under which the claims of one holder in one pool are counted: of a user
--- (p_kind verified or unverified) or of a network address (address). Second call: same value. Locks: none.
+-- (p_kind verified or unverified), of a network address (address) or of a challenge. Second call: same value. Locks: none.
 create function intake.holder_lock_key(p_pool_id text, p_kind text, p_name text) returns bigint
 language sql immutable parallel safe set search_path = '' as $$
   select pg_catalog.hashtextextended(p_name, pg_catalog.hashtextextended('sluice ' || p_kind || ' ' || p_pool_id, 0));
@@ -350,8 +350,8 @@ end
 $$;
 
 -- Promise: true, with the locks under which the claims of this request's user and address are counted, where the pool limits
--- them. Without p_wait false where another session has one of them. Second call: has them already.
--- Locks: user → address (advisory).
+-- them, and that of its challenge. Without p_wait false where another session has one of them. Second call: has them already.
+-- Locks: user → address → challenge (advisory).
 create function intake.lock_holders(p_pool intake.pool_gates, p_request intake.claim_request, p_wait boolean) returns boolean
 language plpgsql set search_path = '' as $$
 declare
@@ -365,6 +365,10 @@ begin
   end if;
   if p_pool.max_per_address is not null and p_request.address is not null then
     v_keys := v_keys || intake.holder_lock_key(p_pool.pool_id, 'address', p_request.address);
+  end if;
+  -- Two batches with the same challenges in another order would wait for each other in the unique index.
+  if p_pool.challenge_difficulty is not null and p_request.challenge is not null then
+    v_keys := v_keys || intake.holder_lock_key(p_pool.pool_id, 'challenge', p_request.challenge);
   end if;
   foreach v_key in array v_keys loop
     if p_wait then

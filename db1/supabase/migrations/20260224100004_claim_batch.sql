@@ -190,7 +190,7 @@ begin
     return query select * from intake.refuse_all(v_pool, p_requests);
     return;
   end if;
-  if v_pool.max_per_user is not null or v_pool.max_per_address is not null then
+  if coalesce(v_pool.max_per_user, v_pool.max_per_address, v_pool.challenge_difficulty) is not null then
     v_busy := array(select r.ordinal from unnest(p_requests) r where not intake.lock_holders(v_pool, r, false));
     if v_busy <> '{}' then
       return query
@@ -234,7 +234,7 @@ $$;
 -- Without p_rebuild a lost pool is busy too: a rebuild takes seconds, and the server lets no other pool wait for it.
 -- Raises SL001 invalid, SL015 not read committed. Second call with the same requests: the same claims.
 -- Locks: those of intake.claim_pool, pool by pool in the order of their names. It waits only for a transaction that has
--- claimed by the same request or challenge and has not ended: what that comes to is the answer.
+-- claimed by the same request and has not ended: what that comes to is the answer.
 -- Definer: service_role needs no rights to the queue.
 create function public.claim_batch(
   p_pool_ids text[],

@@ -170,6 +170,7 @@ begin
   v_request.verified := coalesce(v_claim.verified, intake.is_verified(v_original));
   v_request.trusted := true;
   v_request.secret_hash := v_claim.secret_hash;
+  v_request.address := v_claim.address;
   v_answer := intake.claim_one(coalesce(v_claim.pool_id, v_original ->> 'pool_id'), v_request, false);
   return v_answer.outcome;
 end

@@ -193,7 +193,7 @@ begin
   select p.ordinal::int, p.resource_id, p.claim_id,
     case
       when p.claim_id = any (v_voided) then 'voided'
-      when t.user_id <> p.user_id or t.verified <> p.verified or t.pool_id <> p.pool_id
+      when t.user_id <> p.user_id or p.claim_id is null and t.verified <> p.verified or t.pool_id <> p.pool_id
         or t.claim_id <> coalesce(p.claim_id, t.claim_id) or t.claim_id is null then 'conflict'
       when c.resource_id is not null and row_number() over (
         partition by p.resource_id, coalesce(p.claim_id, p.resource_id), p.user_id, p.verified, p.pool_id
@@ -217,8 +217,8 @@ $$;
 create function public.tickets_of(p_payloads jsonb) returns table (ordinal int, outcome text)
 language sql stable set search_path = '' as $$
   select p.ordinal::int, case
-      when t.user_id = p.user_id and t.verified = coalesce(p.verified, true) and t.pool_id = p.pool_id
-        and t.claim_id = coalesce(p.claim_id, t.claim_id) then 'already'
+      when t.user_id = p.user_id and t.pool_id = p.pool_id
+        and (t.claim_id = p.claim_id or p.claim_id is null and t.verified = coalesce(p.verified, true)) then 'already'
       else 'conflict'
     end
   from rows from (

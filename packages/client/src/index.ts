@@ -163,7 +163,7 @@ function placeOf(claim: ClaimKey | string): { path: string; headers?: Record<str
 }
 
 async function takeSlot(ways: AskOptions, order: ClaimOrder, options: SolveOptions): Promise<OwnClaim> {
-  const request = requestOf(order, 'authorization' in ways.headers);
+  const request = requestOf(order, isProof(ways.headers.authorization));
   const path = pathOf(order.pool);
   const { signal } = options;
   let { challenge } = order;
@@ -188,10 +188,10 @@ async function takeSlot(ways: AskOptions, order: ClaimOrder, options: SolveOptio
   }
 }
 
-/** Without a token, an id that is sent again with another secret is another request, and would take a second slot. */
-function requestOf({ requestId, secret }: ClaimOrder, hasToken: boolean): SluiceRequest {
-  if (requestId !== undefined && secret === undefined && !hasToken)
-    throw new TypeError('without a token a requestId needs its secret: keep both');
+/** An id that is sent again with another secret is another request, and would take a second slot. The public key is no proof. */
+function requestOf({ requestId, secret }: ClaimOrder, isProven: boolean): SluiceRequest {
+  if (requestId !== undefined && secret === undefined && !isProven)
+    throw new TypeError("without a user's token a requestId needs its secret: keep both");
   const made = createRequest();
   return { requestId: requestId ?? made.requestId, secret: secret ?? made.secret };
 }
@@ -231,5 +231,16 @@ async function* untilLost(body: ReadableStream<Uint8Array>): AsyncGenerator<Stre
     }
   } finally {
     await events.return();
+  }
+}
+
+/** Whether the token says who asks: the public key of a project does not. What is not a JWT is an operator's key. */
+function isProof(authorization: string | undefined): boolean {
+  const claims = authorization?.split('.')[1];
+  if (claims === undefined) return authorization !== undefined;
+  try {
+    return JSON.parse(atob(claims.replaceAll('-', '+').replaceAll('_', '/'))).role !== 'anon';
+  } catch {
+    return true;
   }
 }

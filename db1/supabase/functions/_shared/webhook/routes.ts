@@ -200,7 +200,10 @@ export class WebhookRoutes {
     const { log, unsigned } = this.#ports;
     const where = { webhook_id: endpoint.webhook_id, endpoint: endpoint.name };
     const secrets = await this.#secretsOf(endpoint, endpoint.secret_names);
-    if (secrets.length === 0) throw new HttpError('bad_signature', HINTS.no_secret);
+    if (secrets.length === 0) {
+      unsigned?.count(signed);
+      throw new HttpError('bad_signature', HINTS.no_secret);
+    }
     const verification = await verified(signed, secrets, provider, context).catch((error: unknown) => {
       if (error instanceof HttpError) unsigned?.count(signed);
       throw error;
@@ -270,7 +273,10 @@ export class WebhookRoutes {
       this.#ports.log.error('the endpoint names no verify token', { webhook_id: endpoint.webhook_id });
     const [token] = tokenName === null ? [] : await this.#secretsOf(endpoint, [tokenName]);
     const challenge = handshake(request.query ?? '', token);
-    if (challenge === undefined) throw new HttpError('handshake_refused');
+    if (challenge === undefined) {
+      this.#ports.unsigned?.count(request);
+      throw new HttpError('handshake_refused');
+    }
     return textResponse(challenge);
   }
 }
