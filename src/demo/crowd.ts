@@ -9,14 +9,13 @@ import {
 } from '#client/index.ts';
 import { note, type Tally } from './tally.ts';
 
+const BUYER = 'demo-buyer-';
 /** Open requests at a time. Each keeps its connection; more of them only wait in another place. */
 const CONCURRENCY = 64;
 /** Every so manieth buyer presses the button twice, at the same moment. */
 const TWICE_EVERY = 10;
 /** With pauses that grow to 10 s this is minutes. */
 const MAX_TRIES = 20;
-
-const BUYER = 'demo-buyer-';
 
 /** Whether this user is one of the crowd. */
 export const isOurs = (userId: string): boolean => userId.startsWith(BUYER);

@@ -180,9 +180,13 @@ create table public.claims (
   user_id public.given_id not null,
   request_id public.given_id,
   state public.claim_state not null default 'queued',
+  -- A token, or a server of ours, vouches for user_id. The same name, verified and unverified, is two users.
   verified boolean not null default false,
+  -- SHA-256 of the secret that an unverified buyer made up. Its holder may read, repeat and release the claim.
   secret_hash bytea,
+  -- Of the buyer, kept only where the pool has max_per_address.
   address text,
+  -- That was solved for this claim, where the pool asks for one: a solution is good for one claim, on all servers.
   challenge text,
   msg_id bigint,
   claimed_at timestamptz not null default now(),
@@ -214,14 +218,6 @@ create index claims_on_hold on public.claims (pool_id, hold_until)
   where hold_until is not null and freed_at is null and end_as is null;
 create index claims_ending on public.claims (pool_id, end_due) where end_as is not null;
 
-comment on column public.claims.verified is
-  'A token, or a server of ours, vouches for user_id. Verified and unverified users are two namespaces: the same name in both is two users.';
-comment on column public.claims.secret_hash is
-  'SHA-256 of the secret that an unverified buyer made up. Its holder may read, repeat and release the claim.';
-comment on column public.claims.address is
-  'The network address of the buyer, kept only where the pool has max_per_address.';
-comment on column public.claims.challenge is
-  'The challenge that was solved for this claim, where the pool asks for one. Unique: a solution is good for one claim, on all servers.';
 comment on column public.claims.end_as is
   'How the claim will end (released, expired, discarded) once the ledger has its tombstone; null while it shall not end, and after it did. It holds its slot until then.';
 comment on column public.claims.end_due is 'When the end is looked at next.';

@@ -306,26 +306,20 @@ begin
 end
 $$;
 
--- Promise: the same for the buyers of one network address. Second call: the same. Locks: none.
-create function intake.live_claims_of_address(p_pool_id text, p_address text, p_at_most int) returns bigint
-language plpgsql stable set search_path = ''
-set enable_seqscan = off as $$
+-- Promise: the same for the buyers of one network address, which hold no more than the pool allows: all are counted.
+-- Second call: the same. Locks: none.
+create function intake.live_claims_of_address(p_pool_id text, p_address text) returns bigint
+language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 begin
   return (
-    select count(*)
-    from (
-      select from public.claims c
-      where c.pool_id = p_pool_id and c.address = p_address and c.freed_at is null
-      limit p_at_most
-    ) held
+    select count(*) from public.claims c where c.pool_id = p_pool_id and c.address = p_address and c.freed_at is null
   );
 end
 $$;
 
 -- Promise: whether a claim was made with this challenge. Second call: the same. Locks: none.
 create function intake.is_used(p_challenge text) returns boolean
-language plpgsql stable set search_path = ''
-set enable_seqscan = off as $$
+language plpgsql stable set search_path = '' set enable_seqscan = off as $$
 begin
   return p_challenge is not null and exists (select from public.claims c where c.challenge = p_challenge);
 end
@@ -409,7 +403,7 @@ begin
       p_pool.pool_id, p_request.user_id, p_request.verified, p_pool.max_per_user
     ) >= p_pool.max_per_user then 'limit'
     when p_pool.max_per_address is not null and p_request.address is not null and intake.live_claims_of_address(
-      p_pool.pool_id, p_request.address, p_pool.max_per_address
+      p_pool.pool_id, p_request.address
     ) >= p_pool.max_per_address then 'address_limit'
     when p_pool.challenge_difficulty is not null and intake.is_used(p_request.challenge) then 'challenge_used'
   end;

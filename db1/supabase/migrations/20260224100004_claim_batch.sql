@@ -72,7 +72,7 @@ begin
     where (p_pool.max_per_user is null or n.nth <= p_pool.max_per_user and n.nth
         + intake.live_claims(p_pool.pool_id, n.user_id, n.verified, p_pool.max_per_user) <= p_pool.max_per_user)
       and (p_pool.max_per_address is null or n.address is null or n.nth_of_address <= p_pool.max_per_address and n.nth_of_address
-        + intake.live_claims_of_address(p_pool.pool_id, n.address, p_pool.max_per_address) <= p_pool.max_per_address)
+        + intake.live_claims_of_address(p_pool.pool_id, n.address) <= p_pool.max_per_address)
     order by n.ordinal
   );
 end

@@ -126,8 +126,8 @@ $$;
 -- discarded, and the ticket's claim has the slot, which is never on sale between. Its letter can be discarded afterwards,
 -- or replayed for another slot. False, and nothing changes, where the live claim does not wait there, or
 -- intake.fix_from_ticket has a reason. Second call: false. Locks: the claims, then the slot without waiting.
-create function intake.fix_owner(p_slot_id uuid, p_ticket jsonb) returns boolean
-language plpgsql set search_path = '' as $$
+create function intake.fix_owner(p_slot_id uuid, p_ticket jsonb)
+returns boolean language plpgsql set search_path = '' as $$
 begin
   update public.claims c
   set state = 'discarded', freed_at = now(), end_reason = 'the ledger has a ticket of another claim', msg_id = null,

@@ -127,8 +127,7 @@ begin
 end
 $$;
 
-create trigger endpoints_have_tenants
-  before insert on public.webhook_endpoints
+create trigger endpoints_have_tenants before insert on public.webhook_endpoints
   for each row execute function webhook.give_tenant();
 
 -- Promise: always raises. Second call: the same. Locks: none.
@@ -464,12 +463,12 @@ create function webhook.remove_secret(p_name text, p_actor text, p_reason text d
 language plpgsql set search_path = '' as $$
 begin
   delete from webhook.secret_names n where n.name = p_name;
-  if not found then
-    return false;
+  if found then
+    insert into audit.audit_logs (actor, action, subject, reason)
+    values (p_actor, 'secret_name_remove', 'secret name ' || p_name, p_reason);
+    return true;
   end if;
-  insert into audit.audit_logs (actor, action, subject, reason)
-  values (p_actor, 'secret_name_remove', 'secret name ' || p_name, p_reason);
-  return true;
+  return false;
 end
 $$;
 

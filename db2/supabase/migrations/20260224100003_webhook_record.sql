@@ -222,7 +222,7 @@ begin
       null;
     end;
   end if;
-  insert into public.webhook_events
+  insert into public.webhook_events as e
     (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
     body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane)
   select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,

@@ -3,28 +3,18 @@
 import type { CallFunction } from '../call_function.ts';
 import { HttpError } from '../errors.ts';
 import { operatorOf, REASON, UNNAMED_OPERATOR } from '../operator.ts';
+import type { PoolStatus } from '../pool.ts';
 import { readQuery } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
 import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, withReason } from './list.ts';
 
 /** A row of public.pool_list. The levels are null while the pool's cache is lost; see intake.pool_levels. */
-export interface PoolView {
-  readonly pool_id: string;
-  readonly status: 'open' | 'not_open' | 'closed' | 'sold_out';
-  readonly capacity: number;
+export interface PoolView extends Omit<PoolStatus, 'available'> {
   readonly available: number | null;
   readonly reserved: number | null;
   readonly consumed: number | null;
   readonly is_active: boolean;
-  readonly opens_at: string | null;
-  readonly closes_at: string | null;
-  readonly max_per_user: number | null;
-  readonly hold_sec: number | null;
-  readonly require_auth: boolean;
-  readonly allow_guests: boolean;
-  readonly max_per_address: number | null;
-  readonly challenge_difficulty: number | null;
   readonly commit_rate_per_sec: number | null;
   readonly batch_size: number;
   readonly visibility_timeout_sec: number;

@@ -24,12 +24,12 @@ export interface SecretPorts {
   readonly now: Clock;
 }
 
+export type SecretFault = 'not_allowed' | 'not_set' | 'too_short';
+
 /** A shorter one can be guessed, also where its characters are words. */
 const MIN_SECRET_CHARS = 16;
 /** While the look for a secret takes long, the last answer is believed for so long. */
 const STALE_MS = 60_000;
-
-export type SecretFault = 'not_allowed' | 'not_set' | 'too_short';
 
 export const SECRET_FAULTS: Readonly<Record<SecretFault, string>> = {
   not_allowed: 'is not on the list of secrets, which the owner of DB2 keeps: sluice webhooks secrets allow',
