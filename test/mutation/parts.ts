@@ -58,7 +58,7 @@ export const PARTS: readonly Part[] = [
   part(
     'record',
     [
-      ...under('webhook', 'record read routes'),
+      ...under('webhook', 'record read routes secrets'),
       ...under('calls', 'routes store body replay_cache guarded_cache'),
       ...['coalescer', 'request_queue', 'side_lane'],
     ],

@@ -7,6 +7,8 @@ import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { ask, assertRefusal, claim, openClient, putOnSale, startTestServer } from './support.ts';
 
 const DIFFICULTY = 1_000;
+const ADDRESSES = 1_000;
+const AT_ONCE = 20;
 
 describe('claims in a pool that asks for a challenge, at two servers', () => {
   let databases: TestDatabases;
@@ -14,7 +16,8 @@ describe('claims in a pool that asks for a challenge, at two servers', () => {
   let db1: pg.Client;
   before(async () => {
     databases = await startDatabases();
-    servers = [await startTestServer(databases), await startTestServer(databases)];
+    const behindProxy = { proxy: { trustedProxies: 1 } };
+    servers = [await startTestServer(databases, behindProxy), await startTestServer(databases, behindProxy)];
     db1 = await openClient(databases.db1.url);
     for (const pool of ['puzzle', 'other', 'harder'])
       await putOnSale(db1, pool, 100, { challenge_difficulty: DIFFICULTY });
@@ -50,6 +53,30 @@ describe('claims in a pool that asks for a challenge, at two servers', () => {
       assert.equal((await claim(at(buyer), 'puzzle', body)).status, 201);
     }
     assert.equal(await soldTo('puzzle'), 3);
+  });
+
+  it('sell a thousand addresses one slot each for a solution that each sends to both servers at once', async () => {
+    await putOnSale(db1, 'crowd', 2 * ADDRESSES, { challenge_difficulty: DIFFICULTY });
+    const counts: Record<string, number> = {};
+    let next = 0;
+    const buyer = async (): Promise<void> => {
+      for (let number = next++; number < ADDRESSES; number = next++) {
+        const headers = { 'x-forwarded-for': `198.18.${number >> 8}.${number & 255}` };
+        const challenge = await solve('crowd');
+        const answers = await Promise.all(
+          [0, 1].map((server) =>
+            claim(at(server), 'crowd', { user_id: `${number} at ${server}`, challenge }, headers),
+          ),
+        );
+        for (const { json } of answers) {
+          const word = json.error?.code ?? json.status;
+          counts[word] = (counts[word] ?? 0) + 1;
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, buyer));
+    assert.deepEqual(counts, { queued: ADDRESSES, challenge_used: ADDRESSES });
+    assert.equal(await soldTo('crowd'), ADDRESSES);
   });
 
   it('give the same claim for the same request, with its solution again or without one', async () => {
