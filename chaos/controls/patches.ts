@@ -73,8 +73,8 @@ export const DO_NOTHING = script(patch('public.finalize_batch(jsonb)', "then 'co
 /** A retry is a new request. */
 export const NO_REQUEST_ID = script(
   'drop index public.one_claim_per_request;',
-  ...['claim_of_request(text, intake.claim_request)', 'known_requests(text, intake.claim_request[])'].map(
-    (name) => patch(`intake.${name}`, 'where c.pool_id = p_pool_id', 'where false and c.pool_id = p_pool_id'),
+  ...['claim_of_request(uuid)', 'usual_requests(intake.claim_request[])'].map((name) =>
+    patch(`intake.${name}`, 'where c.request_key =', 'where false and c.request_key ='),
   ),
 );
 

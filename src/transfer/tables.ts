@@ -16,10 +16,10 @@ export interface CarriedTable {
   /** Which column of it the database fills anew, because what it held may be another's in the file. */
   readonly filledAnew?: string;
   /**
-   * What rows mean that come from a version without these columns, in SQL, with the row as `v`. `first` runs in the same
-   * statement, over the same rows.
+   * What rows mean that come from a version without these columns, in SQL, with the row as `v`, all texts. `first` runs in
+   * the same statement, over the same rows.
    */
-  readonly absent?: { readonly columns: Readonly<Record<string, string>>; readonly first: string };
+  readonly absent?: { readonly columns: Readonly<Record<string, string>>; readonly first?: string };
 }
 
 const TENANT_BEFORE_TENANTS = `case when v.provider in ('hmac', 'standard') then v.provider || ':' || v.name else v.provider end`;
@@ -37,7 +37,17 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     { name: 'engine_config', homes: ['public.engine_config'], furniture: SEEDED },
     { name: 'pool_requests', homes: ['intake.pool_requests'] },
     { name: 'slot_manifest', homes: ['public.slot_manifest'], furniture: SEEDED },
-    { name: 'claims', homes: ['public.claims'] },
+    {
+      name: 'claims',
+      homes: ['public.claims'],
+      // Claims had no secrets then.
+      absent: {
+        columns: {
+          request_key: `case when v.request_id is not null
+            then intake.request_key(v.pool_id, v.request_id, v.user_id, v.verified::boolean, null) end`,
+        },
+      },
+    },
     { name: 'messages', homes: ['pgmq.q_intake_queue'] },
     { name: 'dead_letters', homes: ['pgmq.q_intake_dlq'] },
     { name: 'archived_messages', homes: ['pgmq.a_intake_queue'] },

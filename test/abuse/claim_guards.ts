@@ -37,21 +37,12 @@ export const NAMESPACE_OF_LIMITS = inFunctions('db1', [
   'c.verified = p_verified and c.freed_at',
   'true and c.freed_at',
 ]);
-export const OWNER_OF_REQUESTS = inFunctions(
-  'db1',
-  [
-    'intake.claim_of_request(text, intake.claim_request)',
-    `and c.user_id = p_request.user_id
-    and c.verified = p_request.verified and c.secret_hash is not distinct from p_request.secret_hash`,
-    'order by c.claim_id limit 1',
-  ],
-  [
-    'intake.known_requests(text, intake.claim_request[])',
-    `and c.user_id = r.user_id and c.verified = r.verified
-        and c.secret_hash is not distinct from r.secret_hash`,
-    'and c.pool_id = c.pool_id',
-  ],
-);
+/** A request id is the same request whoever sends it. */
+export const OWNER_OF_REQUESTS = inFunctions('db1', [
+  'intake.request_key(text, text, text, boolean, bytea)',
+  "p_user_id || e'\\n' || p_verified::text || e'\\n', 'UTF8')\n      || coalesce(p_secret_hash, '')",
+  "e'\\n', 'UTF8')",
+]);
 export const VISIBLE_TICKETS: Guard = {
   side: 'db2',
   off: 'alter policy own_tickets on public.confirmed_tickets using ((select auth.uid())::text = user_id)',

@@ -3,12 +3,13 @@
 -- What runs on every claim is plpgsql: before Postgres 18 an SQL-language function plans anew at every call.
 
 -- Who asks for a slot, and what the caller has proven. trusted: a server of the owner asks, and has made its own checks.
--- guest: an anonymous sign-in. secret_hash, address, challenge and difficulty (of the challenge that was solved) are null where
+-- guest: an anonymous sign-in. request_key: intake.request_key, where there is a request id. secret_hash, address, challenge and difficulty (of the challenge that was solved) are null where
 -- there is none. ordinal counts the requests of a batch from 1.
 create type intake.claim_request as (
   ordinal int,
   user_id text,
   request_id text,
+  request_key uuid,
   verified boolean,
   trusted boolean,
   guest boolean,
@@ -102,7 +103,8 @@ $$;
 
 -- Promise: raises SL001 with the reason where an id is not 1 to 200 characters in the Unicode form NFKC, holds a control
 -- character or one that cannot be seen, or has a space at an end: two users would look like one. Second call: the same.
--- Locks: none. Callers look for characters outside '!' to '~' first: nearly no id has one, and the look costs less than a call.
+-- Locks: none. Callers look for characters outside ASCII and for spaces at an end first: nearly no id has one, and the look
+-- costs less than a call.
 create function intake.check_ids(p_user_ids text[], p_request_ids text[]) returns void
 language plpgsql immutable set search_path = '' as $$
 declare
@@ -132,9 +134,8 @@ begin
 end
 $$;
 
--- Promise: the claim already made by this request, as same; no outcome when there is none. The same request id of another
--- user, of the other namespace or with another secret is another request. Second call: the same. Locks: none.
-create function intake.claim_of_request(p_pool_id text, p_request intake.claim_request) returns intake.claim_answer
+-- Promise: the claim already made by the request with this key, as same; no outcome when there is none. Second call: the same. Locks: none.
+create function intake.claim_of_request(p_request_key uuid) returns intake.claim_answer
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
 declare
@@ -142,8 +143,7 @@ declare
 begin
   select c.* into v_claim
   from public.claims c
-  where c.pool_id = p_pool_id and c.request_id = p_request.request_id and c.user_id = p_request.user_id
-    and c.verified = p_request.verified and c.secret_hash is not distinct from p_request.secret_hash;
+  where c.request_key = p_request_key;
   if not found then
     return null;
   end if;
@@ -267,11 +267,11 @@ $$;
 -- Promise: the answer for a claim that the database refused: another call of the same request was first (same), or the
 -- challenge was good for another claim (challenge_used), or no outcome: then the cache offered a slot that a claim holds,
 -- because a person set its status by hand, and now tells the truth about it. Second call: the same. Locks: the slot.
-create function intake.lost_race(p_pool_id text, p_request intake.claim_request, p_slot_id uuid)
+create function intake.lost_race(p_request intake.claim_request, p_slot_id uuid)
 returns intake.claim_answer
 language plpgsql set search_path = '' as $$
 declare
-  v_answer intake.claim_answer := intake.claim_of_request(p_pool_id, p_request);
+  v_answer intake.claim_answer := intake.claim_of_request(p_request.request_key);
 begin
   if v_answer.outcome is not null then
     return v_answer;
@@ -389,7 +389,7 @@ begin
     return v_answer;
   end if;
   if p_request.request_id is not null then
-    v_answer := intake.claim_of_request(p_pool.pool_id, p_request);
+    v_answer := intake.claim_of_request(p_request.request_key);
     if v_answer.outcome is not null then
       return v_answer;
     end if;
@@ -449,24 +449,24 @@ begin
       v_slot := intake.any_slot(p_pool_id, v_pool.low_order, p_wait);
       if v_slot.id is null then
         -- The last slot may have gone to this very request, while this call waited for it.
-        v_answer := intake.claim_of_request(p_pool_id, p_request);
+        v_answer := intake.claim_of_request(p_request.request_key);
         v_answer.outcome := coalesce(v_answer.outcome, case when v_slot.busy then 'busy' else 'sold_out' end);
         exit;
       end if;
     end if;
     v_msg_id := (v_pool.lane::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq');
     insert into public.claims as c (
-      pool_id, slot_id, user_id, request_id, verified, secret_hash, address, challenge, hold_until, msg_id
+      pool_id, slot_id, user_id, request_id, request_key, verified, secret_hash, address, challenge, hold_until, msg_id
     )
     values (
-      p_pool_id, v_slot.id, p_request.user_id, p_request.request_id, p_request.verified, p_request.secret_hash,
-      case when v_pool.max_per_address is not null then p_request.address end,
+      p_pool_id, v_slot.id, p_request.user_id, p_request.request_id, p_request.request_key, p_request.verified,
+      p_request.secret_hash, case when v_pool.max_per_address is not null then p_request.address end,
       case when v_pool.challenge_difficulty is not null then p_request.challenge end, v_pool.hold_until, v_msg_id
     )
     on conflict do nothing
     returning c.claim_id into v_answer.claim_id;
     if not found then
-      v_answer := intake.lost_race(p_pool_id, p_request, v_slot.id);
+      v_answer := intake.lost_race(p_request, v_slot.id);
       continue;
     end if;
     update public.inventory_slots s
@@ -552,13 +552,16 @@ declare
 begin
   if p_pool_id is null or p_user_id is null then
     raise exception 'p_pool_id and p_user_id are required' using errcode = 'SL001';
-  elsif p_user_id ~ '[^!-~]' or p_request_id ~ '[^!-~]' or length(p_user_id) not between 1 and 200
+  elsif p_user_id ~ '[^ -~]|^ | $' or p_request_id ~ '[^ -~]|^ | $' or length(p_user_id) not between 1 and 200
      or length(p_request_id) not between 1 and 200 then
     perform intake.check_ids(array[p_user_id], array[p_request_id]);
   end if;
   v_request.user_id := p_user_id;
   v_request.request_id := p_request_id;
   v_request.verified := intake.caller_is(p_user_id);
+  if p_request_id is not null then
+    v_request.request_key := intake.request_key(p_pool_id, p_request_id, p_user_id, v_request.verified, null);
+  end if;
   v_request.trusted := v_role not in ('anon', 'authenticated');
   v_request.guest := v_role = 'authenticated' and coalesce((auth.jwt() ->> 'is_anonymous')::boolean, false);
   v_answer := intake.claim_one(p_pool_id, v_request, true);

@@ -9,46 +9,32 @@ create type intake.numbered_answer as (
   outcome text, claim_id uuid, resource_id uuid, state text, claimed_at timestamptz, hold_until timestamptz
 );
 
--- Promise: which of the requests (their ordinals) have a claim already. Second call: the same, or more. Locks: none.
--- A look in the index for each and not a join: the plan is the same whatever the statistics say.
-create function intake.known_requests(p_pool_id text, p_requests intake.claim_request[]) returns int[]
-language plpgsql stable set search_path = '' as $$
-begin
-  return array(
-    select r.ordinal from unnest(p_requests) r
-    where r.request_id is not null and (
-      select true from public.claims c
-      where c.pool_id = p_pool_id and c.request_id = r.request_id and c.user_id = r.user_id and c.verified = r.verified
-        and c.secret_hash is not distinct from r.secret_hash
-      limit 1
-    )
-  );
-end
-$$;
-
 -- Promise: the requests that can be decided by set: no claim yet, and of equal requests, or requests with one challenge, only the
 -- first. The rest is decided one by one, after all that is inserted went in one sorted statement. Second call: the same.
 -- Locks: none.
-create function intake.usual_requests(p_pool_id text, p_requests intake.claim_request[])
-returns intake.claim_request[]
+-- For what is known a look in the index for each and not a join: the plan is the same whatever the statistics say.
+create function intake.usual_requests(p_requests intake.claim_request[]) returns intake.claim_request[]
 language plpgsql stable set search_path = '' as $$
 declare
-  v_known int[] := intake.known_requests(p_pool_id, p_requests);
+  v_known int[];
+  v_all_are_usual boolean;
 begin
-  if v_known = '{}' and not exists (
-    select from unnest(p_requests) r where r.request_id is not null group by r.request_id having count(*) > 1
-  ) and not exists (select from unnest(p_requests) r where r.challenge is not null) then
+  select array_agg(r.ordinal) filter (where (select true from public.claims c where c.request_key = r.request_key)),
+    count(r.request_key) = count(distinct r.request_key) and count(r.challenge) = 0
+  into v_known, v_all_are_usual
+  from unnest(p_requests) r;
+  if v_known is null and v_all_are_usual then
     return p_requests;
   end if;
   return array(
     select n.request
     from (
-      select r as request, r.ordinal, r.request_id, r.challenge,
-        row_number() over (partition by r.request_id, r.user_id, r.verified, r.secret_hash order by r.ordinal) as nth,
+      select r as request, r.ordinal, r.request_key, r.challenge,
+        row_number() over (partition by r.request_key order by r.ordinal) as nth,
         row_number() over (partition by r.challenge order by r.ordinal) as nth_of_challenge
       from unnest(p_requests) r
     ) n
-    where (n.request_id is null or n.nth = 1) and n.ordinal <> all (v_known)
+    where (n.request_key is null or n.nth = 1) and n.ordinal <> all (coalesce(v_known, '{}'))
       and (n.challenge is null or n.nth_of_challenge = 1 and not intake.is_used(n.challenge))
     order by n.ordinal
   );
@@ -103,59 +89,68 @@ begin
 end
 $$;
 
--- Promise: claim, slot and message for each pair of request and slot (the arrays run side by side; what is left
--- over of the longer one is left alone). When the database refuses one of them (its request, its challenge or its slot is
--- taken) nothing is written and no row comes back: the caller then asks one by one.
--- Second call with the same requests: no row. Locks: claims in the order of their requests, so that two batches
+-- Promise: claim, slot and message for each pair of request and slot (the arrays run side by side; requests left over are left
+-- alone), and an answer to each. When the database refuses one of them (its request, its challenge or its slot is taken) nothing
+-- is written and there is no answer: the caller then asks one by one.
+-- Second call with the same requests: no answer. Locks: claims in the order of their requests, so that two batches
 -- with the same requests do not deadlock → slots → messages.
+-- One statement: to begin each of four costs more than what they do for a batch of a few requests.
 create function intake.take_slots(
   p_pool intake.pool_gates,
   p_requests intake.claim_request[],
   p_slot_ids uuid[],
   p_tids tid[]
 )
-returns setof intake.numbered_answer
+returns intake.numbered_answer[]
 language plpgsql set search_path = '' as $$
 declare
-  v_requests intake.claim_request[] := p_requests[1 : cardinality(p_slot_ids)];
   -- As for a single claim: ids begin with the time, here once for all of them.
   v_time text := lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7';
-  v_claim_ids uuid[];
-  v_msg_ids bigint[];
+  v_answers intake.numbered_answer[];
 begin
-  select array_agg((v_time || substr(gen_random_uuid()::text, 16))::uuid),
-    array_agg((p_pool.lane::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq'))
-  into v_claim_ids, v_msg_ids
-  from generate_series(1, cardinality(p_slot_ids));
-  insert into public.claims (
-    claim_id, pool_id, slot_id, user_id, request_id, verified, secret_hash, address, challenge, hold_until, msg_id
+  with pair as materialized (
+    select (v_time || substr(gen_random_uuid()::text, 16))::uuid as claim_id,
+      (p_pool.lane::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id, t.*
+    from rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
+      slot_id, tid,
+      ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty
+    )
+    where t.slot_id is not null
+  ),
+  claimed as (
+    insert into public.claims (
+      claim_id, pool_id, slot_id, user_id, request_id, request_key, verified, secret_hash, address, challenge,
+      hold_until, msg_id
+    )
+    select p.claim_id, p_pool.pool_id, p.slot_id, p.user_id, p.request_id, p.request_key, p.verified, p.secret_hash,
+      case when p_pool.max_per_address is not null then p.address end,
+      case when p_pool.challenge_difficulty is not null then p.challenge end, p_pool.hold_until, p.msg_id
+    from pair p
+    order by p.request_key
+  ),
+  reserved as (
+    update public.inventory_slots s
+    set status = 'RESERVED', locked_by = p.user_id, locked_at = now()
+    from pair p
+    where s.ctid = p.tid
+  ),
+  sent as (
+    insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
+    select p.msg_id, clock_timestamp(), jsonb_build_object(
+      'claim_id', p.claim_id, 'pool_id', p_pool.pool_id, 'resource_id', p.slot_id,
+      'user_id', p.user_id, 'verified', p.verified, 'state', 'queued'
+    )
+    from pair p
   )
-  select t.claim_id, p_pool.pool_id, t.slot_id, t.user_id, t.request_id, t.verified, t.secret_hash,
-    case when p_pool.max_per_address is not null then t.address end,
-    case when p_pool.challenge_difficulty is not null then t.challenge end, p_pool.hold_until, t.msg_id
-  from rows from (unnest(v_claim_ids), unnest(p_slot_ids), unnest(v_msg_ids), unnest(v_requests)) as t (
-    claim_id, slot_id, msg_id,
-    ordinal, user_id, request_id, verified, trusted, guest, secret_hash, address, challenge, difficulty
-  )
-  order by t.request_id, t.user_id, t.verified, t.secret_hash;
-  update public.inventory_slots s
-  set status = 'RESERVED', locked_by = t.user_id, locked_at = now()
-  from rows from (unnest(p_tids), unnest(v_requests)) as t (tid, ordinal, user_id)
-  where s.ctid = t.tid;
-  insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
-  select t.msg_id, clock_timestamp(), jsonb_build_object(
-    'claim_id', t.claim_id, 'pool_id', p_pool.pool_id, 'resource_id', t.slot_id,
-    'user_id', t.user_id, 'verified', t.verified, 'state', 'queued'
-  )
-  from rows from (unnest(v_claim_ids), unnest(p_slot_ids), unnest(v_msg_ids), unnest(v_requests)) as t (
-    claim_id, slot_id, msg_id, ordinal, user_id, request_id, verified
-  );
-  return query
-  select t.ordinal, 'claimed', t.claim_id, t.slot_id, 'queued', now(), p_pool.hold_until
-  from rows from (unnest(v_claim_ids), unnest(p_slot_ids), unnest(v_requests)) as t (claim_id, slot_id, ordinal);
+  select array_agg((
+    p.ordinal, 'claimed', p.claim_id, p.slot_id, 'queued', now(), p_pool.hold_until
+  )::intake.numbered_answer)
+  into v_answers
+  from pair p;
+  return coalesce(v_answers, '{}');
 exception
   when unique_violation then
-    return;
+    return '{}';
 end
 $$;
 
@@ -198,7 +193,7 @@ begin
       p_requests := array(select r from unnest(p_requests) r where r.ordinal <> all (v_busy));
     end if;
   end if;
-  v_usual := intake.usual_requests(p_pool_id, p_requests);
+  v_usual := intake.usual_requests(p_requests);
   if v_pool.gate is not null then
     v_answers := array(select r from intake.refuse_all(v_pool, v_usual) r);
   else
@@ -207,9 +202,7 @@ begin
       v_usual := intake.requests_within_limits(v_pool, v_usual);
     end if;
     v_slots := intake.pick_slots(p_pool_id, v_pool.low_order, cardinality(v_usual));
-    v_answers := array(
-      select t from intake.take_slots(v_pool, v_usual, v_slots.slot_ids, v_slots.tids) t
-    );
+    v_answers := intake.take_slots(v_pool, v_usual, v_slots.slot_ids, v_slots.tids);
     if v_slots.last_order - v_pool.low_order >= c_reach then
       perform intake.advance_mark(p_pool_id);
     end if;
@@ -218,7 +211,7 @@ begin
   if cardinality(v_answers) < cardinality(p_requests) then
     return query
     select r.ordinal, a.*
-    from (select u as request, u.ordinal from unnest(p_requests) u order by u.request_id, u.user_id, u.ordinal) r
+    from (select u as request, u.ordinal from unnest(p_requests) u order by u.request_key, u.ordinal) r
     cross join lateral intake.claim_one(p_pool_id, r.request, false) a
     where r.ordinal not in (select d.ordinal from unnest(v_answers) d);
   end if;
@@ -265,28 +258,36 @@ begin
      or cardinality(p_pool_ids) > c_max_requests then
     raise exception 'the arrays must have the same length, at most %', c_max_requests using errcode = 'SL001';
   end if;
-  if exists (
-    select from unnest(p_pool_ids, p_user_ids, p_request_ids) t (pool_id, user_id, request_id)
-    where t.pool_id is null or t.user_id is null or length(t.user_id) not between 1 and 200 or t.user_id ~ '[^!-~]'
-      or length(t.request_id) not between 1 and 200 or t.request_id ~ '[^!-~]'
-  ) then
-    perform intake.check_ids(p_user_ids, p_request_ids);
-    if array_position(p_pool_ids, null) is not null then
-      raise exception 'each request needs a pool' using errcode = 'SL001';
-    end if;
-  end if;
   for v_pool in
-    select t.pool_id, array_agg((
-      t.ordinal, t.user_id, t.request_id, coalesce(t.verified, p_verified is null),
-      jsonb_typeof(t.proof) is distinct from 'object', coalesce((t.proof ->> 'guest')::boolean, false),
-      decode(t.proof ->> 'secret_hash', 'hex'), t.proof ->> 'address', t.proof ->> 'challenge', (t.proof ->> 'difficulty')::int
-    )::intake.claim_request order by t.ordinal) as requests
-    from rows from (
-      unnest(p_pool_ids), unnest(p_user_ids), unnest(p_request_ids), unnest(p_verified), jsonb_array_elements(p_proofs)
-    ) with ordinality as t (pool_id, user_id, request_id, verified, proof, ordinal)
+    select t.pool_id,
+      bool_or(
+        t.pool_id is null or t.user_id is null or length(t.user_id) not between 1 and 200 or t.user_id ~ '[^ -~]|^ | $'
+        or length(t.request_id) not between 1 and 200 or t.request_id ~ '[^ -~]|^ | $'
+      ) as is_odd,
+      array_agg((
+        t.ordinal, t.user_id, t.request_id,
+        case when t.request_id is not null then
+          intake.request_key(t.pool_id, t.request_id, t.user_id, t.is_verified, t.secret_hash)
+        end,
+        t.is_verified, jsonb_typeof(t.proof) is distinct from 'object', coalesce((t.proof ->> 'guest')::boolean, false),
+        t.secret_hash, t.proof ->> 'address', t.proof ->> 'challenge', (t.proof ->> 'difficulty')::int
+      )::intake.claim_request order by t.ordinal) as requests
+    from (
+      select a.*, coalesce(a.verified, p_verified is null) as is_verified,
+        decode(a.proof ->> 'secret_hash', 'hex') as secret_hash
+      from rows from (
+        unnest(p_pool_ids), unnest(p_user_ids), unnest(p_request_ids), unnest(p_verified), jsonb_array_elements(p_proofs)
+      ) with ordinality as a (pool_id, user_id, request_id, verified, proof, ordinal)
+    ) t
     group by t.pool_id
     order by t.pool_id
   loop
+    if v_pool.is_odd then
+      perform intake.check_ids(p_user_ids, p_request_ids);
+    end if;
+    if v_pool.pool_id is null then
+      raise exception 'each request needs a pool' using errcode = 'SL001';
+    end if;
     return query select * from intake.claim_pool(v_pool.pool_id, v_pool.requests, p_rebuild);
   end loop;
 end

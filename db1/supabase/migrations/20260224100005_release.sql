@@ -288,6 +288,9 @@ declare
   v_left int := p_limit;
   v_offset int;
 begin
+  if v_pools = '{}' then
+    return '{}';
+  end if;
   -- First the shares, then what is left of p_limit for the pools that have more.
   foreach v_offset in array array[0, v_share] loop
     if p_what = 'end' then
@@ -347,6 +350,9 @@ begin
     perform intake.refuse_isolation();
   end if;
   v_due := intake.lock_due('hold', p_limit);
+  if v_due = '{}' then
+    return 0;
+  end if;
   v_locked := intake.locked_slots(v_due);
   with untaken as materialized (
     select q.msg_id, c.claim_id

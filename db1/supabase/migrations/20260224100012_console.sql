@@ -405,6 +405,8 @@ create function public.claim_search(
 returns setof intake.claim_view
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
+declare
+  v_keys record := intake.request_keys(p_request_id);
 begin
   return query
   with page as materialized (
@@ -412,11 +414,7 @@ begin
     from public.claims c
     where (p_claim_id is null or c.claim_id = p_claim_id)
       and (p_user_id is null or c.user_id = p_user_id)
-      -- The index on request ids begins with the pool.
-      and (p_request_id is null or (
-        c.request_id = p_request_id
-        and c.pool_id = any (array(select t.pool_id from intake.pool_totals t where p_pool_id is null) || p_pool_id)
-      ))
+      and (p_request_id is null or c.request_id = p_request_id and c.request_key between v_keys.first and v_keys.last)
       and (p_pool_id is null or c.pool_id = p_pool_id)
       and (p_state is null or c.state::text = p_state)
       and (p_after is null or c.claim_id < p_after)

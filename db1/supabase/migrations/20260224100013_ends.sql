@@ -69,6 +69,9 @@ set enable_seqscan = off as $$
 declare
   v_due uuid[] := intake.lock_due('end', p_limit);
 begin
+  if v_due = '{}' then
+    return;
+  end if;
   perform intake.wait_out(v_due);
   return query
   update public.claims c

@@ -4,8 +4,8 @@
 
 export const MAX_ID_CHARS = 200;
 
-/** Nearly every id: visible ASCII. */
-const PLAIN = /^[!-~]{1,200}$/;
+/** Nearly every id: visible ASCII, spaces inside. */
+const PLAIN = /^[!-~](?:[ -~]{0,198}[!-~])?$/;
 /** Control, format and default ignorable characters, line separators, and halves of a character: from and to. */
 const UNSEEN: readonly (readonly [number, number])[] = [
   ...([
