@@ -10,7 +10,7 @@ import type { Demand, Suite } from './suite.ts';
 import { type Session, settle } from './world.ts';
 
 /** The warm-up is long enough for Node to have compiled what is measured: a fresh worker takes twice the CPU. */
-const FULL = { rounds: 13, claims: 12_000, perSec: 1_500, warmUp: 12_000 };
+const FULL = { rounds: 11, claims: 12_000, perSec: 1_500, warmUp: 12_000 };
 /** Shows that every part runs. */
 const QUICK: Plan = { rounds: 1, claims: 50, perSec: 500, warmUp: 20 };
 const PATIENCE_MS = 30_000;

@@ -105,7 +105,7 @@ export function Title({ children }: { children: string }) {
   );
 }
 
-/** Nobody's focus is moved who has done nothing yet. */
+/** The focus moves only after the person has done something. */
 let hasActed = false;
 for (const act of ['keydown', 'pointerdown'])
   addEventListener(act, () => {

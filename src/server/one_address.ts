@@ -1,4 +1,4 @@
-// Notices when one address makes most claims: behind a proxy that nobody declared, all buyers have the proxy's address and
+// Notices when one address makes most claims: behind a proxy that is not declared, all buyers have the proxy's address and
 // share one limit. In constant memory: Boyer and Moore's majority vote. It counts the leader from the moment it leads, so what it
 // says is true; a majority of hardly more than half may go unnoticed.
 

@@ -37,7 +37,7 @@ export const NAMESPACE_OF_LIMITS = inFunctions('db1', [
   'c.verified = p_verified and c.freed_at',
   'true and c.freed_at',
 ]);
-/** A request id is the same request whoever sends it. */
+/** A request id is one request for all users. */
 export const OWNER_OF_REQUESTS = inFunctions('db1', [
   'intake.request_key(text, text, text, boolean, bytea)',
   "p_user_id || e'\\n' || p_verified::text || e'\\n', 'UTF8')\n      || coalesce(p_secret_hash, '')",

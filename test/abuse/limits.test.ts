@@ -184,7 +184,7 @@ describe('the limits of the HTTP server', () => {
     assert.equal(Number(/^HTTP\/1\.1 (\d+)/.exec(raw)?.[1]), 200);
   });
 
-  it('answers 400 of its own where HTTP/1.1 names no host or two, and takes an expectation that nobody knows', async () => {
+  it('answers 400 of its own where HTTP/1.1 names no host or two, and takes an unknown expectation', async () => {
     const bare = parseAnswer(
       await exchange(port, (socket) => socket.write('GET /fast HTTP/1.1\r\nConnection: close\r\n\r\n')),
     );

@@ -68,7 +68,7 @@ describe('strangers at one address', () => {
     await databases?.stop();
   });
 
-  /** A server of its own, with full buckets, and a pool that has enough for everybody. */
+  /** A server of its own, with full buckets, and a pool that has enough for all. */
   async function withServer<Result>(
     settings: Partial<ServerOptions>,
     use: (place: Place) => Promise<Result>,

@@ -91,7 +91,7 @@ describe('who may claim for whom', () => {
   const address = '203.0.113.1';
   const secret = 'a-secret-of-my-own';
   const allowed: [string, Record<string, string>, unknown, string, boolean, ClaimProof | null][] = [
-    ['nobody in particular, unverified', {}, { user_id: 'ann' }, 'ann', false, { address }],
+    ['an unverified user', {}, { user_id: 'ann' }, 'ann', false, { address }],
     [
       'a stranger with a secret, which is kept as a hash',
       {},

@@ -36,7 +36,7 @@ describe('token buckets', () => {
       }
   });
 
-  it('forget the fullest of a set first, so that a flood of new networks frees nobody who has used up theirs', () => {
+  it('forget the fullest of a set first, so that a flood of new networks frees no network that has used up its own', () => {
     const buckets = new TokenBuckets(RATE, 8, () => 1_000);
     while (buckets.take(ANN) === 0);
     for (let low = 2; low < 1_000; low++) assert.equal(buckets.take(network(low)), 0);

@@ -6,9 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
+import { Secrets } from '#core/webhook/secrets.ts';
 import { StackError } from '../../src/failure.ts';
 import type { RunningServer } from '../../src/server/server.ts';
 import { createSecretSource } from '../../src/webhook/secret_source.ts';
+import { memoryLog } from '../core/support.ts';
 import { openClient, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { addEndpoint, paymentEvent, send } from './world.ts';
@@ -53,6 +55,26 @@ describe('secrets', () => {
   it('are not looked for in a file that cannot be read at the start', () => {
     assert.throws(() => createSecretSource({ SLUICE_SECRETS_FILE: join(dir, 'none') }), StackError);
     assert.equal(createSecretSource({ [NAME]: OLD })(NAME), OLD, 'without a file the environment has them');
+  });
+
+  it('that cannot be used are told to the log once a minute each', async () => {
+    let nowMs = 0;
+    const secrets = new Secrets({
+      findSecret: async () => ({ is_allowed: true, value: null }),
+      secretOf: (name) => (name === NAME ? NEW : undefined),
+      now: () => nowMs,
+    });
+    const log = memoryLog();
+    const told = () => log.lines.map(({ fields }) => fields?.secret);
+    const ask = () => secrets.good([NAME, 'GONE', 'AWAY'], 16, log, {});
+    for (const at of [0, 1, 59_999]) {
+      nowMs = at;
+      assert.deepEqual(await ask(), [NEW]);
+    }
+    assert.deepEqual(told(), ['GONE', 'AWAY']);
+    nowMs = 60_000;
+    await ask();
+    assert.deepEqual(told(), ['GONE', 'AWAY', 'GONE', 'AWAY']);
   });
 
   describe('of a running server', () => {

@@ -119,7 +119,8 @@ $$;
 
 -- Promise: the dead letter goes round again, and what happened is the answer: replayed (the same claim goes back on
 -- the queue), claimed (its slot was gone meanwhile: a new claim for the same user), or why the letter stays:
--- sold_out, closed, limit, unknown_pool, busy, malformed, claim_is_… (its state, or ending). The claim's hold, if it had one, is over: an
+-- sold_out, closed, limit, auth_required (the pool has begun to ask for a sign-in, and this user has none), unknown_pool,
+-- busy, malformed, claim_is_… (its state, or ending). The claim's hold, if it had one, is over: an
 -- operator has decided for it. What was validated goes round as validated: the target may have it, whatever it answered,
 -- and a refusal would put its slot on sale. Second call: the caller finds the letter gone.
 -- Locks: letter (held by the caller) → claim → those of a claim.

@@ -443,7 +443,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 -- Promise: endpoints and call sites may use secrets of this name from now on, with an audit row; true where that is new.
--- Second call: false, no audit row. Locks: the name. For the owner only, as the next: nobody is granted either.
+-- Second call: false, no audit row. Locks: the name. For the owner only, as the next: no role is granted either.
 create function webhook.allow_secret(p_name text, p_actor text, p_reason text default null) returns boolean
 language plpgsql set search_path = '' as $$
 begin
@@ -457,8 +457,8 @@ begin
 end
 $$;
 
--- Promise: servers use no secret of this name any more, within a second, whoever names it; with an audit row; true where
--- it was on the list. Second call: false, no audit row. Locks: the name.
+-- Promise: within a second (a minute where DB2 is slow) servers use no secret of this name any more, whichever endpoint names
+-- it; with an audit row; true where it was on the list. Second call: false, no audit row. Locks: the name.
 create function webhook.remove_secret(p_name text, p_actor text, p_reason text default null) returns boolean
 language plpgsql set search_path = '' as $$
 begin

@@ -188,7 +188,7 @@ async function takeSlot(ways: AskOptions, order: ClaimOrder, options: SolveOptio
   }
 }
 
-/** An id that is sent again with another secret is another request, and would take a second slot. The public key is no proof. */
+/** An id that is sent again with another secret is another request, and would take a second slot. The public key proves nothing. */
 function requestOf({ requestId, secret }: ClaimOrder, isProven: boolean): SluiceRequest {
   if (requestId !== undefined && secret === undefined && !isProven)
     throw new TypeError("without a user's token a requestId needs its secret: keep both");

@@ -1,4 +1,4 @@
--- A request is known by its key: whoever sends another part of it sends another request.
+-- A request is known by its key: where one part of it differs, it is another request.
 begin;
 select plan(9);
 
@@ -50,7 +50,7 @@ select throws_ok(
 select throws_ok(
   $$ insert into public.claims (pool_id, slot_id, user_id, request_id, request_key)
      select 'keys', gen_random_uuid(), c.user_id, c.request_id, c.request_key from public.claims c where c.user_id = 'bob' $$,
-  '23505', null, 'a request has one claim, whoever writes it'
+  '23505', null, 'a request has one claim, also for the owner of the table'
 );
 
 select * from finish();

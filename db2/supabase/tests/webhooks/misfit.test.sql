@@ -25,7 +25,7 @@ select isnt(pg_temp.misfit('live', '{}', '{"account": "acct_1"}'), null, 'anothe
 select is(pg_temp.misfit('live', '{acct_2,acct_1}', '{"account": "acct_1"}'), null, 'unless it is on the list');
 select is(pg_temp.misfit('live', '{acct_1}', '{}'), null, 'beside which our own still counts');
 select isnt(pg_temp.misfit('live', '{acct_1}', '{"context": "acct_2"}'), null, 'a thin event says it elsewhere');
-select isnt(pg_temp.misfit('live', '{}', '{"account": {"id": "acct_1"}}'), null, 'what is no id is no account of ours');
+select isnt(pg_temp.misfit('live', '{}', '{"account": {"id": "acct_1"}}'), null, 'an account that is not a text is not one of ours');
 select is(pg_temp.misfit('live', '{}', '{"livemode": false, "account": "x"}', 'twilio'), null, 'only Stripe says such things');
 
 select webhook.add_endpoint('shop', 'stripe', '{A}', 'inline', '{}', 'ann');

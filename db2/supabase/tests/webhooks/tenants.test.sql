@@ -18,7 +18,7 @@ select is(pg_temp.add('eu'), 'stripe:eu', 'the second one has its own');
 select is(pg_temp.add('old-shop', 'stripe', 'stripe'), 'stripe', 'unless it is made to share one');
 select is(pg_temp.add('eu-too', 'stripe', 'stripe:eu'), 'stripe:eu', 'any that exists');
 select is(pg_temp.add('phone', 'twilio'), 'twilio', 'another provider begins anew');
-select is(pg_temp.add('one', 'hmac'), 'hmac:one', 'a way to sign is no provider: not even the first has the bare name');
+select is(pg_temp.add('one', 'hmac'), 'hmac:one', 'a way to sign is not a provider: not even the first has the bare name');
 select is(pg_temp.add('two', 'standard'), 'standard:two', 'nor of the standard scheme');
 select throws_ok($$ select pg_temp.add('x', 'stripe', 'stripe:none') $$, 'SL001',
   'there is no tenant stripe:none to share', 'what does not exist is not shared');

@@ -7,6 +7,10 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const MAX_ID_CHARS = 200;
 /** Ours are below 400 bytes; this leaves room for what people add by hand. */
 const MAX_PAYLOAD_CHARS = 64 * 1024;
+/** A character can be \u and four digits in JSON, with quotes, a colon and a comma around a name and a value of one. */
+const JSON_CHARS_PER_CHAR = 10;
+/** A number, true, false or null. */
+const LONGEST_NUMBER_CHARS = 25;
 
 /** The payload, or why the message cannot be carried. */
 export function readPayload(message: unknown): Payload | string {
@@ -20,11 +24,25 @@ export function readPayload(message: unknown): Payload | string {
   if (claim_id != null && (typeof claim_id !== 'string' || !UUID.test(claim_id)))
     return 'malformed: claim_id';
   if (verified != null && typeof verified !== 'boolean') return 'malformed: verified';
+  return (isSmall(message) ? undefined : faultOfSize(message)) ?? (message as Payload);
+}
+
+/** Nearly every message: to write it as JSON, only to see how long that is, costs more than all other checks together. */
+function isSmall(message: object): boolean {
+  let chars = 0;
+  for (const [name, value] of Object.entries(message)) {
+    if (typeof value === 'object' && value !== null) return false;
+    chars += name.length + (typeof value === 'string' ? value.length : LONGEST_NUMBER_CHARS);
+  }
+  return chars < MAX_PAYLOAD_CHARS / JSON_CHARS_PER_CHAR;
+}
+
+function faultOfSize(message: object): string | undefined {
   const size = sizeOf(message);
   if (size === undefined) return 'malformed: nested too deeply';
   if (size > MAX_PAYLOAD_CHARS && sizeOfOriginal(message as Record<string, unknown>) > MAX_PAYLOAD_CHARS)
     return 'malformed: too large';
-  return message as Payload;
+  return undefined;
 }
 
 /** Undefined where the message cannot be written as JSON again: it can be read at depths that overflow the writer's stack. */

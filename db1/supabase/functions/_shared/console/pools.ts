@@ -55,7 +55,7 @@ const RULES = {
     type: ['integer', 'null'],
     minimum: 1_000,
     maximum: 100_000_000,
-    description: 'Claims need a proof of work of about half as many hashes; null is no challenge.',
+    description: 'Claims need a proof of work of about half as many hashes; null asks for none.',
   },
   commit_rate_per_sec: { ...COUNT, description: 'At most so many tickets a second; null is no limit.' },
   batch_size: { type: 'integer', minimum: 1, maximum: 10_000 },

@@ -116,7 +116,7 @@ export function createDocument({ routes, descriptions, schemas, version }: Docum
           in: 'cookie',
           name: 'sluice_session',
           description:
-            'From POST /admin/session; over https its name is __Host-sluice_session. Whatever is no GET then needs the header x-sluice-csrf: 1.',
+            'From POST /admin/session; over https its name is __Host-sluice_session. Every method but GET then needs the header x-sluice-csrf: 1.',
         },
       },
     },

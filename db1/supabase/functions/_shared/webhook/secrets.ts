@@ -30,6 +30,8 @@ export type SecretFault = 'not_allowed' | 'not_set' | 'too_short';
 const MIN_SECRET_CHARS = 16;
 /** While the look for a secret takes long, the last answer is believed for so long. */
 const STALE_MS = 60_000;
+/** A provider that delivers often would otherwise write a line for each delivery while a secret is exchanged. */
+const TELL_EVERY_MS = 60_000;
 
 export const SECRET_FAULTS: Readonly<Record<SecretFault, string>> = {
   not_allowed: 'is not on the list of secrets, which the owner of DB2 keeps: sluice webhooks secrets allow',
@@ -61,10 +63,14 @@ export function createFindSecret(call: CallFunction): FindSecret {
     (await call<FoundSecret>('find_secret', { p_name: name }))[0] ?? { is_allowed: false, value: null };
 }
 
-/** Asks the database once a second for each name: a new value, and a name taken off the list, count within that second. */
+/**
+ * Asks the database once a second for each name. A new value, and a name taken off the list, count within that second, or
+ * within a minute where the database takes longer to answer.
+ */
 export class Secrets {
   readonly #ports: SecretPorts;
   readonly #found: AnswerCache<FoundSecret>;
+  readonly #toldMs = new Map<string, number>();
 
   constructor(ports: SecretPorts) {
     this.#ports = ports;
@@ -75,7 +81,7 @@ export class Secrets {
     return judgeSecret(await this.#found.get(name), this.#ports.secretOf(name), minChars);
   }
 
-  /** The values of those that are good; each of the others is a line in the log. */
+  /** The values of those that are good; each of the others is a line in the log, once a minute. */
   async good(
     names: readonly string[],
     minChars: number,
@@ -85,13 +91,22 @@ export class Secrets {
     const read = await Promise.all(names.map((name) => this.read(name, minChars)));
     return read.flatMap((secret, at) => {
       if ('value' in secret) return [secret.value];
-      log.error('a secret cannot be used', {
-        ...where,
-        secret: names[at],
-        fault: SECRET_FAULTS[secret.fault],
-      });
+      const name = names[at] ?? '';
+      if (this.#isTime(name))
+        log.error('a secret cannot be used', {
+          ...where,
+          secret: name,
+          fault: SECRET_FAULTS[secret.fault],
+        });
       return [];
     });
+  }
+
+  #isTime(name: string): boolean {
+    const nowMs = this.#ports.now();
+    const isTime = nowMs - (this.#toldMs.get(name) ?? Number.NEGATIVE_INFINITY) >= TELL_EVERY_MS;
+    if (isTime) this.#toldMs.set(name, nowMs);
+    return isTime;
   }
 
   /** A sentence about the first of the names that cannot be used. */
