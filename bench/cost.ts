@@ -14,7 +14,7 @@ const FULL = { rounds: 11, claims: 12_000, perSec: 1_500, warmUp: 12_000 };
 /** Shows that every part runs. */
 const QUICK: Plan = { rounds: 1, claims: 50, perSec: 500, warmUp: 20 };
 const PATIENCE_MS = 30_000;
-const LOOK_MS = 100;
+const TURN_MS = 150;
 const MAX_GROWTH = 1.05;
 const MS_PER_SEC = 1_000;
 /** What /proc counts in, on every Linux. */
@@ -28,6 +28,9 @@ type Sample = {
   message_cpu_us: number;
   message_wal_bytes: number;
 };
+/** Of one operation. */
+type Cost = { cpuUs: number; walBytes: number };
+const NOTHING: Cost = { cpuUs: Number.NaN, walBytes: Number.NaN };
 type CostRow = Sample & { name: string; version: string; rounds: number; ops: number };
 
 const COLUMNS: Column<CostRow>[] = [
@@ -46,15 +49,15 @@ export const cost: Suite = {
     const taken = new Map<string, Sample[]>();
     let settings: Record<string, string> = {};
     await withPlaces(versionsOf(against), plan, [], async (places) => {
-      for (const [, place] of places) {
-        await round(place, plan.warmUp, plan.perSec);
-        settings = await place.db1.settings();
-      }
+      await round(places, plan.warmUp, plan.perSec);
+      for (const [, place] of places) settings = await place.db1.settings();
       for (let number = 1; number <= plan.rounds; number++) {
         progress(`round ${number} of ${plan.rounds}`);
         // The order changes from round to round: whatever drifts, drifts for both.
-        for (const [name, place] of number % 2 === 0 ? [...places].reverse() : places)
-          taken.set(name, [...(taken.get(name) ?? []), await round(place, plan.claims, plan.perSec)]);
+        const inTurn = number % 2 === 0 ? [...places].reverse() : places;
+        const samples = await round(inTurn, plan.claims, plan.perSec);
+        for (const [name] of places)
+          taken.set(name, [...(taken.get(name) ?? []), samples.get(name) as Sample]);
       }
     });
     const rows = [...taken].map(([version, samples]) => rowOf(version, samples, plan));
@@ -83,38 +86,80 @@ function withPlaces(
   );
 }
 
-/** The worker stands still while the claims come, and then carries them alone. */
-async function round(place: OpenPlace, count: number, perSec: number): Promise<Sample> {
-  const { db1, db2, server, worker } = place;
-  for (const session of [db1, db2]) await settle(session);
-  const [pg1, pg2] = [await postmasterOf(db1), await postmasterOf(db2)];
-  const wal = async () => (await db1.walBytes()) + (await db2.walBytes());
-  const cpu = (pids: number[]) => pids.reduce((sum, pid) => sum + cpuUs(pid), 0);
-  worker.stall();
-  const before = { cpu: cpu([server.pid, pg1]), wal: await wal() };
-  const report = await place.measure({ count, perSec, patienceMs: PATIENCE_MS });
-  if (failuresOf(report) > 0) throw new Error(`claims failed: ${JSON.stringify(report.failures)}`);
-  const claimed = { cpu: cpu([server.pid, pg1]), wal: await wal() };
-  const carrying = cpu([worker.pid, pg1, pg2]);
-  worker.goOn();
-  await untilEmpty(db1);
-  const carried = { cpu: cpu([worker.pid, pg1, pg2]), wal: await wal() };
-  return {
-    claim_cpu_us: (claimed.cpu - before.cpu) / count,
-    claim_wal_bytes: (claimed.wal - before.wal) / count,
-    message_cpu_us: (carried.cpu - carrying) / count,
-    message_wal_bytes: (carried.wal - claimed.wal) / count,
-  };
+/** The workers stand still while the claims come, and then carry them in turns. */
+async function round(
+  places: readonly [string, OpenPlace][],
+  count: number,
+  perSec: number,
+): Promise<Map<string, Sample>> {
+  const claims = new Map<string, Cost>();
+  for (const [name, place] of places) claims.set(name, await claim(place, count, perSec));
+  const messages = await carry(places, count);
+  return new Map(
+    places.map(([name]) => {
+      const [ofClaim, ofMessage] = [claims.get(name) ?? NOTHING, messages.get(name) ?? NOTHING];
+      return [
+        name,
+        {
+          claim_cpu_us: ofClaim.cpuUs,
+          claim_wal_bytes: ofClaim.walBytes,
+          message_cpu_us: ofMessage.cpuUs,
+          message_wal_bytes: ofMessage.walBytes,
+        },
+      ];
+    }),
+  );
 }
 
-async function untilEmpty(db1: Session): Promise<void> {
+async function claim(place: OpenPlace, count: number, perSec: number): Promise<Cost> {
+  const { db1, db2, server, worker } = place;
+  for (const session of [db1, db2]) await settle(session);
+  worker.stall();
+  const spent = await meter(place, [server.pid, await postmasterOf(db1)]);
+  const report = await place.measure({ count, perSec, patienceMs: PATIENCE_MS });
+  if (failuresOf(report) > 0) throw new Error(`claims failed: ${JSON.stringify(report.failures)}`);
+  return spent(count);
+}
+
+/** In short turns: the speed of a shared machine changes within seconds, and by a third. */
+async function carry(places: readonly [string, OpenPlace][], count: number): Promise<Map<string, Cost>> {
   const untilMs = performance.now() + 10 * PATIENCE_MS;
-  for (;;) {
-    if ((await db1.ask<number>('select count(*)::int from pgmq.q_intake_queue')) === 0) return;
+  const meters = new Map<string, (ops: number) => Promise<Cost>>();
+  for (const [name, place] of places) {
+    const { db1, db2, worker } = place;
+    meters.set(name, await meter(place, [worker.pid, await postmasterOf(db1), await postmasterOf(db2)]));
+  }
+  let waiting = places;
+  while (waiting.length > 0) {
     if (performance.now() > untilMs)
       throw new Error(`messages are left after ${(10 * PATIENCE_MS) / MS_PER_SEC} s`);
-    await pause(LOOK_MS);
+    const left: [string, OpenPlace][] = [];
+    for (const [name, place] of waiting) {
+      place.worker.goOn();
+      await pause(TURN_MS);
+      place.worker.stall();
+      if ((await place.db1.ask<number>('select count(*)::int from pgmq.q_intake_queue')) > 0)
+        left.push([name, place]);
+    }
+    waiting = left.reverse();
   }
+  const costs = new Map<string, Cost>();
+  for (const [name, place] of places) {
+    place.worker.goOn();
+    costs.set(name, (await meters.get(name)?.(count)) ?? NOTHING);
+  }
+  return costs;
+}
+
+/** What these processes and both databases use from now on. */
+async function meter(
+  { db1, db2 }: OpenPlace,
+  pids: readonly number[],
+): Promise<(ops: number) => Promise<Cost>> {
+  const cpu = () => pids.reduce((sum, pid) => sum + cpuUs(pid), 0);
+  const wal = async () => (await db1.walBytes()) + (await db2.walBytes());
+  const [cpuBefore, walBefore] = [cpu(), await wal()];
+  return async (ops) => ({ cpuUs: (cpu() - cpuBefore) / ops, walBytes: ((await wal()) - walBefore) / ops });
 }
 
 /** The parent of the backend that answers. */

@@ -279,16 +279,20 @@ declare
   v_verdicts text[];
   v_held intake.delivery[];
 begin
-  if cardinality(p_verdicts) is distinct from cardinality(p_msg_ids) or exists (
-    select from unnest(p_verdicts) v
-    where v is null
-      or v not in ('committed', 'refused', 'gone', 'retry', 'outage', 'untried', 'dead_letter', 'validated')
-  ) then
-    raise exception 'each message needs a known verdict' using errcode = 'SL001';
-  end if;
-  if 'committed' = all (p_verdicts) then
+  if cardinality(p_verdicts) = cardinality(p_msg_ids) and 'committed' = all (p_verdicts) then
     v_ended := intake.finish_committed(p_msg_ids, p_read_cts, p_reasons);
+    if cardinality(v_ended) = cardinality(p_msg_ids) then
+      return query select t.msg_id, 'committed' from unnest(p_msg_ids) t (msg_id);
+      return;
+    end if;
   else
+    if cardinality(p_verdicts) is distinct from cardinality(p_msg_ids) or exists (
+      select from unnest(p_verdicts) v
+      where v is null
+        or v not in ('committed', 'refused', 'gone', 'retry', 'outage', 'untried', 'dead_letter', 'validated')
+    ) then
+      raise exception 'each message needs a known verdict' using errcode = 'SL001';
+    end if;
     v_held := intake.held_deliveries(p_msg_ids, p_read_cts, p_verdicts, p_reasons, p_delays_ms);
     select array_agg(d.msg_id), array_agg(d.verdict) into v_ended, v_verdicts from unnest(v_held) d;
     perform intake.finish_committed(array_agg(d.msg_id), array_agg(d.read_ct), array_agg(d.reason))
