@@ -34,6 +34,13 @@ function Switch({ endpoint, onClose, onDone }: { endpoint: EndpointRow; onClose(
   );
 }
 
+/** Only Stripe says of its events whether they are live, and of which account. */
+const TAKES: Readonly<Record<EndpointRow['livemode'], string>> = {
+  live: 'live events',
+  test: 'test events',
+  both: 'live and test events',
+};
+
 function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointRow>[] {
   return [
     {
@@ -54,11 +61,15 @@ function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointR
     },
     {
       head: 'Tenant',
-      cell: ({ tenant, livemode, accounts }) => (
+      cell: ({ tenant, provider, livemode, accounts }) => (
         <>
           <Given value={tenant} />
-          <br />
-          <small>{[livemode, ...accounts].join(', ')}</small>
+          {provider === 'stripe' && (
+            <>
+              <br />
+              <small>{[TAKES[livemode], ...accounts].join(', ')}</small>
+            </>
+          )}
         </>
       ),
     },

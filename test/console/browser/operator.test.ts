@@ -155,22 +155,31 @@ describe('an operator', { skip }, () => {
     await page.getByLabel('Name', { exact: true }).fill('stripe-two');
     await page.getByLabel('Name of the secret').fill('whsec_the_secret_itself');
     await page.getByLabel('Takes effect').selectOption('inline');
+    await page.getByLabel('Events').selectOption('both');
+    await page.getByLabel('Share a tenant').fill('stripe');
     await page.getByLabel('Reason').fill('a second account');
     await page.getByRole('button', { name: 'Add endpoint' }).click();
     assert.equal(await page.getByText('stripe-two is on').count(), 0, 'a secret is not sent as a name');
     await page.getByLabel('Name of the secret').fill('STRIPE_WEBHOOK_SECRET');
     await page.getByRole('button', { name: 'Add endpoint' }).click();
     await page.getByText('stripe-two is on').waitFor();
-    await page.getByRole('link', { name: 'stripe-two' }).waitFor();
+    await page.getByRole('row', { name: /stripe-two .*stripe.*live and test events/ }).waitFor();
     await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_9', { endpoint: 'stripe-two' });
     const stored = await onLedger(house, (db2) =>
       db2.query(
-        `select e.mode, e.secret_names, a.actor, a.reason from public.webhook_endpoints e
+        `select e.mode, e.tenant, e.livemode, e.secret_names, a.actor, a.reason from public.webhook_endpoints e
          join audit.audit_logs a on a.subject like '%stripe-two%' where e.name = 'stripe-two'`,
       ),
     );
     assert.deepEqual(stored.rows, [
-      { mode: 'inline', secret_names: ['STRIPE_WEBHOOK_SECRET'], actor: 'ada', reason: 'a second account' },
+      {
+        mode: 'inline',
+        tenant: 'stripe',
+        livemode: 'both',
+        secret_names: ['STRIPE_WEBHOOK_SECRET'],
+        actor: 'ada',
+        reason: 'a second account',
+      },
     ]);
     await page.getByRole('button', { name: 'New endpoint' }).click();
     await page.getByLabel('Provider').selectOption('hmac');
