@@ -123,7 +123,7 @@ export type OperatorCall = {
   results: { id: string; result: string }[];
 };
 
-/** A request that reached the webhook target (key: its x-idempotency-key), and what the target answered (`none`: it hung up or hung). */
+/** A request that reached the webhook target (key: its x-claim-id), and what the target answered (`none`: it hung up or hung). */
 export type TargetCall = {
   kind: 'validate' | 'commit';
   key: string;

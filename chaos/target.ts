@@ -43,7 +43,7 @@ export async function startTarget(onCall: (call: Omit<TargetCall, 'at'>) => void
   const answer = (request: IncomingMessage, response: ServerResponse, text: string): void => {
     const { pool_id: poolId, user_id: userId } = JSON.parse(text) as { pool_id: string; user_id: string };
     const kind = request.url === '/validate' ? 'validate' : 'commit';
-    const call = { kind, key: String(request.headers['x-idempotency-key']), poolId } as const;
+    const call = { kind, key: String(request.headers['x-claim-id']), poolId } as const;
     const isRefused = kind === 'validate' ? userId.startsWith(REFUSED_USER) : poolId === PICKY_POOL;
     const say = (status: number): void => {
       onCall({ ...call, status });

@@ -1,60 +1,118 @@
 import { join } from 'node:path';
+import pg from 'pg';
 import { StackError } from '../failure.ts';
-import { refuseEdited } from '../migrate/edited.ts';
+import { adopt as adoptTables } from '../migrate/adopt/adopt.ts';
+import { TITLES } from '../migrate/edited.ts';
 import { migrate as applyMigrations } from '../migrate/migrate.ts';
-import { applyPlatform } from '../migrate/platform/platform.ts';
-import { refuseMisplaced, sideOf } from '../migrate/sides.ts';
-import { serverVersion, withClient } from '../migrate/sql.ts';
+import { isFree, lookAtBoth, planText, refuseObstacles } from '../migrate/plan.ts';
+import { applyPlatform, rolesScript } from '../migrate/platform/platform.ts';
+import type { SideName } from '../migrate/sides.ts';
+import { withClient } from '../migrate/sql.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
 import { refuseUnfinishedImport } from '../transfer/unfinished.ts';
-import { action } from './grammar.ts';
+import { action, UsageError } from './grammar.ts';
 
-const OLDEST_SERVER_VERSION = 150_000;
+interface Wanted {
+  readonly seed: boolean;
+  readonly plan: boolean;
+  readonly adopt: boolean;
+  readonly json: boolean;
+}
 
-async function run(seed: boolean): Promise<number> {
+async function run({ seed, plan, adopt, json }: Wanted): Promise<number> {
+  if (json && !plan) throw new UsageError('--json is for --plan', 'see `sluice migrate --help`');
+  const urls = readUrls();
+  return telling(async () => {
+    // Before anything is changed in either.
+    const surveys = await lookAtBoth(urls, adopt);
+    await refuseUnfinishedImport(urls);
+    if (plan) {
+      console.log(json ? JSON.stringify({ databases: surveys }, null, 2) : planText(surveys));
+      return isFree(surveys) ? 0 : 1;
+    }
+    refuseObstacles(surveys);
+    if (surveys.some(({ adopts }) => adopts.length > 0))
+      for (const what of await withClient(urls.db2, adoptTables)) console.log(`db2: ${what}`);
+    for (const side of ['db1', 'db2'] as const) await prepare(side, urls[side], seed);
+    return 0;
+  });
+}
+
+function readUrls(): Record<SideName, string> {
   const { DB1_URL: db1, DB2_URL: db2 } = process.env;
-  if (!db1 || !db2) {
+  if (!db1 || !db2)
     throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice migrate --help`');
-  }
-  if (db1 === db2) {
+  if (db1 === db2)
     throw new StackError(
       'DB1_URL and DB2_URL are the same database',
       'give the intake and the ledger one each',
     );
-  }
-  // Before anything is changed in either.
-  refuseMisplaced({ db1: await withClient(db1, sideOf), db2: await withClient(db2, sideOf) });
-  await refuseEdited({ db1, db2 }, 'own');
-  await refuseUnfinishedImport({ db1, db2 });
-  await prepare('db1', db1, seed);
-  await prepare('db2', db2, seed);
-  return 0;
+  return { db1, db2 };
 }
 
-async function prepare(name: 'db1' | 'db2', url: string, seed: boolean): Promise<void> {
+async function prepare(side: SideName, url: string, seed: boolean): Promise<void> {
   await withClient(url, async (client) => {
-    if ((await serverVersion(client)) < OLDEST_SERVER_VERSION) {
-      throw new StackError(`${name} is an older Postgres than 15`, 'upgrade it: views and grants need 15');
-    }
     await applyPlatform(client);
-    const { applied, seeded } = await applyMigrations(client, join(PROJECT_ROOT, name), { seed });
-    for (const file of applied) console.log(`${name}: applied ${file}`);
-    if (applied.length === 0) console.log(`${name}: up to date`);
-    if (seeded) console.log(`${name}: seeded`);
+    const { applied, seeded } = await applyMigrations(client, join(PROJECT_ROOT, side), { seed });
+    for (const file of applied) console.log(`${side}: applied ${file}`);
+    if (applied.length === 0) console.log(`${side}: up to date`);
+    if (seeded) console.log(`${side}: seeded`);
+  }).catch((error: unknown) => {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    throw new StackError(
+      `${TITLES[side]}: ${error.message} (${error.code})`,
+      error.hint ?? 'run `npx sluice migrate --plan`; what was applied stays, and a second run does the rest',
+      error,
+    );
   });
+}
+
+/** What a database refuses is told in a sentence: a person can do something about it. */
+async function telling<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    throw new StackError(
+      `${error.message} (${error.code})`,
+      error.hint ?? 'see DB1_URL and DB2_URL, and the rights of their roles; neither database was changed',
+      error,
+    );
+  }
 }
 
 export const command = action({
   about: `Prepare two Postgres databases of your own (15 or newer) for Sluice
 
 Creates the roles and schemas that Supabase would have, then applies the migrations of db1/ and db2/. Applies only what
-is missing, so it can be run again.`,
-  options: { seed: { about: 'also load the demo pool of db1/supabase/seed.sql' } },
+is missing, so it can be run again. Looks at both databases first, and changes neither where something stands in the way.`,
+  options: {
+    plan: { about: 'show what would change on both databases, and what stands in the way; change nothing' },
+    json: { about: 'the plan as JSON' },
+    adopt: {
+      about:
+        'take over webhook_events, webhook_side_effects, calls and audit.audit_logs that the ledger has already',
+    },
+    roles: { about: 'print the SQL that makes the roles, for a superuser to run; needs no database' },
+    seed: { about: 'also load the demo pool of db1/supabase/seed.sql' },
+  },
   environment: {
-    DB1_URL: 'the intake database, as a role that may create roles and extensions',
+    DB1_URL:
+      'the intake database, as its owner; one that may create roles, or with the roles there (--roles)',
     DB2_URL: 'the ledger database, likewise',
   },
-  exits: ['when both databases are up to date', 'when one is not'],
-  examples: ['DB1_URL=postgres://me@localhost/intake DB2_URL=postgres://me@localhost/ledger sluice migrate'],
-  run: ({ seed }) => run(seed),
+  exits: [
+    'when both databases are up to date, or nothing stands in the way of the plan',
+    'when one is not, or something does',
+  ],
+  examples: [
+    'DB1_URL=postgres://me@localhost/intake DB2_URL=postgres://me@localhost/ledger sluice migrate',
+    'sluice migrate --plan --adopt',
+    'sluice migrate --roles | psql -U postgres',
+  ],
+  run: async ({ roles, ...wanted }) => {
+    if (!roles) return run(wanted);
+    console.log(rolesScript().trimEnd());
+    return 0;
+  },
 });

@@ -9,7 +9,7 @@ import type { SideName } from './sides.ts';
 import { withClient } from './sql.ts';
 
 const EXPORT_FILE = 'sluice-export.jsonl';
-const TITLES: Readonly<Record<SideName, string>> = { db1: 'DB1 (intake)', db2: 'DB2 (ledger)' };
+export const TITLES: Readonly<Record<SideName, string>> = { db1: 'DB1 (intake)', db2: 'DB2 (ledger)' };
 
 /** Whose databases they are decides how a person gets two empty ones. */
 const WAYS_OUT = {

@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import { quoteName } from '../db/statement.ts';
-import type { SideName } from '../migrate/sides.ts';
+import { type SideName, sideOf } from '../migrate/sides.ts';
 import type { Row } from './file.ts';
 import type { CarriedTable } from './tables.ts';
 
@@ -264,8 +264,9 @@ export async function otherSessions(client: pg.Client): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** The last export that was imported into this database; undefined where none was, or there are no tables yet. */
+/** The last export that was imported into this database; undefined where none was, or it is neither side yet. */
 export async function lastImport(client: pg.Client): Promise<string | undefined> {
+  if ((await sideOf(client)) === undefined) return undefined;
   const [home] = await findHomes(client, [{ name: 'audit_logs', homes: ['audit.audit_logs'] }]);
   if (home === undefined) return undefined;
   const { rows } = await client.query(

@@ -33,6 +33,7 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'allow_hook_host',
       'bridge_config',
       'bridge_extend',
+      'bridge_first_claims',
       'bridge_finish',
       'bridge_lanes',
       'bridge_take',

@@ -88,10 +88,14 @@ async function reply(
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
-  const key = request.headers['x-idempotency-key'];
+  const header = (name: string): string | null => {
+    const value = request.headers[name];
+    return typeof value === 'string' ? value : null;
+  };
   response.statusCode = answer({
     path: request.url ?? '',
-    key: typeof key === 'string' ? key : null,
+    key: header('x-idempotency-key'),
+    claimId: header('x-claim-id'),
     body: JSON.parse(Buffer.concat(chunks).toString()),
   });
   response.end();

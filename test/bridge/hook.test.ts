@@ -180,6 +180,7 @@ const callTo = (url: string, idempotencyKey = 'k', signal = neverAborted): HookC
   payload: one,
   id: `commit_${idempotencyKey}`,
   idempotencyKey,
+  claimId: 'the claim',
   allowedHosts: [],
   signal,
 });
@@ -249,6 +250,7 @@ test('a call carries the payload as JSON and the key, and resolves with the stat
   assert.deepEqual(JSON.parse(last?.body ?? ''), one);
   assert.equal(last?.headers['content-type'], 'application/json');
   assert.equal(last?.headers['x-idempotency-key'], 'the key');
+  assert.equal(last?.headers['x-claim-id'], 'the claim');
 });
 
 test('a redirect is an answer and is not followed', async () => {

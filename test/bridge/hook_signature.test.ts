@@ -30,6 +30,7 @@ const callTo = (port: number, change: Record<string, unknown> = {}): HookCall =>
   payload: payload(1, change) as Payload,
   id: 'validation_1',
   idempotencyKey: '1',
+  claimId: '1',
   allowedHosts: [],
   signal: neverAborted,
 });
@@ -79,7 +80,12 @@ describe('the receiver of docs/hooks.md', () => {
   it('answers 401 to a body that was changed on the way, and to an old one', async () => {
     const body = JSON.stringify(payload(1));
     const send = async (sent: string, nowMs: number) => {
-      const headers = headersOf({ id: 'commit_1', idempotencyKey: '1' }, body, readSign(SECRET), nowMs);
+      const headers = headersOf(
+        { id: 'commit_1', idempotencyKey: '1', claimId: '1' },
+        body,
+        readSign(SECRET),
+        nowMs,
+      );
       return (await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: sent })).status;
     };
     assert.equal(await send(body, Date.now()), 200);

@@ -18,6 +18,8 @@ let hook: Server;
 let hookUrl: string;
 /** How often the hook saw each idempotency key, by path. */
 const seen = new Map<string, number>();
+/** By the claim's id: the idempotency keys that were ever sent for it. */
+const keysOf = new Map<unknown, Set<unknown>>();
 
 before(async () => {
   world = await FaultWorld.start();
@@ -32,8 +34,10 @@ before(async () => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const key = `${request.url} ${request.headers['x-idempotency-key']}`;
+      const claim = request.headers['x-claim-id'];
+      const key = `${request.url} ${claim}`;
       seen.set(key, (seen.get(key) ?? 0) + 1);
+      keysOf.set(claim, (keysOf.get(claim) ?? new Set()).add(request.headers['x-idempotency-key']));
       const { user_id } = JSON.parse(Buffer.concat(chunks).toString());
       response.writeHead(request.url === '/validate' && user_id === REFUSED_USER ? 422 : 200).end();
     });
@@ -123,6 +127,7 @@ async function run(
       1,
       `${where}: validated again although it was remembered`,
     );
+  for (const [claim, keys] of keysOf) assert.equal(keys.size, 1, `${where}: ${claim} has one key`);
   for (const [key, times] of seen) assert.ok(times <= 2, `${where}: ${key} was sent ${times} times`);
   if (scenario.ends.ann === SOLD_ELSEWHERE) {
     const sold = [...seen.keys()].filter((key) => key.startsWith('/commit '));

@@ -63,7 +63,7 @@ export class World {
   readonly ledgerCalls: Payload[][] = [];
   readonly asked: Payload[][] = [];
   readonly customCalls: { functionName: string; payload: Payload }[] = [];
-  readonly posts: { url: string; id: string; key: string; payload: Payload }[] = [];
+  readonly posts: { url: string; id: string; key: string; claimId: string; payload: Payload }[] = [];
   readonly log: LogLine[] = [];
   /** By name and labels. */
   readonly counted = new Map<string, number>();
@@ -79,6 +79,8 @@ export class World {
   ticketOf: (payload: Payload) => 'already' | 'conflict' | undefined = () => undefined;
   callCustom: (functionName: string, payload: Payload) => void | Promise<void> = () => undefined;
   answer: (url: string, payload: Payload, signal: AbortSignal) => number | Promise<number> = () => 200;
+  /** As the intake knows the claim, by its id in lower case: undefined where it has none of that name that lives. */
+  isFirst: (claimId: string) => boolean | undefined = () => true;
   random: () => number = () => 1;
   /** When a heartbeat is answered. */
   extending: Promise<void> = Promise.resolve();
@@ -134,6 +136,10 @@ export class World {
           return lane === undefined ? [] : this.#take(lane, 1, leaseSec, true);
         },
         config: async (poolIds) => poolIds.flatMap((poolId) => this.pools.get(poolId) ?? []),
+        firstClaims: async (claimIds) => {
+          const answers = claimIds.map((id) => [id.toLowerCase(), this.isFirst(id.toLowerCase())] as const);
+          return new Map(answers.filter((answer): answer is [string, boolean] => answer[1] !== undefined));
+        },
         extend: async (messages) => {
           this.extended.push([...messages]);
           await this.extending;
@@ -162,8 +168,8 @@ export class World {
         };
       },
       hook: {
-        post: async ({ url, payload: one, id, idempotencyKey: key, signal }) => {
-          this.posts.push({ url, id, key, payload: one });
+        post: async ({ url, payload: one, id, idempotencyKey: key, claimId, signal }) => {
+          this.posts.push({ url, id, key, claimId, payload: one });
           return this.answer(url, one, signal);
         },
       },

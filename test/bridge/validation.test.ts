@@ -16,13 +16,14 @@ function validating(rules = {}): World {
 
 const verdicts = (world: World, msgId: number) => world.finishes.get(msgId)?.map((finish) => finish.verdict);
 
-test('a yes is remembered before the commit, and the key is the claim', async () => {
+test('a yes is remembered before the commit, and the key is the slot of a first claim', async () => {
   const world = validating();
   const id = world.send(payload(1));
   assert.deepEqual((await world.step()).outcomes, { committed: 1 });
   assert.deepEqual(verdicts(world, id), ['validated', 'committed']);
+  const key = uuid(1_000_001);
   assert.deepEqual(world.posts, [
-    { url: VALIDATE, id: `validation_${uuid(1)}`, key: uuid(1), payload: payload(1) },
+    { url: VALIDATE, id: `validation_${key}`, key, claimId: uuid(1), payload: payload(1) },
   ]);
 });
 
@@ -167,8 +168,8 @@ test('a pool with a commit hook is committed by it, under the same key each time
   assert.deepEqual(
     world.posts.map((post) => [post.url, post.key]),
     [
-      [COMMIT, uuid(1)],
-      [COMMIT, uuid(1)],
+      [COMMIT, uuid(1_000_001)],
+      [COMMIT, uuid(1_000_001)],
     ],
   );
   assert.deepEqual(verdicts(world, id), ['retry', 'committed']);

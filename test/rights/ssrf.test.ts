@@ -31,6 +31,7 @@ const callTo = (url: string, allowedHosts: string[] = []) => ({
   payload: {} as Payload,
   id: 'commit_k',
   idempotencyKey: 'k',
+  claimId: 'c',
   allowedHosts,
   signal: new AbortController().signal,
 });

@@ -45,6 +45,7 @@ const callTo = (url: string, allowedHosts: string[] = []) => ({
   payload: {} as never,
   id: 'commit_k',
   idempotencyKey: 'k',
+  claimId: 'c',
   allowedHosts,
   signal: new AbortController().signal,
 });

@@ -6,6 +6,18 @@
 -- away the built-in ones.
 alter default privileges revoke execute on functions from public;
 
+-- What stood here before: its rights are left as they are. The last migration looks it up, and drops this.
+create table public.stood_before as
+select 'pg_catalog.pg_class'::regclass as catalog, c.oid as object
+from pg_catalog.pg_class c
+where c.relnamespace in (select n.oid from pg_catalog.pg_namespace n where n.nspname in ('public', 'intake', 'audit'))
+union all
+select 'pg_catalog.pg_proc', p.oid
+from pg_catalog.pg_proc p
+where p.pronamespace in (select n.oid from pg_catalog.pg_namespace n where n.nspname in ('public', 'intake', 'audit'))
+union all
+select 'pg_catalog.pg_namespace', n.oid from pg_catalog.pg_namespace n;
+
 -- Where the server lets nobody add extensions, `sluice migrate` has put pgmq itself and stand-ins for the other
 -- two in place as plain SQL, and the Node scheduler does the work of pg_cron and pg_net.
 do $$
@@ -242,6 +254,8 @@ create table public.claims (
 );
 
 create unique index one_live_claim_per_slot on public.claims (slot_id) where freed_at is null;
+-- Which slots have been sold again (bridge_first_claims).
+create index freed_claims_by_slot on public.claims (slot_id) where freed_at is not null;
 create unique index one_claim_per_request on public.claims (request_key) where request_key is not null;
 create unique index one_claim_per_challenge on public.claims (challenge) where challenge is not null;
 create index claims_by_user on public.claims (user_id, pool_id);

@@ -477,3 +477,20 @@ language sql security definer set search_path = '' as $$
   where q.msg_id = t.msg_id and q.read_ct = t.read_ct
   returning q.msg_id;
 $$;
+
+-- Promise: for each of the claims that is live whether it is the first of its slot. It stays so while the claim lives: no
+-- other claim of its slot begins or ends then. Hooks get a key made of it, so a claim that has ended has no row: a worker that
+-- asks late must not send another key than the one before it. Second call: the same. Locks: none.
+create function public.bridge_first_claims(p_claim_ids uuid[]) returns table (claim_id uuid, is_first boolean)
+language plpgsql stable security definer set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+begin
+  return query
+  select c.claim_id, not exists (
+    select from public.claims f where f.slot_id = c.slot_id and f.freed_at is not null
+  )
+  from public.claims c
+  where c.claim_id = any (p_claim_ids) and coalesce(c.freed_at, 'infinity') = 'infinity';
+end
+$$;

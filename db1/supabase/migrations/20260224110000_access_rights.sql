@@ -1,10 +1,35 @@
 -- INTAKE, last part: who may do what. Everything is closed, then opened by name; the golden list is
 -- db1/supabase/tests/access/. Correct whatever default privileges the project came with.
+-- What stood in these schemas before the first migration is not ours, and keeps its rights.
 
-revoke all on all tables in schema public, intake, audit from public, anon, authenticated, service_role;
-revoke all on all sequences in schema public, intake, audit from public, anon, authenticated, service_role;
-revoke all on all functions in schema public, intake, audit from public, anon, authenticated, service_role;
-revoke all on schema intake, audit from public, anon, authenticated, service_role;
+do $$
+declare
+  v_kind text;
+  v_name text;
+begin
+  for v_kind, v_name in
+    select case c.relkind when 'S' then 'sequence' else 'table' end, c.oid::regclass::text
+    from pg_catalog.pg_class c
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('public', 'intake', 'audit')
+    where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+      and ('pg_catalog.pg_class'::regclass, c.oid) not in (select b.catalog, b.object from public.stood_before b)
+    union all
+    select 'routine', p.oid::regprocedure::text
+    from pg_catalog.pg_proc p
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace and n.nspname in ('public', 'intake', 'audit')
+    where ('pg_catalog.pg_proc'::regclass, p.oid) not in (select b.catalog, b.object from public.stood_before b)
+    union all
+    select 'schema', quote_ident(n.nspname)
+    from pg_catalog.pg_namespace n
+    where n.nspname in ('intake', 'audit')
+      and ('pg_catalog.pg_namespace'::regclass, n.oid) not in (select b.catalog, b.object from public.stood_before b)
+  loop
+    execute format('revoke all on %s %s from public, anon, authenticated, service_role', v_kind, v_name);
+  end loop;
+end
+$$;
+
+drop table public.stood_before;
 
 -- No policies: service_role passes by, nobody else has a grant to begin with.
 alter table public.inventory_slots enable row level security;
@@ -32,6 +57,7 @@ grant execute on function public.bridge_config(text[]) to service_role;
 grant execute on function public.bridge_lanes() to service_role;
 grant execute on function public.bridge_take(int[], int[], int) to service_role;
 grant execute on function public.bridge_take_suspect(int[], int) to service_role;
+grant execute on function public.bridge_first_claims(uuid[]) to service_role;
 grant execute on function public.bridge_extend(bigint[], int[], int) to service_role;
 grant execute on function public.list_dead_letters(text, text, interval, bigint[], bigint, int) to service_role;
 grant execute on function public.replay_dead_letters(bigint[], text, text, boolean) to service_role;

@@ -3,6 +3,24 @@
 -- Only the global form closes new functions to PUBLIC.
 alter default privileges revoke execute on functions from public;
 
+-- What stood here before: its rights are left as they are. The last migration looks it up, and drops this.
+create table public.stood_before as
+select 'pg_catalog.pg_class'::regclass as catalog, c.oid as object
+from pg_catalog.pg_class c
+where c.relnamespace in (select n.oid from pg_catalog.pg_namespace n where n.nspname in ('public', 'webhook', 'calls', 'audit'))
+  -- These are ours from now on (`sluice migrate --adopt`).
+  and c.oid not in (
+    select pg_catalog.to_regclass(t)::oid
+    from unnest('{public.webhook_events,public.webhook_side_effects,public.calls,audit.audit_logs}'::text[]) t
+    where pg_catalog.to_regclass(t) is not null
+  )
+union all
+select 'pg_catalog.pg_proc', p.oid
+from pg_catalog.pg_proc p
+where p.pronamespace in (select n.oid from pg_catalog.pg_namespace n where n.nspname in ('public', 'webhook', 'calls', 'audit'))
+union all
+select 'pg_catalog.pg_namespace', n.oid from pg_catalog.pg_namespace n;
+
 -- A committed claim. One row a slot for ever; claim_id says whose. A ticket that came without a claim_id
 -- has its slot's id there.
 create table public.confirmed_tickets (
@@ -18,6 +36,20 @@ create table public.confirmed_tickets (
 );
 
 create index tickets_by_user on public.confirmed_tickets (user_id);
+
+-- Promise: a ticket that names no claim has its slot's id for one, so that `insert into confirmed_tickets (resource_id, pool_id,
+-- user_id)` is a ticket, of a pool's own commit function too. Second call: the same. Locks: none.
+create function public.name_ticket() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  new.claim_id := new.resource_id;
+  return new;
+end
+$$;
+
+create trigger tickets_name_a_claim
+  before insert on public.confirmed_tickets
+  for each row when (new.claim_id is null) execute function public.name_ticket();
 
 comment on column public.confirmed_tickets.verified is
   'The user id was proven when the slot was claimed. An unverified user of the same name is another user, and its tickets are not shown to this one.';
@@ -62,7 +94,8 @@ end
 $$;
 
 -- Promise: each claim {claim_id, resource_id, pool_id, user_id, verified, cause} of the array can no longer become a ticket (voided),
--- or has its ticket already and keeps it (ticket). After it the intake may sell the slot again. Second call: the same.
+-- or has its ticket already and keeps it (ticket). After it the intake may sell the slot again. Second call: the same. The
+-- ticket of its slot that names no claim (name_ticket) is its ticket where the user is the same.
 -- Two transactions that only look for each other's rows can miss each other. So a claim without a ticket gets a placeholder
 -- under the key of its claim: it waits for a finalize that runs, and a finalize that comes later waits for it and then
 -- looks for the tombstone. Raises SL015 not read committed.
@@ -82,7 +115,11 @@ begin
   with placed as (
     insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id)
     select c.claim_id, c.pool_id, '-', c.claim_id
-    from jsonb_to_recordset(p_claims) as c (claim_id uuid, resource_id uuid, pool_id text)
+    from jsonb_to_recordset(p_claims) as c (claim_id uuid, resource_id uuid, pool_id text, user_id text)
+    where not exists (
+      select from public.confirmed_tickets k
+      where k.resource_id = c.resource_id and k.claim_id = k.resource_id and (k.pool_id, k.user_id) = (c.pool_id, c.user_id)
+    )
     order by c.resource_id
     on conflict do nothing
     returning t.claim_id
@@ -140,8 +177,8 @@ $$;
 -- Promise: a ticket for each payload {resource_id, pool_id, user_id, claim_id?, verified?} of the array, or what stands in
 -- its way: committed, already (this claim has its ticket), conflict (the slot or the claim has another ticket), voided (the
 -- claim has ended: see voided_tickets). ordinal counts the payloads from 1. A payload that is no ticket (a field missing, no
--- uuid) raises the table's own error and nothing is written. Without a claim_id the same user counts as already, another as
--- conflict. Without verified the user counts as proven. Raises SL015 not read committed.
+-- uuid) raises the table's own error and nothing is written. Where the payload or the ticket names no claim, the same user
+-- counts as already, another as conflict. Without verified the user counts as proven. Raises SL015 not read committed.
 -- Second call: already. Locks: tickets in the order of their slots, so that two batches do not deadlock.
 create function public.finalize_batch(p_payloads jsonb)
 returns table (ordinal int, resource_id uuid, claim_id uuid, outcome text)
@@ -194,7 +231,7 @@ begin
     case
       when p.claim_id = any (v_voided) then 'voided'
       when t.user_id <> p.user_id or p.claim_id is null and t.verified <> p.verified or t.pool_id <> p.pool_id
-        or t.claim_id <> coalesce(p.claim_id, t.claim_id) or t.claim_id is null then 'conflict'
+        or t.claim_id not in (coalesce(p.claim_id, t.claim_id), t.resource_id) or t.claim_id is null then 'conflict'
       when c.resource_id is not null and row_number() over (
         partition by p.resource_id, coalesce(p.claim_id, p.resource_id), p.user_id, p.verified, p.pool_id
         order by p.ordinal
@@ -218,7 +255,8 @@ create function public.tickets_of(p_payloads jsonb) returns table (ordinal int, 
 language sql stable set search_path = '' as $$
   select p.ordinal::int, case
       when t.user_id = p.user_id and t.pool_id = p.pool_id
-        and (t.claim_id = p.claim_id or p.claim_id is null and t.verified = coalesce(p.verified, true)) then 'already'
+        and (t.claim_id in (p.claim_id, t.resource_id) or p.claim_id is null and t.verified = coalesce(p.verified, true))
+        then 'already'
       else 'conflict'
     end
   from rows from (

@@ -2,14 +2,21 @@
 -- each is one row, and its effect is taken exactly once (20260224100004_webhook_processing.sql).
 -- The tables stand in public, the functions in schema webhook; only service_role reaches either.
 
-create schema webhook;
-create schema audit;
+-- What `sluice migrate --adopt` has taken over is there already: the schemas, the status, webhook_events and audit_logs.
+create schema if not exists webhook;
+create schema if not exists audit;
 
 -- pending → processing → success or skipped is the way of an event; failed is tried again, dead_letter waits for an
 -- operator.
-create type public.webhook_event_status as enum (
-  'pending', 'processing', 'success', 'skipped', 'failed', 'dead_letter'
-);
+do $$
+begin
+  if pg_catalog.to_regtype('public.webhook_event_status') is null then
+    create type public.webhook_event_status as enum (
+      'pending', 'processing', 'success', 'skipped', 'failed', 'dead_letter'
+    );
+  end if;
+end
+$$;
 
 -- The numbers of an endpoint.
 create type webhook.limits as (
@@ -177,7 +184,7 @@ create sequence webhook.arrival_seq cache 1;
 -- skipped_by is the operator who skipped it; null where a handler did.
 -- waiting_since is when it was first told to come later (webhook.mark_events), null when it was not.
 -- attempts counts tries that have ended. lane is that of its handler: workers take lane by lane.
-create table public.webhook_events (
+create table if not exists public.webhook_events (
   id uuid primary key default (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
     || '-7' || substr(gen_random_uuid()::text, 16))::uuid,
   webhook_id uuid not null,
@@ -218,6 +225,10 @@ create table public.webhook_events (
   autovacuum_vacuum_cost_delay = 0
 );
 
+-- Events that were taken over have come before all others.
+alter table public.webhook_events alter arrival set default nextval('webhook.arrival_seq');
+select setval('webhook.arrival_seq', max(e.arrival)) from public.webhook_events e having max(e.arrival) is not null;
+
 -- Where the provider signs the body and not the id: the same body under another id is no new event.
 create unique index one_event_per_signed_body
   on public.webhook_events (provider, dedupe_hash)
@@ -229,7 +240,7 @@ create index webhook_events_due
   where status in ('pending', 'failed', 'processing');
 
 -- What operators look for. Without the healthy ones, who would pay for it with each step.
-create index idx_webhook_events_webhook_status
+create index if not exists idx_webhook_events_webhook_status
   on public.webhook_events (webhook_id, status)
   where status in ('failed', 'dead_letter');
 
@@ -326,6 +337,31 @@ create trigger events_have_lanes
   before insert on public.webhook_events
   for each row when (new.lane is null) execute function webhook.give_lane();
 
+-- Promise: an event that an update of somebody's own has put back to pending, as the requirement's replay and its worker do, goes
+-- round as if webhook.replay_events had sent it: it is due at once, in the lane of its handler, and the lease of a worker that
+-- had it has ended. An update that says when it is due has its way. Second call: the same. Locks: the event, held already.
+create function webhook.go_round() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  new.next_attempt_at := clock_timestamp();
+  new.lane := webhook.lane_for(new.webhook_id, new.provider, new.event_type);
+  new.lease_token := null;
+  new.lease_until := null;
+  new.takeovers := 0;
+  new.waiting_since := null;
+  new.processed_at := null;
+  new.skipped_by := null;
+  return new;
+end
+$$;
+
+create trigger events_put_back_are_due
+  before update of status on public.webhook_events
+  for each row when (
+    new.status = 'pending' and old.status <> 'pending' and new.next_attempt_at is not distinct from old.next_attempt_at
+  )
+  execute function webhook.go_round();
+
 -- Promise: where handlers were changed, every event that has not ended is in the lane of the handler it has now. An
 -- event that another transaction has locked keeps its lane: whoever takes it sees its handler, and gives it the right
 -- lane when it goes round again (webhook.mark_events). Second call: changes nothing. Locks: the moved events; what is
@@ -373,7 +409,7 @@ create trigger removed_handlers_sort_events
   referencing old table as changed for each statement execute function webhook.sort_events();
 
 -- Every operator action, in the same transaction as the action. Insert only.
-create table audit.audit_logs (
+create table if not exists audit.audit_logs (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
   actor text not null, action text not null, subject text not null, reason text,

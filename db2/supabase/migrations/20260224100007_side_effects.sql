@@ -1,7 +1,7 @@
 -- WEBHOOKS, side effects. Events that are only kept, and a place for effects of your own to begin.
 
 -- That an event took effect, once: the effect of providers whose events are only kept, and a place for yours to begin.
-create table public.webhook_side_effects (
+create table if not exists public.webhook_side_effects (
   id uuid primary key default gen_random_uuid(),
   provider text not null,
   event_id text not null,

@@ -37,7 +37,7 @@ create table public.call_sites (
 
 -- One row a call event. No foreign key to the site: its check would lock one hot row for every event, and sites are
 -- disabled, never deleted. The id is time-ordered, so that the index grows at one end.
-create table public.calls (
+create table if not exists public.calls (
   id uuid primary key default calls.new_id(),
   site_id text not null,
   event_id text,
@@ -48,6 +48,9 @@ create table public.calls (
   -- sha256 of the x-ops-signature header, as hex; null where the request was not signed.
   signature_hash text
 );
+
+-- Where it was taken over (`sluice migrate --adopt`).
+alter table public.calls alter id set default calls.new_id();
 
 -- The last guard: a signature is recorded once a site. Rows without one are not in it.
 create unique index if not exists calls_site_signature_hash_uq

@@ -1,10 +1,35 @@
 -- LEDGER, last part: who may do what. Everything is closed, then opened by name; the golden list is
 -- db2/supabase/tests/access/. Correct whatever default privileges the project came with.
+-- What stood in these schemas before the first migration is not ours, and keeps its rights.
 
-revoke all on all tables in schema public, webhook, calls, audit from public, anon, authenticated, service_role;
-revoke all on all sequences in schema public, webhook, calls, audit from public, anon, authenticated, service_role;
-revoke all on all routines in schema public, webhook, calls, audit from public, anon, authenticated, service_role;
-revoke all on schema webhook, calls, audit from public, anon, authenticated, service_role;
+do $$
+declare
+  v_kind text;
+  v_name text;
+begin
+  for v_kind, v_name in
+    select case c.relkind when 'S' then 'sequence' else 'table' end, c.oid::regclass::text
+    from pg_catalog.pg_class c
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('public', 'webhook', 'calls', 'audit')
+    where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+      and ('pg_catalog.pg_class'::regclass, c.oid) not in (select b.catalog, b.object from public.stood_before b)
+    union all
+    select 'routine', p.oid::regprocedure::text
+    from pg_catalog.pg_proc p
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace and n.nspname in ('public', 'webhook', 'calls', 'audit')
+    where ('pg_catalog.pg_proc'::regclass, p.oid) not in (select b.catalog, b.object from public.stood_before b)
+    union all
+    select 'schema', quote_ident(n.nspname)
+    from pg_catalog.pg_namespace n
+    where n.nspname in ('webhook', 'calls', 'audit')
+      and ('pg_catalog.pg_namespace'::regclass, n.oid) not in (select b.catalog, b.object from public.stood_before b)
+  loop
+    execute format('revoke all on %s %s from public, anon, authenticated, service_role', v_kind, v_name);
+  end loop;
+end
+$$;
+
+drop table public.stood_before;
 
 -- No policies but that of the tickets: service_role passes by, nobody else has a grant to begin with.
 alter table public.webhook_endpoints enable row level security;

@@ -10,11 +10,19 @@ export type PlatformOptions = {
   defaults?: 'old' | 'new';
 };
 
-const PLATFORM_FILES = ['./platform/roles.sql', './platform/auth.sql', './platform/schemas.sql'];
+const PLATFORM_FILES = [
+  './platform/roles.sql',
+  './platform/authenticator_password.sql',
+  './platform/auth.sql',
+  './platform/schemas.sql',
+];
+
+/** For a superuser, where the owner of the databases may not make roles. Safe to repeat. */
+export const rolesScript = (): string => sqlFile('./platform/roles.sql');
 
 // pgmq and our stand-ins are pure SQL, so a server can have them without extension files. The schema tells
 // whether one is already there.
-const SCHEMA_OF_EXTENSION = { pgmq: 'pgmq', pg_cron: 'cron', pg_net: 'net' } as const;
+export const SCHEMA_OF_EXTENSION = { pgmq: 'pgmq', pg_cron: 'cron', pg_net: 'net' } as const;
 
 /** Gives a plain Postgres what a Supabase project has and our migrations build on. Safe to repeat. */
 export async function applyPlatform(client: pg.Client, options: PlatformOptions = {}): Promise<void> {

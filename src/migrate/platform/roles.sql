@@ -1,5 +1,6 @@
--- The roles Supabase gives every project. Each is made only where missing; two sessions may try at once, also
--- from two databases of one cluster, which share their roles: the slower one finds the work done.
+-- The roles Supabase gives every project. `sluice migrate --roles` prints this script, for a server whose superuser makes the
+-- roles and leaves the rest to the owner of the databases. Each is made only where missing; two sessions may try at once,
+-- also from two databases of one server, which share their roles: the slower one finds the work done.
 do $$
 declare
   v_role text;
@@ -8,6 +9,8 @@ begin
     'anon nologin noinherit', 'authenticated nologin noinherit', 'service_role nologin noinherit bypassrls',
     'authenticator login noinherit'
   ] loop
+    -- A role that may not make one must not even try.
+    continue when exists (select from pg_catalog.pg_roles r where r.rolname = split_part(v_role, ' ', 1));
     begin
       execute 'create role ' || v_role;
     exception when duplicate_object or unique_violation then
@@ -20,7 +23,7 @@ $$;
 do $$
 begin
   if (
-    select count(*)
+    select count(distinct m.roleid)
     from pg_catalog.pg_auth_members m
     where m.member = 'authenticator'::regrole
       and m.roleid in ('anon'::regrole, 'authenticated'::regrole, 'service_role'::regrole)
@@ -29,17 +32,5 @@ begin
   end if;
 exception when unique_violation then
   null;
-end;
-$$;
-
--- The password comes in as a setting of this session: alter role takes no parameters. Left out, as on a server
--- that manages its own passwords, nothing changes.
-do $$
-declare
-  v_password constant text := nullif(current_setting('sluice.authenticator_password', true), '');
-begin
-  if v_password is not null then
-    execute format('alter role authenticator password %L', v_password);
-  end if;
 end;
 $$;

@@ -17,7 +17,9 @@ const world: World = {
       { port: 0, hostname: '127.0.0.1', onListen: () => undefined },
       async (request) => {
         const key = request.headers.get('x-idempotency-key');
-        const status = answer({ path: new URL(request.url).pathname, key, body: await request.json() });
+        const claimId = request.headers.get('x-claim-id');
+        const path = new URL(request.url).pathname;
+        const status = answer({ path, key, claimId, body: await request.json() });
         return new Response(null, { status });
       },
     );

@@ -10,6 +10,7 @@ import { NO_METRICS } from '../_shared/ports.ts';
 export interface Asked {
   readonly path: string;
   readonly key: string | null;
+  readonly claimId: string | null;
   readonly body: Record<string, unknown>;
 }
 
@@ -238,9 +239,35 @@ export const cases: readonly Case[] = [
           asked.map(({ path }) => path),
           ['/validate', '/commit', '/commit'],
         );
-        for (const { key, body } of asked) equal([key, body.resource_id], [body.claim_id, slotId]);
+        for (const { key, claimId, body } of asked)
+          equal([key, claimId, body.resource_id], [slotId, body.claim_id, slotId]);
+        equal(
+          asked.map(({ body }) => body.state),
+          ['queued', 'validated', 'validated'],
+        );
         equal(await world.statusOf(slotId), 'CONSUMED');
         equal(await world.ticketsOf(poolId), []);
+      });
+    },
+  },
+  {
+    name: 'a slot that is sold again has another key, the same at every try, also for the worker that takes over',
+    async run(world) {
+      const asked: Asked[] = [];
+      const answers = [422, 500, 204];
+      const answer = (request: Asked): number => asked.push(request) && (answers.shift() ?? 204);
+      await world.serve(answer, async (url) => {
+        const rules = { validation_webhook_url: `${url}/validate`, visibility_timeout_sec: 1 };
+        const poolId = await world.makePool(1, rules);
+        const slotId = await claim(world, poolId, 'ann');
+        equal(await step(world), { refused: 1 });
+        equal(await claim(world, poolId, 'bob'), slotId);
+        await takeAll(createIntake(world.db1));
+        equal(await stepsUntil(2, world), { retry: 1, committed: 1 });
+        const [ann, bob, again] = asked;
+        equal([ann?.key, ann?.claimId], [slotId, ann?.body.claim_id]);
+        equal([bob?.key, bob?.claimId], [`${slotId}:${bob?.body.claim_id}`, bob?.body.claim_id]);
+        equal([again?.key, again?.body.claim_id, asked.length], [bob?.key, bob?.body.claim_id, 3]);
       });
     },
   },

@@ -93,7 +93,9 @@ function compareTicket(slot: SlotRow, ticket: TicketRow): Difference | undefined
       ? difference('ticket_on_sale', slot, ticket, 'sold in the ledger, on sale in the intake')
       : difference('ticket_without_claim', slot, ticket, `no live claim, and the slot is ${slot_status}`);
   }
-  if (claim_id !== ticket.claim_id || user_id !== ticket.user_id) {
+  // A ticket that names no claim has its slot's id there: a pool's own commit function may write such.
+  const isOfClaim = claim_id === ticket.claim_id || ticket.claim_id === ticket.slot_id;
+  if (!isOfClaim || user_id !== ticket.user_id) {
     const detail = `ticket of claim ${ticket.claim_id}, live claim ${claim_id}`;
     return difference('ticket_of_another_claim', slot, ticket, detail);
   }

@@ -63,13 +63,19 @@ test('a message without attempts left goes to the dead letters and keeps its slo
 test('a pool with a commit hook is committed there, signed and with an idempotency key, and not on DB2', async () => {
   await drainUntilIdle();
   const webhook = new Webhook(need('SLUICE_HOOK_SECRET'));
-  const seen: { key: string | null; type: string | null; body: Record<string, unknown> }[] = [];
+  const seen: {
+    key: string | null;
+    claimId: string | null;
+    type: string | null;
+    body: Record<string, unknown>;
+  }[] = [];
   const server = Deno.serve(
     { port: 0, hostname: '127.0.0.1', onListen: () => undefined },
     async (request) => {
       const { headers } = request;
       seen.push({
         key: headers.get('x-idempotency-key'),
+        claimId: headers.get('x-claim-id'),
         type: headers.get('content-type'),
         // Throws, and so answers 500, where the signature is not ours.
         body: webhook.verify(await request.text(), Object.fromEntries(headers)) as Record<string, unknown>,
@@ -86,7 +92,8 @@ test('a pool with a commit hook is committed there, signed and with an idempoten
     equal(seen.length, 1);
     equal(seen[0]?.type, 'application/json');
     equal(seen[0]?.body.resource_id, slotId);
-    equal(seen[0]?.key, seen[0]?.body.claim_id);
+    equal(seen[0]?.key, slotId);
+    equal(seen[0]?.claimId, seen[0]?.body.claim_id);
     equal(await statusOf(slotId), 'CONSUMED');
     equal(await ticketsOf(poolId), []);
   } finally {

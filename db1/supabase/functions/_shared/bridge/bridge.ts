@@ -14,7 +14,15 @@ import { commitByHook, validate } from './hooks.ts';
 import { labelOfTarget, tellGroup } from './observe.ts';
 import type { BridgePorts, Finish, LaneOfPool, TakenMessage } from './ports.ts';
 import { Refusals } from './refusals.ts';
-import { FUNCTION_CALLS_AT_ONCE, isLedgerAlone, isSet, LEDGER, limitOf, targetsOf } from './targets.ts';
+import {
+  FUNCTION_CALLS_AT_ONCE,
+  hasHook,
+  isLedgerAlone,
+  isSet,
+  LEDGER,
+  limitOf,
+  targetsOf,
+} from './targets.ts';
 import { endSpent } from './tickets.ts';
 import { Trouble } from './trouble.ts';
 
@@ -172,6 +180,15 @@ export class Bridge {
     if (first === undefined) return;
     const [config] = await this.#ports.intake.config([first.payload.pool_id]);
     for (const delivery of open) delivery.enter(config);
+    if (config !== undefined && hasHook(config)) await this.#enterFirst(open);
+  }
+
+  /** Only hooks are told whether a claim is the first of its slot. */
+  async #enterFirst(deliveries: readonly Delivery[]): Promise<void> {
+    const claims = deliveries.filter(({ isOpen, payload }) => isOpen && payload.claim_id != null);
+    if (claims.length === 0) return;
+    const firsts = await this.#ports.intake.firstClaims(claims.map(({ identity }) => identity));
+    for (const delivery of claims) delivery.enterFirst(firsts.get(delivery.identity.toLowerCase()));
   }
 
   async #finish(

@@ -2,7 +2,7 @@
 
 import type { Log } from '../ports.ts';
 import { shortened } from '../text.ts';
-import { identityOf, readPayload } from './payload.ts';
+import { hookKeyOf, identityOf, readPayload } from './payload.ts';
 import type { Finish, Payload, PoolConfig, TakenMessage, Verdict } from './ports.ts';
 
 /** The wait after the first failure; it doubles with each, up to the longest. */
@@ -32,18 +32,20 @@ const ENDING_RETRY_MS = 5_000;
 
 export class Delivery {
   readonly #taken: TakenMessage;
-  readonly #payload: Payload | undefined;
+  #payload: Payload | undefined;
   #config: PoolConfig | undefined;
   #verdict: Verdict | undefined;
   #reason: string | null = null;
   #isObstructed = false;
   #fixedDelayMs: number | undefined;
+  #isFirst = false;
 
   constructor(taken: TakenMessage) {
     this.#taken = taken;
     const payload = readPayload(taken.message);
     if (typeof payload === 'string') this.end('dead_letter', payload);
     else this.#payload = payload;
+    if (this.#payload !== undefined && taken.claim_state === 'validated') this.validated();
   }
 
   /** As the intake gave it. */
@@ -87,13 +89,30 @@ export class Delivery {
     return this.#payload === undefined ? undefined : identityOf(this.#payload);
   }
 
-  get idempotencyKey(): string {
+  /** The same, of a message that says which. */
+  get identity(): string {
     return identityOf(this.payload);
+  }
+
+  /** The same at each try, because the database says what is first (bridge_first_claims). */
+  get hookKey(): string {
+    return hookKeyOf(this.payload, this.#isFirst);
+  }
+
+  /** `isFirst` as the intake says, undefined where it has no such live claim: one that it once had has ended meanwhile. */
+  enterFirst(isFirst: boolean | undefined): void {
+    this.#isFirst = isFirst ?? false;
+    if (isFirst === undefined && this.#taken.claim_state !== null) this.end('gone', 'the claim has ended');
   }
 
   /** True when a step before this one, or a worker before this one, has had it validated. */
   get isValidated(): boolean {
-    return this.payload.state === 'validated' || this.#taken.claim_state === 'validated';
+    return this.payload.state === 'validated';
+  }
+
+  /** What is told of it from now on says so, as the requirement's messages do. */
+  validated(): void {
+    this.#payload = { ...this.payload, state: 'validated' };
   }
 
   /** Enters the pool's rules; ends a delivery that has no pool, or no claim of its own that still waits. */

@@ -49,14 +49,18 @@ function keyBytes(secret: string): number | undefined {
   return atob(base64).length;
 }
 
-/** Without a secret the receiver gets the key alone, and cannot know who sent it. */
+/** Without a secret the receiver gets the key and the claim's id alone, and cannot know who sent them. */
 export function headersOf(
-  { id, idempotencyKey }: Pick<HookCall, 'id' | 'idempotencyKey'>,
+  { id, idempotencyKey, claimId }: Pick<HookCall, 'id' | 'idempotencyKey' | 'claimId'>,
   body: string,
   sign: SignHook | undefined,
   nowMs: number,
 ): Record<string, string> {
-  const headers = { 'content-type': 'application/json', 'x-idempotency-key': idempotencyKey };
+  const headers = {
+    'content-type': 'application/json',
+    'x-idempotency-key': idempotencyKey,
+    'x-claim-id': claimId,
+  };
   if (sign === undefined) return headers;
   const timestampSec = Math.floor(nowMs / MS_PER_SEC);
   return {

@@ -1,4 +1,4 @@
-// Validation and commit by hook, each call with the claim's id as idempotency key.
+// Validation and commit by hook, each call with the same idempotency key and the claim's id.
 
 import type { CommitContext } from './commit.ts';
 import type { Delivery } from './delivery.ts';
@@ -49,7 +49,8 @@ async function rememberValidated(delivery: Delivery, { intake }: CommitContext):
   const became = await intake.finish([
     { msg_id: delivery.msgId, read_ct: delivery.readCt, verdict: 'validated', reason: null, delay_ms: 0 },
   ]);
-  if (became.get(delivery.msgId) !== 'validated') delivery.end('gone', 'lost_lease');
+  if (became.get(delivery.msgId) === 'validated') delivery.validated();
+  else delivery.end('gone', 'lost_lease');
 }
 
 async function ask(
@@ -66,8 +67,9 @@ async function ask(
       url,
       payload: delivery.payload,
       // A receiver that drops ids it has seen must not take the commit for a repeated validation.
-      id: `${about}_${delivery.idempotencyKey}`,
-      idempotencyKey: delivery.idempotencyKey,
+      id: `${about}_${delivery.hookKey}`,
+      idempotencyKey: delivery.hookKey,
+      claimId: delivery.identity,
       allowedHosts: delivery.config.allowed_hosts,
       signal: context.signal,
     });

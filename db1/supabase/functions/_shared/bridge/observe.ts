@@ -69,7 +69,7 @@ export function tellCommit(
   for (const [index, delivery] of deliveries.entries())
     tracer.record({
       name: 'ledger',
-      subject: delivery.idempotencyKey,
+      subject: delivery.identity,
       kind: 'client',
       startMs,
       endMs,
@@ -90,7 +90,7 @@ export function tellCall(
   const isAnswer = typeof result === 'number';
   tracer.record({
     name: 'hook call',
-    subject: delivery.idempotencyKey,
+    subject: delivery.identity,
     kind: 'client',
     startMs,
     endMs: now(),
@@ -105,7 +105,7 @@ export function tellCall(
 
 function namesOf(delivery: Delivery): Record<string, string | number> {
   return {
-    'sluice.claim_id': delivery.idempotencyKey,
+    'sluice.claim_id': delivery.identity,
     'sluice.pool_id': delivery.payload.pool_id,
     'messaging.message.id': delivery.msgId,
     'sluice.read_ct': delivery.readCt,

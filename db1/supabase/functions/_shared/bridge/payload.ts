@@ -77,3 +77,11 @@ function isId(value: unknown): value is string {
 export function identityOf(payload: Payload): string {
   return payload.claim_id ?? payload.resource_id;
 }
+
+/**
+ * What hooks know a claim by: its slot, as long as nobody had it before; later claims of the slot, and claims that the intake
+ * does not know, are named too.
+ */
+export function hookKeyOf({ resource_id, claim_id }: Payload, isFirst: boolean): string {
+  return claim_id === undefined || claim_id === null || isFirst ? resource_id : `${resource_id}:${claim_id}`;
+}

@@ -68,6 +68,8 @@ export interface Intake {
   /** At most one message of these lanes, whose workers died or lost it twice. */
   takeSuspect(lanes: readonly number[], leaseSec: number): Promise<TakenMessage[]>;
   config(poolIds: string[]): Promise<PoolConfig[]>;
+  /** Whether each is the first claim of its slot; one that has ended, or is unknown, is left out. */
+  firstClaims(claimIds: readonly string[]): Promise<Map<string, boolean>>;
   /** The ids whose lease was still held and now lasts longer. */
   extend(messages: readonly { msg_id: number; read_ct: number }[], leaseSec: number): Promise<number[]>;
   /** What became of each, by msg_id: its verdict, or lost_lease. */
@@ -108,6 +110,7 @@ export interface HookCall {
   /** Of the call, the same at each try: what validates a claim and what commits it have different ones. */
   readonly id: string;
   readonly idempotencyKey: string;
+  readonly claimId: string;
   /** Besides those the worker was started with. */
   readonly allowedHosts: readonly string[];
   readonly signal: AbortSignal;
@@ -115,8 +118,8 @@ export interface HookCall {
 
 export interface Hook {
   /**
-   * POSTs the payload as JSON with X-Idempotency-Key, signed where there is a secret. Resolves with the status; rejects when there was no answer, with
-   * Unreachable where the target cannot have seen the request.
+   * POSTs the payload as JSON with X-Idempotency-Key and X-Claim-Id, signed where there is a secret. Resolves with the status;
+   * rejects when there was no answer, with Unreachable where the target cannot have seen the request.
    */
   post(call: HookCall): Promise<number>;
 }

@@ -16,6 +16,12 @@ export function createIntake(call: CallFunction): Intake {
     takeSuspect: (lanes, leaseSec) =>
       call<TakenMessage>('bridge_take_suspect', { p_lanes: lanes, p_lease_sec: leaseSec }),
     config: (poolIds) => call<PoolConfig>('bridge_config', { p_pool_ids: poolIds }),
+    async firstClaims(claimIds) {
+      const rows = await call<{ claim_id: string; is_first: boolean }>('bridge_first_claims', {
+        p_claim_ids: claimIds,
+      });
+      return new Map(rows.map((row) => [row.claim_id, row.is_first]));
+    },
     async extend(messages, leaseSec) {
       const rows = await call<{ bridge_extend: number }>('bridge_extend', {
         p_msg_ids: messages.map((message) => message.msg_id),

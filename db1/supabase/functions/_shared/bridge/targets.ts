@@ -31,6 +31,10 @@ export function isLedgerAlone({ commit_webhook_url, commit_rpc_name }: Calls): b
   return commit_webhook_url === null && commit_rpc_name === DEFAULT_FUNCTION;
 }
 
+export function hasHook({ validation_webhook_url, commit_webhook_url }: Calls): boolean {
+  return validation_webhook_url !== null || commit_webhook_url !== null;
+}
+
 /** Messages that one target has under way; the ledger takes batches. */
 export function limitOf(target: string, ledgerLimit: number): number {
   return target === LEDGER ? ledgerLimit : CALL_LIMIT;
