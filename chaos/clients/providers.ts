@@ -109,7 +109,7 @@ function eventsOf(name: string, random: Random): ProviderEvent[] {
   const userId = `payer-${random.below(USERS)}`;
   const intent = `pi_${name}`;
   const isPoison = random.chance(POISON_SHARE);
-  const object = { amount, currency: CURRENCY, metadata: isPoison ? {} : { user_id: userId } };
+  const object = { amount, currency: isPoison ? 'none' : CURRENCY, metadata: { user_id: userId } };
   const paid: Fact = { object: intent, kind: 'paid', userId, amount, currency: CURRENCY };
   const charge = {
     id: `ch_${name}`,

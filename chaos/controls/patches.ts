@@ -119,11 +119,10 @@ export const UNLOGGED_QUEUE = 'alter table pgmq.q_intake_queue set unlogged;';
 
 /** Each event takes its effect, also when another has told the same fact. */
 export const FACTS_COUNTED_TWICE = script(
-  'alter table public.credit_ledger drop constraint one_credit_per_fact;',
   patch(
-    'webhook.write_credit(public.payments, text, text, bigint, text)',
-    'on conflict (provider, business_key) do nothing',
-    '',
+    'webhook.merge_payment(public.payments, public.payments)',
+    'greatest(p_known.captured, p_told.captured)',
+    'p_known.captured + p_told.captured',
   ),
 );
 

@@ -89,6 +89,7 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     { name: 'webhook_side_effects', homes: ['public.webhook_side_effects'], isWide: true },
     { name: 'payments', homes: ['public.payments'] },
     { name: 'payment_refunds', homes: ['public.payment_refunds'] },
+    { name: 'payment_transactions', homes: ['public.payment_transactions'] },
     { name: 'credit_ledger', homes: ['public.credit_ledger'] },
     { name: 'calls', homes: ['public.calls'], isWide: true },
     {

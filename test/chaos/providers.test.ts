@@ -29,7 +29,7 @@ describe('a provider', () => {
     door = createServer(async (request, response) => {
       const { id, data } = JSON.parse(await text(request));
       const { event, poison } = readJournals(dir);
-      const isPoison = data.object.metadata.user_id === undefined;
+      const isPoison = data.object.currency === 'none';
       heard.push({
         ...{ id, isPoison },
         isNoted: event.some(({ eventId }) => eventId === id),

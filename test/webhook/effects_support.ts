@@ -40,8 +40,8 @@ export function permutations(count: number): number[][] {
 
 /**
  * pg_temp.play(events, order): applies the events to a payment of its own, in that order (numbers from 1, a number may
- * come again), those that have to wait for their payment once more after the others, as a worker would; answers what
- * came out. A payment of its own each time, because undoing would pile up dead rows under one key.
+ * come again), and answers what came out. A payment of its own each time, because undoing would pile up dead rows under
+ * one key.
  */
 const PLAY = `
 create sequence pg_temp.runs;
@@ -49,28 +49,17 @@ create function pg_temp.play(p_events jsonb, p_order int[]) returns text languag
 declare
   v_run text := nextval('pg_temp.runs');
   v_events jsonb := replace(p_events::text, 'RUN', v_run);
-  v_waiting int[] := p_order;
-  v_left int[];
   v_event int;
 begin
-  loop
-    v_left := '{}';
-    foreach v_event in array v_waiting loop
-      begin
-        perform webhook.apply_payment(jsonb_populate_record(null::public.webhook_events,
-          v_events -> (v_event - 1) || jsonb_build_object('arrival', array_position(p_order, v_event))));
-      exception when sqlstate 'SL034' then
-        v_left := v_left || v_event;
-      end;
-    end loop;
-    exit when cardinality(v_left) in (0, cardinality(v_waiting));
-    v_waiting := v_left;
+  foreach v_event in array p_order loop
+    perform webhook.apply_payment(jsonb_populate_record(null::public.webhook_events,
+      v_events -> (v_event - 1) || jsonb_build_object('arrival', array_position(p_order, v_event))));
   end loop;
   return (
-    select format('%s, paid %s, refunded %s, balance %s, waiting %s', p.state, coalesce(p.amount::text, 'nothing'),
+    select format('%s, paid %s, refunded %s, balance %s', p.state, coalesce(p.amount::text, 'nothing'),
       p.refunded, coalesce((
         select string_agg(b.amount || ' ' || b.currency, ' ') from webhook.balance('ann_' || v_run) b
-      ), 'none'), cardinality(v_left))
+      ), 'none'))
     from public.payments p where p.provider = 'stripe' and p.object_id = 'pi_' || v_run
   );
 end

@@ -11,25 +11,34 @@ describe('payments in one batch with an event that cannot take effect', () => {
   after(() => world?.stop());
 
   it('are credited all the same, each once', async () => {
-    for (const [id, metadata] of [
-      ['evt_n1', { user_id: 'ann' }],
-      ['evt_n2', {}],
-      ['evt_n3', { user_id: 'ann' }],
-    ] as const)
-      assert.equal((await world.send('queued', 'stripe', paymentEvent(id, { metadata }))).status, 200);
+    for (const [id, currency] of [
+      ['evt_n1', 'eur'],
+      ['evt_n2', null],
+      ['evt_n3', 'eur'],
+    ] as const) {
+      const body = paymentEvent(id, { currency, metadata: { user_id: 'ann' } });
+      assert.equal((await world.send('queued', 'stripe', body)).status, 200);
+    }
     assert.deepEqual((await world.process()).totals, { success: 2, dead_letter: 1 });
     assert.deepEqual(await world.credited('ann'), { rows: 2, sum: 200 });
   });
 
   it('are credited also when the ledger itself refused the other one', async () => {
     const about = { payment_intent: 'pi_evt_d0', metadata: {} };
-    const disputed = (id: string, type: string, amount: number) =>
-      paymentEvent(id, { ...about, id: 'dp_1', type: `charge.dispute.${type}`, amount });
+    const disputed = (id: string, type: string, amount: number) => {
+      const moved = [{ id: 'txn_1', amount: -amount, currency: 'eur' }];
+      return paymentEvent(id, {
+        ...about,
+        id: 'dp_1',
+        type: `charge.dispute.${type}`,
+        balance_transactions: moved,
+      });
+    };
     const post = (body: string) => world.send('queued', 'stripe', body);
     await post(paymentEvent('evt_d0', { metadata: { user_id: 'bob' } }));
     await post(disputed('evt_d1', 'created', 50));
     assert.deepEqual((await world.process()).totals, { success: 2 });
-    // The same dispute with another amount contradicts what the ledger says.
+    // The same balance transaction with another amount contradicts what is known.
     await post(disputed('evt_d2', 'funds_withdrawn', 70));
     await post(paymentEvent('evt_d3', { metadata: { user_id: 'cyd' } }));
     assert.deepEqual((await world.process()).totals, { success: 1, dead_letter: 1 });

@@ -272,9 +272,9 @@ export const TABLE: Asked[] = [
     stored: ['evt_t22', 1],
   },
   {
-    name: 'inline: a payment without a user, which no retry can mend',
+    name: 'inline: a payment without a currency, which no retry can mend',
     expected: [200, 'dead_letter'],
-    ask: (target) => post(target, 'inline', paymentEvent('evt_t23', { metadata: {} })),
+    ask: (target) => post(target, 'inline', paymentEvent('evt_t23', { currency: null })),
     stored: ['evt_t23', 1],
   },
   {

@@ -13,35 +13,46 @@ create type public.payment_state as enum (
 );
 
 -- One payment of a tenant (provider): the payment intent, or the charge that has none. What was told decides the state, whatever
--- came first: told is the highest state an event told (occurred_at, arrival and last_event_id are that event's), and
--- refunds count by their sum, because a refund can fail after all.
--- amount is what was paid, null until an event says so. refund_told is the total that a charge told last, at
--- refund_told_at; released is the part of a hold that was let go and stands among the refunds; refunded is what counts
--- (webhook.count_refunds), refund_rows how many rows of the ledger that took.
+-- came first: told is the highest state an event told (occurred_at, arrival and last_event_id are that event's).
+-- user_id is null until an event names the user: the payment is recorded, and its credits wait.
+-- The money, in the payment's own currency, each sum a function of the facts that were told and not of their order:
+-- captured is the highest total of captures that an event told (a payment can be captured several times; no total ever
+-- falls). refunded is what counts of the refunds (webhook.count_refunds): refund_told is the total that a charge told last,
+-- at refund_told_at. disputed is the sum of the disputes' balance transactions, null until one was told.
+-- amount is what was paid, by any event's word, null until one says so; held is the hold it was taken from, where the
+-- event's version counts the rest of it among the refunds. changes numbers the events that moved money.
 -- No checks: one costs about 5 µs a statement, and what goes in was checked on its way (webhook.apply_payment); the
 -- ledger, where the money is, has them.
 create table public.payments (
   provider text not null,
   object_id text not null,
-  user_id text not null,
-  state public.payment_state not null generated always as (greatest(told, case
-    when refunded = 0 then 'created'::public.payment_state
-    when refunded >= amount then 'refunded'
-    else 'partially_refunded'
-  end)) stored,
+  user_id text,
+  -- A dispute that was lost, appealed, and gave all its money back is not lost.
+  state public.payment_state not null generated always as (greatest(
+    case when told = 'dispute_lost' and disputed = 0 then 'dispute_won'::public.payment_state else told end,
+    case
+      when refunded = 0 then 'created'::public.payment_state
+      when refunded >= amount then 'refunded'
+      else 'partially_refunded'
+    end
+  )) stored,
   told public.payment_state not null,
   occurred_at timestamptz not null,
   arrival bigint not null,
   last_event_id text not null,
   amount bigint,
+  held bigint,
   currency text,
+  captured bigint not null default 0,
   refund_told bigint not null default 0,
   refund_told_at timestamptz not null default '-infinity',
-  released bigint not null default 0,
   refunded bigint not null default 0,
-  refund_rows int not null default 0,
+  disputed bigint,
+  changes int not null default 1,
   primary key (provider, object_id)
 ) with (fillfactor = 80);
+
+create index payments_without_user on public.payments (provider, object_id) where user_id is null;
 
 -- The single refunds of a payment. One that failed stays failed, whatever is told later; failed_at is the first word of
 -- it.
@@ -57,9 +68,22 @@ create table public.payment_refunds (
 
 create index payment_refunds_by_payment on public.payment_refunds (provider, object_id);
 
+-- The balance transactions of a payment's disputes, in the payment's currency and without their fees: below zero is
+-- withdrawn, above it reinstated.
+create table public.payment_transactions (
+  provider text not null,
+  transaction_id text not null,
+  object_id text not null,
+  amount bigint not null,
+  primary key (provider, transaction_id)
+);
+
+create index payment_transactions_by_payment on public.payment_transactions (provider, object_id);
+
 -- Who was credited or debited what, in minor units (cents), and why. Insert only: a balance is a sum, never an update, and
 -- one of a tenant (provider) and a user.
--- business_key names the fact, because several events can tell one.
+-- business_key numbers the changes of a payment's money: several events can tell one fact, and only the one that changes a
+-- sum writes a row, with the difference.
 create table public.credit_ledger (
   id bigint generated always as identity primary key,
   created_at timestamptz not null default now(),
@@ -97,103 +121,113 @@ create trigger credit_ledger_is_insert_only
 alter table public.credit_ledger enable always trigger credit_ledger_is_insert_only;
 
 -- What an event of a type tells about its payment: a state, and perhaps a fact about money, whose amount stands in the
--- first of amount_fields that is there; kind is what the ledger calls it. given is what the object must contain; of
--- several rules the one with the most conditions counts.
--- borrows_user: the object is about a payment and may leave out the user, which the payment has.
+-- first of amount_fields that is there; kind is what the ledger calls it. Only facts move money, states never do. given is
+-- what the object must contain; of several rules the one with the most conditions counts. A rule without a state: the
+-- event tells nothing.
+-- names_user: the object's metadata.user_id is the payment's user. Refunds and disputes have metadata of their own.
 create table public.payment_rules (
   event_type text not null,
   given jsonb not null default '{}',
-  state public.payment_state not null,
+  state public.payment_state,
   fact text,
   kind text generated always as (case when fact like 'refund%' then 'refund' else fact end) stored,
   amount_fields text[],
-  borrows_user boolean not null default false,
+  names_user boolean not null default true,
   primary key (event_type, given),
-  constraint fact_is_known check (
-    fact in ('payment', 'refund_total', 'refund', 'refund_failed', 'dispute', 'dispute_won')
-  ),
+  constraint fact_is_known check (fact in ('payment', 'refund_total', 'refund', 'refund_failed', 'dispute')),
   constraint refunds_are_told_as_a_sum check (state not in ('partially_refunded', 'refunded')),
+  constraint fact_has_a_state check (fact is null or state is not null),
   constraint fact_has_an_amount check ((fact is null) = (amount_fields is null))
 );
 
-insert into public.payment_rules (event_type, given, state, fact, amount_fields, borrows_user) values
-  ('payment_intent.created', '{}', 'created', null, null, false),
-  ('payment_intent.requires_action', '{}', 'requires_action', null, null, false),
-  ('payment_intent.processing', '{}', 'processing', null, null, false),
-  ('payment_intent.payment_failed', '{}', 'failed', null, null, false),
-  ('payment_intent.succeeded', '{}', 'succeeded', 'payment', '{amount_received,amount}', false),
-  ('payment_intent.canceled', '{}', 'canceled', null, null, false),
-  ('charge.pending', '{}', 'processing', null, null, false),
-  ('charge.failed', '{}', 'failed', null, null, false),
-  ('charge.succeeded', '{}', 'succeeded', 'payment', '{amount_captured,amount}', false),
+insert into public.payment_rules (event_type, given, state, fact, amount_fields) values
+  ('payment_intent.created', '{}', 'created', null, null),
+  ('payment_intent.requires_action', '{}', 'requires_action', null, null),
+  ('payment_intent.processing', '{}', 'processing', null, null),
+  ('payment_intent.payment_failed', '{}', 'failed', null, null),
+  ('payment_intent.succeeded', '{}', 'succeeded', 'payment', '{amount_received,amount}'),
+  ('payment_intent.canceled', '{}', 'canceled', null, null),
+  ('charge.pending', '{}', 'processing', null, null),
+  ('charge.failed', '{}', 'failed', null, null),
+  ('charge.succeeded', '{}', 'succeeded', 'payment', '{amount_captured,amount}'),
   -- Authorised only: no money has moved yet.
-  ('charge.succeeded', '{"captured": false}', 'processing', null, null, false),
-  ('charge.captured', '{}', 'succeeded', 'payment', '{amount_captured,amount}', false),
-  ('charge.refunded', '{}', 'succeeded', 'refund_total', '{amount_refunded}', false),
+  ('charge.succeeded', '{"captured": false}', 'processing', null, null),
+  ('charge.captured', '{}', 'succeeded', 'payment', '{amount_captured,amount}'),
+  -- Whatever was changed, perhaps the user.
+  ('charge.updated', '{}', 'created', null, null),
+  ('charge.updated', '{"captured": true, "status": "succeeded"}', 'succeeded', 'payment', '{amount_captured,amount}'),
+  ('charge.refunded', '{}', 'succeeded', 'refund_total', '{amount_refunded}'),
   -- A hold that was let go: no money had moved.
-  ('charge.refunded', '{"captured": false}', 'canceled', null, null, false),
-  ('checkout.session.completed', '{"payment_status": "paid"}', 'succeeded', 'payment', '{amount_total}', false),
-  ('checkout.session.completed', '{"payment_status": "unpaid"}', 'processing', null, null, false),
-  ('checkout.session.async_payment_succeeded', '{}', 'succeeded', 'payment', '{amount_total}', false),
-  ('checkout.session.async_payment_failed', '{}', 'failed', null, null, false),
-  ('refund.failed', '{}', 'succeeded', 'refund_failed', '{amount}', true),
-  ('invoice.paid', '{}', 'succeeded', 'payment', '{amount_paid}', false),
-  ('charge.dispute.created', '{}', 'disputed', 'dispute', '{amount}', true),
-  -- An inquiry: the bank asks, and takes nothing.
-  ('charge.dispute.created', '{"status": "warning_needs_response"}', 'disputed', null, null, true),
-  ('charge.dispute.created', '{"status": "warning_under_review"}', 'disputed', null, null, true),
-  ('charge.dispute.funds_withdrawn', '{}', 'disputed', 'dispute', '{amount}', true),
-  -- While a dispute is open, only a part of it may come back, of a payment that was refunded in part.
-  ('charge.dispute.funds_reinstated', '{"status": "won"}', 'dispute_won', 'dispute_won', '{amount}', true),
-  ('charge.dispute.closed', '{"status": "won"}', 'dispute_won', 'dispute_won', '{amount}', true),
-  ('charge.dispute.closed', '{"status": "lost"}', 'dispute_lost', 'dispute', '{amount}', true),
-  ('charge.dispute.closed', '{"status": "warning_closed"}', 'dispute_won', null, null, true);
+  ('charge.refunded', '{"captured": false}', 'canceled', null, null),
+  ('checkout.session.completed', '{"payment_status": "paid"}', 'succeeded', 'payment', '{amount_total}'),
+  ('checkout.session.completed', '{"payment_status": "unpaid"}', 'processing', null, null),
+  ('checkout.session.async_payment_succeeded', '{}', 'succeeded', 'payment', '{amount_total}'),
+  ('checkout.session.async_payment_failed', '{}', 'failed', null, null);
+
+-- invoice.payment_succeeded is the older name. Paid out of band: the money did not pass through Stripe.
+insert into public.payment_rules (event_type, given, state, fact, amount_fields)
+select t.event_type, '{}'::jsonb, 'succeeded'::public.payment_state, 'payment', '{amount_paid}'::text[]
+from unnest('{invoice.paid,invoice.payment_succeeded}'::text[]) as t (event_type)
+union all
+select t.event_type, '{"paid_out_of_band": true}', null, null, null
+from unnest('{invoice.paid,invoice.payment_succeeded}'::text[]) as t (event_type);
+
+insert into public.payment_rules (event_type, given, state, fact, amount_fields, names_user) values
+  ('invoice_payment.paid', '{}', 'succeeded', 'payment', '{amount_paid}', false),
+  ('refund.failed', '{}', 'succeeded', 'refund_failed', '{amount}', false);
 
 -- charge.refund.updated is the name that refund.updated had before.
-insert into public.payment_rules (event_type, given, state, fact, amount_fields, borrows_user)
-select t.event_type, g.given, 'succeeded'::public.payment_state, g.fact, array['amount'], true
-from unnest(array['refund.created', 'refund.updated', 'charge.refund.updated']) as t (event_type)
+insert into public.payment_rules (event_type, given, state, fact, amount_fields, names_user)
+select t.event_type, g.given, 'succeeded'::public.payment_state, g.fact, '{amount}', false
+from unnest('{refund.created,refund.updated,charge.refund.updated}'::text[]) as t (event_type)
 cross join (values
   ('{}'::jsonb, 'refund'), ('{"status": "failed"}', 'refund_failed'), ('{"status": "canceled"}', 'refund_failed')
 ) as g (given, fact);
 
--- Promise: one row in the ledger for this fact, or none where it stands there already; true when it was written.
--- Raises SL030 when the fact is known with another amount or payment. Second call: false.
--- Locks: the key of the fact; the caller holds the payment.
--- No sequential scans, here and below: a plan made while a table was small must not read all of it when it has grown.
-create function webhook.write_credit(
-  p_payment public.payments,
-  p_kind text,
-  p_fact_id text,
-  p_amount bigint,
-  p_event_id text
-)
-returns boolean
-language plpgsql set search_path = ''
-set enable_seqscan = off as $$
+-- Every event about a dispute tells its balance transactions, whatever its status: an inquiry (warning_…) and a dispute
+-- that was prevented have none, an appeal adds to them.
+insert into public.payment_rules (event_type, given, state, fact, amount_fields, names_user)
+select 'charge.dispute.' || t.name, g.given, g.state::public.payment_state, 'dispute', '{balance_transactions}', false
+from unnest('{created,updated,funds_withdrawn,funds_reinstated,closed}'::text[]) as t (name)
+cross join (values
+  ('{}'::jsonb, 'disputed'), ('{"status": "won"}', 'dispute_won'), ('{"status": "prevented"}', 'dispute_won'),
+  ('{"status": "warning_closed"}', 'dispute_won'), ('{"status": "lost"}', 'dispute_lost')
+) as g (given, state);
+
+-- Why an event of Stripe that has a rule changes nothing. The whole list: the handler answers with nothing else, and each
+-- reason is explained in docs/integrations/stripe.md.
+create type webhook.skip_reason as enum (
+  'already known', 'older than what is known', 'tells nothing about a payment', 'names no payment',
+  'names several payments', 'carries no object'
+);
+
+-- Promise: the ledger has the difference that p_after makes to p_before, one row for each kind of money that moved. Nothing
+-- was written for a payment while it had no user. Raises unique_violation when this change of the payment was written
+-- already. Second call: that. Locks: the keys of the rows; the caller holds the payment.
+create function webhook.write_credits(p_before public.payments, p_after public.payments, p_event_id text) returns void
+language plpgsql set search_path = '' as $$
 declare
-  v_known public.credit_ledger;
+  v_is_first boolean := p_before.user_id is null;
 begin
+  if p_after.user_id is null then
+    return;
+  end if;
   insert into public.credit_ledger (user_id, amount, currency, kind, provider, object_id, event_id, business_key)
-  values (p_payment.user_id, p_amount, p_payment.currency, p_kind, p_payment.provider, p_payment.object_id,
-    p_event_id, p_kind || ':' || p_fact_id)
-  on conflict (provider, business_key) do nothing;
-  if found then
-    return true;
-  end if;
-  select c.* into v_known from public.credit_ledger c
-  where c.provider = p_payment.provider and c.business_key = p_kind || ':' || p_fact_id;
-  if v_known.amount <> p_amount or v_known.object_id <> p_payment.object_id then
-    raise exception '% % is known as % of %, not % of %', p_kind, p_fact_id, v_known.amount, v_known.object_id,
-      p_amount, p_payment.object_id using errcode = 'SL030';
-  end if;
-  return false;
+  select p_after.user_id, m.amount, p_after.currency, m.kind, p_after.provider, p_after.object_id, p_event_id,
+    m.kind || ':' || p_after.object_id || ':' || p_after.changes
+  from (values
+    ('payment', p_after.captured - case when v_is_first then 0 else p_before.captured end),
+    ('refund', case when v_is_first then 0 else p_before.refunded end - p_after.refunded),
+    ('dispute', coalesce(p_after.disputed, 0) - case when v_is_first then 0 else coalesce(p_before.disputed, 0) end)
+  ) as m (kind, amount)
+  where m.amount <> 0;
 end
 $$;
 
 -- Promise: the payment with what an event told about its refunds: a charge tells their total, of which the last one told
 -- counts; a refund tells itself. Raises SL030 when a refund changes its amount or its payment.
 -- Second call: the same. Locks: the refund; the caller holds the payment, and writes its row.
+-- No sequential scans, here and below: a plan made while a table was small must not read all of it when it has grown.
 create function webhook.note_refund(
   p_payment public.payments,
   p_fact text,
@@ -227,161 +261,273 @@ begin
 end
 $$;
 
--- Promise: the payment with refunded as what is known makes it, and the ledger has the difference. The total that was
--- told, less what failed since (or in the same second: a refund fails after it was told), and the sum of the refunds
--- that told themselves: both may come, in any order, and the larger is right, because each can only lag behind. What was
--- let go of a hold is no refund, and no more comes back than was paid: nothing, as long as nobody told a payment.
--- Second call: the same, no further difference. Locks: the key of the fact; the caller holds the payment, and writes its
--- row.
-create function webhook.count_refunds(p_payment public.payments, p_event_id text) returns public.payments
-language plpgsql set search_path = ''
+-- Promise: what is refunded of this payment, as what is known makes it. The total that was told, less what failed since
+-- (or in the same second: a refund fails after it was told), and the sum of the refunds that told themselves: both may
+-- come, in any order, and the larger is right, because each can only lag behind. What was let go of a hold does not count,
+-- and no more comes back than was paid: nothing, as long as no event told a payment.
+-- Second call: the same. Locks: none; the caller holds the payment.
+create function webhook.count_refunds(p_payment public.payments) returns bigint
+language sql stable set search_path = ''
 set enable_seqscan = off as $$
-declare
-  v_payment public.payments := p_payment;
-begin
   select greatest(0, least(coalesce(p_payment.amount, 0), greatest(
     p_payment.refund_told - coalesce(sum(r.amount) filter (where r.failed_at >= p_payment.refund_told_at), 0),
     coalesce(sum(r.amount) filter (where r.failed_at is null), 0)
-  ) - p_payment.released))
-  into v_payment.refunded
+  ) - greatest(0, p_payment.held - p_payment.amount)))::bigint
   from public.payment_refunds r
   where r.provider = p_payment.provider and r.object_id = p_payment.object_id;
-  if v_payment.refunded <> p_payment.refunded then
-    v_payment.refund_rows := p_payment.refund_rows + 1;
-    perform webhook.write_credit(v_payment, 'refund', p_payment.object_id || ':' || v_payment.refund_rows,
-      p_payment.refunded - v_payment.refunded, p_event_id);
+$$;
+
+-- Promise: what a balance transaction of this dispute moved, in the dispute's currency, which is the payment's. In the
+-- account's own currency (amount × exchange_rate, rounded) it is turned back; where it can be the dispute's whole amount
+-- it is that, because the quotient of two rounded numbers can miss it by one. Raises SL030 for what is not a balance
+-- transaction, or cannot be turned back. Second call: the same. Locks: none.
+create function webhook.moved_amount(p_dispute jsonb, p_transaction jsonb) returns bigint
+language plpgsql immutable set search_path = '' as $$
+declare
+  -- An exchange rate comes with about six digits.
+  c_slack constant numeric := 0.0001;
+  -- As JSON, so that a number in quotes is none.
+  v_amount numeric := case when (p_transaction -> 'amount')::text ~ '^-?\d{1,15}$' then p_transaction ->> 'amount' end;
+  v_whole numeric := case when (p_dispute -> 'amount')::text ~ '^\d{1,15}$' then p_dispute ->> 'amount' end;
+  v_rate numeric := case jsonb_typeof(p_transaction -> 'exchange_rate')
+    when 'number' then nullif((p_transaction ->> 'exchange_rate')::numeric, 0)
+  end;
+begin
+  if (p_transaction ->> 'id' ~ '^\w+$' and v_amount is not null and p_transaction ->> 'currency' is not null) is not true then
+    raise exception 'a balance transaction lacks its id, its amount or its currency' using errcode = 'SL030';
+  elsif lower(p_transaction ->> 'currency') = lower(p_dispute ->> 'currency') then
+    return v_amount;
+  elsif v_whole is not null and (v_rate is null or abs(v_whole * v_rate - abs(v_amount)) <= 0.5 + abs(v_amount) * c_slack) then
+    return sign(v_amount) * v_whole;
+  elsif v_rate is null or v_rate < 0 or abs(v_amount / v_rate) > 1e15 then
+    raise exception 'balance transaction % is in another currency than its dispute, without an exchange rate',
+      p_transaction ->> 'id' using errcode = 'SL030';
   end if;
+  return round(v_amount / v_rate);
+end
+$$;
+
+-- Promise: the payment with disputed as the balance transactions of its disputes add up, those that this dispute carries
+-- included. Fees that are transactions of their own do not count. Raises SL030 when a transaction changes its amount (by
+-- more than rounding, after which the larger counts) or its payment. Second call: the same. Locks: the transactions, by id;
+-- the caller holds the payment, and writes its row.
+create function webhook.note_dispute(p_payment public.payments, p_dispute jsonb) returns public.payments
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  c_fees constant text[] := '{stripe_fee,stripe_fx_fee,tax_fee}';
+  -- What turning back from another currency may miss: one in so many.
+  c_slack constant bigint := 10000;
+  v_payment public.payments := p_payment;
+  v_transaction jsonb;
+  v_amount bigint;
+  v_known public.payment_transactions;
+begin
+  for v_transaction in
+    select t from jsonb_array_elements(nullif(p_dispute -> 'balance_transactions', 'null')) t
+    where coalesce(t ->> 'type', '') <> all (c_fees) order by t ->> 'id'
+  loop
+    v_amount := webhook.moved_amount(p_dispute, v_transaction);
+    insert into public.payment_transactions (provider, transaction_id, object_id, amount)
+    values (p_payment.provider, v_transaction ->> 'id', p_payment.object_id, v_amount)
+    on conflict do nothing;
+    continue when found;
+    select t.* into v_known from public.payment_transactions t
+    where t.provider = p_payment.provider and t.transaction_id = v_transaction ->> 'id';
+    if abs(v_known.amount - v_amount) > 1 + abs(v_amount) / c_slack or v_known.object_id <> p_payment.object_id then
+      raise exception 'balance transaction % is known as % of %, not % of %', v_known.transaction_id, v_known.amount,
+        v_known.object_id, v_amount, p_payment.object_id using errcode = 'SL030';
+    end if;
+    update public.payment_transactions t set amount = v_amount
+    where t.provider = p_payment.provider and t.transaction_id = v_known.transaction_id and t.amount < v_amount;
+  end loop;
+  select sum(t.amount)::bigint into v_payment.disputed from public.payment_transactions t
+  where t.provider = p_payment.provider and t.object_id = p_payment.object_id;
   return v_payment;
 end
 $$;
 
--- Promise: the ledger has what an event told about money that is no refund, once per fact; true when that is news. A
--- dispute takes money and a won one gives it back: who gives back has taken, also where no event told that.
--- Raises SL030 as webhook.write_credit. Second call: false. Locks: the keys of the facts; the caller holds the payment.
-create function webhook.take_money(
-  p_payment public.payments,
-  p_kind text,
-  p_object_id text,
-  p_amount bigint,
-  p_event_id text
-)
-returns boolean
-language plpgsql set search_path = '' as $$
-begin
-  if p_kind = 'payment' then
-    return webhook.write_credit(p_payment, p_kind, p_payment.object_id, p_amount, p_event_id);
-  elsif p_kind = 'dispute_won' then
-    perform webhook.write_credit(p_payment, 'dispute', p_object_id, -p_amount, p_event_id);
-    return webhook.write_credit(p_payment, p_kind, p_object_id, p_amount, p_event_id);
-  end if;
-  return webhook.write_credit(p_payment, p_kind, p_object_id, -p_amount, p_event_id);
-end
-$$;
-
--- Promise: what an event tells about a payment is known: the state where it is newer (state, occurred_at, arrival), the
--- money in any case, once per fact. p_told is the payment as this event alone tells it; p_amount is the fact's. Answers
--- "already known" or "older than what is known" where neither changed. Raises SL030 when it contradicts what is known,
--- and SL034 when it has no user and its payment is still to come. Second call: one of those two answers.
--- Locks: the payment → its refund → the key of the fact.
-create function webhook.tell_payment(
-  p_told public.payments,
-  p_rule public.payment_rules,
-  p_fact_id text,
-  p_amount bigint
-)
-returns text
-language plpgsql set search_path = ''
-set enable_seqscan = off as $$
+-- Promise: the payment as it is known, with what an event told about state, user and what was paid. Second call: the same.
+-- Locks: none.
+create function webhook.merge_payment(p_known public.payments, p_told public.payments) returns public.payments
+language plpgsql immutable set search_path = '' as $$
 declare
-  v_known public.payments;
-  v_new public.payments;
-  v_is_news boolean := false;
-  v_is_written boolean;
+  v_new public.payments := p_known;
 begin
-  if p_told.user_id is not null then
-    insert into public.payments as p
-      (provider, object_id, user_id, told, occurred_at, arrival, last_event_id, amount, released, currency)
-    values (p_told.provider, p_told.object_id, p_told.user_id, p_told.told, p_told.occurred_at, p_told.arrival,
-      p_told.last_event_id, p_told.amount, p_told.released, p_told.currency)
-    on conflict (provider, object_id) do nothing
-    returning p.* into v_known;
-    v_is_news := found;
-  end if;
-  if not v_is_news then
-    select p.* into v_known from public.payments p
-    where p.provider = p_told.provider and p.object_id = p_told.object_id for update;
-    if not found then
-      raise exception 'no metadata.user_id, and payment % not seen yet', p_told.object_id using errcode = 'SL034';
-    elsif v_known.user_id <> p_told.user_id or v_known.currency <> p_told.currency or v_known.amount <> p_told.amount then
-      raise exception 'payment % is known as % % of user %, not % % of user %', p_told.object_id, v_known.amount,
-        v_known.currency, v_known.user_id, p_told.amount, p_told.currency, p_told.user_id using errcode = 'SL030';
-    end if;
-  end if;
-  v_new := v_known;
-  v_new.amount := coalesce(v_known.amount, p_told.amount);
-  v_new.released := greatest(v_known.released, p_told.released);
-  v_new.currency := coalesce(v_known.currency, p_told.currency);
-  if (p_told.told, p_told.occurred_at, p_told.arrival) > (v_known.told, v_known.occurred_at, v_known.arrival) then
-    v_is_news := v_is_news or p_told.told > v_known.told;
+  v_new.user_id := coalesce(p_known.user_id, p_told.user_id);
+  v_new.currency := coalesce(p_known.currency, p_told.currency);
+  v_new.amount := greatest(p_known.amount, p_told.amount);
+  v_new.held := greatest(p_known.held, p_told.held);
+  v_new.captured := greatest(p_known.captured, p_told.captured);
+  if (p_told.told, p_told.occurred_at, p_told.arrival) > (p_known.told, p_known.occurred_at, p_known.arrival) then
     v_new.told := p_told.told;
     v_new.occurred_at := p_told.occurred_at;
     v_new.arrival := p_told.arrival;
     v_new.last_event_id := p_told.last_event_id;
   end if;
+  return v_new;
+end
+$$;
+
+-- Promise: what an event tells about a payment is known: the state where it is newer (state, occurred_at, arrival), the
+-- money in any case, once per fact; the ledger has what that changed, once the user is known. p_told is the payment as
+-- this event alone tells it; p_amount is the fact's. Answers "already known" or "older than what is known" where nothing
+-- changed. Raises SL030 when it contradicts what is known. Second call: one of those two answers.
+-- Locks: the payment → its refund or balance transactions → the keys of the ledger's rows.
+create function webhook.tell_payment(
+  p_told public.payments,
+  p_rule public.payment_rules,
+  p_object jsonb,
+  p_amount bigint
+)
+returns webhook.skip_reason
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_known public.payments;
+  v_new public.payments;
+  v_is_first boolean;
+begin
+  insert into public.payments as p (provider, object_id, user_id, told, occurred_at, arrival, last_event_id, amount, held,
+    currency, captured)
+  values (p_told.provider, p_told.object_id, p_told.user_id, p_told.told, p_told.occurred_at, p_told.arrival,
+    p_told.last_event_id, p_told.amount, p_told.held, p_told.currency, p_told.captured)
+  on conflict (provider, object_id) do nothing
+  returning p.* into v_new;
+  v_is_first := found;
+  v_known := v_new;
+  if v_is_first then
+    v_known.user_id := null;
+  else
+    select p.* into v_known from public.payments p
+    where p.provider = p_told.provider and p.object_id = p_told.object_id for update;
+    if v_known.user_id <> p_told.user_id or v_known.currency <> p_told.currency then
+      raise exception 'payment % is known in % of user %, not in % of user %', p_told.object_id, v_known.currency,
+        v_known.user_id, p_told.currency, coalesce(p_told.user_id, v_known.user_id) using errcode = 'SL030';
+    end if;
+    v_new := webhook.merge_payment(v_known, p_told);
+  end if;
   if p_rule.kind = 'refund' then
-    v_new := webhook.note_refund(v_new, p_rule.fact, p_fact_id, p_amount, p_told.occurred_at);
-  elsif p_rule.kind is not null then
-    -- A statement of its own: inside "… or v_is_news" the planner may leave the call out where the rest is true.
-    v_is_written := webhook.take_money(v_new, p_rule.kind, p_fact_id, p_amount, p_told.last_event_id);
-    v_is_news := v_is_news or v_is_written;
+    v_new := webhook.note_refund(v_new, p_rule.fact, p_object ->> 'id', p_amount, p_told.occurred_at);
+  elsif p_rule.kind = 'dispute' then
+    v_new := webhook.note_dispute(v_new, p_object);
   end if;
-  if p_rule.kind = 'refund' or (v_new.amount, v_new.released) is distinct from (v_known.amount, v_known.released) then
-    v_new := webhook.count_refunds(v_new, p_told.last_event_id);
-    v_is_news := v_is_news or v_new.refunded <> v_known.refunded;
+  if p_rule.kind = 'refund' or (v_new.amount, v_new.held) is distinct from (v_known.amount, v_known.held) then
+    v_new.refunded := webhook.count_refunds(v_new);
   end if;
+  if not v_is_first and (v_new.user_id, v_new.captured, v_new.refunded, v_new.disputed)
+    is distinct from (v_known.user_id, v_known.captured, v_known.refunded, v_known.disputed) then
+    v_new.changes := v_known.changes + 1;
+  end if;
+  if v_is_first or v_new.changes <> v_known.changes then
+    perform webhook.write_credits(v_known, v_new, p_told.last_event_id);
+  end if;
+  v_known.user_id := case when v_is_first then v_new.user_id else v_known.user_id end;
   if v_new is distinct from v_known then
     update public.payments p
-    set (told, occurred_at, arrival, last_event_id, amount, currency, refund_told, refund_told_at, released, refunded,
-        refund_rows)
-      = (v_new.told, v_new.occurred_at, v_new.arrival, v_new.last_event_id, v_new.amount, v_new.currency,
-        v_new.refund_told, v_new.refund_told_at, v_new.released, v_new.refunded, v_new.refund_rows)
+    set (user_id, told, occurred_at, arrival, last_event_id, amount, held, currency, captured, refund_told,
+        refund_told_at, refunded, disputed, changes)
+      = (v_new.user_id, v_new.told, v_new.occurred_at, v_new.arrival, v_new.last_event_id, v_new.amount, v_new.held,
+        v_new.currency, v_new.captured, v_new.refund_told, v_new.refund_told_at, v_new.refunded, v_new.disputed,
+        v_new.changes)
     where p.provider = p_told.provider and p.object_id = p_told.object_id;
   end if;
-  return case when v_is_news then null when v_new.last_event_id = p_told.last_event_id then 'already known'
+  return case when v_is_first or v_new.told > v_known.told or v_new.changes <> v_known.changes then null
+    when v_new.last_event_id = p_told.last_event_id then 'already known'
     else 'older than what is known' end;
+end
+$$;
+
+-- Promise: the object of an event about an invoice, with its payment and its user where every other object has them. Until
+-- version 2025-03-31 an invoice named its payment_intent or charge; since then its payments do, where they are included,
+-- each with its own amount_paid, and an invoice payment names one. The user is the invoice's, or else its subscription's.
+-- Second call: the same. Locks: none.
+create function webhook.read_invoice(p_object jsonb) returns jsonb
+language sql immutable set search_path = '' as $$
+  select p_object || jsonb_strip_nulls(jsonb_build_object(
+    'payment_intent', coalesce(p_object ->> 'payment_intent', n.payment #>> '{payment,payment_intent}'),
+    'charge', coalesce(p_object ->> 'charge', n.payment #>> '{payment,charge}'),
+    'amount_paid', coalesce(n.payment -> 'amount_paid', p_object -> 'amount_paid'),
+    'metadata', jsonb_build_object('user_id', coalesce(
+      nullif(p_object #>> '{metadata,user_id}', ''),
+      nullif(p_object #>> '{parent,subscription_details,metadata,user_id}', ''),
+      p_object #>> '{subscription_details,metadata,user_id}'
+    ))
+  ))
+  from (select case
+    when p_object ? 'payment' then p_object
+    when p_object @? '$.payments.data[0]' and not p_object @? '$.payments.data[1]' then p_object #> '{payments,data,0}'
+  end as payment) n;
+$$;
+
+-- Promise: what is wrong with an event, so that no retry can mend it; null: nothing. p_amounts are as JSON. Second call: the
+-- same. Locks: none.
+create function webhook.payment_fault(
+  p_rule public.payment_rules,
+  p_object jsonb,
+  p_key text,
+  p_told public.payments,
+  p_amounts text[]
+)
+returns text
+language plpgsql immutable set search_path = '' as $$
+begin
+  return case
+    when (p_key ~ '^\w+$' and p_object ->> 'id' ~ '^\w+$') is not true then 'no id of a payment'
+    when length(p_told.user_id) > 200 then 'metadata.user_id is longer than 200 characters'
+    when p_told.currency !~ '^[a-z]{3}$' then 'currency is not three letters'
+    when p_rule.fact is null then null
+    when p_told.currency is null then 'no currency'
+    when p_rule.fact = 'dispute' then case
+      when coalesce(jsonb_typeof(p_object -> 'balance_transactions'), 'null') not in ('array', 'null')
+        then 'balance_transactions is not a list'
+    end
+    when p_amounts[1] is null then 'no ' || p_rule.amount_fields[1]
+    when p_amounts[1] !~ '^\d+$' or p_amounts[2] !~ '^\d+$' or p_amounts[3] !~ '^\d+$' then 'amount is no whole number'
+    when greatest(p_amounts[1]::numeric, p_amounts[2]::numeric, p_amounts[3]::numeric) > 1e15 then 'amount is above 10^15'
+  end;
 end
 $$;
 
 -- Promise: a payment event of Stripe has its effect, as payment_rules and webhook.tell_payment say. The payment is the
 -- payment intent where the object is one or names one, so that charge, session and invoice tell of the same payment, or
 -- else the charge. An object that names neither has no effect: whatever money it tells, they tell too, and nothing shows
--- that it is the same. The user is the object's metadata.user_id. Raises SL030 for what no retry can mend.
+-- that it is the same. The user is the object's metadata.user_id; without one the payment is recorded, and credited when
+-- another event names its user. Raises SL030 for what no retry can mend.
 -- Second call: a reason to skip it. Locks: those of webhook.tell_payment.
 create function webhook.apply_payment(p_event public.webhook_events) returns text
 language plpgsql set search_path = '' as $$
 declare
   c_releases_are_no_refunds constant text := '2025-03-31';
   v_object jsonb := p_event.payload #> '{data,object}';
-  v_key text := coalesce(v_object ->> 'payment_intent', v_object ->> 'charge');
+  v_key text;
   v_told public.payments;
   v_rule public.payment_rules;
-  -- As JSON, so that a number in quotes is none.
-  v_held text := nullif(v_object -> 'amount', 'null');
+  v_held text;
   v_amount text;
   v_paid text;
   v_fault text;
 begin
+  if jsonb_typeof(v_object) is distinct from 'object' then
+    return 'carries no object'::webhook.skip_reason;
+  elsif p_event.event_type like 'invoice%' then
+    v_object := webhook.read_invoice(v_object);
+  end if;
   -- Among objects jsonb sorts the one with more keys last.
   select r.* into v_rule from public.payment_rules r
-  where r.event_type = p_event.event_type and coalesce(v_object, '{}') @> r.given
+  where r.event_type = p_event.event_type and v_object @> r.given
   order by r.given desc
   limit 1;
-  if not found then
-    return 'tells nothing about a payment';
+  v_key := coalesce(v_object ->> 'payment_intent', v_object ->> 'charge');
+  if v_rule.state is null then
+    return 'tells nothing about a payment'::webhook.skip_reason;
   elsif v_key is null and p_event.event_type !~ '^(payment_intent|charge)\.\w+$' then
-    return 'names no payment: its money is credited when a payment intent or a charge with metadata.user_id tells it';
+    return (case when v_object @? '$.payments.data[1]' then 'names several payments' else 'names no payment'
+      end)::webhook.skip_reason;
   end if;
   v_key := coalesce(v_key, v_object ->> 'id');
+  -- As JSON, so that a number in quotes is none.
+  v_held := nullif(v_object -> 'amount', 'null');
   v_amount := nullif(coalesce(
     nullif(v_object -> v_rule.amount_fields[1], 'null'), v_object -> v_rule.amount_fields[2]
   ), 'null');
@@ -389,18 +535,9 @@ begin
     when 'payment' then v_amount
     when 'refund_total' then coalesce(v_object ->> 'amount_captured', v_object ->> 'amount')
   end;
-  v_told.user_id := nullif(v_object #>> '{metadata,user_id}', '');
+  v_told.user_id := case when v_rule.names_user then nullif(v_object #>> '{metadata,user_id}', '') end;
   v_told.currency := lower(v_object ->> 'currency');
-  v_fault := case
-    when (v_key ~ '^\w+$' and v_object ->> 'id' ~ '^\w+$') is not true then 'no id of a payment'
-    when v_told.user_id is null and not v_rule.borrows_user then 'no metadata.user_id'
-    when v_told.currency !~ '^[a-z]{3}$' then 'currency is not three letters'
-    when v_rule.fact is null then null
-    when v_told.currency is null then 'no currency'
-    when v_amount is null then 'no ' || v_rule.amount_fields[1]
-    when v_amount !~ '^\d+$' or v_paid !~ '^\d+$' or v_held !~ '^\d+$' then 'amount is no whole number'
-    when greatest(v_amount::numeric, v_paid::numeric, v_held::numeric) > 1e15 then 'amount is above 10^15'
-  end;
+  v_fault := webhook.payment_fault(v_rule, v_object, v_key, v_told, array[v_amount, v_paid, v_held]);
   if v_fault is not null then
     raise exception '%', v_fault using errcode = 'SL030';
   end if;
@@ -411,12 +548,12 @@ begin
   v_told.arrival := p_event.arrival;
   v_told.last_event_id := p_event.event_id;
   v_told.amount := v_paid;
+  v_told.captured := case v_rule.fact when 'payment' then v_paid else '0' end;
   -- Until this version what was not taken of a hold stood among the refunds; an event without a version counts as old.
-  v_told.released := case
-    when v_paid is null or p_event.payload ->> 'api_version' collate "C" >= c_releases_are_no_refunds then 0
-    else greatest(0, v_held::bigint - v_paid::bigint)
-  end;
-  return webhook.tell_payment(v_told, v_rule, v_object ->> 'id', v_amount::bigint);
+  if v_paid is not null and (p_event.payload ->> 'api_version' collate "C" >= c_releases_are_no_refunds) is not true then
+    v_told.held := v_held;
+  end if;
+  return webhook.tell_payment(v_told, v_rule, v_object, case when v_rule.kind <> 'dispute' then v_amount end::bigint);
 end
 $$;
 
@@ -431,10 +568,56 @@ language sql stable set search_path = '' as $$
   order by c.provider, c.currency;
 $$;
 
+-- Promise: up to p_limit payments that moved money while no event names their user: their credits wait. Second call: the same,
+-- and what is new. Locks: none.
+create function webhook.payments_without_user(p_limit int default 100) returns setof public.payments
+language sql stable set search_path = '' as $$
+  select p.* from public.payments p
+  where p.user_id is null and (p.captured, p.refunded, coalesce(p.disputed, 0)) <> (0, 0, 0)
+  order by p.provider, p.object_id limit p_limit;
+$$;
+
+-- Promise: the payment is this user's, with an audit row, and the ledger has what it moved; true when it had no user. Raises
+-- SL001 for a user id that the ledger would refuse. Second call: false, no audit row. Locks: the payment → the keys of the
+-- ledger's rows. Definer: service_role writes neither table.
+create function webhook.name_payment_user(
+  p_provider text,
+  p_object_id text,
+  p_user_id text,
+  p_actor text,
+  p_reason text default null
+)
+returns boolean
+language plpgsql security definer set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_known public.payments;
+  v_new public.payments;
+begin
+  if (length(p_user_id) between 1 and 200) is not true then
+    raise exception 'a user id has 1 to 200 characters' using errcode = 'SL001', hint = 'name the user as your payments do';
+  end if;
+  select p.* into v_known from public.payments p
+  where p.provider = p_provider and p.object_id = p_object_id and p.user_id is null for update;
+  if not found then
+    return false;
+  end if;
+  update public.payments p set user_id = p_user_id, changes = p.changes + 1
+  where p.provider = p_provider and p.object_id = p_object_id
+  returning p.* into v_new;
+  perform webhook.write_credits(v_known, v_new, v_new.last_event_id);
+  insert into audit.audit_logs (actor, action, subject, reason, details)
+  values (p_actor, 'payment_name_user', 'payment ' || p_object_id, p_reason,
+    jsonb_build_object('provider', p_provider, 'user_id', p_user_id));
+  return true;
+end
+$$;
+
 insert into public.webhook_handlers (provider, event_type, kind, name)
 select distinct 'stripe', r.event_type, 'sql', 'webhook.apply_payment' from public.payment_rules r;
 
 alter table public.payments enable row level security;
 alter table public.payment_refunds enable row level security;
+alter table public.payment_transactions enable row level security;
 alter table public.payment_rules enable row level security;
 alter table public.credit_ledger enable row level security;

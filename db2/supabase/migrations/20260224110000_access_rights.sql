@@ -63,7 +63,8 @@ grant select on public.voided_tickets to authenticated, service_role;
 -- service_role reads the tables of webhooks and calls, and writes them through functions only.
 grant usage on schema webhook, calls to service_role;
 grant select on public.webhook_endpoints, public.webhook_events, public.webhook_bodies, public.webhook_alarms,
-  public.webhook_handlers, public.payments, public.payment_refunds, public.payment_rules, public.credit_ledger,
+  public.webhook_handlers, public.payments, public.payment_refunds, public.payment_transactions,
+  public.payment_rules, public.credit_ledger,
   public.webhook_side_effects, public.call_sites, public.calls to service_role;
 
 grant execute on function webhook.find_endpoint(text) to service_role;
@@ -95,6 +96,8 @@ grant execute on function webhook.prune_payloads(int, int, text, text) to servic
 grant execute on function webhook.metrics() to service_role;
 grant execute on function webhook.replay_totals() to service_role;
 grant execute on function webhook.balance(text) to service_role;
+grant execute on function webhook.payments_without_user(int) to service_role;
+grant execute on function webhook.name_payment_user(text, text, text, text, text) to service_role;
 grant execute on procedure webhook.work(int) to service_role;
 grant execute on function webhook.list_handlers() to service_role;
 grant execute on function webhook.remove_handler(text, text, text) to service_role;

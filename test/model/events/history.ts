@@ -88,7 +88,7 @@ async function end(model: Model, world: World): Promise<void> {
   await world.setMood('well');
   for (let round = 0; ; round++) {
     ensure(round < DRAIN_ROUNDS_MAX, 'I10', () => `events are left after ${round} rounds`);
-    const open = model.events.filter((event) => !model.hasEnded(event) && !waitsForPayment(model, event));
+    const open = model.events.filter((event) => !model.hasEnded(event));
     if (open.length === 0) break;
     await letTimePass(model, world, open);
     const leases = await takeSome(model, world, LAST_WORKER, DRAIN_BATCH);
@@ -96,11 +96,6 @@ async function end(model: Model, world: World): Promise<void> {
     if (leases.length > 0) await processSome(model, world, LAST_WORKER, leases);
   }
   compareStates(model, await world.look());
-}
-
-/** Tells of a payment that nobody has told of yet: it cannot take effect, and it is no fault that it does not. */
-function waitsForPayment(model: Model, { notice, payment, status }: Model['events'][number]): boolean {
-  return status === 'failed' && notice?.namesUser === false && !summaryOf(model.takenOf(payment)).isKnown;
 }
 
 function compareStates(model: Model, state: State): void {

@@ -1,5 +1,6 @@
 // Provider events as one person would explain them: each is recorded once, worked on under a lease, and takes effect once.
 
+import { isDeepStrictEqual } from 'node:util';
 import { type Notice, summaryOf } from './payments.ts';
 
 export type Status = 'pending' | 'processing' | 'success' | 'skipped' | 'failed' | 'dead_letter';
@@ -23,7 +24,6 @@ export type Event = Template & {
   /** When a worker may take it: in the order of these, then of arrival. Null: not yet, or never again. */
   dueSince: number | null;
   arrival: number;
-  hasTrouble: boolean;
   isSkippedByOperator: boolean;
   effects: number;
 };
@@ -61,7 +61,6 @@ export class Model {
       isLeaseOver: false,
       dueSince,
       arrival,
-      hasTrouble: false,
       isSkippedByOperator: false,
       effects: 0,
     };
@@ -119,12 +118,7 @@ export class Model {
   handle(events: readonly Event[]): void {
     const byArrival = events.toSorted((one, other) => one.arrival - other.arrival);
     const payments = byArrival.filter(({ notice }) => notice !== null);
-    // Each handler's events as one set; if one of them raises, each alone, and last those that had trouble before.
-    let outcomes = this.#pay(payments);
-    if (outcomes.some(([, outcome]) => outcome === 'later'))
-      outcomes = this.#pay(
-        payments.toSorted((one, other) => Number(one.hasTrouble) - Number(other.hasTrouble)),
-      );
+    const outcomes = this.#pay(payments);
     const shop = byArrival.filter(({ notice }) => notice === null);
     for (const event of shop) outcomes.push([event, this.mood === 'well' ? 'success' : this.mood]);
     for (const [event, outcome] of outcomes) {
@@ -142,12 +136,12 @@ export class Model {
 
   #pay(order: readonly Event[]): [Event, Outcome][] {
     const taken = new Map<string | null, Notice[]>();
-    return order.map((event): [Event, Outcome] => {
+    return order.flatMap((event): [Event, Outcome][] => {
       const { notice, payment } = event;
+      if (notice === null) return [];
       const known = taken.get(payment) ?? this.takenOf(payment);
-      if (notice === null || (known.length === 0 && !notice.namesUser)) return [event, 'later'];
       taken.set(payment, [...known, notice]);
-      return [event, isNews(known, notice) ? 'success' : 'skipped'];
+      return [[event, isNews(known, notice) ? 'success' : 'skipped']];
     });
   }
 
@@ -162,7 +156,6 @@ export class Model {
     event.token = null;
     event.isLeaseOver = false;
     event.dueSince = outcome === 'pending' ? this.tick() : null;
-    event.hasTrouble = outcome !== 'success' && outcome !== 'pending';
   }
 
   hasEnded = ({ status }: Event): boolean => ['success', 'skipped', 'dead_letter'].includes(status);
@@ -184,12 +177,5 @@ const isSuspect = ({ status, takeovers }: Event): boolean => status === 'process
 const isOfShop = ({ notice }: Event): boolean => notice === null;
 
 function isNews(known: Notice[], notice: Notice): boolean {
-  const before = summaryOf(known);
-  const after = summaryOf([...known, notice]);
-  return (
-    !before.isKnown ||
-    after.told > before.told ||
-    after.refunded !== before.refunded ||
-    after.credits.size > before.credits.size
-  );
+  return !isDeepStrictEqual(summaryOf(known), summaryOf([...known, notice]));
 }

@@ -21,14 +21,14 @@ export type Notice = {
   type: string;
   second: number;
   state: State;
-  /** False where the provider leaves out the user: such an event waits until its payment is known. */
+  /** False where the provider leaves out the user: what such an event tells is credited once another names the user. */
   namesUser: boolean;
   object: Record<string, unknown>;
   pays?: true;
   refundTotal?: number;
   refund?: { id: string; amount: number; hasFailed: boolean };
-  /** Moves money once, each under a key of its own. */
-  credits?: readonly { key: string; amount: number }[];
+  /** A dispute's balance transactions, each of which moves money once. */
+  moved?: readonly { id: string; amount: number }[];
 };
 
 export const PAID = 1000;
@@ -59,19 +59,25 @@ export function noticesOf(payment: string, user: string): Notice[] {
     id: string,
     amount: number,
     status: string,
+    more: object = {},
   ): Notice => ({
     type,
     second,
     state,
     namesUser: false,
-    object: { id, payment_intent: payment, currency: 'usd', amount, status, metadata: {} },
+    object: { id, payment_intent: payment, currency: 'usd', amount, status, metadata: {}, ...more },
   });
   const refund = (type: string, second: number, id: string, amount: number, hasFailed: boolean): Notice => ({
     ...about(`refund.${type}`, second, 'succeeded', id, amount, hasFailed ? 'failed' : 'succeeded'),
     refund: { id, amount, hasFailed },
   });
   const [one, two, dispute] = [`re1_${payment}`, `re2_${payment}`, `dp_${payment}`];
-  const withdrawn = { key: `dispute:${dispute}`, amount: -DISPUTED };
+  const disputed = (type: string, status: string, state: State, amounts: number[]): Notice => {
+    const moved = amounts.map((amount, at) => ({ id: `txn${at}_${payment}`, amount }));
+    const transactions = moved.map((one) => ({ ...one, currency: 'usd' }));
+    const more = { balance_transactions: transactions };
+    return { ...about(`charge.dispute.${type}`, 3, state, dispute, DISPUTED, status, more), moved };
+  };
   return [
     intent('created', 'created'),
     { ...intent('succeeded', 'succeeded'), pays: true },
@@ -81,41 +87,36 @@ export function noticesOf(payment: string, user: string): Notice[] {
     refund('created', 1, one, 300, false),
     refund('created', 2, two, 400, false),
     refund('failed', 2, one, 300, true),
-    {
-      ...about('charge.dispute.created', 3, 'disputed', dispute, DISPUTED, 'needs_response'),
-      credits: [withdrawn],
-    },
-    {
-      ...about('charge.dispute.closed', 3, 'dispute_won', dispute, DISPUTED, 'won'),
-      // Who gives back has taken, also where nobody told that.
-      credits: [withdrawn, { key: `dispute_won:${dispute}`, amount: DISPUTED }],
-    },
+    disputed('created', 'needs_response', 'disputed', [-DISPUTED]),
+    disputed('closed', 'won', 'dispute_won', [-DISPUTED, DISPUTED]),
     intent('canceled', 'canceled'),
   ];
 }
 
+/** What can be told about a payment, as far as news is a change of it. */
 export type Summary = {
   isKnown: boolean;
   told: number;
+  hasUser: boolean;
+  captured: number;
   refunded: number;
-  credits: Set<string>;
+  /** Null until a balance transaction was told. */
+  disputed: number | null;
   balance: number;
 };
 
 export function summaryOf(taken: readonly Notice[]): Summary {
-  const credits = new Map<string, number>();
-  for (const { pays, credits: moved = [] } of taken) {
-    if (pays) credits.set('payment', PAID);
-    for (const { key, amount } of moved) credits.set(key, amount);
-  }
+  const moved = new Map(taken.flatMap(({ moved = [] }) => moved.map(({ id, amount }) => [id, amount])));
+  const sum = [...moved.values()].reduce((total, amount) => total + amount, 0);
+  const hasUser = taken.some(({ namesUser }) => namesUser);
+  const captured = taken.some(({ pays }) => pays) ? PAID : 0;
   const refunded = refundedOf(taken);
-  const moved = [...credits.values()].reduce((sum, amount) => sum + amount, 0);
   return {
     isKnown: taken.length > 0,
     told: Math.max(-1, ...taken.map(({ state }) => STATES.indexOf(state))),
-    refunded,
-    credits: new Set(credits.keys()),
-    balance: moved - refunded,
+    ...{ hasUser, captured, refunded },
+    disputed: moved.size === 0 ? null : sum,
+    balance: hasUser ? captured - refunded + sum : 0,
   };
 }
 

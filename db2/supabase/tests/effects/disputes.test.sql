@@ -1,45 +1,100 @@
--- A dispute is debited once and, when won, credited once.
+-- A dispute moves what its balance transactions moved, each once; its status moves nothing.
 begin;
-select plan(17);
+select plan(31);
 
-create function pg_temp.dispute(p_type text, p_id text, p_status text)
+create function pg_temp.moved(p_id text, p_amount int, p_more jsonb default '{}') returns jsonb
+language sql as $$
+  select '{"object": "balance_transaction", "type": "adjustment", "currency": "usd", "fee": 1500}'
+    || jsonb_build_object('id', p_id, 'amount', p_amount) || p_more;
+$$;
+
+create function pg_temp.dispute(p_type text, p_id text, p_status text, variadic p_moved jsonb[] default '{}')
 returns text
 language sql
 as $$
   select tests.apply('charge.dispute.' || p_type, jsonb_build_object(
-    'id', p_id, 'charge', 'ch_1', 'payment_intent', 'pi_1', 'amount', 400, 'status', p_status, 'metadata', '{}'::jsonb
+    'id', p_id, 'charge', 'ch_1', 'payment_intent', 'pi_1', 'amount', 400, 'status', p_status, 'metadata', '{}'::jsonb,
+    'balance_transactions', to_jsonb(p_moved)
   ));
 $$;
 
-select throws_ok(
-  $$ select pg_temp.dispute('created', 'dp_1', 'needs_response') $$,
-  'SL034', null, 'a dispute waits for its payment with an error that is not final'
-);
 select is(tests.apply('payment_intent.succeeded'), null, 'the payment comes');
 select is(pg_temp.dispute('created', 'dp_0', 'warning_needs_response'), null, 'an inquiry has an effect');
 select is(tests.payment(), 'disputed 1000', 'an inquiry is a dispute that takes no money');
-select is(pg_temp.dispute('created', 'dp_1', 'needs_response'), null, 'a dispute has an effect');
-select is(tests.payment(), 'disputed 600', 'it is debited');
-select lives_ok($$ select pg_temp.dispute('funds_withdrawn', 'dp_1', 'lost') $$, 'the withdrawal is no contradiction');
-select is(tests.payment(), 'disputed 600', 'both tell one fact');
+select is(pg_temp.dispute('closed', 'dp_0', 'prevented'), null, 'so has a dispute that was prevented');
+select is(tests.payment(), 'dispute_won 1000', 'which takes none either');
 select is(
-  pg_temp.dispute('funds_reinstated', 'dp_1', 'needs_response'), 'tells nothing about a payment',
-  'money that comes back while it is open may be a part of it'
+  pg_temp.dispute('created', 'dp_1', 'needs_response'), 'older than what is known', 'a status alone is nothing new'
 );
-select is(tests.payment(), 'disputed 600', 'and is not taken for all of it');
-select is(pg_temp.dispute('closed', 'dp_1', 'won'), null, 'a dispute that is won has an effect');
-select is(tests.payment(), 'dispute_won 1000', 'its money comes back');
-select lives_ok($$ select pg_temp.dispute('funds_reinstated', 'dp_1', 'won') $$, 'nor is the money that comes back');
-select is(tests.payment(), 'dispute_won 1000', 'both tell one fact too');
-select lives_ok(
-  $$ select pg_temp.dispute('created', 'dp_2', 'needs_response'); select pg_temp.dispute('closed', 'dp_2', 'lost') $$,
-  'another dispute is lost'
+select is(tests.payment(), 'dispute_won 1000', 'and moves no money');
+select is(
+  pg_temp.dispute('funds_withdrawn', 'dp_1', 'needs_response', pg_temp.moved('txn_1', -400)), null,
+  'a balance transaction has an effect'
 );
-select is(tests.payment(), 'dispute_lost 600', 'losing takes no more than the dispute did');
+select is(tests.payment(), 'dispute_won 600', 'its amount is debited, its fee is not');
+select is(
+  pg_temp.dispute('updated', 'dp_1', 'under_review', pg_temp.moved('txn_1', -400)), 'older than what is known',
+  'told again it has none'
+);
+select is(
+  pg_temp.dispute('funds_reinstated', 'dp_1', 'under_review', pg_temp.moved('txn_2', 150), pg_temp.moved('txn_1', -400)),
+  null, 'a part of it comes back while it is open'
+);
+select is(tests.payment(), 'dispute_won 750', 'and is credited');
+select is(
+  pg_temp.dispute('closed', 'dp_1', 'lost', pg_temp.moved('txn_1', -400), pg_temp.moved('txn_2', 150)), null,
+  'losing it has an effect'
+);
+select is(tests.payment(), 'dispute_lost 750', 'on the state');
+select is(
+  pg_temp.dispute('closed', 'dp_1', 'won', pg_temp.moved('txn_1', -400), pg_temp.moved('txn_2', 150),
+    pg_temp.moved('txn_3', 250)), null, 'an appeal can win it after all'
+);
+select is(tests.payment(), 'dispute_won 1000', 'when all of it came back, it is not lost');
+select is(
+  pg_temp.dispute('funds_withdrawn', 'dp_2', 'needs_response', pg_temp.moved('txn_4', -400), pg_temp.moved('txn_5', -1500,
+    '{"type": "stripe_fee"}')), null, 'another dispute takes its money'
+);
+select is(tests.payment(), 'dispute_lost 600', 'a fee that is a transaction of its own does not count');
+select results_eq(
+  $$ select business_key, amount::int from public.credit_ledger where kind = 'dispute' order by id $$,
+  $$ values ('dispute:pi_1:2', -400), ('dispute:pi_1:3', 150), ('dispute:pi_1:4', 250), ('dispute:pi_1:5', -400) $$,
+  'the ledger has a row for each change'
+);
 select throws_ok(
-  $$ select tests.apply('charge.dispute.created', '{"id": "dp_2", "payment_intent": "pi_1", "amount": 401}') $$,
-  'SL030', 'dispute dp_2 is known as -400 of pi_1, not -401 of pi_1', 'a dispute that changes its amount is refused'
+  $$ select pg_temp.dispute('updated', 'dp_2', 'lost', pg_temp.moved('txn_4', -402)) $$,
+  'SL030', 'balance transaction txn_4 is known as -400 of pi_1, not -402 of pi_1', 'a transaction keeps its amount'
 );
+select throws_ok(
+  $$ select tests.apply('charge.dispute.updated', '{"id": "dp_2", "payment_intent": "pi_2", "balance_transactions":
+       [{"id": "txn_4", "amount": -400, "currency": "usd"}]}') $$,
+  'SL030', null, 'and its payment'
+);
+
+-- In the currency of the account: the payment's own counts.
+create function pg_temp.settled(p_amount int, p_rate numeric, p_whole bigint default 400) returns bigint
+language sql as $$
+  select webhook.moved_amount(jsonb_build_object('currency', 'usd', 'amount', p_whole),
+    pg_temp.moved('txn', p_amount, jsonb_build_object('currency', 'eur', 'exchange_rate', p_rate)));
+$$;
+select is(pg_temp.settled(-361, 0.9031), -400::bigint, 'what rounds to the whole amount is the whole amount');
+select is(pg_temp.settled(370, 0.925), 400::bigint, 'at another rate when it comes back');
+select is(pg_temp.settled(-92, 0.92), -100::bigint, 'a part is turned back by its rate');
+select is(pg_temp.settled(-67, 0.0067, 9999), -9999::bigint, 'a yen is less than a cent: the whole amount is exact');
+select is(pg_temp.settled(-1234567, 1.234567, 1000000), -1000000::bigint, 'a rate has few digits');
+select is(pg_temp.settled(-361, null), -400::bigint, 'without a rate it is the whole amount');
+select throws_ok(
+  $$ select pg_temp.settled(-361, null, null) $$, 'SL030', null, 'without both it cannot be turned back'
+);
+select throws_ok(
+  $$ select pg_temp.dispute('updated', 'dp_3', 'lost', '{"id": "txn_9", "amount": "-400", "currency": "usd"}') $$,
+  'SL030', 'a balance transaction lacks its id, its amount or its currency', 'a number in quotes is none'
+);
+select throws_ok(
+  $$ select tests.apply('charge.dispute.created', '{"id": "dp_3", "payment_intent": "pi_1", "balance_transactions": {}}') $$,
+  'SL030', 'balance_transactions is not a list', 'nor is an object a list'
+);
+select is(tests.payment(), 'dispute_lost 600', 'none of which changed anything');
 
 select * from finish();
 rollback;

@@ -64,10 +64,10 @@ select is(
 );
 select is(pg_temp.state('pi_4'), 'processing', 'an unpaid session waits for its money');
 select is(
-  pg_temp.apply('charge.dispute.closed', '{"id": "dp_1", "charge": "ch_2", "status": "prevented"}'),
+  pg_temp.apply('checkout.session.completed', '{"id": "cs_2", "payment_intent": "pi_5", "payment_status": "no_payment_required"}'),
   'tells nothing about a payment', 'an event that no rule describes is skipped'
 );
-select is_empty($$ select from public.payments where object_id = 'dp_1' $$, 'and leaves no payment behind');
+select is_empty($$ select from public.payments where object_id = 'pi_5' $$, 'and leaves no payment behind');
 
 select * from finish();
 rollback;

@@ -1,6 +1,6 @@
 -- What names no payment moves no money: its payment intent or its charge tells the same, and nothing connects the two.
 begin;
-select plan(11);
+select plan(16);
 
 -- Applies one event about the object, which names its user.
 create function pg_temp.apply(p_type text, p_object jsonb) returns text
@@ -15,7 +15,7 @@ as $$
 begin
   return next is(
     pg_temp.apply(p_type, p_object::jsonb),
-    'names no payment: its money is credited when a payment intent or a charge with metadata.user_id tells it', p_what
+    'names no payment', p_what
   );
   return next is_empty('select from public.payments', 'and leaves nothing behind');
 end
@@ -31,6 +31,20 @@ select pg_temp.skips(
   'also when its money comes later'
 );
 select pg_temp.skips('refund.created', '{"id": "re_1"}', 'so is a refund of nothing that is known');
+
+select is(
+  pg_temp.apply('invoice.paid', '{"id": "in_3", "payments": {"data": [{"payment": {}}, {"payment": {}}]}, "amount_paid": 900}'),
+  'names several payments', 'an invoice with several payments is told by each of them'
+);
+select is(
+  pg_temp.apply('invoice.paid', '{"id": "in_4", "payment_intent": "pi_4", "paid_out_of_band": true, "amount_paid": 900}'),
+  'tells nothing about a payment', 'money that did not pass through Stripe is none of this ledger'
+);
+select is(
+  (select webhook.apply_payment(jsonb_populate_record(null::public.webhook_events, jsonb_build_object('provider', 'stripe',
+    'event_id', 'evt_thin', 'event_type', 'charge.succeeded', 'payload', p.payload)))), 'carries no object',
+  'a payload like ' || p.payload::text || ' tells nothing'
+) from unnest('{"{\"data\": {}}","{\"related_object\": {}}","{\"data\": {\"object\": null}}"}'::jsonb[]) p (payload);
 
 select is(pg_temp.apply('charge.succeeded', '{"id": "ch_1"}'), null, 'a charge without a payment intent is a payment');
 select is(

@@ -47,7 +47,7 @@ export const replay = operate({
   done: 'replayed',
   expected: (model, event) => model.replayAnswer(event),
   apply(model, event) {
-    Object.assign(event, { status: 'pending', attempts: 0, takeovers: 0, hasTrouble: false });
+    Object.assign(event, { status: 'pending', attempts: 0, takeovers: 0 });
     Object.assign(event, { isSkippedByOperator: false, dueSince: model.tick() });
   },
 });
@@ -58,7 +58,7 @@ export const skip = operate({
   expected: (model, event) => model.skipAnswer(event),
   apply(_model, event) {
     Object.assign(event, { status: 'skipped', isSkippedByOperator: true, token: null, dueSince: null });
-    Object.assign(event, { isLeaseOver: false, hasTrouble: false });
+    Object.assign(event, { isLeaseOver: false });
   },
 });
 
