@@ -48,6 +48,8 @@ describe('a document', () => {
   it('with two equal keys, of which jsonb could not read the first, brings what is left of it, digit by digit', () => {
     const { payload, quarantine } = readDocument('{"a":"\\u0000","a":1.5e3,"n":9007199254740993}');
     assert.deepEqual([payload, quarantine], ['{"a":1500,"n":9007199254740993}', null]);
+    const long = readDocument('{"a":1e-130000,"a":9007199254740993}');
+    assert.deepEqual([long.payload, long.quarantine], ['{"a":9007199254740993}', null]);
     const proto = readDocument('{"__proto__":"\\u0000","__proto__":1,"a":2}');
     assert.deepEqual([proto.payload, proto.quarantine], ['{"__proto__":1,"a":2}', null]);
   });

@@ -52,6 +52,12 @@ export function isTooLong(digits: string): boolean {
   return digits.length > DIGITS_MAX || Math.abs(Number(exponent)) > DIGITS_MAX;
 }
 
+/** Whether one of the marked numbers is, also one that JSON.parse would drop. */
+export function hasTooLong(marked: string): boolean {
+  for (const [, digits = ''] of marked.matchAll(MARKED)) if (isTooLong(digits)) return true;
+  return false;
+}
+
 /** As JSON.stringify, with marked numbers as the numbers they were. */
 export function stringifyMarked(value: unknown): string {
   return JSON.stringify(value).replace(MARKED, '$1');

@@ -3,7 +3,7 @@
 
 import { JsonError, type JsonReason, type JsonValue, MAX_DEPTH_LEVELS } from '../json.ts';
 import { toHex, utf8 } from './bytes.ts';
-import { digitsIn, isTooLong, MAY_ROUND, markNumbers, stringifyMarked } from './digits.ts';
+import { digitsIn, hasTooLong, isTooLong, MAY_ROUND, markNumbers, stringifyMarked } from './digits.ts';
 import type { HmacPort } from './hmac.ts';
 import type { ReadEvent, SignedRequest, VerifyContext } from './provider.ts';
 
@@ -34,14 +34,14 @@ export interface Document {
 
 /** Throws JsonError for what is no JSON. */
 export function readDocument(text: string): Document {
-  const mayRound = MAY_ROUND.test(text);
-  const value = parseMarked(text, mayRound);
+  const { value, marked } = parseBoth(text);
   const isOdd = ODD_ESCAPE.test(text);
   // A text without oddities needs no second look. Equal keys are no trouble: the last one wins here and in jsonb.
-  const isPlain = !isOdd && !mayRound && !isTooDeep(value);
+  const isPlain = !isOdd && marked === text && !isTooDeep(value);
   const quarantine = isPlain ? null : (findUnkeepable(value) ?? null);
   // Of two equal keys jsonb reads both before it drops one; where that could fail it gets what JSON.parse has left.
-  const mayFail = quarantine === null && isOdd && ODD_ESCAPE.test(text.replace(SURROGATE_PAIRS, ''));
+  const isRefused = isOdd && ODD_ESCAPE.test(text.replace(SURROGATE_PAIRS, ''));
+  const mayFail = quarantine === null && (isRefused || (marked !== text && hasTooLong(marked)));
   return { text, value, payload: mayFail ? stringifyMarked(value) : null, quarantine };
 }
 
@@ -58,12 +58,16 @@ export function decode(body: Uint8Array): string {
 }
 
 /** As JSON.parse reads it, but for marked numbers (digits.ts); throws JsonError for what is no JSON. */
-export function parseMarked(text: string, mayRound = MAY_ROUND.test(text)): JsonValue {
+export function parseMarked(text: string): JsonValue {
+  return parseBoth(text).value;
+}
+
+function parseBoth(text: string): { readonly value: JsonValue; readonly marked: string } {
   try {
     // First as it is: only JSON can be marked.
     const value = JSON.parse(text);
-    const marked = mayRound ? markNumbers(text) : text;
-    return marked === text ? value : JSON.parse(marked);
+    const marked = MAY_ROUND.test(text) ? markNumbers(text) : text;
+    return { value: marked === text ? value : JSON.parse(marked), marked };
   } catch {
     throw new JsonError('syntax', 0);
   }
