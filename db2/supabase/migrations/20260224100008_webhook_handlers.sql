@@ -155,8 +155,9 @@ end
 $$;
 
 -- What a handler wants to be answered to a provider that reads it: TwiML for Twilio. It goes when the payload goes.
+-- event_id has no foreign key, so that the events can be truncated.
 create table webhook.replies (
-  event_id uuid primary key references public.webhook_events on delete cascade,
+  event_id uuid primary key,
   body text not null,
   -- Twilio takes 64 KB.
   constraint reply_has_1_to_65536_characters check (length(body) between 1 and 65536)
