@@ -53,7 +53,7 @@ async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): 
     if (settings.sluicePort !== 0 && !(await portIsFree(settings.sluicePort))) {
       throw portTaken(settings.sluicePort, 'the Sluice server', 'SLUICE_PORT');
     }
-    const handlers = await loadHandlers(process.env.SLUICE_HANDLERS);
+    const handlers = await loadHandlers(process.env.SLUICE_HANDLERS, createLog());
     const buyers = await readBuyerSettings(process.env);
     console.log('Starting Sluice');
     stack = await startStack({

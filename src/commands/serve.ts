@@ -59,7 +59,7 @@ async function run(): Promise<number> {
   const buyers = await readBuyerSettings(env);
   const log = createLog();
   await refuseEditedWhereSeen({ db1: env.DB1_URL ?? '', db2: env.DB2_URL ?? '' }, log);
-  const handlers = await loadHandlers(env.SLUICE_HANDLERS);
+  const handlers = await loadHandlers(env.SLUICE_HANDLERS, log);
   const tracing = await openTracing('sluice-serve', env, log);
   const stopSignal = nextSignal();
   // Here and not above: the help page does not wait for all that a server is made of.

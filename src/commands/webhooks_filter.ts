@@ -8,11 +8,19 @@ import { readMoment, readText, readUuid } from './values.ts';
 const STATUSES: readonly string[] = ['pending', 'processing', 'success', 'skipped', 'failed', 'dead_letter'];
 /** Their ids are kept in memory: about 100 MB. */
 const MAX_LIMIT = 1_000_000;
+const MAX_TYPE_CHARS = 200;
+const MAX_PATH_CHARS = 1_000;
 
 const CHOOSING_OPTIONS = {
   'webhook-id': { value: 'UUID', about: 'of this endpoint' },
   'event-id': { value: 'ID', about: 'with this id of the provider' },
   provider: { value: 'NAME', about: 'of this provider' },
+  type: { value: 'TYPE', about: 'of this type; charge.* means all that begin with charge.' },
+  error: { value: 'TEXT', about: 'whose error has this text in it, in any case' },
+  path: {
+    value: 'JSONPATH',
+    about: `in whose payload this JSON path of Postgres finds something: '$.data.object.amount > 1000'`,
+  },
   status: { value: 'LIST', about: `${STATUSES.join(', ')}; commas between` },
   since: { value: 'TIME', about: 'received from then on: 2026-02-24 or 2026-02-24T10:00:00Z' },
   until: { value: 'TIME', about: 'received before then' },
@@ -34,7 +42,7 @@ export function isFiltered(values: FilterValues): boolean {
 }
 
 export function readFilter(values: FilterValues): EventFilter {
-  const { provider, since, until } = values;
+  const { provider, since, until, type, error, path } = values;
   const webhookId = values['webhook-id'];
   const eventId = values['event-id'];
   return {
@@ -42,6 +50,9 @@ export function readFilter(values: FilterValues): EventFilter {
     ...(webhookId !== undefined && { webhook_id: readUuid('--webhook-id', webhookId) }),
     ...(eventId !== undefined && { event_id: readText('--event-id', eventId) }),
     ...(provider !== undefined && { provider: readText('--provider', provider) }),
+    ...(type !== undefined && { type: readText('--type', type, MAX_TYPE_CHARS) }),
+    ...(error !== undefined && { error: readText('--error', error) }),
+    ...(path !== undefined && { path: readText('--path', path, MAX_PATH_CHARS) }),
     ...(values.status !== undefined && { statuses: readStatuses(values.status) }),
     ...(since !== undefined && { since: readMoment('--since', since) }),
     ...(until !== undefined && { until: readMoment('--until', until) }),

@@ -36,10 +36,22 @@ const remove = action({
   },
 });
 
+/** A row of webhook.list_handler_faults. */
+interface FaultRow {
+  readonly name: string;
+  readonly fault: string;
+  readonly since: string;
+}
+
 async function list(json: boolean): Promise<number> {
-  const handlers = await withDb2((db2) => db2.call<HandlerRow>('webhook.list_handlers', {}));
+  const [handlers, disabled] = await withDb2((db2) =>
+    Promise.all([
+      db2.call<HandlerRow>('webhook.list_handlers', {}),
+      db2.call<FaultRow>('webhook.list_handler_faults', {}),
+    ]),
+  );
   if (json) {
-    console.log(JSON.stringify({ handlers }));
+    console.log(JSON.stringify({ handlers, disabled }));
     return 0;
   }
   const rows = handlers.map(({ provider, event_type, kind, name, webhook_id }) => [
@@ -50,6 +62,7 @@ async function list(json: boolean): Promise<number> {
     webhook_id ?? 'any',
   ]);
   console.log(formatTable(['PROVIDER', 'TYPE', 'KIND', 'NAME', 'WEBHOOK ID'], rows));
+  for (const { name, fault } of disabled) console.log(`Disabled: ${name}: ${fault}. Its events wait.`);
   return 0;
 }
 

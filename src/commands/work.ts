@@ -76,7 +76,7 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
   const sign = readSign(readHookSecret(process.env));
   const log = createLog();
   await refuseEditedWhereSeen({ db1: db1Url, db2: db2Url }, log);
-  const handlers = await loadHandlers(process.env.SLUICE_HANDLERS);
+  const handlers = await loadHandlers(process.env.SLUICE_HANDLERS, log);
   const tracing = await openTracing('sluice-work', process.env, log);
   const shared = { db2Url, metrics: createMetrics(), tracer: tracing.tracer, log };
   const crew = {

@@ -5,10 +5,12 @@ import { TimedOut, within } from '#core/deadline.ts';
 import { SQLSTATE } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import { type Transact, type Transaction, TransactionEnded } from '#core/transaction.ts';
+import { parseWithDigits } from '#core/webhook/digits.ts';
 import { statementFor } from './statement.ts';
 
 export interface Database {
-  /** Calls `schema.function`; returns its rows. Timestamps come as ISO 8601 text in UTC, bigints as numbers. */
+  /** Calls `schema.function`; returns its rows. Timestamps come as ISO 8601 text in UTC, bigints as numbers, numbers in JSON
+   *  that a double would round as text. */
   call<Row>(functionName: string, args: Record<string, unknown>): Promise<Row[]>;
   readonly transact: Transact;
   end(): Promise<void>;
@@ -49,6 +51,8 @@ const MAX_WAITING_CALLS = 1_000;
 
 const TIMESTAMPTZ_OID = 1184;
 const BIGINT_OID = 20;
+const JSON_OID = 114;
+const JSONB_OID = 3802;
 
 /** A lost connection, as a SQLSTATE; the driver has a message for it but no code. */
 export class ConnectionLost extends Error {
@@ -87,6 +91,9 @@ function safeInteger(text: string): number {
 const PARSERS = new Map<number, (text: string) => unknown>([
   [TIMESTAMPTZ_OID, isoTimestamp],
   [BIGINT_OID, safeInteger],
+  // A number that a double would round comes as a text.
+  [JSON_OID, parseWithDigits],
+  [JSONB_OID, parseWithDigits],
 ]);
 
 /** A list of objects is one JSON document; the driver would make a Postgres array of it. Lists of scalars are arrays. */

@@ -205,6 +205,8 @@ const CURES: Readonly<Record<HealthCheck['kind'], string>> = {
   job: 'is `sluice work` or pg_cron running? cron.job_run_details tells more',
   workers: 'start `sluice work`',
   redis: 'start Redis, or unset SLUICE_REDIS_URL',
+  handler:
+    'mend it in the module of SLUICE_HANDLERS and restart the workers, or `sluice webhooks handlers remove` it',
 };
 
 export function judgeHealth(checks: readonly HealthCheck[]): Finding[] {

@@ -124,9 +124,10 @@ class Reading {
     const peer = request.socket.remoteAddress;
     const head = { method, path, headers, body: this.#body.bytes(), requestId, peer };
     try {
-      await match.route.checkTarget?.(head, match.parameter);
+      const limit = (await match.route.checkTarget?.(head, match.parameter)) ?? Number.POSITIVE_INFINITY;
       this.#target = 'exists';
-      request.resume();
+      if (this.#body.limitTo(limit) && !(Number(headers['content-length']) > limit)) request.resume();
+      else this.refuse(TOO_LARGE);
     } catch (error) {
       this.refuse(toHttpError(error));
     }

@@ -64,6 +64,7 @@ export function openWebhookRoutes(
     store: {
       findEndpoint: openWebhookStore(lookups).findEndpoint,
       processEvent: (id, ofHandler) => openWebhookStore(inline.of(ofHandler)).processEvent(id, ofHandler),
+      findReply: openWebhookStore(lookups).findReply,
       record: openWebhookStore(lane).record,
     },
     ...signaturePorts(metrics, log, findSecret, options.secretOf),

@@ -85,6 +85,7 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     { name: 'voided_tickets', homes: ['public.voided_tickets'] },
     { name: 'webhook_bodies', homes: ['public.webhook_bodies'], isWide: true },
     { name: 'webhook_events', homes: ['public.webhook_events'], isWide: true },
+    { name: 'webhook_replies', homes: ['webhook.replies'], isWide: true },
     { name: 'webhook_alarms', homes: ['public.webhook_alarms'], isWide: true },
     { name: 'webhook_side_effects', homes: ['public.webhook_side_effects'], isWide: true },
     { name: 'payments', homes: ['public.payments'] },
@@ -133,6 +134,7 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
     'public.payment_rules': 'the migrations fill it',
     'public.webhook_handlers':
       'the migrations fill it, and workers register their TypeScript handlers at each start',
+    'webhook.handler_faults': 'as webhook_handlers',
   },
 };
 

@@ -7,7 +7,7 @@ import { createDatabase } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { startLoop } from '../loop.ts';
 import { HandlerDatabases } from './handler_databases.ts';
-import { type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
+import { createFaultTeller, type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
 import { openWebhookStore } from './store.ts';
 
 export interface WebhookCrewOptions {
@@ -57,13 +57,14 @@ export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
   };
   const listener = startListener({ url: db2Url, channel: WAKE_CHANNEL, onNotice: wake, log });
   const chores = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-webhook-chores', log });
+  const tellFaults = createFaultTeller(log);
   const loops = [
     startLoop('pruning payloads', PRUNE_MS, log, async (signal) => {
       while (!signal.aborted && (await prune(chores)) === PRUNE_AT_ONCE);
     }),
     // Again and again: the database may be away at the start, and another release may have said otherwise since.
     startLoop('registering handlers', REGISTER_MS, log, async () => {
-      await registerHandlers(chores, handlers);
+      tellFaults(await registerHandlers(chores, handlers));
       await warnOfMissingHandlers(chores, handlers, log);
     }),
   ];
@@ -100,7 +101,7 @@ export async function processOnce(options: WebhookCrewOptions, signal: AbortSign
     totals[outcome] = (totals[outcome] ?? 0) + 1;
   };
   try {
-    await registerHandlers(database, options.handlers);
+    createFaultTeller(options.log)(await registerHandlers(database, options.handlers));
     await processor.drain(signal, count);
     return { totals, isPaused: false };
   } catch (error) {

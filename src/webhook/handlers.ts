@@ -6,7 +6,21 @@ import type { Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { importDefault } from './import_module.ts';
 
-export type Handlers = ReadonlyMap<string, Handler>;
+/** One that cannot run; what is known of it is registered all the same, so that its events wait. */
+export interface FaultyHandler {
+  readonly name: string;
+  readonly fault: string;
+  readonly registrations: readonly Registration[];
+}
+
+/** By name. */
+export type Handlers = ReadonlyMap<string, Handler> & { readonly faulty?: readonly FaultyHandler[] };
+
+interface Registration {
+  readonly provider: string;
+  readonly event_type: string;
+  readonly webhook_id: string | null;
+}
 
 export const NO_HANDLERS: Handlers = new Map();
 
@@ -14,44 +28,110 @@ export const NO_HANDLERS: Handlers = new Map();
 const MISSING_SEC = 60;
 
 const NAME = /^[a-z][a-z0-9_-]{0,99}$/;
+const PROVIDER = /^[a-z0-9][a-z0-9_:-]{0,126}$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** A star stands at the end, or nowhere. */
+const TYPE = /^(?=.{1,200}$)[^*]*\*?$/s;
 
-/** The handlers of the module at `path`, as seen from the working folder; none where no path is given. */
-export async function loadHandlers(path: string | undefined): Promise<Handlers> {
+/**
+ * The handlers of the module at `path`, as seen from the working folder; none where no path is given. A handler with a fault
+ * is left out alone, and told to the log.
+ */
+export async function loadHandlers(path: string | undefined, log: Log): Promise<Handlers> {
   if (!path) return NO_HANDLERS;
   const list = await importDefault(path, 'the handlers', 'SLUICE_HANDLERS');
-  if (!Array.isArray(list)) throw wrong(path, 'its default export is not a list of handlers');
+  if (!Array.isArray(list))
+    throw new StackError(
+      `${path}: its default export is not a list of handlers`,
+      'see docs/extend_webhooks.md',
+    );
   const handlers = new Map<string, Handler>();
+  const faulty: FaultyHandler[] = [];
   for (const [index, handler] of list.entries()) {
     const fault = faultOf(handler) ?? (handlers.has(handler.name) ? 'has the name of another' : undefined);
-    if (fault !== undefined) throw wrong(path, `handler ${index + 1} ${fault}`);
-    handlers.set(handler.name, handler);
+    if (fault === undefined) handlers.set(handler.name, handler);
+    else faulty.push(describeFaulty(handler, index, fault));
   }
-  return handlers;
+  for (const { name, fault } of faulty) log.error(DISABLED, { handler: name, fault, module: path });
+  return Object.assign(handlers, { faulty });
 }
 
-function wrong(path: string, what: string): StackError {
-  return new StackError(`${path}: ${what}`, 'see docs/extend_webhooks.md');
+const DISABLED = 'a handler is disabled: its events wait';
+
+function describeFaulty(
+  handler: Partial<Handler> | null | undefined,
+  index: number,
+  fault: string,
+): FaultyHandler {
+  const place = `handler ${index + 1}`;
+  const isNamed = typeof handler?.name === 'string' && NAME.test(handler.name);
+  // The name of another is that one's own: it must not be disabled with this.
+  const name = isNamed && fault !== 'has the name of another' ? (handler?.name ?? place) : place;
+  return { name, fault: `${place} ${fault}`, registrations: isNamed ? registrationsOf(handler) : [] };
+}
+
+function registrationsOf(handler: Partial<Handler> | null | undefined): Registration[] {
+  const { provider, types, webhookId: webhook_id = null } = handler ?? {};
+  const isUsable = typeof provider === 'string' && PROVIDER.test(provider) && Array.isArray(types);
+  if (!isUsable || !(webhook_id === null || UUID.test(webhook_id))) return [];
+  return types.filter(isType).map((event_type) => ({ provider, event_type, webhook_id }));
+}
+
+function isType(type: unknown): type is string {
+  return typeof type === 'string' && TYPE.test(type);
 }
 
 function faultOf(handler: Partial<Handler> | null | undefined): string | undefined {
   if (typeof handler !== 'object' || handler === null) return 'is not an object';
-  const { name, provider, types, call, apply } = handler;
+  const { name, provider, types, webhookId, call, apply } = handler;
   if (typeof name !== 'string' || !NAME.test(name)) return `has no name like ${NAME.source}`;
-  if (typeof provider !== 'string') return 'has no provider';
-  const hasTypes =
-    Array.isArray(types) && types.length > 0 && types.every((type) => typeof type === 'string');
-  if (!hasTypes) return 'has no types';
+  if (typeof provider !== 'string' || !PROVIDER.test(provider)) return 'has no provider';
+  if (!Array.isArray(types) || types.length === 0) return 'has no types';
+  if (!types.every(isType)) return 'has a type that is none: 1 to 200 characters, a star at the end only';
+  if (webhookId !== undefined && !(typeof webhookId === 'string' && UUID.test(webhookId)))
+    return 'has a webhookId that is not a UUID';
   if (typeof apply !== 'function') return 'has no function apply';
   return call === undefined || typeof call === 'function' ? undefined : 'has a call that is not a function';
 }
 
-/** Tells the database which events are for these handlers, so that workers without them leave such events alone. */
-export async function registerHandlers(database: Database, handlers: Handlers): Promise<void> {
-  if (handlers.size === 0) return;
-  const rows = [...handlers.values()].flatMap(({ name, provider, types, webhookId }) =>
-    types.map((type) => ({ name, provider, event_type: type, webhook_id: webhookId ?? null })),
-  );
+interface FaultRow {
+  readonly name: string;
+  readonly fault: string;
+}
+
+/**
+ * Tells the database which events are for these handlers, so that workers without them leave such events alone. Returns
+ * those of them that are disabled.
+ */
+export async function registerHandlers(database: Database, handlers: Handlers): Promise<FaultRow[]> {
+  const { faulty = [] } = handlers;
+  if (handlers.size + faulty.length === 0) return [];
+  const rows = [
+    ...[...handlers.values()].flatMap((handler) =>
+      registrationsOf(handler).map((registration) => ({ name: handler.name, ...registration })),
+    ),
+    ...faulty.flatMap(({ name, fault, registrations }) =>
+      registrations.length === 0
+        ? [{ name, fault }]
+        : registrations.map((registration) => ({ name, fault, ...registration })),
+    ),
+  ];
   await database.call('webhook.register_handlers', { p_handlers: rows });
+  const faults = await database.call<FaultRow>('webhook.list_handler_faults', {});
+  const ours = new Set(rows.map(({ name }) => name));
+  return faults.filter(({ name }) => ours.has(name));
+}
+
+/** Tells the log of each disabled handler, once for each fault. */
+export function createFaultTeller(log: Log): (faults: readonly FaultRow[]) => void {
+  const told = new Set<string>();
+  return (faults) => {
+    for (const { name, fault } of faults) {
+      if (told.has(`${name} ${fault}`)) continue;
+      told.add(`${name} ${fault}`);
+      log.error(DISABLED, { handler: name, fault });
+    }
+  };
 }
 
 interface MissingRow {

@@ -30,10 +30,24 @@ describe('bodies of a megabyte without a signature', () => {
   const lookUp = async (name: string): Promise<undefined> => {
     lookups.push(name);
   };
+  /** One that takes a little more than is read before it is known. */
+  const SMALL = {
+    webhook_id: 'small',
+    name: 'small',
+    provider: 'stripe',
+    is_active: true,
+    max_body_bytes: 8_192,
+    secret_names: [],
+    scheme: null,
+    public_url: null,
+  };
+  const findEndpoint = async (name: string) =>
+    name === 'small' ? (SMALL as unknown as Endpoint) : lookUp(name);
   const webhooks = new WebhookRoutes({
     ...ports,
     store: {
-      findEndpoint: lookUp as () => Promise<Endpoint | undefined>,
+      findEndpoint,
+      findReply: NO_CALL,
       record: NO_CALL,
       processEvent: NO_CALL,
     },
@@ -99,6 +113,24 @@ describe('bodies of a megabyte without a signature', () => {
   it('are refused after 4 KB of them where their endpoint does not exist', async () => {
     assert.equal(await statusOf(await send('/webhooks/nothing', MB, 4_097)), 404);
     assert.deepEqual(lookups, ['nothing']);
+  });
+
+  it('are refused after 4 KB of them where their endpoint takes less than they announce', async () => {
+    assert.equal(await statusOf(await send('/webhooks/small', MB, 4_097)), 413);
+  });
+
+  it('are read no further than their endpoint takes where they announce nothing', async () => {
+    const socket = await send('/webhooks/small', 8_192, 4_097);
+    socket.write('x'.repeat(8_192 - 4_097));
+    // It was read to its end, and nothing signs it.
+    assert.equal(await statusOf(socket), 401);
+    const chunked = connect(port, '127.0.0.1').on('error', () => undefined);
+    sockets.push(chunked);
+    chunked.write(
+      'POST /webhooks/small HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+    );
+    for (let chunk = 0; chunk < 3; chunk++) chunked.write(`1000\r\n${'x'.repeat(4_096)}\r\n`);
+    assert.equal(await statusOf(chunked), 413);
   });
 
   it('are refused after 4 KB of them where their call site does not exist', async () => {

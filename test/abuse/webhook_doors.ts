@@ -145,7 +145,7 @@ export const webhookDoors: readonly Door[] = FAMILIES.map((family): Door => {
     method: 'POST',
     paths: { node: () => path, deno: () => `/functions/v1${path}` },
     allow: 'POST, GET',
-    maxBytes: MEGABYTE,
+    maxBytes: provider === 'whatsapp' ? 3 * MEGABYTE : MEGABYTE,
     isForm: family.isForm === true,
     bodyOf: (_, id) => sampleFor(family, id).body,
     headersOf: (_, id) => {

@@ -17,6 +17,8 @@ export interface StoreOptions {
   status?: string;
   error?: string | null;
   receivedAt?: string;
+  type?: string;
+  payload?: unknown;
 }
 
 let stored = 0;
@@ -36,8 +38,8 @@ export async function storeEvents(
   const events = eventIds.map((eventId) => ({ eventId, id: nextId() }));
   await db2.query(
     `insert into public.webhook_events
-       (id, webhook_id, provider, event_id, payload, status, attempts, error, received_at, next_attempt_at)
-     select t.id, $1::uuid, $2, t.event_id, '{}', $4::public.webhook_event_status, 5, $5, coalesce($6, now()),
+       (id, webhook_id, provider, event_id, payload, event_type, status, attempts, error, received_at, next_attempt_at)
+     select t.id, $1::uuid, $2, t.event_id, $8::jsonb, $9, $4::public.webhook_event_status, 5, $5, coalesce($6, now()),
        case when $4 in ('pending', 'failed', 'processing') then now() + interval '1 day' end
      from unnest($3::text[], $7::uuid[]) t (event_id, id)`,
     [
@@ -48,6 +50,8 @@ export async function storeEvents(
       options.error === undefined ? 'it broke' : options.error,
       options.receivedAt ?? null,
       events.map(({ id }) => id),
+      JSON.stringify(options.payload ?? {}),
+      options.type ?? 'unknown',
     ],
   );
   return events;
@@ -94,6 +98,7 @@ export async function webhooksHere(db2Url: string, args: string[]): Promise<Ran>
     if (!(thrown instanceof UsageError) && !(thrown instanceof StackError)) throw thrown;
     ran.code = thrown instanceof StackError ? 1 : 2;
     ran.stderr += `${thrown.message}\n`;
+    if (thrown instanceof StackError) ran.stderr += `${thrown.hint}\n`;
   } finally {
     Object.assign(console, { log, error });
     process.env = before;

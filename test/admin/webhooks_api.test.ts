@@ -202,6 +202,40 @@ describe('/admin/webhooks', () => {
     assert.deepEqual([after['r-1'], after['r-2'], after['r-3']], ['pending', 'success', 'skipped']);
   });
 
+  it('finds by type, error and what is in the payload, and replays and skips what a filter finds', async () => {
+    const provider = 'searched';
+    await storeEvents(db2, ['f-1'], { provider, type: 'charge.failed', error: 'Timeout', payload: { a: 7 } });
+    await storeEvents(db2, ['f-2'], { provider, type: 'charge.paid', error: 'no user', payload: { a: 8 } });
+    await storeEvents(db2, ['f-3'], { provider, type: 'charge.paid', status: 'success', error: null });
+    const ids = async (query: string) =>
+      (await get(`/events?provider=${provider}&${query}`)).json.events.map(
+        (row: { event_id: string }) => row.event_id,
+      );
+    assert.deepEqual(await ids('type=charge.*'), ['f-3', 'f-2', 'f-1']);
+    assert.deepEqual(await ids('error=timeout'), ['f-1']);
+    assert.deepEqual(await ids(`path=${encodeURIComponent('$.a > 7')}`), ['f-2']);
+    const bad = await get('/events?path=%24.a%5B');
+    assertRefusal(bad, 422, 'invalid_input');
+    assert.match(bad.json.error.hint, /^path is not a JSON path/);
+    for (const action of ['replay', 'skip']) {
+      assertRefusal(await post(`/events/${action}`, { filter: {} }), 422, 'invalid_input');
+      assertRefusal(await post(`/events/${action}`, { filter: { path: '$.a[' } }), 422, 'invalid_input');
+      const both = { ids: [randomUUID()], filter: { provider } };
+      assertRefusal(await post(`/events/${action}`, both), 422, 'invalid_input');
+    }
+    const act = async (action: string, filter: object) =>
+      (await post(`/events/${action}`, { filter: { provider, ...filter } })).json.results.map(
+        (row: { event_id: string; outcome: string }) => `${row.event_id} ${row.outcome}`,
+      );
+    assert.deepEqual(await act('replay', { error: 'TIME' }), ['f-1 replayed']);
+    assert.deepEqual(
+      await act('skip', { type: 'charge.*' }),
+      ['f-2 skipped'],
+      'what has ended is not asked for',
+    );
+    assert.deepEqual(await act('skip', { type: 'charge.*' }), []);
+  });
+
   it('gives an idempotency key to one event only', async () => {
     const [one, two] = await storeEvents(db2, ['k-1', 'k-2']);
     const both = { ids: [one?.id, two?.id], idempotency_key: 'again' };

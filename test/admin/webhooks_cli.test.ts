@@ -184,6 +184,56 @@ describe('sluice webhooks', () => {
     }
   });
 
+  it('lists, replays and skips by type, error, time and what is in the payload', async () => {
+    const provider = 'searched';
+    await storeEvents(db2, ['s-1'], {
+      provider,
+      type: 'charge.failed',
+      error: 'Timeout of the CRM',
+      payload: { a: [{ b: 7 }] },
+    });
+    await storeEvents(db2, ['s-2'], {
+      provider,
+      type: 'charge.refunded',
+      error: 'no user',
+      payload: { a: [{ b: 8 }] },
+    });
+    await storeEvents(db2, ['s-3'], {
+      provider,
+      type: 'invoice.paid',
+      error: 'no user',
+      receivedAt: '2020-01-02',
+    });
+    const found = async (...filter: string[]) =>
+      (await json('list', '--provider', provider, ...filter)).events.map(
+        (event: { event_id: string }) => event.event_id,
+      );
+    assert.deepEqual(await found('--type', 'charge.failed'), ['s-1']);
+    assert.deepEqual(await found('--type', 'charge.*'), ['s-2', 's-1']);
+    assert.deepEqual(await found('--type', 'charge.%'), []);
+    assert.deepEqual(await found('--error', 'timeout'), ['s-1']);
+    assert.deepEqual(await found('--error', 'no user', '--since', '2021-01-01'), ['s-2']);
+    assert.deepEqual(await found('--path', '$.a[*] ? (@.b > 7)'), ['s-2']);
+    assert.deepEqual(await found('--path', '$.a[0].b == 7'), ['s-1']);
+    assert.deepEqual(await found('--path', '$.nothing'), []);
+    for (const action of ['list', 'replay', 'skip']) {
+      const bad = await webhooks(action, '--path', '$.a[');
+      assert.deepEqual([bad.code, bad.stdout], [1, '']);
+      assert.match(bad.stderr, /path is not a JSON path, such as \$\.data\.object\.id/);
+    }
+    const replayed = await json('replay', '--provider', provider, '--error', 'TIMEOUT', '--yes');
+    assert.deepEqual(
+      replayed.results.map((row: { event_id: string }) => row.event_id),
+      ['s-1'],
+    );
+    const skipped = await json('skip', '--path', '$.a[*] ? (@.b == 8)', '--yes');
+    assert.deepEqual(
+      skipped.results.map((row: { event_id: string }) => row.event_id),
+      ['s-2'],
+    );
+    assert.equal((await statuses(db2))['s-3'], 'dead_letter');
+  });
+
   it('touches nothing without an id or a filter, whatever other options are given', async () => {
     await storeEvents(db2, ['untouched'], { provider: 'nobody-asked' });
     const others = ['--yes', '--json', '--reason', 'r', '--limit', '1000000'];

@@ -36,4 +36,16 @@ describe('sluice webhooks handlers', () => {
     );
     assert.deepEqual(rows, [{ actor: 'grace', reason: 'gone' }]);
   });
+
+  it('lists the handlers that are disabled, and why', async () => {
+    await db2.query(
+      `select webhook.register_handlers('[{"name": "lame", "provider": "p", "event_type": "x", "fault": "has no apply"}]')`,
+    );
+    assert.match(
+      (await webhooks('handlers', 'list')).stdout,
+      /\nDisabled: lame: has no apply\. Its events wait\.\n$/,
+    );
+    const { disabled } = await json('handlers', 'list');
+    assert.deepEqual([disabled[0].name, disabled[0].fault], ['lame', 'has no apply']);
+  });
 });

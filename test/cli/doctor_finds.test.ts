@@ -36,6 +36,18 @@ describe('sluice doctor finds', () => {
     await databases?.stop();
   });
 
+  it('a handler that is disabled, with its fault', async () => {
+    await db2.query(
+      `select webhook.register_handlers('[{"name": "lame", "provider": "p", "event_type": "x", "fault": "has no apply"}]')`,
+    );
+    const { code, of } = await doctor();
+    await db2.query(`select webhook.remove_handler('lame', 'test')`);
+    const finding = of('Handler lame');
+    assert.deepEqual([code, finding?.status], [1, 'fail']);
+    assert.match(JSON.stringify(finding), /disabled, so that its events wait: has no apply/);
+    assert.equal((await doctor()).of('Handler lame'), undefined);
+  });
+
   /** What opens the ledger or the intake to the wrong people, how it is closed again, and what must be told. */
   const OPENED: { name: string; side: 1 | 2; open: string; close: string; told: RegExp }[] = [
     {

@@ -68,7 +68,7 @@ describe('docs/extend_webhooks.md', () => {
     t.after(() => rmSync(dir, { recursive: true }));
     const source = blocksOf(PAGE, 'ts')[0] ?? '';
     writeFileSync(join(dir, 'my_handlers.ts'), source);
-    const handlers = await loadHandlers(join(dir, 'my_handlers.ts'));
+    const handlers = await loadHandlers(join(dir, 'my_handlers.ts'), createLog());
     const keys: unknown[] = [];
     mock.method(globalThis, 'fetch', async (_: string, options: RequestInit) => {
       keys.push((options.headers as Record<string, string>)['idempotency-key']);

@@ -31,6 +31,8 @@ const SHOP = `
 describe('events go the ways that are on the list', () => {
   const { session } = useLedger('session');
   let webhookId: string;
+  /** Two of one tenant: one takes live events, the other tests. */
+  const pair = { live: '', test: '' };
   let events = 0;
 
   before(async () => {
@@ -38,6 +40,12 @@ describe('events go the ways that are on the list', () => {
     webhookId = await session.value(
       `select webhook.add_endpoint('shop', 'shop', '{OPS_SITE_SECRET}', 'queued', '{}', 'test')`,
     );
+    for (const mode of ['live', 'test'] as const)
+      pair[mode] = await session.value(
+        `select webhook.add_endpoint($1::text, 'stripe', '{OPS_SITE_SECRET}', 'queued', jsonb_build_object('livemode', $1::text), 'test',
+           null, case $1::text when 'test' then 'stripe' end)`,
+        [mode],
+      );
   });
 
   const run = (sql: string, values: unknown[] = []) => session.rows(sql, values);
@@ -52,6 +60,13 @@ describe('events go the ways that are on the list', () => {
     );
     return session.value('select id from public.webhook_events where event_id = $1', [id]);
   };
+  /** A test event at either endpoint: the live one skips it, the other one records it. */
+  const recordTest = (mode: keyof typeof pair) =>
+    run(
+      `select * from webhook.record_events(array[$1::uuid], array['test'], array['act'], null, array['{"livemode": false}'],
+         null, null, array['hash'], null, null, null)`,
+      [pair[mode]],
+    );
   const take = async (): Promise<Event> => {
     await run('update public.webhook_events set next_attempt_at = now(), lease_until = now()');
     const [event] = await session.rows<Event>(`select id, lease_token from ${TAKE}`);
@@ -92,7 +107,12 @@ describe('events go the ways that are on the list', () => {
   };
 
   const DRIVERS: Record<string, (step: Step) => Promise<unknown>> = {
-    record_events: ({ to }) => record('act', to === 'dead_letter' ? 'no JSON' : null),
+    async record_events({ from, to }) {
+      if (from === null && to !== 'skipped') return record('act', to === 'dead_letter' ? 'no JSON' : null);
+      await run('delete from public.webhook_events');
+      await recordTest('live');
+      return from === 'skipped' ? recordTest('test') : undefined;
+    },
     async take_events(step) {
       await due(step);
       return run(`select * from ${TAKE}`);

@@ -155,9 +155,7 @@ describe('a delivery to an inline endpoint', () => {
   for (const [outcome, processed, status, tries] of [
     ['recorded', 'success', 'processed', 1],
     ['recorded', 'skipped', 'skipped', 1],
-    ['recorded', 'dead_letter', 'dead_letter', 1],
     ['duplicate', 'success', 'duplicate', 1],
-    ['quarantined', 'success', 'quarantined', 0],
     ['body_differs', 'success', 'body_differs', 0],
   ] as const)
     it(`that is ${outcome} and became ${processed} is ${status} after ${tries} tries`, async () => {
@@ -171,6 +169,31 @@ describe('a delivery to an inline endpoint', () => {
       const { status, code, headers } = await inline(outcome, 'failed').send();
       assert.deepEqual([status, code, headers['retry-after']], [500, 'processing_failed', '1']);
     });
+
+  for (const [outcome, before, tries] of [
+    ['recorded', 'pending', 1],
+    ['duplicate', 'failed', 1],
+    ['duplicate', 'dead_letter', 0],
+    ['quarantined', 'dead_letter', 0],
+  ] as const)
+    it(`that is ${outcome}, was ${before} and is a dead letter now is never answered 2xx`, async () => {
+      const { send, seen } = inline(outcome, 'dead_letter', before);
+      const { status, code, hint } = await send();
+      assert.deepEqual([status, code], [500, 'processing_failed']);
+      assert.match(hint ?? '', /dead letter.* until an operator replays or skips it\.$/);
+      assert.equal(seen.tried.length, tries);
+    });
+
+  it('that an operator has skipped is answered 200 from then on', async () => {
+    const { send, seen } = inline('duplicate', 'dead_letter', 'skipped');
+    assert.deepEqual([(await send()).status, seen.tried], [200, []]);
+  });
+
+  it('to a queued endpoint is answered 200, dead letter or not: it is recorded, and that is what it says', async () => {
+    const world = open();
+    Object.assign(world.answers, { outcomes: ['duplicate'], status: 'dead_letter' });
+    assert.deepEqual((await world.send()).json.status, 'duplicate');
+  });
 
   it('of which one event failed is to come again as a whole', async () => {
     const world = open({ mode: 'inline', provider: 'whatsapp' });
@@ -237,5 +260,40 @@ describe('the handshake', () => {
 
   it('finds nothing where the endpoint is switched off', async () => {
     assert.equal((await shake({ is_active: false })).status, 404);
+  });
+});
+
+describe('a request of Twilio that asks for TwiML', () => {
+  const VOICE = 'CallSid=CA1&CallStatus=ringing';
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const openTwilio = (mode: 'inline' | 'queued') => open({ provider: 'twilio', mode });
+
+  for (const mode of ['queued', 'inline'] as const)
+    it(`is answered with an empty response where nobody has another, ${mode}`, async () => {
+      const { status, headers, text } = await openTwilio(mode).send({ body: VOICE, headers: form });
+      assert.deepEqual(
+        [status, headers['content-type'], text],
+        [200, 'text/xml; charset=utf-8', '<?xml version="1.0" encoding="UTF-8"?><Response/>'],
+      );
+    });
+
+  it('is answered with what its handler said, also when it comes again', async () => {
+    const world = openTwilio('inline');
+    world.answers.reply = '<Response><Say>Hello</Say></Response>';
+    for (const outcome of ['recorded', 'duplicate'] as const) {
+      world.answers.outcomes = [outcome];
+      assert.equal((await world.send({ body: VOICE, headers: form })).text, world.answers.reply);
+    }
+  });
+
+  it('is answered 500 in JSON where its handler failed: Twilio then asks its fallback', async () => {
+    const world = openTwilio('inline');
+    world.answers.processedOf = () => 'failed';
+    assert.equal((await world.send({ body: VOICE, headers: form })).code, 'processing_failed');
+  });
+
+  it('is none where it tells a status: that is answered in JSON', async () => {
+    const sent = await openTwilio('queued').send({ body: 'CallSid=CA1&CallStatus=completed', headers: form });
+    assert.equal(sent.json.status, 'recorded');
   });
 });

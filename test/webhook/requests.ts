@@ -273,7 +273,13 @@ export const TABLE: Asked[] = [
   },
   {
     name: 'inline: a payment without a currency, which no retry can mend',
-    expected: [200, 'dead_letter'],
+    expected: [500, 'processing_failed'],
+    ask: (target) => post(target, 'inline', paymentEvent('evt_t23', { currency: null })),
+    stored: ['evt_t23', 1],
+  },
+  {
+    name: 'inline: the dead letter again',
+    expected: [500, 'processing_failed'],
     ask: (target) => post(target, 'inline', paymentEvent('evt_t23', { currency: null })),
     stored: ['evt_t23', 1],
   },

@@ -52,6 +52,7 @@ export function open(change: Partial<Endpoint> = {}) {
     outcomes: [] as Recorded['outcome'][],
     status: 'pending' as EventStatus,
     processedOf: (_id: string) => 'success',
+    reply: null as string | null,
   };
   const spans: TracedSpan[] = [];
   const log = memoryLog();
@@ -64,15 +65,14 @@ export function open(change: Partial<Endpoint> = {}) {
         seen.nowMs += 5;
         await answers.recording;
         return deliveries.map(({ events }) =>
-          events.map(({ eventId, quarantine }, index) => ({
-            ordinal: index + 1,
-            id: `row of ${eventId}`,
-            outcome: answers.outcomes[index] ?? (quarantine === null ? 'recorded' : 'quarantined'),
-            status: answers.status,
-            lane: 0,
-          })),
+          events.map(({ eventId, quarantine }, index) => {
+            const outcome = answers.outcomes[index] ?? (quarantine === null ? 'recorded' : 'quarantined');
+            const status = outcome === 'quarantined' ? 'dead_letter' : answers.status;
+            return { ordinal: index + 1, id: `row of ${eventId}`, outcome, status, lane: 0 };
+          }),
         );
       },
+      findReply: async () => answers.reply,
       processEvent: async (id) => {
         seen.tried.push(id);
         await answers.taking;

@@ -50,4 +50,15 @@ describe('the address that a provider signed', () => {
     assert.equal(urlOf('x', 'shop=1&bodySHA256=ab', url), `${url}&bodySHA256=ab`);
     assert.equal(urlOf('x', 'shop=2', url), `${url}&shop=2`);
   });
+
+  it('knows a pair of its query in every spelling', () => {
+    const url = "https://shop.example/hook?name=O'Brien";
+    for (const query of ['name=O%27Brien', "name=O'Brien", 'name=%4F%27Brien'])
+      assert.equal(urlOf('x', query, url), url, query);
+    assert.equal(urlOf('x', 'name=O%27Brien&bodySHA256=ab', url), `${url}&bodySHA256=ab`);
+    assert.equal(
+      urlOf('x', 'name=a+b', 'https://shop.example/?name=a%20b'),
+      'https://shop.example/?name=a%20b',
+    );
+  });
 });

@@ -31,7 +31,7 @@ describe('a silent database', () => {
     ['the record', async () => ENDPOINT],
   ] as const) {
     it(`is answered 503 where it was asked for ${what}`, async () => {
-      const store = { findEndpoint, record: silent, processEvent: silent };
+      const store = { findEndpoint, record: silent, processEvent: silent, findReply: async () => null };
       const ports = { store, hmac: nodeHmac, secretOf: () => SECRET, findSecret, wake: () => undefined };
       const door = new WebhookRoutes({ ...ports, log: memoryLog(), metrics: NO_METRICS, now: Date.now }, 20);
       const body = paymentEvent('evt_silent');

@@ -47,12 +47,14 @@ describe('a WhatsApp delivery of several updates', () => {
       [like],
     );
 
-  for (const mode of ['inline', 'queued']) {
-    it(`${mode}: two good and one poison are two effects, one dead letter and one answer 200`, async () => {
+  for (const [mode, status] of [
+    ['inline', 500],
+    ['queued', 200],
+  ] as const) {
+    it(`${mode}: two good and one poison are two effects, one dead letter and one answer ${status}`, async () => {
       const ids = ['a', 'poison', 'z'].map((name) => `wamid.${mode}.${name}`);
       const answer = await world.send(mode, 'whatsapp', updates(ids.map((id) => ({ id }))));
-      assert.equal(answer.status, 200, answer.text);
-      assert.equal(answer.json.events.length, 3);
+      assert.equal(answer.status, status, answer.text);
       await world.process();
       assert.deepEqual(await effects(`message:wamid.${mode}.%`), [
         { event_id: `message:wamid.${mode}.a` },

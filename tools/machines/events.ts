@@ -15,6 +15,8 @@ export const EVENTS: Machine = {
   transitions: [
     { from: null, to: 'pending', event: 'recorded', by: ['record_events'] },
     { from: null, to: 'dead_letter', event: 'recorded: quarantined', by: ['record_events'] },
+    { from: null, to: 'skipped', event: 'recorded: not for its endpoint', by: ['record_events'] },
+    { from: 'skipped', to: 'pending', event: 'recorded: for this endpoint', by: ['record_events'] },
     { from: 'pending', to: 'processing', event: 'taken', by: TAKE },
     { from: 'failed', to: 'processing', event: 'taken again', by: TAKE },
     { from: 'processing', to: 'processing', event: 'taken over: its lease ran out', by: TAKE_OVER },

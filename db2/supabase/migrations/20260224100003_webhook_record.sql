@@ -114,6 +114,25 @@ language sql immutable set search_path = '' as $$
   select case p_status when 'pending' then 'recorded' when 'skipped' then 'skipped' else 'quarantined' end;
 $$;
 
+-- Promise: an event that another endpoint of its tenant skipped because it was not for that one (webhook.misfit: no try, no
+-- operator) belongs to the first delivery of the same content that is for its own endpoint: pending, as if it had just come.
+-- Its arrival is the delivery's, by which compare_deliveries knows it. Second call: changes nothing. Locks: the events. One
+-- that another transaction has locked is waited for: to pass it over would lose the event.
+create function webhook.adopt_misfits(p_deliveries webhook.delivery[]) returns void
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  update public.webhook_events e
+  set webhook_id = d.webhook_id, status = d.status, error = d.error, processed_at = null, arrival = d.arrival,
+    next_attempt_at = d.next_attempt_at, lane = d.lane, signature = d.signature, payload = d.payload, raw_body = d.raw_body,
+    body_id = null
+  from unnest(p_deliveries) d
+  where d.status = 'pending' and d.body_id is null
+    and e.provider = d.provider and e.event_id = d.event_id and e.payload_hash = d.payload_hash
+    and e.status = 'skipped' and e.attempts = 0 and e.skipped_by is null;
+end
+$$;
+
 -- Promise: for each delivery what became of it, when others stood in the way: recorded, skipped or quarantined (its row is
 -- there), duplicate (another row has its id, or its signed body), body_differs (the id is known with another body: an
 -- alarm is raised, the event stays as it is). The body of a delivery with several events is kept when one of them is new.
@@ -128,7 +147,7 @@ begin
   with found as materialized (
     select d.ordinal, d.body_id, k.id, k.status, k.lane,
       case
-        when k.id = d.id then webhook.outcome_of(d.status)
+        when k.arrival = d.arrival then webhook.outcome_of(d.status)
         when k.event_id = d.event_id and k.payload_hash <> d.payload_hash then 'body_differs'
         else 'duplicate'
       end as outcome, k.payload_hash as stored_hash
@@ -170,13 +189,14 @@ $$;
 -- Promise: each of the events is stored under its key, or was before; ordinal counts them from 1, outcome is one of
 -- recorded, skipped (it is not for its endpoint: kept, without an effect), quarantined (p_quarantines says why jsonb cannot
 -- hold it: kept as a dead letter with its bytes), duplicate, body_differs; status is that of the row now, lane that of its
--- handler. p_bodies are base64. A payload that is null is the body itself. Of a POST with several events the first carries
+-- handler. An event that another endpoint skipped as not its own is recorded here. p_bodies are base64. A payload that is null is the body itself. Of a POST with several events the first carries
 -- the body and all its p_body_ids.
 -- An event of an inline endpoint is due only when the server that received it must have died.
 -- Second call: duplicate for all. Locks: the keys of the new events, in the order of webhook.read_deliveries, so that two
 -- batches with the same events, or the same signed bodies under other ids, do not deadlock. Ids and bodies that cross
 -- each other still can (only a forger makes those), and a key that an open transaction is about to insert is waited for,
--- lock_timeout long: the caller halves the batch. A known event is never waited for, whatever another does with its row.
+-- lock_timeout long: the caller halves the batch. A known event is never waited for, whatever another does with its row,
+-- unless it is one to adopt (webhook.adopt_misfits).
 create function webhook.record_events(
   p_webhook_ids uuid[],
   p_event_ids text[],
@@ -231,6 +251,7 @@ begin
   from unnest(v_deliveries) d
   where d.ordinal <> all (v_known)
   on conflict do nothing;
+  perform webhook.adopt_misfits(v_deliveries);
   -- A statement of its own: it sees the events that others committed while the insert waited for them.
   return query select c.* from webhook.compare_deliveries(v_deliveries) c;
 end

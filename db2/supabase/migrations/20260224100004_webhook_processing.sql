@@ -48,7 +48,7 @@ end
 $$;
 
 -- Promise: the lanes that have events, due or not, with the handler of each: what a worker knows of a handler stays known
--- while its events wait. kind is null where there is no handler, or none any more: the worker that takes such an event sees
+-- while its events wait. Lanes of disabled handlers are left out: their events wait. kind is null where there is no handler, or none any more: the worker that takes such an event sees
 -- what becomes of it. Second call: the same. Locks: none.
 create function webhook.event_lanes() returns table (lane int, kind text, handler_name text)
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
@@ -58,6 +58,7 @@ begin
   select distinct on (l.lane) l.lane, h.kind, h.name
   from webhook.open_lanes() l
   left join public.webhook_handlers h on h.lane = l.lane
+  where not (h.kind = 'typescript' and exists (select from webhook.handler_faults f where f.name = h.name)) is true
   order by l.lane, h.kind, h.name;
 end
 $$;

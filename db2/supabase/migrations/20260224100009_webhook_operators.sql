@@ -16,9 +16,21 @@ language sql stable set search_path = '' as $$
   select array(select k.webhook_id from known k where k.webhook_id is not null);
 $$;
 
+-- Promise: the text as a JSON path. Raises SL001 where it is none. Second call: the same. Locks: none.
+create function webhook.read_path(p_path text) returns jsonpath
+language plpgsql immutable set search_path = '' as $$
+begin
+  return p_path::jsonpath;
+exception when others then
+  raise exception '%', sqlerrm using errcode = 'SL001', hint = 'a JSON path of Postgres, such as $.data.object.id';
+end
+$$;
+
 -- Promise: up to p_limit events after p_after in the order of their ids, which is that of their time, filtered by what
 -- is not null (p_since and p_until by when they were received, the second one excluded; a p_provider 'hmac' means those
--- of 'hmac:<endpoint>' too); without payload and body.
+-- of 'hmac:<endpoint>' too; a p_event_type that ends in * is a prefix; p_error is a part of the error, in any case; p_path
+-- finds something other than false and null in the payload); without payload and body. Raises SL001 where p_path is no
+-- JSON path.
 -- With p_newest_first it is the other way round, and "after" means before. Page on with p_after = the last id.
 -- Second call: the same. Locks: none.
 create function webhook.list_events(
@@ -30,7 +42,10 @@ create function webhook.list_events(
   p_until timestamptz default null,
   p_after uuid default null,
   p_limit int default 100,
-  p_newest_first boolean default false
+  p_newest_first boolean default false,
+  p_event_type text default null,
+  p_error text default null,
+  p_path text default null
 )
 returns table (
   id uuid, webhook_id uuid, name text, provider text, event_id text, event_type text, occurred_at timestamptz,
@@ -43,6 +58,7 @@ set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
   v_statuses public.webhook_event_status[] := p_statuses;
+  v_path jsonpath := webhook.read_path(p_path);
   -- Every index on the event's id begins with another column.
   v_webhook_ids uuid[] := case when p_event_id is not null and p_webhook_id is null then webhook.webhook_ids() end;
 begin
@@ -58,6 +74,10 @@ begin
     and (v_statuses is null or e.status = any (v_statuses))
     and (p_since is null or e.received_at >= p_since)
     and (p_until is null or e.received_at < p_until)
+    and (p_event_type is null or e.event_type = p_event_type
+      or right(p_event_type, 1) = '*' and starts_with(e.event_type, left(p_event_type, -1)))
+    and (p_error is null or strpos(lower(e.error), lower(p_error)) > 0)
+    and (v_path is null or jsonb_path_query_first(e.payload, v_path, '{}', true) not in ('false', 'null'))
     and (p_after is null or case when p_newest_first then e.id < p_after else e.id > p_after end)
   order by case when p_newest_first then null else e.id end, e.id desc
   limit least(p_limit, 1000);
@@ -275,6 +295,7 @@ begin
   update public.webhook_events e
   set payload = null, raw_body = null, body_id = null
   where e.id = any (v_ids);
+  delete from webhook.replies r where r.event_id = any (v_ids);
   delete from public.webhook_bodies b
   where b.id = any (v_body_ids) and not exists (select from public.webhook_events e where e.body_id = b.id);
   update public.webhook_alarms a

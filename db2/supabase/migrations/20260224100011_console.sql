@@ -69,7 +69,7 @@ language sql stable security definer set search_path = '' as $$
   where t.claim_id = p_claim_id;
 $$;
 
--- Promise: what a doctor asks of this database: version, clock, and who of ours is connected. Second call: the same.
+-- Promise: what a doctor asks of this database: version, clock, who of ours is connected, and which handlers are disabled. Second call: the same.
 -- Locks: none.
 create function public.ledger_health() returns jsonb
 language sql stable security definer set search_path = '' as $$
@@ -80,6 +80,7 @@ language sql stable security definer set search_path = '' as $$
         select s.application_name as name, count(*) as connections from pg_catalog.pg_stat_activity s
         where s.application_name like 'sluice-%' and s.datname = current_database() group by 1
       ) a
-    )
+    ),
+    'handler_faults', (select coalesce(jsonb_object_agg(f.name, f.fault), '{}') from webhook.handler_faults f)
   );
 $$;

@@ -39,6 +39,8 @@ alter table public.webhook_alarms enable row level security;
 alter table public.webhook_handlers enable row level security;
 alter table webhook.tenants enable row level security;
 alter table webhook.secret_names enable row level security;
+alter table webhook.replies enable row level security;
+alter table webhook.handler_faults enable row level security;
 
 grant execute on function public.finalize_transaction(jsonb) to service_role;
 grant execute on function public.finalize_batch(jsonb) to service_role;
@@ -87,7 +89,7 @@ grant execute on function webhook.extend_leases(uuid[], uuid[]) to service_role;
 grant execute on function webhook.claim_next_event(uuid) to service_role;
 grant execute on function webhook.mark_event_result(uuid, public.webhook_event_status, text) to service_role;
 grant execute on function webhook.list_events(
-  uuid, text, text, text[], timestamptz, timestamptz, uuid, int, boolean
+  uuid, text, text, text[], timestamptz, timestamptz, uuid, int, boolean, text, text, text
 ) to service_role;
 grant execute on function webhook.show_event(uuid) to service_role;
 grant execute on function webhook.replay_events(uuid[], text, text, boolean, text) to service_role;
@@ -103,7 +105,10 @@ grant execute on function webhook.list_handlers() to service_role;
 grant execute on function webhook.remove_handler(text, text, text) to service_role;
 grant execute on function webhook.missing_handlers(int) to service_role;
 grant execute on function webhook.register_handlers(jsonb) to service_role;
+grant execute on function webhook.list_handler_faults() to service_role;
 grant execute on function webhook.begin_typescript_event(uuid, text[]) to service_role;
+grant execute on function webhook.reply_event(uuid, text) to service_role;
+grant execute on function webhook.find_reply(uuid) to service_role;
 grant execute on function webhook.wake_workers() to service_role;
 
 grant execute on function calls.find_site(text) to service_role;

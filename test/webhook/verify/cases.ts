@@ -117,7 +117,7 @@ const PLAIN: readonly Plain[] = [
   {
     provider: 'twilio',
     secret: '12345',
-    body: 'CallSid=CA1&CallStatus=completed&Digits=12',
+    body: 'CallSid=CA1&CallStatus=completed&To=12',
     eventIds: ['call:CA1:completed'],
   },
   {
@@ -125,7 +125,7 @@ const PLAIN: readonly Plain[] = [
     secret: '12345',
     url: `https://example.com/hook?bodySHA256=${JSON_HASH}`,
     body: '{"property": "value", "boolean": true}',
-    eventIds: [`sha256:${JSON_HASH}`],
+    eventIds: [`request:${JSON_HASH.slice(0, 32)}`],
   },
   {
     provider: 'whatsapp',

@@ -6,6 +6,7 @@ import { JsonError } from '#core/json.ts';
 import { utf8 } from '#core/webhook/bytes.ts';
 import { webHmac } from '#core/webhook/hmac.ts';
 import {
+  decode,
   eventFrom,
   findUnkeepable,
   hashOf,
@@ -13,7 +14,7 @@ import {
   isoOfText,
   isTooDeep,
   NOTHING,
-  parseLoosely,
+  parseMarked,
   readDocument,
 } from '#core/webhook/read.ts';
 
@@ -27,23 +28,30 @@ describe('a document', () => {
       '"\\ud83d\\ude00"',
       '{"a":"12345678901234567890"}',
     ]) {
-      const { payload, quarantine } = readDocument(utf8(text));
+      const { payload, quarantine } = readDocument(text);
       assert.deepEqual([payload, quarantine], [null, null], text);
     }
   });
 
-  it('with two equal keys and a suspicious number brings the text that is left of it', () => {
-    assert.deepEqual(readDocument(utf8('{"a":1,"a":1.5e3}')), {
-      text: '{"a":1,"a":1.5e3}',
-      value: { a: 1500 },
-      payload: '{"a":1500}',
-      quarantine: null,
-    });
+  it('with numbers that a double would round is its own payload, and Postgres reads their digits', () => {
+    for (const text of [
+      '{"a":9007199254740993}',
+      '[-12345678901234567890]',
+      '{"a":0.1000000000000000055}',
+      '1e22',
+    ]) {
+      const { payload, quarantine } = readDocument(text);
+      assert.deepEqual([payload, quarantine], [null, null], text);
+    }
   });
 
-  it('with __proto__ among its keys and a suspicious number is kept as well', () => {
-    const { payload, quarantine } = readDocument(utf8('{"__proto__":1,"a":1.5e3}'));
-    assert.deepEqual([payload, quarantine], ['{"__proto__":1,"a":1500}', null]);
+  it('with two equal keys, of which jsonb could not read the first, brings what is left of it, digit by digit', () => {
+    const { payload, quarantine } = readDocument('{"a":"\\u0000","a":1.5e3,"n":9007199254740993}');
+    assert.deepEqual([payload, quarantine], ['{"a":1500,"n":9007199254740993}', null]);
+    const long = readDocument('{"a":1e-130000,"a":9007199254740993}');
+    assert.deepEqual([long.payload, long.quarantine], ['{"a":9007199254740993}', null]);
+    const proto = readDocument('{"__proto__":"\\u0000","__proto__":1,"a":2}');
+    assert.deepEqual([proto.payload, proto.quarantine], ['{"__proto__":1,"a":2}', null]);
   });
 
   for (const [what, bytes, reason] of [
@@ -53,16 +61,21 @@ describe('a document', () => {
   ] as const)
     it(`that is or has ${what} cannot be read: ${reason}`, () =>
       assert.throws(
-        () => parseLoosely(bytes),
+        () => parseMarked(decode(bytes)),
         (error) => error instanceof JsonError && error.reason === reason && error.position === 0,
       ));
 });
 
 describe('what jsonb cannot keep', () => {
   for (const [value, reason] of [
-    [Number.MAX_SAFE_INTEGER, undefined],
-    [-Number.MAX_SAFE_INTEGER, undefined],
-    [Number.MAX_SAFE_INTEGER + 1, 'number_too_large'],
+    [Number.MAX_SAFE_INTEGER + 1, undefined],
+    [parseMarked('9007199254740993'), undefined],
+    [parseMarked(`1${'0'.repeat(999)}`), undefined],
+    [parseMarked(`1${'0'.repeat(1_000)}`), 'number_too_large'],
+    [parseMarked('1e1000'), undefined],
+    [parseMarked('1e-1000'), undefined],
+    [parseMarked('1e1001'), 'number_too_large'],
+    [parseMarked('1E-1001'), 'number_too_large'],
     [{ a: [true, null, 'b'] }, undefined],
     [{ 'a\0': 1 }, 'nul_character'],
     [{ a: ['\ud800'] }, 'lone_surrogate'],
@@ -94,6 +107,24 @@ describe('a time', () => {
     for (const none of [null, undefined]) assert.equal(isoOfText(none), null);
     for (const wrong of ['1969-12-31T23:59:59Z', '+010000-01-01T00:00:00Z', 'soon', '', 2026, []])
       assert.equal(isoOfText(wrong), undefined, String(wrong));
+  });
+});
+
+describe('an event whose id is a number', () => {
+  const idOf = (text: string) =>
+    eventFrom(
+      { id: parseMarked(text), type: 't', occurredAt: null },
+      { payload: '{}', hash: 'h', quarantine: null },
+    );
+
+  it('is named by all its digits', () => {
+    for (const id of ['1', '-7', '9007199254740993', '12345678901234567890'])
+      assert.deepEqual([idOf(id).eventId, idOf(id).quarantine], [id, null]);
+  });
+
+  it('has none where that is no integer', () => {
+    for (const id of ['1.5', '1e22', '0.1000000000000000055', 'true'])
+      assert.equal(idOf(id).quarantine, 'no_id', id);
   });
 });
 

@@ -25,11 +25,11 @@ const one = async (...args: Parameters<typeof read>): Promise<ReadEvent> => {
 };
 
 describe('which providers take forms, and sign addresses', () => {
-  it('are Twilio and Slack, and Twilio', () => {
+  it('are Twilio, GitHub and Slack, and Twilio', () => {
     const names = ['stripe', 'twilio', 'whatsapp', 'daily', 'github', 'shopify', 'slack', 'standard', 'hmac'];
     const which = (flag: 'takesForms' | 'signsUrl') =>
       names.filter((name) => providerNamed(name)?.[flag] === true);
-    assert.deepEqual([which('takesForms'), which('signsUrl')], [['twilio', 'slack'], ['twilio']]);
+    assert.deepEqual([which('takesForms'), which('signsUrl')], [['twilio', 'github', 'slack'], ['twilio']]);
   });
 });
 
@@ -75,14 +75,64 @@ describe('Stripe', () => {
 });
 
 describe('Twilio', () => {
-  it('needs both the id and the status of a thing', async () => {
+  const digest = /^request:[0-9a-f]{32}$/;
+
+  it('names a thing and its status where both are there once, and the whole request otherwise', async () => {
     for (const body of [
       'CallSid=CA1',
       'CallStatus=busy',
       'CallSid=CA1&CallSid=CA2&CallStatus=busy',
       'CallSid=CA1&CallStatus=a&CallStatus=b',
     ])
-      assert.equal((await one('twilio', body)).quarantine, 'no_id', body);
+      assert.match((await one('twilio', body)).eventId, digest, body);
+  });
+
+  it('tells a callback about a call from a request for TwiML', async () => {
+    for (const [body, type] of [
+      ['CallStatus=ringing', 'voice.request'],
+      ['CallStatus=ringing&CallbackSource=call-progress-events', 'call.ringing'],
+      ['CallStatus=ringing&SequenceNumber=1', 'call.ringing'],
+      ['CallStatus=ringing&Timestamp=Tue%2C+24+Feb+2026+10%3A00%3A00+%2B0000', 'call.ringing'],
+      ['CallStatus=completed', 'call.completed'],
+      ['CallStatus=completed&DialCallStatus=busy', 'voice.dial'],
+      ['CallStatus=in-progress&Digits=1', 'voice.gather'],
+      ['CallStatus=in-progress&RecordingUrl=u&Digits=1', 'voice.record'],
+    ] as const)
+      assert.equal((await one('twilio', `CallSid=CA1&${body}`)).eventType, type, body);
+  });
+
+  it('names a Gather by its fields and the query, so that each is an event and a retry is not', async () => {
+    const gather = async (digits: string, query = '') => {
+      const url = `https://shop.example/hook${query}`;
+      const body = utf8(`CallSid=CA1&CallStatus=in-progress&Digits=${digits}`);
+      const request = { method: 'POST', url, headers: {}, body };
+      const [event] = (await providerNamed('twilio')?.read(request, { port: nodeHmac, nowSec: NOW })) ?? [];
+      return event?.eventId ?? '';
+    };
+    assert.match(await gather('1'), /^voice:CA1:[0-9a-f]{32}$/);
+    assert.equal(await gather('1'), await gather('1'));
+    const others = await Promise.all([gather('1'), gather('2'), gather('1', '?step=2')]);
+    assert.equal(new Set(others).size, 3);
+  });
+
+  it('names what happens to a conference or room by its number, and by its fields where it has none', async () => {
+    const idOf = async (body: string) => (await one('twilio', body)).eventId;
+    const join = 'ConferenceSid=CF1&StatusCallbackEvent=participant-join&CallSid=CA1';
+    assert.equal(await idOf(`${join}&SequenceNumber=3`), 'conference:CF1:participant-join:3');
+    assert.equal(
+      await idOf('RoomSid=RM1&StatusCallbackEvent=room-ended&SequenceNumber=9'),
+      'room:RM1:room-ended:9',
+    );
+    assert.match(await idOf(join), /^conference:CF1:participant-join:[0-9a-f]{32}$/);
+  });
+
+  it('wants TwiML for calls and messages that ask, and for nothing else', async () => {
+    const replyTo = async (body: string) =>
+      providerNamed('twilio')?.reply?.(await read('twilio', body))?.contentType;
+    for (const body of ['CallSid=CA1&CallStatus=ringing', 'MessageSid=SM1&SmsStatus=received&Body=hi'])
+      assert.equal(await replyTo(body), 'text/xml; charset=utf-8', body);
+    for (const body of ['CallSid=CA1&CallStatus=completed', 'MessageSid=SM1&MessageStatus=delivered', 'a=1'])
+      assert.equal(await replyTo(body), undefined, body);
   });
 
   it('keeps the time of a callback, also where it is about nothing we know', async () => {

@@ -6,7 +6,7 @@ const NOTHING = new Uint8Array(0);
 const MIN_GROWN_BYTES = 1024;
 
 export class BodyBuffer {
-  readonly #maxBytes: number;
+  #maxBytes: number;
   #room: Uint8Array = NOTHING;
   #length = 0;
   #grown = 0;
@@ -18,6 +18,12 @@ export class BodyBuffer {
   /** How often room was made. */
   get grown(): number {
     return this.#grown;
+  }
+
+  /** It may be no larger than this from now on; false where it is already. */
+  limitTo(maxBytes: number): boolean {
+    this.#maxBytes = Math.min(maxBytes, this.#maxBytes);
+    return this.#length <= maxBytes;
   }
 
   /** False where the body would be larger than it may be; then nothing of the chunk is kept. */

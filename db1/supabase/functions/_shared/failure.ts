@@ -130,6 +130,7 @@ export const SQLSTATE = {
   connectionFailure: '08006',
   tooManyConnections: '53300',
   limitExceeded: '54000',
+  invalidInput: 'SL001',
   claimVoided: 'SL021',
   permanentFailure: 'SL030',
   tryLater: 'SL034',

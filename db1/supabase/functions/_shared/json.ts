@@ -205,6 +205,13 @@ class Parser {
   }
 }
 
+/** Whether a double holds the number that this literal writes, and every integer near it. */
+export function isExactNumber(literal: string): boolean {
+  if (PLAIN_INTEGER.test(literal)) return true;
+  const value = Number(literal);
+  return Math.abs(value) <= Number.MAX_SAFE_INTEGER && decimal(literal) === decimal(String(value));
+}
+
 /** One spelling per decimal value ("1.50", "15e-1" → "15e-1"), to see whether a double kept what was written. */
 function decimal(literal: string): string {
   const [mantissa = '', exponent = '0'] = literal.replace(/^-/, '').toLowerCase().split('e');

@@ -43,9 +43,10 @@ export interface Route {
   readonly maxBodyBytes?: number;
   /**
    * Throws the refusal where what the path or a header names does not exist. An adapter that streams asks it before it reads
-   * a large body; `body` is then what has come so far.
+   * a large body; `body` is then what has come so far. It answers how large the body may be, where that is less than
+   * maxBodyBytes.
    */
-  checkTarget?(request: HttpRequest, parameter: string): Promise<void>;
+  checkTarget?(request: HttpRequest, parameter: string): Promise<number | undefined>;
   handle(request: HttpRequest, parameter: string): HttpResponse | Promise<HttpResponse>;
 }
 

@@ -20,7 +20,7 @@ export const SENTENCES: Readonly<Record<string, string>> = {
   max_attempts_in_range: 'max_attempts is 1 to 100.',
   backoff_cap_in_range: 'backoff_cap_sec is 1 to 86400.',
   lease_in_range: 'lease_sec is 1 to 3600.',
-  max_body_in_range: 'max_body_bytes is 1 to 1048576.',
+  max_body_in_range: 'max_body_bytes is 1 to 10485760.',
   keep_payload_days_in_range: 'keep_payload_days is 1 to 36500.',
   site_id_fits_a_header: 'The id of a site is 1 to 200 letters, digits, _, :, @ and -.',
   at_most_five_secrets: 'A site has at most five secrets.',

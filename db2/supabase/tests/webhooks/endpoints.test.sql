@@ -40,7 +40,7 @@ select throws_ok(
   $$ select pg_temp.add('a', '{"max_attempts": "many"}') $$, 'SL001', null, 'a setting of another type is refused'
 );
 select throws_ok(
-  $$ select pg_temp.add('a', '{"max_body_bytes": 1048577}') $$, 'SL001', null, 'a body has at most a megabyte'
+  $$ select pg_temp.add('a', '{"max_body_bytes": 10485761}') $$, 'SL001', null, 'a body has at most ten megabytes'
 );
 select throws_ok($$ select pg_temp.add('a', '{}', '{}') $$, 'SL001', null, 'an endpoint without a secret is refused');
 select throws_ok(

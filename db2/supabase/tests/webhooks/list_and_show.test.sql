@@ -1,6 +1,6 @@
 -- list_events pages through what the filters leave; show_event tells all about one.
 begin;
-select plan(21);
+select plan(28);
 
 select webhook.add_endpoint('shop', 'stripe', '{A}', 'queued', '{}', 'ann');
 insert into public.webhook_events
@@ -56,6 +56,17 @@ select is(pg_temp.listed($$p_since => '2026-01-03', p_until => '2026-01-05'$$), 
 select is(
   pg_temp.listed($$p_provider => 'stripe', p_statuses => '{failed}', p_since => '2026-01-02'$$), 'e4', 'all of it together'
 );
+update public.webhook_events
+set event_type = 'type.' || event_id, error = 'Broke ' || event_id, payload = jsonb_build_object('n', right(event_id, 1)::int)
+where event_id <> 'e6';
+select is(pg_temp.listed($$p_event_type => 'type.e2'$$), 'e2', 'of a type');
+select is(pg_temp.listed($$p_event_type => 'type.*'$$), 'e1 e2 e3 e4 e5', 'of types that begin alike');
+select is(pg_temp.listed($$p_error => 'broke E3'$$), 'e3', 'of an error, by a part of it in any case');
+select is(pg_temp.listed($$p_path => '$.n > 3'$$), 'e4 e5', 'by what is in the payload');
+select is(pg_temp.listed($$p_path => '$ ? (@.n == 2)'$$), 'e2', 'in the other form of a path');
+select is(pg_temp.listed($$p_path => '$.n.double()'$$), 'e1 e2 e3 e4 e5 e6', 'whatever it finds');
+select throws_ok($$ select webhook.list_events(p_path => '$.[') $$, 'SL001', null, 'what is no path is an error');
+update public.webhook_events set payload = '{"n": 1}' where event_id = 'e1';
 select results_eq(
   $$ select name, status::text from webhook.list_events(p_event_id => 'e1') $$, $$ values ('shop', 'failed') $$,
   'a listed event names its endpoint'

@@ -1,6 +1,6 @@
 -- Registration takes types for TypeScript handlers, and never one that belongs to an SQL handler.
 begin;
-select plan(9);
+select plan(17);
 
 insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'paid', 'sql', 'app.pay');
 create function pg_temp.handler(p_name text, p_type text, p_webhook_id uuid default null)
@@ -21,14 +21,49 @@ select is(
   webhook.register_handlers(jsonb_build_array(pg_temp.handler('mine', 'sent'), pg_temp.handler('mine', 'pai*'))), 2,
   'types of nobody are taken, also a prefix of one that is not'
 );
-select throws_ok(
-  $$ select webhook.register_handlers(jsonb_build_array(pg_temp.handler('mine', 'lost'), pg_temp.handler('mine', 'paid'))) $$,
-  'SL001',
-  'shop paid belongs to the SQL handler app.pay: give yours a webhookId, the handler of an endpoint comes first',
-  'a type of an SQL handler is refused, and said whose it is'
+-- A bad registration disables its handler alone.
+create function pg_temp.faults() returns text
+language sql as $$
+  select string_agg(f.name || ': ' || f.fault, ', ' order by f.name) from webhook.list_handler_faults() f
+$$;
+select is(
+  webhook.register_handlers(jsonb_build_array(
+    pg_temp.handler('mine', 'sent'), pg_temp.handler('mine', 'pai*'), pg_temp.handler('greedy', 'lost'),
+    pg_temp.handler('greedy', 'paid'), pg_temp.handler('late', 'sent'), pg_temp.handler('late', 'back'),
+    pg_temp.handler('lame', 'lamed') || '{"fault": "has no function apply"}', '{"name": "handler 9", "fault": "is not an object"}'::jsonb
+  )), 3, 'of a list with bad ones the good ones are taken'
 );
 select is(
-  pg_temp.registered(), 'pai* typescript mine, paid sql app.pay, sent typescript mine', 'and nothing of the list is taken'
+  pg_temp.registered(),
+  'back typescript late, lamed typescript lame, lost typescript greedy, pai* typescript mine, paid sql app.pay, sent typescript mine',
+  'a type stays with its SQL handler, or with the first; the other types of the bad ones are theirs'
+);
+select is(
+  pg_temp.faults(),
+  'greedy: shop paid belongs to the SQL handler app.pay: give yours a webhookId, the handler of an endpoint comes first, '
+    'handler 9: is not an object, lame: has no function apply, late: shop sent is registered twice',
+  'each fault is known by the name of its handler'
+);
+insert into public.webhook_events (webhook_id, provider, event_id, event_type, payload)
+select gen_random_uuid(), 'shop', t, t, '{}' from unnest('{sent,lost,back,lamed}'::text[]) t;
+select bag_eq(
+  $$ select handler_name from webhook.event_lanes() where handler_name is not null or lane = 0 $$, $$ values ('mine') $$,
+  'only the lanes of good handlers are worked on'
+);
+select is(
+  (select count(*) from public.webhook_events e
+   cross join lateral webhook.begin_typescript_event(e.id, '{mine,greedy,late,lame}') b where e.provider = 'shop'), 1::bigint,
+  'an inline delivery takes no event of a disabled handler either'
+);
+select is(
+  webhook.register_handlers(jsonb_build_array(pg_temp.handler('greedy', 'lost'), pg_temp.handler('late', 'back'))), 0,
+  'what is mended is registered as before'
+);
+select is(pg_temp.faults(), 'lame: has no function apply', 'and its fault is gone, as that of one without a name');
+select is(webhook.remove_handler('lame', 'ann'), 1, 'so it is with one that is removed');
+select is(pg_temp.faults(), null, 'which leaves none');
+select is(
+  webhook.remove_handler('greedy', 'ann') + webhook.remove_handler('late', 'ann'), 2, 'the mended ones go as others do'
 );
 select is(
   webhook.register_handlers(jsonb_build_array(

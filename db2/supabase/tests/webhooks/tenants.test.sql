@@ -1,6 +1,6 @@
 -- Whose events, payments and credits they are: a tenant for each endpoint, fixed when it is made.
 begin;
-select plan(22);
+select plan(29);
 
 create function pg_temp.add(p_name text, p_provider text default 'stripe', p_tenant text default null)
 returns text
@@ -79,6 +79,49 @@ select bag_eq(
   $$ select idempotency_key from tests.take(10, '{keys}') $$, $$ values ('stripe/eu:x'), ('stripe:eu:x') $$,
   'their keys towards others differ'
 );
+
+-- Two endpoints of one tenant, one for tests and one for live events: an event is skipped only where it does not fit.
+select webhook.add_endpoint('pair-live', 'stripe', '{A}', 'queued', '{}', 'ann', null, 'stripe:by-hand');
+select webhook.add_endpoint('pair-test', 'stripe', '{A}', 'queued', '{"livemode": "test"}', 'ann', null, 'stripe:by-hand');
+create function pg_temp.record(p_name text, variadic p_bodies text[]) returns text
+language sql
+as $$
+  select string_agg(r.outcome || ' ' || r.status, ', ' order by r.ordinal)
+  from webhook.find_endpoint(p_name) f
+  cross join lateral webhook.record_events(
+    array_fill(f.webhook_id, array[cardinality(p_bodies)]), array(select b::jsonb ->> 'id' from unnest(p_bodies) b),
+    array_fill('keys'::text, array[cardinality(p_bodies)]), null, null,
+    array(select encode(convert_to(b, 'UTF8'), 'base64') from unnest(p_bodies) b), null,
+    array(select md5(b) from unnest(p_bodies) b), null, null, null
+  ) r;
+$$;
+select is(pg_temp.record('pair-live', '{"id": "pair", "livemode": false}'), 'skipped skipped', 'not for the live one');
+select is(
+  pg_temp.record('pair-test', '{"id": "pair", "livemode": false}', '{"id": "pair", "livemode": false}'),
+  'recorded pending, duplicate pending', 'the one for tests records it, once'
+);
+select results_eq(
+  $$ select p.name, e.status::text, e.error, e.processed_at, e.next_attempt_at is not null, e.lane = h.lane
+     from public.webhook_events e join public.webhook_endpoints p using (webhook_id)
+     join public.webhook_handlers h on h.name = 'keys'
+     where e.event_id = 'pair' $$,
+  $$ values ('pair-test', 'pending', null::text, null::timestamptz, true, true) $$,
+  'the event is its own now, and due in the lane of its handler'
+);
+select is(pg_temp.record('pair-live', '{"id": "pair", "livemode": false}'), 'duplicate pending', 'the other cannot take it back');
+select is(
+  pg_temp.record('pair-live', '{"id": "forged", "livemode": false}')
+    || pg_temp.record('pair-test', '{"id": "forged", "livemode": false, "amount": 1}'),
+  'skipped skippedbody_differs skipped', 'another body under the same id takes nothing over'
+);
+select pg_temp.record('pair-live', '{"id": "set-aside", "livemode": false}');
+update public.webhook_events set skipped_by = 'bob' where event_id = 'set-aside';
+select is(pg_temp.record('pair-test', '{"id": "set-aside", "livemode": false}'), 'duplicate skipped',
+  'nor is what an operator skipped');
+select pg_temp.record('pair-live', '{"id": "handled", "livemode": false}');
+update public.webhook_events set attempts = 1 where event_id = 'handled';
+select is(pg_temp.record('pair-test', '{"id": "handled", "livemode": false}'), 'duplicate skipped',
+  'nor what a handler skipped');
 
 select * from finish();
 rollback;

@@ -108,7 +108,7 @@ export class CallRoutes {
   }
 
   /** A sender of a large body is refused early where its site does not exist, and can tell from the time that it does not. */
-  async #checkSite(request: HttpRequest): Promise<void> {
+  async #checkSite(request: HttpRequest): Promise<undefined> {
     await this.#inTime(this.#findSite(request), () => NO_SITE);
     if (request.headers[SIGNATURE_HEADER] === undefined) this.#ports.unsigned?.check(request);
   }

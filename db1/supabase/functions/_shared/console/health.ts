@@ -5,7 +5,7 @@ import type { Clock } from '../ports.ts';
 import { jsonResponse, type Route } from '../router.ts';
 
 export interface HealthCheck {
-  readonly kind: 'database' | 'extension' | 'job' | 'workers' | 'redis';
+  readonly kind: 'database' | 'extension' | 'job' | 'workers' | 'redis' | 'handler';
   readonly name: string;
   /** off: not used here. */
   readonly status: 'ok' | 'warn' | 'down' | 'off';
@@ -36,6 +36,11 @@ interface Job {
   readonly last_status: string | null;
   readonly last_start_ms: number | null;
   readonly last_message: string | null;
+}
+
+interface LedgerVitals extends Vitals {
+  /** By the name of the handler: why it is disabled. */
+  readonly handler_faults?: Readonly<Record<string, string>>;
 }
 
 interface IntakeVitals extends Vitals {
@@ -74,11 +79,12 @@ export function healthCheckRoutes(ports: HealthCheckPorts): Route[] {
 export async function checkHealth(ports: HealthCheckPorts): Promise<HealthCheck[]> {
   const [db1, db2, redis] = await Promise.all([
     examine<IntakeVitals>(ports, ports.db1, 'intake_health', 'DB1 intake'),
-    examine<Vitals>(ports, ports.db2, 'ledger_health', 'DB2 ledger'),
+    examine<LedgerVitals>(ports, ports.db2, 'ledger_health', 'DB2 ledger'),
     checkRedis(ports),
   ]);
   const { vitals } = db1;
-  const webhookWorkers = db2.vitals === undefined ? [] : [webhookWorkerCheck(db2.vitals)];
+  const webhookWorkers =
+    db2.vitals === undefined ? [] : [webhookWorkerCheck(db2.vitals), ...handlerChecks(db2.vitals)];
   const inside =
     vitals === undefined
       ? webhookWorkers
@@ -154,6 +160,16 @@ function bridgeWorkerCheck({ connections }: Vitals): HealthCheck {
 
 function webhookWorkerCheck({ connections }: Vitals): HealthCheck {
   return crewCheck('Webhook workers', connections['sluice-webhook-worker'] ?? 0);
+}
+
+function handlerChecks({ handler_faults = {} }: LedgerVitals): HealthCheck[] {
+  return Object.entries(handler_faults).map(([name, fault]) => ({
+    kind: 'handler',
+    name: `Handler ${name}`,
+    status: 'down',
+    summary: `disabled, so that its events wait: ${fault}`,
+    detail: { fault },
+  }));
 }
 
 function schedulerCheck({ connections, is_stand_in }: IntakeVitals): HealthCheck {

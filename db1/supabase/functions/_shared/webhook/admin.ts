@@ -37,27 +37,52 @@ const ACTION = {
   dry_run: { type: 'boolean', description: 'Says what would be done and changes nothing.' },
 } as const;
 
+const STATUS = {
+  type: 'string',
+  pattern: '^(pending|processing|success|skipped|failed|dead_letter)$',
+} as const satisfies Schema;
+
+/** What chooses events, in a query and in a body. */
+const CHOICE = {
+  webhook_id: UUID,
+  event_id: { type: 'string', maxLength: 500 },
+  provider: { type: 'string', maxLength: 127 },
+  status: STATUS,
+  since: MOMENT,
+  until: MOMENT,
+  type: { type: 'string', minLength: 1, maxLength: 200, description: 'a type, or a prefix that ends in *' },
+  error: { type: 'string', minLength: 1, maxLength: 200, description: 'a part of the error, in any case' },
+  path: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 1000,
+    description: 'a JSON path of Postgres that finds something other than false and null in the payload',
+  },
+} as const;
+
+const FILTER = {
+  type: 'object',
+  properties: CHOICE,
+  additionalProperties: false,
+  description:
+    'Instead of ids: the oldest events that it finds, failed and dead_letter where it names no status, up to 1000 at a time.',
+} as const satisfies Schema;
+
 export const SKIP_BODY = {
   type: 'object',
-  properties: ACTION,
-  required: ['ids'],
+  properties: { ...ACTION, filter: FILTER },
   additionalProperties: false,
 } as const satisfies Schema;
 
 export const REPLAY_BODY = {
   ...SKIP_BODY,
-  properties: { ...ACTION, idempotency_key: { type: 'string', minLength: 1, maxLength: 200 } },
+  properties: { ...SKIP_BODY.properties, idempotency_key: { type: 'string', minLength: 1, maxLength: 200 } },
 } as const satisfies Schema;
 
 export const EVENTS_QUERY = {
   type: 'object',
   properties: {
-    webhook_id: UUID,
-    event_id: { type: 'string', maxLength: 500 },
-    provider: { type: 'string', maxLength: 127 },
-    status: { type: 'string', pattern: '^(pending|processing|success|skipped|failed|dead_letter)$' },
-    since: MOMENT,
-    until: MOMENT,
+    ...CHOICE,
     after: UUID,
     limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
   },
@@ -150,7 +175,13 @@ export class WebhookAdminRoutes {
 
   async #replay(request: HttpRequest): Promise<HttpResponse> {
     const actor = await this.#actor(request);
-    const { ids, reason = null, dry_run = false, idempotency_key = null } = readJson(request, REPLAY_BODY);
+    const {
+      reason = null,
+      dry_run = false,
+      idempotency_key = null,
+      ...chosen
+    } = readJson(request, REPLAY_BODY);
+    const ids = await this.#chosen(chosen);
     // Two events with one key would be one and the same to whoever is called with it.
     if (idempotency_key !== null && new Set(ids.map((id) => id.toLowerCase())).size > 1)
       throw new HttpError('invalid_input', 'An idempotency_key is for one event.');
@@ -160,10 +191,24 @@ export class WebhookAdminRoutes {
 
   async #skip(request: HttpRequest): Promise<HttpResponse> {
     const actor = await this.#actor(request);
-    const { ids, reason = null, dry_run = false } = readJson(request, SKIP_BODY);
+    const { reason = null, dry_run = false, ...chosen } = readJson(request, SKIP_BODY);
+    const ids = await this.#chosen(chosen);
     return jsonResponse(200, {
       results: await this.#ports.store.skip({ ids, actor, reason, dryRun: dry_run }),
     });
+  }
+
+  /** The ids as given, or those of the oldest events that the filter finds. */
+  async #chosen({ ids, filter }: Pick<FromSchema<typeof SKIP_BODY>, 'ids' | 'filter'>): Promise<string[]> {
+    const isFiltered = filter !== undefined && Object.keys(filter).length > 0;
+    if ((ids === undefined) !== isFiltered)
+      throw new HttpError('invalid_input', 'Give either ids or a filter that chooses something.');
+    if (ids !== undefined) return [...ids];
+    const found = await this.#ports.store.listEvents({
+      statuses: ['failed', 'dead_letter'],
+      ...filterOf({ ...filter, limit: MAX_EVENT_IDS }),
+    });
+    return found.map(({ id }) => id);
   }
 
   async #actor(request: HttpRequest): Promise<string> {

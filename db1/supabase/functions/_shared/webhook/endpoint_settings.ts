@@ -39,7 +39,7 @@ const SETTINGS = {
   max_attempts: { type: 'integer', minimum: 1, maximum: 100 },
   backoff_cap_sec: { type: 'integer', minimum: 1, maximum: 86_400 },
   lease_sec: { type: 'integer', minimum: 1, maximum: 3_600 },
-  max_body_bytes: { type: 'integer', minimum: 1, maximum: 1_048_576 },
+  max_body_bytes: { type: 'integer', minimum: 1, maximum: 10_485_760 },
   keep_payload_days: { type: ['integer', 'null'], minimum: 1, maximum: 36_500 },
   is_active: { type: 'boolean' },
 } as const;

@@ -2,7 +2,10 @@
 // `sluice webhooks` both go through here. Every answer about ids is one result per id, never a count.
 
 import type { CallFunction } from '../call_function.ts';
+import { HttpError } from '../errors.ts';
+import { codeOf, SQLSTATE } from '../failure.ts';
 import { withRules } from '../rules.ts';
+import { textOf } from '../text.ts';
 import type { EndpointSettings, NewEndpoint } from './endpoint_settings.ts';
 import type { EventStatus } from './ports.ts';
 
@@ -84,6 +87,12 @@ export interface EventFilter {
   readonly statuses?: readonly EventStatus[];
   readonly since?: string;
   readonly until?: string;
+  /** A type, or a prefix that ends in `*`. */
+  readonly type?: string;
+  /** A part of the error, in any case. */
+  readonly error?: string;
+  /** A JSON path of Postgres that finds something other than false and null in the payload. */
+  readonly path?: string;
   /** The last id of the page before. */
   readonly after?: string;
   /** The oldest come first where left out. */
@@ -149,7 +158,8 @@ export function createOperatorStore(call: CallFunction): OperatorStore {
       const [endpoint] = await withRules(call<EndpointRow>('change_endpoint', args));
       return present(endpoint);
     },
-    listEvents: (filter) => call<EventRow>('list_events', filterArgs(filter)),
+    listEvents: (filter) =>
+      call<EventRow>('list_events', filterArgs(filter)).catch((error: unknown) => refusePath(filter, error)),
     async showEvent(id) {
       const [row] = await call<{ event: EventDetails }>('show_event', { p_id: id });
       if (row === undefined) return undefined;
@@ -189,7 +199,20 @@ function filterArgs(filter: EventFilter): Record<string, unknown> {
     p_after: filter.after ?? null,
     p_limit: filter.limit,
     p_newest_first: filter.newestFirst ?? false,
+    p_event_type: filter.type ?? null,
+    p_error: filter.error ?? null,
+    p_path: filter.path ?? null,
   };
+}
+
+/** A bad path is the one thing in a filter that only the database can judge. */
+function refusePath({ path }: EventFilter, error: unknown): never {
+  if (path === undefined || codeOf(error) !== SQLSTATE.invalidInput) throw error;
+  throw new HttpError(
+    'invalid_input',
+    `path is not a JSON path, such as $.data.object.id or $.data.object.amount > 1000: ${textOf(error)}.`,
+    error,
+  );
 }
 
 function actionArgs({ ids, actor, reason, dryRun }: EventAction): Record<string, unknown> {

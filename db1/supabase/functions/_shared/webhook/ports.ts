@@ -86,6 +86,8 @@ export interface WebhookStore {
   record(deliveries: readonly Delivery[]): Promise<Recorded[][]>;
   /** Lets one recorded event take effect now; `in_flight` where another is at it. Each lane has connections of its own. */
   processEvent(id: string, lane: number): Promise<Processed>;
+  /** What the event's handler wants to be answered; null where it said nothing. */
+  findReply(id: string): Promise<string | null>;
   /** The lanes that have due events. */
   lanes(): Promise<EventLane[]>;
   /** Of each lane up to as many as are wanted of it. */

@@ -32,7 +32,7 @@ export interface HandlerConnections {
 }
 
 export interface ProcessorPorts {
-  readonly store: Omit<WebhookStore, 'process' | 'processEvent' | 'record' | 'findEndpoint'>;
+  readonly store: Omit<WebhookStore, 'process' | 'processEvent' | 'record' | 'findEndpoint' | 'findReply'>;
   connectionsOf(handler: string): HandlerConnections;
   /** By name. */
   readonly handlers: ReadonlyMap<string, Handler>;

@@ -73,6 +73,11 @@ export interface ReadEvent {
   readonly quarantine: string | null;
 }
 
+export interface Reply {
+  readonly contentType: string;
+  readonly empty: string;
+}
+
 /** Of a tenant, which is what stands in the provider column of events, payments and credits: `stripe`, `stripe:shop`. */
 export function providerOf(tenant: string): string {
   return tenant.split(':', 1)[0] ?? tenant;
@@ -99,6 +104,11 @@ export interface Provider {
   read(request: SignedRequest, context: VerifyContext): ReadEvent[] | Promise<ReadEvent[]>;
   /** After verification: what the provider wants to hear back before it sends events; undefined for an event. */
   challenge?(request: SignedRequest): string | undefined;
+  /**
+   * Of events that have been recorded: what their 2xx has to look like where the provider reads it. `empty` is the body where
+   * no handler gave another; undefined: our own JSON will do.
+   */
+  reply?(events: readonly ReadEvent[]): Reply | undefined;
   /** The headers with which the provider would send this body: tests, `sluice webhooks send`, docs. */
   sign(
     request: Omit<SignedRequest, 'headers'>,

@@ -30,7 +30,7 @@ import { signedUrl, type WebhookRequest } from './signed_url.ts';
 import { traceRecorded } from './trace.ts';
 
 export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'>, SecretPorts {
-  readonly store: Pick<WebhookStore, 'findEndpoint' | 'record' | 'processEvent'>;
+  readonly store: Pick<WebhookStore, 'findEndpoint' | 'record' | 'processEvent' | 'findReply'>;
   readonly hmac: HmacPort;
   /** Told after new events of a queued endpoint have been committed. */
   readonly wake: () => void;
@@ -40,11 +40,12 @@ export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'>, Secret
   readonly tracer?: Tracer;
 }
 
-/** No endpoint takes more, whatever its own limit says. */
-export const MAX_WEBHOOK_BYTES = 1024 * 1024;
+/** No endpoint takes more. Each has a limit of its own, by default what its provider says it sends. */
+export const MAX_WEBHOOK_BYTES = 10 * 1024 * 1024;
 /** While the look for an endpoint takes long, the last answer is believed for so long. */
 const ENDPOINT_STALE_MS = 60_000;
 
+const PLAIN_TEXT = 'text/plain; charset=utf-8';
 const FORM_TYPE = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
 
 const HINTS: Readonly<Record<Refusal, string>> = {
@@ -58,6 +59,7 @@ const HINTS: Readonly<Record<Refusal, string>> = {
 
 interface Taken {
   readonly endpoint: Endpoint;
+  readonly provider: Provider;
   readonly events: readonly ReadEvent[];
   readonly recorded: readonly Recorded[];
   /** Set where there was nothing to record. */
@@ -70,15 +72,11 @@ interface EventAnswer {
 }
 
 /** Of several events in one delivery, the first of these that occurs is what the delivery is called. */
-const LOUDEST_FIRST = [
-  'recorded',
-  'processed',
-  'skipped',
-  'dead_letter',
-  'quarantined',
-  'body_differs',
-  'duplicate',
-];
+const LOUDEST_FIRST = ['recorded', 'processed', 'skipped', 'quarantined', 'body_differs', 'duplicate'];
+
+/** Providers stop by themselves after some days; an operator ends it sooner. */
+const DEAD_LETTER_HINT =
+  'The event is recorded as a dead letter. Deliveries get this answer until an operator replays or skips it.';
 
 const TOLD = {
   skipped: 'event skipped: it is not for this endpoint',
@@ -126,9 +124,9 @@ export class WebhookRoutes {
   async #deliver(request: WebhookRequest, name: string): Promise<HttpResponse> {
     let isRecorded = false;
     const answered = async (): Promise<HttpResponse> => {
-      const { endpoint, events, recorded, answer } = await this.#take(request, name);
+      const taken = await this.#take(request, name);
       isRecorded = true;
-      return answer ?? this.#answer(endpoint, events, recorded);
+      return taken.answer ?? this.#answer(taken);
     };
     // An effect that takes longer goes on, and is taken once: whoever delivers again waits for the same try, or is told how
     // the event stands.
@@ -150,8 +148,8 @@ export class WebhookRoutes {
     };
     const signature = await this.#verify(signed, endpoint, provider, context);
     const challenge = provider.challenge?.(signed);
-    const nothing = { endpoint, events: [], recorded: [] };
-    if (challenge !== undefined) return { ...nothing, answer: textResponse(challenge) };
+    const nothing = { endpoint, provider, events: [], recorded: [] };
+    if (challenge !== undefined) return { ...nothing, answer: textResponse(challenge, PLAIN_TEXT) };
     const { events, invalid } = await readEvents(signed, provider, context);
     if (events.length === 0)
       return { ...nothing, answer: jsonResponse(200, { status: 'skipped', events: [] }) };
@@ -164,13 +162,14 @@ export class WebhookRoutes {
     this.#tellRecorded(endpoint, events, recorded);
     traceRecorded(endpoint, events, recorded, startedMs, this.#ports);
     if (invalid !== undefined) throw invalid;
-    return { endpoint, events, recorded };
+    return { endpoint, provider, events, recorded };
   }
 
-  async #checkEndpoint(request: HttpRequest, name: string): Promise<void> {
+  async #checkEndpoint(request: HttpRequest, name: string): Promise<number> {
     const late = () => new HttpError('database_unavailable');
-    const { scheme } = await inTime(this.#deliveryMs, this.#find(name), late);
+    const { scheme, max_body_bytes } = await inTime(this.#deliveryMs, this.#find(name), late);
     if (!maySign(request.headers, scheme?.header)) this.#ports.unsigned?.check(request);
+    return max_body_bytes;
   }
 
   async #find(name: string): Promise<Endpoint> {
@@ -241,27 +240,34 @@ export class WebhookRoutes {
     if (isNew && endpoint.mode === 'queued') this.#ports.wake();
   }
 
-  async #answer(
-    endpoint: Endpoint,
-    events: readonly ReadEvent[],
-    recorded: readonly Recorded[],
-  ): Promise<HttpResponse> {
+  async #answer({ endpoint, provider, events, recorded }: Taken): Promise<HttpResponse> {
     const answers = await Promise.all(
       recorded.map(async (row, index): Promise<EventAnswer> => {
         const event = events[index] as ReadEvent;
         return { event_id: event.eventId, status: await this.#statusOf(endpoint, event, row) };
       }),
     );
-    if (answers.some(({ status }) => status === 'failed')) throw new HttpError('processing_failed');
-    const status = LOUDEST_FIRST.find((name) => answers.some((answer) => answer.status === name));
+    const isAny = (name: string): boolean => answers.some(({ status }) => status === name);
+    if (isAny('failed')) throw new HttpError('processing_failed');
+    if (isAny('dead_letter')) throw new HttpError('processing_failed', DEAD_LETTER_HINT);
+    const reply = provider.reply?.(events);
+    if (reply !== undefined)
+      return textResponse((await this.#replyOf(endpoint, recorded)) ?? reply.empty, reply.contentType);
+    const status = LOUDEST_FIRST.find(isAny);
     return jsonResponse(200, { status, events: answers });
   }
 
+  /** Of an event that was queued there is none yet, and the provider does not wait. */
+  async #replyOf({ mode }: Endpoint, [row]: readonly Recorded[]): Promise<string | null> {
+    return mode === 'queued' || row === undefined ? null : this.#ports.store.findReply(row.id);
+  }
+
   async #statusOf(endpoint: Endpoint, event: ReadEvent, row: Recorded): Promise<string> {
-    const isKnown = row.outcome === 'duplicate';
-    if (endpoint.mode === 'queued' || (row.outcome !== 'recorded' && !isKnown)) return row.outcome;
+    const { outcome } = row;
+    if (endpoint.mode === 'queued' || outcome === 'skipped' || outcome === 'body_differs') return outcome;
     const result = await this.#inline.process(endpoint, event, row);
-    return isKnown && result !== 'failed' ? 'duplicate' : result;
+    const isGood = result !== 'failed' && result !== 'dead_letter';
+    return isGood && outcome === 'duplicate' ? 'duplicate' : result;
   }
 
   async #shakeHands(request: WebhookRequest, name: string): Promise<HttpResponse> {
@@ -277,15 +283,15 @@ export class WebhookRoutes {
       this.#ports.unsigned?.count(request);
       throw new HttpError('handshake_refused');
     }
-    return textResponse(challenge);
+    return textResponse(challenge, PLAIN_TEXT);
   }
 }
 
-function textResponse(body: string): HttpResponse {
+function textResponse(body: string, contentType: string): HttpResponse {
   return {
     status: 200,
     headers: {
-      'content-type': 'text/plain; charset=utf-8',
+      'content-type': contentType,
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     },

@@ -33,7 +33,17 @@ function withQuery(url: string, query: string): string {
   if (query === '') return url;
   const at = url.indexOf('?');
   if (at < 0) return `${url}?${query}`;
-  const known = url.slice(at + 1).split('&');
-  const added = query.split('&').filter((pair) => !known.includes(pair));
+  // A pair has several spellings (`'` and `%27`), and the one on the way here need not be the one that is set.
+  const known = new Set(
+    url
+      .slice(at + 1)
+      .split('&')
+      .map(canonical),
+  );
+  const added = query.split('&').filter((pair) => !known.has(canonical(pair)));
   return [url, ...added].join('&');
+}
+
+function canonical(pair: string): string {
+  return new URLSearchParams(pair).toString();
 }

@@ -29,6 +29,8 @@ export function createWebhookStore(
       if (row === undefined) throw new Error(`process_event gave no row for ${id}`);
       return row;
     },
+    findReply: async (id) =>
+      (await call<{ find_reply: string | null }>('find_reply', { p_id: id }))[0]?.find_reply ?? null,
     lanes: () => call<EventLane>('event_lanes', {}),
     take: (lanes, wanted) => call<TakenEvent>('take_events', { p_lanes: lanes, p_wanted: wanted }),
     takeSuspect: (lanes) => call<TakenEvent>('take_suspect', { p_lanes: lanes }),

@@ -21,7 +21,11 @@ export const daily: Provider = {
     ),
   read: (request, context) =>
     readOne(request, context, {
-      describe: ({ id, type, event_ts }) => ({ id, type, occurredAt: isoOfSeconds(event_ts) }),
+      // With `test` and nothing else Daily tries a new webhook.
+      describe: ({ id, type, event_ts, test }, hash) =>
+        id === undefined && test !== undefined
+          ? { id: `test:${hash}`, type: 'test', occurredAt: null }
+          : { id, type, occurredAt: isoOfSeconds(event_ts) },
     }),
   async sign({ body }, secret, { port, nowSec }) {
     const key = fromBase64(secret);

@@ -3,6 +3,7 @@ import { readsHeaders, signsWholeBody } from './whole_body.ts';
 
 export const github: Provider = {
   name: 'github',
+  takesForms: true,
   ...signsWholeBody('x-hub-signature-256', 'hex', 'sha256='),
   // `issues.opened`: the name from the header, and what happened, where the body says it.
   read: readsHeaders('x-github-delivery', 'x-github-event', (event, { action }) => ({

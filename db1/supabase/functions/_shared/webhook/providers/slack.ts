@@ -1,3 +1,4 @@
+import type { JsonValue } from '../../json.ts';
 import { fromHex, prepend, toHex, utf8 } from '../bytes.ts';
 import { formAsObject, readForm } from '../form.ts';
 import type { Provider, ReadEvent, SignedRequest, VerifyContext } from '../provider.ts';
@@ -8,6 +9,7 @@ import {
   isObject,
   isoOfSeconds,
   type JsonObject,
+  parseMarked,
   readOne,
 } from '../read.ts';
 import { signatureFrom, signatureHeader, timedClaim, verifyClaim, withoutPrefix } from '../signature.ts';
@@ -29,19 +31,16 @@ function describe({ event_id, event, type, event_time }: JsonObject): Described 
 /** A slash command, or an interaction whose JSON is the field `payload`. Both carry a trigger id, and it is signed. */
 async function readCommand({ body }: SignedRequest, { port }: VerifyContext): Promise<ReadEvent[]> {
   const fields = formAsObject(readForm(body));
-  const content = interactionOf(fields) ?? fields;
+  const content = parseObject(fields.payload) ?? fields;
   const { trigger_id: id, type, command } = content;
   const described = { id, type: command === undefined ? type : 'command', occurredAt: null };
   return [eventOf(described, content, await hashOf(port, body))];
 }
 
-function interactionOf({ payload }: JsonObject): JsonObject | undefined {
-  return typeof payload === 'string' ? parseObject(payload) : undefined;
-}
-
-function parseObject(text: string): JsonObject | undefined {
+function parseObject(text: JsonValue | undefined): JsonObject | undefined {
+  if (typeof text !== 'string') return undefined;
   try {
-    const value = JSON.parse(text);
+    const value = parseMarked(text);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

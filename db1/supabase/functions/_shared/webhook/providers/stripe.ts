@@ -1,6 +1,6 @@
 import { fromHex, prepend, toHex, utf8 } from '../bytes.ts';
 import type { Provider, SignedRequest } from '../provider.ts';
-import { isoOfSeconds, readOne } from '../read.ts';
+import { isoOfSeconds, isoOfText, readOne } from '../read.ts';
 import {
   type GivenSignature,
   Refused,
@@ -42,7 +42,12 @@ export const stripe: Provider = {
   verify: (request, secrets, context) => verifyClaim(() => claimOf(request), secrets, utf8, context),
   read: (request, context) =>
     readOne(request, context, {
-      describe: ({ id, type, created }) => ({ id, type, occurredAt: isoOfSeconds(created) }),
+      // A thin event (v2) writes its time as text.
+      describe: ({ id, type, created }) => ({
+        id,
+        type,
+        occurredAt: typeof created === 'string' ? isoOfText(created) : isoOfSeconds(created),
+      }),
       contentOf: (text) => text.replace(OPEN_DELIVERIES, ''),
     }),
   async sign({ body }, secret, { port, nowSec }) {

@@ -1,9 +1,11 @@
 import type { JsonValue } from '../../json.ts';
 import { utf8 } from '../bytes.ts';
+import { stringifyMarked } from '../digits.ts';
 import { type HmacPort, sameBytes } from '../hmac.ts';
 import type { Provider, ReadEvent } from '../provider.ts';
 import {
   type Described,
+  decode,
   eventFrom,
   findUnkeepable,
   hashOf,
@@ -13,7 +15,8 @@ import {
   isTooDeep,
   type JsonObject,
   NOTHING,
-  parseLoosely,
+  nameOf,
+  parseMarked,
 } from '../read.ts';
 import { signsWholeBody } from './whole_body.ts';
 
@@ -45,9 +48,10 @@ function updatesOf(entry: JsonValue): Update[] {
 }
 
 function statusOf(status: JsonValue, about: JsonObject): Update {
-  if (!isObject(status) || !isSaneName(status.id) || !isSaneName(status.status)) return strange(status);
+  const id = isObject(status) ? nameOf(status.id) : undefined;
+  if (!isObject(status) || id === undefined || !isSaneName(status.status)) return strange(status);
   const described = {
-    id: `status:${status.id}:${status.status}`,
+    id: `status:${id}:${status.status}`,
     type: `status.${status.status}`,
     occurredAt: timeOf(status),
   };
@@ -55,9 +59,10 @@ function statusOf(status: JsonValue, about: JsonObject): Update {
 }
 
 function messageOf(message: JsonValue, about: JsonObject): Update {
-  if (!isObject(message) || !isSaneName(message.id)) return strange(message);
+  const id = isObject(message) ? nameOf(message.id) : undefined;
+  if (!isObject(message) || id === undefined) return strange(message);
   const type = isSaneName(message.type) ? `message.${message.type}` : 'message';
-  const described = { id: `message:${message.id}`, type, occurredAt: timeOf(message) };
+  const described = { id: `message:${id}`, type, occurredAt: timeOf(message) };
   return { described, content: message, payload: { ...about, message } };
 }
 
@@ -85,7 +90,7 @@ function phoneNumberOf(metadata: JsonValue | undefined): string | null {
 
 /** Bounded, because it is repeated in each of up to a thousand payloads. */
 function nameOrNull(value: JsonValue | undefined): string | null {
-  return isSaneName(value) ? value : null;
+  return nameOf(value) ?? null;
 }
 
 async function eventOf(
@@ -94,10 +99,10 @@ async function eventOf(
   port: HmacPort,
 ): Promise<ReadEvent> {
   const problem = findUnkeepable(payload) ?? findUnkeepable(content) ?? null;
-  const hash = await hashOf(port, isTooDeep(content) ? body : JSON.stringify(content));
+  const hash = await hashOf(port, isTooDeep(content) ? body : stringifyMarked(content));
   const isChange = described !== NOTHING && described.id === undefined;
   return eventFrom(isChange ? { ...described, id: `change:${hash}` } : described, {
-    payload: problem === null ? JSON.stringify(payload) : null,
+    payload: problem === null ? stringifyMarked(payload) : null,
     hash,
     quarantine: problem,
   });
@@ -107,7 +112,7 @@ export const whatsapp: Provider = {
   name: 'whatsapp',
   ...signsWholeBody('x-hub-signature-256', 'hex', 'sha256='),
   async read({ body }, { port }) {
-    const { value } = parseLoosely(body);
+    const value = parseMarked(decode(body));
     const updates = isObject(value) && Array.isArray(value.entry) ? value.entry.flatMap(updatesOf) : [];
     if (updates.length > 0 && updates.length <= UPDATES_MAX)
       return Promise.all(updates.map((update) => eventOf(update, body, port)));

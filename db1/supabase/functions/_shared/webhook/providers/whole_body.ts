@@ -2,8 +2,10 @@
 
 import { fromBase64, fromHex, toBase64, toHex, utf8 } from '../bytes.ts';
 import type { Provider } from '../provider.ts';
-import { type Described, type JsonObject, readOne } from '../read.ts';
+import { type Described, decode, type JsonObject, type ReadRules, readText } from '../read.ts';
 import { signatureFrom, signatureHeader, verifyClaim, withoutPrefix } from '../signature.ts';
+
+const PAYLOAD = utf8('payload=');
 
 export function signsWholeBody(
   header: string,
@@ -38,11 +40,20 @@ export function readsHeaders(
   typeHeader: string,
   describe: (type: string | string[] | undefined, body: JsonObject) => Omit<Described, 'id'>,
 ): Provider['read'] {
-  return (request, context) => {
-    const { [idHeader]: id, [typeHeader]: type } = request.headers;
-    return readOne(request, context, {
-      describe: (body) => ({ id, ...describe(type, body) }),
-      keyOnBody: true,
-    });
+  return ({ headers, body }, context) => {
+    const { [idHeader]: id, [typeHeader]: type } = headers;
+    const rules: ReadRules = { describe: (value) => ({ id, ...describe(type, value) }), keyOnBody: true };
+    const json = payloadField(body);
+    return readText(json ?? decode(body), context, { ...rules, isWholeBody: json === undefined });
   };
+}
+
+/** The JSON of a form, as GitHub can be told to send it. The content type is not signed; the first bytes are. */
+function payloadField(body: Uint8Array): string | undefined {
+  if (!startsWith(body, PAYLOAD)) return undefined;
+  return new URLSearchParams(decode(body)).get('payload') ?? undefined;
+}
+
+function startsWith(body: Uint8Array, start: Uint8Array): boolean {
+  return start.every((byte, at) => body[at] === byte);
 }
