@@ -5,7 +5,7 @@ import { TimedOut, within } from '#core/deadline.ts';
 import { SQLSTATE } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import { type Transact, type Transaction, TransactionEnded } from '#core/transaction.ts';
-import { parseWithDigits } from '#core/webhook/digits.ts';
+import { parseJsonb, parseWithDigits } from '#core/webhook/digits.ts';
 import { statementFor } from './statement.ts';
 
 export interface Database {
@@ -93,7 +93,7 @@ const PARSERS = new Map<number, (text: string) => unknown>([
   [BIGINT_OID, safeInteger],
   // A number that a double would round comes as a text.
   [JSON_OID, parseWithDigits],
-  [JSONB_OID, parseWithDigits],
+  [JSONB_OID, parseJsonb],
 ]);
 
 /** A list of objects is one JSON document; the driver would make a Postgres array of it. Lists of scalars are arrays. */

@@ -3,7 +3,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { digitsIn, isTooLong, markNumbers, parseWithDigits, stringifyMarked } from '#core/webhook/digits.ts';
+import {
+  digitsIn,
+  isTooLong,
+  MAY_ROUND,
+  markNumbers,
+  parseJsonb,
+  parseWithDigits,
+  stringifyMarked,
+} from '#core/webhook/digits.ts';
 
 const roundTrip = (text: string) => stringifyMarked(JSON.parse(markNumbers(text)));
 
@@ -63,6 +71,25 @@ describe('a number', () => {
       c: 'x',
     });
     assert.deepEqual(parseWithDigits('[1]'), [1]);
+  });
+
+  it('is found wherever a number can stand, and not in an id', () => {
+    for (const digits of [
+      '9007199254740993',
+      '-9007199254740993',
+      '1234567890.123456789',
+      '12345678901234567890',
+    ]) {
+      for (const at of [digits, `[${digits}]`, `[1, ${digits}]`, `{"a": ${digits}}`, `{"a":${digits}}`]) {
+        assert(MAY_ROUND.test(at), at);
+        assert(JSON.stringify(parseJsonb(at)).includes(`"${digits}"`), at);
+      }
+    }
+    for (const exponent of ['1e400', '[1E400]', '{"a": -1.5e400}'])
+      assert(MAY_ROUND.test(exponent), exponent);
+    const id = '{"claim_id": "01a1e5a8-1ac5-7b26-9882-fe081f16d88f"}';
+    assert(!MAY_ROUND.test(id));
+    assert.deepEqual(parseJsonb(id), JSON.parse(id));
   });
 });
 

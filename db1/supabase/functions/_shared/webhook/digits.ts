@@ -39,8 +39,18 @@ export function parseWithDigits(text: string): unknown {
   return JSON.parse(MAY_ROUND.test(text) ? markNumbers(text, '') : text);
 }
 
-/** True for every text with a number that a double would round, and for some others. */
-export const MAY_ROUND = /[0-9.]{16}|[0-9][eE][+-]?[0-9]/;
+/** The same for jsonb as Postgres writes it, where no number has an exponent: every message of the queue passes here. */
+export function parseJsonb(text: string): unknown {
+  return JSON.parse(LONG_NUMBER.test(text) ? markNumbers(text, '') : text);
+}
+
+const LONG_NUMBER = /(?:^|[[:, ])-?[0-9.]{16}/;
+
+/**
+ * True for every JSON with a number that a double would round, and for few others. It looks at what stands where a number can
+ * begin: the letters and digits of an id read like exponents.
+ */
+export const MAY_ROUND = /(?:^|[[:,\s])-?(?:[0-9.]{16}|[0-9.]+[eE])/;
 
 /** The digits behind the mark; undefined for any other text. */
 export function digitsIn(text: string): string | undefined {
