@@ -27,16 +27,14 @@ export function expectedRights(side: 'db1' | 'db2'): ExpectedRights {
   return parseRights(readFileSync(join(PROJECT_ROOT, side, 'supabase', 'migrations', FILE), 'utf8'));
 }
 
-/** Understands the statements that the migration is made of: "revoke all on all functions (or routines) in schema …", "grant … on … to …". */
+/** Understands what the migration is made of: the schemas whose routines it closes, and "grant … on … to …". */
 export function parseRights(sql: string): ExpectedRights {
   const statements = sql
     .replace(/--.*$/gm, '')
     .split(';')
     .map((statement) => statement.replace(/\s+/g, ' ').trim());
-  const closed = statements.map(
-    (text) => /^revoke all on all (?:functions|routines) in schema (.+) from /.exec(text)?.[1],
-  );
-  const schemas = closed.flatMap((list) => (list === undefined ? [] : list.split(', ')));
+  const [, closed = ''] = /= p\.pronamespace and n\.nspname in \(([^)]+)\)/.exec(sql) ?? [];
+  const schemas = closed.split(', ').map((name) => name.replaceAll("'", ''));
   const grants = statements.flatMap((text) => {
     const [, privileges = '', kind, objects = '', roles = ''] =
       /^grant (.+?) on (function |procedure |sequence |schema |table )?(.+) to (.+)$/.exec(text) ?? [];

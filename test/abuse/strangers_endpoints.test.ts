@@ -123,7 +123,13 @@ describe('strangers at endpoints', () => {
         const { n, tenant, a, b } = await pair(isGuarded);
         const user = `disputed_${n}`;
         await a(told(`evt_paid_${n}`, user));
-        await b(about(`evt_dispute_${n}`, 'charge.dispute.created', user, { id: `dp_${n}`, amount: 5_000 }));
+        await b(
+          about(`evt_dispute_${n}`, 'charge.dispute.created', user, {
+            id: `dp_${n}`,
+            amount: 5_000,
+            balance_transactions: [{ id: `txn_${n}`, amount: -5_000, currency: 'usd' }],
+          }),
+        );
         return String(await balance(tenant, user));
       },
     },

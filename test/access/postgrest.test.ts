@@ -118,6 +118,7 @@ const TABLES: Record<Side, Record<string, Record<string, Verb[]>>> = {
       credit_ledger: ['select'],
       payment_refunds: ['select'],
       payment_rules: ['select'],
+      payment_transactions: ['select'],
       payments: ['select'],
       voided_tickets: ['select'],
       webhook_alarms: ['select'],

@@ -307,9 +307,9 @@ describe('what the doctor thinks', () => {
   it('of rights, by what the migration says', () => {
     const { schemas, grants } = parseRights(`
       -- grant all on everything to anon;
-      revoke all on all functions in schema public, intake from public, anon;
+      join pg_catalog.pg_namespace n on n.oid = c.relnamespace and n.nspname in ('public', 'elsewhere');
+      join pg_catalog.pg_namespace n on n.oid = p.pronamespace and n.nspname in ('public', 'intake', 'webhook');
       grant execute on function public.f(text, int[]), public.g() to anon, service_role;
-      revoke all on all routines in schema webhook from public, anon;
       grant execute on procedure webhook.p(int) to service_role;
       grant usage on sequence intake.s to service_role;
       grant select, insert on public.t, public.u to service_role;`);

@@ -160,9 +160,9 @@ export const CONTROLS: Record<string, Control> = {
     apply: ({ db2 }) =>
       change(
         db2,
-        'webhook.write_credit',
-        `p_event_id, p_kind || ':' || p_fact_id)`,
-        'p_event_id, p_event_id)',
+        'webhook.merge_payment',
+        'greatest(p_known.captured, p_told.captured)',
+        'p_known.captured + p_told.captured',
       ),
   },
 };

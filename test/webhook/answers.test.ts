@@ -269,7 +269,7 @@ describe('a request of Twilio that asks for TwiML', () => {
   const openTwilio = (mode: 'inline' | 'queued') => open({ provider: 'twilio', mode });
 
   for (const mode of ['queued', 'inline'] as const)
-    it(`is answered with an empty response where nobody has another, ${mode}`, async () => {
+    it(`is answered with an empty response where no handler has another, ${mode}`, async () => {
       const { status, headers, text } = await openTwilio(mode).send({ body: VOICE, headers: form });
       assert.deepEqual(
         [status, headers['content-type'], text],

@@ -1,4 +1,4 @@
-// A bad registration disables its handler alone: the events of the others go on, its own wait, and everybody is told.
+// A bad registration disables its handler alone: the events of the others go on, its own wait, and log, doctor and console tell it.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

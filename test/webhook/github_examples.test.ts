@@ -29,7 +29,7 @@ describe('the examples of GitHub', () => {
         `select webhook.add_endpoint($1, 'github', '{WHATSAPP_APP_SECRET}', 'queued', '{}', 'test')`,
         [name],
       );
-      // The same body under two ids is one event, whoever says otherwise.
+      // The same body under two ids is one event.
       const bodies = new Set<string>();
       for (const { name: event, examples } of ALL)
         for (const [index, example] of examples.entries()) {

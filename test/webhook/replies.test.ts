@@ -63,7 +63,7 @@ describe('a request of Twilio for TwiML', () => {
     assert.deepEqual(said, []);
   });
 
-  it('gets an empty response from a queued endpoint, and where nobody has another', async () => {
+  it('gets an empty response from a queued endpoint, and where no handler has another', async () => {
     assert.equal((await gather('queued', '5')).text, EMPTY);
     const { text } = await world.send('inline', 'twilio', 'CallSid=CA7&CallStatus=ringing', {
       headers: FORM,

@@ -344,7 +344,7 @@ create trigger events_have_lanes
   before insert on public.webhook_events
   for each row when (new.lane is null) execute function webhook.give_lane();
 
--- Promise: an event that an update of somebody's own has put back to pending, as the requirement's replay and its worker do, goes
+-- Promise: an event that a plain update has put back to pending, as the requirement's replay and its worker do, goes
 -- round as if webhook.replay_events had sent it: it is due at once, in the lane of its handler, and the lease of a worker that
 -- had it has ended. An update that says when it is due has its way. Second call: the same. Locks: the event, held already.
 create function webhook.go_round() returns trigger

@@ -107,7 +107,7 @@ describe('what is refused or fails', { skip }, () => {
 
   it('does not look like a success: of two events one is replayed, and the other has nothing to process', async () => {
     await addEndpoint(house, 'stripe', 'stripe');
-    await deliver(house, 'stripe', 'charge.refunded', 'evt_nobody', { user: '' });
+    await deliver(house, 'stripe', 'charge.refunded', 'evt_bad', { isBad: true });
     const answer = await send({
       url: `${house.url}/webhooks/stripe`,
       provider: 'stripe',
@@ -118,7 +118,7 @@ describe('what is refused or fails', { skip }, () => {
     const page = await house.signIn('/dead-letters?kind=webhooks');
     await page.getByLabel('Select event evt_nul').check();
     await page.getByText('1 selected', { exact: true }).waitFor();
-    await page.getByLabel('Select event evt_nobody').check();
+    await page.getByLabel('Select event evt_bad').check();
     await page.getByRole('button', { name: 'Replay…' }).click();
     await page.getByLabel('Reason', { exact: true }).fill('try again');
     await page.getByRole('button', { name: 'Yes, replay' }).click();
@@ -154,8 +154,8 @@ describe('what is refused or fails', { skip }, () => {
     await page.goto(`${house.url}/events?event_id=evt_unhandled`);
     await page.getByRole('link', { name: 'evt_unhandled' }).click();
     await replay.waitFor();
-    await page.goto(`${house.url}/events?event_id=evt_nobody`);
-    await page.getByRole('link', { name: 'evt_nobody' }).click();
+    await page.goto(`${house.url}/events?event_id=evt_bad`);
+    await page.getByRole('link', { name: 'evt_bad' }).click();
     await page.getByRole('button', { name: 'Skip…' }).click();
     await page.getByLabel('Reason', { exact: true }).fill('of a test account');
     await page.getByRole('button', { name: 'Yes, skip' }).click();

@@ -122,7 +122,7 @@ describe('an event whose id is a number', () => {
       assert.deepEqual([idOf(id).eventId, idOf(id).quarantine], [id, null]);
   });
 
-  it('has none where that is no integer', () => {
+  it('has none where that is not an integer', () => {
     for (const id of ['1.5', '1e22', '0.1000000000000000055', 'true'])
       assert.equal(idOf(id).quarantine, 'no_id', id);
   });

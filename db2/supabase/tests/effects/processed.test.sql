@@ -48,7 +48,7 @@ select pg_temp.deliver('evt_bad', 'payment_intent.succeeded', '{"id": "pi_3", "p
 select pg_temp.deliver('evt_unknown', 'customer.created', '{"id": "cus_1"}');
 select is(pg_temp.process_due(), 4::bigint, 'four events are processed');
 select is(pg_temp.result('evt_refund'), 'success', 'a refund before its payment is recorded');
-select is(pg_temp.result('evt_nobody'), 'success', 'so is a payment of nobody');
+select is(pg_temp.result('evt_nobody'), 'success', 'so is a payment without a user');
 select is(pg_temp.result('evt_bad'), 'dead_letter: no currency', 'what no retry can mend is a dead letter at once');
 select is(pg_temp.result('evt_unknown'), 'skipped: no handler for customer.created', 'an unknown type is skipped');
 select is((select count(*) from public.credit_ledger), 0::bigint, 'none of them moved money of a user');

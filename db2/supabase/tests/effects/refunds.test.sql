@@ -31,7 +31,7 @@ as $$
 $$;
 
 select is(pg_temp.refund('refund.created', 're_1', 300, 'pending'), null, 'a refund may come before its payment');
-select is_empty($$ select from public.credit_ledger $$, 'of which nobody knows yet what was paid');
+select is_empty($$ select from public.credit_ledger $$, 'of which no event has told yet what was paid');
 select is(pg_temp.apply('payment_intent.succeeded'), null, 'the payment comes');
 select results_eq(
   $$ select kind, amount::int from public.credit_ledger order by kind $$, $$ values ('payment', 1000), ('refund', -300) $$,

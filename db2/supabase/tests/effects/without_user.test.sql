@@ -15,13 +15,13 @@ $$;
 
 select is(tests.apply('payment_intent.created', '{"id": "pi_0", "metadata": {}}'), null, 'a payment begins');
 select is(pg_temp.waiting(), 'none', 'that no money has moved for does not wait');
-select is(tests.apply('payment_intent.succeeded', '{"metadata": {}}'), null, 'a payment of nobody has an effect');
+select is(tests.apply('payment_intent.succeeded', '{"metadata": {}}'), null, 'a payment without a user has an effect');
 select is(
   tests.apply('refund.created', '{"id": "re_1", "payment_intent": "pi_1", "amount": 300, "metadata": {"user_id": "eve"}}'),
   null, 'so has its refund'
 );
 select is(pg_temp.waiting(), 'pi_1 1000 300', 'both stay visible, and a refund names no user');
-select is(pg_temp.credits(), 'none', 'nobody is credited');
+select is(pg_temp.credits(), 'none', 'no user is credited');
 select is(tests.apply('charge.succeeded', '{"id": "ch_1", "payment_intent": "pi_1"}'), null, 'an event names the user');
 select is(pg_temp.credits(), 'ann payment 1000, ann refund -300', 'who has all that moved');
 select is(pg_temp.waiting(), 'none', 'and nothing waits');
@@ -30,7 +30,7 @@ select is(
   'already known', 'the same again changes nothing'
 );
 
-select is(tests.apply('payment_intent.succeeded', '{"id": "pi_2", "metadata": null}'), null, 'another payment of nobody');
+select is(tests.apply('payment_intent.succeeded', '{"id": "pi_2", "metadata": null}'), null, 'another payment without a user');
 select throws_ok(
   $$ select webhook.name_payment_user('stripe', 'pi_2', '', 'op') $$, 'SL001', null, 'an empty name is refused'
 );

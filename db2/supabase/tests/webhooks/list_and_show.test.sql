@@ -65,7 +65,7 @@ select is(pg_temp.listed($$p_error => 'broke E3'$$), 'e3', 'of an error, by a pa
 select is(pg_temp.listed($$p_path => '$.n > 3'$$), 'e4 e5', 'by what is in the payload');
 select is(pg_temp.listed($$p_path => '$ ? (@.n == 2)'$$), 'e2', 'in the other form of a path');
 select is(pg_temp.listed($$p_path => '$.n.double()'$$), 'e1 e2 e3 e4 e5 e6', 'whatever it finds');
-select throws_ok($$ select webhook.list_events(p_path => '$.[') $$, 'SL001', null, 'what is no path is an error');
+select throws_ok($$ select webhook.list_events(p_path => '$.[') $$, 'SL001', null, 'a text that is not a path is an error');
 update public.webhook_events set payload = '{"n": 1}' where event_id = 'e1';
 select results_eq(
   $$ select name, status::text from webhook.list_events(p_event_id => 'e1') $$, $$ values ('shop', 'failed') $$,

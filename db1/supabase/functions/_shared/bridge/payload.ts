@@ -79,7 +79,7 @@ export function identityOf(payload: Payload): string {
 }
 
 /**
- * What hooks know a claim by: its slot, as long as nobody had it before; later claims of the slot, and claims that the intake
+ * What hooks know a claim by: its slot, as long as no claim had it before; later claims of the slot, and claims that the intake
  * does not know, are named too.
  */
 export function hookKeyOf({ resource_id, claim_id }: Payload, isFirst: boolean): string {

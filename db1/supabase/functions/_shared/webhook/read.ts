@@ -36,7 +36,7 @@ export interface Document {
 export function readDocument(text: string): Document {
   const { value, marked } = parseBoth(text);
   const isOdd = ODD_ESCAPE.test(text);
-  // A text without oddities needs no second look. Equal keys are no trouble: the last one wins here and in jsonb.
+  // A text without oddities needs no second look. Equal keys do no harm: the last one wins here and in jsonb.
   const isPlain = !isOdd && marked === text && !isTooDeep(value);
   const quarantine = isPlain ? null : (findUnkeepable(value) ?? null);
   // Of two equal keys jsonb reads both before it drops one; where that could fail it gets what JSON.parse has left.
@@ -45,7 +45,7 @@ export function readDocument(text: string): Document {
   return { text, value, payload: mayFail ? stringifyMarked(value) : null, quarantine };
 }
 
-/** Throws JsonError for what is no text in UTF-8. */
+/** Throws JsonError for bytes that are not UTF-8. */
 export function decode(body: Uint8Array): string {
   let text: string;
   try {
@@ -57,7 +57,7 @@ export function decode(body: Uint8Array): string {
   return text;
 }
 
-/** As JSON.parse reads it, but for marked numbers (digits.ts); throws JsonError for what is no JSON. */
+/** As JSON.parse reads it, but for marked numbers (digits.ts); throws JsonError for a text that is not JSON. */
 export function parseMarked(text: string): JsonValue {
   return parseBoth(text).value;
 }
