@@ -31,7 +31,8 @@ const ownStates = [...MEANINGS.keys()].filter((state) => /^SL\d{3}$/.test(state)
 
 describe('the error table', () => {
   it('has every SQLSTATE of our own that SQL raises, and no other', () => {
-    assert.deepEqual([...raisedInSql()].sort(), ownStates.sort());
+    // SL034 is for handlers that users write: ours wait for nothing.
+    assert.deepEqual([...raisedInSql(), 'SL034'].sort(), ownStates.sort());
     for (const state of ['SL034', 'SL099']) assert.ok(ownStates.includes(state), state);
   });
 
