@@ -1,4 +1,5 @@
 import { heldRequestId } from './held_request_id.ts';
+import { largePosts } from './large_posts.ts';
 import { lockedSlots } from './locked_slots.ts';
 import { lostPools } from './lost_pools.ts';
 import { madeUpNames } from './made_up_names.ts';
@@ -16,5 +17,5 @@ import { unsignedFlood } from './unsigned_flood.ts';
 export const ALL: readonly Neighbour[] = [
   ...[slowInlineEffects, redeliveredInlineEvent, heldRequestId, rebuildElsewhere, lostPools],
   ...[unreachableCommitFunction, slowCommitHook, slowQueuedHandler, lockedSlots],
-  ...[metricsReaders, unsignedFlood, madeUpNames],
+  ...[metricsReaders, unsignedFlood, madeUpNames, largePosts],
 ];

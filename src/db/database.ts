@@ -2,10 +2,10 @@
 
 import pg from 'pg';
 import { TimedOut, within } from '#core/deadline.ts';
+import { parseJsonb, parseWithDigits } from '#core/digits.ts';
 import { SQLSTATE } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import { type Transact, type Transaction, TransactionEnded } from '#core/transaction.ts';
-import { parseJsonb, parseWithDigits } from '#core/webhook/digits.ts';
 import { statementFor } from './statement.ts';
 
 export interface Database {

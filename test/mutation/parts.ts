@@ -58,14 +58,14 @@ export const PARTS: readonly Part[] = [
   part(
     'record',
     [
-      ...under('webhook', 'record read digits routes secrets'),
+      ...under('webhook', 'record read routes secrets'),
       ...under('calls', 'routes store body replay_cache guarded_cache'),
-      ...['coalescer', 'request_queue', 'side_lane'],
+      ...['digits', 'coalescer', 'request_queue', 'side_lane'],
     ],
     [
       ...under('webhook', 'routes_core answers recorder core'),
-      ...under('core', 'calls_routes calls_body calls_store guarded_cache coalescer side_lane'),
-      ...under('webhook/verify', 'digits documents read read_more'),
+      ...under('core', 'digits calls_routes calls_body calls_store guarded_cache coalescer side_lane'),
+      ...under('webhook/verify', 'documents read read_more'),
       'calls/replay_cache',
     ],
   ),

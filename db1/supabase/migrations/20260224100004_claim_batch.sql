@@ -90,8 +90,8 @@ end
 $$;
 
 -- Promise: claim, slot and message for each pair of request and slot (the arrays run side by side; requests left over are left
--- alone), and an answer to each. When the database refuses one of them (its request, its challenge or its slot is taken) nothing
--- is written and there is no answer: the caller then asks one by one.
+-- alone), and an answer to each. When the database refuses one of them (its request, its challenge or its slot is taken) it
+-- writes nothing and answers none: the caller then asks one by one.
 -- Second call with the same requests: no answer. Locks: claims in the order of their requests, so that two batches
 -- with the same requests do not deadlock → slots → messages.
 -- One statement: to begin each of four costs more than what they do for a batch of a few requests.

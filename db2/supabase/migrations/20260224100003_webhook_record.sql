@@ -189,8 +189,8 @@ $$;
 -- Promise: each of the events is stored under its key, or was before; ordinal counts them from 1, outcome is one of
 -- recorded, skipped (it is not for its endpoint: kept, without an effect), quarantined (p_quarantines says why jsonb cannot
 -- hold it: kept as a dead letter with its bytes), duplicate, body_differs; status is that of the row now, lane that of its
--- handler. An event that another endpoint skipped as not its own is recorded here. p_bodies are base64. A payload that is null is the body itself. Of a POST with several events the first carries
--- the body and all its p_body_ids.
+-- handler. An event that another endpoint skipped as not its own is recorded here. p_bodies are base64. A payload that is null
+-- is the body itself. Of a POST with several events the first carries the body and all its p_body_ids.
 -- An event of an inline endpoint is due only when the server that received it must have died.
 -- Second call: duplicate for all. Locks: the keys of the new events, in the order of webhook.read_deliveries, so that two
 -- batches with the same events, or the same signed bodies under other ids, do not deadlock. Ids and bodies that cross

@@ -48,8 +48,8 @@ end
 $$;
 
 -- Promise: the lanes that have events, due or not, with the handler of each: what a worker knows of a handler stays known
--- while its events wait. Lanes of disabled handlers are left out: their events wait. kind is null where there is no handler, or none any more: the worker that takes such an event sees
--- what becomes of it. Second call: the same. Locks: none.
+-- while its events wait. Lanes of disabled handlers are left out: their events wait. kind is null where the handler is gone, or
+-- never was: the worker that takes such an event sees what becomes of it. Second call: the same. Locks: none.
 create function webhook.event_lanes() returns table (lane int, kind text, handler_name text)
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column

@@ -483,7 +483,7 @@ begin
         then 'balance_transactions is not a list'
     end
     when p_amounts[1] is null then 'no ' || p_rule.amount_fields[1]
-    when p_amounts[1] !~ '^\d+$' or p_amounts[2] !~ '^\d+$' or p_amounts[3] !~ '^\d+$' then 'amount is no whole number'
+    when p_amounts[1] !~ '^\d+$' or p_amounts[2] !~ '^\d+$' or p_amounts[3] !~ '^\d+$' then 'amount is not a whole number'
     when greatest(p_amounts[1]::numeric, p_amounts[2]::numeric, p_amounts[3]::numeric) > 1e15 then 'amount is above 10^15'
   end;
 end

@@ -60,7 +60,7 @@ $$;
 
 -- Promise: each of the registrations with what is wrong with it: what its worker says (fault), a type that an SQL handler
 -- owns (a worker that is started once must not end the built-in effects for good), or one that stands before it in the
--- list. is_taken: the type is another's, and stays so. Raises SL001 for what is no such list. Second call: the same. Locks: none.
+-- list. is_taken: the type is another's, and stays so. Raises SL001 for anything else. Second call: the same. Locks: none.
 create function webhook.judge_registrations(p_handlers jsonb)
 returns table (name text, provider text, event_type text, webhook_id uuid, is_taken boolean, fault text)
 language plpgsql stable set search_path = '' as $$
@@ -90,8 +90,8 @@ $$;
 -- Promise: the events of these types go to the TypeScript handlers of these names ([{name, provider, event_type,
 -- webhook_id, fault}]), whatever TypeScript handler took them before; a type that a named handler no longer lists is taken
 -- away from it. A handler with a fault (webhook.judge_registrations) has its other types all the same, so that their events
--- wait, and is disabled until a registration of its name has none. Returns how many rows changed. Raises SL001 for what is no
--- such list. Second call: 0. Locks: the changed rows, and other registrations, so that two workers that start together do not
+-- wait, and is disabled until a registration of its name has none. Returns how many rows changed. Raises SL001 for anything but
+-- such a list. Second call: 0. Locks: the changed rows, and other registrations, so that two workers that start together do not
 -- deadlock.
 create function webhook.register_handlers(p_handlers jsonb) returns int
 language plpgsql security definer set search_path = '' as $$

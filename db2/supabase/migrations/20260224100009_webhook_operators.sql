@@ -29,8 +29,8 @@ $$;
 -- Promise: up to p_limit events after p_after in the order of their ids, which is that of their time, filtered by what
 -- is not null (p_since and p_until by when they were received, the second one excluded; a p_provider 'hmac' means those
 -- of 'hmac:<endpoint>' too; a p_event_type that ends in * is a prefix; p_error is a part of the error, in any case; p_path
--- finds something other than false and null in the payload); without payload and body. Raises SL001 where p_path is no
--- JSON path.
+-- finds something other than false and null in the payload); without payload and body. Raises SL001 where p_path is not
+-- a JSON path.
 -- With p_newest_first it is the other way round, and "after" means before. Page on with p_after = the last id.
 -- Second call: the same. Locks: none.
 create function webhook.list_events(

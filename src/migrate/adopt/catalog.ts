@@ -74,7 +74,7 @@ export async function findTable(client: pg.Client, name: string): Promise<FoundT
   return rows[0];
 }
 
-/** The labels of an enum in their order; undefined where there is no type of this name. */
+/** The labels of an enum in their order; undefined where the database has no such type. */
 export async function labelsOf(client: pg.Client, type: string): Promise<string[] | undefined> {
   const { rows } = await client.query(
     `select array(select e.enumlabel::text from pg_enum e where e.enumtypid = to_regtype($1) order by e.enumsortorder) as labels

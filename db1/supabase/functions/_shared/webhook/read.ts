@@ -1,9 +1,9 @@
 // From verified bytes to events. A provider cannot mend what it has sent, so a body that jsonb cannot keep is no error of
 // the request: it becomes an event in quarantine, with its bytes, and the provider hears 2xx.
 
+import { digitsIn, hasTooLong, isTooLong, MAY_ROUND, markNumbers, stringifyMarked } from '../digits.ts';
 import { JsonError, type JsonReason, type JsonValue, MAX_DEPTH_LEVELS } from '../json.ts';
 import { toHex, utf8 } from './bytes.ts';
-import { digitsIn, hasTooLong, isTooLong, MAY_ROUND, markNumbers, stringifyMarked } from './digits.ts';
 import type { HmacPort } from './hmac.ts';
 import type { ReadEvent, SignedRequest, VerifyContext } from './provider.ts';
 
@@ -25,7 +25,7 @@ const SURROGATE_PAIRS = /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]
 
 export interface Document {
   readonly text: string;
-  /** With marked numbers (digits.ts). */
+  /** With marked numbers (../digits.ts). */
   readonly value: JsonValue;
   /** JSON text where the text itself must not be cast to jsonb. */
   readonly payload: string | null;
@@ -57,7 +57,7 @@ export function decode(body: Uint8Array): string {
   return text;
 }
 
-/** As JSON.parse reads it, but for marked numbers (digits.ts); throws JsonError for a text that is not JSON. */
+/** As JSON.parse reads it, but for marked numbers (../digits.ts); throws JsonError for a text that is not JSON. */
 export function parseMarked(text: string): JsonValue {
   return parseBoth(text).value;
 }

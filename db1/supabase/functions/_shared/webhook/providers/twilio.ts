@@ -1,5 +1,5 @@
+import { stringifyMarked } from '../../digits.ts';
 import { fromBase64, fromHex, toBase64, utf8 } from '../bytes.ts';
-import { stringifyMarked } from '../digits.ts';
 import { formAsObject, readForm } from '../form.ts';
 import { sameBytes } from '../hmac.ts';
 import type { Provider, ReadEvent, SignedRequest, Verification, VerifyContext } from '../provider.ts';

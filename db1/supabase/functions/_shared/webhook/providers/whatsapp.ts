@@ -1,6 +1,6 @@
+import { stringifyMarked } from '../../digits.ts';
 import type { JsonValue } from '../../json.ts';
 import { utf8 } from '../bytes.ts';
-import { stringifyMarked } from '../digits.ts';
 import { type HmacPort, sameBytes } from '../hmac.ts';
 import type { Provider, ReadEvent } from '../provider.ts';
 import {

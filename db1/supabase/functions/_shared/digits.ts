@@ -1,7 +1,7 @@
 // Numbers that a double would round, such as ids above 2^53. Postgres reads them digit by digit, so they only have to pass
 // through JavaScript unharmed: they are marked as texts before JSON.parse, and unmarked after JSON.stringify.
 
-import { isExactNumber } from '../json.ts';
+import { isExactNumber } from './json.ts';
 
 /** Made anew in each process, so that a sender cannot write a text that becomes a number. */
 const MARK = `number ${crypto.randomUUID()} `;

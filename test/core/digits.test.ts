@@ -11,7 +11,7 @@ import {
   parseJsonb,
   parseWithDigits,
   stringifyMarked,
-} from '#core/webhook/digits.ts';
+} from '#core/digits.ts';
 
 const roundTrip = (text: string) => stringifyMarked(JSON.parse(markNumbers(text)));
 
