@@ -1,4 +1,5 @@
-// The cost suite: CPU and write-ahead log for a claim, and for a message on its way to the ledger, here and in another checkout.
+// The cost suite: CPU and write-ahead log for a claim, for a message on its way to the ledger and for an event that is recorded,
+// here and in another checkout.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -21,13 +22,12 @@ const MS_PER_SEC = 1_000;
 const US_PER_TICK = 10_000;
 
 type Plan = typeof FULL;
-/** Of one claim, and of one message. */
-type Sample = {
-  claim_cpu_us: number;
-  claim_wal_bytes: number;
-  message_cpu_us: number;
-  message_wal_bytes: number;
-};
+const NAMES = [
+  ...(['claim_cpu_us', 'claim_wal_bytes', 'message_cpu_us', 'message_wal_bytes'] as const),
+  ...(['event_cpu_us', 'event_wal_bytes'] as const),
+];
+/** Of one claim, of one message, and of one event. */
+type Sample = Record<(typeof NAMES)[number], number>;
 /** Of one operation. */
 type Cost = { cpuUs: number; walBytes: number };
 const NOTHING: Cost = { cpuUs: Number.NaN, walBytes: Number.NaN };
@@ -39,10 +39,13 @@ const COLUMNS: Column<CostRow>[] = [
   { heading: 'claim WAL bytes', text: (row) => row.claim_wal_bytes.toFixed(0) },
   { heading: 'message CPU µs', text: (row) => row.message_cpu_us.toFixed(0) },
   { heading: 'message WAL bytes', text: (row) => row.message_wal_bytes.toFixed(0) },
+  { heading: 'event CPU µs', text: (row) => row.event_cpu_us.toFixed(0) },
+  { heading: 'event WAL bytes', text: (row) => row.event_wal_bytes.toFixed(0) },
 ];
 
 export const cost: Suite = {
-  summary: 'CPU and write-ahead log for each claim through HTTP and each message carried to the ledger',
+  summary:
+    'CPU and write-ahead log for each claim and event through HTTP and each message carried to the ledger',
   compares: true,
   async run({ quick, against, progress }) {
     const plan = quick ? QUICK : FULL;
@@ -66,7 +69,7 @@ export const cost: Suite = {
       settings,
       rows,
       demands: demandsOf(taken),
-      table: `${makeTable(COLUMNS, rows)}\n\nrounds (claim CPU/WAL, message CPU/WAL)\n${raw.join('\n')}`,
+      table: `${makeTable(COLUMNS, rows)}\n\nrounds (claim CPU/WAL, message CPU/WAL, event CPU/WAL)\n${raw.join('\n')}`,
     };
   },
 };
@@ -86,39 +89,65 @@ function withPlaces(
   );
 }
 
-/** The workers stand still while the claims come, and then carry them in turns. */
+/** The workers stand still while the claims come, carry them in turns, and stand still again while the events come. */
 async function round(
   places: readonly [string, OpenPlace][],
   count: number,
   perSec: number,
 ): Promise<Map<string, Sample>> {
-  const claims = new Map<string, Cost>();
-  for (const [name, place] of places) claims.set(name, await claim(place, count, perSec));
+  const [claims, events] = [new Map<string, Cost>(), new Map<string, Cost>()];
+  for (const [name, place] of places) claims.set(name, await receive(place, 'claims', count, perSec));
   const messages = await carry(places, count);
+  for (const [name, place] of places) {
+    events.set(name, await receive(place, 'events', count, perSec));
+    await takeEffect(place);
+  }
   return new Map(
     places.map(([name]) => {
-      const [ofClaim, ofMessage] = [claims.get(name) ?? NOTHING, messages.get(name) ?? NOTHING];
+      const [claim, message, event] = [claims, messages, events].map(
+        (costs) => costs.get(name) ?? NOTHING,
+      ) as [Cost, Cost, Cost];
       return [
         name,
         {
-          claim_cpu_us: ofClaim.cpuUs,
-          claim_wal_bytes: ofClaim.walBytes,
-          message_cpu_us: ofMessage.cpuUs,
-          message_wal_bytes: ofMessage.walBytes,
+          claim_cpu_us: claim.cpuUs,
+          claim_wal_bytes: claim.walBytes,
+          message_cpu_us: message.cpuUs,
+          message_wal_bytes: message.walBytes,
+          event_cpu_us: event.cpuUs,
+          event_wal_bytes: event.walBytes,
         },
       ];
     }),
   );
 }
 
-async function claim(place: OpenPlace, count: number, perSec: number): Promise<Cost> {
+async function receive(
+  place: OpenPlace,
+  kind: 'claims' | 'events',
+  count: number,
+  perSec: number,
+): Promise<Cost> {
   const { db1, db2, server, worker } = place;
   for (const session of [db1, db2]) await settle(session);
   worker.stall();
-  const spent = await meter(place, [server.pid, await postmasterOf(db1)]);
-  const report = await place.measure({ count, perSec, patienceMs: PATIENCE_MS });
-  if (failuresOf(report) > 0) throw new Error(`claims failed: ${JSON.stringify(report.failures)}`);
+  const spent = await meter(place, [server.pid, await postmasterOf(kind === 'claims' ? db1 : db2)]);
+  const report = await place.measure({ kind, count, perSec, patienceMs: PATIENCE_MS });
+  if (failuresOf(report) > 0) throw new Error(`${kind} failed: ${JSON.stringify(report.failures)}`);
   return spent(count);
+}
+
+/** The events take effect unmeasured, so that they are not in the way of the next round. */
+async function takeEffect({ db2, worker }: OpenPlace): Promise<void> {
+  const untilMs = performance.now() + 10 * PATIENCE_MS;
+  worker.goOn();
+  while (
+    await db2.ask<boolean>("select exists (select from public.webhook_events where status <> 'success')")
+  ) {
+    if (performance.now() > untilMs)
+      throw new Error(`events are left after ${(10 * PATIENCE_MS) / MS_PER_SEC} s`);
+    await pause(TURN_MS);
+  }
 }
 
 /** In short turns: the speed of a shared machine changes within seconds, and by a third. */
@@ -196,27 +225,22 @@ function statOf(pid: number): { parent: number; ticks: number } {
 }
 
 function rowOf(version: string, samples: readonly Sample[], plan: Plan): CostRow {
-  const of = (name: keyof Sample): number => median(samples.map((sample) => sample[name]));
-  return {
-    name: version,
-    version,
-    rounds: samples.length,
-    ops: plan.claims,
-    claim_cpu_us: of('claim_cpu_us'),
-    claim_wal_bytes: of('claim_wal_bytes'),
-    message_cpu_us: of('message_cpu_us'),
-    message_wal_bytes: of('message_wal_bytes'),
-  };
+  const medians = Object.fromEntries(
+    NAMES.map((name) => [name, median(samples.map((sample) => sample[name]))]),
+  ) as Sample;
+  return { name: version, version, rounds: samples.length, ops: plan.claims, ...medians };
 }
 
 const rawOf = (sample: Sample): string =>
-  `${sample.claim_cpu_us.toFixed(0)}/${sample.claim_wal_bytes.toFixed(0)},${sample.message_cpu_us.toFixed(0)}/${sample.message_wal_bytes.toFixed(0)}`;
+  ['claim', 'message', 'event']
+    .map((of) => [`${of}_cpu_us`, `${of}_wal_bytes`] as [keyof Sample, keyof Sample])
+    .map(([cpu, wal]) => `${sample[cpu].toFixed(0)}/${sample[wal].toFixed(0)}`)
+    .join();
 
 /** Round by round against the other checkout; the median of the ratios. */
 export function demandsOf(taken: ReadonlyMap<string, readonly Sample[]>): Demand[] {
   const [ours = [], theirs] = [...taken.values()];
-  const names = ['claim_cpu_us', 'claim_wal_bytes', 'message_cpu_us', 'message_wal_bytes'] as const;
-  return names.map((name) => ({
+  return NAMES.map((name) => ({
     what: `${MAX_GROWTH} times the other checkout's ${name} / ours, median of the rounds`,
     atLeast: 1,
     ...(theirs && {

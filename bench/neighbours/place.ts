@@ -36,7 +36,10 @@ export function versionsOf(against: string | undefined): Version[] {
 export type OpenPlace = Place & {
   server: Process;
   worker: Process;
-  measure(order: Omit<HealthyOrder, 'kind' | 'port' | 'db2Url'>): Promise<HealthyReport>;
+  /** `kind` is the healthy one's where it is left out. */
+  measure(
+    order: Omit<HealthyOrder, 'kind' | 'port' | 'db2Url'> & Partial<HealthyOrder>,
+  ): Promise<HealthyReport>;
 };
 
 /** `slots` are what the healthy one can sell in all its measurements. */
@@ -76,7 +79,7 @@ export async function withPlace<T>(
     place.port = server.port;
     const client = new Forked(CLIENT);
     const measure: OpenPlace['measure'] = (order) =>
-      client.ask({ ...order, kind: healthy, port: server.port, db2Url: world.db2Url });
+      client.ask({ kind: healthy, ...order, port: server.port, db2Url: world.db2Url });
     try {
       return await use({ ...place, server, worker, measure });
     } finally {

@@ -15,7 +15,10 @@ const SUITES: Record<string, { rows: string[]; numbers: string[] }> = {
   holds: { rows: ['holds 0', 'holds 100'], numbers: ['singles', 'single_p50_ms', 'single_max_ms'] },
   cost: {
     rows: ['this'],
-    numbers: ['ops', 'claim_cpu_us', 'claim_wal_bytes', 'message_cpu_us', 'message_wal_bytes'],
+    numbers: [
+      ...['ops', 'claim_cpu_us', 'claim_wal_bytes', 'message_cpu_us', 'message_wal_bytes'],
+      ...['event_cpu_us', 'event_wal_bytes'],
+    ],
   },
 };
 
@@ -43,6 +46,8 @@ test('cost is judged round by round against the other checkout, and not at all w
     claim_wal_bytes: 1,
     message_cpu_us: 1,
     message_wal_bytes: 1,
+    event_cpu_us: 1,
+    event_wal_bytes: 1,
   });
   const ours = [sample(105), sample(210), sample(420)];
   const [cpu, wal] = demandsOf(
@@ -54,6 +59,6 @@ test('cost is judged round by round against the other checkout, and not at all w
   assert.deepEqual([cpu?.value, wal?.value], [1, 1.05]);
   assert.deepEqual(
     demandsOf(new Map([['this', ours]])).map(({ value }) => value),
-    [undefined, undefined, undefined, undefined],
+    Array(6).fill(undefined),
   );
 });
