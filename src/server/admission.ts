@@ -3,6 +3,7 @@
 
 import type { Match } from '#core/router.ts';
 import type { RouteGroup } from '../metric_names.ts';
+import { LargeBodies } from './large_bodies.ts';
 import { groupOf } from './metered_router.ts';
 
 /** What the coalescer of claims lets wait of all pools: beyond it a client floods us, or the database is stuck. */
@@ -77,12 +78,18 @@ export class Budget {
 }
 
 export class Admission {
+  readonly largeBodies: LargeBodies;
   readonly #budgets: Readonly<Record<BudgetName, Budget>>;
   /** By the path of the route, so that a request costs one look. */
   readonly #byPath = new Map<string, Budget>();
 
   /** `maxRequests` is for claims, the other groups get their part of it; `limits` replaces what a group would get. */
-  constructor(maxRequests = DEFAULT_MAX_REQUESTS, limits: Partial<Record<BudgetName, Limits>> = {}) {
+  constructor(
+    maxRequests = DEFAULT_MAX_REQUESTS,
+    limits: Partial<Record<BudgetName, Limits>> = {},
+    largeBodies = new LargeBodies(),
+  ) {
+    this.largeBodies = largeBodies;
     const entries = Object.entries(SHARES).map(([name, [part, maxBytes]]) => {
       const share = { maxRequests: Math.max(1, Math.floor(part * maxRequests)), maxBytes };
       return [name, new Budget(limits[name as BudgetName] ?? share)];

@@ -6,6 +6,7 @@ import { HttpError } from '#core/errors.ts';
 import { toHttpError } from '#core/failure.ts';
 import { MAX_BODY_BYTES } from '#core/router.ts';
 import type { Exchange } from './exchange.ts';
+import { LARGE_BYTES, type LargeBodies } from './large_bodies.ts';
 
 /** Of a body, before the route has said that its target exists. Bodies of that size are cheap, and most are smaller. */
 const UNCHECKED_BYTES = 4096;
@@ -35,17 +36,19 @@ export interface BodyListener {
 export class BodyReader {
   readonly #listener: BodyListener;
   readonly #times: BodyTimes;
+  readonly #largeBodies: LargeBodies;
   readonly #reading = new Set<Reading>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(listener: BodyListener, times: BodyTimes) {
+  constructor(listener: BodyListener, times: BodyTimes, largeBodies: LargeBodies) {
     this.#listener = listener;
     this.#times = times;
+    this.#largeBodies = largeBodies;
   }
 
   /** The request has entered its budget. */
   read(exchange: Exchange): void {
-    this.#reading.add(new Reading(exchange, this.#listener, this.#reading));
+    this.#reading.add(new Reading(exchange, this.#listener, this.#reading, this.#largeBodies));
     this.#timer ??= setInterval(() => this.#check(), this.#times.checkMs).unref();
   }
 
@@ -64,6 +67,7 @@ class Reading {
   readonly #exchange: Exchange;
   readonly #listener: BodyListener;
   readonly #all: Set<Reading>;
+  readonly #largeBodies: LargeBodies;
   readonly #body: BodyBuffer;
   #bytes = 0;
   #bytesAtCheck = 0;
@@ -71,10 +75,11 @@ class Reading {
   #target: 'unchecked' | 'asked' | 'exists' = 'exists';
   #isOver = false;
 
-  constructor(exchange: Exchange, listener: BodyListener, all: Set<Reading>) {
+  constructor(exchange: Exchange, listener: BodyListener, all: Set<Reading>, largeBodies: LargeBodies) {
     this.#exchange = exchange;
     this.#listener = listener;
     this.#all = all;
+    this.#largeBodies = largeBodies;
     const { request, match } = exchange;
     this.#body = new BodyBuffer(bodyLimit(exchange));
     if (match.refusal === undefined && match.route.checkTarget !== undefined) this.#target = 'unchecked';
@@ -125,12 +130,28 @@ class Reading {
     const head = { method, path, headers, body: this.#body.bytes(), requestId, peer };
     try {
       const limit = (await match.route.checkTarget?.(head, match.parameter)) ?? Number.POSITIVE_INFINITY;
+      const length = Number(headers['content-length'] ?? limit);
+      if (!this.#body.limitTo(limit) || Number(headers['content-length']) > limit) {
+        this.refuse(TOO_LARGE);
+        return;
+      }
+      if (length > LARGE_BYTES) await this.#waitForTurn(length);
       this.#target = 'exists';
-      if (this.#body.limitTo(limit) && !(Number(headers['content-length']) > limit)) request.resume();
-      else this.refuse(TOO_LARGE);
+      request.resume();
     } catch (error) {
       this.refuse(toHttpError(error));
     }
+  }
+
+  /** The turn lasts until the answer is sent: what follows the body is most of the work. */
+  async #waitForTurn(bytes: number): Promise<void> {
+    const { response, path } = this.#exchange;
+    const sender = new AbortController();
+    const left = (): void => sender.abort();
+    response.once('close', left);
+    const leave = await this.#largeBodies.enter(path, bytes, sender.signal);
+    if (response.closed) leave();
+    else response.once('close', leave);
   }
 
   /** True once: for the first of whole, refused and left. */

@@ -79,7 +79,7 @@ export class HttpServer {
       onBody: (exchange: Exchange, body: Uint8Array) => this.#handle(exchange, body),
       onRefused: (exchange: Exchange, error: HttpError) => this.#refuseEarly(exchange, error),
     };
-    this.#bodies = new BodyReader(listener, timeouts);
+    this.#bodies = new BodyReader(listener, timeouts, admission.largeBodies);
     this.#server = createServer(
       {
         maxHeaderSize: MAX_HEADER_BYTES,
