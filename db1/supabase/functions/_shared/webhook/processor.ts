@@ -277,7 +277,8 @@ export class Processor {
   }
 }
 
-const targetOf = (kind: EventLane['kind'], name: string | null): string => `${kind ?? 'no'} ${name ?? 'handler'}`;
+const targetOf = (kind: EventLane['kind'], name: string | null): string =>
+  `${kind ?? 'no'} ${name ?? 'handler'}`;
 
 const isAnswer = ({ outcome }: Processed): boolean => outcome === 'success' || outcome === 'skipped';
 
