@@ -86,7 +86,7 @@ create index payment_transactions_by_payment on public.payment_transactions (pro
 -- one of a tenant (provider) and a user.
 -- business_key numbers the changes of a payment's money: several events can tell one fact, and only the one that changes a
 -- sum writes a row, with the difference.
-create table public.credit_ledger (
+create table if not exists public.credit_ledger (
   id bigint generated always as identity primary key,
   created_at timestamptz not null default now(),
   user_id text not null,
@@ -105,6 +105,19 @@ create table public.credit_ledger (
 );
 
 create index credit_ledger_by_user on public.credit_ledger (user_id);
+
+-- What a ledger that was taken over has credited and debited is known of its payments, so that an event about one of them
+-- does not credit it again. What took money back counts as a refund.
+insert into public.payments (provider, object_id, user_id, told, occurred_at, arrival, last_event_id, amount, currency,
+  captured, refund_told, refunded)
+select c.provider, c.object_id, c.user_id, 'succeeded', c.created_at, 0, c.event_id, c.captured, c.currency, c.captured,
+  c.refunded, c.refunded
+from (
+  select o.provider, o.object_id, min(o.user_id) as user_id, min(o.currency) as currency, min(o.created_at) as created_at,
+    min(o.event_id) as event_id, sum(greatest(o.amount, 0))::bigint as captured, -sum(least(o.amount, 0))::bigint as refunded
+  from public.credit_ledger o
+  group by o.provider, o.object_id
+) c;
 
 -- Promise: always raises. Second call: the same. Locks: none.
 create function webhook.refuse_change() returns trigger
