@@ -13,9 +13,11 @@ export type { DeadLetter, DeadLetterResult } from '../../db1/supabase/functions/
 export type {
   EndpointRow,
   EventDetails,
+  EventGroup,
   EventResult,
   EventRow,
 } from '../../db1/supabase/functions/_shared/webhook/operators.ts';
+export type { UnnamedPayment } from '../../db1/supabase/functions/_shared/webhook/unnamed_payments.ts';
 
 export const EVENT_STATUSES = [
   'pending',

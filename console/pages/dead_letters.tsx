@@ -82,6 +82,8 @@ function Letters() {
 const EVENT_FILTERS: readonly Filter[] = [
   { name: 'provider', label: 'Provider' },
   { name: 'event_id', label: 'Event id' },
+  { name: 'type', label: 'Type' },
+  { name: 'error', label: 'Error' },
 ];
 
 const EVENTS: ListOf<EventRow> = {
@@ -93,8 +95,8 @@ const EVENTS: ListOf<EventRow> = {
 };
 
 function Events() {
-  const pages = useSearch('dead events', ({ provider, event_id, after }) =>
-    listEvents({ status: 'dead_letter', provider, event_id, after }),
+  const pages = useSearch('dead events', ({ provider, event_id, type, error, after }) =>
+    listEvents({ status: 'dead_letter', provider, event_id, type, error, after }),
   );
   return (
     <>

@@ -14,6 +14,8 @@ const SPANS: Readonly<Record<string, number>> = { hour: HOUR_MS, day: 24 * HOUR_
 const FILTERS: readonly Filter[] = [
   { name: 'event_id', label: 'Event id' },
   { name: 'provider', label: 'Provider' },
+  { name: 'type', label: 'Type' },
+  { name: 'error', label: 'Error' },
   { name: 'status', label: 'State', options: EVENT_STATUSES },
   {
     name: 'within',

@@ -9,7 +9,9 @@ import { Chip, Given, NewButton, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import type { Column } from '../parts/table.tsx';
 import { say } from '../parts/toast.tsx';
+import { EventGroups } from './event_groups.tsx';
 import { NewEndpoint } from './new_endpoint.tsx';
+import { UnnamedPayments } from './unnamed_payments.tsx';
 
 function Switch({ endpoint, onClose, onDone }: { endpoint: EndpointRow; onClose(): void; onDone(): void }) {
   const { name, is_active } = endpoint;
@@ -123,6 +125,8 @@ export function Webhooks() {
           Add one here, or with <code>sluice webhooks endpoints add</code>.
         </Empty>
       </List>
+      <EventGroups />
+      <UnnamedPayments />
       {isNew && <NewEndpoint onClose={() => setNew(false)} onAdded={pages.reload} />}
       {switched && (
         <Switch endpoint={switched} onClose={() => setSwitched(undefined)} onDone={pages.reload} />

@@ -40,6 +40,9 @@ function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }
 
+/** A moment as a table shows it. */
+export const toTheSecond = (moment: string): string => moment.replace(/\.\d+/, '');
+
 type Terminal = Pick<NodeJS.WriteStream, 'isTTY'>;
 
 const CODES = { green: 32, yellow: 33, red: 31, dim: 2 } as const;

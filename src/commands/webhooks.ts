@@ -3,8 +3,9 @@
 import { DB2_VARIABLES } from './db2.ts';
 import type { Group } from './grammar.ts';
 import { endpoints } from './webhooks_endpoints.ts';
-import { list, prune, show } from './webhooks_events.ts';
+import { groups, list, prune, show } from './webhooks_events.ts';
 import { handlers } from './webhooks_handlers.ts';
+import { payments } from './webhooks_payments.ts';
 import { replay, skip } from './webhooks_replay.ts';
 import { secrets } from './webhooks_secrets.ts';
 import { send } from './webhooks_send.ts';
@@ -14,5 +15,5 @@ export const command: Group = {
   about: 'Webhook endpoints, stored events, and help with signatures',
   environment: DB2_VARIABLES,
   exits: ['when all is done', 'when some event was not'],
-  actions: { endpoints, secrets, handlers, list, show, replay, skip, prune, send, verify },
+  actions: { endpoints, secrets, handlers, payments, list, groups, show, replay, skip, prune, send, verify },
 };

@@ -244,7 +244,7 @@ export function judgeQueue({ queue_depth, oldest_msg_sec, dlq_depth }: IntakeLoo
 }
 
 export function judgeWebhooks({ webhooks }: LedgerLook): Finding[] {
-  const { backlog, oldest_sec, dead_letters } = webhooks;
+  const { backlog, oldest_sec, dead_letters, payments_without_user } = webhooks;
   const found = `${backlog} waiting, the oldest for ${oldest_sec ?? 0} s`;
   return [
     (oldest_sec ?? 0) >= QUEUE_WARN_SEC
@@ -255,8 +255,15 @@ export function judgeWebhooks({ webhooks }: LedgerLook): Finding[] {
         )
       : ok('webhook events', found),
     dead_letters > 0
-      ? warn('webhook dead letters', `${dead_letters} wait`, '`sluice webhooks list --status dead_letter`')
+      ? warn('webhook dead letters', `${dead_letters} wait`, '`sluice webhooks groups` tells why')
       : ok('webhook dead letters', 'none'),
+    payments_without_user > 0
+      ? warn(
+          'payments without a user',
+          `${payments_without_user} moved money, and no event names their user: their credits wait`,
+          '`sluice webhooks payments list`, then `sluice webhooks payments name` each',
+        )
+      : ok('payments without a user', 'none'),
   ];
 }
 

@@ -6,6 +6,7 @@ import { UNNAMED_OPERATOR } from '#core/operator.ts';
 import type { Route } from '#core/router.ts';
 import { type WebhookAdminPorts, WebhookAdminRoutes } from '#core/webhook/admin.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
+import { createUnnamedPaymentStore, unnamedPaymentRoutes } from '#core/webhook/unnamed_payments.ts';
 import { type ConsolePorts, consoleRoutes } from '../console/routes.ts';
 import type { OperatorAuth } from './operator_auth.ts';
 
@@ -32,6 +33,7 @@ export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
     ...auth.guard([
       ...deadLetters.routes('/admin/dlq'),
       ...webhooks.routes('/admin/webhooks'),
+      ...unnamedPaymentRoutes('/admin/webhooks', createUnnamedPaymentStore(ports.webhook), authorize),
       ...consoleRoutes(ports),
     ]),
   ];

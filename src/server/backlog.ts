@@ -29,6 +29,7 @@ interface ReplayRow {
 interface Look {
   readonly rows: readonly BacklogRow[];
   readonly totals: readonly ReplayRow[];
+  readonly unnamed: number;
 }
 
 const STATUSES = ['pending', 'failed', 'processing', 'dead_letter'] as const;
@@ -59,6 +60,11 @@ const levelsWith = (pseudonymOf: Pseudonym): readonly Level<Look>[] => [
     read: ({ rows }) => rows.map((row) => [row.oldest_due_sec ?? 0, endpointOf(row)]),
   },
   {
+    name: 'webhook_payments_without_user',
+    help: 'Payments that moved money while no event names their user, counted up to 10000: their credits wait.',
+    read: ({ unnamed }) => [[unnamed]],
+  },
+  {
     kind: 'counter',
     name: 'webhook_replay_total',
     help: 'Events sent round again by operators, from the audit log.',
@@ -84,11 +90,12 @@ export function createBacklog(
 ): Page {
   const levels = levelsWith(pseudonymsBy(adminKey ?? randomBytes(RANDOM_KEY_BYTES)));
   const look = async (): Promise<Look> => {
-    const [rows, totals] = await Promise.all([
+    const [rows, totals, [waiting]] = await Promise.all([
       call<BacklogRow>('metrics', {}),
       call<ReplayRow>('replay_totals', {}),
+      call<{ count_payments_without_user: number }>('count_payments_without_user', {}),
     ]);
-    return { rows, totals };
+    return { rows, totals, unnamed: waiting?.count_payments_without_user ?? 0 };
   };
   return databasePage({ database: 'DB2', upName: 'webhook_database_up', look, levels }, log, timing);
 }

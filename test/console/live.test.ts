@@ -109,7 +109,7 @@ describe('the sampler', () => {
     pools: [],
     bridge_workers: 0,
   };
-  const webhooks = { backlog: 0, oldest_sec: null, dead_letters: 0, recorded: 0 };
+  const webhooks = { backlog: 0, oldest_sec: null, dead_letters: 0, payments_without_user: 0, recorded: 0 };
   const ledgerLook: LedgerLook = { tickets: 0, webhooks, calls: 0, webhook_workers: 0 };
 
   async function startView(lookAtLedger: () => Promise<LedgerLook> = async () => ledgerLook) {

@@ -15,7 +15,7 @@ const intake = (enqueued: number, queue_depth: number): { look: IntakeLook; ms: 
 const ledger = (tickets: number, recorded = 0): { look: LedgerLook; ms: number } => ({
   look: {
     tickets,
-    webhooks: { backlog: 3, oldest_sec: 2, dead_letters: 1, recorded },
+    webhooks: { backlog: 3, oldest_sec: 2, dead_letters: 1, payments_without_user: 0, recorded },
     calls: 0,
     webhook_workers: 2,
   },

@@ -60,6 +60,7 @@ describe('the page about metrics', () => {
       webhook_backlog: ['webhook_id', 'provider', 'status'],
       webhook_oldest_due_seconds: ['webhook_id', 'provider'],
       webhook_processing_seconds: ['provider', 'result'],
+      webhook_payments_without_user: [],
       webhook_database_up: [],
       call_events_total: ['site', 'result', 'reason'],
       replay_cache_state: ['state'],

@@ -14,7 +14,11 @@ describe('a target', () => {
       [2, 2],
       [9, 5],
     ] as const) {
-      const targets = new Targets({ now: () => nowMs, limitOf: () => 5, ...(probes && { probes }) });
+      const targets = new Targets({
+        now: () => nowMs,
+        limitOf: () => 5,
+        ...(probes && { probesOf: () => probes }),
+      });
       const target = targets.of('t');
       assert.equal(target.room, 5);
       target.enter(2);

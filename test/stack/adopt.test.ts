@@ -3,7 +3,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { withClient } from '../../src/migrate/sql.ts';
-import { deleteDuplicates, fillAsRequired, OwnPair, one, SERVERS, type Server } from './adopt_support.ts';
+import {
+  deleteDuplicates,
+  fillAsRequired,
+  nameCreditedPayments,
+  OwnPair,
+  one,
+  SERVERS,
+  type Server,
+} from './adopt_support.ts';
 
 /** 100,000 take minutes on two servers: SLUICE_ADOPT_ROWS=100000. */
 const ROWS = Number(process.env.SLUICE_ADOPT_ROWS ?? 10_000);
@@ -101,6 +109,10 @@ for (const [name, start] of Object.entries(SERVERS))
         /public\.webhook_events has 6 duplicates of \(webhook_id, event_id\): \S+ evt_10 \(2 rows\), /,
       );
       assert.match(refused.stderr, /public\.calls has 2 duplicates of \(site_id, signature_hash\)/);
+      assert.match(
+        refused.stderr,
+        /public\.credit_ledger has no column object_id of type text: the payment intent, /,
+      );
       assert.deepEqual(
         [await pair.shapeOf(pair.db1), await pair.shapeOf(pair.db2)],
         before,
@@ -108,10 +120,16 @@ for (const [name, start] of Object.entries(SERVERS))
       );
 
       await deleteDuplicates(pair.db2);
+      await nameCreditedPayments(pair.db2);
+      const shape = await pair.shapeOf(pair.db2);
       const plan = pair.migrate('--plan', '--adopt');
       assert.equal(plan.status, 0, plan.stdout);
       assert.match(plan.stdout, /public\.calls: column id is of another type: it is kept as id_before/);
-      assert.equal(await pair.shapeOf(pair.db2), before[1], 'a plan changes nothing');
+      assert.match(
+        plan.stdout,
+        /public\.credit_ledger: \(provider, event_id\) is no longer unique by itself/,
+      );
+      assert.equal(await pair.shapeOf(pair.db2), shape, 'a plan changes nothing');
       const rowsBefore = await counts(pair.db2);
       for (const said of [
         /db2: public\.webhook_events/,
@@ -140,9 +158,11 @@ for (const [name, start] of Object.entries(SERVERS))
       const pair = await OwnPair.make(server, 'used');
       await fillAsRequired(pair.db2, 60);
       await deleteDuplicates(pair.db2);
+      await nameCreditedPayments(pair.db2);
       const done = pair.migrate('--adopt');
       assert.equal(done.status, 0, done.stderr);
       await useAdopted(pair.db2);
+      await useAdoptedCredits(pair.db2);
     });
 
     test('adopts events of providers with statuses in words, and refuses what Sluice could not work with', async (context) => {
@@ -193,6 +213,7 @@ async function counts(url: string): Promise<unknown> {
     `select (select count(*)::int from webhook_events) as events,
        (select md5(string_agg(event_id || webhook_id || payload, ',' order by payload -> 'n')) from webhook_events) as content,
        (select count(*)::int from calls) as calls, (select md5(string_agg(phone, ',' order by phone)) from calls) as phones,
+       (select md5(string_agg(user_id || amount || event_id, ',' order by event_id)) from credit_ledger) as credits,
        (select count(*)::int from audit.audit_logs) as audited, (select count(*)::int from webhook_side_effects) as effects`,
   );
 }
@@ -254,5 +275,49 @@ async function useAdopted(url: string): Promise<void> {
     await client.query(
       `select webhook.add_endpoint('shop', 'stripe', '{STRIPE_WEBHOOK_SECRET}', 'queued', '{}', 'test')`,
     );
+  });
+}
+
+/** Events about payments that were credited before change what is new, and nothing else. */
+async function useAdoptedCredits(url: string): Promise<void> {
+  await withClient(url, async (client) => {
+    const told = async (id: string, type: string, object: Record<string, unknown>) => {
+      await client.query(
+        `insert into webhook_events (webhook_id, provider, event_id, event_type, payload)
+         select e.webhook_id, 'stripe', $1, $2, jsonb_build_object('api_version', '2025-03-31', 'data', jsonb_build_object('object', $3::jsonb))
+         from webhook_endpoints e where e.name = 'shop'`,
+        [id, type, JSON.stringify({ currency: 'eur', ...object })],
+      );
+      const { rows } = await client.query(
+        `select p.status, p.error from webhook_events e cross join webhook.process_event(e.id) p where e.event_id = $1`,
+        [id],
+      );
+      return [rows[0].status, rows[0].error];
+    };
+    const balance = async (user: string) =>
+      (await client.query('select sum(amount)::int from credit_ledger where user_id = $1', [user])).rows[0]
+        .sum;
+    const [user9, user11] = [await balance('user 9'), await balance('user 11')];
+    const charge = { amount: 1000, amount_captured: 1000, captured: true, status: 'succeeded' };
+    assert.deepEqual(
+      await told('evt_new_1', 'charge.succeeded', {
+        ...{ id: 'ch_9', payment_intent: 'pi_9', metadata: { user_id: 'user 9' } },
+        ...charge,
+      }),
+      ['skipped', 'already known'],
+    );
+    assert.equal(await balance('user 9'), user9, 'what was credited is not credited again');
+    assert.deepEqual(
+      await told('evt_new_2', 'charge.refunded', {
+        ...{ id: 'ch_11', payment_intent: 'pi_11', amount_refunded: 400, metadata: {} },
+        ...charge,
+      }),
+      ['success', null],
+    );
+    assert.equal(await balance('user 11'), (user11 as number) - 400, 'what is new counts');
+    const state = await client.query(
+      `select state::text, captured::int, refunded::int from payments where object_id = 'pi_9'`,
+    );
+    assert.deepEqual(Object.values(state.rows[0]), ['partially_refunded', 1000, 300]);
   });
 }

@@ -149,6 +149,20 @@ export async function fillAsRequired(url: string, rows: number): Promise<void> {
        values ('clinics', 'update', '{"id": 7}', '00000000-0000-4000-8000-000000000009'), ('clinics', 'insert', null, null)`,
     );
     await client.query(`insert into webhook_side_effects (provider, event_id) values ('stripe', 'evt_1')`);
+    await client.query(
+      `insert into credit_ledger (user_id, amount, provider, event_id, payment_intent)
+       select 'user ' || p.n % 100, case when c.n % 10 = 0 then -300 else 1000 end, 'stripe', 'evt_credit_' || c.n, 'pi_' || p.n
+       from generate_series(1, $1) as c (n) cross join lateral (select case when c.n % 10 = 0 then c.n - 1 else c.n end) as p (n)`,
+      [rows],
+    );
+  });
+}
+
+/** What the plan asks for. */
+export async function nameCreditedPayments(url: string): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query('alter table credit_ledger add object_id text');
+    await client.query('update credit_ledger set object_id = payment_intent');
   });
 }
 

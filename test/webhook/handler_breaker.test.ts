@@ -1,9 +1,10 @@
-// A service that a TypeScript handler calls is down: the handler's events wait, instead of using up their attempts.
+// A handler, or a service that it calls, is down: the handler's events wait, instead of using up their attempts.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { PermanentError } from '#core/webhook/handlers.ts';
-import { handlerOf, neverAborted, ProcessWorld, takenEvent } from './process_support.ts';
+import type { Processed } from '#core/webhook/ports.ts';
+import { coded, handlerOf, neverAborted, ProcessWorld, SUCCESS, takenEvent } from './process_support.ts';
 
 describe('TypeScript handlers', () => {
   it('are left alone when they fail event after event, and tried again with one; their neighbours go on', async () => {
@@ -104,5 +105,58 @@ describe('TypeScript handlers', () => {
     assert.equal(await pausedAfter('give_up 1', 'give_up 2', 'give_up 3'), false, 'what it gives up');
     world.isHeld = false;
     assert.equal(await pausedAfter('act 1', 'act 2', 'act 3'), false, 'lost leases');
+  });
+});
+
+describe('SQL handlers', () => {
+  const FAILED: Processed = { status: 'failed', error: 'as told', outcome: 'failed', verdict: 'failed' };
+  const LAST: Processed = { ...FAILED, status: 'dead_letter', outcome: 'dead_letter' };
+  const UNTRIED: Processed = { ...FAILED, error: null, verdict: 'again' };
+  const GIVEN_UP: Processed = { ...LAST, verdict: 'dead_letter' };
+
+  /** The pause after sets (of two, then four) whose events end so. */
+  async function pauseAfter(...ends: Processed[]) {
+    const world = new ProcessWorld();
+    world.events = ends.map((_, at) => takenEvent(`${at}`));
+    world.process = (ids) => new Map(ids.map((id) => [id, ends[Number(id)] ?? SUCCESS]));
+    const processor = world.processor();
+    await processor.step(neverAborted);
+    const { pausedUntilMs } = await processor.step(neverAborted);
+    return { world, processor, pauseMs: pausedUntilMs && pausedUntilMs - world.nowMs };
+  }
+
+  it('are left alone when all that was tried failed, and tried again with a set', async () => {
+    const { world, processor, pauseMs } = await pauseAfter(FAILED, FAILED, LAST, UNTRIED, UNTRIED);
+    assert.equal(pauseMs, 500);
+    world.events = ['a', 'b', 'c', 'd'].map((id) => takenEvent(id));
+    assert.equal((await processor.step(neverAborted)).total, 0, 'nothing is taken meanwhile');
+    world.nowMs += 500;
+    assert.equal((await processor.step(neverAborted)).total, 4, 'a set: the database tries three of it');
+    assert.deepEqual(
+      world.log.lines
+        .map(({ message, fields }) => [message, fields?.handler])
+        .filter(([, handler]) => handler),
+      [
+        ['a handler fails event after event and is left alone for a while', 'handler'],
+        ['a handler is no longer left alone', 'handler'],
+      ],
+    );
+  });
+
+  it('are not left alone for one success beside the failures, nor for what they gave up', async () => {
+    assert.equal((await pauseAfter(FAILED, FAILED, FAILED, SUCCESS, FAILED)).pauseMs, 0);
+    assert.equal((await pauseAfter(GIVEN_UP, GIVEN_UP, GIVEN_UP)).pauseMs, 0);
+    assert.equal((await pauseAfter(FAILED, FAILED)).pauseMs, 0);
+  });
+
+  it('are left alone when they outlast their statement event after event', async () => {
+    const world = new ProcessWorld();
+    world.events = ['a', 'b', 'c'].map((id) => takenEvent(id));
+    world.process = () => {
+      throw coded('57014');
+    };
+    const processor = world.processor();
+    assert.deepEqual((await processor.step(neverAborted)).outcomes, { failed: 2 });
+    assert.equal((await processor.step(neverAborted)).pausedUntilMs, world.nowMs + 500);
   });
 });

@@ -61,7 +61,12 @@ describe('metrics', () => {
 
   it('show the backlog, its age and the replays as DB2 tells them', async () => {
     const replays = [{ webhook_id: 'w', operator: 'o"dd\nname', total: 7 }];
-    const call = answering({ metrics: [BACKLOG], replay_totals: replays });
+    const unnamed = [{ count_payments_without_user: 5 }];
+    const call = answering({
+      metrics: [BACKLOG],
+      replay_totals: replays,
+      count_payments_without_user: unnamed,
+    });
     const route = metricsRoute([createMetrics(), createBacklog(call, ADMIN_KEY, log)], async () => undefined);
     const { status, headers, ...answer } = await route.handle({} as never, '');
     const body = String(answer.body);
@@ -74,6 +79,7 @@ describe('metrics', () => {
       );
     assert.match(body, /^webhook_oldest_due_seconds\{webhook_id="w",provider="stripe"\} 12\.5$/m);
     assert.match(body, /^webhook_replay_total\{webhook_id="w",operator="[0-9a-f]{12}"\} 7$/m);
+    assert.match(body, /^webhook_payments_without_user 5$/m);
     assert.match(body, /^webhook_database_up 1$/m);
   });
 
@@ -101,10 +107,10 @@ describe('metrics', () => {
     };
     const backlog = createBacklog(call, ADMIN_KEY, log, { now: () => nowMs });
     await Promise.all(Array.from({ length: 50 }, () => backlog.page()));
-    assert.equal(asked, 2, 'one call of each function');
+    assert.equal(asked, 3, 'one call of each function');
     nowMs += 1_000;
     await backlog.page();
-    assert.equal(asked, 4);
+    assert.equal(asked, 6);
   });
 
   it('are still there without DB2, and say that it is away', async () => {
@@ -138,7 +144,7 @@ describe('metrics', () => {
       assert.match(await backlog.page(), /^webhook_database_up 0$/m);
       nowMs += 1_000;
     }
-    assert.equal(asked, 2, 'one call of each function');
+    assert.equal(asked, 3, 'one call of each function');
     wakeUp([]);
   });
 

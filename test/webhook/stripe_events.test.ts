@@ -10,10 +10,20 @@ import { WebhookWorld } from './world.ts';
 
 const PAGE = join(PROJECT, 'docs', 'integrations', 'stripe.md');
 const TYPES_MIN = 270;
+const THIN_TYPES_MIN = 300;
+
+const declarations = (path: string): string =>
+  readFileSync(join(PROJECT, 'node_modules/stripe/esm/resources', path), 'utf8');
+
+/** Each type of a thin event: it names its object, and does not carry it. */
+function declaredThinTypes(): string[] {
+  const found = declarations('V2/Core/Events.d.ts').matchAll(/^ {4}type: '(v[12]\.[^']+)';/gm);
+  return [...new Set([...found].map(([, type = '']) => type))];
+}
 
 /** Each type of event with the name of its object's type, as the package declares them. */
 function declaredTypes(): { type: string; object: string }[] {
-  const text = readFileSync(join(PROJECT, 'node_modules/stripe/esm/resources/Events.d.ts'), 'utf8');
+  const text = declarations('Events.d.ts');
   const one = /interface \w+Event extends EventBase \{\s+type: '([^']+)';[\s\S]*?object: ([\w.| ]+);/g;
   return [...text.matchAll(one)].map(([, type = '', object = '']) => ({ type, object }));
 }
@@ -116,6 +126,24 @@ describe('events of Stripe', () => {
       `select count(*)::int as events from public.webhook_events where status in ('success', 'skipped')`,
     );
     assert.equal(events, bodies.length);
+  });
+
+  test('that are thin are skipped for want of a handler, whatever they are about', async () => {
+    const thin = declaredThinTypes();
+    assert.ok(thin.length > THIN_TYPES_MIN, `only ${thin.length} types were found`);
+    const created = '2026-02-24T10:00:00.123Z';
+    for (const [at, type] of thin.entries()) {
+      const about = { id: `x_${at}`, type: 'thing', url: `/v1/things/x_${at}` };
+      const head = { id: `evt_thin_${at}`, object: 'v2.core.event', type, livemode: true, created };
+      const body = JSON.stringify({ ...head, context: null, related_object: about, reason: null });
+      assert.equal((await world.send('queued', 'stripe', body)).status, 200, body);
+    }
+    await world.process();
+    const ends = await world.rows(
+      `select e.status::text, e.error = 'no handler for ' || e.event_type as is_listed, count(*)::int as events
+       from public.webhook_events e where e.event_id like 'evt_thin\\_%' group by 1, 2`,
+    );
+    assert.deepEqual(ends, [{ status: 'skipped', is_listed: true, events: thin.length }]);
   });
 
   test('that tell of payments have a rule, or were looked at and move nothing', async () => {

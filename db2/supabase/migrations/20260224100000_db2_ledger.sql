@@ -11,7 +11,9 @@ where c.relnamespace in (select n.oid from pg_catalog.pg_namespace n where n.nsp
   -- These are ours from now on (`sluice migrate --adopt`).
   and c.oid not in (
     select pg_catalog.to_regclass(t)::oid
-    from unnest('{public.webhook_events,public.webhook_side_effects,public.calls,audit.audit_logs}'::text[]) t
+    from unnest(
+      '{public.webhook_events,public.webhook_side_effects,public.credit_ledger,public.calls,audit.audit_logs}'::text[]
+    ) t
     where pg_catalog.to_regclass(t) is not null
   )
 union all

@@ -211,7 +211,9 @@ create function webhook.record_events(
   p_quarantines text[]
 )
 returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status, lane int)
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = ''
+-- Of a body of 10 MB three lists hold copies for a moment: on disk they made up a third of the time it took (1.46 s, now 1.0).
+set work_mem = '64MB' as $$
 #variable_conflict use_column
 declare
   v_deliveries webhook.delivery[] := webhook.read_deliveries(

@@ -224,16 +224,20 @@ $$;
 
 -- Promise: the tasks with their outcomes: those of one handler together in one subtransaction, so that a batch without
 -- trouble pays for one; if anything raises, nothing of that has happened, and each is tried alone, as long as there is
--- patience: waiting for a lock again and again would outlast the statement, and then all would be for nothing. Those
--- that were not reached are due again in a moment. A canceled statement is raised: what stopped it is gone then, and the
--- next try would go on for ever. Second call: calls the handlers again. Locks: those of the handlers.
+-- patience: waiting for a lock again and again would outlast the statement, and then all would be for nothing. Where the
+-- first three fail, the handler fails and not they: the others are not tried, and keep their attempts. Those that were not
+-- reached are due again in a moment. A canceled statement is raised: what stopped it is gone then, and the next try would
+-- go on for ever. Second call: calls the handlers again. Locks: those of the handlers.
 create function webhook.run_tasks(p_tasks webhook.task[]) returns setof webhook.task
 language plpgsql set search_path = '' as $$
 declare
   c_patience constant interval := '5 seconds';
+  -- As many make an outage of a handler in TypeScript (breaker.ts).
+  c_failures_in_a_row constant int := 3;
   v_handler text;
   v_task webhook.task;
   v_until timestamptz;
+  v_failures int;
 begin
   return query
   select t.id, t.event_type, t.kind, t.handler, 'skipped', 'no handler for ' || t.event_type
@@ -251,17 +255,21 @@ begin
       null;
     end;
     v_until := clock_timestamp() + c_patience;
+    v_failures := 0;
     for v_task in select t.* from unnest(p_tasks) t where t.kind = 'sql' and t.handler = v_handler loop
       begin
-        if clock_timestamp() > v_until then
+        if clock_timestamp() > v_until or v_failures >= c_failures_in_a_row then
           v_task.outcome := 'again';
         else
           select c.answer into v_task.error from webhook.call_handler(v_handler, array[v_task.id]) c;
           v_task.outcome := case when v_task.error is null then 'success' else 'skipped' end;
+          -- It works: what fails from now on fails by itself.
+          v_failures := null;
         end if;
       exception when assert_failure or others then
         v_task.outcome := webhook.verdict(sqlstate);
         v_task.error := sqlerrm;
+        v_failures := v_failures + case v_task.outcome when 'failed' then 1 else 0 end;
       end;
       return next v_task;
     end loop;
@@ -297,11 +305,12 @@ $$;
 -- Promise: each of the events takes its effect, exactly once, and is marked in the same transaction: success; skipped
 -- (no handler, or the handler has nothing to do); failed (with its error and the time of the next try) or dead_letter.
 -- lost_lease: it is another's by now, nothing changes. typescript: not for this function, nothing changes.
+-- verdict is what the try itself meant (webhook.mark_events): of a last attempt failed, where the status is dead_letter.
 -- One that fails takes nothing of the others with it; one that kills its session or outlasts the statement does, for this
 -- try: then nothing of it has happened, and the caller sends them in smaller sets, or their leases run out.
 -- Second call: lost_lease. Locks: events, in the order of their ids → those of the handlers.
 create function webhook.process_events(p_ids uuid[], p_lease_tokens uuid[])
-returns table (id uuid, status public.webhook_event_status, error text, outcome text)
+returns table (id uuid, status public.webhook_event_status, error text, outcome text, verdict text)
 language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
@@ -310,13 +319,14 @@ declare
 begin
   return query
   select t.id, m.status, m.error,
-    coalesce(m.status::text, case when h.id is null then 'lost_lease' else 'typescript' end)
+    coalesce(m.status::text, case when h.id is null then 'lost_lease' else 'typescript' end), d.outcome
   from unnest(p_ids) with ordinality as t (id, ordinal)
   left join webhook.mark_events(
     array(select d.id from unnest(v_done) d), array(select d.outcome from unnest(v_done) d),
     array(select d.error from unnest(v_done) d)
   ) m on m.id = t.id
   left join unnest(v_tasks) h on h.id = t.id
+  left join unnest(v_done) d on d.id = t.id
   order by t.ordinal;
 end
 $$;

@@ -52,7 +52,9 @@ create table public.payments (
   primary key (provider, object_id)
 ) with (fillfactor = 80);
 
-create index payments_without_user on public.payments (provider, object_id) where user_id is null;
+-- Of these the credits wait (webhook.payments_without_user).
+create index payments_without_user on public.payments (provider, object_id)
+  where user_id is null and (captured <> 0 or refunded <> 0 or disputed <> 0);
 
 -- The single refunds of a payment. One that failed stays failed, whatever is told later; failed_at is the first word of
 -- it.
@@ -69,12 +71,14 @@ create table public.payment_refunds (
 create index payment_refunds_by_payment on public.payment_refunds (provider, object_id);
 
 -- The balance transactions of a payment's disputes, in the payment's currency and without their fees: below zero is
--- withdrawn, above it reinstated.
+-- withdrawn, above it reinstated. slack is what turning one back from the account's currency may have missed.
 create table public.payment_transactions (
   provider text not null,
   transaction_id text not null,
   object_id text not null,
+  dispute_id text not null,
   amount bigint not null,
+  slack bigint not null,
   primary key (provider, transaction_id)
 );
 
@@ -84,7 +88,7 @@ create index payment_transactions_by_payment on public.payment_transactions (pro
 -- one of a tenant (provider) and a user.
 -- business_key numbers the changes of a payment's money: several events can tell one fact, and only the one that changes a
 -- sum writes a row, with the difference.
-create table public.credit_ledger (
+create table if not exists public.credit_ledger (
   id bigint generated always as identity primary key,
   created_at timestamptz not null default now(),
   user_id text not null,
@@ -103,6 +107,19 @@ create table public.credit_ledger (
 );
 
 create index credit_ledger_by_user on public.credit_ledger (user_id);
+
+-- What a ledger that was taken over has credited and debited is known of its payments, so that an event about one of them
+-- does not credit it again. What took money back counts as a refund.
+insert into public.payments (provider, object_id, user_id, told, occurred_at, arrival, last_event_id, amount, currency,
+  captured, refund_told, refunded)
+select c.provider, c.object_id, c.user_id, 'succeeded', c.created_at, 0, c.event_id, c.captured, c.currency, c.captured,
+  c.refunded, c.refunded
+from (
+  select o.provider, o.object_id, min(o.user_id) as user_id, min(o.currency) as currency, min(o.created_at) as created_at,
+    min(o.event_id) as event_id, sum(greatest(o.amount, 0))::bigint as captured, -sum(least(o.amount, 0))::bigint as refunded
+  from public.credit_ledger o
+  group by o.provider, o.object_id
+) c;
 
 -- Promise: always raises. Second call: the same. Locks: none.
 create function webhook.refuse_change() returns trigger
@@ -279,9 +296,10 @@ $$;
 
 -- Promise: what a balance transaction of this dispute moved, in the dispute's currency, which is the payment's. In the
 -- account's own currency (amount × exchange_rate, rounded) it is turned back; where it can be the dispute's whole amount
--- it is that, because the quotient of two rounded numbers can miss it by one. Raises SL030 for what is not a balance
--- transaction, or cannot be turned back. Second call: the same. Locks: none.
-create function webhook.moved_amount(p_dispute jsonb, p_transaction jsonb) returns bigint
+-- it is that, because the quotient of two rounded numbers can miss it. Of a part nothing else is known: where a unit of the
+-- account is worth several of the payment's, several parts look alike, and slack is how far off it may be. Raises SL030 for
+-- what is not a balance transaction, or cannot be turned back. Second call: the same. Locks: none.
+create function webhook.moved_amount(p_dispute jsonb, p_transaction jsonb, out amount bigint, out slack bigint)
 language plpgsql immutable set search_path = '' as $$
 declare
   -- An exchange rate comes with about six digits.
@@ -293,22 +311,26 @@ declare
     when 'number' then nullif((p_transaction ->> 'exchange_rate')::numeric, 0)
   end;
 begin
+  slack := 0;
   if (p_transaction ->> 'id' ~ '^\w+$' and v_amount is not null and p_transaction ->> 'currency' is not null) is not true then
     raise exception 'a balance transaction lacks its id, its amount or its currency' using errcode = 'SL030';
   elsif lower(p_transaction ->> 'currency') = lower(p_dispute ->> 'currency') then
-    return v_amount;
+    amount := v_amount;
   elsif v_whole is not null and (v_rate is null or abs(v_whole * v_rate - abs(v_amount)) <= 0.5 + abs(v_amount) * c_slack) then
-    return sign(v_amount) * v_whole;
+    amount := sign(v_amount) * v_whole;
   elsif v_rate is null or v_rate < 0 or abs(v_amount / v_rate) > 1e15 then
     raise exception 'balance transaction % is in another currency than its dispute, without an exchange rate',
       p_transaction ->> 'id' using errcode = 'SL030';
+  else
+    amount := round(v_amount / v_rate);
+    slack := ceil(0.5 / v_rate + abs(amount) * c_slack);
   end if;
-  return round(v_amount / v_rate);
 end
 $$;
 
 -- Promise: the payment with disputed as the balance transactions of its disputes add up, those that this dispute carries
--- included. Fees that are transactions of their own do not count. Raises SL030 when a transaction changes its amount (by
+-- included. Fees that are transactions of their own do not count. A dispute whose parts add up to nothing or to all
+-- of it, as far as their slack lets one see, took nothing or all. Raises SL030 when a transaction changes its amount (by
 -- more than rounding, after which the larger counts) or its payment. Second call: the same. Locks: the transactions, by id;
 -- the caller holds the payment, and writes its row.
 create function webhook.note_dispute(p_payment public.payments, p_dispute jsonb) returns public.payments
@@ -321,15 +343,16 @@ declare
   v_payment public.payments := p_payment;
   v_transaction jsonb;
   v_amount bigint;
+  v_slack bigint;
   v_known public.payment_transactions;
 begin
   for v_transaction in
     select t from jsonb_array_elements(nullif(p_dispute -> 'balance_transactions', 'null')) t
     where coalesce(t ->> 'type', '') <> all (c_fees) order by t ->> 'id'
   loop
-    v_amount := webhook.moved_amount(p_dispute, v_transaction);
-    insert into public.payment_transactions (provider, transaction_id, object_id, amount)
-    values (p_payment.provider, v_transaction ->> 'id', p_payment.object_id, v_amount)
+    select m.amount, m.slack into v_amount, v_slack from webhook.moved_amount(p_dispute, v_transaction) m;
+    insert into public.payment_transactions (provider, transaction_id, object_id, dispute_id, amount, slack)
+    values (p_payment.provider, v_transaction ->> 'id', p_payment.object_id, p_dispute ->> 'id', v_amount, v_slack)
     on conflict do nothing;
     continue when found;
     select t.* into v_known from public.payment_transactions t
@@ -341,8 +364,17 @@ begin
     update public.payment_transactions t set amount = v_amount
     where t.provider = p_payment.provider and t.transaction_id = v_known.transaction_id and t.amount < v_amount;
   end loop;
-  select sum(t.amount)::bigint into v_payment.disputed from public.payment_transactions t
-  where t.provider = p_payment.provider and t.object_id = p_payment.object_id;
+  select sum(case
+    when abs(d.amount) <= d.slack then 0
+    when abs(abs(d.amount) - d.whole) <= d.slack then sign(d.amount) * d.whole
+    else d.amount
+  end)::bigint into v_payment.disputed
+  from (
+    select sum(t.amount) as amount, sum(t.slack) as slack, max(abs(t.amount)) filter (where t.slack = 0) as whole
+    from public.payment_transactions t
+    where t.provider = p_payment.provider and t.object_id = p_payment.object_id
+    group by t.dispute_id
+  ) d;
   return v_payment;
 end
 $$;
@@ -573,8 +605,19 @@ $$;
 create function webhook.payments_without_user(p_limit int default 100) returns setof public.payments
 language sql stable set search_path = '' as $$
   select p.* from public.payments p
-  where p.user_id is null and (p.captured, p.refunded, coalesce(p.disputed, 0)) <> (0, 0, 0)
+  where p.user_id is null and (p.captured <> 0 or p.refunded <> 0 or p.disputed <> 0)
   order by p.provider, p.object_id limit p_limit;
+$$;
+
+-- Promise: how many payments wait for their user, counted up to 10000 and no further. Second call: the same, later. Locks: none.
+-- Definer: service_role need not have rights to the table.
+create function webhook.count_payments_without_user() returns int
+language sql stable security definer set search_path = ''
+set enable_seqscan = off as $$
+  select count(*)::int from (
+    select from public.payments p
+    where p.user_id is null and (p.captured <> 0 or p.refunded <> 0 or p.disputed <> 0) limit 10000
+  ) waiting;
 $$;
 
 -- Promise: the payment is this user's, with an audit row, and the ledger has what it moved; true when it had no user. Raises

@@ -91,6 +91,7 @@ grant execute on function webhook.mark_event_result(uuid, public.webhook_event_s
 grant execute on function webhook.list_events(
   uuid, text, text, text[], timestamptz, timestamptz, uuid, int, boolean, text, text, text
 ) to service_role;
+grant execute on function webhook.group_events(text, text, timestamptz, timestamptz, int) to service_role;
 grant execute on function webhook.show_event(uuid) to service_role;
 grant execute on function webhook.replay_events(uuid[], text, text, boolean, text) to service_role;
 grant execute on function webhook.skip_events(uuid[], text, text, boolean) to service_role;
@@ -99,6 +100,7 @@ grant execute on function webhook.metrics() to service_role;
 grant execute on function webhook.replay_totals() to service_role;
 grant execute on function webhook.balance(text) to service_role;
 grant execute on function webhook.payments_without_user(int) to service_role;
+grant execute on function webhook.count_payments_without_user() to service_role;
 grant execute on function webhook.name_payment_user(text, text, text, text, text) to service_role;
 grant execute on procedure webhook.work(int) to service_role;
 grant execute on function webhook.list_handlers() to service_role;

@@ -119,6 +119,8 @@ class TableLook implements Adoption {
 
   /** How a value becomes one of ours: '' as it is, undefined not at all. */
   #conversion(column: AdoptedColumn, found: FoundColumn): string | undefined {
+    // One that counts by itself stays; any other number cannot be made to.
+    if (column.isIdentity) return found.type === column.type && found.isFilled ? '' : undefined;
     if (column.type !== 'webhook_event_status') return conversion(column, found);
     return this.#hasOwnStatus && found.type === column.type ? '' : STATUS_CONVERSION;
   }
@@ -214,7 +216,13 @@ class TableLook implements Adoption {
   }
 
   #addKeys(misfits: readonly AdoptedColumn[]): void {
-    const { unique, checks } = this.#table;
+    const { unique, checks, tooNarrow } = this.#table;
+    for (const { columns, constraint, index } of this.#there.keys) {
+      if (!tooNarrow?.includes(columns.join())) continue;
+      const what = `(${columns.join(', ')}) is no longer unique by itself`;
+      if (constraint !== null) this.#alter(what, `drop constraint "${constraint}"`);
+      else this.steps.push({ what: `${this.#table.name}: ${what}`, sql: `drop index ${index}` });
+    }
     const lost = new Set(misfits.map(({ name }) => name));
     const constraints = this.#there.constraints.map(({ name }) => name);
     const keys = this.#there.keys.filter(({ columns }) => !columns.some((name) => lost.has(name)));
@@ -248,7 +256,7 @@ class TableLook implements Adoption {
       if (!column.isRequired || column.fill !== undefined || column.isIdentity) continue;
       if (added.includes(column))
         this.obstacles.push({
-          what: `${name} has no column ${column.name} of type ${column.type}`,
+          what: `${name} has no column ${column.name} of type ${column.type}${column.means ? `: ${column.means}` : ''}`,
           hint: `add it and fill it, or rename the table: Sluice makes its own`,
         });
       else if (await this.#hasNulls(column))

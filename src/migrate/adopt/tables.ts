@@ -13,6 +13,8 @@ export interface AdoptedColumn {
   /** Columns of the requirement that say the same; the first that is there goes before `fill`. */
   readonly from?: readonly string[];
   readonly isIdentity?: true;
+  /** What it holds, for a table that lacks it and has no other value for it. */
+  readonly means?: string;
 }
 
 /** Columns whose values are unique, where `among` holds. What is an index is made by the migrations. */
@@ -29,6 +31,8 @@ export interface AdoptedTable {
   readonly checks: Readonly<Record<string, string>>;
   /** Columns of the requirement that its own writers fill and Sluice leaves empty. */
   readonly optional?: readonly string[];
+  /** Unique keys, by their columns, that rows of Sluice would break: they go. */
+  readonly tooNarrow?: readonly string[];
 }
 
 const TIME_ORDERED_ID = `(lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
@@ -139,6 +143,55 @@ const SIDE_EFFECTS: AdoptedTable = {
   checks: {},
 };
 
+/** The migration tells the payments of these rows, so that no event credits one again. */
+const CREDITS: AdoptedTable = {
+  name: 'public.credit_ledger',
+  columns: [
+    { name: 'id', type: 'bigint', isRequired: true, isIdentity: true },
+    {
+      name: 'created_at',
+      type: 'timestamp with time zone',
+      isRequired: true,
+      default: 'now()',
+      fill: 'now()',
+    },
+    { name: 'user_id', type: 'text', isRequired: true, means: 'whose money it is' },
+    {
+      name: 'amount',
+      type: 'bigint',
+      isRequired: true,
+      means: 'minor units (cents), below zero for a debit',
+    },
+    { name: 'currency', type: 'text', isRequired: true, means: 'three lower-case letters' },
+    {
+      name: 'kind',
+      type: 'text',
+      isRequired: true,
+      fill: `case when amount < 0 then 'refund' else 'payment' end`,
+    },
+    { name: 'provider', type: 'text', isRequired: true, means: 'such as stripe' },
+    {
+      name: 'object_id',
+      type: 'text',
+      isRequired: true,
+      means: 'the payment intent, or the charge without one, by which later events know that it is credited',
+    },
+    { name: 'event_id', type: 'text', isRequired: true },
+    { name: 'business_key', type: 'text', isRequired: true, fill: `'adopted:' || event_id` },
+  ],
+  unique: {
+    one_credit_per_event_and_kind: { columns: ['provider', 'event_id', 'kind'] },
+    one_credit_per_fact: { columns: ['provider', 'business_key'] },
+  },
+  checks: {
+    credit_names_its_user: 'length(user_id) between 1 and 200',
+    amount_in_range: 'amount between -1000000000000000 and 1000000000000000',
+    currency_is_three_letters: `currency ~ '^[a-z]{3}$'`,
+  },
+  // An event can credit a payment and debit its refund at once.
+  tooNarrow: ['provider,event_id', 'event_id'],
+};
+
 const CALLS: AdoptedTable = {
   name: 'public.calls',
   columns: [
@@ -211,4 +264,4 @@ const AUDIT: AdoptedTable = {
   optional: ['table_name', 'operation', 'row_data', 'changed_by', 'clinic_id'],
 };
 
-export const ADOPTED_TABLES: readonly AdoptedTable[] = [EVENTS, SIDE_EFFECTS, CALLS, AUDIT];
+export const ADOPTED_TABLES: readonly AdoptedTable[] = [EVENTS, SIDE_EFFECTS, CREDITS, CALLS, AUDIT];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { ADMIN_KEY, claim, putOnSale } from '../../server/support.ts';
+import { assertAccessible } from '../browser_drop/support.ts';
 import { ensureChromium } from '../chromium.ts';
 import { addEndpoint, deliver, onLedger, processEvents } from './deliveries.ts';
 import { bury } from './seed.ts';
@@ -146,6 +147,45 @@ describe('an operator', { skip }, () => {
     await page.locator('.page-title').getByText('success').waitFor();
     await page.goto(`${house.url}/audit?db=2`);
     await page.getByRole('row', { name: /ada .*replay .*the rule is gone/ }).waitFor();
+    await leave(page);
+  });
+
+  it('sees why events failed, goes to the dead letters of a group, and names the user of money that waits', async () => {
+    for (const id of ['evt_21', 'evt_22'])
+      await deliver(house, 'stripe', 'payment_intent.succeeded', id, { isBad: true });
+    await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_23', { user: '' });
+    await processEvents(house);
+    const page = await house.signIn('/webhooks');
+    const group = page.getByRole('row', {
+      name: /2 2 payment_intent\.succeeded ?currency is not three letters/,
+    });
+    await group.getByText('webhook.apply_payment').waitFor();
+    await assertAccessible(page);
+    await page
+      .getByRole('row', { name: /pi_23 stripe 4900/ })
+      .getByRole('button')
+      .click();
+    await assertAccessible(page);
+    await page.getByRole('textbox', { name: 'User' }).fill('zoe');
+    await page.getByLabel('Reason', { exact: true }).fill('asked the buyer');
+    await page.getByRole('button', { name: 'Name the user', exact: true }).click();
+    await page.getByText('The payment is that of zoe').waitFor();
+    await page.getByRole('heading', { name: 'Money without a user' }).waitFor({ state: 'detached' });
+    const credits = await onLedger(house, (db2) =>
+      db2.query(`select amount::int from public.credit_ledger where user_id = 'zoe'`),
+    );
+    assert.deepEqual(credits.rows, [{ amount: 4900 }]);
+    await group.getByRole('link', { name: '2' }).last().click();
+    await heading(page, 'Dead letters');
+    assert.equal(await page.getByRole('textbox', { name: 'Error' }).inputValue(), 'currency is not three letters');
+    await page.getByLabel('Select all').check();
+    await page.getByRole('button', { name: 'Skip…' }).click();
+    await page.getByLabel('Reason', { exact: true }).fill('not our currency');
+    await page.getByRole('button', { name: 'Yes, skip' }).click();
+    await page.getByText('2 skipped.').waitFor();
+    await page.goto(`${house.url}/webhooks`);
+    await page.getByRole('link', { name: 'stripe', exact: true }).first().waitFor();
+    assert.equal(await page.getByRole('heading', { name: 'Failures' }).count(), 0);
     await leave(page);
   });
 

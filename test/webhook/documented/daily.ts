@@ -31,10 +31,29 @@ const TYPES = [
   'transcript.started',
   'transcript.ready-to-download',
   'transcript.error',
+  'calltransfer.triggered',
+  'calltransfer.initiated',
+  'calltransfer.answered',
+  'calltransfer.completed',
+  'calltransfer.error',
 ];
+/** Whose documents show no id. */
+const WITHOUT_ID = ['dialout.answered', 'calltransfer.answered'];
 
 export const DAILY: readonly Documented[] = [
   json('the test of a new webhook', { test: 'test' }, 'test'),
+  ...WITHOUT_ID.map((type) =>
+    json(
+      `${type} without an id`,
+      {
+        version: '1.0.0',
+        type,
+        event_ts: 1_770_000_002.5,
+        payload: { room: 'consultation-7', session_id: 's-1' },
+      },
+      type,
+    ),
+  ),
   ...TYPES.map((type) =>
     json(
       type,

@@ -52,6 +52,27 @@ const status = (name: string, more: unknown = {}): Documented =>
     `status.${name}`,
   );
 
+/** A message to a group: each of its members has statuses of their own. */
+const ofMember = (name: string, member: string): Documented =>
+  status(name, {
+    id: 'wamid.documented.group',
+    recipient_id: 'Y2FwaV9ncm91cDox',
+    recipient_type: 'group',
+    recipient_participant_id: member,
+  });
+
+/** An order that is paid for in a second try: one message, two transactions. */
+const ofPayment = (name: string, transaction: string): Documented =>
+  status(name, {
+    id: 'wamid.documented.order',
+    type: 'payment',
+    payment: {
+      reference_id: 'order-7',
+      amount: { value: 21000, offset: 100 },
+      transaction: { id: transaction },
+    },
+  });
+
 const media = { id: '1234567890', mime_type: 'image/jpeg', sha256: 'x' };
 
 export const META: readonly Documented[] = [
@@ -76,6 +97,19 @@ export const META: readonly Documented[] = [
   message('unsupported', { errors: [{ code: 131051, title: 'Message type unknown' }] }),
   ...['sent', 'delivered', 'read', 'deleted'].map((name) => status(name)),
   status('failed', { errors: [{ code: 131014, title: 'Request for url failed' }] }),
+  ...['16505551234', '16505551235'].flatMap((member) => [
+    ofMember('delivered', member),
+    ofMember('read', member),
+  ]),
+  ofPayment('pending', 'txn-1'),
+  ofPayment('failed', 'txn-1'),
+  ofPayment('pending', 'txn-2'),
+  ofPayment('captured', 'txn-2'),
+  status('failed', {
+    id: 'wamid.documented.order',
+    errors: [{ code: 131047, title: 'Re-engagement message' }],
+  }),
+  ...['request_welcome', 'edit', 'revoke', 'ephemeral'].map((type) => message(type, { [type]: {} })),
   post(
     'an error of the account',
     'messages',
@@ -164,5 +198,80 @@ export const META: readonly Documented[] = [
     'user_preferences',
     { messaging_product: 'whatsapp', metadata: METADATA, user_preferences: [{ wa_id: '1', value: 'stop' }] },
     'user_preferences',
+  ),
+  post(
+    'a call that rings',
+    'calls',
+    {
+      messaging_product: 'whatsapp',
+      metadata: METADATA,
+      statuses: [
+        { id: 'wacid.1', type: 'call', status: 'RINGING', timestamp: '1770000000', recipient_id: '1' },
+      ],
+    },
+    'status.RINGING',
+  ),
+  // A message that came before it, as it stands in the history of the app.
+  post(
+    'media of the history',
+    'history',
+    {
+      messaging_product: 'whatsapp',
+      metadata: METADATA,
+      messages: [
+        {
+          from: '1',
+          id: 'wamid.documented.2',
+          timestamp: '1770000000',
+          type: 'image',
+          image: { ...media, caption: 'x' },
+        },
+      ],
+    },
+    'message.image',
+  ),
+  ...Object.entries({
+    history: {
+      metadata: METADATA,
+      history: [{ metadata: { phase: 0, chunk_order: 1, progress: 55 }, threads: [] }],
+    },
+    smb_app_state_sync: { metadata: METADATA, state_sync: [{ type: 'contact', action: 'add', contact: {} }] },
+    standby: { metadata: METADATA, contacts: [] },
+    messaging_handovers: { metadata: METADATA, control_passed: { metadata: 'x' } },
+    automatic_events: { metadata: METADATA, automatic_events: [{ id: 'wamid.a', event_name: 'Purchase' }] },
+    tracking_events: {
+      metadata: METADATA,
+      events: [{ tracking_token: 't', event_name: 'marketing_messages_link_click' }],
+    },
+    message_template_components_update: { message_template_id: 12345678, message_template_name: 'order' },
+    template_category_update: {
+      message_template_id: 12345678,
+      new_category: 'MARKETING',
+      previous_category: 'UTILITY',
+    },
+    template_correct_category_detection: { message_template_id: 12345678, category: 'UTILITY' },
+    partner_solutions: {
+      event: 'SOLUTION_CREATED',
+      solution_id: '774485461512159',
+      solution_status: 'INITIATED',
+    },
+    payment_configuration_update: {
+      configuration_name: 'razorpay',
+      provider_name: 'razorpay',
+      status: 'Needs_Testing',
+    },
+    account_settings_update: { type: 'phone_number_settings', timestamp: '1770000000' },
+    consumer_profile: { metadata: METADATA, contacts: [{ wa_id: '1' }] },
+    group_lifecycle_update: { metadata: METADATA, groups: [{ type: 'group_create', group_id: 'g' }] },
+    group_participants_update: {
+      metadata: METADATA,
+      groups: [{ type: 'group_participants_add', group_id: 'g' }],
+    },
+    group_settings_update: { metadata: METADATA, groups: [{ type: 'group_settings_update', group_id: 'g' }] },
+    group_status_update: { metadata: METADATA, groups: [{ type: 'group_suspend', group_id: 'g' }] },
+    business_status_update: { business_id: '1', event: 'COMPROMISED_NOTIFICATION' },
+    phone_number_verification: { display_phone_number: '15550783881' },
+  }).map(([field, value]) =>
+    post(`the field ${field}`, field, { messaging_product: 'whatsapp', ...value }, field),
   ),
 ];

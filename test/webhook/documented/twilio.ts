@@ -1,8 +1,9 @@
 // The requests that Twilio documents, by what they are about. Each is an event of its own.
 
 import type { Documented } from './request.ts';
+import { ACCOUNT, form } from './twilio_form.ts';
+import { MESSAGES } from './twilio_messages.ts';
 
-const ACCOUNT = { AccountSid: 'AC00000000000000000000000000000001', ApiVersion: '2010-04-01' };
 const CALL = {
   ...ACCOUNT,
   CallSid: 'CA00000000000000000000000000000001',
@@ -23,24 +24,7 @@ const ROOM = {
   RoomType: 'group',
   RoomStatus: 'in-progress',
 };
-const MESSAGE = {
-  ...ACCOUNT,
-  MessageSid: 'SM00000000000000000000000000000001',
-  SmsSid: 'SM00000000000000000000000000000001',
-  From: '+14158675309',
-  To: '+18005551212',
-};
 const at = (second: number) => new Date(1_770_000_000_000 + second * 1_000).toUTCString();
-
-type Fields = Record<string, string>;
-
-const form = (name: string, fields: Fields, type: string, query = ''): Documented => ({
-  name,
-  body: new URLSearchParams(fields).toString(),
-  headers: { 'content-type': 'application/x-www-form-urlencoded' },
-  query,
-  types: [type],
-});
 
 const VOICE: Documented[] = [
   form('an inbound call', { ...CALL, CallStatus: 'ringing' }, 'voice.request'),
@@ -94,6 +78,52 @@ const VOICE: Documented[] = [
     'an Enqueue that ended',
     { ...IN_PROGRESS, QueueSid: 'QU1', QueueResult: 'bridged', QueueTime: '5' },
     'voice.enqueue',
+  ),
+  ...['1', '2'].map((QueuePosition) =>
+    form(
+      `the wait of an Enqueue at place ${QueuePosition}`,
+      {
+        ...IN_PROGRESS,
+        QueueSid: 'QU1',
+        QueuePosition,
+        QueueTime: '5',
+        AvgQueueTime: '9',
+        CurrentQueueSize: '2',
+      },
+      'voice.request',
+    ),
+  ),
+  form(
+    'the call that leaves a queue',
+    {
+      ...IN_PROGRESS,
+      QueueSid: 'QU1',
+      QueueTime: '9',
+      DequeingCallSid: 'CA00000000000000000000000000000003',
+    },
+    'voice.request',
+  ),
+  form(
+    'a call whose answering machine is known',
+    { ...IN_PROGRESS, AnsweredBy: 'human', MachineDetectionDuration: '1200' },
+    'voice.request',
+  ),
+  form(
+    'a Pay that ended',
+    {
+      ...IN_PROGRESS,
+      Result: 'success',
+      PaymentToken: 'tok',
+      PaymentCardNumber: 'xxxx-4242',
+      PaymentCardType: 'visa',
+    },
+    'voice.request',
+  ),
+  form('a Refer', { ...IN_PROGRESS, ReferTransferTarget: 'sip:a@b.example' }, 'voice.request'),
+  form(
+    'a Connect that ended',
+    { ...IN_PROGRESS, VirtualAgentStatus: 'completed', VirtualAgentProvider: 'x' },
+    'voice.request',
   ),
   form(
     'a fallback',
@@ -164,7 +194,51 @@ const CALLBACKS: Documented[] = [
     { ...ACCOUNT, CallSid: CALL.CallSid, AnsweredBy: 'machine_start', MachineDetectionDuration: '2990' },
     'request',
   ),
-  ...['stream-started', 'stream-stopped'].map((StreamEvent) =>
+  ...['needed', 'received', 'authorized'].map((For, index) =>
+    form(
+      `a Pay at step ${index}`,
+      { ...ACCOUNT, CallSid: CALL.CallSid, PaymentSid: 'PK1', For, Attempt: '1', PartialResult: 'true' },
+      'request',
+    ),
+  ),
+  ...['siprec-started', 'siprec-stopped'].map((SiprecEvent) =>
+    form(
+      SiprecEvent,
+      { ...ACCOUNT, CallSid: CALL.CallSid, SiprecSid: 'SR1', SiprecEvent },
+      `siprec.${SiprecEvent}`,
+    ),
+  ),
+  ...['transcription-started', 'transcription-stopped', 'transcription-error'].map(
+    (TranscriptionEvent, index) =>
+      form(
+        TranscriptionEvent,
+        {
+          ...{ ...ACCOUNT, CallSid: CALL.CallSid, TranscriptionSid: 'GT00000000000000000000000000000001' },
+          ...{ TranscriptionEvent, SequenceId: String(index + 5), Timestamp: '2026-02-24T10:00:00.000Z' },
+        },
+        `transcription.${TranscriptionEvent}`,
+      ),
+  ),
+  ...['received', 'delivered', 'failed', 'canceled'].map((FaxStatus) =>
+    form(
+      `a fax that is ${FaxStatus}`,
+      { ...ACCOUNT, FaxSid: 'FX1', FaxStatus, From: '+1', To: '+2' },
+      `fax.${FaxStatus}`,
+    ),
+  ),
+  form(
+    'an error of the account',
+    {
+      ...{ AccountSid: ACCOUNT.AccountSid, Sid: 'NO1', ParentAccountSid: '', Level: 'ERROR' },
+      ...{
+        Timestamp: '2026-02-24T10:00:00.000Z',
+        PayloadType: 'application/json',
+        Payload: '{"error_code":"11200"}',
+      },
+    },
+    'request',
+  ),
+  ...['stream-started', 'stream-stopped', 'stream-error'].map((StreamEvent) =>
     form(
       StreamEvent,
       {
@@ -183,6 +257,13 @@ const CALLBACKS: Documented[] = [
     'participant-join',
     'participant-mute',
     'participant-hold',
+    'participant-unhold',
+    'participant-unmute',
+    'participant-modify',
+    'participant-speech-start',
+    'participant-speech-stop',
+    'announcement-end',
+    'announcement-fail',
     'participant-leave',
     'conference-end',
   ].map((StatusCallbackEvent, index) =>
@@ -206,7 +287,12 @@ const CALLBACKS: Documented[] = [
   ...[
     'room-created',
     'participant-connected',
+    'participant-reconnecting',
+    'participant-reconnected',
     'track-added',
+    'track-enabled',
+    'track-disabled',
+    'track-removed',
     'recording-started',
     'recording-completed',
     'participant-disconnected',
@@ -218,7 +304,7 @@ const CALLBACKS: Documented[] = [
         ...ROOM,
         StatusCallbackEvent,
         SequenceNumber: String(index),
-        Timestamp: `2026-02-24T10:00:0${index}.123Z`,
+        Timestamp: `2026-02-24T10:00:${String(index).padStart(2, '0')}.123Z`,
         ParticipantSid: 'PA00000000000000000000000000000001',
         ParticipantIdentity: 'ann',
       },
@@ -241,46 +327,6 @@ const CALLBACKS: Documented[] = [
   ),
 ];
 
-const MESSAGES: Documented[] = [
-  form(
-    'an inbound message',
-    { ...MESSAGE, SmsStatus: 'received', Body: "it's me", NumMedia: '0', NumSegments: '1' },
-    'message.received',
-  ),
-  ...['queued', 'sending', 'sent', 'delivered', 'undelivered', 'failed', 'read'].map((MessageStatus) =>
-    form(
-      `a message that is ${MessageStatus}`,
-      { ...MESSAGE, MessageStatus, SmsStatus: MessageStatus },
-      `message.${MessageStatus}`,
-    ),
-  ),
-  form(
-    'a message in a conversation',
-    {
-      ...ACCOUNT,
-      EventType: 'onMessageAdded',
-      ConversationSid: 'CH1',
-      MessageSid: 'IM1',
-      Index: '1',
-      Body: 'hello',
-      Author: 'ann',
-      DateCreated: '2026-02-24T10:00:00.000Z',
-    },
-    'onMessageAdded',
-  ),
-  form(
-    'a task',
-    {
-      ...ACCOUNT,
-      EventType: 'task.created',
-      WorkspaceSid: 'WS1',
-      TaskSid: 'WT1',
-      TimestampMs: '1770000000000',
-    },
-    'task.created',
-  ),
-];
-
 const streamed = [1, 2].map((index) => ({
   specversion: '1.0',
   type: 'com.twilio.messaging.message.delivered',
@@ -300,5 +346,18 @@ export const TWILIO: readonly Documented[] = [
     headers: { 'content-type': 'application/json' },
     isHashed: true,
     types: streamed.map(({ type }) => type),
+  },
+  {
+    name: 'one event of Verify',
+    body: JSON.stringify({
+      account_sid: 'AC1',
+      event_id: 'VE1',
+      type: 'factor.verified',
+      uid: 'YF1',
+      timestamp: '2026-02-24T10:00:00Z',
+    }),
+    headers: { 'content-type': 'application/json' },
+    isHashed: true,
+    types: ['request'],
   },
 ];

@@ -4,11 +4,14 @@ import type { Life, StripeObject } from './life.ts';
 
 const FEE = 1_500;
 const RATE_CHANGE_MAX = 0.03;
+/** Units of the account by which a half of a dispute can be told from the whole of it. */
+const TELLING = 10;
 /** Currencies of the account and what a unit of the payment's currency was worth, by the smallest units of both. */
 const SETTLEMENTS = [
   { currency: 'usd', rate: 1.234_5 },
   { currency: 'gbp', rate: 0.853_1 },
   { currency: 'sek', rate: 11.420_7 },
+  { currency: 'kwd', rate: 0.093_7 },
 ] as const;
 /** Every way through the states, and which steps move money. */
 const COURSES: [event: string, status: string, moves?: 'take' | 'give' | 'part' | 'rest'][][] = [
@@ -75,6 +78,8 @@ export class Disputes {
     const rest = life.balance;
     if (rest <= 1) return;
     const amount = random.chance(0.5) ? rest : random.between(2, rest);
+    // Less than a unit of the account is nothing there.
+    if (this.#shown(amount) < 1) return;
     const id = life.idOf('dp');
     const transactions: StripeObject[] = [];
     const course = random.pick(COURSES);
@@ -83,7 +88,10 @@ export class Disputes {
       life.passTime();
       if (moves === 'take') this.#move(transactions, -amount);
       if (moves === 'give') this.#move(transactions, amount);
-      if (moves === 'part') part = this.#movePart(transactions, amount);
+      if (moves === 'part' && this.#canTell(course, amount)) {
+        part = Math.floor(amount / 2);
+        this.#move(transactions, part);
+      }
       if (moves === 'rest') this.#move(transactions, amount - part);
       // The list grows and never shrinks: what one event leaves untold, the next one tells.
       if (at < course.length - 1 && random.chance(0.2)) continue;
@@ -129,17 +137,16 @@ export class Disputes {
   }
 
   /**
-   * A part of a dispute that is settled in another currency can only be read from its rounded amount: where a unit there is
-   * worth more than one here, that misses by one now and then, which the documents say.
+   * A part of a dispute that is settled in another currency can only be read from its rounded amount. Where a unit there is worth
+   * more than one here, that cannot tell it from its neighbours, unless the rest comes too, and a half is not the whole there.
    */
-  #movePart(transactions: StripeObject[], amount: number): number {
-    const part = Math.floor(amount / 2);
-    if (!this.#isExact()) return 0;
-    this.#move(transactions, part);
-    return part;
+  #canTell(course: (typeof COURSES)[number], amount: number): boolean {
+    const isExact = this.#settlement === undefined || this.#settlement.rate * (1 - RATE_CHANGE_MAX) > 1;
+    return isExact || (course.some(([, , moves]) => moves === 'rest') && this.#shown(amount) > TELLING);
   }
 
-  #isExact(): boolean {
-    return this.#settlement === undefined || this.#settlement.rate * (1 - RATE_CHANGE_MAX) > 1;
+  /** About what it is in the currency of the account, and no more. */
+  #shown(amount: number): number {
+    return Math.floor(amount * (this.#settlement?.rate ?? 1) * (1 - RATE_CHANGE_MAX));
   }
 }

@@ -40,7 +40,7 @@ export interface TargetPorts {
   readonly now: Clock;
   limitOf(name: string): number;
   /** Items that may ask a target at once whether it works again; as many as its limit where left out. */
-  readonly probes?: number;
+  probesOf?(name: string): number;
   /** Hears when a target goes down, and when it is back or no lane needs it any more. */
   onChange?(name: string, isDown: boolean): void;
 }
@@ -57,7 +57,7 @@ export class Targets {
     let target = this.#targets.get(name);
     if (target === undefined) {
       const breaker = new Breaker(this.#ports.now, (isDown) => this.#ports.onChange?.(name, isDown));
-      target = new Target(this.#ports.limitOf(name), this.#ports.probes ?? Infinity, breaker);
+      target = new Target(this.#ports.limitOf(name), this.#ports.probesOf?.(name) ?? Infinity, breaker);
       this.#targets.set(name, target);
     }
     return target;

@@ -1,6 +1,6 @@
 -- What the console watches of the ledger.
 begin;
-select plan(9);
+select plan(10);
 
 delete from public.confirmed_tickets;
 select is(public.ledger_sample() ->> 'tickets', '0', 'an empty ledger has no tickets');
@@ -14,7 +14,7 @@ select is(
 
 delete from public.webhook_events;
 select is(
-  (public.ledger_sample() -> 'webhooks') - 'recorded', '{"backlog": 0, "oldest_sec": null, "dead_letters": 0}',
+  (public.ledger_sample() -> 'webhooks') - 'recorded', '{"backlog": 0, "oldest_sec": null, "dead_letters": 0, "payments_without_user": 0}',
   'without events nothing waits'
 );
 insert into public.webhook_events (webhook_id, event_id, status, received_at)
@@ -45,6 +45,12 @@ select is(
   (public.ledger_sample() ->> 'webhook_workers')::int, (select before + 1 from workers), 'webhook workers are counted by their connections'
 );
 reset application_name;
+
+select tests.apply('payment_intent.succeeded', '{"id": "pi_unnamed", "metadata": {}}');
+select tests.apply('payment_intent.created', '{"id": "pi_unpaid", "metadata": {}}');
+select is(
+  (public.webhook_sample() -> 'payments_without_user')::int, 1, 'money that waits for its user is counted, a payment without money is not'
+);
 
 select * from finish();
 rollback;

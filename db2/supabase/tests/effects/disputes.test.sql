@@ -1,6 +1,6 @@
 -- A dispute moves what its balance transactions moved, each once; its status moves nothing.
 begin;
-select plan(31);
+select plan(34);
 
 create function pg_temp.moved(p_id text, p_amount int, p_more jsonb default '{}') returns jsonb
 language sql as $$
@@ -74,8 +74,8 @@ select throws_ok(
 -- In the currency of the account: the payment's own counts.
 create function pg_temp.settled(p_amount int, p_rate numeric, p_whole bigint default 400) returns bigint
 language sql as $$
-  select webhook.moved_amount(jsonb_build_object('currency', 'usd', 'amount', p_whole),
-    pg_temp.moved('txn', p_amount, jsonb_build_object('currency', 'eur', 'exchange_rate', p_rate)));
+  select m.amount from webhook.moved_amount(jsonb_build_object('currency', 'usd', 'amount', p_whole),
+    pg_temp.moved('txn', p_amount, jsonb_build_object('currency', 'eur', 'exchange_rate', p_rate))) m;
 $$;
 select is(pg_temp.settled(-361, 0.9031), -400::bigint, 'what rounds to the whole amount is the whole amount');
 select is(pg_temp.settled(370, 0.925), 400::bigint, 'at another rate when it comes back');
@@ -95,6 +95,25 @@ select throws_ok(
   'SL030', 'balance_transactions is not a list', 'nor is an object a list'
 );
 select is(tests.payment(), 'dispute_lost 600', 'none of which changed anything');
+
+-- A unit of the account is worth fifteen of the payment's: each part can be off by seven.
+create function pg_temp.parts(variadic p_amounts int[]) returns text
+language sql as $$
+  select tests.apply('charge.dispute.updated', jsonb_build_object('id', 'dp_parts', 'object', 'dispute', 'amount', 1000,
+    'currency', 'usd', 'status', 'under_review', 'charge', 'ch_4', 'payment_intent', 'pi_4', 'balance_transactions', (
+      select jsonb_agg(jsonb_build_object('id', 'txn_part_' || n, 'amount', amount, 'currency', 'eur', 'exchange_rate', 0.0667))
+      from unnest(p_amounts) with ordinality as a (amount, n)
+    )));
+$$;
+create function pg_temp.disputed() returns bigint
+language sql as $$ select p.disputed from public.payments p where p.object_id = 'pi_4' $$;
+select pg_temp.parts(-67, 22);
+select is(pg_temp.disputed(), -670::bigint, 'a part that came back is known as far as its amount tells');
+select pg_temp.parts(-67, 22, 22, 23);
+select is(pg_temp.disputed(), 0::bigint, 'all that came back in parts is all of it');
+select pg_temp.parts(-67, 22, 22, 23, -67);
+select is(pg_temp.disputed(), -1000::bigint, 'and what is taken again is all of it');
+
 
 select * from finish();
 rollback;

@@ -28,6 +28,8 @@ export interface LedgerLook {
     readonly backlog: number;
     readonly oldest_sec: number | null;
     readonly dead_letters: number;
+    /** Payments that moved money while no event names their user. */
+    readonly payments_without_user: number;
     /** Events ever given a number. */
     readonly recorded: number;
   };

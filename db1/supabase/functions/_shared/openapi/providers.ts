@@ -2,8 +2,9 @@
 
 import { CALL_BODY } from '../calls/body.ts';
 import { CALL_QUERY } from '../console/calls.ts';
-import { EVENTS_QUERY, REPLAY_BODY, SKIP_BODY } from '../webhook/admin.ts';
+import { EVENTS_QUERY, GROUPS_QUERY, REPLAY_BODY, SKIP_BODY } from '../webhook/admin.ts';
 import { ADD_BODY, CHANGE_BODY } from '../webhook/endpoint_settings.ts';
+import { NAME_BODY, PAYMENTS_QUERY } from '../webhook/unnamed_payments.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
 import { listIn, operators, page, ref, resultsOf } from './operators.ts';
 import { COUNT, COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
@@ -76,6 +77,40 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     alarms: { type: 'array', items: { type: 'object', description: 'The same id with another body.' } },
   }),
   EventResult: shape({ id: TEXT, event_id: TEXT_OR_NULL, outcome: TEXT }),
+  EventGroup: shape({
+    handler: TEXT_OR_NULL,
+    event_type: TEXT,
+    error: {
+      ...TEXT_OR_NULL,
+      description:
+        'The error with # for ids and numbers and “…” for what is quoted; as a filter it finds the group’s events.',
+    },
+    events: COUNT,
+    dead_letters: COUNT,
+    first_seen_at: TEXT,
+    last_seen_at: TEXT,
+    example_id: TEXT,
+    example_error: TEXT_OR_NULL,
+  }),
+  UnnamedPayment: shape({
+    provider: { ...TEXT, description: 'The tenant.' },
+    object_id: TEXT,
+    user_id: TEXT_OR_NULL,
+    state: TEXT,
+    told: TEXT,
+    occurred_at: TEXT,
+    arrival: COUNT,
+    last_event_id: TEXT,
+    amount: COUNT_OR_NULL,
+    held: COUNT_OR_NULL,
+    currency: TEXT_OR_NULL,
+    captured: COUNT,
+    refund_told: COUNT,
+    refund_told_at: TEXT,
+    refunded: COUNT,
+    disputed: COUNT_OR_NULL,
+    changes: COUNT,
+  }),
   Call: shape({ ...CALL, is_signed: FLAG }),
   CallWithPayload: shape({ ...CALL, payload: ANYTHING, signature_hash: TEXT_OR_NULL }),
 };
@@ -162,6 +197,21 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     'Stored events, newest first, without payloads',
     listIn('events', 'Event'),
     { query: EVENTS_QUERY },
+  ),
+  'GET /admin/webhooks/groups': webhooks.reads(
+    'Events that failed or are dead letters, grouped by handler, type and shape of the error',
+    listIn('groups', 'EventGroup'),
+    { query: GROUPS_QUERY },
+  ),
+  'GET /admin/webhooks/payments': webhooks.reads(
+    'Payments that moved money while no event names their user',
+    listIn('payments', 'UnnamedPayment'),
+    { query: PAYMENTS_QUERY },
+  ),
+  'POST /admin/webhooks/payments/name': webhooks.changes(
+    'Say whose such a payment is: its credits are written',
+    { 200: { description: 'Named.', schema: shape({ named: FLAG }) } },
+    { body: NAME_BODY, errors: ['not_found'] },
   ),
   'GET /admin/webhooks/events/:id': webhooks.reads(
     'All that is known about an event',

@@ -44,8 +44,8 @@ export interface Processed {
   readonly status: EventStatus | null;
   readonly error: string | null;
   readonly outcome: string;
-  /** What its handler's failure means, where it ran here; the outcome of a last attempt is a dead letter, whatever it means. */
-  readonly verdict?: FinishOutcome;
+  /** What the try itself meant: the outcome of a last attempt is a dead letter, whatever it means. Null where none was made. */
+  readonly verdict?: FinishOutcome | null;
 }
 
 /** A row of webhook.event_lanes: what is taken fairly. A lane is one handler's. */

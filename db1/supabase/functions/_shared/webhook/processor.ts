@@ -72,8 +72,7 @@ export class Processor {
     this.#targets = new Targets({
       now,
       limitOf: (name) => this.#limitOf(name),
-      // What a handler fails that is still down has used up an attempt.
-      probes: 1,
+      probesOf: (name) => this.#probesOf(name),
       onChange: (name, isDown) => this.#tellChange(name, isDown),
     });
     this.#worker = new LeaseWorker<TakenEvent>(
@@ -137,8 +136,16 @@ export class Processor {
     return target.startsWith(TYPESCRIPT) ? EVENTS_PER_HANDLER : this.#batchSize;
   }
 
+  /**
+   * What a handler fails that is still down has used up an attempt. Of a set the database tries three and hands back the rest,
+   * those that never failed first (webhook.run_tasks): one event alone would be the one that fails by itself.
+   */
+  #probesOf(target: string): number {
+    return target.startsWith(TYPESCRIPT) ? 1 : this.#batchSize;
+  }
+
   #tellChange(target: string, isDown: boolean): void {
-    const handler = target.slice(TYPESCRIPT.length);
+    const handler = target.slice(target.indexOf(' ') + 1);
     if (isDown)
       this.#ports.log.warn('a handler fails event after event and is left alone for a while', { handler });
     else this.#ports.log.info('a handler is no longer left alone', { handler });
@@ -155,7 +162,7 @@ export class Processor {
 
   /** Its target is its handler. Events without one are an SQL lane too. */
   #laneOf({ lane, kind, handler_name }: EventLane): Lane {
-    const target = `${kind ?? 'no'} ${handler_name ?? 'handler'}`;
+    const target = targetOf(kind, handler_name);
     const sizes = this.#sizes;
     return {
       id: lane,
@@ -190,21 +197,21 @@ export class Processor {
     if (isSet) this.#busy.add(first.lane);
     try {
       await byHalves(events, {
-        async work(members) {
+        work: async (members) => {
           const became = await process(members);
+          this.#judgeSet(members, became);
           for (const event of members) tell(event, became.get(event.id) ?? LOST_LEASE);
         },
         mayBeOneMembers: (error) => !isUnavailable(error),
-        async fail(members, error) {
+        fail: async (members, error) => {
           // Nothing of the set has happened. While the database is away there is nothing to do but to come back.
           if (isUnavailable(error)) throw error;
-          const text = textOf(error);
-          for (const event of members)
-            tell(event, {
-              status: null,
-              error: text,
-              outcome: await store.finish(event, verdictOf(error), text),
-            });
+          const [text, verdict] = [textOf(error), verdictOf(error)];
+          for (const event of members) {
+            const outcome = await store.finish(event, verdict, text);
+            this.#judge(event, { status: null, error: text, outcome, verdict });
+            tell(event, { status: null, error: text, outcome });
+          }
         },
       });
     } finally {
@@ -228,14 +235,19 @@ export class Processor {
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  /**
-   * A handler in TypeScript mostly calls a service: when that is down, all its events would use up their attempts. One in SQL
-   * needs only the database, whose outages use up none.
-   */
-  #judge({ id, handler_name }: TakenEvent, { outcome, verdict }: Processed): void {
-    const { breaker } = this.#targets.of(`${TYPESCRIPT}${handler_name ?? ''}`);
-    if (outcome === 'success' || outcome === 'skipped') breaker.succeeded();
-    else if (verdict === 'failed') breaker.failed(id);
+  /** A handler that fails everything, or the service that it calls, is down: all its events would use up their attempts. */
+  #judge({ id, handler_kind, handler_name }: TakenEvent, processed: Processed): void {
+    const { breaker } = this.#targets.of(targetOf(handler_kind, handler_name));
+    if (isAnswer(processed)) breaker.succeeded();
+    else if (processed.verdict === 'failed') breaker.failed(id);
+  }
+
+  /** One success is enough to show that the handler works, whatever failed beside it. */
+  #judgeSet(events: readonly TakenEvent[], became: ReadonlyMap<string, Processed>): void {
+    const told = events.map((event) => ({ event, processed: became.get(event.id) ?? LOST_LEASE }));
+    const answered = told.filter(({ processed }) => isAnswer(processed));
+    for (const { event, processed } of answered.length > 0 ? answered.slice(0, 1) : told)
+      this.#judge(event, processed);
   }
 
   #runHere(event: TakenEvent, signal: AbortSignal): Promise<Processed> {
@@ -264,5 +276,10 @@ export class Processor {
     traceOutcome(event.id, told, this.#ports);
   }
 }
+
+const targetOf = (kind: EventLane['kind'], name: string | null): string =>
+  `${kind ?? 'no'} ${name ?? 'handler'}`;
+
+const isAnswer = ({ outcome }: Processed): boolean => outcome === 'success' || outcome === 'skipped';
 
 const LOST_LEASE: Processed = { status: null, error: null, outcome: 'lost_lease' };

@@ -1,6 +1,6 @@
 import { fromBase64, prepend, toBase64 } from '../bytes.ts';
 import type { Provider } from '../provider.ts';
-import { isoOfSeconds, readOne } from '../read.ts';
+import { isoOfSeconds, isSaneName, readOne } from '../read.ts';
 import { signatureFrom, signatureHeader, timedClaim, verifyClaim } from '../signature.ts';
 
 const SIGNATURE = 'x-webhook-signature';
@@ -21,11 +21,15 @@ export const daily: Provider = {
     ),
   read: (request, context) =>
     readOne(request, context, {
-      // With `test` and nothing else Daily tries a new webhook.
+      // With `test` and nothing else Daily tries a new webhook. Events of calls are documented without an id.
       describe: ({ id, type, event_ts, test }, hash) =>
         id === undefined && test !== undefined
           ? { id: `test:${hash}`, type: 'test', occurredAt: null }
-          : { id, type, occurredAt: isoOfSeconds(event_ts) },
+          : {
+              id: id === undefined && isSaneName(type) ? `${type}:${hash}` : id,
+              type,
+              occurredAt: isoOfSeconds(event_ts),
+            },
     }),
   async sign({ body }, secret, { port, nowSec }) {
     const key = fromBase64(secret);

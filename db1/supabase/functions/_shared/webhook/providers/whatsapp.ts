@@ -41,7 +41,7 @@ function updatesOf(entry: JsonValue): Update[] {
     const about = { business_account_id: nameOrNull(entry.id), phone_number_id: phoneNumberOf(metadata) };
     const updates = [
       ...statuses.map((status) => statusOf(status, about)),
-      ...messages.map((message) => messageOf(message, about)),
+      ...messages.map((message) => messageOf(message, about, change.field)),
     ];
     return updates.length > 0 ? updates : [changeOf(change, entry)];
   });
@@ -51,18 +51,29 @@ function statusOf(status: JsonValue, about: JsonObject): Update {
   const id = isObject(status) ? nameOf(status.id) : undefined;
   if (!isObject(status) || id === undefined || !isSaneName(status.status)) return strange(status);
   const described = {
-    id: `status:${id}:${status.status}`,
+    id: ['status', id, status.status, ...particulars(status)].join(':'),
     type: `status.${status.status}`,
     occurredAt: timeOf(status),
   };
   return { described, content: status, payload: { ...about, status } };
 }
 
-function messageOf(message: JsonValue, about: JsonObject): Update {
+/**
+ * A message to a group has a status for each member, and an order one for each transaction that pays for it: all of them name
+ * the message and may reach the same status. What pays, and a call, is not the message's own delivery.
+ */
+function particulars({ type, recipient_participant_id: member, payment }: JsonObject): string[] {
+  const transaction = isObject(payment) && isObject(payment.transaction) ? payment.transaction.id : undefined;
+  return [type, member, transaction].filter(isSaneName);
+}
+
+/** What another field tells again, such as the history of the app, is an event of its own. */
+function messageOf(message: JsonValue, about: JsonObject, field: JsonValue | undefined): Update {
   const id = isObject(message) ? nameOf(message.id) : undefined;
   if (!isObject(message) || id === undefined) return strange(message);
   const type = isSaneName(message.type) ? `message.${message.type}` : 'message';
-  const described = { id: `message:${id}`, type, occurredAt: timeOf(message) };
+  const name = field === 'messages' || !isSaneName(field) ? 'message' : `${field}:message`;
+  const described = { id: `${name}:${id}`, type, occurredAt: timeOf(message) };
   return { described, content: message, payload: { ...about, message } };
 }
 
