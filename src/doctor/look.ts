@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import pg from 'pg';
 import { blameOf } from '#core/failure.ts';
+import { primaryOf } from '../db/primary.ts';
 import { findEdited, listMigrations, recordedMigrations } from '../migrate/recorded.ts';
 import { type SideName, sideOf } from '../migrate/sides.ts';
 import { sqlFile } from '../migrate/sql.ts';
@@ -65,8 +66,16 @@ const QUERY_TIMEOUT_MS = 15_000;
 const NEWEST_CLAIMS = 10_000;
 
 export async function look(side: SideName, url: string): Promise<Look> {
+  try {
+    return await lookAt(side, url, await primaryOf(url));
+  } catch (error) {
+    return { ...NOTHING, url, error: messageOf(error) };
+  }
+}
+
+async function lookAt(side: SideName, url: string, primary: string): Promise<Look> {
   const client = new pg.Client({
-    connectionString: url,
+    connectionString: primary,
     application_name: 'sluice-doctor',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
@@ -89,8 +98,6 @@ export async function look(side: SideName, url: string): Promise<Look> {
         hookedPools: await findHookedPools(client),
       }),
     };
-  } catch (error) {
-    return { ...NOTHING, url, error: messageOf(error) };
   } finally {
     await client.end().catch(() => undefined);
   }

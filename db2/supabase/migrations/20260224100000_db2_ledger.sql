@@ -283,10 +283,11 @@ begin
 end
 $$;
 
--- Promise: true when this database has the ledger's functions. Second call: the same. Locks: none.
+-- Promise: true when this database has the ledger's functions and takes changes; false on a standby. Second call: the same,
+-- until a standby is promoted. Locks: none.
 create function public.ledger_ready() returns boolean
 language sql stable set search_path = '' as $$
-  select true;
+  select not pg_catalog.pg_is_in_recovery();
 $$;
 
 -- A buyer sees its own tickets, live where Supabase Realtime is; only service_role writes.
