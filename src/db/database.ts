@@ -1,7 +1,7 @@
 // A pool of connections that calls SQL functions by named arguments; several in one transaction where a handler needs it.
 
 import pg from 'pg';
-import { codeOf, hasLostSession, SQLSTATE } from '#core/failure.ts';
+import { blameOf, codeOf, hasLostSession, SQLSTATE } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import type { Transact } from '#core/transaction.ts';
 import { sessionOptions } from './ack.ts';
@@ -102,8 +102,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     call: async <Row>(functionName: string, args: Record<string, unknown>) => {
       const query = queryFor(functionName, args);
-      const send = async (client: PooledConnection): Promise<unknown[]> => (await client.query(query)).rows;
-      return (await use(pool, home, send, isRefusal)) as Row[];
+      return (await use(pool, home, (client) => send(client, query), isRefusal)) as Row[];
     },
     transact: (work, timeoutMs) =>
       use(
@@ -123,6 +122,17 @@ export function createDatabase(options: DatabaseOptions): Database {
       await home.close();
     },
   };
+}
+
+/** A refusal is an answer too. Its transaction was undone and waited for nothing, so another one waits for the cell. */
+async function send(client: PooledConnection, query: pg.QueryConfig): Promise<unknown[]> {
+  try {
+    return (await client.query(query)).rows;
+  } catch (error) {
+    if (blameOf(error) === 'refused' && isRefusal(error))
+      await client.query(queryFor('public.answer_in_cell', {}));
+    throw error;
+  }
 }
 
 /** Pool.query would throw away the connection after any error; a refusal of our own functions leaves it as good as new. */

@@ -83,13 +83,13 @@ describe('a database with two hosts', () => {
     );
     assert.equal(await own(), pair.first.port);
     const underWay = outageOf(database.call('public.nap', {}));
-    pair.freeze();
+    pair.freeze(pair.first);
     // Nothing but the watcher can end it: the call itself may take a quarter of an hour.
     assert.equal(await underWay, 'database_unavailable');
     assert.equal(await outageOf(own()), 'database_unavailable');
     await pair.promote();
     assert.equal(await ownOnceAgain(), pair.second.port);
-    pair.thaw();
+    pair.thaw(pair.first);
     assert.equal(await own(), pair.second.port);
   });
 

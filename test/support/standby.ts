@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withClient } from '../../src/migrate/sql.ts';
 import { type Cluster, startCluster } from '../../src/stack/postgres.ts';
 import { giveToServer, makeServerDir, serverUser } from '../../src/stack/server_user.ts';
-import { startDatabases, TEST_PASSWORD } from './databases.ts';
+import { cleanUpOnExit, startDatabases, TEST_PASSWORD } from './databases.ts';
 
 export interface Pair {
   readonly first: Cluster;
@@ -20,9 +20,9 @@ export interface Pair {
   caughtUp(): Promise<void>;
   /** Returns when the second takes changes. */
   promote(): Promise<void>;
-  /** Stops every process of the first, as a machine that hangs. */
-  freeze(): void;
-  thaw(): void;
+  /** Stops every process of one of them, as a machine that hangs. */
+  freeze(which: Cluster): void;
+  thaw(which: Cluster): void;
   stop(): Promise<void>;
 }
 
@@ -31,6 +31,7 @@ export async function startPair(side: 'db1' | 'db2'): Promise<Pair> {
   const first = databases[side];
   try {
     const second = await startStandby(first);
+    const forget = cleanUpOnExit(() => signalAll(second.pid, 'SIGKILL'));
     const { host, pathname, username, password } = new URL(first.url);
     const hosts = `127.0.0.1:${second.port},${host}`;
     return {
@@ -56,11 +57,12 @@ export async function startPair(side: 'db1' | 'db2'): Promise<Pair> {
         withClient(second.url, async (client) => {
           await client.query('select pg_promote(true, 60)');
         }),
-      freeze: () => signalAll(first.pid, 'SIGSTOP'),
-      thaw: () => signalAll(first.pid, 'SIGCONT'),
+      freeze: ({ pid }) => signalAll(pid, 'SIGSTOP'),
+      thaw: ({ pid }) => signalAll(pid, 'SIGCONT'),
       async stop() {
-        signalAll(first.pid, 'SIGCONT');
+        for (const { pid } of [first, second]) signalAll(pid, 'SIGCONT');
         await second.stop('immediate');
+        forget();
         await databases.stop();
       },
     };
