@@ -17,6 +17,8 @@ export interface Facts {
   readonly fsync: string;
   readonly full_page_writes: string;
   readonly synchronous_commit: string;
+  readonly synchronous_standby_names: string;
+  readonly standbys: readonly Standby[];
   /** What this connection begins transactions at. */
   readonly isolation: string;
   /** The roles and databases for which another level than read committed is set. */
@@ -24,6 +26,13 @@ export interface Facts {
   readonly is_standby: boolean;
   readonly role: string;
   readonly sees_all_rows: boolean;
+}
+
+/** A server that takes the log of this one, as pg_stat_replication has it; nulls where this role may not see them. */
+export interface Standby {
+  readonly name: string;
+  readonly state: string | null;
+  readonly sync_state: string | null;
 }
 
 export interface Look {
