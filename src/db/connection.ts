@@ -2,16 +2,11 @@
 // whether what it has answered is certain.
 
 import pg from 'pg';
-import { SQLSTATE } from '#core/failure.ts';
+import { mayBeSaidByStandby, SQLSTATE } from '#core/failure.ts';
 import { ConnectionLost, isRefusal } from './lost.ts';
 
 /** Where Postgres warns that it no longer waits for the standbys, after a cancel or a shutdown. The commit stands, here alone. */
 const GIVEN_UP_WAIT = 'SyncRepWaitForLSN';
-/**
- * What a standby says to a statement that writes, that reads an unlogged table, or that needs a transaction id. A statement may
- * meet the last two on a primary as well, so the server is asked.
- */
-const SAID_BY_STANDBYS: ReadonlySet<string> = new Set(['25006', '0A000', 'XX000']);
 
 interface Inside {
   readonly connection: NodeJS.EventEmitter & { readonly stream: { destroy(): void } };
@@ -54,8 +49,7 @@ export class Connection extends pg.Client {
 
   /** What a standby has refused the primary may do: the error is then the connection's, not the statement's. */
   async explain(error: unknown): Promise<unknown> {
-    if (this.#reported === false || !isRefusal(error) || !SAID_BY_STANDBYS.has(error.code ?? ''))
-      return error;
+    if (this.#reported === false || !isRefusal(error) || !mayBeSaidByStandby(error)) return error;
     return (await this.isStandby())
       ? new ConnectionLost('the server is a standby', SQLSTATE.notPrimary, error)
       : error;

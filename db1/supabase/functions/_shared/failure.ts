@@ -209,6 +209,16 @@ export function hasLostSession(error: unknown): boolean {
   return blame === 'database' && (error as { severity?: unknown }).severity !== 'ERROR';
 }
 
+/**
+ * What a standby says to a statement that writes, that reads an unlogged table, or that needs a transaction id. A primary may
+ * say the last two as well, so the server has to be asked what it is.
+ */
+const SAID_BY_STANDBYS: ReadonlySet<string> = new Set(['25006', '0A000', 'XX000']);
+
+export function mayBeSaidByStandby(error: unknown): boolean {
+  return SAID_BY_STANDBYS.has(codeOf(error));
+}
+
 /** True while the database cannot be asked, for whatever reason. */
 export function isUnavailable(error: unknown): boolean {
   return toHttpError(error).kind.code === 'database_unavailable';
