@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Cell } from '../../chaos/cells/cell.ts';
-import { ClaimLoad } from '../../chaos/cells/claim_load.ts';
+import { CLAIM_POOL, Load } from '../../chaos/cells/load.ts';
 import { prepareCells } from '../../chaos/cells/servers.ts';
 import { withClient } from '../../src/migrate/sql.ts';
 import { ask, putOnSale, startTestServer } from '../server/support.ts';
@@ -18,10 +18,10 @@ it('an acknowledged claim survives the loss of the primary, and clients see 503 
   if (reason !== undefined) return test.skip(reason);
   const [cell, ledger] = await Promise.all([Cell.start({ side: 'db1' }), startDatabases({ db1: false })]);
   try {
-    await withClient(cell.url, (client) => putOnSale(client, 'p', SLOTS));
+    await withClient(cell.url, (client) => putOnSale(client, CLAIM_POOL, SLOTS));
     const server = await startTestServer({ db1: cell, db2: ledger.db2 });
     const readiness = watch(server.url);
-    const load = new ClaimLoad({ port: () => server.port, pool: 'p', buyers: BUYERS, run: 'ci' });
+    const load = new Load({ port: () => server.port, clients: { claim: BUYERS }, run: 'ci' });
     await acknowledged(load, 50);
     const primary = await cell.ready();
     primary.killPatroni();
@@ -41,7 +41,7 @@ it('an acknowledged claim survives the loss of the primary, and clients see 503 
     });
     assert.notEqual(await cell.primary(), primary);
     assert.deepEqual(
-      told.filter(([request, claimId]) => kept.get(request) !== claimId),
+      told.filter(({ key, claimId }) => kept.get(key) !== claimId),
       [],
       'acknowledged claims that the cell does not have',
     );
@@ -51,7 +51,7 @@ it('an acknowledged claim survives the loss of the primary, and clients see 503 
   }
 });
 
-async function acknowledged(load: ClaimLoad, wanted: number): Promise<void> {
+async function acknowledged(load: Load, wanted: number): Promise<void> {
   while (load.tally.told.length < wanted) await pause(20);
 }
 
