@@ -91,10 +91,14 @@ export async function findDoubled({ db1Url, db2Url = '' }: Places): Promise<Find
 /** Until nothing waits any more. */
 export async function drained({ db1Url, db2Url = '' }: Places): Promise<void> {
   const none = (url: string, sql: string) =>
-    withClient(url, async (client) => ((await client.query(sql)).rows[0]?.n ?? 1) === 0);
+    withClient(url, async (client) => {
+      const { rows } = await client.query(sql);
+      if (rows.length > 0) throw new Error(JSON.stringify(rows));
+      return true;
+    });
   await until(
     'all claims are tickets',
-    () => none(db1Url, 'select count(*)::int as n from pgmq.q_intake_queue'),
+    () => none(db1Url, 'select msg_id, read_ct, vt from pgmq.q_intake_queue limit 3'),
     DRAIN_MS,
     500,
   );
@@ -103,7 +107,8 @@ export async function drained({ db1Url, db2Url = '' }: Places): Promise<void> {
     () =>
       none(
         db2Url,
-        "select count(*)::int as n from public.webhook_events where status in ('pending', 'processing', 'failed')",
+        `select status, count(*), min(next_attempt_at), max(attempts), max(error) from public.webhook_events
+         where status not in ('success', 'skipped') group by status`,
       ),
     DRAIN_MS,
     500,

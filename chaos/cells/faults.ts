@@ -10,7 +10,7 @@ import { until } from './servers.ts';
 const SILENCE_MS = 12_000;
 /** So long acknowledgements may pile up that a standby does not have. */
 const LAG_MS = 1_500;
-const SWITCHOVER_MS = 30_000;
+const SWITCHOVER_MS = 60_000;
 
 const CANCEL_WAITS = `
   select pg_catalog.pg_cancel_backend(a.pid) from pg_catalog.pg_stat_activity a
@@ -27,9 +27,10 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'kill-both',
     about: 'kill -9 of Postgres and Patroni of the primary',
-    async break(_cell, primary) {
+    async break(cell, primary) {
       primary.killPatroni();
       primary.killPostgres();
+      await leaves(cell, primary);
     },
   },
   {
@@ -139,6 +140,7 @@ async function whileStandbysHang(cell: Cell, primary: CellNode, work: () => Prom
   } finally {
     for (const node of standbys) node.thaw();
   }
+  await leaves(cell, primary);
 }
 
 async function cancelWaits(cell: Cell, primary: CellNode): Promise<void> {
@@ -151,7 +153,7 @@ async function cancelWaits(cell: Cell, primary: CellNode): Promise<void> {
   });
 }
 
-/** Until another node leads. */
+/** Until another node leads: a node that comes back before that leads again. */
 async function leaves(cell: Cell, primary: CellNode): Promise<void> {
   await until(
     `another node leads ${cell.side}`,

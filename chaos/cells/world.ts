@@ -42,7 +42,10 @@ export async function startCellWorld(run: string, seed: number): Promise<CellWor
     }) as [Cell, Cell];
     await withClient(db1.url, (client) => putOnSale(client, CLAIM_POOL, SLOTS));
     await withClient(db2.url, async (client) => {
-      await addEndpoint(client, EVENT_ENDPOINT, 'stripe', 'queued');
+      await addEndpoint(client, EVENT_ENDPOINT, 'stripe', 'queued', {
+        lease_sec: LEASE_SEC,
+        backoff_cap_sec: LEASE_SEC,
+      });
       await addSites(client);
     });
     const surprises: string[] = [];
