@@ -13,9 +13,9 @@ import { startDatabases } from '../support/databases.ts';
 const SLOTS = 20_000;
 const BUYERS = 4;
 
-it('an acknowledged claim survives the loss of the primary, and clients see 503 meanwhile', async (test) => {
+it('an acknowledged claim survives the loss of the primary, and clients see 503 meanwhile', async (context) => {
   const reason = await prepareCells();
-  if (reason !== undefined) return test.skip(reason);
+  if (reason !== undefined) return context.skip(reason);
   const [cell, ledger] = await Promise.all([Cell.start({ side: 'db1' }), startDatabases({ db1: false })]);
   try {
     await withClient(cell.url, (client) => putOnSale(client, CLAIM_POOL, SLOTS));
