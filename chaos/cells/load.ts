@@ -48,7 +48,7 @@ export class Load {
     const { clients, seed = 1 } = options;
     const lanes = Object.entries(clients).flatMap(([kind, count]) =>
       Array.from({ length: count }, (_, index) =>
-        this.#client(kind as Kind, `${kind}-${index}`, createRandom(seed, `${kind} ${index}`)),
+        this.#client(kind as Kind, `${kind}${index}`, createRandom(seed, `${kind} ${index}`)),
       ),
     );
     this.#running = Promise.all(lanes);
@@ -63,7 +63,7 @@ export class Load {
 
   async #client(kind: Kind, name: string, random: Random): Promise<void> {
     for (let turn = 1; !this.#isStopped; turn++) {
-      const request = REQUESTS[kind](name, `${this.#options.run}-${name}-${turn}`);
+      const request = REQUESTS[kind](name, `${this.#options.run}_${name}_${turn}`);
       await this.#untilAnswered(kind, request);
       if (random.chance(AGAIN_SHARE)) await this.#untilAnswered(kind, request);
       await pause(REST_MS);

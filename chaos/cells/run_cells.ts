@@ -61,7 +61,7 @@ async function runRound(
   findings: string[],
   onOutcome: (outcome: Outcome) => void,
 ): Promise<void> {
-  const world = await startCellWorld(`s${seed}-${outcomes.length}`, seed);
+  const world = await startCellWorld(`s${seed}_${outcomes.length}`, seed);
   const places: Places = { db1Url: world.cells.db1.url, db2Url: world.cells.db2.url };
   // Found after an earlier fault: each loss is counted where it happened.
   const known = new Set<string>();
