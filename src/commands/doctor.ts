@@ -1,5 +1,6 @@
 // `sluice doctor`: is everything as it should be, and if not, what to do.
 
+import { ACK_VARIABLE } from '../db/ack.ts';
 import { examine } from '../doctor/examine.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { StackError } from '../failure.ts';
@@ -59,7 +60,7 @@ export const command = action({
   about: `Check everything, and say what to do
 
 Looks at both databases and the server, and says of each thing whether it is well and what to do if not: versions,
-durability, migrations, rights (those that the migrations grant, and no others), clocks, extensions, cron jobs, workers,
+durability, standbys and Patroni's settings, migrations, rights (those that the migrations grant, and no others), clocks, extensions, cron jobs, workers,
 the age of the queue, dead letters, secrets of webhook endpoints and call sites. Changes nothing.
 
   ok     as it should be
@@ -69,6 +70,9 @@ the age of the queue, dead letters, secrets of webhook endpoints and call sites.
   options: { json: { about: 'print JSON, for machines: {"ok": …, "checks": […]}' } },
   environment: {
     ...VARIABLES.databases,
+    ...ACK_VARIABLE,
+    'DB1_PATRONI_URL, DB2_PATRONI_URL':
+      'the REST APIs of Patroni, several with commas (default: port 8008 of each host of an address with several)',
     'SLUICE_URL, SLUICE_ADMIN_KEY':
       'the server and its key (default: likewise; without them the server is skipped)',
     NO_COLOR: 'no colour, also on a terminal',

@@ -40,7 +40,7 @@ export const VARIABLES = {
   },
   databases: {
     'DB1_URL, DB2_URL':
-      'Postgres addresses of the intake and the ledger (default: those of the stack in .sluice)',
+      'Postgres addresses of the intake and the ledger, each with one host or several (default: those of the stack in .sluice)',
   },
   operator: { SLUICE_OPERATOR: 'who you are, for the audit log (default: $USER)' },
 };

@@ -1,9 +1,11 @@
-// Listens to one channel on a connection of its own. A lost connection is made again; what was said meanwhile is made up
-// for by one notice, because a notice says "look" and not what there is to see.
+// Listens to one channel on a connection of its own, to the primary. A lost connection is made again; what was said meanwhile
+// is made up for by one notice, because a notice says "look" and not what there is to see.
 
 import pg from 'pg';
 import type { Log } from '#core/ports.ts';
 import { type Loop, startTurns } from '../loop.ts';
+import { Connection } from './connection.ts';
+import { CONNECT_TIMEOUT_MS, type Home, openHome } from './primary.ts';
 
 export interface ListenerOptions {
   url: string;
@@ -13,37 +15,52 @@ export interface ListenerOptions {
 }
 
 const RECONNECT_MS = 1_000;
-const CONNECT_TIMEOUT_MS = 3_000;
 
 export function startListener(options: ListenerOptions): Loop {
-  const { channel, log } = options;
-  return startTurns(RECONNECT_MS, async (signal) => {
+  const { url, channel, log } = options;
+  const home = openHome(url, log);
+  const loop = startTurns(RECONNECT_MS, async (signal) => {
     try {
-      await listen(options, signal);
+      await listen(options, home, signal);
     } catch (error) {
+      home.doubt();
       log.warn('listener cannot connect', { channel, cause: error });
     }
   });
+  return {
+    async stop() {
+      await loop.stop();
+      await home.close();
+    },
+  };
 }
 
-/** Resolves when the connection is lost or nobody needs it any more. */
-async function listen({ url, channel, onNotice, log }: ListenerOptions, signal: AbortSignal): Promise<void> {
-  const client = new pg.Client({
-    connectionString: url,
+/** Resolves when the connection is lost, the primary has moved, or nobody needs it any more. */
+async function listen(
+  { channel, onNotice, log }: ListenerOptions,
+  home: Home,
+  signal: AbortSignal,
+): Promise<void> {
+  const connection = new Connection({
+    connectionString: await home.find(),
     application_name: 'sluice-listener',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
   });
-  const ended = new Promise<void>((resolve) => client.once('end', resolve));
-  client.on('error', (error) => log.warn('listener lost its connection', { channel, cause: error }));
-  client.on('notification', onNotice);
+  const ended = new Promise<void>((resolve) => connection.once('end', resolve));
+  const forgetMoves = home.onMove(() => {
+    if (connection.address !== home.address) connection.destroy();
+  });
+  connection.on('error', (error) => log.warn('listener lost its connection', { channel, cause: error }));
+  connection.on('notification', onNotice);
   try {
-    await client.connect();
-    await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+    await connection.connect();
+    await connection.query(`listen ${pg.escapeIdentifier(channel)}`);
     onNotice();
     await Promise.race([ended, aborted(signal)]);
   } finally {
-    await client.end();
+    forgetMoves();
+    await connection.end();
   }
 }
 

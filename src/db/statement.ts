@@ -1,5 +1,8 @@
 // `select * from schema.function(p_a => $1, …)`, made once per function and set of argument names.
 
+import type pg from 'pg';
+import { parameter } from './values.ts';
+
 export interface Statement {
   /** The name of the prepared statement: the server parses and plans it once per connection. */
   readonly name: string;
@@ -30,4 +33,10 @@ export function statementFor(functionName: string, argumentNames: readonly strin
     statements.set(key, statement);
   }
   return statement;
+}
+
+export function queryFor(functionName: string, args: Record<string, unknown>): pg.QueryConfig {
+  const names = Object.keys(args);
+  const { name, text } = statementFor(functionName, names);
+  return { name, text, values: names.map((key) => parameter(args[key])) };
 }

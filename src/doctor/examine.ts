@@ -6,9 +6,12 @@ import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import type { Log } from '#core/ports.ts';
 import { AdminClient } from '../admin/client.ts';
 import type { Connection } from '../commands/operator.ts';
+import { readAck } from '../db/ack.ts';
 import { createDatabase } from '../db/database.ts';
+import type { SideName } from '../migrate/sides.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
 import { secretUses } from '../webhook/secret_users.ts';
+import { judgeCell } from './cell.ts';
 import { type Finding, fail, ok, skip } from './finding.ts';
 import {
   judgeAddresses,
@@ -21,8 +24,10 @@ import {
   judgeSecrets,
   judgeSides,
   judgeWebhooks,
+  TITLES,
 } from './judge.ts';
 import { type Look, look, messageOf } from './look.ts';
+import { readPatroni } from './patroni.ts';
 
 export interface Patient {
   readonly db1Url: string;
@@ -48,11 +53,18 @@ export async function examine(patient: Patient): Promise<Finding[]> {
   }
   return [
     ...judgeDatabase('db1', db1),
+    ...(await examineCell('db1', db1, patient.env)),
     ...judgeDatabase('db2', db2),
+    ...(await examineCell('db2', db2, patient.env)),
     ...(isComplete(db1) ? [judgePools(db1), judgeRefusals(db1), judgeHookSecret(db1, patient.env)] : []),
     ...(isComplete(db1) && isComplete(db2) ? await examineBoth(patient) : [skip('health', 'see above')]),
     ...(await examineServer(patient.server)),
   ];
+}
+
+async function examineCell(side: SideName, seen: Look, env: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const patroni = await readPatroni(seen.url, env[`${side.toUpperCase()}_PATRONI_URL`]);
+  return judgeCell(TITLES[side], seen, readAck(env), patroni);
 }
 
 function isComplete({ facts, missing }: Look): boolean {

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import pg from 'pg';
 import { blameOf } from '#core/failure.ts';
+import { primaryOf } from '../db/primary.ts';
 import { findEdited, listMigrations, recordedMigrations } from '../migrate/recorded.ts';
 import { type SideName, sideOf } from '../migrate/sides.ts';
 import { sqlFile } from '../migrate/sql.ts';
@@ -16,6 +17,8 @@ export interface Facts {
   readonly fsync: string;
   readonly full_page_writes: string;
   readonly synchronous_commit: string;
+  readonly synchronous_standby_names: string;
+  readonly standbys: readonly Standby[];
   /** What this connection begins transactions at. */
   readonly isolation: string;
   /** The roles and databases for which another level than read committed is set. */
@@ -23,6 +26,13 @@ export interface Facts {
   readonly is_standby: boolean;
   readonly role: string;
   readonly sees_all_rows: boolean;
+}
+
+/** A server that takes the log of this one, as pg_stat_replication has it; nulls where this role may not see them. */
+export interface Standby {
+  readonly name: string;
+  readonly state: string | null;
+  readonly sync_state: string | null;
 }
 
 export interface Look {
@@ -65,8 +75,16 @@ const QUERY_TIMEOUT_MS = 15_000;
 const NEWEST_CLAIMS = 10_000;
 
 export async function look(side: SideName, url: string): Promise<Look> {
+  try {
+    return await lookAt(side, url, await primaryOf(url));
+  } catch (error) {
+    return { ...NOTHING, url, error: messageOf(error) };
+  }
+}
+
+async function lookAt(side: SideName, url: string, primary: string): Promise<Look> {
   const client = new pg.Client({
-    connectionString: url,
+    connectionString: primary,
     application_name: 'sluice-doctor',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
@@ -89,8 +107,6 @@ export async function look(side: SideName, url: string): Promise<Look> {
         hookedPools: await findHookedPools(client),
       }),
     };
-  } catch (error) {
-    return { ...NOTHING, url, error: messageOf(error) };
   } finally {
     await client.end().catch(() => undefined);
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { primaryOf } from '../db/primary.ts';
 import { PROGRAM_ROOT } from '../project_root.ts';
 
 /** A script of ours; the path is as seen from here. Statements of a line or two stand beside their caller. */
@@ -21,7 +22,7 @@ export async function withClient<T>(
   timeoutMs?: number,
 ): Promise<T> {
   const client = new pg.Client({
-    connectionString: url,
+    connectionString: await primaryOf(url),
     application_name: 'sluice stack',
     ...(timeoutMs !== undefined && { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs }),
   });

@@ -11,6 +11,7 @@ import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
 import { metricsRoute, processPage } from './metrics_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
+import { checkReady } from './ready.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 
 export interface MetricsServerOptions extends ScrapeSettings {
@@ -36,9 +37,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   const db2 = open(options.db2Url);
   const endDatabases = () => Promise.all([db1.end(), db2.end()]);
   const health = healthRoutes({
-    checkDatabases: async () => {
-      await Promise.all([db1.call('public.intake_ready', {}), db2.call('public.ledger_ready', {})]);
-    },
+    checkDatabases: () => checkReady(db1, db2),
     isDraining: () => http.isDraining,
   });
   const proxy = { trustedProxies: 0 };

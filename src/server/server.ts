@@ -41,6 +41,7 @@ import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { createDatabasePorts } from './ports.ts';
 import { isHttps, type ProxySettings } from './proxy.ts';
+import { checkReady } from './ready.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 import { Streams } from './streams.ts';
 import { createTokenPorts } from './tokens.ts';
@@ -145,9 +146,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     difficultyOf: async (poolId) => (await pools.status(poolId))?.challenge_difficulty,
   });
   const health = healthRoutes({
-    checkDatabases: async () => {
-      await Promise.all([db1.call('public.intake_ready', {}), db2.call('public.ledger_ready', {})]);
-    },
+    checkDatabases: () => checkReady(db1, db2),
     isDraining: () => http.isDraining,
   });
   const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });

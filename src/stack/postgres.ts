@@ -189,7 +189,7 @@ function saysReady(dataDir: string, pid: number | undefined): boolean {
   const pidFile = join(dataDir, 'postmaster.pid');
   if (!existsSync(pidFile)) return false;
   const lines = readFileSync(pidFile, 'utf8').split('\n');
-  return lines[0] === String(pid) && lines[7]?.trim() === 'ready';
+  return lines[0] === String(pid) && ['ready', 'standby'].includes(lines[7]?.trim() ?? '');
 }
 
 function startFailure(logFile: string, what: string): StackError {

@@ -61,6 +61,7 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'reconcile_total',
       RELEASE,
       'intake_ready',
+      'answer_in_cell',
       'snapshot_engine_metrics',
       'live_sample',
       'pool_list',
@@ -78,11 +79,12 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
   },
   db2: {
     anon: [],
-    authenticated: ['my_tickets'],
+    authenticated: ['my_tickets', 'answer_in_cell'],
     service_role: [
       'finalize_batch',
       'finalize_transaction',
       'ledger_ready',
+      'answer_in_cell',
       'my_tickets',
       'tickets_of',
       'void_tickets',

@@ -190,6 +190,8 @@ describe('what the doctor thinks', () => {
     fsync: 'on',
     full_page_writes: 'on',
     synchronous_commit: 'on',
+    synchronous_standby_names: '',
+    standbys: [],
     isolation: 'read committed',
     isolation_set_for: [],
     is_standby: false,

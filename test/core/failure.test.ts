@@ -47,6 +47,7 @@ const CODES: [string, string, number, boolean][] = [
   ['28000', 'database_unavailable', 503, true],
   ['3D000', 'database_unavailable', 503, true],
   ['25006', 'database_unavailable', 503, true],
+  ['40003', 'database_unavailable', 503, true],
   ['ECONNREFUSED', 'database_unavailable', 503, true],
   ['ECONNRESET', 'database_unavailable', 503, true],
   ['57014', 'busy', 503, true],
@@ -126,7 +127,7 @@ describe('an outage', () => {
 });
 
 const BLAMES: Readonly<Record<string, string>> = {
-  database: '08001 53100 57P02 25006 28000',
+  database: '08001 53100 57P02 25006 40003 28000',
   disk: '58030 58P01',
   unreached: 'ECONNREFUSED ENOTFOUND EPIPE',
   unanswered: 'SELF_SIGNED_CERT_IN_CHAIN ERR_TLS_CERT_ALTNAME_INVALID EPROTO 080061 2500',
@@ -143,7 +144,7 @@ const BLAMES: Readonly<Record<string, string>> = {
   refused: 'SL001 SL020 SL999',
   permanent: 'SL030',
   later: 'SL034',
-  other: '0A000 25001 25P02 40003 55006 57000 P0001 55000',
+  other: '0A000 25001 25P02 55006 57000 P0001 55000',
 };
 
 describe('the blame', () => {

@@ -17,9 +17,9 @@ const PG_CRON_SETTINGS = { shared_preload_libraries: 'pg_cron', 'cron.database_n
 
 export type DebianCluster = { url: string; stop(): void };
 
-/** Puts Debian's Postgres 15, the real pg_cron and our extensions in place. Returns why not, if not. */
-export async function prepareDebian(): Promise<string | undefined> {
-  const reason = await ensureDebianPackages(PACKAGES);
+/** Puts Debian's Postgres 15, the real pg_cron, our extensions and other packages in place. Returns why not, if not. */
+export async function prepareDebian(others: readonly string[] = []): Promise<string | undefined> {
+  const reason = await ensureDebianPackages([...PACKAGES, ...others]);
   if (reason !== undefined) return reason;
   const wanted: ExtensionName[] = [];
   for (const name of EXTENSIONS) {

@@ -181,6 +181,22 @@ create table public.engine_metrics (
 create index idx_metrics_pool_ts
   on public.engine_metrics (pool_id, captured_at desc);
 
+-- Promise: the answer of this transaction does not reach the client before the cell has all that it tells of. An answer that
+-- writes nothing waits for no standby at commit, and a failover could take it back; this writes a record that says nothing, so
+-- the commit waits as that of a change does. Only where commits are to wait: sluice.ack is quorum, or is not set while the
+-- server has standbys to wait for. On a standby it raises. A record and no transaction id alone: Postgres does not wait for a
+-- transaction that wrote no log. Second call: another record. Locks: none.
+create function public.answer_in_cell() returns void
+language plpgsql set search_path = '' as $$
+declare
+  v_ack constant text := current_setting('sluice.ack', true);
+begin
+  if v_ack = 'quorum' or coalesce(v_ack, '') = '' and current_setting('synchronous_standby_names') <> '' then
+    perform pg_catalog.pg_logical_emit_message(true, 'sluice', '');
+  end if;
+end
+$$;
+
 -- Promise: 16 bytes that stand for one request: a request id is its user's own, of one namespace and one secret, so that a
 -- stranger's order number blocks no buyer and tells nothing. The first four are of the request id alone, so that operators find
 -- it by intake.request_keys; the other twelve are of all: to meet another buyer's takes 2^96 tries.

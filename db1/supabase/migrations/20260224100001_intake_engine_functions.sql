@@ -550,6 +550,7 @@ declare
   v_request intake.claim_request;
   v_answer intake.claim_answer;
 begin
+  perform public.answer_in_cell();
   if p_pool_id is null or p_user_id is null then
     raise exception 'p_pool_id and p_user_id are required' using errcode = 'SL001';
   elsif p_user_id ~ '[^ -~]|^ | $' or p_request_id ~ '[^ -~]|^ | $' or length(p_user_id) not between 1 and 200

@@ -251,6 +251,7 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform intake.refuse_isolation();
   end if;
+  perform public.answer_in_cell();
   if cardinality(p_pool_ids) is distinct from cardinality(p_user_ids)
      or cardinality(p_pool_ids) is distinct from cardinality(p_request_ids)
      or coalesce(cardinality(p_pool_ids), 0) <> cardinality(p_verified)

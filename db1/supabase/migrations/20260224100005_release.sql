@@ -58,6 +58,7 @@ $$;
 -- Definer: the row is all a caller needs.
 create function public.get_claim(p_claim_id uuid, p_secret_hash bytea default null) returns setof intake.claim_view
 language sql stable security definer set search_path = '' as $$
+  select public.answer_in_cell();
   select c.claim_id, c.slot_id, c.pool_id, c.user_id, c.request_id, c.state::text, c.verified,
     c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
     (
@@ -456,6 +457,7 @@ declare
   c_look_at constant int := 2000;
   v_pool intake.pool_gates := intake.open_pool(p_pool_id, true);
 begin
+  perform public.answer_in_cell();
   if v_pool.gate = 'unknown_pool' then
     return;
   end if;

@@ -1,10 +1,11 @@
 -- What the Node side needs beyond the bridge: whether this database is ready, a word to waiting workers, and whether it
 -- has to stand in for pg_cron and pg_net.
 
--- Promise: true when this database has the intake's functions. Second call: the same. Locks: none.
+-- Promise: true when this database has the intake's functions and takes changes; false on a standby. Second call: the same,
+-- until a standby is promoted. Locks: none.
 create function public.intake_ready() returns boolean
 language sql stable set search_path = '' as $$
-  select true;
+  select not pg_catalog.pg_is_in_recovery();
 $$;
 
 -- Promise: workers that listen look at the queue now. Never called in a claim's transaction: a notify takes a global

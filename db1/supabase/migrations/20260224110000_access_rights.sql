@@ -72,6 +72,7 @@ grant execute on function public.allow_hook_host(text, text, text) to service_ro
 grant execute on function public.disallow_hook_host(text, text, text) to service_role;
 grant execute on function public.hook_allowed_hosts() to service_role;
 grant execute on function public.intake_ready() to service_role;
+grant execute on function public.answer_in_cell() to service_role;
 grant execute on function public.live_sample() to service_role;
 grant execute on function public.pool_list(text, text, int) to service_role;
 grant execute on function public.pool_create(text, int, jsonb, text, text, text) to service_role;

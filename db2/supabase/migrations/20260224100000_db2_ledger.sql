@@ -21,6 +21,22 @@ where p.pronamespace in (select n.oid from pg_catalog.pg_namespace n where n.nsp
 union all
 select 'pg_catalog.pg_namespace', n.oid from pg_catalog.pg_namespace n;
 
+-- Promise: the answer of this transaction does not reach the client before the cell has all that it tells of. An answer that
+-- writes nothing waits for no standby at commit, and a failover could take it back; this writes a record that says nothing, so
+-- the commit waits as that of a change does. Only where commits are to wait: sluice.ack is quorum, or is not set while the
+-- server has standbys to wait for. On a standby it raises. A record and no transaction id alone: Postgres does not wait for a
+-- transaction that wrote no log. Second call: another record. Locks: none.
+create function public.answer_in_cell() returns void
+language plpgsql set search_path = '' as $$
+declare
+  v_ack constant text := current_setting('sluice.ack', true);
+begin
+  if v_ack = 'quorum' or coalesce(v_ack, '') = '' and current_setting('synchronous_standby_names') <> '' then
+    perform pg_catalog.pg_logical_emit_message(true, 'sluice', '');
+  end if;
+end
+$$;
+
 -- A committed claim. One row a slot for ever; claim_id says whose. A ticket that came without a claim_id
 -- has its slot's id there.
 create table public.confirmed_tickets (
@@ -108,6 +124,7 @@ declare
   v_claim_ids uuid[];
   v_placeholders uuid[];
 begin
+  perform public.answer_in_cell();
   if current_setting('transaction_isolation') <> 'read committed' then
     perform public.refuse_isolation();
   end if;
@@ -253,6 +270,7 @@ $$;
 -- would say, without writing one; the others have no row. Second call: the same. Locks: none.
 create function public.tickets_of(p_payloads jsonb) returns table (ordinal int, outcome text)
 language sql stable set search_path = '' as $$
+  select public.answer_in_cell();
   select p.ordinal::int, case
       when t.user_id = p.user_id and t.pool_id = p.pool_id
         and (t.claim_id in (p.claim_id, t.resource_id) or p.claim_id is null and t.verified = coalesce(p.verified, true))
@@ -283,10 +301,11 @@ begin
 end
 $$;
 
--- Promise: true when this database has the ledger's functions. Second call: the same. Locks: none.
+-- Promise: true when this database has the ledger's functions and takes changes; false on a standby. Second call: the same,
+-- until a standby is promoted. Locks: none.
 create function public.ledger_ready() returns boolean
 language sql stable set search_path = '' as $$
-  select true;
+  select not pg_catalog.pg_is_in_recovery();
 $$;
 
 -- A buyer sees its own tickets, live where Supabase Realtime is; only service_role writes.
@@ -307,6 +326,7 @@ create policy own_voided_tickets on public.voided_tickets
 create function public.my_tickets()
 returns table (resource_id uuid, pool_id text, claim_id uuid, confirmed_at timestamptz)
 language sql stable set search_path = '' as $$
+  select public.answer_in_cell();
   select t.resource_id, t.pool_id, t.claim_id, t.confirmed_at
   from public.confirmed_tickets t
   where t.user_id = (select auth.uid())::text and t.verified

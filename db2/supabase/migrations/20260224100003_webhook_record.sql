@@ -221,6 +221,7 @@ declare
   -- Asked first: an insert would wait for a known event whose row somebody is changing, and the batch with it.
   v_known int[] := webhook.known_deliveries(v_deliveries);
 begin
+  perform public.answer_in_cell();
   -- Nearly always all are new, and a plain insert costs a third less than one that takes care of conflicts.
   if v_known = '{}' then
     begin

@@ -22,7 +22,7 @@ language sql immutable set search_path = '' as $$
     when p_sqlstate = 'SL030' then 'dead_letter'
     when p_sqlstate = 'SL034' then 'later'
     when p_sqlstate in ('40P01', '55P03', '40001') then 'again'
-    when p_sqlstate ~ '^(08|53|57P|58)' or p_sqlstate = '25006' then 'outage'
+    when p_sqlstate ~ '^(08|53|57P|58)' or p_sqlstate in ('25006', '40003') then 'outage'
     else 'failed'
   end;
 $$;

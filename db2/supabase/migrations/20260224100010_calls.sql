@@ -69,6 +69,7 @@ alter table public.calls enable row level security;
 -- Promise: the site of this id, or no row. Second call: the same. Locks: none.
 create function calls.find_site(p_site_id text) returns setof public.call_sites
 language sql stable set search_path = '' as $$
+  select public.answer_in_cell();
   select s.* from public.call_sites s where s.site_id = p_site_id;
 $$;
 

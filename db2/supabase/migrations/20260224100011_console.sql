@@ -64,6 +64,7 @@ $$;
 create function public.ticket_of_claim(p_claim_id uuid)
 returns table (resource_id uuid, pool_id text, user_id text, claim_id uuid, confirmed_at timestamptz)
 language sql stable security definer set search_path = '' as $$
+  select public.answer_in_cell();
   select t.resource_id, t.pool_id, t.user_id, t.claim_id, t.confirmed_at
   from public.confirmed_tickets t
   where t.claim_id = p_claim_id;

@@ -57,6 +57,7 @@ grant execute on function public.audit_page(bigint, int) to service_role;
 grant execute on function public.ledger_health() to service_role;
 
 -- The row policies narrow this to a user's own.
+grant execute on function public.answer_in_cell() to authenticated, service_role;
 grant execute on function public.my_tickets() to authenticated, service_role;
 grant select on public.confirmed_tickets to authenticated;
 grant select, insert on public.confirmed_tickets to service_role;

@@ -4,6 +4,13 @@ select current_setting('server_version') as version,
   current_setting('fsync') as fsync,
   current_setting('full_page_writes') as full_page_writes,
   current_setting('synchronous_commit') as synchronous_commit,
+  current_setting('synchronous_standby_names') as synchronous_standby_names,
+  -- The columns are null for a role that may not see other sessions.
+  (
+    select coalesce(jsonb_agg(jsonb_build_object('name', r.application_name, 'state', r.state, 'sync_state', r.sync_state)
+      order by r.application_name), '[]')
+    from pg_catalog.pg_stat_replication r
+  ) as standbys,
   current_setting('default_transaction_isolation') as isolation,
   -- Whom it is set for to something else: PostgREST goes by the settings of the role it acts for.
   array(

@@ -74,8 +74,9 @@ const STATES: readonly (readonly [states: string, blame: Blame, answer?: ErrorCo
   // Raised and caught inside one function, to undo a part of its work. One that escapes is a defect.
   ['SL099', 'broken'],
   ['SL', 'refused'],
-  // No connection; out of resources (too many connections); shutting down or starting up; a primary that is read-only now.
-  ['08 53 57P 25006', 'database', 'database_unavailable'],
+  // No connection; out of resources (too many connections); shutting down or starting up; a standby, or a primary that is
+  // read-only now; a commit that may not have reached the standbys.
+  ['08 53 57P 25006 40003', 'database', 'database_unavailable'],
   ['58', 'disk'],
   // Serialisation failure, deadlock, lock timeout.
   ['40001 40P01 55P03', 'collision', 'busy'],
@@ -128,6 +129,8 @@ export const SQLSTATE = {
   noConnection: '08001',
   connectionRejected: '08004',
   connectionFailure: '08006',
+  notPrimary: '25006',
+  completionUnknown: '40003',
   tooManyConnections: '53300',
   limitExceeded: '54000',
   invalidInput: 'SL001',
@@ -204,6 +207,16 @@ export function hasLostSession(error: unknown): boolean {
   const { blame } = meaningOf(error);
   if (blame === 'unreached' || blame === 'unanswered') return true;
   return blame === 'database' && (error as { severity?: unknown }).severity !== 'ERROR';
+}
+
+/**
+ * What a standby says to a statement that writes, that reads an unlogged table, or that needs a transaction id. A primary may
+ * say the last two as well, so the server has to be asked what it is.
+ */
+const SAID_BY_STANDBYS: ReadonlySet<string> = new Set(['25006', '0A000', 'XX000']);
+
+export function mayBeSaidByStandby(error: unknown): boolean {
+  return SAID_BY_STANDBYS.has(codeOf(error));
 }
 
 /** True while the database cannot be asked, for whatever reason. */

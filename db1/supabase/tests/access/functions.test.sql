@@ -46,6 +46,7 @@ select bag_eq(
     ('service_role', 'reconcile_fix(uuid,text,text,jsonb)'),
     ('service_role', 'bridge_wake()'),
     ('service_role', 'intake_ready()'),
+    ('service_role', 'answer_in_cell()'),
     ('service_role', 'live_sample()'),
     ('service_role', 'pool_list(text,text,integer)'),
     ('service_role', 'pool_create(text,integer,jsonb,text,text,text)'),

@@ -19,6 +19,8 @@ select bag_eq(
     ('service_role', 'tickets_of(jsonb)'),
     ('service_role', 'finalize_transaction(jsonb)'),
     ('service_role', 'ledger_ready()'),
+    ('authenticated', 'answer_in_cell()'),
+    ('service_role', 'answer_in_cell()'),
     ('service_role', 'tickets_page(uuid,integer,uuid[])'),
     ('service_role', 'webhook_sample()'),
     ('service_role', 'ledger_sample()'),
