@@ -128,11 +128,7 @@ export function createDatabase(options: DatabaseOptions): Database {
 }
 
 /** A refusal is an answer too. Its transaction was undone and waited for nothing, so another one waits for the cell. */
-async function send(
-  client: PooledConnection,
-  session: Session,
-  query: pg.QueryConfig,
-): Promise<unknown[]> {
+async function send(client: PooledConnection, session: Session, query: pg.QueryConfig): Promise<unknown[]> {
   const ask = session.isPooled ? askInTransaction : askAlone;
   try {
     return await ask(client, session, query);

@@ -31,3 +31,14 @@ export function directUrl(url: string, env: Env = process.env): string | undefin
   const [, direct = ''] = Object.entries(DIRECT).find(([name]) => env[name] === url) ?? [];
   return env[direct] || undefined;
 }
+
+/** For what needs a session. Throws where none is known. */
+export function requireDirectUrl(url: string, env: Env = process.env): string {
+  const direct = directUrl(url, env);
+  if (direct === undefined)
+    throw new StackError(
+      'SLUICE_POOLER is transaction, and this needs a session, which such a pooler does not give',
+      'set DB1_DIRECT_URL and DB2_DIRECT_URL to the addresses without the pooler',
+    );
+  return direct;
+}

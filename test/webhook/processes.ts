@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { ADMIN_KEY, JWT_SECRET } from '../server/support.ts';
+import { POOLER_ENV } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 import { SECRETS } from './world.ts';
 
@@ -47,6 +48,7 @@ async function start(
       DB1_URL: urls.db1Url,
       DB2_URL: urls.db2Url,
       ...SECRETS,
+      ...POOLER_ENV,
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
