@@ -10,9 +10,10 @@ import { findPooler } from '../../src/db/pooler_look.ts';
 import { judgePooler } from '../../src/doctor/judge.ts';
 import type { Look } from '../../src/doctor/look.ts';
 import { createLog } from '../../src/log.ts';
-import { openClient } from '../server/support.ts';
+import { ADMIN_KEY, openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { ensurePgbouncer, type Pooler, startPgbouncer } from '../support/pgbouncer.ts';
+import { startServe, startWork } from '../webhook/processes.ts';
 import { sluice } from '../work/support.ts';
 
 const log = createLog('silent');
@@ -156,6 +157,29 @@ describe('a pooler in transaction mode', () => {
     assert.equal(direct.stdout, 'db1: up to date\ndb2: up to date\n', direct.stderr);
   });
 
+  it('carries the demo: server, worker and demo through it, each seat one ticket', async () => {
+    const [db1Url, db2Url] = [pooler.urlOf(databases.db1.url), pooler.urlOf(databases.db2.url)];
+    const env = { SLUICE_POOLER: 'transaction' };
+    const running = await Promise.all([
+      startServe({ db1Url, db2Url }, { env }),
+      startWork({ db1Url, db2Url }, { env }),
+    ]);
+    try {
+      const { code, stdout, stderr } = await sluice(['demo', '--buyers', '300', '--seats', '80', '--json'], {
+        ...env,
+        DB1_URL: db1Url,
+        DB2_URL: db2Url,
+        SLUICE_URL: running[0].url,
+        SLUICE_ADMIN_KEY: ADMIN_KEY,
+      }).ended;
+      assert.equal(code, 0, stderr);
+      const { ok, tickets } = JSON.parse(stdout);
+      assert.deepEqual({ ok, tickets }, { ok: true, tickets: 80 }, stdout);
+    } finally {
+      await Promise.all(running.map((one) => one.stop()));
+    }
+  });
+
   it('is seen by doctor, which fails where servers and workers do not know of it', async () => {
     const [db1, db2] = [databases.db1.url, databases.db2.url];
     const urls = { DB1_URL: pooler.urlOf(db1), DB2_URL: pooler.urlOf(db2) };
@@ -192,7 +216,7 @@ describe('SLUICE_POOLER', () => {
   it('is a warning of doctor where there is no pooler, and nothing without both', () => {
     const look = (pooler: Look['pooler']) => ({ pooler }) as Look;
     const levels = (pooler: Look['pooler'], env = {}) =>
-      judgePooler('db1', look(pooler), env).map(({ level }) => level);
+      judgePooler('db1', look(pooler), env).map(({ status }) => status);
     const env = { SLUICE_POOLER: 'transaction' };
     assert.deepEqual([levels('none'), levels('session'), levels('transaction')], [[], ['ok'], ['fail']]);
     assert.deepEqual([levels('none', env), levels('transaction', env)], [['warn'], ['ok']]);
