@@ -184,11 +184,11 @@ describe('a pooler in transaction mode', () => {
     const [db1, db2] = [databases.db1.url, databases.db2.url];
     const urls = { DB1_URL: pooler.urlOf(db1), DB2_URL: pooler.urlOf(db2) };
     const unsaid = await sluice(['doctor'], urls).ended;
-    assert.match(unsaid.stdout, /pooler.*in transaction mode, and SLUICE_POOLER is not set/);
+    assert.match(unsaid.stdout, /DB1 intake: pooler\s+in transaction mode, and SLUICE_POOLER is not set/);
     const said = await sluice(['doctor'], { ...urls, SLUICE_POOLER: 'transaction', DB1_DIRECT_URL: db1 })
       .ended;
-    assert.match(said.stdout, /DB1 intake: pooler.*workers listen at DB1_DIRECT_URL/);
-    assert.match(said.stdout, /DB2 ledger: pooler.*without DB2_DIRECT_URL workers look four times a second/);
+    assert.match(said.stdout, /DB1 intake: pooler\s.*workers listen at DB1_DIRECT_URL/);
+    assert.match(said.stdout, /DB2 ledger: pooler\s.*without DB2_DIRECT_URL workers look four times a second/);
   });
 });
 
