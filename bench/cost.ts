@@ -19,7 +19,7 @@ const TURN_MS = 150;
 const MAX_GROWTH = 1.05;
 const MS_PER_SEC = 1_000;
 /** What /proc counts in, on every Linux. */
-const US_PER_TICK = 10_000;
+export const US_PER_TICK = 10_000;
 
 type Plan = typeof FULL;
 const NAMES = [
@@ -215,7 +215,7 @@ function tryStat(pid: number): ReturnType<typeof statOf> | undefined {
 }
 
 /** After the name, which may have spaces: the third field is the state, the fourth the parent, 14 to 17 the ticks. */
-function statOf(pid: number): { parent: number; ticks: number } {
+export function statOf(pid: number): { parent: number; ticks: number } {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { PROJECT_ROOT } from '../src/project_root.ts';
 
 const BYTES_PER_GIB = 1024 ** 3;
-const PRODUCT = ['src', 'db1', 'db2', 'console', 'bin', 'packages', 'package.json'];
+export const PRODUCT = ['src', 'db1', 'db2', 'console', 'bin', 'packages', 'package.json'];
 /** Of both where git does not answer: a run works there too, but cannot be kept. */
 export const UNKNOWN = 'unknown';
 const IS_TEST = /(^|\/)tests?\/|\.test\.\w+$/;

@@ -1,6 +1,7 @@
 // `sluice doctor`: is everything as it should be, and if not, what to do.
 
 import { ACK_VARIABLE } from '../db/ack.ts';
+import { POOLER_VARIABLES } from '../db/pooler.ts';
 import { examine } from '../doctor/examine.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { StackError } from '../failure.ts';
@@ -71,6 +72,7 @@ the age of the queue, dead letters, secrets of webhook endpoints and call sites.
   environment: {
     ...VARIABLES.databases,
     ...ACK_VARIABLE,
+    ...POOLER_VARIABLES,
     'DB1_PATRONI_URL, DB2_PATRONI_URL':
       'the REST APIs of Patroni, several with commas (default: port 8008 of each host of an address with several)',
     'SLUICE_URL, SLUICE_ADMIN_KEY':

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import pg from 'pg';
+import { POOLER_VARIABLES, requireDirectUrl } from '../db/pooler.ts';
+import { findPooler } from '../db/pooler_look.ts';
 import { StackError } from '../failure.ts';
 import { adopt as adoptTables } from '../migrate/adopt/adopt.ts';
 import { TITLES } from '../migrate/edited.ts';
@@ -23,6 +25,7 @@ async function run({ seed, plan, adopt, json }: Wanted): Promise<number> {
   if (json && !plan) throw new UsageError('--json is for --plan', 'see `sluice migrate --help`');
   const urls = readUrls();
   return telling(async () => {
+    for (const side of ['db1', 'db2'] as const) await refusePooler(side, urls[side]);
     // Before anything is changed in either.
     const surveys = await lookAtBoth(urls, adopt);
     await refuseUnfinishedImport(urls);
@@ -39,15 +42,26 @@ async function run({ seed, plan, adopt, json }: Wanted): Promise<number> {
 }
 
 function readUrls(): Record<SideName, string> {
-  const { DB1_URL: db1, DB2_URL: db2 } = process.env;
-  if (!db1 || !db2)
+  const { DB1_URL, DB2_URL } = process.env;
+  if (!DB1_URL || !DB2_URL)
     throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice migrate --help`');
+  const [db1, db2] = [requireDirectUrl(DB1_URL), requireDirectUrl(DB2_URL)];
   if (db1 === db2)
     throw new StackError(
       'DB1_URL and DB2_URL are the same database',
       'give the intake and the ledger one each',
     );
   return { db1, db2 };
+}
+
+/** A lock that keeps two runs apart belongs to a session, which such a pooler does not give. */
+async function refusePooler(side: SideName, url: string): Promise<void> {
+  if ((await findPooler(url)) !== 'transaction') return;
+  const name = side.toUpperCase();
+  throw new StackError(
+    `${TITLES[side]}: the address leads through a pooler in transaction mode, and migrations need a session`,
+    `set SLUICE_POOLER=transaction and ${name}_DIRECT_URL, or give the direct address in ${name}_URL`,
+  );
 }
 
 async function prepare(side: SideName, url: string, seed: boolean): Promise<void> {
@@ -100,6 +114,7 @@ is missing, so it can be run again. Looks at both databases first, and changes n
     DB1_URL:
       'the intake database, as its owner; one that may create roles, or with the roles there (--roles)',
     DB2_URL: 'the ledger database, likewise',
+    ...POOLER_VARIABLES,
   },
   exits: [
     'when both databases are up to date, or nothing stands in the way of the plan',

@@ -1,6 +1,7 @@
 // `sluice serve`: the HTTP server against two databases that already run.
 
 import { ACK_VARIABLE } from '../db/ack.ts';
+import { POOLER_VARIABLES } from '../db/pooler.ts';
 import { createLog } from '../log.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/admission.ts';
@@ -125,6 +126,7 @@ has one, then from SLUICE_SECRETS_FILE, then from the environment.`,
     'DB1_URL, DB2_URL':
       'Postgres addresses of the intake and the ledger; with several hosts (postgres://…@a:5432,b:5432/name) the server follows the primary',
     ...ACK_VARIABLE,
+    ...POOLER_VARIABLES,
     SLUICE_ADMIN_KEY: "the operator's key",
     SLUICE_JWT_SECRET: "the project's JWT secret (HS256); at least 32 characters",
     SLUICE_JWKS_URL: "the project's published keys (RS256, ES256); optional",

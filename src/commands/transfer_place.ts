@@ -1,6 +1,7 @@
 // Where export and import find the two databases: DB1_URL and DB2_URL, the stack that runs, or the stack that does not.
 
 import { join } from 'node:path';
+import { requireDirectUrl } from '../db/pooler.ts';
 import { StackError } from '../failure.ts';
 import { refuseEdited } from '../migrate/edited.ts';
 import { migrate } from '../migrate/migrate.ts';
@@ -64,7 +65,7 @@ function urlsOf(env: NodeJS.ProcessEnv): Urls | undefined {
           'set both, or neither for the stack in .sluice',
         )
       : new StackError('the stack in .sluice is starting or stopping', 'try again when it runs or has ended');
-  return { db1: db1Url, db2: db2Url };
+  return { db1: requireDirectUrl(db1Url, env), db2: requireDirectUrl(db2Url, env) };
 }
 
 async function placed(urls: Urls): Promise<Urls> {

@@ -13,6 +13,7 @@ import {
 } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
 import { ACK_VARIABLE } from '../db/ack.ts';
+import { POOLER_VARIABLES } from '../db/pooler.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
@@ -187,6 +188,7 @@ Where pg_cron is absent it also runs the cron jobs of DB1. Any number of these p
   environment: {
     ...VARIABLES.databases,
     ...ACK_VARIABLE,
+    ...POOLER_VARIABLES,
     SLUICE_WEBHOOK_ALLOWED_HOSTS: 'private hosts, separated by commas, that hooks may call',
     SLUICE_HOOK_SECRET:
       'whsec_…, what hooks are signed with, or several separated by spaces (docs/hooks.md); unsigned by default',

@@ -25,7 +25,10 @@ const SYNCHRONOUS_COMMIT: Readonly<Record<Ack, string>> = { local: 'local', quor
  * What each of our sessions begins with. The functions read `sluice.ack`: an answer that writes nothing waits for the cell by
  * it. Warnings have to arrive, because one of them says that a wait was cancelled.
  */
-export function sessionOptions(ack: Ack | undefined = readAck()): string {
-  const asked = ack ? ` -c sluice.ack=${ack} -c synchronous_commit=${SYNCHRONOUS_COMMIT[ack]}` : '';
-  return `-c timezone=UTC -c client_min_messages=warning${asked}`;
+export function sessionSettings(ack: Ack | undefined = readAck()): Record<string, string> {
+  return {
+    timezone: 'UTC',
+    client_min_messages: 'warning',
+    ...(ack && { 'sluice.ack': ack, synchronous_commit: SYNCHRONOUS_COMMIT[ack] }),
+  };
 }

@@ -4,6 +4,7 @@
 import pg from 'pg';
 import { mayBeSaidByStandby, SQLSTATE } from '#core/failure.ts';
 import { ConnectionLost, isRefusal } from './lost.ts';
+import { isPooled } from './pooler.ts';
 
 /** Where Postgres warns that it no longer waits for the standbys, after a cancel or a shutdown. The commit stands, here alone. */
 const GIVEN_UP_WAIT = 'SyncRepWaitForLSN';
@@ -14,16 +15,17 @@ interface Inside {
 
 export class Connection extends pg.Client {
   readonly address: string;
-  /** As the server reports it at login and whenever it changes; poolers do not hand it on. */
+  /** As the server reports it at login and whenever it changes; what a pooler hands on is of another server, or old. */
   #reported: boolean | undefined;
   #isCertain = true;
 
   constructor(config: pg.ClientConfig & { connectionString: string }) {
     super(config);
     this.address = config.connectionString;
-    this.#inside.on('parameterStatus', ({ parameterName, parameterValue }) => {
-      if (parameterName === 'in_hot_standby') this.#reported = parameterValue === 'on';
-    });
+    if (!isPooled())
+      this.#inside.on('parameterStatus', ({ parameterName, parameterValue }) => {
+        if (parameterName === 'in_hot_standby') this.#reported = parameterValue === 'on';
+      });
     this.on('notice', ({ routine }) => {
       if (routine === GIVEN_UP_WAIT) this.#isCertain = false;
     });

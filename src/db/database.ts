@@ -4,10 +4,10 @@ import pg from 'pg';
 import { blameOf, codeOf, hasLostSession, SQLSTATE } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import type { Transact } from '#core/transaction.ts';
-import { sessionOptions } from './ack.ts';
 import { Connection } from './connection.ts';
 import { ConnectionLost, isRefusal, withCode } from './lost.ts';
 import { CONNECT_TIMEOUT_MS, type Home, openHome } from './primary.ts';
+import { asSent, type Session, sessionWith } from './session.ts';
 import { queryFor } from './statement.ts';
 import { RolledBack, transactOn } from './transaction.ts';
 import { TYPES } from './values.ts';
@@ -63,6 +63,12 @@ export function createDatabase(options: DatabaseOptions): Database {
     lockTimeoutMs = LOCK_TIMEOUT_MS,
     log,
   } = options;
+  const session = sessionWith({
+    // Nobody waits long for a lock behind which a crowd queues up; the caller is told to try again.
+    lock_timeout: lockTimeoutMs,
+    statement_timeout: callTimeoutMs - SERVER_LEAD_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+  });
   const home = openHome(url, log);
   const open = new Set<Connection>();
   // The pool makes its connections by itself, when it needs one: each goes to where the database is then.
@@ -79,11 +85,8 @@ export function createDatabase(options: DatabaseOptions): Database {
     Client: PoolConnection as never,
     max,
     application_name: applicationName,
-    // Nobody waits long for a lock behind which a crowd queues up; the caller is told to try again.
-    options: `${sessionOptions()} -c lock_timeout=${lockTimeoutMs}`,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    ...session.login,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: callTimeoutMs - SERVER_LEAD_MS,
     query_timeout: callTimeoutMs,
     // Few connections, kept for ever: an idle one costs less than a connect in the middle of a burst.
     idleTimeoutMillis: 0,
@@ -102,13 +105,13 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     call: async <Row>(functionName: string, args: Record<string, unknown>) => {
       const query = queryFor(functionName, args);
-      return (await use(pool, home, (client) => send(client, query), isRefusal)) as Row[];
+      return (await use(pool, home, (client) => send(client, session, query), isRefusal)) as Row[];
     },
     transact: (work, timeoutMs) =>
       use(
         pool,
         home,
-        (client) => transactOn(client, work, timeoutMs),
+        (client) => transactOn(client, session, work, timeoutMs),
         (error) => error instanceof RolledBack,
       ),
     async end() {
@@ -125,14 +128,38 @@ export function createDatabase(options: DatabaseOptions): Database {
 }
 
 /** A refusal is an answer too. Its transaction was undone and waited for nothing, so another one waits for the cell. */
-async function send(client: PooledConnection, query: pg.QueryConfig): Promise<unknown[]> {
+async function send(client: PooledConnection, session: Session, query: pg.QueryConfig): Promise<unknown[]> {
+  const ask = session.isPooled ? askInTransaction : askAlone;
   try {
-    return (await client.query(query)).rows;
+    return await ask(client, session, query);
   } catch (error) {
     if (blameOf(error) === 'refused' && isRefusal(error))
-      await client.query(queryFor('public.answer_in_cell', {}));
+      await ask(client, session, queryFor('public.answer_in_cell', {}));
     throw error;
   }
+}
+
+async function askAlone(client: PooledConnection, _: Session, query: pg.QueryConfig): Promise<unknown[]> {
+  return (await client.query(query)).rows;
+}
+
+/** Its timeouts hold for one transaction only, so the call has one of its own. */
+async function askInTransaction(
+  client: PooledConnection,
+  session: Session,
+  query: pg.QueryConfig,
+): Promise<unknown[]> {
+  await client.query(session.begin);
+  let rows: unknown[];
+  try {
+    rows = (await client.query(asSent(session, query))).rows;
+  } catch (error) {
+    // Else the connection goes, and the transaction with it.
+    if (isRefusal(error)) await client.query('rollback');
+    throw error;
+  }
+  await client.query('commit');
+  return rows;
 }
 
 /** Pool.query would throw away the connection after any error; a refusal of our own functions leaves it as good as new. */

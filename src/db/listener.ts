@@ -5,6 +5,7 @@ import pg from 'pg';
 import type { Log } from '#core/ports.ts';
 import { type Loop, startTurns } from '../loop.ts';
 import { Connection } from './connection.ts';
+import { directUrl } from './pooler.ts';
 import { CONNECT_TIMEOUT_MS, type Home, openHome } from './primary.ts';
 
 export interface ListenerOptions {
@@ -17,7 +18,12 @@ export interface ListenerOptions {
 const RECONNECT_MS = 1_000;
 
 export function startListener(options: ListenerOptions): Loop {
-  const { url, channel, log } = options;
+  const { channel, log } = options;
+  const url = directUrl(options.url);
+  if (url === undefined) {
+    log.info('no direct address, so it looks by itself instead of being woken', { channel });
+    return { stop: async () => undefined };
+  }
   const home = openHome(url, log);
   const loop = startTurns(RECONNECT_MS, async (signal) => {
     try {

@@ -5,10 +5,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { SQLSTATE } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import { createLog } from '../log.ts';
-import { sessionOptions } from './ack.ts';
 import { Connection } from './connection.ts';
 import { hostOf, hostsOf } from './hosts.ts';
 import { ConnectionLost } from './lost.ts';
+import { sessionWith } from './session.ts';
 
 export interface Home {
   /** The address of the primary; undefined while none is known. */
@@ -199,7 +199,7 @@ class Watcher {
     const connection = new Connection({
       connectionString: address,
       application_name: 'sluice-watcher',
-      options: sessionOptions(),
+      ...sessionWith().login,
       connectionTimeoutMillis: ANSWER_MS,
       query_timeout: ANSWER_MS,
       keepAlive: true,
@@ -232,7 +232,8 @@ class Watcher {
 }
 
 async function pass(connection: Connection): Promise<true> {
-  await connection.query(BARRIER);
+  const { isPooled, begin } = sessionWith();
+  await connection.query(isPooled ? `${begin}; ${BARRIER}; commit` : BARRIER);
   connection.assertCertain();
   return true;
 }

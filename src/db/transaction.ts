@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import { TimedOut, within } from '#core/deadline.ts';
 import { type Transaction, TransactionEnded } from '#core/transaction.ts';
+import { asSent, type Session } from './session.ts';
 import { queryFor } from './statement.ts';
 
 interface OpenTransaction {
@@ -11,7 +12,7 @@ interface OpenTransaction {
   close(): boolean;
 }
 
-function transactionOn(client: pg.PoolClient): OpenTransaction {
+function transactionOn(client: pg.PoolClient, session: Session): OpenTransaction {
   let isOpen = true;
   let wasEnded = false;
   const send = async <Row>(query: pg.QueryConfig): Promise<Row[]> => {
@@ -29,7 +30,7 @@ function transactionOn(client: pg.PoolClient): OpenTransaction {
   };
   return {
     tx: {
-      call: (functionName, args) => guarded(queryFor(functionName, args)),
+      call: (functionName, args) => guarded(asSent(session, queryFor(functionName, args))),
       // One statement, so that none hides behind another and ends the transaction unseen.
       query: (text, values = []) =>
         guarded({ text, values: [...values], queryMode: 'extended' } as pg.QueryConfig),
@@ -49,11 +50,12 @@ function endedByWork(): TransactionEnded {
 
 export async function transactOn<Result>(
   client: pg.PoolClient,
+  session: Session,
   work: (tx: Transaction) => Promise<Result>,
   timeoutMs: number,
 ): Promise<Result> {
-  await client.query('begin');
-  const { tx, close } = transactionOn(client);
+  await client.query(session.begin);
+  const { tx, close } = transactionOn(client, session);
   let result: Result;
   try {
     result = await within(() => work(tx), timeoutMs);

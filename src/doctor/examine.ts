@@ -18,6 +18,7 @@ import {
   judgeDatabase,
   judgeHealth,
   judgeHookSecret,
+  judgePooler,
   judgePools,
   judgeQueue,
   judgeRefusals,
@@ -53,8 +54,10 @@ export async function examine(patient: Patient): Promise<Finding[]> {
   }
   return [
     ...judgeDatabase('db1', db1),
+    ...judgePooler('db1', db1, patient.env),
     ...(await examineCell('db1', db1, patient.env)),
     ...judgeDatabase('db2', db2),
+    ...judgePooler('db2', db2, patient.env),
     ...(await examineCell('db2', db2, patient.env)),
     ...(isComplete(db1) ? [judgePools(db1), judgeRefusals(db1), judgeHookSecret(db1, patient.env)] : []),
     ...(isComplete(db1) && isComplete(db2) ? await examineBoth(patient) : [skip('health', 'see above')]),

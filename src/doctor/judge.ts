@@ -4,6 +4,7 @@ import type { HealthCheck } from '#core/console/health.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import type { SecretFault } from '#core/webhook/secrets.ts';
 import { HOOK_SECRET, MAKE_HOOK_SECRET, readSign } from '../bridge/sign.ts';
+import { isPooled } from '../db/pooler.ts';
 import { misplacement, type SideName } from '../migrate/sides.ts';
 import type { SecretUse } from '../webhook/secret_users.ts';
 import { type Finding, fail, ok, skip, warn } from './finding.ts';
@@ -11,8 +12,6 @@ import type { Facts, Look, RefusingPool } from './look.ts';
 import type { RightDifference } from './rights.ts';
 
 const OLDEST_SERVER_VERSION = 150_000;
-/** Where Supabase and pgbouncer's own documents put the pooler that hands a connection on after each transaction. */
-const TRANSACTION_POOLER_PORT = '6543';
 /** A healthy queue is younger than a second; a minute is a crowd, ten are nobody at work. */
 const QUEUE_WARN_SEC = 60;
 const QUEUE_FAIL_SEC = 600;
@@ -32,7 +31,6 @@ export function judgeDatabase(side: SideName, seen: Look): Finding[] {
       ? fail(title, `Postgres ${facts.version}`, 'upgrade to Postgres 15 or newer')
       : ok(title, `Postgres ${facts.version}`),
     ...(facts.is_standby ? [fail(title, 'is a standby', 'give the address of the primary')] : []),
-    ...judgePooler(title, seen.url),
     judgeDurability(title, facts),
     ...(side === 'db1' ? [judgeIsolation(title, facts)] : []),
     judgeRole(title, facts),
@@ -109,10 +107,31 @@ function judgeRole(title: string, { role, sees_all_rows }: Facts): Finding {
   );
 }
 
-function judgePooler(title: string, url: string): Finding[] {
-  if (!URL.canParse(url) || new URL(url).port !== TRANSACTION_POOLER_PORT) return [];
-  const found = `port ${TRANSACTION_POOLER_PORT} is usually a pooler in transaction mode`;
-  return [warn(`${title}: address`, found, 'use the direct address or the pooler in session mode (5432)')];
+/** The doctor's environment stands for that of servers and workers. */
+export function judgePooler(side: SideName, { pooler }: Look, env: NodeJS.ProcessEnv): Finding[] {
+  const check = `${TITLES[side]}: pooler`;
+  const url = `${side.toUpperCase()}_URL`;
+  const direct = `${side.toUpperCase()}_DIRECT_URL`;
+  if (pooler === undefined) return [];
+  if (!isPooled(env)) {
+    if (pooler === 'none') return [];
+    if (pooler === 'session') return [ok(check, 'in session mode, as far as can be seen')];
+    const todo = `set SLUICE_POOLER=transaction for servers and workers, or give a direct address in ${url}`;
+    return [fail(check, 'in transaction mode, and SLUICE_POOLER is not set', todo)];
+  }
+  if (pooler !== 'transaction')
+    return [
+      warn(
+        check,
+        `SLUICE_POOLER is transaction, and ${url} shows no such pooler: each call takes three round trips instead of one`,
+        'unset SLUICE_POOLER where there is none',
+      ),
+    ];
+  return [
+    env[direct]
+      ? ok(check, `in transaction mode; workers listen at ${direct}`)
+      : ok(check, `in transaction mode; without ${direct} workers look four times a second`),
+  ];
 }
 
 /** Promise I1 rests on it: what was acknowledged has to be on the disk. */

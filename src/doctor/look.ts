@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import pg from 'pg';
 import { blameOf } from '#core/failure.ts';
+import { findPooler, type PoolerKind } from '../db/pooler_look.ts';
 import { primaryOf } from '../db/primary.ts';
 import { findEdited, listMigrations, recordedMigrations } from '../migrate/recorded.ts';
 import { type SideName, sideOf } from '../migrate/sides.ts';
@@ -40,6 +41,8 @@ export interface Look {
   /** Left out where the database did not answer. */
   readonly facts?: Facts;
   readonly error?: string;
+  /** Whether its address leads through one; left out where the database did not answer. */
+  readonly pooler?: PoolerKind;
   /** Which database it is; left out where it is neither yet. Where it is the other one, nothing more was looked at. */
   readonly side?: SideName;
   /** True where this role may not read the record of migrations; nothing is known about them and the rights then. */
@@ -76,7 +79,8 @@ const NEWEST_CLAIMS = 10_000;
 
 export async function look(side: SideName, url: string): Promise<Look> {
   try {
-    return await lookAt(side, url, await primaryOf(url));
+    const seen = await lookAt(side, url, await primaryOf(url));
+    return { ...seen, pooler: await findPooler(url) };
   } catch (error) {
     return { ...NOTHING, url, error: messageOf(error) };
   }

@@ -13,6 +13,7 @@ const SUITES: Record<string, { rows: string[]; numbers: string[] }> = {
     numbers: ['take_blocks', 'take_ms', 'requests', 'quiet_p50_ms', 'quiet_p99_ms', 'p50_ms', 'p99_ms'],
   },
   holds: { rows: ['holds 0', 'holds 100'], numbers: ['singles', 'single_p50_ms', 'single_max_ms'] },
+  rebuild: { rows: ['rebuild 1000'], numbers: ['slots', 'rebuild_sec', 'quiet_p99_ms', 'p99_ms'] },
   cost: {
     rows: ['this'],
     numbers: [

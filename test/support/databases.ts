@@ -10,6 +10,7 @@ import { applyPlatform } from '../../src/migrate/platform/platform.ts';
 import { withClient } from '../../src/migrate/sql.ts';
 import { type Cluster, startCluster } from '../../src/stack/postgres.ts';
 import { giveToServer, makeServerDir, serverUser } from '../../src/stack/server_user.ts';
+import { type Pooler, startPgbouncer } from './pgbouncer.ts';
 
 export const TEST_PASSWORD = 'test';
 
@@ -35,6 +36,11 @@ export type DatabasesOptions = {
 
 type Side = 'db1' | 'db2';
 
+/** Where it is set, all that asks for the address of a database gets one through a PgBouncer (test/pooler). */
+export const POOLED = 'SLUICE_TEST_POOLER';
+/** For processes that a test starts with an environment of their own. */
+export const POOLER_ENV: Record<string, string> = process.env[POOLED] ? { SLUICE_POOLER: 'transaction' } : {};
+
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 // Nothing a template holds has to survive a crash of the machine.
@@ -45,12 +51,15 @@ export async function startDatabases(options: DatabasesOptions = {}): Promise<Te
   const dir = mkdtempSync(join(tmpdir(), 'sluice-test-'));
   giveToServer(dir);
   const running = new Map<Side, Cluster>();
+  let pooler: Pooler | undefined;
   const forget = cleanUpOnExit(() => {
+    pooler?.killNow();
     for (const cluster of running.values()) killQuietly(cluster.pid);
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
   });
   const sides = (['db1', 'db2'] as const).filter((side) => options[side] !== false);
   const stop = async () => {
+    await pooler?.stop();
     await Promise.all([...running.values()].map((cluster) => cluster.stop('immediate')));
     rmSync(dir, { recursive: true, force: true });
     forget();
@@ -62,6 +71,13 @@ export async function startDatabases(options: DatabasesOptions = {}): Promise<Te
     for (const [at, attempt] of attempts.entries()) {
       if (attempt.status === 'rejected') throw attempt.reason;
       bySide.set(sides[at] ?? 'db1', attempt.value);
+    }
+    if (process.env[POOLED]) {
+      Object.assign(process.env, POOLER_ENV);
+      const urls = [...bySide.values()].map(({ url }) => url);
+      pooler = await startPgbouncer({ urls });
+      for (const [side, database] of bySide)
+        bySide.set(side, { ...database, url: pooler.urlOf(database.url) });
     }
     return {
       get db1() {

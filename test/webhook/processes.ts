@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { ADMIN_KEY, JWT_SECRET } from '../server/support.ts';
+import { POOLER_ENV } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 import { SECRETS } from './world.ts';
 
@@ -21,11 +22,22 @@ export interface Urls {
   db2Url: string;
 }
 
+export interface StartOptions {
+  /** Another checkout whose program it is; ours where left out. */
+  root?: string;
+  env?: Record<string, string>;
+}
+
 const SERVING = /Sluice listens on (http:\/\/\S+)/;
 const WORKING = /"message":"workers started"/;
 
-async function start(command: string, urls: Urls, ready: RegExp): Promise<Running> {
-  const child = spawn(process.execPath, [join(PROJECT, 'bin', 'sluice.js'), command], {
+async function start(
+  command: string,
+  urls: Urls,
+  ready: RegExp,
+  { root = PROJECT, env = {} }: StartOptions = {},
+): Promise<Running> {
+  const child = spawn(process.execPath, [join(root, 'bin', 'sluice.js'), command], {
     cwd: '/',
     env: {
       PATH: process.env.PATH ?? '',
@@ -36,6 +48,8 @@ async function start(command: string, urls: Urls, ready: RegExp): Promise<Runnin
       DB1_URL: urls.db1Url,
       DB2_URL: urls.db2Url,
       ...SECRETS,
+      ...POOLER_ENV,
+      ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -67,5 +81,5 @@ async function start(command: string, urls: Urls, ready: RegExp): Promise<Runnin
   };
 }
 
-export const startServe = (urls: Urls) => start('serve', urls, SERVING);
-export const startWork = (urls: Urls) => start('work', urls, WORKING);
+export const startServe = (urls: Urls, options?: StartOptions) => start('serve', urls, SERVING, options);
+export const startWork = (urls: Urls, options?: StartOptions) => start('work', urls, WORKING, options);

@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type pg from 'pg';
+import { POOLER_ENV } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 
 export interface Sluice {
@@ -15,7 +16,7 @@ export interface Sluice {
 export function sluice(args: string[], env: Record<string, string>, input?: string): Sluice {
   const child = spawn(process.execPath, [join(PROJECT, 'bin', 'sluice.js'), ...args], {
     cwd: '/',
-    env: { PATH: process.env.PATH ?? '', SLUICE_LOG: 'info', ...env },
+    env: { PATH: process.env.PATH ?? '', SLUICE_LOG: 'info', ...POOLER_ENV, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   child.stdin?.end(input);
