@@ -86,7 +86,7 @@ export const prune = action({
 
 function tableOf(events: EventRow[]): string {
   return formatTable(
-    ['ID', 'PROVIDER', 'EVENT', 'TYPE', 'STATUS', 'ATTEMPTS', 'RECEIVED', 'ERROR'],
+    ['ID', 'PROVIDER', 'EVENT', 'TYPE', 'STATUS', 'ATTEMPTS', 'RECEIVED', 'BACKFILLED', 'ERROR'],
     events.map((event) => [
       event.id,
       event.provider,
@@ -95,6 +95,7 @@ function tableOf(events: EventRow[]): string {
       event.status,
       String(event.attempts),
       event.received_at.replace(/\.\d+/, ''),
+      event.backfilled ? 'yes' : '',
       event.error ?? '',
     ]),
   );
