@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 
 export interface ApiAnswer {
   status: number;
+  /** A text is sent as it is, anything else as JSON. */
   body: unknown;
   headers?: Record<string, string>;
 }
@@ -62,7 +63,7 @@ export class ApiServer {
       return;
     }
     const { status, body, headers } = typeof fault === 'object' ? fault : answer(request);
-    const text = JSON.stringify(body);
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
     response.writeHead(status, {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(text),

@@ -1,7 +1,8 @@
 // What suites about backfill share: events, calls and messages as the providers keep them, and keys for their stand-ins.
 
-import type { SentEvent, StripeKey } from '../../support/stand_ins/stripe.ts';
-import type { TwilioCall, TwilioMessage } from '../../support/stand_ins/twilio.ts';
+import { runHere } from '../../cli/support.ts';
+import { type SentEvent, type StripeKey, StripeStandIn } from '../../support/stand_ins/stripe.ts';
+import { type TwilioCall, type TwilioMessage, TwilioStandIn } from '../../support/stand_ins/twilio.ts';
 
 export const ACCOUNT = `AC${'1'.repeat(32)}`;
 export const TWILIO_KEY = `SK${'2'.repeat(32)}:${'3'.repeat(32)}`;
@@ -79,4 +80,49 @@ export function callbackOf({ sid, account_sid, status, from, to, duration, end }
 export function messageCallbackOf({ sid, account_sid, status, from, to }: TwilioMessage): string {
   const fields = { AccountSid: account_sid, From: from, MessageSid: sid, MessageStatus: status, SmsSid: sid };
   return new URLSearchParams({ ...fields, SmsStatus: status, To: to }).toString();
+}
+
+export interface Providers {
+  stripe: StripeStandIn;
+  twilio: TwilioStandIn;
+  stop(): Promise<void>;
+}
+
+export async function startProviders(): Promise<Providers> {
+  const stripe = await StripeStandIn.start(KEYS);
+  const twilio = await TwilioStandIn.start({ [TWILIO_KEY]: [ACCOUNT] });
+  return {
+    stripe,
+    twilio,
+    async stop() {
+      await Promise.all([stripe.server.stop(), twilio.server.stop()]);
+    },
+  };
+}
+
+/** What a command that asks the stand-ins needs in its environment. */
+export function envFor({ stripe, twilio }: Providers, db2Url: string): Record<string, string> {
+  return {
+    DB2_URL: db2Url,
+    STRIPE_API_KEY: STRIPE_KEY,
+    STRIPE_API_URL: stripe.url,
+    TWILIO_API_KEY: TWILIO_KEY,
+    TWILIO_API_URL: twilio.url,
+    SLUICE_OPERATOR: 'ann',
+    SLUICE_DIR: '/nonexistent',
+  };
+}
+
+export const hourAgo = (): string => new Date(Date.now() - 3_600_000).toISOString();
+
+/** `sluice webhooks backfill … --json`, of the last hour unless `words` say otherwise. */
+export async function backfill(env: Record<string, string>, endpoint: string, ...words: string[]) {
+  const since = words.includes('--since') ? [] : ['--since', hourAgo()];
+  const answer = await runHere(['webhooks', 'backfill', endpoint, ...since, ...words, '--json'], env);
+  const counts = answer.stdout === '' ? {} : JSON.parse(answer.stdout);
+  return { ...answer, counts: pick(counts, ['asked', 'known', 'new', 'skipped']) };
+}
+
+function pick(from: Record<string, number>, names: readonly string[]): Record<string, number | undefined> {
+  return Object.fromEntries(names.map((name) => [name, from[name]]));
 }

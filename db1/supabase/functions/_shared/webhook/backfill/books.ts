@@ -77,7 +77,7 @@ async function lookAgain(
     now.push(...(readCharge(await ask(`/v1/charges/${encodeURIComponent(id)}`, headers), account) ?? []));
   }
   const again = await differing([...now, ...suspects.slice(MAX_LOOKED_AT_AGAIN)], findPayments);
-  return again.map(({ difference }) => difference);
+  return again.flatMap(({ differences }) => differences);
 }
 
 /** A charge that failed, or of which nothing was captured, has moved no money. */
@@ -98,13 +98,13 @@ function readCharge(charge: JsonObject, account: string | undefined): Charge[] |
 async function differing(
   charges: readonly Charge[],
   findPayments: BookPorts['findPayments'],
-): Promise<{ charge: Charge; difference: BookDifference }[]> {
+): Promise<{ charge: Charge; differences: BookDifference[] }[]> {
   if (charges.length === 0) return [];
   const payments = await findPayments(charges.map(({ payment }) => payment));
   const known = new Map(payments.map((payment) => [payment.object_id, payment]));
-  return charges.flatMap((charge) =>
-    compareCharge(charge, known.get(charge.payment)).map((difference) => ({ charge, difference })),
-  );
+  return charges
+    .map((charge) => ({ charge, differences: compareCharge(charge, known.get(charge.payment)) }))
+    .filter(({ differences }) => differences.length > 0);
 }
 
 /** What is wrong with one payment, given what both sides say about it. Pure. */
