@@ -10,7 +10,7 @@ import { backfill as fill, openSource } from '../../../src/webhook/backfill.ts';
 import { secretsOf } from '../../../src/webhook/secret_users.ts';
 import { runHere } from '../../cli/support.ts';
 import { RATE_LIMITED, SERVER_ERROR, type SentEvent } from '../../support/stand_ins/stripe.ts';
-import { WebhookWorld } from '../world.ts';
+import { SECRETS, WebhookWorld } from '../world.ts';
 import {
   backfill,
   deliveryOf,
@@ -144,6 +144,12 @@ describe('backfill from Stripe', () => {
     assert.match(unset.stderr, /STRIPE_API_KEY is not set/);
     const test = await backfill({ ...env, STRIPE_API_KEY: 'rk_test_0123456789abc' }, 'stripe', ...stretch());
     assert.match(test.stderr, /is a test key, and the endpoint stripe takes live events/);
+    const other = await backfill(
+      { ...env, STRIPE_API_KEY: SECRETS.TWILIO_AUTH_TOKEN ?? '' },
+      'stripe',
+      ...stretch(),
+    );
+    assert.match(other.stderr, /STRIPE_API_KEY is not a key of Stripe/);
     const open = await backfill({ ...env, STRIPE_API_URL: 'http://api.example.com' }, 'stripe', ...stretch());
     assert.match(open.stderr, /STRIPE_API_URL is not an https address/);
     assert.equal(providers.stripe.server.requests.length, 2);

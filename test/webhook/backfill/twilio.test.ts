@@ -123,7 +123,7 @@ describe('backfill from Twilio', () => {
       assert.equal(stderr.includes(key), false);
     };
     await refused(`SK${'4'.repeat(32)}:${'5'.repeat(32)}`, /HTTP 401: Authenticate/);
-    await refused('no-pair-but-long-enough', /TWILIO_API_KEY is not a pair/);
+    await refused('no-pair-but-long-enough', /TWILIO_API_KEY is not a key of Twilio/);
     const shared = { p_tenant: 'twilio' };
     await world.rows(
       `select webhook.add_endpoint('nameless', 'twilio', '{TWILIO_AUTH_TOKEN}', p_actor => 'test', p_tenant => $1)`,

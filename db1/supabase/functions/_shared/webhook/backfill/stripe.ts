@@ -8,8 +8,8 @@ import type { Fetched, Source, Stretch } from './source.ts';
 
 /** The most that Stripe gives. */
 const PAGE_EVENTS = 100;
-const TEST_KEY = /^[a-z]+_test_/;
-const LIVE_KEY = /^[a-z]+_live_/;
+/** Secret and restricted ones. The secret of another service must not go to Stripe because its name was mistaken. */
+const KEY = /^[rs]k_(live|test)_\w+$/;
 const ACCOUNT = /^acct_\w+$/;
 
 const secondsOf = (time: Date): string => String(time.getTime() / 1_000);
@@ -76,11 +76,16 @@ export const stripe: Source = {
   rights: 'the rights to read events and charges, and to connected accounts where the endpoint names some',
   keepsDays: 30,
   access(key, { name, livemode, accounts }, keyName) {
-    const isOther = livemode === 'live' ? TEST_KEY.test(key) : livemode === 'test' && LIVE_KEY.test(key);
-    if (isOther)
+    const [, kind] = KEY.exec(key) ?? [];
+    if (kind === undefined)
       throw new SourceError(
-        `${keyName} is a ${livemode === 'live' ? 'test' : 'live'} key, and the endpoint ${name} takes ${livemode} events`,
-        'name the other key: sluice webhooks endpoints change --api-key-name',
+        `${keyName} is not a key of Stripe`,
+        'its value begins with rk_live_ or rk_test_',
+      );
+    if (livemode !== 'both' && livemode !== kind)
+      throw new SourceError(
+        `${keyName} is a ${kind} key, and the endpoint ${name} takes ${livemode} events`,
+        `name the other key: sluice webhooks endpoints change ${name} --api-key-name NAME`,
       );
     return { headers: { authorization: `Bearer ${key}` }, accounts };
   },

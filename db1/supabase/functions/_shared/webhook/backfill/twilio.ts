@@ -8,6 +8,8 @@ import { type Ask, SourceError } from './ask.ts';
 import type { Fetched, Source, Stretch } from './source.ts';
 
 const PAGE_RECORDS = 200;
+/** User and password. The secret of another service must not go to Twilio because its name was mistaken. */
+const KEY = /^((?:AC|SK)[0-9a-f]{32}):[\x21-\x7e]+$/i;
 const ACCOUNT = /^AC[0-9a-f]{32}$/i;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** A status that another will follow by itself is left to its callback. */
@@ -128,10 +130,10 @@ export const twilio: Source = {
   url: 'https://api.twilio.com',
   rights: 'the rights to read calls and messages',
   access(key, { name, accounts }, keyName) {
-    const [user = '', password = ''] = key.split(':', 2);
-    if (user === '' || password === '')
+    const [, user] = KEY.exec(key) ?? [];
+    if (user === undefined)
       throw new SourceError(
-        `${keyName} is not a pair`,
+        `${keyName} is not a key of Twilio`,
         'its value is SK…:secret, or the account and its token: AC…:token',
       );
     const asked = accounts.length === 0 && ACCOUNT.test(user) ? [user] : accounts;
