@@ -142,6 +142,16 @@ export const METRICS: Readonly<Record<string, Described>> = {
     labels: { provider: [], result: [] },
     buckets: SECONDS,
   },
+  webhook_comparisons_total: {
+    kind: 'counter',
+    help: 'Hourly comparisons of an endpoint with its provider, by how they ended.',
+    labels: { webhook_id: [], provider: [], result: [] },
+  },
+  webhook_missing_total: {
+    kind: 'counter',
+    help: 'Events with a handler that such a comparison found missing, and recorded.',
+    labels: { webhook_id: [], provider: [] },
+  },
   call_events_total: {
     kind: 'counter',
     help: 'Call events, by what became of them.',

@@ -25,7 +25,13 @@ function stepsOf(event: EventDetails): Step[] {
   const isOfTheEnd = event.skipped_by !== null || event.last_attempt_at === null;
   const steps: (Step | false)[] = [
     event.occurred_at !== null && { at: event.occurred_at, what: 'happened at the provider' },
-    { at: event.received_at, what: 'received, verified and recorded', detail: { event_id: event.event_id } },
+    {
+      at: event.received_at,
+      what: event.backfilled
+        ? 'backfilled: the provider was asked for it'
+        : 'received, verified and recorded',
+      detail: { event_id: event.event_id },
+    },
     ...event.alarms.map(
       (alarm): Step => ({
         at: alarm.at,

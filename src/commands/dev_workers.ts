@@ -7,6 +7,7 @@ import { startScheduler } from '../scheduler/scheduler.ts';
 import type { Stack } from '../stack/stack.ts';
 import { DEFAULT_WEBHOOK_BATCH, DEFAULT_WEBHOOK_WORKERS, startWebhookCrew } from '../webhook/crew.ts';
 import type { Handlers } from '../webhook/handlers.ts';
+import { createSecretSource } from '../webhook/secret_source.ts';
 
 export interface DevWorkers {
   /** There are new claims. */
@@ -49,6 +50,7 @@ export function startDevWorkers(
     workers: DEFAULT_WEBHOOK_WORKERS,
     batchSize: DEFAULT_WEBHOOK_BATCH,
     handlers,
+    compare: { secretOf: createSecretSource(process.env), urls: process.env },
     metrics,
     tracer,
     log,

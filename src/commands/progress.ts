@@ -13,8 +13,9 @@ export interface Progress {
 
 type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>;
 
+/** `total` is undefined where it is not known beforehand. */
 export function startProgress(
-  total: number,
+  total: number | undefined,
   what: string,
   terminal: Terminal = process.stderr,
   now: () => number = Date.now,
@@ -36,7 +37,14 @@ export function startProgress(
   };
 }
 
-export function progressLine(done: number, total: number, what: string, elapsedSec: number): string {
+export function progressLine(
+  done: number,
+  total: number | undefined,
+  what: string,
+  elapsedSec: number,
+): string {
+  if (total === undefined)
+    return `${done} ${what}${elapsedSec > 0 ? `, ${Math.round(done / elapsedSec)}/s` : ''}`;
   const share = Math.min(1, done / total);
   const bar = '#'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '.');
   const rate = elapsedSec > 0 ? done / elapsedSec : 0;

@@ -11,10 +11,13 @@ import {
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
-import { action, type Values } from './grammar.ts';
+import { API_VARIABLES } from '../webhook/backfill.ts';
+import { action, UsageError, type Values } from './grammar.ts';
 import { actor, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
 import { type Progress, startProgress } from './progress.ts';
+import { reconcileWithStripe } from './reconcile_stripe.ts';
 import { formatTable } from './table.ts';
+import { readMoment } from './values.ts';
 
 const CONNECTIONS = 1;
 const FOR_A_PERSON = 'for a person';
@@ -23,10 +26,23 @@ type Handled = Difference & { outcome: string };
 
 const OPTIONS = {
   fix: { about: 'repair what may be repaired, each with an audit row; a ticket is never touched' },
+  stripe: { about: 'compare the ledger with Stripe instead: payments, what was captured and refunded' },
+  since: {
+    value: 'TIME',
+    about: 'with --stripe: payments made from then on, such as 2026-02-24 (default: the last 30 days)',
+  },
   json: OPTION.json,
-};
+} as const;
 
-async function run({ fix: repairs, json }: Values<typeof OPTIONS>): Promise<number> {
+async function run({ fix: repairs, stripe, since, json }: Values<typeof OPTIONS>): Promise<number> {
+  if (since !== undefined && !stripe) throw new UsageError('--since is for --stripe');
+  if (repairs && stripe)
+    throw new UsageError('--stripe repairs nothing', 'it names the command that fills what is missing');
+  if (stripe)
+    return reconcileWithStripe(
+      since === undefined ? undefined : Date.parse(readMoment('--since', since)),
+      json,
+    );
   const { db1Url, db2Url } = readDatabaseUrls(process.env);
   if (!db1Url || !db2Url)
     throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice reconcile --help`');
@@ -115,10 +131,16 @@ Compares DB1 with DB2, slot by slot, while both run, and reports every differenc
   claim_without_ticket     a committed claim without a ticket                         --fix: carried again
   claim_without_message    a claim on its way, with neither message nor dead letter   --fix: queued again
   message_of_ended_claim   a message of a claim that has ended                        --fix: archived
-  slot_status              a slot that is not what its claim says                     --fix: it is`,
+  slot_status              a slot that is not what its claim says                     --fix: it is
+
+With --stripe it compares DB2 with Stripe, for each Stripe endpoint that has a key, and repairs nothing:
+
+  payment_missing          Stripe captured a payment that the ledger does not have
+  captured_differs         the two differ in what was captured
+  refunded_differs         the two differ in what was refunded`,
   options: OPTIONS,
-  environment: { ...VARIABLES.databases, ...VARIABLES.operator },
+  environment: { ...VARIABLES.databases, ...VARIABLES.operator, ...API_VARIABLES },
   exits: ['when nothing differs or all was repaired', 'when differences are left'],
-  examples: ['sluice reconcile', 'sluice reconcile --fix --json'],
+  examples: ['sluice reconcile', 'sluice reconcile --fix --json', 'sluice reconcile --stripe'],
   run,
 });

@@ -2,6 +2,7 @@
 
 import { DB2_VARIABLES } from './db2.ts';
 import type { Group } from './grammar.ts';
+import { backfill } from './webhooks_backfill.ts';
 import { endpoints } from './webhooks_endpoints.ts';
 import { groups, list, prune, show } from './webhooks_events.ts';
 import { handlers } from './webhooks_handlers.ts';
@@ -15,5 +16,8 @@ export const command: Group = {
   about: 'Webhook endpoints, stored events, and help with signatures',
   environment: DB2_VARIABLES,
   exits: ['when all is done', 'when some event was not'],
-  actions: { endpoints, secrets, handlers, payments, list, groups, show, replay, skip, prune, send, verify },
+  actions: {
+    ...{ endpoints, secrets, handlers, payments, list, groups, show, backfill },
+    ...{ replay, skip, prune, send, verify },
+  },
 };

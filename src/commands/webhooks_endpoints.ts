@@ -27,6 +27,10 @@ const rangeOf = ({ minimum, maximum }: { minimum: number; maximum: number }) => 
 const TEXT_SETTINGS = {
   mode: { value: 'queued|inline', about: 'whether workers or the server run the handlers' },
   'verify-token-name': { value: 'NAME', about: 'the name of the token for a GET handshake, never the token' },
+  'api-key-name': {
+    value: 'NAME',
+    about: 'the name of the key for `sluice webhooks backfill`, never the key',
+  },
   'public-url': { value: 'URL', about: 'the address that the provider signs' },
   livemode: {
     value: 'live|test|both',
@@ -53,7 +57,8 @@ const SETTINGS = {
   account: {
     value: 'ID',
     multiple: true,
-    about: "a connected account whose events are for it too, beside Stripe's own; the list as it shall be",
+    about:
+      "a connected account whose events are for it too, beside Stripe's own; of Twilio an account to ask for gaps; the list as it shall be",
   },
   'own-account': { about: 'no connected account any more' },
   ...SENDER_OPTIONS,
@@ -144,9 +149,10 @@ export const endpoints: Group = {
 
 function settingsOf(values: Values<typeof SETTINGS>): Record<string, JsonValue> {
   const settings: Record<string, JsonValue> = {};
-  const { 'secret-name': names, 'verify-token-name': tokenName } = values;
+  const { 'secret-name': names, 'verify-token-name': tokenName, 'api-key-name': keyName } = values;
   if (names.length > 0) settings.secret_names = readSecretNames('--secret-name', names);
   if (tokenName !== undefined) readSecretNames('--verify-token-name', [tokenName]);
+  if (keyName !== undefined) readSecretNames('--api-key-name', [keyName]);
   for (const option of Object.keys({ ...TEXT_SETTINGS, ...NUMBER_SETTINGS })) {
     const value = values[option as keyof typeof TEXT_SETTINGS | keyof typeof NUMBER_SETTINGS];
     if (value !== undefined) settings[option.replaceAll('-', '_')] = value;

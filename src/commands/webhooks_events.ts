@@ -108,7 +108,7 @@ export const prune = action({
 
 function tableOf(events: EventRow[]): string {
   return formatTable(
-    ['ID', 'PROVIDER', 'EVENT', 'TYPE', 'STATUS', 'ATTEMPTS', 'RECEIVED', 'ERROR'],
+    ['ID', 'PROVIDER', 'EVENT', 'TYPE', 'STATUS', 'ATTEMPTS', 'RECEIVED', 'BACKFILLED', 'ERROR'],
     events.map((event) => [
       event.id,
       event.provider,
@@ -117,6 +117,7 @@ function tableOf(events: EventRow[]): string {
       event.status,
       String(event.attempts),
       toTheSecond(event.received_at),
+      event.backfilled ? 'yes' : '',
       event.error ?? '',
     ]),
   );

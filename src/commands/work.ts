@@ -27,6 +27,7 @@ import {
 import { readScrapeSettings, SCRAPE_VARIABLES } from '../server/scrape_access.ts';
 import { onStopSignal } from '../stop_signal.ts';
 import { openTracing } from '../tracing/tracing.ts';
+import { API_VARIABLES } from '../webhook/backfill.ts';
 import {
   DEFAULT_WEBHOOK_BATCH,
   DEFAULT_WEBHOOK_WORKERS,
@@ -35,6 +36,7 @@ import {
   type WebhookCrewOptions,
 } from '../webhook/crew.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
+import { createSecretSource, SECRETS_FILE } from '../webhook/secret_source.ts';
 import { action, readWhole, type Values } from './grammar.ts';
 import { readDatabaseUrls, readHookSecret, VARIABLES } from './operator.ts';
 
@@ -95,6 +97,7 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
     workers: DEFAULT_WEBHOOK_WORKERS,
     batchSize: DEFAULT_WEBHOOK_BATCH,
     handlers,
+    compare: { secretOf: createSecretSource(process.env), urls: process.env },
   };
   try {
     return await (once ? workOnce(crew, webhooks, json) : workUntilStopped(crew, webhooks));
@@ -183,7 +186,8 @@ export const command = action({
 Carries every claim from DB1's queue to DB2, or to the dead letters, once, and lets every recorded webhook event take
 effect, once. Runs until SIGTERM or Ctrl-C: then it finishes or hands back what it holds. A second signal ends it at
 once; what it held comes back when its leases run out.
-Where pg_cron is absent it also runs the cron jobs of DB1. Any number of these processes may run at the same time.`,
+Where pg_cron is absent it also runs the cron jobs of DB1. Once an hour it asks providers for which a key is set what they sent
+in the last day, and records what is missing. Any number of these processes may run at the same time.`,
   options: OPTIONS,
   environment: {
     ...VARIABLES.databases,
@@ -193,6 +197,8 @@ Where pg_cron is absent it also runs the cron jobs of DB1. Any number of these p
     SLUICE_HOOK_SECRET:
       'whsec_…, what hooks are signed with, or several separated by spaces (docs/hooks.md); unsigned by default',
     SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',
+    ...API_VARIABLES,
+    ...SECRETS_FILE,
     SLUICE_METRICS_PORT: 'where /metrics, /healthz and /readyz of these workers are; nowhere by default',
     SLUICE_ADMIN_KEY: "the operator's key, which may read /metrics too; optional",
     ...SCRAPE_VARIABLES,

@@ -5,7 +5,8 @@ import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { EVENTS_PER_HANDLER, Processor } from '#core/webhook/processor.ts';
 import { createDatabase } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
-import { startLoop } from '../loop.ts';
+import { type Loop, startLoop } from '../loop.ts';
+import { type ComparisonOptions, compareWithProviders } from './comparison.ts';
 import { HandlerDatabases } from './handler_databases.ts';
 import { createFaultTeller, type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
 import { openWebhookStore } from './store.ts';
@@ -19,6 +20,8 @@ export interface WebhookCrewOptions {
   log: Log;
   /** Nobody where left out. */
   tracer?: Tracer;
+  /** How providers are asked, once an hour, what they sent; not at all where left out. */
+  compare?: Pick<ComparisonOptions, 'secretOf' | 'urls'>;
 }
 
 /** The console, `status` and `doctor` count the workers by it: nobody else may be called so. */
@@ -36,6 +39,8 @@ const WAKE_CHANNEL = 'sluice_webhooks';
 const PRUNE_MS = 60 * 60 * 1_000;
 const PRUNE_AT_ONCE = 1_000;
 const REGISTER_MS = 60 * 1_000;
+/** How often a worker looks whether an hour is over. */
+const COMPARE_MS = 60 * 1_000;
 
 export interface WebhookCrew {
   /** There is something to do. */
@@ -67,6 +72,7 @@ export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
       tellFaults(await registerHandlers(chores, handlers));
       await warnOfMissingHandlers(chores, handlers, log);
     }),
+    ...(options.compare === undefined ? [] : [startComparing({ ...options, ...options.compare })]),
   ];
   return {
     wake,
@@ -75,6 +81,21 @@ export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
       stopping.abort();
       await Promise.all(members.map(({ running }) => running));
       await Promise.all([chores.end(), ...members.map(({ end }) => end())]);
+    },
+  };
+}
+
+/** On a connection of its own: a comparison of a busy day takes minutes. */
+function startComparing(options: WebhookCrewOptions & Pick<ComparisonOptions, 'secretOf' | 'urls'>): Loop {
+  const { db2Url, log } = options;
+  const db2 = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-webhook-comparison', log });
+  const loop = startLoop('comparing with providers', COMPARE_MS, log, (signal) =>
+    compareWithProviders({ ...options, db2 }, signal),
+  );
+  return {
+    async stop() {
+      await loop.stop();
+      await db2.end();
     },
   };
 }

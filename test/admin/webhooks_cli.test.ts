@@ -250,7 +250,7 @@ describe('sluice webhooks', () => {
       DATABASE_URL: databases.db2.url,
     }).ended;
     assert.equal(code, 0);
-    assert.match(stdout, /^ID +PROVIDER +EVENT +TYPE +STATUS +ATTEMPTS +RECEIVED +ERROR\n/);
+    assert.match(stdout, /^ID +PROVIDER +EVENT +TYPE +STATUS +ATTEMPTS +RECEIVED +BACKFILLED +ERROR\n/);
     assert.match(
       stdout,
       new RegExp(`${event?.id} +lister +shown +unknown +dead_letter +5 +2\\S+Z +it broke\n`),

@@ -65,9 +65,14 @@ insert into webhook.secret_names (name) values
   ('STRIPE_WEBHOOK_SECRET'), ('TWILIO_AUTH_TOKEN'), ('WHATSAPP_APP_SECRET'), ('WHATSAPP_VERIFY_TOKEN'),
   ('DAILY_WEBHOOK_SECRET'), ('OPS_SITE_SECRET');
 
+-- What the keys to the providers' own records are called unless an endpoint names another (api_key_name).
+insert into webhook.secret_names (name) values ('STRIPE_API_KEY'), ('TWILIO_API_KEY');
+
 -- Where a provider delivers to: POST /webhooks/<name>. Secrets are named here, never kept: their values are in Vault, or
 -- in a file or the environment of the server that verifies.
 -- livemode and accounts say which of the provider's events are for this endpoint (webhook.misfit).
+-- api_key_name names the key with which the provider is asked what it sent (20260224100012_backfill.sql); compared_at is when
+-- the last hourly comparison with it began.
 create table public.webhook_endpoints (
   webhook_id uuid primary key default gen_random_uuid(),
   name text not null,
@@ -78,6 +83,7 @@ create table public.webhook_endpoints (
   mode text not null default 'queued',
   secret_names text[] not null,
   verify_token_name text,
+  api_key_name text,
   public_url text,
   scheme jsonb,
   max_attempts int not null default (webhook.default_limits()).max_attempts,
@@ -87,6 +93,7 @@ create table public.webhook_endpoints (
   keep_payload_days int,
   is_active boolean not null default true,
   created_at timestamptz not null default now(),
+  compared_at timestamptz,
   constraint one_endpoint_per_name unique (name),
   constraint name_is_a_path_segment check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
   constraint provider_is_a_word check (provider ~ '^[a-z0-9][a-z0-9_-]{0,62}$'),
@@ -104,6 +111,7 @@ create table public.webhook_endpoints (
     and array_to_string(secret_names, ',') ~ '^[A-Z][A-Z0-9_]{0,99}(,[A-Z][A-Z0-9_]{0,99})*$'
   ),
   constraint verify_token_is_a_name check (verify_token_name ~ '^[A-Z][A-Z0-9_]{0,99}$'),
+  constraint api_key_is_a_name check (api_key_name ~ '^[A-Z][A-Z0-9_]{0,99}$'),
   constraint public_url_is_http check (public_url ~ '^https?://' and length(public_url) <= 2000),
   constraint only_hmac_has_a_scheme check ((provider = 'hmac') = (scheme is not null)),
   constraint scheme_is_an_object check (jsonb_typeof(scheme) = 'object'),
@@ -190,6 +198,7 @@ create sequence webhook.arrival_seq cache 1;
 -- lease_token names who works on it; whoever finishes it with another token changes nothing.
 -- skipped_by is the operator who skipped it; null where a handler did.
 -- waiting_since is when it was first told to come later (webhook.mark_events), null when it was not.
+-- backfilled: we asked the provider for it, who had not brought it. Its bytes are not those that a delivery would have.
 -- attempts counts tries that have ended. lane is that of its handler: workers take lane by lane.
 create table if not exists public.webhook_events (
   id uuid primary key default (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
@@ -220,6 +229,7 @@ create table if not exists public.webhook_events (
   skipped_by text,
   waiting_since timestamptz,
   arrival bigint not null default nextval('webhook.arrival_seq'),
+  backfilled boolean not null default false,
   constraint one_event_per_provider_and_id unique (provider, event_id),
   constraint webhook_unique_event unique (webhook_id, event_id),
   constraint event_id_has_1_to_500_characters check (length(event_id) between 1 and 500),
@@ -461,7 +471,7 @@ create function webhook.changed_endpoint(p_endpoint public.webhook_endpoints, p_
 returns public.webhook_endpoints
 language plpgsql set search_path = '' as $$
 declare
-  c_changeable constant text[] := '{mode,secret_names,verify_token_name,livemode,accounts,public_url,scheme,'
+  c_changeable constant text[] := '{mode,secret_names,verify_token_name,api_key_name,livemode,accounts,public_url,scheme,'
     'max_attempts,backoff_cap_sec,lease_sec,max_body_bytes,keep_payload_days,is_active}';
   v_unknown text;
 begin
@@ -571,7 +581,7 @@ declare
 begin
   v_new := webhook.changed_endpoint(v_new, coalesce(p_settings, '{}')
     || jsonb_build_object('secret_names', p_secret_names, 'mode', coalesce(p_mode, 'queued')));
-  perform webhook.require_allowed(v_new.secret_names || v_new.verify_token_name);
+  perform webhook.require_allowed(v_new.secret_names || v_new.verify_token_name || v_new.api_key_name);
   insert into public.webhook_endpoints as e select v_new.* returning e.* into v_new;
   insert into audit.audit_logs (actor, action, subject, reason, details)
   values (p_actor, 'webhook_endpoint_add', 'webhook endpoint ' || p_name, p_reason, to_jsonb(v_new));
@@ -600,12 +610,13 @@ begin
     raise exception 'there is no endpoint %', p_name using errcode = 'SL031';
   end if;
   v_new := webhook.changed_endpoint(v_old, p_changes);
-  if (v_new.secret_names, v_new.verify_token_name) is distinct from (v_old.secret_names, v_old.verify_token_name) then
-    perform webhook.require_allowed(v_new.secret_names || v_new.verify_token_name);
+  if (v_new.secret_names, v_new.verify_token_name, v_new.api_key_name)
+    is distinct from (v_old.secret_names, v_old.verify_token_name, v_old.api_key_name) then
+    perform webhook.require_allowed(v_new.secret_names || v_new.verify_token_name || v_new.api_key_name);
   end if;
   update public.webhook_endpoints e
   set mode = v_new.mode, secret_names = v_new.secret_names, verify_token_name = v_new.verify_token_name,
-    livemode = v_new.livemode, accounts = v_new.accounts, public_url = v_new.public_url, scheme = v_new.scheme, max_attempts = v_new.max_attempts,
+    api_key_name = v_new.api_key_name, livemode = v_new.livemode, accounts = v_new.accounts, public_url = v_new.public_url, scheme = v_new.scheme, max_attempts = v_new.max_attempts,
     backoff_cap_sec = v_new.backoff_cap_sec, lease_sec = v_new.lease_sec, max_body_bytes = v_new.max_body_bytes,
     keep_payload_days = v_new.keep_payload_days, is_active = v_new.is_active
   where e.webhook_id = v_old.webhook_id;

@@ -21,7 +21,8 @@ create type webhook.delivery as (
   next_attempt_at timestamptz,
   arrival bigint,
   body bytea,
-  lane int
+  lane int,
+  backfilled boolean
 );
 
 -- Promise: the arguments of record_events as deliveries, in the order of the key that is likeliest to be met twice: the
@@ -30,7 +31,8 @@ create type webhook.delivery as (
 -- skipped from the start. Second call: the same with other ids. Locks: none.
 create function webhook.read_deliveries(
   p_webhook_ids uuid[], p_event_ids text[], p_event_types text[], p_occurred_at timestamptz[], p_payloads text[],
-  p_bodies text[], p_body_ids uuid[], p_hashes text[], p_dedupe_hashes text[], p_signatures text[], p_quarantines text[]
+  p_bodies text[], p_body_ids uuid[], p_hashes text[], p_dedupe_hashes text[], p_signatures text[], p_quarantines text[],
+  p_backfilled boolean
 )
 returns webhook.delivery[]
 language plpgsql set search_path = '' as $$
@@ -78,9 +80,9 @@ begin
       case when d.quarantine is not null then 'dead_letter' when d.misfit is not null then 'skipped' else 'pending' end,
       coalesce('quarantine: ' || d.quarantine, d.misfit),
       case when coalesce(d.quarantine, d.misfit) is null then now() + make_interval(
-        secs => case when (d.endpoint).mode = 'inline' then (d.endpoint).lease_sec else 0 end
+        secs => case when (d.endpoint).mode = 'inline' and not p_backfilled then (d.endpoint).lease_sec else 0 end
       ) end,
-      v_arrivals[d.ordinal], d.body, coalesce(h.lane, 0)
+      v_arrivals[d.ordinal], d.body, coalesce(h.lane, 0), p_backfilled
     )::webhook.delivery
     from judged d
     left join webhook.find_handlers(p_webhook_ids, v_tenants, v_types) h
@@ -116,6 +118,7 @@ $$;
 
 -- Promise: an event that another endpoint of its tenant skipped because it was not for that one (webhook.misfit: no try, no
 -- operator) belongs to the first delivery of the same content that is for its own endpoint: pending, as if it had just come.
+-- What we asked the provider for has the same content under other bytes.
 -- Its arrival is the delivery's, by which compare_deliveries knows it. Second call: changes nothing. Locks: the events. One
 -- that another transaction has locked is waited for: to pass it over would lose the event.
 create function webhook.adopt_misfits(p_deliveries webhook.delivery[]) returns void
@@ -124,18 +127,20 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bit
 begin
   update public.webhook_events e
   set webhook_id = d.webhook_id, status = d.status, error = d.error, processed_at = null, arrival = d.arrival,
-    next_attempt_at = d.next_attempt_at, lane = d.lane, signature = d.signature, payload = d.payload, raw_body = d.raw_body,
-    body_id = null
+    next_attempt_at = d.next_attempt_at, lane = d.lane, signature = d.signature, payload = d.payload,
+    payload_hash = d.payload_hash, raw_body = d.raw_body, body_id = null, backfilled = d.backfilled
   from unnest(p_deliveries) d
   where d.status = 'pending' and d.body_id is null
-    and e.provider = d.provider and e.event_id = d.event_id and e.payload_hash = d.payload_hash
+    and e.provider = d.provider and e.event_id = d.event_id
+    and (e.payload_hash = d.payload_hash or e.backfilled or d.backfilled)
     and e.status = 'skipped' and e.attempts = 0 and e.skipped_by is null;
 end
 $$;
 
 -- Promise: for each delivery what became of it, when others stood in the way: recorded, skipped or quarantined (its row is
 -- there), duplicate (another row has its id, or its signed body), body_differs (the id is known with another body: an
--- alarm is raised, the event stays as it is). The body of a delivery with several events is kept when one of them is new.
+-- alarm is raised, the event stays as it is; not where we asked the provider for one of the two: its records and its deliveries
+-- may differ in bytes and in version). The body of a delivery with several events is kept when one of them is new.
 -- Second call: the same, no second alarm. Locks: none but those of the new rows.
 create function webhook.compare_deliveries(p_deliveries webhook.delivery[])
 returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status, lane int)
@@ -148,7 +153,8 @@ begin
     select d.ordinal, d.body_id, k.id, k.status, k.lane,
       case
         when k.arrival = d.arrival then webhook.outcome_of(d.status)
-        when k.event_id = d.event_id and k.payload_hash <> d.payload_hash then 'body_differs'
+        when k.event_id = d.event_id and k.payload_hash <> d.payload_hash and not (k.backfilled or d.backfilled)
+          then 'body_differs'
         else 'duplicate'
       end as outcome, k.payload_hash as stored_hash
     from unnest(p_deliveries) d
@@ -191,7 +197,8 @@ $$;
 -- hold it: kept as a dead letter with its bytes), duplicate, body_differs; status is that of the row now, lane that of its
 -- handler. An event that another endpoint skipped as not its own is recorded here. p_bodies are base64. A payload that is null
 -- is the body itself. Of a POST with several events the first carries the body and all its p_body_ids.
--- An event of an inline endpoint is due only when the server that received it must have died.
+-- An event of an inline endpoint is due only when the server that received it must have died; with p_backfilled (we asked the
+-- provider for it, see 20260224100012_backfill.sql) no server has it, and it is due at once.
 -- Second call: duplicate for all. Locks: the keys of the new events, in the order of webhook.read_deliveries, so that two
 -- batches with the same events, or the same signed bodies under other ids, do not deadlock. Ids and bodies that cross
 -- each other still can (only a forger makes those), and a key that an open transaction is about to insert is waited for,
@@ -208,7 +215,8 @@ create function webhook.record_events(
   p_hashes text[],
   p_dedupe_hashes text[],
   p_signatures text[],
-  p_quarantines text[]
+  p_quarantines text[],
+  p_backfilled boolean default false
 )
 returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status, lane int)
 language plpgsql security definer set search_path = ''
@@ -218,7 +226,7 @@ set work_mem = '64MB' as $$
 declare
   v_deliveries webhook.delivery[] := webhook.read_deliveries(
     p_webhook_ids, p_event_ids, p_event_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
-    p_dedupe_hashes, p_signatures, p_quarantines
+    p_dedupe_hashes, p_signatures, p_quarantines, p_backfilled
   );
   -- Asked first: an insert would wait for a known event whose row somebody is changing, and the batch with it.
   v_known int[] := webhook.known_deliveries(v_deliveries);
@@ -229,10 +237,10 @@ begin
     begin
       insert into public.webhook_events
         (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
-        body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane)
+        body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane, backfilled)
       select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
         d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error,
-        case d.status when 'skipped' then now() end, d.next_attempt_at, d.arrival, d.lane
+        case d.status when 'skipped' then now() end, d.next_attempt_at, d.arrival, d.lane, d.backfilled
       from unnest(v_deliveries) d;
       insert into public.webhook_bodies (id, body)
       select d.body_id, d.body from unnest(v_deliveries) d where d.body_id is not null and d.body is not null;
@@ -247,10 +255,10 @@ begin
   end if;
   insert into public.webhook_events as e
     (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
-    body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane)
+    body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane, backfilled)
   select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
     d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error,
-    case d.status when 'skipped' then now() end, d.next_attempt_at, d.arrival, d.lane
+    case d.status when 'skipped' then now() end, d.next_attempt_at, d.arrival, d.lane, d.backfilled
   from unnest(v_deliveries) d
   where d.ordinal <> all (v_known)
   on conflict do nothing;

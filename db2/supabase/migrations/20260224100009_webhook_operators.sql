@@ -60,7 +60,8 @@ create function webhook.list_events(
 returns table (
   id uuid, webhook_id uuid, name text, provider text, event_id text, event_type text, occurred_at timestamptz,
   received_at timestamptz, processed_at timestamptz, last_attempt_at timestamptz, next_attempt_at timestamptz,
-  status public.webhook_event_status, attempts int, takeovers int, error text, skipped_by text
+  status public.webhook_event_status, attempts int, takeovers int, error text, skipped_by text,
+  backfilled boolean
 )
 language plpgsql stable security definer set search_path = ''
 -- A plan for the filters that are given: dead letters among millions of healthy events come by their own index.
@@ -74,7 +75,8 @@ declare
 begin
   return query
   select e.id, e.webhook_id, p.name, e.provider, e.event_id, e.event_type, e.occurred_at, e.received_at, e.processed_at,
-    e.last_attempt_at, e.next_attempt_at, e.status, e.attempts, e.takeovers, e.error, e.skipped_by
+    e.last_attempt_at, e.next_attempt_at, e.status, e.attempts, e.takeovers, e.error, e.skipped_by,
+    e.backfilled
   from public.webhook_events e
   left join public.webhook_endpoints p on p.webhook_id = e.webhook_id
   where (p_webhook_id is null or e.webhook_id = p_webhook_id)

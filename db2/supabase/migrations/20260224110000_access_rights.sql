@@ -77,7 +77,7 @@ grant execute on function webhook.change_endpoint(text, jsonb, text, text) to se
 grant execute on function webhook.list_secret_names() to service_role;
 grant execute on function webhook.find_secret(text) to service_role;
 grant execute on function webhook.record_events(
-  uuid[], text[], text[], timestamptz[], text[], text[], uuid[], text[], text[], text[], text[]
+  uuid[], text[], text[], timestamptz[], text[], text[], uuid[], text[], text[], text[], text[], boolean
 ) to service_role;
 grant execute on function webhook.event_lanes() to service_role;
 grant execute on function webhook.take_events(int[], int[]) to service_role;
@@ -113,6 +113,10 @@ grant execute on function webhook.begin_typescript_event(uuid, text[]) to servic
 grant execute on function webhook.reply_event(uuid, text) to service_role;
 grant execute on function webhook.find_reply(uuid) to service_role;
 grant execute on function webhook.wake_workers() to service_role;
+grant execute on function webhook.begin_backfill(uuid, timestamptz, timestamptz, text, text) to service_role;
+grant execute on function webhook.begin_comparison(uuid, int) to service_role;
+grant execute on function webhook.known_events(uuid, text[]) to service_role;
+grant execute on function webhook.find_payments(text, text[]) to service_role;
 
 grant execute on function calls.find_site(text) to service_role;
 grant execute on function calls.list_sites(text, int) to service_role;

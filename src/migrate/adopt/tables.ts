@@ -113,6 +113,7 @@ const EVENTS: AdoptedTable = {
     { name: 'skipped_by', type: 'text' },
     { name: 'waiting_since', type: 'timestamp with time zone' },
     { name: 'arrival', type: 'bigint', isRequired: true, fill: 'row_number() over (order by received_at)' },
+    { name: 'backfilled', type: 'boolean', isRequired: true, default: 'false', fill: 'false' },
   ],
   unique: {
     one_event_per_provider_and_id: { columns: ['provider', 'event_id'] },

@@ -71,7 +71,7 @@ async function post(world: WebhookWorld, endpoint: string, { id, body }: StripeE
 }
 
 /** The lives whose balance is not what their facts add up to. A payment that names no user has its money on the list. */
-export async function findWrong(world: WebhookWorld, lives: readonly Life[]): Promise<Wrong[]> {
+export async function findWrong(world: Pick<WebhookWorld, 'rows'>, lives: readonly Life[]): Promise<Wrong[]> {
   const rows = await world.rows<{ payment: string; worth: string }>(
     `select p.object_id as payment, concat_ws(' ', p.user_id, coalesce(p.currency, '-'), (
        select coalesce(sum(c.amount), 0) from public.credit_ledger c
@@ -90,7 +90,7 @@ export async function findWrong(world: WebhookWorld, lives: readonly Life[]): Pr
 }
 
 /** How many events ended in which way; the reasons of those that were skipped. */
-export async function endsOf(world: WebhookWorld): Promise<Record<string, number>> {
+export async function endsOf(world: Pick<WebhookWorld, 'rows'>): Promise<Record<string, number>> {
   const rows = await world.rows<{ how: string; events: number }>(
     `select concat_ws(': ', e.status, regexp_replace(e.error, '^(no handler for) .*', '\\1')) as how, count(*)::int as events
      from public.webhook_events e group by 1 order by 1`,

@@ -14,6 +14,7 @@ export const SENTENCES: Readonly<Record<string, string>> = {
   secrets_are_names: 'A secret is given by its name, such as STRIPE_WEBHOOK_SECRET, never by its value.',
   verify_token_is_a_name:
     'The verify token is given by its name, such as WHATSAPP_VERIFY_TOKEN, never by its value.',
+  api_key_is_a_name: 'The API key is given by its name, such as STRIPE_API_KEY, never by its value.',
   public_url_is_http: 'The public URL begins with http:// or https:// and has at most 2000 characters.',
   only_hmac_has_a_scheme: 'The provider hmac needs a scheme, and no other provider takes one.',
   scheme_is_an_object: 'The scheme is a JSON object.',

@@ -29,6 +29,7 @@ const EVENT = {
   takeovers: COUNT,
   error: TEXT_OR_NULL,
   skipped_by: TEXT_OR_NULL,
+  backfilled: { ...FLAG, description: 'We asked the provider for it.' },
 };
 const CALL = {
   id: TEXT,
@@ -50,6 +51,7 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     mode: TEXT,
     secret_names: { type: 'array', items: TEXT },
     verify_token_name: TEXT_OR_NULL,
+    api_key_name: TEXT_OR_NULL,
     public_url: TEXT_OR_NULL,
     scheme: { ...ANYTHING_OR_NULL, description: 'How the provider `hmac` signs here.' },
     max_attempts: COUNT,
@@ -59,6 +61,7 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     keep_payload_days: COUNT_OR_NULL,
     is_active: FLAG,
     created_at: TEXT,
+    compared_at: { ...TEXT_OR_NULL, description: 'When the last hourly comparison with the provider began.' },
     secret_fault: { ...TEXT_OR_NULL, description: 'Why the server cannot use one of its secrets.' },
   }),
   Event: shape(EVENT),

@@ -104,11 +104,12 @@ export const GROUPS_QUERY = {
 interface NamedSecrets {
   readonly secret_names?: readonly string[] | undefined;
   readonly verify_token_name?: string | null | undefined;
+  readonly api_key_name?: string | null | undefined;
 }
 
 /** The names of all secrets that an endpoint, or a change of one, gives. */
-export function namedSecrets({ secret_names = [], verify_token_name }: NamedSecrets): string[] {
-  return verify_token_name ? [...secret_names, verify_token_name] : [...secret_names];
+export function namedSecrets({ secret_names = [], verify_token_name, api_key_name }: NamedSecrets): string[] {
+  return [...secret_names, verify_token_name, api_key_name].filter((name) => typeof name === 'string');
 }
 
 export class WebhookAdminRoutes {

@@ -20,19 +20,25 @@ const TENANT = {
   description:
     'one that exists, to share its events, payments and credits; the endpoint’s own where left out',
 } as const satisfies Schema;
-/** Stripe alone says which account an event is about. */
+/** Stripe says which account an event is about; of Twilio they are the accounts whose records are asked for. */
 const ACCOUNT = { type: 'string', pattern: '^[A-Za-z0-9_/-]{1,100}$' } as const satisfies Schema;
 
 const SETTINGS = {
   mode: { type: 'string', pattern: '^(inline|queued)$' },
   secret_names: { type: 'array', items: SECRET_NAME, minItems: 1, maxItems: 5 },
   verify_token_name: { ...SECRET_NAME, type: ['string', 'null'] },
+  api_key_name: {
+    ...SECRET_NAME,
+    type: ['string', 'null'],
+    description: 'the name of the key with which the provider is asked what it sent, never the key',
+  },
   livemode: { type: 'string', pattern: '^(live|test|both)$' },
   accounts: {
     type: 'array',
     items: ACCOUNT,
     maxItems: 100,
-    description: 'connected accounts whose events are taken, beside the endpoint’s own account',
+    description:
+      'Stripe: connected accounts whose events are taken, beside the endpoint’s own account. Twilio: the accounts to ask for gaps.',
   },
   public_url: { type: ['string', 'null'], maxLength: 2000, pattern: '^https?://' },
   scheme: { ...SCHEME_SCHEMA, type: ['object', 'null'] },

@@ -21,6 +21,7 @@ export interface EndpointRow {
   readonly mode: string;
   readonly secret_names: readonly string[];
   readonly verify_token_name: string | null;
+  readonly api_key_name: string | null;
   readonly max_attempts: number;
   readonly is_active: boolean;
   readonly created_at: string;
@@ -48,6 +49,8 @@ export interface EventRow {
   readonly last_attempt_at: string | null;
   readonly next_attempt_at: string | null;
   readonly skipped_by: string | null;
+  /** We asked the provider for it. */
+  readonly backfilled: boolean;
 }
 
 /** A delivery of a known id with another body. */

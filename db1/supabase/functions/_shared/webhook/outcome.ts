@@ -20,6 +20,13 @@ export interface Outcome {
 /** Few and fixed, because each is a time series: the error's own text stays in the row. */
 type DeadLetterReason = 'handler_error' | 'quarantine';
 
+/** What the log calls an event that was recorded without going on to its handler. */
+export const ENDED_BY = {
+  skipped: 'event skipped: it is not for this endpoint',
+  quarantined: 'event quarantined',
+  body_differs: 'known event with another body',
+} as const;
+
 export function countDeadLetter(
   labels: { readonly webhook_id: string; readonly provider: string },
   reason: DeadLetterReason,

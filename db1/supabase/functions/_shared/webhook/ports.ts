@@ -25,7 +25,8 @@ export interface Delivery {
   readonly webhookId: string;
   readonly events: readonly ReadEvent[];
   readonly body: Uint8Array;
-  readonly signature: string;
+  /** Null where we asked the provider for it. */
+  readonly signature: string | null;
 }
 
 /** A row of webhook.record_events. */
@@ -83,7 +84,7 @@ export type Lease = Pick<TakenEvent, 'id' | 'lease_token'>;
 export interface WebhookStore {
   findEndpoint(name: string): Promise<Endpoint | undefined>;
   /** One call for all; the answers of each delivery are in the order of its events. */
-  record(deliveries: readonly Delivery[]): Promise<Recorded[][]>;
+  record(deliveries: readonly Delivery[], isBackfilled?: boolean): Promise<Recorded[][]>;
   /** Lets one recorded event take effect now; `in_flight` where another is at it. Each lane has connections of its own. */
   processEvent(id: string, lane: number): Promise<Processed>;
   /** What the event's handler wants to be answered; null where it said nothing. */

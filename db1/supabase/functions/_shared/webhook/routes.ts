@@ -20,7 +20,7 @@ import { maySign, type UnsignedLimit } from '../unsigned.ts';
 import { toHex } from './bytes.ts';
 import type { HmacPort } from './hmac.ts';
 import { Inline, type InlinePorts } from './inline.ts';
-import { countDeadLetter } from './outcome.ts';
+import { countDeadLetter, ENDED_BY } from './outcome.ts';
 import type { Endpoint, Recorded, WebhookStore } from './ports.ts';
 import type { Provider, ReadEvent, Refusal, SignedRequest, Verification, VerifyContext } from './provider.ts';
 import { handshake, providerNamed } from './providers.ts';
@@ -77,12 +77,6 @@ const LOUDEST_FIRST = ['recorded', 'processed', 'skipped', 'quarantined', 'body_
 /** Providers stop by themselves after some days; an operator ends it sooner. */
 const DEAD_LETTER_HINT =
   'The event is recorded as a dead letter. Deliveries get this answer until an operator replays or skips it.';
-
-const TOLD = {
-  skipped: 'event skipped: it is not for this endpoint',
-  quarantined: 'event quarantined',
-  body_differs: 'known event with another body',
-} as const;
 
 export class WebhookRoutes {
   readonly #ports: WebhookPorts;
@@ -231,7 +225,7 @@ export class WebhookRoutes {
       isNew ||= outcome === 'recorded';
       if (outcome === 'recorded' || outcome === 'duplicate') continue;
       if (outcome === 'quarantined') countDeadLetter(endpoint, 'quarantine', metrics);
-      log.warn(TOLD[outcome], {
+      log.warn(ENDED_BY[outcome], {
         event_id: events[index]?.eventId,
         webhook_id: endpoint.webhook_id,
         reason: events[index]?.quarantine,

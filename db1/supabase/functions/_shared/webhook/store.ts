@@ -20,8 +20,11 @@ export function createWebhookStore(
 ): WebhookStore {
   return {
     findEndpoint: async (name) => (await call<Endpoint>('find_endpoint', { p_name: name }))[0],
-    async record(deliveries) {
-      const rows = await call<Recorded>('record_events', columns(deliveries, toBase64));
+    async record(deliveries, isBackfilled = false) {
+      const rows = await call<Recorded>('record_events', {
+        ...columns(deliveries, toBase64),
+        p_backfilled: isBackfilled,
+      });
       return byDelivery(deliveries, rows);
     },
     async processEvent(id) {

@@ -1,0 +1,72 @@
+// Once an hour the last day of each endpoint is compared with its provider's records, where a key for it is configured, and what
+// is missing is recorded. However many servers look, SQL gives each endpoint's turn to one of them.
+
+import type { Log, Metrics } from '#core/ports.ts';
+import { type AskingEndpoint, stretchOf } from '#core/webhook/backfill/source.ts';
+import { createOperatorStore } from '#core/webhook/operators.ts';
+import type { SecretSource } from '#core/webhook/secrets.ts';
+import type { Database } from '../db/database.ts';
+import { type ApiUrls, backfill, isKeyed, openSource } from './backfill.ts';
+import { secretsOf } from './secret_users.ts';
+
+export interface ComparisonOptions {
+  readonly db2: Database;
+  readonly secretOf: SecretSource;
+  readonly urls: ApiUrls;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+const HOUR_SEC = 3_600;
+const DAY_MS = 24 * HOUR_SEC * 1_000;
+/** What is younger may still be on its way to us. */
+const YOUNG_MS = 5 * 60 * 1_000;
+/** The next one is due by then. */
+const LONGEST_MS = HOUR_SEC * 1_000;
+
+/** Compares every endpoint whose turn it is. A failure is told, and the next turn comes in an hour. */
+export async function compareWithProviders(options: ComparisonOptions, stop: AbortSignal): Promise<void> {
+  const store = createOperatorStore((name, args) => options.db2.call(`webhook.${name}`, args));
+  for (const endpoint of await store.listEndpoints()) {
+    if (endpoint.is_active && !stop.aborted) await compareOne(endpoint, options, stop);
+  }
+}
+
+async function compareOne(
+  endpoint: AskingEndpoint,
+  options: ComparisonOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  const { db2, secretOf, urls, metrics, log } = options;
+  const { webhook_id, provider } = endpoint;
+  const secrets = secretsOf(db2, secretOf);
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(LONGEST_MS)]);
+  try {
+    if (!(await isKeyed(endpoint, secrets)) || !(await takeTurn(db2, webhook_id))) return;
+    const open = await openSource(endpoint, { secrets, urls, log, signal });
+    const nowMs = Date.now();
+    const counts = await backfill(open, endpoint, stretchOf(nowMs - DAY_MS, nowMs - YOUNG_MS), { db2, log });
+    const missing = counts.new - counts.unhandled;
+    metrics.count('webhook_comparisons_total', { webhook_id, provider, result: 'done' });
+    metrics.count('webhook_missing_total', { webhook_id, provider }, missing);
+    // What has no handler has no effect either: most of it are types that the provider was never told to send.
+    log[missing > 0 ? 'warn' : 'info']('compared with the provider', {
+      endpoint: endpoint.name,
+      missing,
+      ...counts,
+    });
+  } catch (error) {
+    if (stop.aborted) return;
+    log.error('the comparison with the provider failed; the next one is due in an hour', {
+      endpoint: endpoint.name,
+      cause: error,
+    });
+    metrics.count('webhook_comparisons_total', { webhook_id, provider, result: 'failed' });
+  }
+}
+
+async function takeTurn(db2: Database, webhookId: string): Promise<boolean> {
+  const args = { p_webhook_id: webhookId, p_every_sec: HOUR_SEC };
+  const [row] = await db2.call<{ begin_comparison: boolean }>('webhook.begin_comparison', args);
+  return row?.begin_comparison === true;
+}

@@ -1,0 +1,124 @@
+// `sluice reconcile --stripe`: the ledger beside Stripe's own books.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { runHere } from '../../cli/support.ts';
+import type { ListedCharge } from '../../support/stand_ins/stripe.ts';
+import { WebhookWorld } from '../world.ts';
+import { deliveryOf, envFor, type Providers, startProviders, stripeEvent } from './support.ts';
+
+describe('reconcile with Stripe', () => {
+  let world: WebhookWorld;
+  let providers: Providers;
+  let env: Record<string, string>;
+  before(async () => {
+    world = await WebhookWorld.start();
+    providers = await startProviders();
+    env = envFor(providers, world.databases.db2.url);
+    await world.addEndpoint('stripe', 'stripe', 'queued', { accounts: ['acct_connected'] });
+  });
+  after(async () => {
+    await providers?.stop();
+    await world?.stop();
+  });
+
+  const charge = (payment: string, change: Partial<ListedCharge> = {}): ListedCharge => ({
+    id: `ch_${payment}`,
+    object: 'charge',
+    amount: 100,
+    amount_captured: 100,
+    amount_refunded: 0,
+    currency: 'eur',
+    created: Math.floor(Date.now() / 1_000),
+    payment_intent: payment,
+    status: 'succeeded',
+    ...change,
+  });
+  const reconcile = async (...words: string[]) => {
+    const answer = await runHere(['reconcile', '--stripe', '--json', ...words], env);
+    return { ...answer, found: answer.stdout === '' ? undefined : JSON.parse(answer.stdout) };
+  };
+  const deliver = async (id: string, change: Parameters<typeof stripeEvent>[1] = {}) => {
+    await world.send('stripe', 'stripe', deliveryOf(stripeEvent(id, change)));
+    await world.process();
+  };
+
+  it('finds nothing where both tell the same, and what moved no money is not missed', async () => {
+    await deliver('evt_1');
+    providers.stripe.charge(charge('pi_evt_1'));
+    providers.stripe.charge(charge('pi_failed', { status: 'failed', amount_captured: 0 }));
+    const { code, found } = await reconcile();
+    assert.deepEqual([code, found], [0, { compared: ['stripe'], differences: [], commands: [] }]);
+    const versions = providers.stripe.server.requests.map(({ headers }) => headers['stripe-version']);
+    assert.deepEqual([...new Set(versions)], ['2025-03-31.basil']);
+  });
+
+  it('names payments that the ledger does not have and amounts that differ, and what to run', async () => {
+    providers.stripe.charge(charge('pi_missing'));
+    providers.stripe.charge(charge('pi_of_account'), 'acct_connected');
+    await deliver('evt_2', { object: { amount_received: 60 } });
+    providers.stripe.charge(charge('pi_evt_2', { amount_refunded: 30 }));
+    const { code, found } = await reconcile();
+    assert.equal(code, 1);
+    assert.deepEqual(found.differences, [
+      {
+        endpoint: 'stripe',
+        kind: 'captured_differs',
+        payment: 'pi_evt_2',
+        detail: 'Stripe 100, ledger 60 eur',
+      },
+      {
+        endpoint: 'stripe',
+        kind: 'refunded_differs',
+        payment: 'pi_evt_2',
+        detail: 'Stripe 30, ledger 0 eur',
+      },
+      {
+        endpoint: 'stripe',
+        kind: 'payment_missing',
+        payment: 'pi_missing',
+        detail: 'Stripe captured 100 eur',
+      },
+      {
+        endpoint: 'stripe',
+        kind: 'payment_missing',
+        payment: 'pi_of_account',
+        detail: 'Stripe captured 100 eur',
+      },
+    ]);
+    assert.match(found.commands[0], /^sluice webhooks backfill stripe --since \d{4}-/);
+    const text = await runHere(['reconcile', '--stripe'], env);
+    assert.match(text.stdout, /payment_missing\s+pi_missing[\s\S]*sluice webhooks backfill stripe --since/);
+  });
+
+  it('is mended by the command that it names', async () => {
+    const event = (id: string, payment: string, account?: string) =>
+      stripeEvent(id, { object: { id: payment }, ...(account && { account }) });
+    providers.stripe.send(event('evt_3', 'pi_missing'));
+    providers.stripe.send(event('evt_4', 'pi_of_account', 'acct_connected'));
+    const { found } = await reconcile();
+    const [, ...words] = found.commands[0].split(' ');
+    assert.equal((await runHere(words, env)).code, 0);
+    await world.process();
+    const left = (await reconcile()).found.differences;
+    assert.deepEqual([...new Set(left.map((one: { payment: string }) => one.payment))], ['pi_evt_2']);
+  });
+
+  it('repairs nothing, and says what it needs', async () => {
+    for (const [words, code, expected] of [
+      [['--stripe', '--fix'], 2, /--stripe repairs nothing/],
+      [['--since', '2026-01-01'], 2, /--since is for --stripe/],
+    ] as const) {
+      const answer = await runHere(['reconcile', ...words], env);
+      assert.equal(answer.code, code);
+      assert.match(answer.stderr, expected);
+    }
+    const keyless = await runHere(['reconcile', '--stripe'], { ...env, STRIPE_API_KEY: '' });
+    assert.match(keyless.stderr, /no Stripe endpoint has a key/);
+    const refused = await runHere(['reconcile', '--stripe'], {
+      ...env,
+      STRIPE_API_KEY: 'rk_live_nothing_0123456789',
+    });
+    assert.match(refused.stderr, /rak_charge_read/);
+  });
+});
