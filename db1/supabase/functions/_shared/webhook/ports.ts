@@ -10,6 +10,8 @@ export interface Endpoint {
   readonly name: string;
   readonly provider: string;
   readonly mode: 'inline' | 'queued';
+  /** What a delivery is answered while DB2 is away: 503, or 2xx after it was committed to the inbox. */
+  readonly on_outage: 'refuse' | 'accept';
   /** Names of secrets, newest first; never their values. */
   readonly secret_names: readonly string[];
   readonly verify_token_name: string | null;
@@ -26,6 +28,8 @@ export interface Delivery {
   readonly events: readonly ReadEvent[];
   readonly body: Uint8Array;
   readonly signature: string;
+  /** Set where it waited in the inbox. */
+  readonly receivedAt?: string;
 }
 
 /** A row of webhook.record_events. */
