@@ -5,6 +5,7 @@ import type { Group } from './grammar.ts';
 import { endpoints } from './webhooks_endpoints.ts';
 import { list, prune, show } from './webhooks_events.ts';
 import { handlers } from './webhooks_handlers.ts';
+import { inbox } from './webhooks_inbox.ts';
 import { replay, skip } from './webhooks_replay.ts';
 import { secrets } from './webhooks_secrets.ts';
 import { send } from './webhooks_send.ts';
@@ -12,7 +13,10 @@ import { verify } from './webhooks_verify.ts';
 
 export const command: Group = {
   about: 'Webhook endpoints, stored events, and help with signatures',
-  environment: DB2_VARIABLES,
+  environment: {
+    ...DB2_VARIABLES,
+    DB1_URL: 'Postgres address of the intake, whose inbox `list` and `inbox` show',
+  },
   exits: ['when all is done', 'when some event was not'],
-  actions: { endpoints, secrets, handlers, list, show, replay, skip, prune, send, verify },
+  actions: { endpoints, secrets, handlers, list, inbox, show, replay, skip, prune, send, verify },
 };

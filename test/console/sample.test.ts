@@ -9,7 +9,15 @@ import {
 } from '#core/console/sample.ts';
 
 const intake = (enqueued: number, queue_depth: number): { look: IntakeLook; ms: number } => ({
-  look: { enqueued, queue_depth, oldest_msg_sec: null, dlq_depth: 0, pools: [], bridge_workers: 4 },
+  look: {
+    enqueued,
+    queue_depth,
+    oldest_msg_sec: null,
+    dlq_depth: 0,
+    inbox: { accepted: 0, waiting: 0, oldest_sec: null, dead_letters: 0, doors_age_sec: 1 },
+    pools: [],
+    bridge_workers: 4,
+  },
   ms: 1.4,
 });
 const ledger = (tickets: number, recorded = 0): { look: LedgerLook; ms: number } => ({

@@ -16,10 +16,7 @@ describe('a delivery while DB2 is away', () => {
     await world.copied('endpoint', 'refusing');
   });
   after(() => world?.stop());
-  afterEach(async () => {
-    world.heal();
-    await world.carry();
-  });
+  afterEach(() => world.recover(server));
 
   it('is accepted where its endpoint accepts, and is one event with one effect when DB2 is back', async () => {
     assert.equal((await world.post(server, 'stripe', 'evt_before')).json.status, 'recorded');
@@ -79,7 +76,7 @@ describe('a delivery while DB2 is away', () => {
     );
     assert.deepEqual(rows, [
       { event_type: 'call.completed', sec: '7' },
-      { event_type: 'voice.incoming', sec: null },
+      { event_type: 'voice.request', sec: null },
     ]);
   });
 

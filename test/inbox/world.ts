@@ -11,7 +11,7 @@ import { createMetrics } from '../../src/metrics.ts';
 import { type RunningServer, startServer } from '../../src/server/server.ts';
 import { processOnce } from '../../src/webhook/crew.ts';
 import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
-import { type Proxy, startProxy } from '../bridge/proxy.ts';
+import { startProxy, type Proxy as WireWithReplies } from '../bridge/proxy.ts';
 import { SECRETS as SITE_SECRETS } from '../calls/support.ts';
 import { ADMIN_KEY, type Answer, JWT_SECRET, openClient } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
@@ -26,7 +26,7 @@ export class InboxWorld {
   /** Between the server and DB1, and between everybody and DB2. */
   readonly wires: { readonly db1: WireProxy; readonly db2: WireProxy };
   /** In front of the wire of DB2: can lose the reply to one request. */
-  readonly replies: Proxy;
+  readonly replies: WireWithReplies;
   readonly db1: pg.Client;
   readonly db2: pg.Client;
   readonly servers: RunningServer[] = [];
@@ -35,7 +35,7 @@ export class InboxWorld {
   constructor(
     databases: TestDatabases,
     wires: InboxWorld['wires'],
-    replies: Proxy,
+    replies: WireWithReplies,
     clients: { db1: pg.Client; db2: pg.Client },
   ) {
     this.databases = databases;
@@ -100,6 +100,19 @@ export class InboxWorld {
   heal(): void {
     this.wires.db1.heal();
     this.wires.db2.heal();
+  }
+
+  /** Heals the wires and waits until the server records in DB2 again: its breaker may still be open. */
+  async recover(server: RunningServer): Promise<void> {
+    this.heal();
+    await until(async () => {
+      const { json } = await this.post(server, 'stripe', `evt_${crypto.randomUUID()}`);
+      return json.status === 'recorded';
+    });
+    await until(async () => {
+      await this.carry();
+      return (await this.waiting()) === 0;
+    });
   }
 
   post(server: RunningServer, endpoint: string, id: string, more: Partial<Sending> = {}): Promise<Answer> {
