@@ -274,7 +274,8 @@ describe('what the doctor thinks', () => {
       last_start_ms: null,
       last_message: null,
     });
-    const vitals = { version: '18', now_ms: 0, connections: {}, extensions: {}, is_stand_in: true };
+    const inbox = { accepted: 0, waiting: 0, oldest_sec: null, dead_letters: 0, doors_age_sec: null };
+    const vitals = { version: '18', now_ms: 0, connections: {}, extensions: {}, is_stand_in: true, inbox };
     const jobs = [
       job('expire_holds', '* * * * *'),
       job('reap_orphaned_slots', '*/2 * * * *'),
