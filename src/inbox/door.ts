@@ -23,6 +23,8 @@ export interface OpenInbox {
 
 /** One commits what has come while the other commits; looks and the copy share them. */
 const CELL_CONNECTIONS = 2;
+/** The next copy comes soon, and a server that stops waits for this one. */
+const COPY_TIMEOUT_MS = 5_000;
 const APPLICATION = 'sluice-inbox';
 
 export function openInbox(
@@ -31,14 +33,14 @@ export function openInbox(
   metrics: Metrics,
   log: Log,
 ): OpenInbox {
-  const open = (url: string, max: number) =>
-    createDatabase({ url, max, applicationName: APPLICATION, callTimeoutMs: DELIVERY_MS, log });
+  const open = (url: string, max: number, callTimeoutMs: number) =>
+    createDatabase({ url, max, applicationName: APPLICATION, callTimeoutMs, log });
   const opened = cells.map(({ name, url }) => {
-    const database = open(url, CELL_CONNECTIONS);
+    const database = open(url, CELL_CONNECTIONS, DELIVERY_MS);
     const call: CallFunction = (functionName, args) => database.call(`public.${functionName}`, args);
     return { name, database, call };
   });
-  const ledger = open(db2Url, 1);
+  const ledger = open(db2Url, 1, COPY_TIMEOUT_MS);
   const inbox = new Inbox({
     cells: opened.map(({ name, call }) => createInboxCell(name, call)),
     toBase64: base64Of,

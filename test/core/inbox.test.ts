@@ -18,7 +18,12 @@ const silent = () => new Promise<never>(() => undefined);
 const READ_AT = '2026-02-24T10:00:00Z';
 
 function memoryCell(name: string) {
-  const state = { fails: undefined as (() => unknown) | undefined, asked: 0, accepted: [] as string[] };
+  const state = {
+    fails: undefined as (() => unknown) | undefined,
+    failsFor: undefined as { id: string; error: () => unknown } | undefined,
+    asked: 0,
+    accepted: [] as string[],
+  };
   const answer = async <Row>(row: Row): Promise<Row> => {
     state.asked++;
     if (state.fails !== undefined) throw state.fails();
@@ -26,7 +31,12 @@ function memoryCell(name: string) {
   };
   const cell: InboxCell = {
     name,
-    accept: (messages) => answer(undefined).then(() => void state.accepted.push(...messages.map(idOf))),
+    accept: async (messages) => {
+      await answer(undefined);
+      const ids = messages.map(idOf);
+      if (state.failsFor !== undefined && ids.includes(state.failsFor.id)) throw state.failsFor.error();
+      state.accepted.push(...ids);
+    },
     copiedDoor: (_kind, door) =>
       answer({ door: door === 'known' ? ({ name } as never) : null, read_at: READ_AT }),
     copiedSecret: (secret) => answer({ is_allowed: secret !== 'FORBIDDEN', value: null, read_at: READ_AT }),
@@ -93,6 +103,18 @@ describe('the inbox of a door', () => {
       record('stopping', () => Promise.reject(new HttpError('shutting_down'))),
       /stopping/,
     );
+  });
+
+  it('refuses the one message that a cell cannot store, and takes its neighbours', async () => {
+    const { record, one } = open();
+    const unstorable = () => Object.assign(new Error('unstorable'), { code: '22P05', severity: 'ERROR' });
+    one.failsFor = { id: 'bad', error: unstorable };
+    const ends = await Promise.allSettled(['a', 'bad', 'b'].map((id) => record(id, reject(away))));
+    assert.deepEqual(
+      ends.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    );
+    assert.deepEqual(one.accepted.sort(), ['a', 'b']);
   });
 
   it('is where doors are looked up while DB2 is away, and knows which do not exist', async () => {

@@ -5,7 +5,7 @@ import { Breaker } from '../breaker.ts';
 import { Coalescer } from '../coalescer.ts';
 import { inTime } from '../deadline.ts';
 import { HttpError } from '../errors.ts';
-import { canWait } from '../failure.ts';
+import { canWait, mayBeOneMembers } from '../failure.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
 import type { FindSecret } from '../webhook/secrets.ts';
 import type { InboxMessage } from './message.ts';
@@ -65,6 +65,7 @@ export class Inbox {
     this.#coalescer = new Coalescer<Waiting, undefined>((waiting) => this.#accept(waiting), {
       weigh: ({ chars }) => chars,
       maxWeight: MAX_FLUSH_CHARS,
+      mayBeOneMembers,
     });
   }
 
