@@ -19,7 +19,7 @@ select pg_temp.accept('one');
 select isnt_empty('select public.inbox_lanes()', 'one with a delivery has');
 create temp table taken as select * from public.inbox_take(10, 60);
 select results_eq('select read_ct, attempts, takeovers from taken', $$ values (1, 0, 0) $$, 'a first delivery has no attempts behind it');
-select is_empty('select * from public.inbox_take(10, 60)', 'it is leased: nobody else gets it');
+select is_empty('select * from public.inbox_take(10, 60)', 'it is leased: the next take does not get it');
 select isnt_empty('select public.inbox_lanes()', 'a hidden one keeps the lane');
 select is((select pg_temp.finish(msg_id, 2, 'recorded') from taken), 'lost_lease', 'a finish that names another delivery changes nothing');
 select throws_ok($$ select pg_temp.finish(1, 1, 'perhaps') $$, 'SL001', null, 'a verdict has to be known');

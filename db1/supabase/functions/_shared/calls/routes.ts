@@ -207,7 +207,7 @@ export class CallRoutes {
       if (claim === 'claimed') void cache.release(key);
       throw error;
     }
-    // Committed, by us or by whoever was first, in DB2 or in the inbox. The answer does not wait for the cache.
+    // Committed, by this request or an earlier one, in DB2 or in the inbox. The answer does not wait for the cache.
     if (recorded?.outcome !== 'event_conflict') void cache.done(key);
     else if (claim === 'claimed') void cache.release(key);
     return this.#answer(call, recorded);
