@@ -4,8 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withClient } from '../src/migrate/sql.ts';
 
 const POLL_MS = 200;
-/** What has not come to its end: in DB1 messages on the queue, in DB2 events that wait, failed or are worked on. */
-const MESSAGES = 'select count(*)::int as waiting from pgmq.q_intake_queue';
+/** What has not come to its end: in DB1 messages on the queue and deliveries in the inbox, in DB2 events that wait, failed or are worked on. */
+const MESSAGES = `
+  select (select count(*)::int from pgmq.q_intake_queue) + (select count(*)::int from pgmq.q_event_inbox) as waiting`;
 const EVENTS = `
   select count(*)::int as waiting from public.webhook_events e where e.status in ('pending', 'processing', 'failed')`;
 

@@ -243,7 +243,8 @@ async function furnish(
     }
   });
   await withClient(db2.url, async (client) => {
-    for (const name of PROVIDER_ENDPOINTS) await addEndpoint(client, name, 'stripe', name, ENDPOINT);
+    for (const [name, { mode, on_outage }] of Object.entries(PROVIDER_ENDPOINTS))
+      await addEndpoint(client, name, 'stripe', mode, { ...ENDPOINT, on_outage });
     await addSites(client);
   });
 }

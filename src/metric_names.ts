@@ -55,6 +55,8 @@ const BRIDGE_OUTCOMES = [
   'lost_lease',
 ];
 
+const INBOX_OUTCOMES = ['recorded', 'failed', 'outage', 'handed_back', 'dead_letter', 'lost_lease'];
+
 export const METRICS: Readonly<Record<string, Described>> = {
   sluice_http_requests_total: {
     kind: 'counter',
@@ -125,6 +127,16 @@ export const METRICS: Readonly<Record<string, Described>> = {
     help: 'How long one call of the ledger took.',
     labels: { result: [] },
     buckets: SECONDS,
+  },
+  sluice_inbox_accepted_total: {
+    kind: 'counter',
+    help: 'Deliveries that DB2 could not take and that this server committed to the inbox.',
+    labels: { kind: ['event', 'call'] },
+  },
+  sluice_inbox_deliveries_total: {
+    kind: 'counter',
+    help: 'Deliveries of the inbox that a worker took, by what became of them.',
+    labels: { outcome: INBOX_OUTCOMES },
   },
   webhook_processing_total: {
     kind: 'counter',

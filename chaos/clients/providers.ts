@@ -7,7 +7,14 @@ import type { Random } from '../random.ts';
 import { ask } from './ask.ts';
 import { asksToComeAgain, Clients, type Traffic } from './traffic.ts';
 
-export const PROVIDER_ENDPOINTS = ['inline', 'queued'] as const;
+/** By name, what `webhook.add_endpoint` is told. What `accepting` answers 2xx while DB2 is away has to be there in the end. */
+export const PROVIDER_ENDPOINTS = {
+  inline: { mode: 'inline', on_outage: 'refuse' },
+  queued: { mode: 'queued', on_outage: 'refuse' },
+  accepting: { mode: 'queued', on_outage: 'accept' },
+} as const;
+
+const NAMES = Object.keys(PROVIDER_ENDPOINTS) as (keyof typeof PROVIDER_ENDPOINTS)[];
 
 const PROVIDER = 'stripe';
 const CURRENCY = 'eur';
@@ -49,7 +56,7 @@ export class Providers extends Clients {
   async #deliver(client: string, event: ProviderEvent, random: Random): Promise<void> {
     const { journal } = this.traffic;
     // An event that cannot take effect is never taken inline: the provider would come again for ever.
-    const endpoint = event.isPoison ? 'queued' : random.pick(PROVIDER_ENDPOINTS);
+    const endpoint = event.isPoison ? 'queued' : random.pick(NAMES);
     const call: EventCall = {
       provider: PROVIDER,
       endpoint,
@@ -97,7 +104,8 @@ export class Providers extends Clients {
     const headers = { 'stripe-signature': `t=${nowSec},v1=${mac}` };
     const path = `/webhooks/${endpoint}`;
     const answer = await ask({ port: random.pick(ports), path, method: 'POST', headers, body, agent });
-    const code = answer?.json?.error?.code ?? '';
+    const isAccepted = answer?.json?.status === 'accepted';
+    const code = isAccepted ? 'accepted' : (answer?.json?.error?.code ?? '');
     this.traffic.count(answer === undefined ? 'event: no answer' : `event: ${answer.status} ${code}`.trim());
     return answer?.status;
   }

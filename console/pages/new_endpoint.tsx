@@ -14,6 +14,11 @@ const MODES = [
   ['queued', 'after the answer, by a worker'],
   ['inline', 'before the answer'],
 ] as const;
+const ON_OUTAGE = [
+  ['', 'as usual: Twilio is accepted, others refused'],
+  ['accept', 'accept: keep them in the inbox'],
+  ['refuse', 'refuse: let the provider deliver again'],
+] as const;
 const LIVE_MODES = [
   ['live', 'live ones'],
   ['test', 'test ones'],
@@ -35,6 +40,7 @@ function endpointOf(form: HTMLFormElement): Record<string, unknown> {
     ...optional('verify_token_name'),
     ...optional('public_url'),
     ...optional('livemode'),
+    ...optional('on_outage'),
     ...optional('tenant'),
     ...optional('reason'),
     ...(text('provider') === 'hmac' && { scheme: { header: text('header'), id: text('id') } }),
@@ -114,6 +120,13 @@ export function NewEndpoint({ onClose, onAdded }: { onClose(): void; onAdded(): 
           {...SECRET_NAME}
         />
         <Choice name="mode" label="Takes effect" options={MODES} value="queued" />
+        <Choice
+          name="on_outage"
+          label="Deliveries while the ledger is away"
+          options={ON_OUTAGE}
+          value=""
+          hint="What is accepted takes effect when the ledger is back, also where the effect comes before the answer."
+        />
         <Particulars provider={provider} />
         <Field
           name="tenant"

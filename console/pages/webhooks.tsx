@@ -79,6 +79,10 @@ function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointR
       head: 'Takes effect',
       cell: ({ mode }) => (mode === 'inline' ? 'before the answer' : 'after the answer'),
     },
+    {
+      head: 'Ledger away',
+      cell: ({ on_outage }) => (on_outage === 'accept' ? 'accepts into the inbox' : 'refuses'),
+    },
     { head: 'Attempts', isNumber: true, cell: ({ max_attempts }) => max_attempts },
     {
       head: 'Secrets by name',

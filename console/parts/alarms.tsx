@@ -38,12 +38,16 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
   const { latest, points, connection } = live;
   const letters = latest?.dlq_depth ?? 0;
   const events = latest?.webhooks.dead_letters ?? 0;
+  const waiting = latest?.inbox.waiting ?? 0;
+  const refused = latest?.inbox.dead_letters ?? 0;
   // Said once each, while the text below counts the seconds.
   const said = [
     connection === 'lost' && 'The live connection is lost.',
     latest?.db1.ok === false && 'The intake does not answer.',
     latest?.db2.ok === false && 'The ledger does not answer.',
     letters + events > 0 && 'There are dead letters.',
+    waiting > 0 && 'Deliveries wait in the inbox.',
+    refused > 0 && 'The ledger refused deliveries of the inbox.',
   ];
   return (
     <div class="alarms">
@@ -67,6 +71,19 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
           are still taken and wait in the queue
           {latest.queue_depth ? `: ${count(latest.queue_depth)} so far` : ''}. Nothing is lost; it drains by
           itself when the ledger is back.
+        </Alarm>
+      )}
+      {waiting > 0 && (
+        <Alarm tone="warn">
+          <strong>{plural(waiting, 'delivery', 'deliveries')}</strong> of providers wait in the inbox for the
+          ledger, the oldest for {duration(latest?.inbox.oldest_sec ?? 0)}. Workers record them when it is
+          back.
+        </Alarm>
+      )}
+      {refused > 0 && (
+        <Alarm tone="warn">
+          The ledger refused <strong>{plural(refused, 'delivery', 'deliveries')}</strong> of the inbox:{' '}
+          <code>sluice webhooks inbox list --dead</code>
         </Alarm>
       )}
       {isOverview && <Letters amount={letters} of="claims" to="/dead-letters" />}

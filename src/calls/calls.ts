@@ -5,6 +5,7 @@ import { type CacheState, GuardedReplayCache } from '#core/calls/guarded_cache.t
 import { MemoryReplayCache, type ReplayCache } from '#core/calls/replay_cache.ts';
 import { CallRoutes } from '#core/calls/routes.ts';
 import { createCallStore } from '#core/calls/store.ts';
+import type { Inbox } from '#core/inbox/inbox.ts';
 import type { Log, Metrics } from '#core/ports.ts';
 import { DELIVERY_MS, type Route } from '#core/router.ts';
 import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
@@ -21,6 +22,8 @@ export interface CallOptions {
   /** Secrets of sites by name. */
   secretOf: SecretSource;
   unsigned?: UnsignedLimit | undefined;
+  /** Without one, calls are refused while DB2 is away. */
+  inbox?: Inbox;
 }
 
 /** memory: there is no Redis to share. */
@@ -62,6 +65,7 @@ export function openCallRoutes(options: CallOptions, metrics: Metrics, log: Log)
       recordCalls: createCallStore((name, args) => lane.call(`calls.${name}`, args)).recordCalls,
     },
     cache,
+    inbox: options.inbox,
     unsigned: options.unsigned,
     ...signaturePorts(
       metrics,

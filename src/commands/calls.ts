@@ -58,11 +58,34 @@ function showSites(found: CallSite[], json: boolean): number {
       site.require_signature ? 'required' : 'not required',
       site.secret_names.join(',') || '-',
       site.kinds?.join(',') ?? 'any',
+      site.on_outage,
     ]);
-    console.log(formatTable(['SITE', 'ACTIVE', 'SIGNATURE', 'SECRETS', 'KINDS'], rows));
+    console.log(formatTable(['SITE', 'ACTIVE', 'SIGNATURE', 'SECRETS', 'KINDS', 'ON OUTAGE'], rows));
   }
   return 0;
 }
+
+const ON_OUTAGE = {
+  value: 'refuse|accept',
+  about: 'while DB2 is away: answer 503, or 2xx after the inbox has it',
+} as const;
+
+function readOnOutage(value: string | undefined): string | undefined {
+  if (value === undefined || value === 'refuse' || value === 'accept') return value;
+  throw new UsageError('--on-outage takes refuse or accept');
+}
+
+const changeSite = action({
+  about: 'Change what a site is answered while DB2 is away',
+  args: '<site>',
+  options: { 'on-outage': ON_OUTAGE, reason: OPTION.reason, json: OPTION.json },
+  examples: ['sluice calls sites change branch-7 --on-outage accept'],
+  async run({ 'on-outage': wanted, ...values }, [siteId]) {
+    const on_outage = readOnOutage(wanted);
+    if (on_outage === undefined) throw new UsageError('change needs --on-outage');
+    return write(siteId, { on_outage }, values);
+  },
+});
 
 const addSite = action({
   about: 'Add a site: --secret-name ENV_NAME, or --unsigned',
@@ -70,6 +93,7 @@ const addSite = action({
   options: {
     unsigned: { about: 'take requests without a signature too: nothing recognises their second delivery' },
     kind: { value: 'KIND', multiple: true, about: 'a kind the site may send (default: any)' },
+    'on-outage': { ...ON_OUTAGE, about: `${ON_OUTAGE.about} (default: refuse)` },
     ...SENDER_OPTIONS,
   },
   examples: ['sluice calls sites add branch-7 --secret-name BRANCH_7_SECRET --kind ring --kind hangup'],
@@ -85,6 +109,7 @@ const addSite = action({
         p_kinds: kind.length === 0 ? null : kind,
         p_actor: actor(),
         p_reason: reason ?? null,
+        p_on_outage: readOnOutage(values['on-outage']) ?? 'refuse',
       }),
     );
     if (row?.add_site !== true)
@@ -101,6 +126,7 @@ const sites: Group = {
       showSites(await withDb2(allSites), json),
     ),
     add: addSite,
+    change: changeSite,
     ...senderActions({
       args: '<site>',
       path: 'calls sites',

@@ -2,6 +2,7 @@ import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Metrics, Tracer } from '#core/ports.ts';
 import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS, startCrew } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
+import { startInboxCrew } from '../inbox/crew.ts';
 import { createLog } from '../log.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import type { Stack } from '../stack/stack.ts';
@@ -55,11 +56,13 @@ export function startDevWorkers(
     tracer,
     log,
   });
+  const inbox = startInboxCrew({ db1Url, db2Url, metrics, log, onRecorded: webhooks.wake });
   const scheduler = startScheduler({ db1Url, log });
   return {
     wakeBridge: crew.wake,
     wakeWebhooks: webhooks.wake,
     async stop() {
+      await inbox.stop();
       await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop()]);
     },
   };

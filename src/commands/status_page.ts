@@ -6,7 +6,7 @@ import { formatTable, type Paint } from './table.ts';
 const UNKNOWN = '-';
 
 export function statusPage(sample: LiveSample, url: string, paint: Paint): string {
-  const { webhooks } = sample;
+  const { webhooks, inbox } = sample;
   const rows = [
     ['claims', number(sample.claims_total), perSecond(sample.claims_per_sec), ''],
     ['queue', number(sample.queue_depth), perSecond(sample.drain_per_sec), queueNote(sample)],
@@ -19,6 +19,13 @@ export function statusPage(sample: LiveSample, url: string, paint: Paint): strin
       age(webhooks.oldest_sec),
     ],
     ['webhook dead letters', number(webhooks.dead_letters), '', ''],
+    ['inbox, waiting for DB2', number(inbox.waiting), '', age(inbox.oldest_sec)],
+    [
+      'inbox dead letters',
+      number(inbox.dead_letters),
+      '',
+      inbox.dead_letters ? 'sluice webhooks inbox list --dead' : '',
+    ],
     ['calls', '', perSecond(sample.calls_per_sec), ''],
     ['bridge workers', number(sample.workers.bridge), '', crewNote(sample.workers.bridge)],
     ['webhook workers', number(sample.workers.webhook), '', crewNote(sample.workers.webhook)],

@@ -26,6 +26,11 @@ const rangeOf = ({ minimum, maximum }: { minimum: number; maximum: number }) => 
 
 const TEXT_SETTINGS = {
   mode: { value: 'queued|inline', about: 'whether workers or the server run the handlers' },
+  'on-outage': {
+    value: 'refuse|accept',
+    about:
+      'while DB2 is away: answer 503, or 2xx after the inbox has it (default: accept for queued Twilio, else refuse)',
+  },
   'verify-token-name': { value: 'NAME', about: 'the name of the token for a GET handshake, never the token' },
   'api-key-name': {
     value: 'NAME',
@@ -200,6 +205,7 @@ function show(endpoints: EndpointRow[], asJson: boolean): void {
     endpoint.livemode,
     endpoint.accounts.join(',') || '-',
     endpoint.mode,
+    endpoint.on_outage,
     endpoint.is_active ? 'on' : 'off',
     endpoint.secret_names.join(','),
     String(endpoint.max_attempts),
@@ -211,6 +217,7 @@ function show(endpoints: EndpointRow[], asJson: boolean): void {
     'TAKES',
     'ACCOUNTS',
     'MODE',
+    'ON OUTAGE',
     'ACTIVE',
     'SECRETS',
     'ATTEMPTS',

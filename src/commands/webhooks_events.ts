@@ -7,6 +7,7 @@ import { actor, confirm, OPTION, showAction } from './operator.ts';
 import { formatTable, toTheSecond } from './table.ts';
 import { isUuid, readText } from './values.ts';
 import { FILTER_OPTIONS, GROUP_OPTIONS, readFilter } from './webhooks_filter.ts';
+import { inboxLine } from './webhooks_inbox.ts';
 
 const MAX_LIST = 1_000;
 const MAX_DAYS = 36_500;
@@ -22,9 +23,21 @@ export const list = action({
   examples: ['sluice webhooks list --status dead_letter --since 2026-02-24'],
   async run(values) {
     const filter = readFilter(values);
-    const events = await withStore((store) => store.listEvents({ ...filter, newestFirst: true }));
+    // Deliveries that wait for DB2 are not in it; the line stands beside the table, or beside the word that DB2 is away.
+    const line = inboxLine();
+    const tellInbox = async () => {
+      const text = await line;
+      if (text !== undefined) console.error(text);
+    };
+    const events = await withStore((store) => store.listEvents({ ...filter, newestFirst: true })).catch(
+      async (error: unknown) => {
+        await tellInbox();
+        throw error;
+      },
+    );
     if (values.json) console.log(JSON.stringify({ events }));
     else console.log(events.length === 0 ? 'No such events.' : tableOf(events));
+    await tellInbox();
     return 0;
   },
 });

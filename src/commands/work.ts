@@ -15,6 +15,7 @@ import { readSign } from '../bridge/sign.ts';
 import { ACK_VARIABLE } from '../db/ack.ts';
 import { POOLER_VARIABLES } from '../db/pooler.ts';
 import { StackError } from '../failure.ts';
+import { carryInboxOnce, startInboxCrew } from '../inbox/crew.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
@@ -114,9 +115,12 @@ async function workUntilStopped(
   const page = await openMetricsServer({ ...webhookOptions, db1Url: options.db1Url });
   const crew = startCrew(options);
   const webhooks = startWebhookCrew(webhookOptions);
+  const { db1Url, db2Url, metrics, log } = options;
+  const inbox = startInboxCrew({ db1Url, db2Url, metrics, log, onRecorded: webhooks.wake });
   const scheduler = startScheduler({ db1Url: options.db1Url, log: options.log });
   options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
   options.log.info('workers stopping', { signal: await stopped });
+  await inbox.stop();
   await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop(), page?.stop()]);
   options.log.info('workers stopped');
   return 0;
@@ -151,10 +155,13 @@ async function workOnce(
   const stopping = new AbortController();
   void firstSignal(options.log).then(() => stopping.abort());
   const claims = await drainOnce(options, stopping.signal);
+  const { db1Url, db2Url, metrics, log } = options;
+  const inbox = await carryInboxOnce({ db1Url, db2Url, metrics, log }, stopping.signal);
   const events = await processOnce(webhookOptions, stopping.signal);
   const totals = { ...claims.totals };
+  for (const [outcome, count] of Object.entries(inbox.totals)) totals[`inbox_${outcome}`] = count;
   for (const [outcome, count] of Object.entries(events.totals)) totals[`webhook_${outcome}`] = count;
-  const isPaused = claims.isPaused || events.isPaused;
+  const isPaused = claims.isPaused || inbox.isPaused || events.isPaused;
   const total = Object.values(totals).reduce((sum, count) => sum + count, 0);
   const status = isPaused ? 'paused' : stopping.signal.aborted ? 'stopped' : 'drained';
   if (asJson) console.log(JSON.stringify({ status, total, ...totals }));
@@ -184,7 +191,7 @@ export const command = action({
   about: `Carry claims to the ledger and process webhook events
 
 Carries every claim from DB1's queue to DB2, or to the dead letters, once, and lets every recorded webhook event take
-effect, once. Runs until SIGTERM or Ctrl-C: then it finishes or hands back what it holds. A second signal ends it at
+effect, once. Events and calls that were accepted into the inbox while DB2 was away are recorded first. Runs until SIGTERM or Ctrl-C: then it finishes or hands back what it holds. A second signal ends it at
 once; what it held comes back when its leases run out.
 Where pg_cron is absent it also runs the cron jobs of DB1. Once an hour it asks providers for which a key is set what they sent
 in the last day, and records what is missing. Any number of these processes may run at the same time.`,

@@ -18,6 +18,7 @@ import {
   judgeDatabase,
   judgeHealth,
   judgeHookSecret,
+  judgeInbox,
   judgePooler,
   judgePools,
   judgeQueue,
@@ -89,8 +90,8 @@ async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Findi
     const health = await checkHealth({ db1: intake, db2: ledger, now: Date.now });
     const uses = await secretUses(db2, createSecretSource(env));
     return [
-      ...judgeHealth(health.filter(({ kind }) => kind !== 'redis')),
-      ...(fromIntake ? judgeQueue(fromIntake.live_sample) : []),
+      ...judgeHealth(health.filter(({ kind }) => kind !== 'redis' && kind !== 'inbox')),
+      ...(fromIntake ? [...judgeQueue(fromIntake.live_sample), ...judgeInbox(fromIntake.live_sample)] : []),
       ...(fromLedger ? judgeWebhooks(fromLedger.ledger_sample) : []),
       judgeSecrets(uses),
     ];

@@ -224,6 +224,7 @@ const CURES: Readonly<Record<HealthCheck['kind'], string>> = {
   job: 'is `sluice work` or pg_cron running? cron.job_run_details tells more',
   workers: 'start `sluice work`',
   redis: 'start Redis, or unset SLUICE_REDIS_URL',
+  inbox: 'see below',
   handler:
     'mend it in the module of SLUICE_HANDLERS and restart the workers, or `sluice webhooks handlers remove` it',
 };
@@ -283,6 +284,30 @@ export function judgeWebhooks({ webhooks }: LedgerLook): Finding[] {
           '`sluice webhooks payments list`, then `sluice webhooks payments name` each',
         )
       : ok('payments without a user', 'none'),
+  ];
+}
+
+/** Copied every few seconds; a door that starts while DB2 is away goes by it. */
+const DOORS_WARN_SEC = 120;
+
+export function judgeInbox({ inbox }: IntakeLook): Finding[] {
+  const { waiting, oldest_sec, dead_letters, doors_age_sec } = inbox;
+  const found = `${waiting} waiting for DB2, the oldest for ${oldest_sec ?? 0} s`;
+  const copied = 'copy of endpoints and sites';
+  return [
+    (oldest_sec ?? 0) >= QUEUE_WARN_SEC
+      ? warn('inbox', found, '`sluice work` carries them; `sluice webhooks inbox` lists them')
+      : ok('inbox', found),
+    dead_letters > 0
+      ? warn('inbox dead letters', `DB2 refused ${dead_letters}`, '`sluice webhooks inbox list --dead`')
+      : ok('inbox dead letters', 'none'),
+    doors_age_sec === null || doors_age_sec >= DOORS_WARN_SEC
+      ? warn(
+          copied,
+          doors_age_sec === null ? 'there is none' : `${doors_age_sec} s old`,
+          'a running `sluice serve`, or the Edge Function bridge-worker, makes it',
+        )
+      : ok(copied, `${doors_age_sec} s old`),
   ];
 }
 

@@ -2,6 +2,7 @@
 
 import type { CallFunction } from '#core/call_function.ts';
 import { createEndingStore, DeadLetterRoutes } from '#core/dead_letters.ts';
+import { createInboxOperatorStore, inboxRoutes } from '#core/inbox/operators.ts';
 import { UNNAMED_OPERATOR } from '#core/operator.ts';
 import type { Route } from '#core/router.ts';
 import { type WebhookAdminPorts, WebhookAdminRoutes } from '#core/webhook/admin.ts';
@@ -32,6 +33,7 @@ export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
     ...auth.routes(),
     ...auth.guard([
       ...deadLetters.routes('/admin/dlq'),
+      ...inboxRoutes('/admin/webhooks/inbox', createInboxOperatorStore(ports.db1), authorize),
       ...webhooks.routes('/admin/webhooks'),
       ...unnamedPaymentRoutes('/admin/webhooks', createUnnamedPaymentStore(ports.webhook), authorize),
       ...consoleRoutes(ports),

@@ -1,6 +1,7 @@
 // What waits in DB1.
 
 import type { CallFunction } from '#core/call_function.ts';
+import type { InboxLevel } from '#core/console/sample.ts';
 import type { Log } from '#core/ports.ts';
 import type { Page } from '../metrics.ts';
 import { databasePage, type Level, type Timing } from './database_page.ts';
@@ -13,6 +14,7 @@ interface Sample {
   /** Null where the queue is empty. */
   readonly oldest_msg_sec: number | null;
   readonly dlq_depth: number;
+  readonly inbox: InboxLevel;
   readonly pools: readonly PoolSample[];
   /** The names of those that are open, or have a time at which they open. */
   readonly announced_pools: readonly string[];
@@ -39,6 +41,26 @@ const LEVELS: readonly Level<Sample>[] = [
     name: 'sluice_dead_letters',
     help: 'Claims in the dead letters.',
     read: ({ dlq_depth }) => [[dlq_depth]],
+  },
+  {
+    name: 'sluice_inbox_depth',
+    help: 'Deliveries in the inbox, which wait for DB2.',
+    read: ({ inbox }) => [[inbox.waiting]],
+  },
+  {
+    name: 'sluice_inbox_oldest_seconds',
+    help: 'How long the oldest delivery has been in the inbox.',
+    read: ({ inbox }) => [[inbox.oldest_sec ?? 0]],
+  },
+  {
+    name: 'sluice_inbox_dead_letters',
+    help: 'Deliveries of the inbox that DB2 refused for good.',
+    read: ({ inbox }) => [[inbox.dead_letters]],
+  },
+  {
+    name: 'sluice_inbox_doors_age_seconds',
+    help: 'How old the copy of endpoints and sites is that doors verify by while DB2 is away.',
+    read: ({ inbox }) => (inbox.doors_age_sec === null ? [] : [[inbox.doors_age_sec]]),
   },
   {
     name: 'sluice_pool_slots',

@@ -19,6 +19,7 @@ import {
   LANE_LOCK_TIMEOUT_MS,
   REBUILD_TIMEOUT_MS,
 } from '../db/database.ts';
+import { openInbox } from '../inbox/door.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import type { Handlers } from '../webhook/handlers.ts';
@@ -110,10 +111,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const limits = new AddressLimits(options.limits ?? {}, { proxy, metrics, log });
   const unsigned = limits.deliveries;
   const secretOf = options.secretOf ?? createSecretSource(process.env);
-  const webhooks = openWebhookRoutes({ ...options, secretOf, unsigned }, metrics, log);
-  const calls = openCallRoutes({ ...options, secretOf, unsigned }, metrics, log);
+  const cells = [{ name: 'db1', url: options.db1Url }];
+  const { inbox, end: endInbox } = openInbox(cells, options.db2Url, metrics, log);
+  const webhooks = openWebhookRoutes({ ...options, secretOf, unsigned, inbox }, metrics, log);
+  const calls = openCallRoutes({ ...options, secretOf, unsigned, inbox }, metrics, log);
   const endDatabases = (): Promise<unknown> =>
-    Promise.all([lane.end(), aside.end(), db1.end(), db2.end(), webhooks.end(), calls.end()]);
+    Promise.all([lane.end(), aside.end(), db1.end(), db2.end(), webhooks.end(), calls.end(), endInbox()]);
 
   const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
   const auth = new OperatorAuth(options.adminKey, Date.now, {

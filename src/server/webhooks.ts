@@ -1,6 +1,7 @@
 // The webhook door on Node: connections to DB2 that recording, lookups and each handler's effects do not share, the fast
 // HMAC, and a word to the workers.
 
+import type { Inbox } from '#core/inbox/inbox.ts';
 import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { DELIVERY_MS } from '#core/router.ts';
 import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
@@ -22,6 +23,7 @@ export interface WebhookRoutesOptions {
   handlers?: Handlers;
   tracer?: Tracer;
   unsigned?: UnsignedLimit | undefined;
+  inbox: Inbox;
 }
 
 /** A second recording connection would only make the batches smaller; the others are for endpoints that are stuck. */
@@ -70,6 +72,7 @@ export function openWebhookRoutes(
     ...signaturePorts(metrics, log, findSecret, options.secretOf),
     ...(handlers.size > 0 && { runTypescript: (id) => processor.runOne(id, stopping.signal) }),
     wake,
+    inbox: options.inbox,
     unsigned: options.unsigned,
     tracer,
   });

@@ -52,6 +52,10 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     { name: 'dead_letters', homes: ['pgmq.q_intake_dlq'] },
     { name: 'archived_messages', homes: ['pgmq.a_intake_queue'] },
     { name: 'archived_dead_letters', homes: ['pgmq.a_intake_dlq'] },
+    { name: 'inbox', homes: ['pgmq.q_event_inbox'], isWide: true },
+    { name: 'inbox_dead_letters', homes: ['pgmq.q_event_inbox_dlq'], isWide: true },
+    { name: 'archived_inbox', homes: ['pgmq.a_event_inbox'], isWide: true },
+    { name: 'archived_inbox_dead_letters', homes: ['pgmq.a_event_inbox_dlq'], isWide: true },
     { name: 'ended_sessions', homes: ['intake.ended_sessions'], furniture: 'true', keepsFurniture: true },
     { name: 'audit_logs', homes: ['audit.audit_logs'] },
   ],
@@ -107,6 +111,8 @@ export const SEQUENCES: Readonly<Record<SideName, readonly string[]>> = {
   db1: [
     'audit.audit_logs_id_seq',
     'intake.sale_order_seq',
+    'pgmq.q_event_inbox_dlq_msg_id_seq',
+    'pgmq.q_event_inbox_msg_id_seq',
     'pgmq.q_intake_dlq_msg_id_seq',
     'pgmq.q_intake_queue_msg_id_seq',
     'public.engine_config_lane_seq',
@@ -127,6 +133,8 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
     'intake.pool_totals': 'counted anew from slot_manifest',
     'intake.free_counts': 'a cache of counts',
     'intake.pool_allowances': 'the throttle of the current second',
+    'intake.copied_doors': 'a copy of what DB2 has: a server makes it anew within seconds',
+    'intake.doors_copied': 'as copied_doors',
     'public.engine_metrics': 'a history of 30 days for charts; it begins anew',
     'public.engine_metrics_id_seq': 'as engine_metrics',
   },
@@ -140,8 +148,14 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
 
 /** Columns of earlier files that today's tables do not need. The versions of pgmq differ in these two. */
 export const DROPPED_COLUMNS: ReadonlySet<string> = new Set(
-  ['messages', 'dead_letters', 'archived_messages', 'archived_dead_letters'].flatMap((table) => [
-    `${table}.headers`,
-    `${table}.last_read_at`,
-  ]),
+  [
+    'messages',
+    'dead_letters',
+    'archived_messages',
+    'archived_dead_letters',
+    'inbox',
+    'inbox_dead_letters',
+    'archived_inbox',
+    'archived_inbox_dead_letters',
+  ].flatMap((table) => [`${table}.headers`, `${table}.last_read_at`]),
 );

@@ -19,7 +19,7 @@ function open(cache: ReplayCache = new MemoryReplayCache(Date.now), deliveryMs?:
       if (database.isDown) throw new HttpError('database_unavailable');
       if (site_id !== SITE) return undefined;
       const site = { site_id, secret_names: ['SITE_SECRET'], require_signature: true, kinds: null };
-      return { ...site, is_active: true, created_at: '' };
+      return { ...site, is_active: true, on_outage: 'refuse' as const, created_at: '' };
     },
     async recordCalls(calls) {
       database.batches++;

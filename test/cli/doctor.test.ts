@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { checkHealth, JOBS } from '#core/console/health.ts';
+import type { IntakeLook } from '#core/console/sample.ts';
 import type { SecretFault } from '#core/webhook/secrets.ts';
 import type { Finding } from '../../src/doctor/finding.ts';
 import {
   judgeDatabase,
   judgeHealth,
+  judgeInbox,
   judgeQueue,
   judgeSecrets,
   judgeWebhooks,
@@ -236,10 +238,23 @@ describe('what the doctor thinks', () => {
   });
 
   it('of queues by their age, and of dead letters by their number', () => {
+    const inbox: IntakeLook['inbox'] = {
+      accepted: 9,
+      waiting: 0,
+      oldest_sec: null,
+      dead_letters: 0,
+      doors_age_sec: 2,
+    };
+    const look = { enqueued: 1, queue_depth: 1, oldest_msg_sec: null, dlq_depth: 0, inbox, pools: [] };
     const queue = (oldest_msg_sec: number | null, dlq_depth = 0) =>
-      shortly(
-        judgeQueue({ enqueued: 1, queue_depth: 1, oldest_msg_sec, dlq_depth, pools: [], bridge_workers: 0 }),
-      );
+      shortly(judgeQueue({ ...look, oldest_msg_sec, dlq_depth, bridge_workers: 0 }));
+    const inboxOf = (change: Partial<typeof inbox>) =>
+      shortly(bad(judgeInbox({ ...look, inbox: { ...inbox, ...change }, bridge_workers: 0 })));
+    assert.deepEqual(inboxOf({}), []);
+    assert.deepEqual(inboxOf({ oldest_sec: 60 }), ['warn inbox']);
+    assert.deepEqual(inboxOf({ dead_letters: 1 }), ['warn inbox dead letters']);
+    assert.deepEqual(inboxOf({ doors_age_sec: 121 }), ['warn copy of endpoints and sites']);
+    assert.deepEqual(inboxOf({ doors_age_sec: null }), ['warn copy of endpoints and sites']);
     assert.deepEqual(queue(59), ['ok queue', 'ok dead letters']);
     assert.deepEqual(queue(60), ['warn queue', 'ok dead letters']);
     assert.deepEqual(queue(600, 1), ['fail queue', 'warn dead letters']);
@@ -262,7 +277,8 @@ describe('what the doctor thinks', () => {
       last_start_ms: null,
       last_message: null,
     });
-    const vitals = { version: '18', now_ms: 0, connections: {}, extensions: {}, is_stand_in: true };
+    const inbox = { accepted: 0, waiting: 0, oldest_sec: null, dead_letters: 0, doors_age_sec: null };
+    const vitals = { version: '18', now_ms: 0, connections: {}, extensions: {}, is_stand_in: true, inbox };
     const jobs = [
       job('expire_holds', '* * * * *'),
       job('reap_orphaned_slots', '*/2 * * * *'),

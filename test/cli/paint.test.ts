@@ -50,6 +50,7 @@ describe('the page of status', () => {
     commits_per_sec: 10.5,
     dlq_depth: null,
     webhooks: { backlog: null, oldest_sec: null, dead_letters: null, per_sec: null },
+    inbox: { waiting: null, oldest_sec: null, dead_letters: null },
     calls_per_sec: null,
     pools: null,
     workers: { bridge: null, webhook: 0 },

@@ -301,7 +301,7 @@ describe('the admin API', () => {
     const { items, next } = await get('/admin/health');
     assert.equal(next, null);
     const kinds = new Set(items.map((item: { kind: string }) => item.kind));
-    assert.deepEqual([...kinds], ['database', 'redis', 'workers', 'extension', 'job']);
+    assert.deepEqual([...kinds], ['database', 'redis', 'workers', 'inbox', 'extension', 'job']);
     for (const item of items) {
       assert.deepEqual(Object.keys(item), ['kind', 'name', 'status', 'summary', 'detail']);
       assert.match(item.status, /^(ok|warn|down|off)$/);

@@ -106,6 +106,7 @@ describe('the sampler', () => {
     queue_depth: 0,
     oldest_msg_sec: null,
     dlq_depth: 0,
+    inbox: { accepted: 0, waiting: 0, oldest_sec: null, dead_letters: 0, doors_age_sec: 1 },
     pools: [],
     bridge_workers: 0,
   };

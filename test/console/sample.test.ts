@@ -9,7 +9,15 @@ import {
 } from '#core/console/sample.ts';
 
 const intake = (enqueued: number, queue_depth: number): { look: IntakeLook; ms: number } => ({
-  look: { enqueued, queue_depth, oldest_msg_sec: null, dlq_depth: 0, pools: [], bridge_workers: 4 },
+  look: {
+    enqueued,
+    queue_depth,
+    oldest_msg_sec: null,
+    dlq_depth: 0,
+    inbox: { accepted: 0, waiting: 0, oldest_sec: null, dead_letters: 0, doors_age_sec: 1 },
+    pools: [],
+    bridge_workers: 4,
+  },
   ms: 1.4,
 });
 const ledger = (tickets: number, recorded = 0): { look: LedgerLook; ms: number } => ({
@@ -54,8 +62,8 @@ describe('a sample', () => {
         { ok: false, ms: 900 },
       ],
     );
-    const { at: _, db1: _1, db2: _2, webhooks, workers, ...values } = outage;
-    assert.deepEqual([...new Set([values, webhooks, workers].flatMap(Object.values))], [null]);
+    const { at: _, db1: _1, db2: _2, webhooks, inbox, workers, ...values } = outage;
+    assert.deepEqual([...new Set([values, webhooks, inbox, workers].flatMap(Object.values))], [null]);
     const back = maker.make(2_000, intake(20, 0), ledger(10));
     assert.deepEqual([back.claims_per_sec, back.commits_per_sec, back.db1.ok], [10, 5, true]);
   });

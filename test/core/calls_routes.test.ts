@@ -28,6 +28,7 @@ const siteOf = (change: Partial<CallSite> = {}): CallSite => ({
   require_signature: true,
   kinds: null,
   is_active: true,
+  on_outage: 'refuse' as const,
   created_at: '',
   ...change,
 });

@@ -59,6 +59,47 @@ describe('the Edge Function webhooks', () => {
     assert.equal((await deliver()).json.status, 'recorded');
   });
 
+  it('accepts a delivery of Twilio while DB2 does not answer, and bridge-worker carries it on, once', async () => {
+    const { upstreams } = world.stack.db2.gateway;
+    const { restPort } = upstreams;
+    const { serviceRole } = world.stack.db1.keys;
+    const carry = () =>
+      ask(`${world.stack.db1.gateway.url}/functions/v1/bridge-worker`, {
+        method: 'POST',
+        body: {},
+        headers: { authorization: `Bearer ${serviceRole}` },
+      });
+    const deliver = (secret = target.secrets.TWILIO_AUTH_TOKEN ?? '') =>
+      send({
+        url: `${target.base}/twilio`,
+        provider: 'twilio',
+        body: 'CallSid=CAaway&CallStatus=completed',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        secret,
+      });
+    // It copies the endpoints, by which the delivery is verified.
+    assert.equal((await carry()).status, 200);
+    delete upstreams.restPort;
+    try {
+      assert.equal((await deliver()).json.status, 'accepted');
+      assertRefusal(await deliver('f'.repeat(32)), 401, 'bad_signature');
+      assert.equal((await carry()).status, 200, 'a carrier without DB2 says so in its log');
+    } finally {
+      if (restPort !== undefined) upstreams.restPort = restPort;
+    }
+    const stored = async () =>
+      (await db2.query(`select from public.webhook_events where event_id = 'call:CAaway:completed'`))
+        .rowCount;
+    assert.equal(await stored(), 0);
+    const deadline = Date.now() + 30_000;
+    while ((await stored()) === 0) {
+      assert.ok(Date.now() < deadline, 'it was not carried');
+      await carry();
+    }
+    await carry();
+    assert.equal(await stored(), 1);
+  });
+
   it('is the only function that a caller without a key can reach', async () => {
     const { gateway } = world.stack.db1;
     const answers = await Promise.all(

@@ -18,7 +18,7 @@ describe('the lists of what an export carries', () => {
         client.query(
           `select n.nspname || '.' || c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
            where c.relkind in ('r', 'p', 'S')
-             and (n.nspname in ('public', 'intake', 'audit', 'webhook', 'calls') or c.relname ~ '^[qa]_intake_')`,
+             and (n.nspname in ('public', 'intake', 'audit', 'webhook', 'calls') or c.relname ~ '^[qa]_(intake|event_inbox)')`,
         ),
       );
       const found: string[] = rows.map(({ name }) => name);

@@ -25,6 +25,7 @@ const ENDPOINT: Endpoint = {
   name: 'shop',
   provider: 'stripe',
   mode: 'queued',
+  on_outage: 'refuse',
   secret_names: ['NEW', 'OLD'],
   verify_token_name: null,
   public_url: null,

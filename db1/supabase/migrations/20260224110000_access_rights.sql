@@ -84,6 +84,18 @@ grant execute on function public.audit_page(bigint, int) to service_role;
 grant execute on function public.intake_health() to service_role;
 grant execute on function public.session_end(text, timestamptz) to service_role;
 grant execute on function public.sessions_ended() to service_role;
+grant execute on function public.copy_doors(jsonb, timestamptz) to service_role;
+grant execute on function public.copied_door(text, text) to service_role;
+grant execute on function public.copied_secret(text) to service_role;
+grant execute on function public.inbox_accept(jsonb) to service_role;
+grant execute on function public.inbox_lanes() to service_role;
+grant execute on function public.inbox_take(int, int) to service_role;
+grant execute on function public.inbox_take_suspect(int) to service_role;
+grant execute on function public.inbox_extend(bigint[], int[], int) to service_role;
+grant execute on function public.inbox_finish(bigint[], int[], text[], text[]) to service_role;
+grant execute on function public.inbox_list(boolean, bigint, int) to service_role;
+grant execute on function public.inbox_replay(bigint[], text, text) to service_role;
+grant execute on function public.inbox_discard(bigint[], text, text) to service_role;
 
 grant select, insert, update, delete on public.engine_config to service_role;
 grant select, insert, update, delete on public.inventory_slots to service_role;

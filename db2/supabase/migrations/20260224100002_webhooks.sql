@@ -40,6 +40,15 @@ language sql immutable set search_path = '' as $$
   select case p_provider when 'whatsapp' then 3 * 1048576 else (webhook.default_limits()).max_body_bytes end;
 $$;
 
+-- Promise: what an endpoint of this provider and mode does with a delivery while DB2 is away, where it says nothing else. Twilio
+-- gives up within 15 s, so its events are accepted into the inbox of DB1. Not in mode inline: there a handler may answer a call with
+-- TwiML, and an empty answer would end the call, while a 503 sends Twilio to its fallback. Other providers deliver again for hours.
+-- Second call: the same. Locks: none.
+create function webhook.default_on_outage(p_provider text, p_mode text) returns text
+language sql immutable set search_path = '' as $$
+  select case when p_provider = 'twilio' and p_mode = 'queued' then 'accept' else 'refuse' end;
+$$;
+
 -- Whose events, payments and credits they are: the provider column of those tables holds a tenant. The first endpoint of
 -- a provider has the tenant of the provider's own name, each later one '<provider>:<name>', unless it was made to share
 -- one. A row stays when its endpoint is deleted, so that no later endpoint gets what was another's.
@@ -70,7 +79,8 @@ insert into webhook.secret_names (name) values ('STRIPE_API_KEY'), ('TWILIO_API_
 
 -- Where a provider delivers to: POST /webhooks/<name>. Secrets are named here, never kept: their values are in Vault, or
 -- in a file or the environment of the server that verifies.
--- livemode and accounts say which of the provider's events are for this endpoint (webhook.misfit).
+-- livemode and accounts say which of the provider's events are for this endpoint (webhook.misfit). on_outage says what a delivery is
+-- answered while this database is away: refuse, 503; accept, 2xx after it was committed to the inbox of DB1.
 -- api_key_name names the key with which the provider is asked what it sent (20260224100012_backfill.sql); compared_at is when
 -- the last hourly comparison with it began.
 create table public.webhook_endpoints (
@@ -81,6 +91,7 @@ create table public.webhook_endpoints (
   livemode text not null default 'live',
   accounts text[] not null default '{}',
   mode text not null default 'queued',
+  on_outage text not null,
   secret_names text[] not null,
   verify_token_name text,
   api_key_name text,
@@ -104,6 +115,7 @@ create table public.webhook_endpoints (
     and array_to_string(accounts, ',') ~ '^([A-Za-z0-9_/-]{1,100}(,[A-Za-z0-9_/-]{1,100})*)?$'
   ),
   constraint mode_is_known check (mode in ('inline', 'queued')),
+  constraint on_outage_is_known check (on_outage in ('refuse', 'accept')),
   constraint one_to_five_secrets check (cardinality(secret_names) between 1 and 5),
   -- Also keeps values out: what providers hand out as secrets has other characters or is too long for a name.
   constraint secrets_are_names check (
@@ -127,11 +139,12 @@ create index webhook_endpoints_by_tenant on public.webhook_endpoints (tenant);
 -- Promise: a new endpoint without a tenant gets its own: that of the provider's name where no endpoint ever had it, else
 -- '<provider>:<name>'. 'hmac' and 'standard' are ways to sign, used by senders that know nothing of each other: their bare
 -- names are never given. A tenant that is named is shared, and has to exist. Raises SL001 where the own tenant was that of
--- a deleted endpoint. Second call: the endpoint's name is taken. Locks: the key of the tenant, so that of two first
--- endpoints one waits for the other.
+-- a deleted endpoint. One that does not say on_outage gets the default. Second call: the endpoint's name is taken. Locks: the key
+-- of the tenant, so that of two first endpoints one waits for the other.
 create function webhook.give_tenant() returns trigger
 language plpgsql set search_path = '' as $$
 begin
+  new.on_outage := coalesce(new.on_outage, webhook.default_on_outage(new.provider, new.mode));
   -- One of the same name: the insert meets its key, and "on conflict do nothing" must not have made a tenant.
   new.tenant := coalesce(new.tenant, (select e.tenant from public.webhook_endpoints e where e.name = new.name));
   if new.tenant is null and new.provider not in ('hmac', 'standard') then
@@ -471,8 +484,8 @@ create function webhook.changed_endpoint(p_endpoint public.webhook_endpoints, p_
 returns public.webhook_endpoints
 language plpgsql set search_path = '' as $$
 declare
-  c_changeable constant text[] := '{mode,secret_names,verify_token_name,api_key_name,livemode,accounts,public_url,scheme,'
-    'max_attempts,backoff_cap_sec,lease_sec,max_body_bytes,keep_payload_days,is_active}';
+  c_changeable constant text[] := '{mode,on_outage,secret_names,verify_token_name,api_key_name,livemode,accounts,public_url,'
+    'scheme,max_attempts,backoff_cap_sec,lease_sec,max_body_bytes,keep_payload_days,is_active}';
   v_unknown text;
 begin
   if jsonb_typeof(p_changes) is distinct from 'object' then
@@ -597,7 +610,8 @@ end
 $$;
 
 -- Promise: the endpoint with p_changes made (rotate: {"secret_names": […]}, disable: {"is_active": false}), and an
--- audit row with what it was before. Raises SL031 when there is none of that name, SL001 when a change is not allowed.
+-- audit row with what it was before. An endpoint whose on_outage is the default of its mode has, in another mode, that one's
+-- default. Raises SL031 when there is none of that name, SL001 when a change is not allowed.
 -- Second call: the same endpoint, another audit row. Locks: the endpoint.
 create function webhook.change_endpoint(p_name text, p_changes jsonb, p_actor text, p_reason text default null)
 returns setof public.webhook_endpoints
@@ -614,9 +628,13 @@ begin
     is distinct from (v_old.secret_names, v_old.verify_token_name, v_old.api_key_name) then
     perform webhook.require_allowed(v_new.secret_names || v_new.verify_token_name || v_new.api_key_name);
   end if;
+  if not p_changes ? 'on_outage' and v_old.on_outage = webhook.default_on_outage(v_old.provider, v_old.mode) then
+    v_new.on_outage := webhook.default_on_outage(v_new.provider, v_new.mode);
+  end if;
   update public.webhook_endpoints e
-  set mode = v_new.mode, secret_names = v_new.secret_names, verify_token_name = v_new.verify_token_name,
-    api_key_name = v_new.api_key_name, livemode = v_new.livemode, accounts = v_new.accounts, public_url = v_new.public_url, scheme = v_new.scheme, max_attempts = v_new.max_attempts,
+  set mode = v_new.mode, on_outage = v_new.on_outage, secret_names = v_new.secret_names,
+    verify_token_name = v_new.verify_token_name, api_key_name = v_new.api_key_name, livemode = v_new.livemode,
+    accounts = v_new.accounts, public_url = v_new.public_url, scheme = v_new.scheme, max_attempts = v_new.max_attempts,
     backoff_cap_sec = v_new.backoff_cap_sec, lease_sec = v_new.lease_sec, max_body_bytes = v_new.max_body_bytes,
     keep_payload_days = v_new.keep_payload_days, is_active = v_new.is_active
   where e.webhook_id = v_old.webhook_id;

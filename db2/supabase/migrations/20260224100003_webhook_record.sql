@@ -22,7 +22,8 @@ create type webhook.delivery as (
   arrival bigint,
   body bytea,
   lane int,
-  backfilled boolean
+  backfilled boolean,
+  received_at timestamptz
 );
 
 -- Promise: the arguments of record_events as deliveries, in the order of the key that is likeliest to be met twice: the
@@ -32,7 +33,7 @@ create type webhook.delivery as (
 create function webhook.read_deliveries(
   p_webhook_ids uuid[], p_event_ids text[], p_event_types text[], p_occurred_at timestamptz[], p_payloads text[],
   p_bodies text[], p_body_ids uuid[], p_hashes text[], p_dedupe_hashes text[], p_signatures text[], p_quarantines text[],
-  p_backfilled boolean
+  p_backfilled boolean, p_received_at timestamptz[]
 )
 returns webhook.delivery[]
 language plpgsql set search_path = '' as $$
@@ -57,10 +58,10 @@ begin
       select t.*, decode(t.body64, 'base64') as body, e as endpoint
       from unnest(
         p_webhook_ids, v_tenants, p_event_ids, v_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
-        p_dedupe_hashes, p_signatures, p_quarantines
+        p_dedupe_hashes, p_signatures, p_quarantines, p_received_at
       ) with ordinality as t (
         webhook_id, tenant, event_id, event_type, occurred_at, payload, body64, body_id, hash, dedupe_hash, signature,
-        quarantine, ordinal
+        quarantine, received_at, ordinal
       )
       left join public.webhook_endpoints e on e.webhook_id = t.webhook_id
     ),
@@ -80,9 +81,10 @@ begin
       case when d.quarantine is not null then 'dead_letter' when d.misfit is not null then 'skipped' else 'pending' end,
       coalesce('quarantine: ' || d.quarantine, d.misfit),
       case when coalesce(d.quarantine, d.misfit) is null then now() + make_interval(
-        secs => case when (d.endpoint).mode = 'inline' and not p_backfilled then (d.endpoint).lease_sec else 0 end
+        secs => case when (d.endpoint).mode = 'inline' and not p_backfilled and d.received_at is null
+          then (d.endpoint).lease_sec else 0 end
       ) end,
-      v_arrivals[d.ordinal], d.body, coalesce(h.lane, 0), p_backfilled
+      v_arrivals[d.ordinal], d.body, coalesce(h.lane, 0), p_backfilled, coalesce(d.received_at, now())
     )::webhook.delivery
     from judged d
     left join webhook.find_handlers(p_webhook_ids, v_tenants, v_types) h
@@ -181,8 +183,8 @@ begin
     on conflict do nothing
   ),
   body as (
-    insert into public.webhook_bodies (id, body)
-    select d.body_id, d.body
+    insert into public.webhook_bodies (id, body, received_at)
+    select d.body_id, d.body, d.received_at
     from unnest(p_deliveries) d
     where d.body is not null
       and d.body_id in (select f.body_id from found f where f.outcome in ('recorded', 'skipped', 'quarantined'))
@@ -197,8 +199,9 @@ $$;
 -- hold it: kept as a dead letter with its bytes), duplicate, body_differs; status is that of the row now, lane that of its
 -- handler. An event that another endpoint skipped as not its own is recorded here. p_bodies are base64. A payload that is null
 -- is the body itself. Of a POST with several events the first carries the body and all its p_body_ids.
--- An event of an inline endpoint is due only when the server that received it must have died; with p_backfilled (we asked the
--- provider for it, see 20260224100012_backfill.sql) no server has it, and it is due at once.
+-- An event of an inline endpoint is due only when the server that received it must have died. No server waits for the effect of
+-- what we asked the provider for (p_backfilled, see 20260224100012_backfill.sql) or of what waited in the inbox of DB1
+-- (p_received_at says when it came): those are due at once.
 -- Second call: duplicate for all. Locks: the keys of the new events, in the order of webhook.read_deliveries, so that two
 -- batches with the same events, or the same signed bodies under other ids, do not deadlock. Ids and bodies that cross
 -- each other still can (only a forger makes those), and a key that an open transaction is about to insert is waited for,
@@ -216,7 +219,8 @@ create function webhook.record_events(
   p_dedupe_hashes text[],
   p_signatures text[],
   p_quarantines text[],
-  p_backfilled boolean default false
+  p_backfilled boolean default false,
+  p_received_at timestamptz[] default null
 )
 returns table (ordinal int, id uuid, outcome text, status public.webhook_event_status, lane int)
 language plpgsql security definer set search_path = ''
@@ -226,7 +230,7 @@ set work_mem = '64MB' as $$
 declare
   v_deliveries webhook.delivery[] := webhook.read_deliveries(
     p_webhook_ids, p_event_ids, p_event_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
-    p_dedupe_hashes, p_signatures, p_quarantines, p_backfilled
+    p_dedupe_hashes, p_signatures, p_quarantines, p_backfilled, p_received_at
   );
   -- Asked first: an insert would wait for a known event whose row somebody is changing, and the batch with it.
   v_known int[] := webhook.known_deliveries(v_deliveries);
@@ -237,13 +241,13 @@ begin
     begin
       insert into public.webhook_events
         (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
-        body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane, backfilled)
+        body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane, backfilled, received_at)
       select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
         d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error,
-        case d.status when 'skipped' then now() end, d.next_attempt_at, d.arrival, d.lane, d.backfilled
+        case d.status when 'skipped' then now() end, d.next_attempt_at, d.arrival, d.lane, d.backfilled, d.received_at
       from unnest(v_deliveries) d;
-      insert into public.webhook_bodies (id, body)
-      select d.body_id, d.body from unnest(v_deliveries) d where d.body_id is not null and d.body is not null;
+      insert into public.webhook_bodies (id, body, received_at)
+      select d.body_id, d.body, d.received_at from unnest(v_deliveries) d where d.body_id is not null and d.body is not null;
       return query
       select d.ordinal, d.id, webhook.outcome_of(d.status), d.status, d.lane
       from unnest(v_deliveries) d
@@ -255,10 +259,10 @@ begin
   end if;
   insert into public.webhook_events as e
     (id, webhook_id, provider, event_id, event_type, occurred_at, payload, payload_hash, dedupe_hash, raw_body,
-    body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane, backfilled)
+    body_id, signature, status, error, processed_at, next_attempt_at, arrival, lane, backfilled, received_at)
   select d.id, d.webhook_id, d.provider, d.event_id, d.event_type, d.occurred_at, d.payload, d.payload_hash,
     d.dedupe_hash, d.raw_body, d.body_id, d.signature, d.status, d.error,
-    case d.status when 'skipped' then now() end, d.next_attempt_at, d.arrival, d.lane, d.backfilled
+    case d.status when 'skipped' then now() end, d.next_attempt_at, d.arrival, d.lane, d.backfilled, d.received_at
   from unnest(v_deliveries) d
   where d.ordinal <> all (v_known)
   on conflict do nothing;

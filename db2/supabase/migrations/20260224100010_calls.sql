@@ -22,7 +22,10 @@ create table public.call_sites (
   -- The kinds this site may send; null is any.
   kinds text[],
   is_active boolean not null default true,
+  -- As of webhook_endpoints.
+  on_outage text not null default 'refuse',
   created_at timestamptz not null default now(),
+  constraint on_outage_is_known check (on_outage in ('refuse', 'accept')),
   -- No dot: it separates the site from the timestamp in what is signed.
   constraint site_id_fits_a_header check (site_id ~ '^[A-Za-z0-9_:@-]{1,200}$'),
   constraint at_most_five_secrets check (cardinality(secret_names) <= 5),
@@ -81,7 +84,9 @@ $$;
 
 -- Promise: each call is in the table, or what stands in its way: recorded, duplicate (its signature, or its event id with
 -- the same content, is there already; id is that row's), event_conflict (its event id is there with another content: nothing
--- is written). A call without a signature is always recorded. ordinal counts the calls from 1.
+-- is written). A call without a signature is always recorded. ordinal counts the calls from 1. p_ids, where a call has one, is the
+-- id of its row: a call without a signature that is told twice under one id is one row. p_received_at says when calls came that
+-- waited in the inbox of DB1.
 -- Second call: duplicate. Locks: keys in the order of event id and signature, so that two batches do not deadlock; equal
 -- signatures have equal event ids, because both come from the same signed bytes.
 -- Definer: service_role reads the table and writes only through here.
@@ -91,20 +96,22 @@ create function calls.record_calls(
   p_kinds text[],
   p_payloads text[],
   p_occurred_at timestamptz[],
-  p_signature_hashes text[]
+  p_signature_hashes text[],
+  p_ids uuid[] default null,
+  p_received_at timestamptz[] default null
 )
 returns table (ordinal int, id uuid, outcome text)
 language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
-  v_ids uuid[] := array(select calls.new_id() from generate_series(1, cardinality(p_site_ids)));
+  v_ids uuid[] := array(select coalesce(p_ids[i], calls.new_id()) from generate_series(1, cardinality(p_site_ids)) i);
 begin
   -- Nearly always nothing stands in the way, and a plain insert costs less than one that looks first.
   begin
-    insert into public.calls (id, site_id, event_id, kind, payload, occurred_at, signature_hash)
-    select i.id, i.site_id, i.event_id, i.kind, i.payload::jsonb, i.occurred_at, i.signature_hash
-    from unnest(v_ids, p_site_ids, p_event_ids, p_kinds, p_payloads, p_occurred_at, p_signature_hashes)
-      as i (id, site_id, event_id, kind, payload, occurred_at, signature_hash)
+    insert into public.calls (id, site_id, event_id, kind, payload, occurred_at, signature_hash, received_at)
+    select i.id, i.site_id, i.event_id, i.kind, i.payload::jsonb, i.occurred_at, i.signature_hash, coalesce(i.received_at, now())
+    from unnest(v_ids, p_site_ids, p_event_ids, p_kinds, p_payloads, p_occurred_at, p_signature_hashes, p_received_at)
+      as i (id, site_id, event_id, kind, payload, occurred_at, signature_hash, received_at)
     order by i.site_id, i.event_id, i.signature_hash;
     return query
     select i.ordinal::int, i.id, 'recorded' from unnest(v_ids) with ordinality as i (id, ordinal);
@@ -112,10 +119,10 @@ begin
   exception when unique_violation then
     null;
   end;
-  insert into public.calls (id, site_id, event_id, kind, payload, occurred_at, signature_hash)
-  select i.id, i.site_id, i.event_id, i.kind, i.payload::jsonb, i.occurred_at, i.signature_hash
-  from unnest(v_ids, p_site_ids, p_event_ids, p_kinds, p_payloads, p_occurred_at, p_signature_hashes)
-    as i (id, site_id, event_id, kind, payload, occurred_at, signature_hash)
+  insert into public.calls (id, site_id, event_id, kind, payload, occurred_at, signature_hash, received_at)
+  select i.id, i.site_id, i.event_id, i.kind, i.payload::jsonb, i.occurred_at, i.signature_hash, coalesce(i.received_at, now())
+  from unnest(v_ids, p_site_ids, p_event_ids, p_kinds, p_payloads, p_occurred_at, p_signature_hashes, p_received_at)
+    as i (id, site_id, event_id, kind, payload, occurred_at, signature_hash, received_at)
   order by i.site_id, i.event_id, i.signature_hash
   on conflict do nothing;
   -- A statement of its own: it sees the rows that others committed while the insert waited for them.
@@ -153,27 +160,28 @@ create function calls.add_site(
   p_require_signature boolean,
   p_kinds text[],
   p_actor text,
-  p_reason text default null
+  p_reason text default null,
+  p_on_outage text default 'refuse'
 )
 returns boolean
 language plpgsql security definer set search_path = '' as $$
 begin
   perform webhook.require_allowed(p_secret_names);
-  insert into public.call_sites (site_id, secret_names, require_signature, kinds)
-  values (p_site_id, p_secret_names, p_require_signature, p_kinds)
+  insert into public.call_sites (site_id, secret_names, require_signature, kinds, on_outage)
+  values (p_site_id, p_secret_names, p_require_signature, p_kinds, p_on_outage)
   on conflict (site_id) do nothing;
   if not found then
     return false;
   end if;
   insert into audit.audit_logs (actor, action, subject, reason, details)
   values (p_actor, 'call_site_add', 'call site ' || p_site_id, p_reason, jsonb_build_object(
-    'secret_names', p_secret_names, 'require_signature', p_require_signature, 'kinds', p_kinds
+    'secret_names', p_secret_names, 'require_signature', p_require_signature, 'kinds', p_kinds, 'on_outage', p_on_outage
   ));
   return true;
 end
 $$;
 
--- Promise: the site with what p_changes names: secret_names, require_signature, kinds, is_active; no row where the site
+-- Promise: the site with what p_changes names: secret_names, require_signature, kinds, is_active, on_outage; no row where the site
 -- is unknown. An audit row in the same transaction keeps what was before. Raises SL001 for any other name, and
 -- for a secret that is not on the list.
 -- Second call: the same site, and another audit row. Locks: the site.
@@ -184,8 +192,8 @@ declare
   v_before public.call_sites := (select s from public.call_sites s where s.site_id = p_site_id for update);
   v_after public.call_sites;
 begin
-  if p_changes - array['secret_names', 'require_signature', 'kinds', 'is_active'] <> '{}' then
-    raise exception 'a site has secret_names, require_signature, kinds and is_active' using errcode = 'SL001';
+  if p_changes - array['secret_names', 'require_signature', 'kinds', 'is_active', 'on_outage'] <> '{}' then
+    raise exception 'a site has secret_names, require_signature, kinds, is_active and on_outage' using errcode = 'SL001';
   end if;
   if v_before.site_id is null then
     return;
@@ -196,7 +204,7 @@ begin
   end if;
   update public.call_sites s
   set secret_names = v_after.secret_names, require_signature = v_after.require_signature,
-    kinds = v_after.kinds, is_active = v_after.is_active
+    kinds = v_after.kinds, is_active = v_after.is_active, on_outage = v_after.on_outage
   where s.site_id = p_site_id;
   insert into audit.audit_logs (actor, action, subject, reason, details)
   values (p_actor, 'call_site_change', 'call site ' || p_site_id, p_reason, jsonb_build_object(
@@ -238,4 +246,16 @@ $$;
 create function calls.show_call(p_id uuid) returns setof public.calls
 language sql stable set search_path = '' as $$
   select c.* from public.calls c where c.id = p_id;
+$$;
+
+-- Promise: every endpoint and call site, and the names of secrets that they may use, as {kind: {name: door}}, and the moment of this
+-- look: what DB1 keeps a copy of (copy_doors), so that a door can verify while this database is away. Second call: the same, and
+-- what has changed. Locks: none. Definer, as the functions of schema webhook.
+create function webhook.doors() returns table (read_at timestamptz, doors jsonb)
+language sql stable security definer set search_path = '' as $$
+  select statement_timestamp(), jsonb_build_object(
+    'endpoint', (select coalesce(jsonb_object_agg(e.name, to_jsonb(e)), '{}') from public.webhook_endpoints e),
+    'site', (select coalesce(jsonb_object_agg(s.site_id, to_jsonb(s)), '{}') from public.call_sites s),
+    'secret', (select coalesce(jsonb_object_agg(n.name, to_jsonb(n)), '{}') from webhook.secret_names n)
+  );
 $$;

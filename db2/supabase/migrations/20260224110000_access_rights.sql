@@ -72,12 +72,13 @@ grant select on public.webhook_endpoints, public.webhook_events, public.webhook_
 
 grant execute on function webhook.find_endpoint(text) to service_role;
 grant execute on function webhook.list_endpoints() to service_role;
+grant execute on function webhook.doors() to service_role;
 grant execute on function webhook.add_endpoint(text, text, text[], text, jsonb, text, text, text) to service_role;
 grant execute on function webhook.change_endpoint(text, jsonb, text, text) to service_role;
 grant execute on function webhook.list_secret_names() to service_role;
 grant execute on function webhook.find_secret(text) to service_role;
 grant execute on function webhook.record_events(
-  uuid[], text[], text[], timestamptz[], text[], text[], uuid[], text[], text[], text[], text[], boolean
+  uuid[], text[], text[], timestamptz[], text[], text[], uuid[], text[], text[], text[], text[], boolean, timestamptz[]
 ) to service_role;
 grant execute on function webhook.event_lanes() to service_role;
 grant execute on function webhook.take_events(int[], int[]) to service_role;
@@ -120,8 +121,10 @@ grant execute on function webhook.find_payments(text, text[]) to service_role;
 
 grant execute on function calls.find_site(text) to service_role;
 grant execute on function calls.list_sites(text, int) to service_role;
-grant execute on function calls.record_calls(text[], text[], text[], text[], timestamptz[], text[]) to service_role;
-grant execute on function calls.add_site(text, text[], boolean, text[], text, text) to service_role;
+grant execute on function calls.record_calls(
+  text[], text[], text[], text[], timestamptz[], text[], uuid[], timestamptz[]
+) to service_role;
+grant execute on function calls.add_site(text, text[], boolean, text[], text, text, text) to service_role;
 grant execute on function calls.change_site(text, jsonb, text, text) to service_role;
 grant execute on function calls.list_calls(text, text, text, uuid, int) to service_role;
 grant execute on function calls.show_call(uuid) to service_role;

@@ -224,6 +224,18 @@ export function isUnavailable(error: unknown): boolean {
   return toHttpError(error).kind.code === 'database_unavailable';
 }
 
+/**
+ * True where the database could not take something now, whatever it was: it may be kept elsewhere and taken later. A refusal, a defect
+ * and a server that stops are not.
+ */
+export function canWait(error: unknown): boolean {
+  const { code, http } = toHttpError(error).kind;
+  if (http === 503) return code !== 'shutting_down';
+  if (error instanceof HttpError) return false;
+  const blame = blameOf(error);
+  return blame === 'disk' || blame === 'unanswered';
+}
+
 /** True for an obstacle that may be gone a moment later: a lock, a deadlock, a statement that took too long. */
 export function mayPass(error: unknown): boolean {
   const blame = blameOf(error);

@@ -7,6 +7,7 @@ import { MemoryReplayCache } from '../_shared/calls/replay_cache.ts';
 import { CallRoutes } from '../_shared/calls/routes.ts';
 import { createCallStore } from '../_shared/calls/store.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
+import { createEdgeInbox } from '../_shared/edge/inbox.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
 import { type CreateClient, callDatabase } from '../_shared/edge/rpc.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
@@ -24,6 +25,7 @@ const callRoutes = new CallRoutes({
   cache: new MemoryReplayCache(Date.now),
   secretOf: env,
   hmac: webHmac,
+  inbox: createEdgeInbox(callDatabase(connect, env, 'DB1'), log),
   metrics: NO_METRICS,
   log,
   now: Date.now,

@@ -2,10 +2,12 @@
 // The database's unique index is what makes an event count once; the cache in front of it only saves work.
 
 import { AnswerCache } from '../answer_cache.ts';
-import { Coalescer } from '../coalescer.ts';
+import type { Coalescer } from '../coalescer.ts';
 import { inTime } from '../deadline.ts';
 import { HttpError } from '../errors.ts';
-import { mayBeOneMembers, toHttpError } from '../failure.ts';
+import { toHttpError } from '../failure.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import { callMessage } from '../inbox/message.ts';
 import type { Log, Metrics } from '../ports.ts';
 import {
   DELIVERY_MS,
@@ -20,6 +22,7 @@ import type { UnsignedLimit } from '../unsigned.ts';
 import type { HmacPort } from '../webhook/hmac.ts';
 import { minSecretChars, type SecretPorts, Secrets } from '../webhook/secrets.ts';
 import { readCallBody } from './body.ts';
+import { createCallRecorder } from './record.ts';
 import type { ReplayCache } from './replay_cache.ts';
 import {
   hashOfSignature,
@@ -36,14 +39,14 @@ export interface CallPorts extends SecretPorts {
   /** One that does not fail: a shared one stands behind a GuardedReplayCache. */
   readonly cache: ReplayCache;
   readonly hmac: HmacPort;
+  /** Where calls go while DB2 is away, of sites that accept them then; without it they are refused. */
+  readonly inbox?: Inbox | undefined;
   readonly unsigned?: UnsignedLimit | undefined;
   readonly metrics: Metrics;
   readonly log: Log;
 }
 
 const MAX_CALL_BYTES = 64 * 1024;
-/** A flush carries at most this much payload: 256 of the largest would be 16 MB in one statement. */
-const MAX_FLUSH_CHARS = 4 * 1024 * 1024;
 const MS_PER_SEC = 1_000;
 /** As the table has it; what cannot be a site is not worth a question. */
 const SITE_ID = /^[A-Za-z0-9_:@-]{1,200}$/;
@@ -70,14 +73,14 @@ export class CallRoutes {
   constructor(ports: CallPorts, deliveryMs = DELIVERY_MS) {
     this.#ports = ports;
     this.#deliveryMs = deliveryMs;
-    this.#secrets = new Secrets(ports);
-    this.#sites = new AnswerCache((siteId) => ports.store.findSite(siteId), ports.now);
-    this.#coalescer = new Coalescer((calls) => ports.store.recordCalls(calls), {
-      keyOf: (call) => call.siteId,
-      weigh: (call) => call.payload.length,
-      maxWeight: MAX_FLUSH_CHARS,
-      mayBeOneMembers,
-    });
+    const { inbox, store } = ports;
+    const find = (siteId: string) => store.findSite(siteId);
+    this.#secrets = new Secrets(inbox ? { ...ports, findSecret: inbox.findSecret(ports.findSecret) } : ports);
+    this.#sites = new AnswerCache(
+      inbox === undefined ? find : (siteId) => inbox.findDoor('site', siteId, () => find(siteId)),
+      ports.now,
+    );
+    this.#coalescer = createCallRecorder(store);
   }
 
   routes(path = '/call-events'): (Route & { readonly maxBodyBytes: number })[] {
@@ -99,10 +102,12 @@ export class CallRoutes {
 
   async #receive(request: HttpRequest): Promise<HttpResponse> {
     let siteId = NO_SITE;
+    const arrivedMs = this.#ports.now();
     const take = async () => {
       const site = await this.#findSite(request);
       siteId = site.site_id;
-      return this.#record(await this.#read(request, site));
+      const call = await this.#read(request, site);
+      return this.#record(call, () => this.#keep(site, call, arrivedMs));
     };
     return this.#inTime(take(), () => siteId);
   }
@@ -175,27 +180,45 @@ export class CallRoutes {
     return refusalOfCall(call, signature, secrets, hmac, Math.floor(now() / MS_PER_SEC));
   }
 
-  async #record(call: Call): Promise<HttpResponse> {
-    if (call.signatureHash === null) return this.#answer(call, await this.#coalescer.submit(call));
+  /** Undefined where DB2 could not record it, and the inbox has it. */
+  #keep(site: CallSite, call: Call, arrivedMs: number): Promise<RecordedCall | undefined> {
+    const { inbox } = this.#ports;
+    if (inbox === undefined || site.on_outage !== 'accept') return this.#coalescer.submit(call);
+    // Without a signature nothing else recognises a call that DB2 has recorded after all.
+    const known = call.signatureHash === null ? { ...call, id: newId(arrivedMs) } : call;
+    return inbox.record(
+      arrivedMs,
+      () => this.#coalescer.submit(known),
+      (receivedAt) => callMessage(known, receivedAt),
+    );
+  }
+
+  async #record(call: Call, keep: () => Promise<RecordedCall | undefined>): Promise<HttpResponse> {
+    if (call.signatureHash === null) return this.#answer(call, await keep());
     const { cache } = this.#ports;
     const key = `${call.siteId}:${call.signatureHash}`;
     const claim = await cache.claim(key);
     if (claim === 'done') return this.#noop(call, 'replay_cache');
-    let recorded: RecordedCall;
+    let recorded: RecordedCall | undefined;
     try {
-      recorded = await this.#coalescer.submit(call);
+      recorded = await keep();
     } catch (error) {
       // What failed is no replay when it comes again. Somebody else's claim is theirs to give up.
       if (claim === 'claimed') void cache.release(key);
       throw error;
     }
-    // Committed, by us or by whoever was first. The answer does not wait for the cache.
-    if (recorded.outcome !== 'event_conflict') void cache.done(key);
+    // Committed, by this request or an earlier one, in DB2 or in the inbox. The answer does not wait for the cache.
+    if (recorded?.outcome !== 'event_conflict') void cache.done(key);
     else if (claim === 'claimed') void cache.release(key);
     return this.#answer(call, recorded);
   }
 
-  #answer(call: Call, { id, outcome }: RecordedCall): HttpResponse {
+  #answer(call: Call, recorded: RecordedCall | undefined): HttpResponse {
+    if (recorded === undefined) {
+      this.#count(call.siteId, 'accepted', '');
+      return jsonResponse(200, { status: 'accepted' });
+    }
+    const { id, outcome } = recorded;
     if (outcome === 'duplicate') return this.#noop(call, 'idempotent_conflict');
     if (outcome === 'event_conflict') throw new HttpError('event_conflict');
     this.#count(call.siteId, 'recorded', '');
@@ -215,7 +238,17 @@ export class CallRoutes {
     return new HttpError('bad_signature', HINTS[told]);
   }
 
-  #count(site: string, result: 'recorded' | 'noop' | 'refused' | 'failed', reason: string): void {
+  #count(
+    site: string,
+    result: 'recorded' | 'accepted' | 'noop' | 'refused' | 'failed',
+    reason: string,
+  ): void {
     this.#ports.metrics.count('call_events_total', { site, result, reason });
   }
+}
+
+/** An id that begins with the time (UUID version 7), as those that the database makes. */
+function newId(nowMs: number): string {
+  const time = nowMs.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${crypto.randomUUID().slice(15)}`;
 }

@@ -10,6 +10,8 @@ export interface CallSite {
   readonly require_signature: boolean;
   readonly kinds: readonly string[] | null;
   readonly is_active: boolean;
+  /** What a call is answered while DB2 is away: 503, or 2xx after it was committed to the inbox. */
+  readonly on_outage: 'refuse' | 'accept';
   readonly created_at: string;
 }
 
@@ -22,6 +24,10 @@ export interface Call {
   readonly occurredAt: string;
   /** Null where the request was not signed. */
   readonly signatureHash: string | null;
+  /** Of its row, where nothing else recognises its second record; the database makes one where left out. */
+  readonly id?: string;
+  /** Set where it waited in the inbox. */
+  readonly receivedAt?: string;
 }
 
 export interface RecordedCall {
@@ -46,6 +52,10 @@ export function createCallStore(call: CallFunction): CallStore {
         p_payloads: calls.map((one) => one.payload),
         p_occurred_at: calls.map((one) => one.occurredAt),
         p_signature_hashes: calls.map((one) => one.signatureHash),
+        ...(calls.some(({ id }) => id !== undefined) && { p_ids: calls.map(({ id }) => id ?? null) }),
+        ...(calls.some(({ receivedAt }) => receivedAt !== undefined) && {
+          p_received_at: calls.map(({ receivedAt }) => receivedAt ?? null),
+        }),
       });
       if (rows.length !== calls.length) throw new Error(`${calls.length} calls gave ${rows.length} rows`);
       const answers = new Array<RecordedCall>(rows.length);

@@ -3,9 +3,10 @@
 import type { CallFunction } from '../call_function.ts';
 import type { Clock } from '../ports.ts';
 import { jsonResponse, type Route } from '../router.ts';
+import type { IntakeLook } from './sample.ts';
 
 export interface HealthCheck {
-  readonly kind: 'database' | 'extension' | 'job' | 'workers' | 'redis' | 'handler';
+  readonly kind: 'database' | 'extension' | 'job' | 'workers' | 'redis' | 'handler' | 'inbox';
   readonly name: string;
   /** off: not used here. */
   readonly status: 'ok' | 'warn' | 'down' | 'off';
@@ -63,6 +64,8 @@ export const JOBS: Readonly<Record<string, string>> = {
   rebuild_lost_pools: 'after a crash a pool stays empty until it is asked for',
   reap_orphaned_slots: 'slots that nobody holds stay off sale',
 };
+/** A worker carries a delivery within a second; one that waits for longer waits for DB2. */
+const INBOX_WARN_SEC = 60;
 const EXTENSIONS = ['pgmq', 'pg_cron', 'pg_net'];
 
 export function healthCheckRoutes(ports: HealthCheckPorts): Route[] {
@@ -91,6 +94,7 @@ export async function checkHealth(ports: HealthCheckPorts): Promise<HealthCheck[
       : [
           bridgeWorkerCheck(vitals),
           ...webhookWorkers,
+          ...(await inboxChecks(ports)),
           schedulerCheck(vitals),
           ...EXTENSIONS.map((name) => extensionCheck(name, vitals)),
           ...vitals.jobs.map((job) => jobCheck(job, ports.now())),
@@ -170,6 +174,26 @@ function handlerChecks({ handler_faults = {} }: LedgerVitals): HealthCheck[] {
     summary: `disabled, so that its events wait: ${fault}`,
     detail: { fault },
   }));
+}
+
+/** What waits for DB2. Where DB1 stopped answering since it was examined, nothing is said. */
+async function inboxChecks({ db1 }: HealthCheckPorts): Promise<HealthCheck[]> {
+  const [row] = await db1<{ live_sample: IntakeLook }>('live_sample', {}).catch(() => []);
+  if (row === undefined) return [];
+  const { waiting, oldest_sec, dead_letters, doors_age_sec } = row.live_sample.inbox;
+  const parts = [
+    waiting === 0 ? 'empty' : `${waiting} wait for DB2, the oldest for ${oldest_sec} s`,
+    ...(dead_letters > 0 ? [`DB2 refused ${dead_letters}: "sluice webhooks inbox list --dead"`] : []),
+  ];
+  return [
+    {
+      kind: 'inbox',
+      name: 'Event inbox',
+      status: (oldest_sec ?? 0) > INBOX_WARN_SEC || dead_letters > 0 ? 'warn' : 'ok',
+      summary: parts.join('; '),
+      detail: { waiting, oldest_sec, dead_letters, doors_age_sec },
+    },
+  ];
 }
 
 function schedulerCheck({ connections, is_stand_in }: IntakeVitals): HealthCheck {

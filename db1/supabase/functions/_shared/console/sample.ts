@@ -7,9 +7,21 @@ export interface IntakeLook {
   readonly queue_depth: number;
   readonly oldest_msg_sec: number | null;
   readonly dlq_depth: number;
+  readonly inbox: InboxLevel;
   readonly pools: readonly PoolLevel[];
   /** Connections that they hold. */
   readonly bridge_workers: number;
+}
+
+/** What intake.inbox_level answers. */
+export interface InboxLevel {
+  /** Deliveries ever accepted. */
+  readonly accepted: number;
+  readonly waiting: number;
+  readonly oldest_sec: number | null;
+  readonly dead_letters: number;
+  /** How old the copy of endpoints and sites is; null where there is none. */
+  readonly doors_age_sec: number | null;
 }
 
 export interface PoolLevel {
@@ -63,6 +75,11 @@ export interface LiveSample {
     readonly dead_letters: number | null;
     readonly per_sec: number | null;
   };
+  readonly inbox: {
+    readonly waiting: number | null;
+    readonly oldest_sec: number | null;
+    readonly dead_letters: number | null;
+  };
   readonly calls_per_sec: number | null;
   readonly pools: readonly PoolLevel[] | null;
   /** Connections that workers hold; 0 is nobody at work. */
@@ -115,6 +132,11 @@ export class SampleMaker {
       drain_per_sec: rate(drained, last, atMs),
       eta_sec,
       dlq_depth: look?.dlq_depth ?? null,
+      inbox: {
+        waiting: look?.inbox.waiting ?? null,
+        oldest_sec: look?.inbox.oldest_sec ?? null,
+        dead_letters: look?.inbox.dead_letters ?? null,
+      },
       pools: look?.pools ?? null,
     };
   }

@@ -3,6 +3,7 @@
 import { Bridge } from '../bridge/bridge.ts';
 import { Ender, type EndPorts } from '../bridge/ends.ts';
 import type { BridgePorts } from '../bridge/ports.ts';
+import type { Carrier } from '../inbox/carrier.ts';
 import type { Log } from '../ports.ts';
 import { type HttpRequest, jsonResponse, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
@@ -21,6 +22,10 @@ export interface BridgeWorkerPorts extends BridgePorts {
   /** Throws a HttpError where the caller may not do this. */
   authorize(request: HttpRequest): string | Promise<string>;
   readonly ends: EndPorts;
+  /** A new carrier of the inbox each time, for the same reason as a new bridge. */
+  readonly inbox: () => Pick<Carrier, 'drain'>;
+  /** Brings the copy of endpoints and sites in DB1 up to date. */
+  copyDoors(): Promise<void>;
 }
 
 export interface Drained {
@@ -47,7 +52,8 @@ export function bridgeWorkerRoute(path: string, ports: BridgeWorkerPorts): EdgeR
       const guard = AbortSignal.timeout(GUARD_MS);
       const ended = await endDue(new Ender(ports.ends), ports.log, guard);
       const drained = await drain(bridge, guard);
-      ports.log.info('drained', { request_id: request.requestId, ended, ...drained });
+      const inbox = await carryInbox(ports, guard);
+      ports.log.info('drained', { request_id: request.requestId, ended, inbox, ...drained });
       return jsonResponse(200, drained);
     },
   };
@@ -61,6 +67,21 @@ async function endDue(ender: Ender, log: Log, signal: AbortSignal): Promise<numb
   } catch (cause) {
     // The ledger is away: they stay held, and the queue is none the worse for it.
     log.warn('claims that are to end wait', { cause });
+    return 0;
+  }
+}
+
+/** Deliveries that were accepted while DB2 was away, and the copy of doors by which the next outage is got through. */
+async function carryInbox(
+  { inbox, copyDoors, log }: BridgeWorkerPorts,
+  signal: AbortSignal,
+): Promise<number> {
+  try {
+    const { outcomes } = await inbox().drain(signal);
+    await copyDoors();
+    return outcomes.recorded ?? 0;
+  } catch (cause) {
+    log.warn('the inbox waits', { cause });
     return 0;
   }
 }

@@ -126,6 +126,7 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
       dead_letters: COUNT_OR_NULL,
       per_sec: NUMBER_OR_NULL,
     }),
+    inbox: shape({ waiting: COUNT_OR_NULL, oldest_sec: NUMBER_OR_NULL, dead_letters: COUNT_OR_NULL }),
     calls_per_sec: NUMBER_OR_NULL,
     pools: { type: ['array', 'null'], items: shape({ pool_id: TEXT, ...LEVELS }) },
     workers: shape({ bridge: COUNT_OR_NULL, webhook: COUNT_OR_NULL }),

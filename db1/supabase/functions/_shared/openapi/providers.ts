@@ -2,6 +2,7 @@
 
 import { CALL_BODY } from '../calls/body.ts';
 import { CALL_QUERY } from '../console/calls.ts';
+import { INBOX_BODY, INBOX_QUERY } from '../inbox/operators.ts';
 import { EVENTS_QUERY, GROUPS_QUERY, REPLAY_BODY, SKIP_BODY } from '../webhook/admin.ts';
 import { ADD_BODY, CHANGE_BODY } from '../webhook/endpoint_settings.ts';
 import { NAME_BODY, PAYMENTS_QUERY } from '../webhook/unnamed_payments.ts';
@@ -41,6 +42,17 @@ const CALL = {
 };
 
 export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
+  InboxDelivery: shape({
+    msg_id: COUNT,
+    kind: { ...TEXT, description: 'event or call' },
+    door: { ...TEXT, description: 'The endpoint’s name, or the site’s id.' },
+    ids: { type: 'array', items: TEXT },
+    received_at: TEXT,
+    attempts: COUNT,
+    error: TEXT_OR_NULL,
+    dead_since: { ...TEXT_OR_NULL, description: 'Null where it waits.' },
+  }),
+  InboxResult: shape({ msg_id: COUNT, outcome: TEXT }),
   Endpoint: shape({
     webhook_id: TEXT,
     name: TEXT,
@@ -49,6 +61,7 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     livemode: TEXT,
     accounts: { type: 'array', items: TEXT },
     mode: TEXT,
+    on_outage: { ...TEXT, description: 'refuse or accept: what a delivery is answered while DB2 is away.' },
     secret_names: { type: 'array', items: TEXT },
     verify_token_name: TEXT_OR_NULL,
     api_key_name: TEXT_OR_NULL,
@@ -137,7 +150,8 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     parameter: 'The endpoint.',
     answers: {
       200: {
-        description: 'Recorded, or known already.',
+        description:
+          'Recorded, or known already; accepted where DB2 is away, the inbox has it, and the endpoint accepts then.',
         schema: shape({
           status: TEXT,
           events: { type: 'array', items: shape({ event_id: TEXT, status: TEXT }) },
@@ -170,7 +184,10 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     auth: 'open',
     body: CALL_BODY,
     answers: {
-      200: { description: 'Recorded, with its id; or a noop, with the reason.', schema: CALL_ANSWER },
+      200: {
+        description: 'Recorded, with its id; a noop, with the reason; or accepted into the inbox.',
+        schema: CALL_ANSWER,
+      },
     },
     errors: ['bad_signature', 'rate_limited', 'event_conflict', 'overloaded'],
   },
@@ -182,6 +199,21 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     auth: 'operator',
     answers: { 200: { description: 'Prometheus’ text format.', type: 'text/plain', schema: TEXT } },
   },
+  'GET /admin/webhooks/inbox': webhooks.reads(
+    'Deliveries that were accepted while DB2 was away, oldest first',
+    listIn('deliveries', 'InboxDelivery'),
+    { query: INBOX_QUERY },
+  ),
+  'POST /admin/webhooks/inbox/replay': webhooks.changes(
+    'Send dead letters of the inbox round again',
+    resultsOf('InboxResult'),
+    { body: INBOX_BODY },
+  ),
+  'POST /admin/webhooks/inbox/discard': webhooks.changes(
+    'Give dead letters of the inbox up',
+    resultsOf('InboxResult'),
+    { body: INBOX_BODY },
+  ),
   'GET /admin/webhooks/endpoints': webhooks.reads(
     'Endpoints; names of secrets, never secrets',
     listIn('endpoints', 'Endpoint'),

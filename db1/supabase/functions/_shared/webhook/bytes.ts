@@ -57,3 +57,10 @@ export function fromBase64(text: string): Uint8Array | undefined {
   // atob forgives spaces, missing padding and stray last bits; encoding again shows what it forgave.
   return btoa(decoded) === text ? Uint8Array.from(decoded, (unit) => unit.charCodeAt(0)) : undefined;
 }
+
+/** As fromBase64, of what we have encoded ourselves; throws for anything else. */
+export function bytesOf(text: string): Uint8Array {
+  const bytes = fromBase64(text);
+  if (bytes === undefined) throw new TypeError('the text is not base64');
+  return bytes;
+}

@@ -25,6 +25,12 @@ const ACCOUNT = { type: 'string', pattern: '^[A-Za-z0-9_/-]{1,100}$' } as const 
 
 const SETTINGS = {
   mode: { type: 'string', pattern: '^(inline|queued)$' },
+  on_outage: {
+    type: 'string',
+    pattern: '^(refuse|accept)$',
+    description:
+      'while DB2 is away: refuse answers 503; accept commits the verified delivery to the inbox and answers 2xx. Where left out: accept for Twilio in mode queued, refuse otherwise',
+  },
   secret_names: { type: 'array', items: SECRET_NAME, minItems: 1, maxItems: 5 },
   verify_token_name: { ...SECRET_NAME, type: ['string', 'null'] },
   api_key_name: {

@@ -19,6 +19,7 @@ export interface EndpointRow {
   readonly livemode: string;
   readonly accounts: readonly string[];
   readonly mode: string;
+  readonly on_outage: string;
   readonly secret_names: readonly string[];
   readonly verify_token_name: string | null;
   readonly api_key_name: string | null;

@@ -1,7 +1,8 @@
 // What became of an event, told to the log and the metrics in one place.
 
 import type { Log, Metrics } from '../ports.ts';
-import { providerOf } from './provider.ts';
+import type { Recorded } from './ports.ts';
+import { providerOf, type ReadEvent } from './provider.ts';
 
 export interface Outcome {
   readonly webhookId: string;
@@ -57,4 +58,25 @@ export function tellOutcome(outcome: Outcome, log: Log, metrics: Metrics): void 
     result,
     error,
   });
+}
+
+/** Tells what is out of the ordinary. True where one of the events is new and waits for its effect. */
+export function tellRecorded(
+  endpoint: { readonly webhook_id: string; readonly provider: string },
+  events: readonly ReadEvent[],
+  recorded: readonly Recorded[],
+  { log, metrics }: { readonly log: Log; readonly metrics: Metrics },
+): boolean {
+  let isNew = false;
+  for (const [index, { outcome }] of recorded.entries()) {
+    isNew ||= outcome === 'recorded';
+    if (outcome === 'recorded' || outcome === 'duplicate') continue;
+    if (outcome === 'quarantined') countDeadLetter(endpoint, 'quarantine', metrics);
+    log.warn(ENDED_BY[outcome], {
+      event_id: events[index]?.eventId,
+      webhook_id: endpoint.webhook_id,
+      reason: events[index]?.quarantine,
+    });
+  }
+  return isNew;
 }

@@ -10,6 +10,8 @@ export interface Endpoint {
   readonly name: string;
   readonly provider: string;
   readonly mode: 'inline' | 'queued';
+  /** What a delivery is answered while DB2 is away: 503, or 2xx after it was committed to the inbox. */
+  readonly on_outage: 'refuse' | 'accept';
   /** Names of secrets, newest first; never their values. */
   readonly secret_names: readonly string[];
   readonly verify_token_name: string | null;
@@ -27,6 +29,8 @@ export interface Delivery {
   readonly body: Uint8Array;
   /** Null where we asked the provider for it. */
   readonly signature: string | null;
+  /** Set where it waited in the inbox. */
+  readonly receivedAt?: string;
 }
 
 /** A row of webhook.record_events. */

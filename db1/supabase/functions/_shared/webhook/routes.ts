@@ -4,6 +4,8 @@
 import { AnswerCache } from '../answer_cache.ts';
 import { inTime } from '../deadline.ts';
 import { HttpError } from '../errors.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import { eventMessage } from '../inbox/message.ts';
 import { JsonError } from '../json.ts';
 import type { Log, Metrics, Tracer } from '../ports.ts';
 import {
@@ -20,8 +22,8 @@ import { maySign, type UnsignedLimit } from '../unsigned.ts';
 import { toHex } from './bytes.ts';
 import type { HmacPort } from './hmac.ts';
 import { Inline, type InlinePorts } from './inline.ts';
-import { countDeadLetter, ENDED_BY } from './outcome.ts';
-import type { Endpoint, Recorded, WebhookStore } from './ports.ts';
+import { tellRecorded } from './outcome.ts';
+import type { Delivery, Endpoint, Recorded, WebhookStore } from './ports.ts';
 import type { Provider, ReadEvent, Refusal, SignedRequest, Verification, VerifyContext } from './provider.ts';
 import { handshake, providerNamed } from './providers.ts';
 import { Recorder } from './record.ts';
@@ -32,6 +34,8 @@ import { traceRecorded } from './trace.ts';
 export interface WebhookPorts extends Pick<InlinePorts, 'runTypescript'>, SecretPorts {
   readonly store: Pick<WebhookStore, 'findEndpoint' | 'record' | 'processEvent' | 'findReply'>;
   readonly hmac: HmacPort;
+  /** Where deliveries go while DB2 is away, for endpoints that accept them then; without it they are refused. */
+  readonly inbox?: Inbox | undefined;
   /** Told after new events of a queued endpoint have been committed. */
   readonly wake: () => void;
   readonly unsigned?: UnsignedLimit | undefined;
@@ -61,7 +65,8 @@ interface Taken {
   readonly endpoint: Endpoint;
   readonly provider: Provider;
   readonly events: readonly ReadEvent[];
-  readonly recorded: readonly Recorded[];
+  /** Undefined where the inbox has them. */
+  readonly recorded: readonly Recorded[] | undefined;
   /** Set where there was nothing to record. */
   readonly answer?: HttpResponse;
 }
@@ -72,7 +77,15 @@ interface EventAnswer {
 }
 
 /** Of several events in one delivery, the first of these that occurs is what the delivery is called. */
-const LOUDEST_FIRST = ['recorded', 'processed', 'skipped', 'quarantined', 'body_differs', 'duplicate'];
+const LOUDEST_FIRST = [
+  'accepted',
+  'recorded',
+  'processed',
+  'skipped',
+  'quarantined',
+  'body_differs',
+  'duplicate',
+];
 
 /** Providers stop by themselves after some days; an operator ends it sooner. */
 const DEAD_LETTER_HINT =
@@ -90,8 +103,14 @@ export class WebhookRoutes {
   constructor(ports: WebhookPorts, deliveryMs = DELIVERY_MS) {
     this.#ports = ports;
     this.#deliveryMs = deliveryMs;
-    this.#endpoints = new AnswerCache((name) => ports.store.findEndpoint(name), ports.now, ENDPOINT_STALE_MS);
-    this.#secrets = new Secrets(ports);
+    const { inbox, store } = ports;
+    const find = (name: string) => store.findEndpoint(name);
+    this.#endpoints = new AnswerCache(
+      inbox === undefined ? find : (name) => inbox.findDoor('endpoint', name, () => find(name)),
+      ports.now,
+      ENDPOINT_STALE_MS,
+    );
+    this.#secrets = new Secrets(inbox ? { ...ports, findSecret: inbox.findSecret(ports.findSecret) } : ports);
     this.#recorder = new Recorder((deliveries) => ports.store.record(deliveries));
     this.#inline = new Inline(ports);
   }
@@ -147,16 +166,25 @@ export class WebhookRoutes {
     const { events, invalid } = await readEvents(signed, provider, context);
     if (events.length === 0)
       return { ...nothing, answer: jsonResponse(200, { status: 'skipped', events: [] }) };
-    const recorded = await this.#recorder.record({
-      webhookId: endpoint.webhook_id,
-      events,
-      body: request.body,
-      signature,
-    });
-    this.#tellRecorded(endpoint, events, recorded);
-    traceRecorded(endpoint, events, recorded, startedMs, this.#ports);
+    const delivery = { webhookId: endpoint.webhook_id, events, body: request.body, signature };
+    const recorded = await this.#record(endpoint, delivery, startedMs);
+    if (recorded !== undefined) {
+      const isNew = tellRecorded(endpoint, events, recorded, this.#ports);
+      if (isNew && endpoint.mode === 'queued') this.#ports.wake();
+      traceRecorded(endpoint, events, recorded, startedMs, this.#ports);
+    }
     if (invalid !== undefined) throw invalid;
     return { endpoint, provider, events, recorded };
+  }
+
+  /** Undefined where DB2 could not record it, and the inbox has it. */
+  #record(endpoint: Endpoint, delivery: Delivery, startedMs: number): Promise<Recorded[] | undefined> {
+    const { inbox } = this.#ports;
+    const record = () => this.#recorder.record(delivery);
+    if (inbox === undefined || endpoint.on_outage !== 'accept') return record();
+    return inbox.record(startedMs, record, (receivedAt) =>
+      eventMessage(endpoint, delivery, receivedAt, inbox.toBase64),
+    );
   }
 
   async #checkEndpoint(request: HttpRequest, name: string): Promise<number> {
@@ -218,27 +246,12 @@ export class WebhookRoutes {
     );
   }
 
-  #tellRecorded(endpoint: Endpoint, events: readonly ReadEvent[], recorded: readonly Recorded[]): void {
-    const { log, metrics } = this.#ports;
-    let isNew = false;
-    for (const [index, { outcome }] of recorded.entries()) {
-      isNew ||= outcome === 'recorded';
-      if (outcome === 'recorded' || outcome === 'duplicate') continue;
-      if (outcome === 'quarantined') countDeadLetter(endpoint, 'quarantine', metrics);
-      log.warn(ENDED_BY[outcome], {
-        event_id: events[index]?.eventId,
-        webhook_id: endpoint.webhook_id,
-        reason: events[index]?.quarantine,
-      });
-    }
-    if (isNew && endpoint.mode === 'queued') this.#ports.wake();
-  }
-
   async #answer({ endpoint, provider, events, recorded }: Taken): Promise<HttpResponse> {
     const answers = await Promise.all(
-      recorded.map(async (row, index): Promise<EventAnswer> => {
-        const event = events[index] as ReadEvent;
-        return { event_id: event.eventId, status: await this.#statusOf(endpoint, event, row) };
+      events.map(async (event, index): Promise<EventAnswer> => {
+        const row = recorded?.[index];
+        const status = row === undefined ? 'accepted' : await this.#statusOf(endpoint, event, row);
+        return { event_id: event.eventId, status };
       }),
     );
     const isAny = (name: string): boolean => answers.some(({ status }) => status === name);
@@ -251,8 +264,8 @@ export class WebhookRoutes {
     return jsonResponse(200, { status, events: answers });
   }
 
-  /** Of an event that was queued there is none yet, and the provider does not wait. */
-  async #replyOf({ mode }: Endpoint, [row]: readonly Recorded[]): Promise<string | null> {
+  /** Of an event that was queued, or accepted, there is none yet, and the provider does not wait. */
+  async #replyOf({ mode }: Endpoint, [row]: readonly Recorded[] = []): Promise<string | null> {
     return mode === 'queued' || row === undefined ? null : this.#ports.store.findReply(row.id);
   }
 

@@ -3,6 +3,7 @@
 
 import { AnswerCache } from '../answer_cache.ts';
 import type { CallFunction } from '../call_function.ts';
+import { HttpError } from '../errors.ts';
 import type { Clock, Log } from '../ports.ts';
 import type { Provider } from './provider.ts';
 
@@ -14,6 +15,8 @@ export interface FoundSecret {
   readonly is_allowed: boolean;
   /** Vault's; null where it has none. */
   readonly value: string | null;
+  /** DB2 is away, and what its Vault has is not known. */
+  readonly isCopy?: boolean;
 }
 
 export type FindSecret = (name: string) => Promise<FoundSecret>;
@@ -46,13 +49,15 @@ export function minSecretChars(provider?: Provider): number {
   return Math.max(provider?.minSecretChars ?? 0, MIN_SECRET_CHARS);
 }
 
+/** Throws where nothing can be said without DB2: a signature must not be refused for that. */
 export function judgeSecret(
-  { is_allowed, value }: FoundSecret,
+  { is_allowed, value, isCopy = false }: FoundSecret,
   known: string | undefined,
   minChars: number,
 ): ReadSecret {
   if (!is_allowed) return { fault: 'not_allowed' };
   const secret = value || known;
+  if (!secret && isCopy) throw new HttpError('database_unavailable');
   if (!secret) return { fault: 'not_set' };
   return secret.length < minChars ? { fault: 'too_short' } : { value: secret };
 }

@@ -82,6 +82,9 @@ function columns(deliveries: readonly Delivery[], toBase64: (bytes: Uint8Array) 
     p_dedupe_hashes: rows.map(({ event }) => event.dedupeHash),
     p_signatures: rows.map(({ delivery }) => delivery.signature),
     p_quarantines: rows.map(({ event }) => event.quarantine),
+    ...(deliveries.some(({ receivedAt }) => receivedAt !== undefined) && {
+      p_received_at: rows.map(({ delivery }) => delivery.receivedAt ?? null),
+    }),
   };
 }
 
