@@ -71,7 +71,7 @@ async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Findi
       intake<{ live_sample: IntakeLook }>('live_sample', {}),
       ledger<{ ledger_sample: LedgerLook }>('ledger_sample', {}),
     ]);
-    const health = await checkHealth({ db1: intake, db2: ledger, now: Date.now });
+    const health = await checkHealth({ intakes: [{ call: intake }], db2: ledger, now: Date.now });
     const uses = await secretUses(db2, createSecretSource(env));
     return [
       ...judgeHealth(health.filter(({ kind }) => kind !== 'redis')),

@@ -47,6 +47,9 @@ export function cellsOf({ cells, db1Url }: FleetOptions): readonly CellAddress[]
   return cells ?? [{ name: ONLY_CELL, url: db1Url }];
 }
 
+/** In an answer to an operator: the cells whose part is missing. */
+export const CELLS_AWAY_HEADER = 'x-sluice-cells-away';
+
 /** How a program is told of its intakes. */
 export interface FleetOptions {
   db1Url: string;

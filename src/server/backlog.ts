@@ -90,5 +90,5 @@ export function createBacklog(
     ]);
     return { rows, totals };
   };
-  return databasePage({ database: 'DB2', upName: 'webhook_database_up', look, levels }, log, timing);
+  return databasePage({ database: 'DB2', upName: 'webhook_database_up', looks: [{ look }], levels }, log, timing);
 }

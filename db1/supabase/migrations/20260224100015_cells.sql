@@ -154,13 +154,15 @@ begin
 end
 $$;
 
--- Promise: what this database is: its name ('' where it belongs to no fleet) and number, whether it takes new pools, and how many
--- pools and slots it has. Second call: the same. Locks: none.
-create function public.cell_here() returns table (name text, number int, is_draining boolean, pools bigint, slots bigint)
+-- Promise: what this database is: its name ('' where it belongs to no fleet) and number, whether it takes new pools, how many
+-- pools and slots it has, and how many pools wait here for another cell. Second call: the same. Locks: none.
+create function public.cell_here()
+returns table (name text, number int, is_draining boolean, pools bigint, slots bigint, moving bigint)
 language sql stable security definer set search_path = '' as $$
   select coalesce(c.name, ''), coalesce(c.number, 0), coalesce(c.is_draining, false),
     (select count(*) from public.engine_config e full join intake.pool_totals t on t.pool_id = e.pool_id),
-    (select coalesce(sum(t.slots), 0)::bigint from intake.pool_totals t)
+    (select coalesce(sum(t.slots), 0)::bigint from intake.pool_totals t),
+    (select count(*) from intake.pool_places p where p.moving_to is not null)
   from (select) one
   left join intake.cells c on c.is_here;
 $$;
