@@ -1,9 +1,9 @@
 import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Metrics, Tracer } from '#core/ports.ts';
-import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS, startCrew } from '../bridge/crew.ts';
+import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
+import { startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
-import { startScheduler } from '../scheduler/scheduler.ts';
 import type { Stack } from '../stack/stack.ts';
 import { DEFAULT_WEBHOOK_BATCH, DEFAULT_WEBHOOK_WORKERS, startWebhookCrew } from '../webhook/crew.ts';
 import type { Handlers } from '../webhook/handlers.ts';
@@ -33,7 +33,7 @@ export function startDevWorkers(
   const log = createLog();
   const db1Url = stack.db1.url;
   const db2Url = stack.db2.url;
-  const crew = startCrew({
+  const crews = startCellCrews({
     db1Url,
     db2Url,
     workers: DEFAULT_WORKERS,
@@ -53,12 +53,11 @@ export function startDevWorkers(
     tracer,
     log,
   });
-  const scheduler = startScheduler({ db1Url, log });
   return {
-    wakeBridge: crew.wake,
+    wakeBridge: crews.wake,
     wakeWebhooks: webhooks.wake,
     async stop() {
-      await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop()]);
+      await Promise.all([crews.stop(), webhooks.stop()]);
     },
   };
 }

@@ -1,5 +1,6 @@
 // `sluice serve`: the HTTP server against two databases that already run.
 
+import { CELL_VARIABLES, readCells } from '../fleet/addresses.ts';
 import { createLog } from '../log.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/admission.ts';
@@ -15,7 +16,7 @@ import { SECRETS_FILE } from '../webhook/secret_source.ts';
 import { action } from './grammar.ts';
 
 const DEFAULT_PORT = 4000;
-const REQUIRED = ['DB1_URL', 'DB2_URL', 'SLUICE_ADMIN_KEY', 'SLUICE_JWT_SECRET'] as const;
+const REQUIRED = ['DB2_URL', 'SLUICE_ADMIN_KEY', 'SLUICE_JWT_SECRET'] as const;
 
 /** What a guesser needs ages for, also where the characters are words. */
 const MIN_KEY_CHARS = 16;
@@ -38,7 +39,9 @@ function nextSignal(): Promise<NodeJS.Signals> {
 
 async function run(): Promise<number> {
   const { env } = process;
-  const missing = REQUIRED.filter((name) => !env[name]);
+  const cells = readCells(env);
+  const [first] = cells;
+  const missing = [...(first ? [] : ['DB1_URL']), ...REQUIRED.filter((name) => !env[name])];
   if (missing.length > 0) return fail(`Set ${missing.join(', ')}. See: sluice serve --help`);
   const wanted = env.SLUICE_PORT ?? String(DEFAULT_PORT);
   const port = Number(wanted);
@@ -58,7 +61,7 @@ async function run(): Promise<number> {
   if (typeof limits === 'string') return fail(limits);
   const buyers = await readBuyerSettings(env);
   const log = createLog();
-  await refuseEditedWhereSeen({ db1: env.DB1_URL ?? '', db2: env.DB2_URL ?? '' }, log);
+  for (const { url } of cells) await refuseEditedWhereSeen({ db1: url, db2: env.DB2_URL ?? '' }, log);
   const handlers = await loadHandlers(env.SLUICE_HANDLERS, log);
   const tracing = await openTracing('sluice-serve', env, log);
   const stopSignal = nextSignal();
@@ -68,7 +71,8 @@ async function run(): Promise<number> {
   try {
     server = await startServer({
       port,
-      db1Url: env.DB1_URL ?? '',
+      db1Url: first?.url ?? '',
+      cells,
       db2Url: env.DB2_URL ?? '',
       adminKey: env.SLUICE_ADMIN_KEY ?? '',
       jwtSecret: env.SLUICE_JWT_SECRET ?? '',
@@ -122,6 +126,7 @@ The server also reads the secrets of webhook endpoints and call sites, by the na
 has one, then from SLUICE_SECRETS_FILE, then from the environment.`,
   environment: {
     'DB1_URL, DB2_URL': 'Postgres addresses of the intake and the ledger',
+    ...CELL_VARIABLES,
     SLUICE_ADMIN_KEY: "the operator's key",
     SLUICE_JWT_SECRET: "the project's JWT secret (HS256); at least 32 characters",
     SLUICE_JWKS_URL: "the project's published keys (RS256, ES256); optional",

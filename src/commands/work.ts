@@ -3,20 +3,13 @@
 
 import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Log } from '#core/ports.ts';
-import {
-  type CrewOptions,
-  DEFAULT_BATCH_SIZE,
-  DEFAULT_LEASE_SEC,
-  DEFAULT_WORKERS,
-  drainOnce,
-  startCrew,
-} from '../bridge/crew.ts';
+import { DEFAULT_BATCH_SIZE, DEFAULT_LEASE_SEC, DEFAULT_WORKERS } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
 import { StackError } from '../failure.ts';
+import { drainCells, type FleetCrewOptions, startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
-import { startScheduler } from '../scheduler/scheduler.ts';
 import {
   type MetricsServer,
   type MetricsServerOptions,
@@ -65,23 +58,24 @@ const OPTIONS = {
 } as const;
 
 async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>): Promise<number> {
-  const { db1Url, db2Url } = readDatabaseUrls(process.env);
+  const { cells, db1Url, db2Url } = readDatabaseUrls(process.env);
   const { SLUICE_WEBHOOK_ALLOWED_HOSTS: allowedHosts } = process.env;
   if (!db1Url || !db2Url) {
     throw new StackError(
-      'DB1_URL and DB2_URL must both be set, and no stack runs here',
+      'DB1_URL (or SLUICE_CELLS) and DB2_URL must both be set, and no stack runs here',
       'see `sluice work --help`, or start one with `npm start`',
     );
   }
   const sign = readSign(readHookSecret(process.env));
   const log = createLog();
-  await refuseEditedWhereSeen({ db1: db1Url, db2: db2Url }, log);
+  for (const { url } of cells) await refuseEditedWhereSeen({ db1: url, db2: db2Url }, log);
   const handlers = await loadHandlers(process.env.SLUICE_HANDLERS, log);
   const tracing = await openTracing('sluice-work', process.env, log);
   const shared = { db2Url, metrics: createMetrics(), tracer: tracing.tracer, log };
   const crew = {
     ...shared,
     db1Url,
+    cells,
     workers,
     batchSize: batch,
     leaseSec: lease,
@@ -102,24 +96,24 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
 }
 
 async function workUntilStopped(
-  options: CrewOptions,
+  options: FleetCrewOptions,
   webhookOptions: WebhookCrewOptions & { metrics: CollectedMetrics },
 ): Promise<number> {
   const stopped = firstSignal(options.log);
-  const page = await openMetricsServer({ ...webhookOptions, db1Url: options.db1Url });
-  const crew = startCrew(options);
+  const { db1Url, cells } = options;
+  const page = await openMetricsServer({ ...webhookOptions, db1Url, ...(cells && { cells }) });
+  const crews = startCellCrews(options);
   const webhooks = startWebhookCrew(webhookOptions);
-  const scheduler = startScheduler({ db1Url: options.db1Url, log: options.log });
   options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
   options.log.info('workers stopping', { signal: await stopped });
-  await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop(), page?.stop()]);
+  await Promise.all([crews.stop(), webhooks.stop(), page?.stop()]);
   options.log.info('workers stopped');
   return 0;
 }
 
 /** Undefined where none is wanted. */
 async function openMetricsServer(
-  options: Pick<MetricsServerOptions, 'db1Url' | 'db2Url' | 'metrics' | 'log'>,
+  options: Pick<MetricsServerOptions, 'db1Url' | 'cells' | 'db2Url' | 'metrics' | 'log'>,
 ): Promise<MetricsServer | undefined> {
   const { SLUICE_METRICS_PORT: port, SLUICE_ADMIN_KEY: adminKey } = process.env;
   if (!port) return undefined;
@@ -139,23 +133,25 @@ async function openMetricsServer(
 }
 
 async function workOnce(
-  options: CrewOptions,
+  options: FleetCrewOptions,
   webhookOptions: WebhookCrewOptions,
   asJson: boolean,
 ): Promise<number> {
   const stopping = new AbortController();
   void firstSignal(options.log).then(() => stopping.abort());
-  const claims = await drainOnce(options, stopping.signal);
+  const claims = await drainCells(options, stopping.signal);
   const events = await processOnce(webhookOptions, stopping.signal);
   const totals = { ...claims.totals };
   for (const [outcome, count] of Object.entries(events.totals)) totals[`webhook_${outcome}`] = count;
-  const isPaused = claims.isPaused || events.isPaused;
+  const isPaused = claims.isPaused || events.isPaused || claims.away.length > 0;
   const total = Object.values(totals).reduce((sum, count) => sum + count, 0);
   const status = isPaused ? 'paused' : stopping.signal.aborted ? 'stopped' : 'drained';
-  if (asJson) console.log(JSON.stringify({ status, total, ...totals }));
+  const { away } = claims;
+  if (asJson) console.log(JSON.stringify({ status, total, ...totals, ...(away.length > 0 && { away }) }));
   else {
     const parts = Object.entries(totals).map(([outcome, count]) => `${count} ${outcome}`);
     console.log(`${status}: ${total} deliveries${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`);
+    if (away.length > 0) console.log(`cells that did not answer: ${away.join(', ')}`);
   }
   return isPaused ? 1 : 0;
 }
@@ -181,7 +177,7 @@ export const command = action({
 Carries every claim from DB1's queue to DB2, or to the dead letters, once, and lets every recorded webhook event take
 effect, once. Runs until SIGTERM or Ctrl-C: then it finishes or hands back what it holds. A second signal ends it at
 once; what it held comes back when its leases run out.
-Where pg_cron is absent it also runs the cron jobs of DB1. Any number of these processes may run at the same time.`,
+Where pg_cron is absent it also runs the cron jobs of DB1. Where there are several cells it carries from all of them. Any number of these processes may run at the same time.`,
   options: OPTIONS,
   environment: {
     ...VARIABLES.databases,

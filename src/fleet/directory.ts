@@ -42,14 +42,19 @@ export function mergePlaces(reports: Reports): Merged {
       if (known === undefined || known.version < version) places.set(pool_id, { cell, version, digits });
     }
   for (const [cell, rows] of reports)
+    // A target that has unpacked it has the version that the source packed.
     for (const { pool_id, version, moving_to, digits } of rows)
-      // A target that has unpacked it has the version that the source packed.
       if (moving_to !== null && version > (places.get(pool_id)?.version ?? 0))
         places.set(pool_id, { cell, version, movingTo: moving_to, digits });
   for (const rows of reports.values())
+    // A copy counts where the cell that it names has not spoken for itself.
     for (const { pool_id, cell, version, is_here, moving_to, digits } of rows)
-      // A copy counts where the cell that it names has not spoken for itself.
-      if (!is_here && moving_to === null && !reports.has(cell) && version > (places.get(pool_id)?.version ?? 0))
+      if (
+        !is_here &&
+        moving_to === null &&
+        !reports.has(cell) &&
+        version > (places.get(pool_id)?.version ?? 0)
+      )
         places.set(pool_id, { cell, version, digits });
   return { places, doubles };
 }

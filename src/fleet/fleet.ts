@@ -112,7 +112,10 @@ export class Fleet<Cell extends FleetCell> {
   named(name: string): Cell {
     const cell = this.#byName.get(name);
     if (cell === undefined)
-      throw new HttpError('invalid_input', `There is no cell "${name}"; there are ${[...this.#byName.keys()].join(', ')}.`);
+      throw new HttpError(
+        'invalid_input',
+        `There is no cell "${name}"; there are ${[...this.#byName.keys()].join(', ')}.`,
+      );
     return cell;
   }
 
@@ -207,8 +210,8 @@ export class Fleet<Cell extends FleetCell> {
   async #lookedUp(poolId: string, notIn: string | undefined): Promise<Cell | undefined> {
     const { place, away } = await this.#lookUps.submit(poolId);
     if (place === undefined && away.length > 0) throw cellAway(away);
+    if (place?.movingTo !== undefined) throw new HttpError('pool_moving');
     if (place === undefined || place.cell === notIn) return undefined;
-    if (place.movingTo !== undefined) throw new HttpError('pool_moving');
     return this.#answering(place.cell);
   }
 
@@ -243,7 +246,8 @@ export class Fleet<Cell extends FleetCell> {
     } catch (error) {
       this.#here.delete(name);
       this.#reports.delete(name);
-      if (!this.#away.has(name)) this.#log.error('a cell is away; its pools are not sold', { cell: name, cause: error });
+      if (!this.#away.has(name))
+        this.#log.error('a cell is away; its pools are not sold', { cell: name, cause: error });
       this.#away.set(name, error instanceof Error ? error.message : String(error));
     }
   }
@@ -254,7 +258,9 @@ export class Fleet<Cell extends FleetCell> {
     this.#keep(places);
     const doubled = [...doubles].map(([pool, cells]) => `${pool} (${cells.join(', ')})`).join('; ');
     if (doubled !== '' && doubled !== this.#doubles)
-      this.#log.error('pools of one name are in several cells, and only the first is sold', { pools: doubled });
+      this.#log.error('pools of one name are in several cells, and only the first is sold', {
+        pools: doubled,
+      });
     this.#doubles = doubled;
     const names = [...this.#here.values()];
     await Promise.all(
@@ -295,7 +301,10 @@ function isAway(error: unknown): boolean {
 }
 
 export function cellAway(names: readonly string[]): HttpError {
-  return new HttpError('cell_unavailable', `Cell ${names.join(', ')} does not answer; its pools wait for it.`);
+  return new HttpError(
+    'cell_unavailable',
+    `Cell ${names.join(', ')} does not answer; its pools wait for it.`,
+  );
 }
 
 function strangerText(wanted: string, name: string): string {

@@ -22,12 +22,15 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
   const ways: Readonly<Record<string, Way<Cell>>> = {
     pool_create: createPool,
     pool_change: onPool,
-    pool_list: (all, name, args) => (args.p_pool_id == null ? listPools(all, name, args) : onPool(all, name, args)),
+    pool_list: (all, name, args) =>
+      args.p_pool_id == null ? listPools(all, name, args) : onPool(all, name, args),
     get_claim: onClaim,
     release_claim_as_operator: onClaim,
     claim_timeline: (all, name, args) => fromAll(all, name, args),
     claim_search: async (all, name, args) =>
-      first(args, await fromAll(all, name, args), (a, b) => (String(a.claim_id) < String(b.claim_id) ? 1 : -1)),
+      first(args, await fromAll(all, name, args), (a, b) =>
+        String(a.claim_id) < String(b.claim_id) ? 1 : -1,
+      ),
     audit_page: (all, name, args) => newestOf(all, name, args),
     sessions_ended: (all, name, args) => fromAll(all, name, args),
     session_end: (all, name, args) => toAll(all, name, args),
@@ -45,14 +48,22 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
 }
 
 /** Rows say which cell they are of. */
-async function fromAll<Cell extends CallableCell>(fleet: Fleet<Cell>, name: string, args: Args): Promise<Row[]> {
+async function fromAll<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
   const { answers } = await fleet.all((cell) => cell.call<Row>(name, args));
   if (answers.length === 0) throw cellAway(fleet.away);
   return answers.flatMap(([cell, rows]) => rows.map((row) => ({ ...row, cell: cell.name })));
 }
 
 /** Those cells that are away are told when it is asked for again: it throws. */
-async function toAll<Cell extends CallableCell>(fleet: Fleet<Cell>, name: string, args: Args): Promise<Row[]> {
+async function toAll<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
   const { answers, away } = await fleet.all((cell) => cell.call<Row>(name, args));
   if (away.length > 0) throw cellAway(away);
   return answers.flatMap(([, rows]) => rows);
@@ -62,7 +73,11 @@ function first(args: Args, rows: Row[], order: (a: Row, b: Row) => number): Row[
   return rows.sort(order).slice(0, Number(args.p_limit));
 }
 
-async function onPool<Cell extends CallableCell>(fleet: Fleet<Cell>, name: string, args: Args): Promise<Row[]> {
+async function onPool<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
   const rows = await fleet.onPool(
     String(args.p_pool_id),
     async (cell) => (await cell.call<Row>(name, args)).map((row) => ({ ...row, cell: cell.name })),
@@ -71,7 +86,11 @@ async function onPool<Cell extends CallableCell>(fleet: Fleet<Cell>, name: strin
   return rows ?? [];
 }
 
-async function onClaim<Cell extends CallableCell>(fleet: Fleet<Cell>, name: string, args: Args): Promise<Row[]> {
+async function onClaim<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
   const row = await fleet.onClaim(String(args.p_claim_id), async (cell) => {
     const [found] = await cell.call<Row>(name, args);
     return found && { ...found, cell: cell.name };
@@ -97,12 +116,17 @@ async function createPool<Cell extends CallableCell>(
 function emptiest<Cell extends CallableCell>(fleet: Fleet<Cell>): Cell {
   const open = [...fleet.here.values()].filter(({ is_draining }) => !is_draining);
   const [best] = open.sort((a, b) => a.pools - b.pools || a.number - b.number);
-  if (best === undefined) throw new HttpError('cell_unavailable', 'No cell takes new pools: each is away or draining.');
+  if (best === undefined)
+    throw new HttpError('cell_unavailable', 'No cell takes new pools: each is away or draining.');
   return fleet.named(best.name);
 }
 
 /** Cell by cell, in their order: the pool that a page begins after says which cell it was in. */
-async function listPools<Cell extends CallableCell>(fleet: Fleet<Cell>, name: string, args: Args): Promise<Row[]> {
+async function listPools<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
   const limit = Number(args.p_limit);
   const after = String(args.p_after ?? '');
   const from = after === '' ? undefined : (await fleet.cellOf(after))?.name;

@@ -39,8 +39,7 @@ export function createDatabasePorts(fleet: Fleet<ServerCell>): DatabasePorts {
         p_reason: 'released by the buyer',
         p_secret_hash: bytes(secretHash),
       }),
-    releaseAsOperator: (claimId, actor) =>
-      onClaim(claimId, 'release_claim_as_operator', { p_actor: actor }),
+    releaseAsOperator: (claimId, actor) => onClaim(claimId, 'release_claim_as_operator', { p_actor: actor }),
     poolStatus: (poolId) =>
       fleet.onPool(
         poolId,

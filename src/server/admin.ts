@@ -52,10 +52,12 @@ export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
   });
   return [
     ...auth.routes(),
-    ...auth.guard([
-      ...deadLetters.routes('/admin/dlq'),
-      ...webhooks.routes('/admin/webhooks'),
-      ...consoleRoutes({ ...ports, intakes: intakesOf(ports.fleet) }),
-    ].map((route) => tellingAway(route, ports.fleet))),
+    ...auth.guard(
+      [
+        ...deadLetters.routes('/admin/dlq'),
+        ...webhooks.routes('/admin/webhooks'),
+        ...consoleRoutes({ ...ports, intakes: intakesOf(ports.fleet) }),
+      ].map((route) => tellingAway(route, ports.fleet)),
+    ),
   ];
 }

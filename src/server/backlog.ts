@@ -90,5 +90,9 @@ export function createBacklog(
     ]);
     return { rows, totals };
   };
-  return databasePage({ database: 'DB2', upName: 'webhook_database_up', looks: [{ look }], levels }, log, timing);
+  return databasePage(
+    { database: 'DB2', upName: 'webhook_database_up', looks: [{ look }], levels },
+    log,
+    timing,
+  );
 }

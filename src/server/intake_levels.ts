@@ -68,6 +68,9 @@ export function createIntakeLevels(cells: readonly MeasuredCell[], log: Log, tim
   const page = { database: 'DB1', upName: 'sluice_intake_up', levels: LEVELS_OF_ONE } as const;
   const lookAt = async ({ call }: MeasuredCell) =>
     (await call<{ live_sample: Sample }>('live_sample', {}))[0]?.live_sample;
-  const looks = cells.map((cell) => ({ ...(cells.length > 1 && { cell: cell.name }), look: () => lookAt(cell) }));
+  const looks = cells.map((cell) => ({
+    ...(cells.length > 1 && { cell: cell.name }),
+    look: () => lookAt(cell),
+  }));
   return databasePage({ ...page, looks }, log, timing);
 }

@@ -139,7 +139,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     difficultyOf: async (poolId) => (await pools.status(poolId))?.challenge_difficulty,
   });
   const health = healthRoutes({
-    checkDatabases: async () => (await Promise.all([readyCells(fleet), db2.call('public.ledger_ready', {})]))[0],
+    checkDatabases: async () =>
+      (await Promise.all([readyCells(fleet), db2.call('public.ledger_ready', {})]))[0],
     isDraining: () => http.isDraining,
   });
   const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });

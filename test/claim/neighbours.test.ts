@@ -165,7 +165,9 @@ describe('beside a pool that is stuck', () => {
     const log = createLog('silent');
     const cell = openServerCell({ name: 'main', url: databases.db1.url }, true, undefined, log);
     const { claimBatch, cellOf } = createDatabasePorts(new Fleet([cell], log));
-    const routes = askRoutes(new ClaimRoutes({ ...memoryPorts(), claimBatch, ...(cellOf && { cellOf }) }).routes());
+    const routes = askRoutes(
+      new ClaimRoutes({ ...memoryPorts(), claimBatch, ...(cellOf && { cellOf }) }).routes(),
+    );
     const ask = async (pool: string, request_id: string) =>
       (
         await routes({

@@ -34,20 +34,35 @@ test('each door sends a pool to its cell, and an id leads back to it', async (t)
     ['in_b', fleet.b, fleet.a],
   ] as const) {
     // The other door has not heard of the pool yet: a miss is looked up.
-    const made = await claim(two, pool, { user_id: 'ann', request_id: 'r', secret: 'a secret of sixteen'.replaceAll(' ', '_') });
+    const made = await claim(two, pool, {
+      user_id: 'ann',
+      request_id: 'r',
+      secret: 'a secret of sixteen'.replaceAll(' ', '_'),
+    });
     assert.equal(made.status, 201, made.text);
-    const again = await claim(one, pool, { user_id: 'ann', request_id: 'r', secret: 'a secret of sixteen'.replaceAll(' ', '_') });
+    const again = await claim(one, pool, {
+      user_id: 'ann',
+      request_id: 'r',
+      secret: 'a secret of sixteen'.replaceAll(' ', '_'),
+    });
     assert.deepEqual([again.status, again.json.claim_id], [200, made.json.claim_id]);
     const id = made.json.claim_id;
-    const count = (url: string) => query(url, 'select count(*)::int as n from public.claims where claim_id = $1', [id]);
+    const count = (url: string) =>
+      query(url, 'select count(*)::int as n from public.claims where claim_id = $1', [id]);
     assert.deepEqual([await count(cell.url), await count(other.url)], [[{ n: 1 }], [{ n: 0 }]]);
     const [digits] = await query(cell.url, 'select intake.pool_digits($1) as digits', [pool]);
     assert.equal(id.slice(15, 18), digits?.digits);
     assert.equal((await ask(`${one}/v1/pools/${pool}`)).json.capacity, 20);
     const headers = { 'x-claim-secret': 'a_secret_of_sixteen' };
     assert.equal((await ask(`${one}/v1/claims/${id.toUpperCase()}`, { headers })).json.pool_id, pool);
-    assert.equal((await ask(`${two}/admin/claims/${id}`, { headers: OPERATOR })).json.claim.cell, pool.slice(-1));
-    assert.equal((await ask(`${two}/v1/claims/${id}`, { method: 'DELETE', headers })).json.status, 'released');
+    assert.equal(
+      (await ask(`${two}/admin/claims/${id}`, { headers: OPERATOR })).json.claim.cell,
+      pool.slice(-1),
+    );
+    assert.equal(
+      (await ask(`${two}/v1/claims/${id}`, { method: 'DELETE', headers })).json.status,
+      'released',
+    );
   }
   assertRefusal(await claim(one, 'nowhere', { user_id: 'ann' }), 404, 'unknown_pool');
   assertRefusal(await ask(`${one}/v1/pools/nowhere`), 404, 'unknown_pool');
@@ -56,7 +71,10 @@ test('each door sends a pool to its cell, and an id leads back to it', async (t)
   assert.deepEqual(found.json.items.map(({ cell }: { cell: string }) => cell).sort(), ['a', 'b']);
   const listed = await ask(`${one}/admin/pools?limit=1`, { headers: OPERATOR });
   const next = await ask(`${one}/admin/pools?limit=1&after=${listed.json.next}`, { headers: OPERATOR });
-  assert.deepEqual([...listed.json.items, ...next.json.items].map(({ pool_id }) => pool_id), ['in_a', 'in_b']);
+  assert.deepEqual(
+    [...listed.json.items, ...next.json.items].map(({ pool_id }) => pool_id),
+    ['in_a', 'in_b'],
+  );
 });
 
 test('a cell that is down costs its own pools only, and nothing is lost when it is back', async (t) => {
@@ -65,7 +83,7 @@ test('a cell that is down costs its own pools only, and nothing is lost when it 
   for (const cell of ['a', 'b']) await create(url, { pool_id: `in_${cell}`, cell });
   const kept = await claim(url, 'in_b', { user_id: 'ann', request_id: 'kept' });
   await eventually(async () => (await query(fleet.a.url, 'select 1 from intake.pool_places')).length === 1);
-  process.kill(fleet.b.pid, 'SIGKILL');
+  await fleet.b.stop('immediate');
 
   const own: number[] = [];
   for (let n = 0; n < 10; n++) {
@@ -79,8 +97,15 @@ test('a cell that is down costs its own pools only, and nothing is lost when it 
   assert.equal((await claim(url, 'nowhere', { user_id: 'x' })).status, 503);
   const ready = await ask(`${url}/readyz`);
   assert.deepEqual([ready.status, ready.json.cells], [200, { a: 'ready', b: 'away' }]);
-  await eventually(async () => (await ask(`${url}/admin/pools`, { headers: OPERATOR })).headers['x-sluice-cells-away'] === 'b');
-  assert.equal((await create(url, { pool_id: 'fresh' })).status, 503, 'the name may be taken in the cell that is away');
+  await eventually(
+    async () =>
+      (await ask(`${url}/admin/pools`, { headers: OPERATOR })).headers['x-sluice-cells-away'] === 'b',
+  );
+  assert.equal(
+    (await create(url, { pool_id: 'fresh' })).status,
+    503,
+    'the name may be taken in the cell that is away',
+  );
 
   // A door that starts now knows from the copy in cell a where the pool lives.
   const late = await startDoor(t, fleet);
@@ -93,16 +118,28 @@ test('a cell that is down costs its own pools only, and nothing is lost when it 
   const same = await claim(again, 'in_b', { user_id: 'ann', request_id: 'kept' });
   assert.deepEqual([same.status, same.json.claim_id], [200, kept.json.claim_id]);
   if (back.url === fleet.b.url)
-    await eventually(async () => (await claim(url, 'in_b', { user_id: 'u0', request_id: 'r0' })).status < 300);
+    await eventually(
+      async () => (await claim(url, 'in_b', { user_id: 'u0', request_id: 'r0' })).status < 300,
+    );
 });
 
 test('a door follows a pool that moves, and finds its claims again', async (t) => {
   const fleet = await startFleet(t);
   await furnishPool(fleet.a.url, 'night');
   const url = await startDoor(t, fleet);
-  const [{ claim_id } = {}] = await query(fleet.a.url, `select claim_id from public.claims where user_id = 'user 3'`);
+  const [{ claim_id } = {}] = await query(
+    fleet.a.url,
+    `select claim_id from public.claims where user_id = 'user 3'`,
+  );
   assert.equal((await ask(`${url}/v1/pools/night`)).json.status, 'closed');
-  const move = { poolId: 'night', source: caller(t, fleet.a.url), target: caller(t, fleet.b.url), to: 'b', actor: 'test', reason: null };
+  const move = {
+    poolId: 'night',
+    source: caller(t, fleet.a.url),
+    target: caller(t, fleet.b.url),
+    to: 'b',
+    actor: 'test',
+    reason: null,
+  };
   const stopAt = (step: string) => {
     if (step === 'unpack') throw new Error('killed');
   };
@@ -118,10 +155,20 @@ test('a door follows a pool that moves, and finds its claims again', async (t) =
   assert.equal((await query(fleet.b.url, `select from public.claims where user_id = 'new'`)).length, 1);
   // Letters keep their ids on the way, and are replayed where they are now.
   const letters = await ask(`${url}/admin/dlq`, { headers: OPERATOR });
-  assert.deepEqual(letters.json.messages.map(({ cell }: { cell: string }) => cell), ['b', 'b']);
+  assert.deepEqual(
+    letters.json.messages.map(({ cell }: { cell: string }) => cell),
+    ['b', 'b'],
+  );
   const [{ msg_id }] = letters.json.messages;
-  const replayed = await ask(`${url}/admin/dlq/replay`, { method: 'POST', headers: OPERATOR, body: { msg_ids: [msg_id, 999] } });
-  assert.deepEqual(replayed.json.results.map(({ outcome }: { outcome: string }) => outcome).sort(), ['not_found', 'replayed']);
+  const replayed = await ask(`${url}/admin/dlq/replay`, {
+    method: 'POST',
+    headers: OPERATOR,
+    body: { msg_ids: [msg_id, 999] },
+  });
+  assert.deepEqual(replayed.json.results.map(({ outcome }: { outcome: string }) => outcome).sort(), [
+    'not_found',
+    'replayed',
+  ]);
 });
 
 test('a database that is not the cell it is said to be is not used', async (t) => {

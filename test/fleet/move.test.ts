@@ -24,12 +24,20 @@ test('a pool moves with every slot, claim, rule, request and dead letter, and no
   assert.equal((before.claims as unknown[]).length, 12);
   assert.equal((before.letters as unknown[]).length, 2);
 
-  const move = { poolId: 'night', source: caller(t, a.url), target: caller(t, b.url), to: 'b', ...NOTHING_MORE };
+  const move = {
+    poolId: 'night',
+    source: caller(t, a.url),
+    target: caller(t, b.url),
+    to: 'b',
+    ...NOTHING_MORE,
+  };
   await movePool(move);
   assert.deepEqual(await contentsOf(b.url, 'night'), before);
   assert.deepEqual(await contentsOf(a.url, 'night'), EMPTY);
   assert.deepEqual(await contentsOf(a.url, 'other'), other, 'the pool beside it stays as it was');
-  const sold = await query(b.url, `select public.claim_resource_and_queue('night', 'late')`).catch((e) => e.code);
+  const sold = await query(b.url, `select public.claim_resource_and_queue('night', 'late')`).catch(
+    (e) => e.code,
+  );
   assert.equal(sold, 'SL003', 'it arrives closed');
 
   // Again, by a mover that does not know how far it came: the target has the pool and the source has nothing to give.
@@ -51,7 +59,9 @@ test('a mover that is killed at any step is run again, and the pool is there onc
       if (step === killedAt) throw new Error('killed');
     };
     await assert.rejects(movePool({ ...move, onStep }), /killed/);
-    const refused = await query(from.url, `select public.claim_resource_and_queue('night', 'x')`).catch((e) => e.code);
+    const refused = await query(from.url, `select public.claim_resource_and_queue('night', 'x')`).catch(
+      (e) => e.code,
+    );
     assert.equal(refused, 'SL002', `killed before ${killedAt}, the source has no such pool`);
     await assert.rejects(
       query(from.url, `insert into public.inventory_slots (pool_id) values ('night')`),
@@ -59,7 +69,11 @@ test('a mover that is killed at any step is run again, and the pool is there onc
       'and does not begin one',
     );
     if (killedAt !== 'sent')
-      assert.equal((await contentsOf(to.url, 'night')).config, null, 'the target does not have it before the end');
+      assert.equal(
+        (await contentsOf(to.url, 'night')).config,
+        null,
+        'the target does not have it before the end',
+      );
     await movePool(move);
     assert.deepEqual(await contentsOf(to.url, 'night'), before, killedAt);
     assert.deepEqual(await contentsOf(from.url, 'night'), EMPTY, killedAt);

@@ -83,7 +83,9 @@ export async function contentsOf(url: string, pool: string): Promise<Record<stri
 
 /** A closed pool at rest: tickets, a dead letter, a released claim and free slots. */
 export async function furnishPool(url: string, pool: string): Promise<void> {
-  await query(url, `select public.pool_create($1, 40, '{"max_per_user": 5}', 'test', null, 'made once')`, [pool]);
+  await query(url, `select public.pool_create($1, 40, '{"max_per_user": 5}', 'test', null, 'made once')`, [
+    pool,
+  ]);
   await query(
     url,
     `select public.claim_resource_and_queue($1, 'user ' || n, 'request ' || n) from generate_series(1, 12) n`,

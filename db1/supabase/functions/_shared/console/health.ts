@@ -82,7 +82,12 @@ export async function checkHealth(ports: HealthCheckPorts): Promise<HealthCheck[
     Promise.all(
       ports.intakes.map(async ({ name, call }) => ({
         name,
-        ...(await examine<IntakeVitals>(ports, call, 'intake_health', name ? `DB1 cell ${name}` : 'DB1 intake')),
+        ...(await examine<IntakeVitals>(
+          ports,
+          call,
+          'intake_health',
+          name ? `DB1 cell ${name}` : 'DB1 intake',
+        )),
       })),
     ),
     examine<LedgerVitals>(ports, ports.db2, 'ledger_health', 'DB2 ledger'),

@@ -85,7 +85,8 @@ export const POOL_CREATE_BODY = {
       type: 'string',
       minLength: 1,
       maxLength: 32,
-      description: 'The cell that it shall live in, where there are several; the one with the fewest pools where left out.',
+      description:
+        'The cell that it shall live in, where there are several; the one with the fewest pools where left out.',
     },
     request_id: REQUEST_ID,
     reason: REASON,
