@@ -41,13 +41,13 @@ export function mergePlaces(reports: Reports): Merged {
         doubles.set(pool_id, [...(doubles.get(pool_id) ?? [known.cell]), cell]);
       if (known === undefined || known.version < version) places.set(pool_id, { cell, version, digits });
     }
+  // A target that has unpacked it has the version that the source packed.
   for (const [cell, rows] of reports)
-    // A target that has unpacked it has the version that the source packed.
     for (const { pool_id, version, moving_to, digits } of rows)
       if (moving_to !== null && version > (places.get(pool_id)?.version ?? 0))
         places.set(pool_id, { cell, version, movingTo: moving_to, digits });
+  // A copy counts where the cell that it names has not spoken for itself.
   for (const rows of reports.values())
-    // A copy counts where the cell that it names has not spoken for itself.
     for (const { pool_id, cell, version, is_here, moving_to, digits } of rows)
       if (
         !is_here &&
