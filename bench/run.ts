@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { backlog } from './backlog.ts';
 import { bridge } from './bridge.ts';
 import { calls } from './calls.ts';
+import { cells } from './cells.ts';
 import { claims } from './claims.ts';
 import { reportFailure, UsageError } from './command.ts';
 import { consoleSuite } from './console.ts';
@@ -28,6 +29,7 @@ const SUITES: Record<string, Suite> = {
   holds,
   cost,
   limits,
+  cells,
 };
 
 const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]
