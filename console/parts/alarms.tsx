@@ -38,11 +38,13 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
   const { latest, points, connection } = live;
   const letters = latest?.dlq_depth ?? 0;
   const events = latest?.webhooks.dead_letters ?? 0;
+  const away = (latest?.cells ?? []).filter(({ ok }) => !ok).map(({ name }) => name);
   // Said once each, while the text below counts the seconds.
   const said = [
     connection === 'lost' && 'The live connection is lost.',
     latest?.db1.ok === false && 'The intake does not answer.',
     latest?.db2.ok === false && 'The ledger does not answer.',
+    away.length > 0 && `Cell ${away.join(', ')} does not answer.`,
     letters + events > 0 && 'There are dead letters.',
   ];
   return (
@@ -59,6 +61,12 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
         <Alarm tone="bad">
           <strong>The intake (DB1) does not answer</strong> for {duration(downFor(points, 'db1_ok'))}. Claims
           are refused with 503 until it is back; buyers keep their request id and may try again.
+        </Alarm>
+      )}
+      {away.length > 0 && (
+        <Alarm tone="bad">
+          <strong>Cell {away.join(', ')} does not answer.</strong> Its pools are refused with 503 until it is
+          back, and what it has is missing in lists. Pools of the other cells are sold as always.
         </Alarm>
       )}
       {latest && !latest.db2.ok && (
