@@ -5,7 +5,7 @@ import type { CallFunction } from '#core/call_function.ts';
 import { Coalescer } from '#core/coalescer.ts';
 import { inTime } from '#core/deadline.ts';
 import { HttpError } from '#core/errors.ts';
-import { codeOf, isUnavailable } from '#core/failure.ts';
+import { isUnavailable, toHttpError } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import { type Loop, startTurns } from '../loop.ts';
 import { lacking, mergePlaces, type Place, type PlaceRow } from './directory.ts';
@@ -39,7 +39,6 @@ const LOOK_EVERY_MS = 1_000;
 const LOOKS_A_READING = 5;
 /** The digits of the pool in the id of a claim, behind the time and the version (intake.pool_digits). */
 const DIGITS = [15, 18] as const;
-const UNKNOWN_CLAIM = 'SL008';
 
 /** Where there is no such place: no cell has the pool, or one that may have it does not answer. */
 type LookedUp = { readonly place?: Place; readonly away: readonly string[] };
@@ -198,7 +197,7 @@ export class Fleet<Cell extends FleetCell> {
     const { answers, away } = await this.all(
       (cell) =>
         ask(cell).catch((error: unknown) => {
-          if (codeOf(error) === UNKNOWN_CLAIM) return undefined;
+          if (toHttpError(error).kind.code === 'unknown_claim') return undefined;
           throw error;
         }),
       cells,

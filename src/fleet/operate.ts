@@ -2,7 +2,7 @@
 
 import type { CallFunction } from '#core/call_function.ts';
 import { inTime } from '#core/deadline.ts';
-import { codeOf } from '#core/failure.ts';
+import { blameOf } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import { createDatabase, REBUILD_TIMEOUT_MS } from '../db/database.ts';
 import { StackError } from '../failure.ts';
@@ -196,7 +196,7 @@ async function drainPool(
     return { pool_id, to };
   } catch (error) {
     // Refusals of our own functions are about this pool; anything else is about the cells.
-    if (!codeOf(error).startsWith('SL') || !(error instanceof Error)) throw error;
+    if (blameOf(error) !== 'refused' || !(error instanceof Error)) throw error;
     return { pool_id, why: error.message };
   }
 }
