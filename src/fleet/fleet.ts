@@ -32,8 +32,9 @@ export interface Answered<Cell, Answer> {
   readonly away: readonly string[];
 }
 
-/** A cell that does not answer for so long is away: its requests are refused at once, until it answers again. */
+/** A cell that does not answer for so long, twice in a row, is away: its requests are refused at once, until it answers again. */
 const ANSWER_MS = 2_000;
+const MISSES_TO_BE_AWAY = 2;
 const LOOK_EVERY_MS = 1_000;
 /** A miss asks at once; this is for the copies that the cells keep of each other. */
 const LOOKS_A_READING = 5;
@@ -50,6 +51,8 @@ export class Fleet<Cell extends FleetCell> {
   /** By name: why the cell is not asked. */
   readonly #away = new Map<string, string>();
   readonly #here = new Map<string, CellHere>();
+  /** Looks in a row that a cell did not answer. */
+  readonly #misses = new Map<string, number>();
   readonly #reports = new Map<string, readonly PlaceRow[]>();
   #places: ReadonlyMap<string, Place> = new Map();
   #cellsOfDigits = new Map<string, Set<string>>();
@@ -241,8 +244,13 @@ export class Fleet<Cell extends FleetCell> {
       const rows = isReading ? await answerOf(cell, cell.watch<PlaceRow>('cell_directory', {})) : undefined;
       this.#here.set(name, here);
       if (rows !== undefined) this.#reports.set(name, rows);
+      this.#misses.delete(name);
       if (this.#away.delete(name)) this.#log.info('a cell answers again', { cell: name });
     } catch (error) {
+      const misses = (this.#misses.get(name) ?? 0) + 1;
+      this.#misses.set(name, misses);
+      // Late once may be this process, or a machine that is busy: a cell that has answered before has a second chance.
+      if (isLate(error) && misses < MISSES_TO_BE_AWAY && this.#here.has(name)) return;
       this.#here.delete(name);
       this.#reports.delete(name);
       if (!this.#away.has(name))
@@ -296,7 +304,11 @@ function answerOf<Answer>(cell: FleetCell, asked: Promise<Answer>): Promise<Answ
 }
 
 function isAway(error: unknown): boolean {
-  return isUnavailable(error) || (error instanceof HttpError && error.kind.code === 'cell_unavailable');
+  return isUnavailable(error) || isLate(error);
+}
+
+function isLate(error: unknown): boolean {
+  return error instanceof HttpError && error.kind.code === 'cell_unavailable';
 }
 
 export function cellAway(names: readonly string[]): HttpError {
