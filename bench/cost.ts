@@ -1,14 +1,14 @@
 // The cost suite: CPU and write-ahead log for a claim, for a message on its way to the ledger and for an event that is recorded,
 // here and in another checkout.
 
-import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { cpuUs, postmasterOf } from './cpu.ts';
 import { failuresOf } from './neighbours/measure.ts';
 import { type OpenPlace, type Version, versionsOf, withPlace } from './neighbours/place.ts';
 import { type Column, makeTable } from './rows.ts';
 import { median } from './stats.ts';
 import type { Demand, Suite } from './suite.ts';
-import { type Session, settle } from './world.ts';
+import { settle } from './world.ts';
 
 /** The warm-up is long enough for Node to have compiled what is measured: a fresh worker takes twice the CPU. */
 const FULL = { rounds: 11, claims: 12_000, perSec: 1_500, warmUp: 12_000 };
@@ -18,8 +18,6 @@ const PATIENCE_MS = 30_000;
 const TURN_MS = 150;
 const MAX_GROWTH = 1.05;
 const MS_PER_SEC = 1_000;
-/** What /proc counts in, on every Linux. */
-export const US_PER_TICK = 10_000;
 
 type Plan = typeof FULL;
 const NAMES = [
@@ -189,39 +187,6 @@ async function meter(
   const wal = async () => (await db1.walBytes()) + (await db2.walBytes());
   const [cpuBefore, walBefore] = [cpu(), await wal()];
   return async (ops) => ({ cpuUs: (cpu() - cpuBefore) / ops, walBytes: ((await wal()) - walBefore) / ops });
-}
-
-/** The parent of the backend that answers. */
-async function postmasterOf(session: Session): Promise<number> {
-  return statOf(await session.ask<number>('select pg_backend_pid()')).parent;
-}
-
-/** Of a process and its children, those that have ended included. */
-function cpuUs(pid: number): number {
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => tryStat(Number(name)))
-    .filter((stat) => stat?.parent === pid);
-  return [statOf(pid), ...children].reduce((sum, stat) => sum + (stat?.ticks ?? 0), 0) * US_PER_TICK;
-}
-
-function tryStat(pid: number): ReturnType<typeof statOf> | undefined {
-  try {
-    return statOf(pid);
-  } catch {
-    // It has ended since the folder was read; its parent has its ticks.
-    return undefined;
-  }
-}
-
-/** After the name, which may have spaces: the third field is the state, the fourth the parent, 14 to 17 the ticks. */
-export function statOf(pid: number): { parent: number; ticks: number } {
-  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return {
-    parent: Number(fields[1]),
-    ticks: fields.slice(11, 15).reduce((sum, one) => sum + Number(one), 0),
-  };
 }
 
 function rowOf(version: string, samples: readonly Sample[], plan: Plan): CostRow {

@@ -1,7 +1,7 @@
 // The rebuild suite: how long a pool of up to a million slots takes to come back after its cache was lost, and what claims in
 // another pool meanwhile notice (I13).
 
-import { statOf, US_PER_TICK } from './cost.ts';
+import { statOf, US_PER_TICK } from './cpu.ts';
 import { HEALTHY } from './neighbours/healthy.ts';
 import { failuresOf, keptOf, timesOf } from './neighbours/measure.ts';
 import { addPool, type Place } from './neighbours/neighbour.ts';

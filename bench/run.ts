@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { backlog } from './backlog.ts';
 import { bridge } from './bridge.ts';
 import { calls } from './calls.ts';
+import { cells } from './cells.ts';
 import { claims } from './claims.ts';
 import { reportFailure, UsageError } from './command.ts';
 import { consoleSuite } from './console.ts';
@@ -30,6 +31,7 @@ const SUITES: Record<string, Suite> = {
   cost,
   limits,
   rebuild,
+  cells,
 };
 
 const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]

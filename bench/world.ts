@@ -63,7 +63,7 @@ export async function openWorld(
   }
 }
 
-function sessionOf(client: pg.Client): Session {
+export function sessionOf(client: pg.Client): Session {
   const rows = async <T>(functionName: string, args: Args = {}): Promise<T[]> => {
     const { name, text } = statementFor(functionName, Object.keys(args));
     return (await client.query({ name, text, values: Object.values(args) })).rows;

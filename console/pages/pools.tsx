@@ -12,13 +12,14 @@ import { Empty } from '../parts/states.tsx';
 import { type Column, linkColumn } from '../parts/table.tsx';
 import { NewPool } from './new_pool.tsx';
 
-function columnsFor(levelOf: (pool: PoolView) => PoolLevel): Column<PoolView>[] {
+function columnsFor(levelOf: (pool: PoolView) => PoolLevel, hasCells: boolean): Column<PoolView>[] {
   return [
     linkColumn(
       'Pool',
       ({ pool_id }) => `/pools/${encodeURIComponent(pool_id)}`,
       ({ pool_id }) => <Given value={pool_id} />,
     ),
+    ...(hasCells ? [{ head: 'Cell', cell: ({ cell }: PoolView) => cell ?? '' }] : []),
     { head: 'State', place: 'corner', cell: ({ status }) => <Chip state={status} /> },
     { head: 'Remaining', place: 'wide', cell: (pool) => <LevelBar level={levelOf(pool)} /> },
     { head: 'Left', isNumber: true, cell: (pool) => count(levelOf(pool).available) },
@@ -39,7 +40,7 @@ export function Pools() {
   const { latest } = useLive();
   const [isNew, setNew] = useState(false);
   const levels = new Map((latest?.pools ?? []).map((level) => [level.pool_id, level]));
-  const columns = columnsFor((pool) => levels.get(pool.pool_id) ?? pool);
+  const columns = columnsFor((pool) => levels.get(pool.pool_id) ?? pool, latest?.cells !== undefined);
   return (
     <>
       <PageHead title="Pools" about="Sets of interchangeable slots for sale.">

@@ -40,11 +40,13 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
   const events = latest?.webhooks.dead_letters ?? 0;
   const waiting = latest?.inbox.waiting ?? 0;
   const refused = latest?.inbox.dead_letters ?? 0;
+  const away = (latest?.cells ?? []).filter(({ ok }) => !ok).map(({ name }) => name);
   // Said once each, while the text below counts the seconds.
   const said = [
     connection === 'lost' && 'The live connection is lost.',
     latest?.db1.ok === false && 'The intake does not answer.',
     latest?.db2.ok === false && 'The ledger does not answer.',
+    away.length > 0 && `Cell ${away.join(', ')} does not answer.`,
     letters + events > 0 && 'There are dead letters.',
     waiting > 0 && 'Deliveries wait in the inbox.',
     refused > 0 && 'The ledger refused deliveries of the inbox.',
@@ -63,6 +65,12 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
         <Alarm tone="bad">
           <strong>The intake (DB1) does not answer</strong> for {duration(downFor(points, 'db1_ok'))}. Claims
           are refused with 503 until it is back; buyers keep their request id and may try again.
+        </Alarm>
+      )}
+      {away.length > 0 && (
+        <Alarm tone="bad">
+          <strong>Cell {away.join(', ')} does not answer.</strong> Its pools are refused with 503 until it is
+          back, and what it has is missing in lists. Pools of the other cells are sold as always.
         </Alarm>
       )}
       {latest && !latest.db2.ok && (

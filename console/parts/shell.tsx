@@ -99,6 +99,9 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <div class="side-foot">
             <p class="lamps">
               <Lamp name="DB1" state={lampOf(live.latest?.db1)} />
+              {(live.latest?.cells ?? []).map((cell) => (
+                <Lamp key={cell.name} name={cell.name} state={lampOf(cell)} />
+              ))}
               <Lamp name="DB2" state={lampOf(live.latest?.db2)} />
               <span class={`lamp lamp-${live.connection === 'live' ? 'ok' : 'unknown'}`}>
                 {live.connection === 'live' ? 'live' : live.connection === 'lost' ? 'lost' : 'connecting'}

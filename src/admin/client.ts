@@ -1,6 +1,7 @@
 // A running server's admin API, for the command line.
 
 import type { Connection } from '../commands/operator.ts';
+import { CELLS_AWAY_HEADER } from '../fleet/addresses.ts';
 
 /** The server said no, or nothing: what a person should read. */
 export class ApiError extends Error {
@@ -88,7 +89,7 @@ export class AdminClient {
       ...(operator && { 'x-operator': operator }),
     };
     try {
-      return await fetch(`${url.replace(/\/+$/, '')}${path}`, { ...init, headers });
+      return warned(await fetch(`${url.replace(/\/+$/, '')}${path}`, { ...init, headers }));
     } catch (error) {
       const hint = 'is it running? SLUICE_URL says where';
       throw new ApiError(0, 'no_answer', `no server answers at ${url}`, hint, error);
@@ -104,6 +105,13 @@ export class AdminClient {
       throw new ApiError(0, 'no_answer', message, 'try again', error);
     }
   }
+}
+
+/** An answer without some cells is told to the person: their part is missing. */
+function warned(response: Response): Response {
+  const away = response.headers.get(CELLS_AWAY_HEADER);
+  if (away !== null) console.error(`warning: cell ${away} does not answer; what it has is missing here`);
+  return response;
 }
 
 function refusalOf(status: number, text: string): ApiError {

@@ -14,6 +14,7 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   status: ['show the numbers of a running server', () => import('./status.ts')],
   doctor: ['check everything, and say what to do', () => import('./doctor.ts')],
   pools: ['list, create and change pools', () => import('./pools.ts')],
+  cells: ['list, add and drain cells: several intakes as one', () => import('./cells.ts')],
   claims: ['find, show and release claims', () => import('./claims.ts')],
   dlq: ['list, show, replay and discard dead letters', () => import('./dlq.ts')],
   webhooks: ['endpoints, stored events, replay, signatures', () => import('./webhooks.ts')],

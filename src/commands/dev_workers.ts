@@ -1,10 +1,9 @@
 import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Metrics, Tracer } from '#core/ports.ts';
-import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS, startCrew } from '../bridge/crew.ts';
+import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
-import { startInboxCrew } from '../inbox/crew.ts';
+import { startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
-import { startScheduler } from '../scheduler/scheduler.ts';
 import type { Stack } from '../stack/stack.ts';
 import { DEFAULT_WEBHOOK_BATCH, DEFAULT_WEBHOOK_WORKERS, startWebhookCrew } from '../webhook/crew.ts';
 import type { Handlers } from '../webhook/handlers.ts';
@@ -35,17 +34,6 @@ export function startDevWorkers(
   const log = createLog();
   const db1Url = stack.db1.url;
   const db2Url = stack.db2.url;
-  const crew = startCrew({
-    db1Url,
-    db2Url,
-    workers: DEFAULT_WORKERS,
-    batchSize: DEFAULT_BATCH_SIZE,
-    allowedHosts: readAllowedHosts(process.env.SLUICE_WEBHOOK_ALLOWED_HOSTS),
-    sign: readSign(stack.secrets.hookSecret),
-    metrics,
-    tracer,
-    log,
-  });
   const webhooks = startWebhookCrew({
     db2Url,
     workers: DEFAULT_WEBHOOK_WORKERS,
@@ -56,14 +44,23 @@ export function startDevWorkers(
     tracer,
     log,
   });
-  const inbox = startInboxCrew({ db1Url, db2Url, metrics, log, onRecorded: webhooks.wake });
-  const scheduler = startScheduler({ db1Url, log });
+  const crews = startCellCrews({
+    db1Url,
+    db2Url,
+    workers: DEFAULT_WORKERS,
+    batchSize: DEFAULT_BATCH_SIZE,
+    allowedHosts: readAllowedHosts(process.env.SLUICE_WEBHOOK_ALLOWED_HOSTS),
+    sign: readSign(stack.secrets.hookSecret),
+    metrics,
+    tracer,
+    log,
+    onRecorded: webhooks.wake,
+  });
   return {
-    wakeBridge: crew.wake,
+    wakeBridge: crews.wake,
     wakeWebhooks: webhooks.wake,
     async stop() {
-      await inbox.stop();
-      await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop()]);
+      await Promise.all([crews.stop(), webhooks.stop()]);
     },
   };
 }

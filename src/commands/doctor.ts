@@ -14,15 +14,15 @@ const INDENT = ' '.repeat(6);
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red', skip: 'dim' } as const;
 
 async function run(json: boolean): Promise<number> {
-  const { db1Url, db2Url } = readDatabaseUrls(process.env);
-  if (!db1Url || !db2Url)
+  const { cells, db2Url } = readDatabaseUrls(process.env);
+  if (cells.length === 0 || !db2Url)
     throw new StackError(
       'DB1_URL and DB2_URL are not set, and no stack runs here',
       'set both, or start one with `npm start`',
     );
   const server = connectionOrNone();
   const checks = await examine({
-    db1Url,
+    cells,
     db2Url,
     ...(server && { server }),
     env: readStackEnv(process.env),

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { POOLER_VARIABLES, requireDirectUrl } from '../db/pooler.ts';
 import { findPooler } from '../db/pooler_look.ts';
 import { StackError } from '../failure.ts';
+import { CELL_VARIABLES, type CellAddress, readCells } from '../fleet/addresses.ts';
 import { adopt as adoptTables } from '../migrate/adopt/adopt.ts';
 import { TITLES } from '../migrate/edited.ts';
 import { migrate as applyMigrations } from '../migrate/migrate.ts';
@@ -10,6 +11,7 @@ import { isFree, lookAtBoth, planText, refuseObstacles } from '../migrate/plan.t
 import { applyPlatform, rolesScript } from '../migrate/platform/platform.ts';
 import type { SideName } from '../migrate/sides.ts';
 import { withClient } from '../migrate/sql.ts';
+import type { Survey } from '../migrate/survey.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
 import { refuseUnfinishedImport } from '../transfer/unfinished.ts';
 import { action, UsageError } from './grammar.ts';
@@ -23,35 +25,50 @@ interface Wanted {
 
 async function run({ seed, plan, adopt, json }: Wanted): Promise<number> {
   if (json && !plan) throw new UsageError('--json is for --plan', 'see `sluice migrate --help`');
-  const urls = readUrls();
+  const { cells, db2 } = readUrls();
   return telling(async () => {
-    for (const side of ['db1', 'db2'] as const) await refusePooler(side, urls[side]);
-    // Before anything is changed in either.
-    const surveys = await lookAtBoth(urls, adopt);
-    await refuseUnfinishedImport(urls);
+    for (const { url } of cells) await refusePooler('db1', url);
+    await refusePooler('db2', db2);
+    // Before anything is changed in any of them.
+    const surveys = await lookAtAll(cells, db2, adopt);
     if (plan) {
       console.log(json ? JSON.stringify({ databases: surveys }, null, 2) : planText(surveys));
       return isFree(surveys) ? 0 : 1;
     }
     refuseObstacles(surveys);
     if (surveys.some(({ adopts }) => adopts.length > 0))
-      for (const what of await withClient(urls.db2, adoptTables)) console.log(`db2: ${what}`);
-    for (const side of ['db1', 'db2'] as const) await prepare(side, urls[side], seed);
+      for (const what of await withClient(db2, adoptTables)) console.log(`db2: ${what}`);
+    // The demo pool lives in the first.
+    for (const [at, { name, url }] of cells.entries())
+      await prepare('db1', url, seed && at === 0, cells.length > 1 ? `db1 (cell ${name})` : 'db1');
+    await prepare('db2', db2, seed);
     return 0;
   });
 }
 
-function readUrls(): Record<SideName, string> {
-  const { DB1_URL, DB2_URL } = process.env;
-  if (!DB1_URL || !DB2_URL)
+/** The ledger is looked at once. */
+async function lookAtAll(cells: readonly CellAddress[], db2: string, adopt: boolean): Promise<Survey[]> {
+  const surveys: Survey[] = [];
+  for (const [at, { url: db1 }] of cells.entries()) {
+    const both = await lookAtBoth({ db1, db2 }, adopt);
+    await refuseUnfinishedImport({ db1, db2 });
+    surveys.push(...both.filter(({ side }) => side === 'db1' || at === cells.length - 1));
+  }
+  return surveys;
+}
+
+function readUrls(): { cells: readonly CellAddress[]; db2: string } {
+  const cells = readCells(process.env).map(({ name, url }) => ({ name, url: requireDirectUrl(url) }));
+  const { DB2_URL } = process.env;
+  if (cells.length === 0 || !DB2_URL)
     throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice migrate --help`');
-  const [db1, db2] = [requireDirectUrl(DB1_URL), requireDirectUrl(DB2_URL)];
-  if (db1 === db2)
+  const db2 = requireDirectUrl(DB2_URL);
+  if (cells.some(({ url }) => url === db2))
     throw new StackError(
       'DB1_URL and DB2_URL are the same database',
       'give the intake and the ledger one each',
     );
-  return { db1, db2 };
+  return { cells, db2 };
 }
 
 /** A lock that keeps two runs apart belongs to a session, which such a pooler does not give. */
@@ -64,13 +81,13 @@ async function refusePooler(side: SideName, url: string): Promise<void> {
   );
 }
 
-async function prepare(side: SideName, url: string, seed: boolean): Promise<void> {
+async function prepare(side: SideName, url: string, seed: boolean, title: string = side): Promise<void> {
   await withClient(url, async (client) => {
     await applyPlatform(client);
     const { applied, seeded } = await applyMigrations(client, join(PROJECT_ROOT, side), { seed });
-    for (const file of applied) console.log(`${side}: applied ${file}`);
-    if (applied.length === 0) console.log(`${side}: up to date`);
-    if (seeded) console.log(`${side}: seeded`);
+    for (const file of applied) console.log(`${title}: applied ${file}`);
+    if (applied.length === 0) console.log(`${title}: up to date`);
+    if (seeded) console.log(`${title}: seeded`);
   }).catch((error: unknown) => {
     if (!(error instanceof pg.DatabaseError)) throw error;
     throw new StackError(
@@ -115,6 +132,7 @@ is missing, so it can be run again. Looks at both databases first, and changes n
       'the intake database, as its owner; one that may create roles, or with the roles there (--roles)',
     DB2_URL: 'the ledger database, likewise',
     ...POOLER_VARIABLES,
+    ...CELL_VARIABLES,
   },
   exits: [
     'when both databases are up to date, or nothing stands in the way of the plan',

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { readEnvLines } from '../env_lines.ts';
 import { StackError } from '../failure.ts';
+import { CELL_VARIABLES, type CellAddress, readCells } from '../fleet/addresses.ts';
 import { layout, readSettings } from '../stack/settings.ts';
 import { type Action, action, UsageError } from './grammar.ts';
 
@@ -41,6 +42,7 @@ export const VARIABLES = {
   databases: {
     'DB1_URL, DB2_URL':
       'Postgres addresses of the intake and the ledger, each with one host or several (default: those of the stack in .sluice)',
+    ...CELL_VARIABLES,
   },
   operator: { SLUICE_OPERATOR: 'who you are, for the audit log (default: $USER)' },
 };
@@ -65,9 +67,19 @@ export function readConnection(env: NodeJS.ProcessEnv): Connection {
 }
 
 /** As readConnection. */
-export function readDatabaseUrls(env: NodeJS.ProcessEnv): { db1Url?: string; db2Url?: string } {
-  const { DB1_URL: db1Url, DB2_URL: db2Url } = withStack(env, ['DB1_URL', 'DB2_URL']);
-  return { ...(db1Url && { db1Url }), ...(db2Url && { db2Url }) };
+export function readDatabaseUrls(env: NodeJS.ProcessEnv): DatabaseUrls {
+  const found = withStack(env, ['DB1_URL', 'DB2_URL', 'SLUICE_CELLS']);
+  const cells = readCells(found);
+  const [first] = cells;
+  return { cells, ...(first && { db1Url: first.url }), ...(found.DB2_URL && { db2Url: found.DB2_URL }) };
+}
+
+export interface DatabaseUrls {
+  /** All intakes, in their order. */
+  readonly cells: readonly CellAddress[];
+  /** The first of them. */
+  readonly db1Url?: string;
+  readonly db2Url?: string;
 }
 
 /** What hooks are signed with: the stack's where the databases are the stack's, and of nobody else's. */

@@ -8,6 +8,7 @@ import { AdminClient, ApiError } from '../admin/client.ts';
 import { action, type Group, readWhole, UsageError } from './grammar.ts';
 import { confirm, listAction, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
 import { RULE_OPTIONS, type Rules, readRules } from './pool_rules.ts';
+import { move } from './pools_move.ts';
 import { startProgress } from './progress.ts';
 import { formatTable } from './table.ts';
 
@@ -99,10 +100,12 @@ function print(pool: PoolView, { json }: Values): number {
 
 function tableOf(pools: PoolView[]): string {
   const count = (value: number | null) => (value === null ? '?' : String(value));
+  const hasCells = pools.some(({ cell }) => cell !== undefined);
   return formatTable(
-    ['POOL', 'STATUS', 'CAPACITY', 'FREE', 'HELD', 'SOLD', 'OPENS'],
+    ['POOL', ...(hasCells ? ['CELL'] : []), 'STATUS', 'CAPACITY', 'FREE', 'HELD', 'SOLD', 'OPENS'],
     pools.map((pool) => [
       pool.pool_id,
+      ...(hasCells ? [pool.cell ?? '-'] : []),
       pool.status,
       count(pool.capacity),
       count(pool.available),
@@ -142,6 +145,7 @@ Sends large numbers of slots in steps of 50000 and opens the pool when it is com
   args: '<pool>',
   options: {
     slots: { range: [0, MAX_SLOTS], default: 0, about: 'how many slots' },
+    cell: { value: 'CELL', about: 'where it shall live (default: the cell with the fewest pools)' },
     closed: { about: 'do not open it yet' },
     ...RULE_OPTIONS,
     'request-id': REQUEST_ID,
@@ -160,6 +164,7 @@ Sends large numbers of slots in steps of 50000 and opens the pool when it is com
       isFirst
         ? api.post<PoolView>('/admin/pools', {
             pool_id,
+            ...(values.cell && { cell: values.cell }),
             ...step,
             ...rules,
             ...reasonOf(values),
@@ -246,5 +251,6 @@ export const command: Group = {
     close,
     set,
     'add-slots': addSlots,
+    move,
   },
 };

@@ -10,6 +10,7 @@ import {
 } from '#core/reconcile.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
+import type { CellHere } from '../fleet/fleet.ts';
 import { createLog } from '../log.ts';
 import { API_VARIABLES } from '../webhook/backfill.ts';
 import { action, UsageError, type Values } from './grammar.ts';
@@ -43,47 +44,73 @@ async function run({ fix: repairs, stripe, since, json }: Values<typeof OPTIONS>
       since === undefined ? undefined : Date.parse(readMoment('--since', since)),
       json,
     );
-  const { db1Url, db2Url } = readDatabaseUrls(process.env);
-  if (!db1Url || !db2Url)
+  const { cells, db2Url } = readDatabaseUrls(process.env);
+  if (cells.length === 0 || !db2Url)
     throw new StackError('DB1_URL and DB2_URL must both be set', 'see `sluice reconcile --help`');
   const log = createLog();
   const open = (url: string) =>
     createDatabase({ url, max: CONNECTIONS, applicationName: 'sluice-reconcile', log });
-  const db1 = open(db1Url);
+  const intakes = cells.map(({ url }) => open(url));
   const db2 = open(db2Url);
   try {
-    const found = await compare(db1, db2);
+    await refuseMoving(intakes);
+    const found = await compare(intakes, db2);
     const handled: Handled[] = [];
     for (const difference of found)
-      handled.push({ ...difference, outcome: repairs ? await fix(db1, difference) : 'found' });
+      handled.push({ ...difference, outcome: repairs ? await fix(intakes, difference) : 'found' });
     report(handled, json);
     return handled.every(({ outcome }) => outcome === 'fixed') ? 0 : 1;
   } finally {
-    await Promise.all([db1.end(), db2.end()]);
+    await Promise.all([...intakes, db2].map((database) => database.end()));
   }
 }
 
-async function compare(db1: Database, db2: Database): Promise<Difference[]> {
-  const [row] = await db1.call<{ reconcile_total: number }>('public.reconcile_total', {});
-  const progress = startProgress(row?.reconcile_total ?? 0, 'slots');
+/** The claims of a pool in parcels are in no cell, and each of its tickets would look like a difference. */
+async function refuseMoving(intakes: readonly Database[]): Promise<void> {
+  const rows = await fromAll<CellHere>(intakes, 'public.cell_here', {});
+  if (rows.some(({ moving }) => moving > 0))
+    throw new StackError('a pool is between two cells', 'finish its move first: `sluice pools move`');
+}
+
+/** Rows of all cells. Each must answer: a ticket of a cell that is away would look as if its claim were lost. */
+async function fromAll<Row>(
+  intakes: readonly Database[],
+  functionName: string,
+  args: Record<string, unknown>,
+) {
+  return (await Promise.all(intakes.map((db1) => db1.call<Row>(functionName, args)))).flat();
+}
+
+async function compare(intakes: readonly Database[], db2: Database): Promise<Difference[]> {
+  const rows = await fromAll<{ reconcile_total: number }>(intakes, 'public.reconcile_total', {});
+  const progress = startProgress(
+    rows.reduce((total, { reconcile_total }) => total + reconcile_total, 0),
+    'slots',
+  );
   try {
-    return await findDifferences(createPorts(db1, db2, progress));
+    return await findDifferences(createPorts(intakes, db2, progress));
   } finally {
     progress.end();
   }
 }
 
-function createPorts(db1: Database, db2: Database, progress: Progress): ReconcilePorts {
+function createPorts(intakes: readonly Database[], db2: Database, progress: Progress): ReconcilePorts {
   let soFar = 0;
   return {
-    slots: (after, limit) => db1.call<SlotRow>('public.reconcile_claims', { p_after: after, p_limit: limit }),
+    // In the order of their ids: the pages of the cells become one page.
+    slots: async (after, limit) =>
+      (await fromAll<SlotRow>(intakes, 'public.reconcile_claims', { p_after: after, p_limit: limit }))
+        .sort((a, b) => (a.slot_id < b.slot_id ? -1 : 1))
+        .slice(0, limit),
     slotsById: (ids) =>
-      db1.call<SlotRow>('public.reconcile_claims', { p_limit: ids.length, p_slot_ids: ids }),
+      fromAll<SlotRow>(intakes, 'public.reconcile_claims', { p_limit: ids.length, p_slot_ids: ids }),
     tickets: (after, limit) => db2.call<TicketRow>('public.tickets_page', { p_after: after, p_limit: limit }),
     ticketsById: (ids) =>
       db2.call<TicketRow>('public.tickets_page', { p_limit: ids.length, p_resource_ids: ids }),
-    endedMessages: (after, limit) =>
-      db1.call<EndedMessageRow>('public.reconcile_messages', { p_after: after, p_limit: limit }),
+    endedMessages: intakes.map(
+      (db1) => (after: number, limit: number) =>
+        db1.call<EndedMessageRow>('public.reconcile_messages', { p_after: after, p_limit: limit }),
+    ),
     onProgress(compared) {
       progress.advance(compared - soFar);
       soFar = compared;
@@ -91,14 +118,14 @@ function createPorts(db1: Database, db2: Database, progress: Progress): Reconcil
   };
 }
 
-async function fix(db1: Database, { kind, slot_id, ticket }: Difference): Promise<string> {
-  const [row] = await db1.call<{ reconcile_fix: string }>('public.reconcile_fix', {
-    p_slot_id: slot_id,
-    p_kind: kind,
-    p_actor: actor(),
-    p_ticket: ticket,
-  });
-  return row?.reconcile_fix === 'fixed' ? 'fixed' : FOR_A_PERSON;
+/** The cell that has the slot repairs it; the others find nothing to do. */
+async function fix(intakes: readonly Database[], { kind, slot_id, ticket }: Difference): Promise<string> {
+  const args = { p_slot_id: slot_id, p_kind: kind, p_actor: actor(), p_ticket: ticket };
+  for (const db1 of intakes) {
+    const [row] = await db1.call<{ reconcile_fix: string }>('public.reconcile_fix', args);
+    if (row?.reconcile_fix === 'fixed') return 'fixed';
+  }
+  return FOR_A_PERSON;
 }
 
 function report(handled: Handled[], asJson: boolean): void {

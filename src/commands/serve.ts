@@ -2,6 +2,7 @@
 
 import { ACK_VARIABLE } from '../db/ack.ts';
 import { POOLER_VARIABLES } from '../db/pooler.ts';
+import { CELL_VARIABLES, readCells } from '../fleet/addresses.ts';
 import { createLog } from '../log.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/admission.ts';
@@ -17,7 +18,7 @@ import { SECRETS_FILE } from '../webhook/secret_source.ts';
 import { action } from './grammar.ts';
 
 const DEFAULT_PORT = 4000;
-const REQUIRED = ['DB1_URL', 'DB2_URL', 'SLUICE_ADMIN_KEY', 'SLUICE_JWT_SECRET'] as const;
+const REQUIRED = ['DB2_URL', 'SLUICE_ADMIN_KEY', 'SLUICE_JWT_SECRET'] as const;
 
 /** What a guesser needs ages for, also where the characters are words. */
 const MIN_KEY_CHARS = 16;
@@ -40,7 +41,9 @@ function nextSignal(): Promise<NodeJS.Signals> {
 
 async function run(): Promise<number> {
   const { env } = process;
-  const missing = REQUIRED.filter((name) => !env[name]);
+  const cells = readCells(env);
+  const [first] = cells;
+  const missing = [...(first ? [] : ['DB1_URL']), ...REQUIRED.filter((name) => !env[name])];
   if (missing.length > 0) return fail(`Set ${missing.join(', ')}. See: sluice serve --help`);
   const wanted = env.SLUICE_PORT ?? String(DEFAULT_PORT);
   const port = Number(wanted);
@@ -60,7 +63,7 @@ async function run(): Promise<number> {
   if (typeof limits === 'string') return fail(limits);
   const buyers = await readBuyerSettings(env);
   const log = createLog();
-  await refuseEditedWhereSeen({ db1: env.DB1_URL ?? '', db2: env.DB2_URL ?? '' }, log);
+  for (const { url } of cells) await refuseEditedWhereSeen({ db1: url, db2: env.DB2_URL ?? '' }, log);
   const handlers = await loadHandlers(env.SLUICE_HANDLERS, log);
   const tracing = await openTracing('sluice-serve', env, log);
   const stopSignal = nextSignal();
@@ -70,7 +73,8 @@ async function run(): Promise<number> {
   try {
     server = await startServer({
       port,
-      db1Url: env.DB1_URL ?? '',
+      db1Url: first?.url ?? '',
+      cells,
       db2Url: env.DB2_URL ?? '',
       adminKey: env.SLUICE_ADMIN_KEY ?? '',
       jwtSecret: env.SLUICE_JWT_SECRET ?? '',
@@ -125,6 +129,7 @@ has one, then from SLUICE_SECRETS_FILE, then from the environment.`,
   environment: {
     'DB1_URL, DB2_URL':
       'Postgres addresses of the intake and the ledger; with several hosts (postgres://…@a:5432,b:5432/name) the server follows the primary',
+    ...CELL_VARIABLES,
     ...ACK_VARIABLE,
     ...POOLER_VARIABLES,
     SLUICE_ADMIN_KEY: "the operator's key",

@@ -64,8 +64,8 @@ async function* samples(api: AdminClient, signal: AbortSignal): AsyncGenerator<L
     if (event === 'sample') yield JSON.parse(data);
 }
 
-function isWell({ db1, db2 }: LiveSample): boolean {
-  return db1.ok && db2.ok;
+function isWell({ db1, db2, cells = [] }: LiveSample): boolean {
+  return db1.ok && db2.ok && cells.every(({ ok }) => ok);
 }
 
 export const command = action({

@@ -30,8 +30,10 @@ export function statusPage(sample: LiveSample, url: string, paint: Paint): strin
     ['bridge workers', number(sample.workers.bridge), '', crewNote(sample.workers.bridge)],
     ['webhook workers', number(sample.workers.webhook), '', crewNote(sample.workers.webhook)],
   ];
+  const hasCells = sample.cells !== undefined;
   const pools = (sample.pools ?? []).map((pool) => [
     pool.pool_id,
+    ...(hasCells ? [pool.cell ?? UNKNOWN] : []),
     number(pool.capacity),
     number(pool.available),
     number(pool.reserved),
@@ -39,10 +41,19 @@ export function statusPage(sample: LiveSample, url: string, paint: Paint): strin
   ]);
   return [
     `${url}   ${sample.at.replace(/\.\d+/, '')}`,
-    `DB1 intake ${database(sample.db1, paint)}   DB2 ledger ${database(sample.db2, paint)}`,
+    [
+      `DB1 intake ${database(sample.db1, paint)}`,
+      ...cellsText(sample, paint),
+      `DB2 ledger ${database(sample.db2, paint)}`,
+    ].join('   '),
     '',
     formatTable(['', 'NOW', 'RATE', ''], rows),
-    ...(pools.length === 0 ? [] : ['', formatTable(['POOL', 'CAPACITY', 'FREE', 'HELD', 'SOLD'], pools)]),
+    ...(pools.length === 0
+      ? []
+      : [
+          '',
+          formatTable(['POOL', ...(hasCells ? ['CELL'] : []), 'CAPACITY', 'FREE', 'HELD', 'SOLD'], pools),
+        ]),
   ].join('\n');
 }
 
@@ -56,6 +67,7 @@ export function statusLine(sample: LiveSample): string {
     `dead ${number(sample.dlq_depth)}`,
     `db1 ${sample.db1.ok ? 'ok' : 'DOWN'}`,
     `db2 ${sample.db2.ok ? 'ok' : 'DOWN'}`,
+    ...(sample.cells ?? []).filter(({ ok }) => !ok).map(({ name }) => `cell ${name} AWAY`),
   ].join('  ');
 }
 
@@ -73,6 +85,10 @@ function crewNote(connections: number | null): string {
 
 function age(seconds: number | null): string {
   return seconds === null ? '' : `oldest ${seconds} s`;
+}
+
+function cellsText({ cells = [] }: LiveSample, paint: Paint): string[] {
+  return cells.map(({ name, ok }) => `cell ${name} ${ok ? paint('green', 'ok') : paint('red', 'AWAY')}`);
 }
 
 function database({ ok, ms }: LiveSample['db1'], paint: Paint): string {

@@ -55,9 +55,14 @@ export async function withNewDatabases<T>(
 
 /** Undefined where no addresses are given and no stack runs. */
 function urlsOf(env: NodeJS.ProcessEnv): Urls | undefined {
-  const isGiven = env.DB1_URL || env.DB2_URL;
+  const isGiven = env.DB1_URL || env.DB2_URL || env.SLUICE_CELLS;
   if (!isGiven && runningPid(layout(readSettings(env).dir).run) === undefined) return undefined;
-  const { db1Url, db2Url } = readDatabaseUrls(env);
+  const { cells, db1Url, db2Url } = readDatabaseUrls(env);
+  if (cells.length > 1)
+    throw new StackError(
+      'an export and an import are of one intake and its ledger, and SLUICE_CELLS names several',
+      'move all pools into one cell first (`npx sluice cells drain`), then name that one by DB1_URL: docs/fleet.md',
+    );
   if (!db1Url || !db2Url)
     throw isGiven
       ? new StackError(

@@ -3,23 +3,15 @@
 
 import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Log } from '#core/ports.ts';
-import {
-  type CrewOptions,
-  DEFAULT_BATCH_SIZE,
-  DEFAULT_LEASE_SEC,
-  DEFAULT_WORKERS,
-  drainOnce,
-  startCrew,
-} from '../bridge/crew.ts';
+import { DEFAULT_BATCH_SIZE, DEFAULT_LEASE_SEC, DEFAULT_WORKERS } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
 import { ACK_VARIABLE } from '../db/ack.ts';
 import { POOLER_VARIABLES } from '../db/pooler.ts';
 import { StackError } from '../failure.ts';
-import { carryInboxOnce, startInboxCrew } from '../inbox/crew.ts';
+import { drainCells, type FleetCrewOptions, startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
-import { startScheduler } from '../scheduler/scheduler.ts';
 import {
   type MetricsServer,
   type MetricsServerOptions,
@@ -70,23 +62,24 @@ const OPTIONS = {
 } as const;
 
 async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>): Promise<number> {
-  const { db1Url, db2Url } = readDatabaseUrls(process.env);
+  const { cells, db1Url, db2Url } = readDatabaseUrls(process.env);
   const { SLUICE_WEBHOOK_ALLOWED_HOSTS: allowedHosts } = process.env;
   if (!db1Url || !db2Url) {
     throw new StackError(
-      'DB1_URL and DB2_URL must both be set, and no stack runs here',
+      'DB1_URL (or SLUICE_CELLS) and DB2_URL must both be set, and no stack runs here',
       'see `sluice work --help`, or start one with `npm start`',
     );
   }
   const sign = readSign(readHookSecret(process.env));
   const log = createLog();
-  await refuseEditedWhereSeen({ db1: db1Url, db2: db2Url }, log);
+  for (const { url } of cells) await refuseEditedWhereSeen({ db1: url, db2: db2Url }, log);
   const handlers = await loadHandlers(process.env.SLUICE_HANDLERS, log);
   const tracing = await openTracing('sluice-work', process.env, log);
   const shared = { db2Url, metrics: createMetrics(), tracer: tracing.tracer, log };
   const crew = {
     ...shared,
     db1Url,
+    cells,
     workers,
     batchSize: batch,
     leaseSec: lease,
@@ -108,27 +101,24 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
 }
 
 async function workUntilStopped(
-  options: CrewOptions,
+  options: FleetCrewOptions,
   webhookOptions: WebhookCrewOptions & { metrics: CollectedMetrics },
 ): Promise<number> {
   const stopped = firstSignal(options.log);
-  const page = await openMetricsServer({ ...webhookOptions, db1Url: options.db1Url });
-  const crew = startCrew(options);
+  const { db1Url, cells } = options;
+  const page = await openMetricsServer({ ...webhookOptions, db1Url, ...(cells && { cells }) });
   const webhooks = startWebhookCrew(webhookOptions);
-  const { db1Url, db2Url, metrics, log } = options;
-  const inbox = startInboxCrew({ db1Url, db2Url, metrics, log, onRecorded: webhooks.wake });
-  const scheduler = startScheduler({ db1Url: options.db1Url, log: options.log });
+  const crews = startCellCrews({ ...options, onRecorded: webhooks.wake });
   options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
   options.log.info('workers stopping', { signal: await stopped });
-  await inbox.stop();
-  await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop(), page?.stop()]);
+  await Promise.all([crews.stop(), webhooks.stop(), page?.stop()]);
   options.log.info('workers stopped');
   return 0;
 }
 
 /** Undefined where none is wanted. */
 async function openMetricsServer(
-  options: Pick<MetricsServerOptions, 'db1Url' | 'db2Url' | 'metrics' | 'log'>,
+  options: Pick<MetricsServerOptions, 'db1Url' | 'cells' | 'db2Url' | 'metrics' | 'log'>,
 ): Promise<MetricsServer | undefined> {
   const { SLUICE_METRICS_PORT: port, SLUICE_ADMIN_KEY: adminKey } = process.env;
   if (!port) return undefined;
@@ -148,26 +138,25 @@ async function openMetricsServer(
 }
 
 async function workOnce(
-  options: CrewOptions,
+  options: FleetCrewOptions,
   webhookOptions: WebhookCrewOptions,
   asJson: boolean,
 ): Promise<number> {
   const stopping = new AbortController();
   void firstSignal(options.log).then(() => stopping.abort());
-  const claims = await drainOnce(options, stopping.signal);
-  const { db1Url, db2Url, metrics, log } = options;
-  const inbox = await carryInboxOnce({ db1Url, db2Url, metrics, log }, stopping.signal);
+  const claims = await drainCells(options, stopping.signal);
   const events = await processOnce(webhookOptions, stopping.signal);
   const totals = { ...claims.totals };
-  for (const [outcome, count] of Object.entries(inbox.totals)) totals[`inbox_${outcome}`] = count;
   for (const [outcome, count] of Object.entries(events.totals)) totals[`webhook_${outcome}`] = count;
-  const isPaused = claims.isPaused || inbox.isPaused || events.isPaused;
+  const isPaused = claims.isPaused || events.isPaused || claims.away.length > 0;
   const total = Object.values(totals).reduce((sum, count) => sum + count, 0);
   const status = isPaused ? 'paused' : stopping.signal.aborted ? 'stopped' : 'drained';
-  if (asJson) console.log(JSON.stringify({ status, total, ...totals }));
+  const { away } = claims;
+  if (asJson) console.log(JSON.stringify({ status, total, ...totals, ...(away.length > 0 && { away }) }));
   else {
     const parts = Object.entries(totals).map(([outcome, count]) => `${count} ${outcome}`);
     console.log(`${status}: ${total} deliveries${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`);
+    if (away.length > 0) console.log(`cells that did not answer: ${away.join(', ')}`);
   }
   return isPaused ? 1 : 0;
 }
@@ -191,10 +180,12 @@ export const command = action({
   about: `Carry claims to the ledger and process webhook events
 
 Carries every claim from DB1's queue to DB2, or to the dead letters, once, and lets every recorded webhook event take
-effect, once. Events and calls that were accepted into the inbox while DB2 was away are recorded first. Runs until SIGTERM or Ctrl-C: then it finishes or hands back what it holds. A second signal ends it at
-once; what it held comes back when its leases run out.
-Where pg_cron is absent it also runs the cron jobs of DB1. Once an hour it asks providers for which a key is set what they sent
-in the last day, and records what is missing. Any number of these processes may run at the same time.`,
+effect, once. Events and calls that were accepted into the inbox while DB2 was away are recorded first. Runs until SIGTERM or
+Ctrl-C: then it finishes or hands back what it holds. A second signal ends it at once; what it held comes back when its leases
+run out.
+Where pg_cron is absent it also runs the cron jobs of DB1. Where there are several cells it carries from all of them. Once an hour it
+asks providers for which a key is set what they sent in the last day, and records what is missing. Any number of these processes may
+run at the same time.`,
   options: OPTIONS,
   environment: {
     ...VARIABLES.databases,

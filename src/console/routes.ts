@@ -4,7 +4,7 @@ import type { CallFunction } from '#core/call_function.ts';
 import { auditRoutes } from '#core/console/audit.ts';
 import { callAdminRoutes } from '#core/console/calls.ts';
 import { claimAdminRoutes } from '#core/console/claims.ts';
-import { healthCheckRoutes } from '#core/console/health.ts';
+import { type HealthCheckPorts, healthCheckRoutes } from '#core/console/health.ts';
 import { poolAdminRoutes } from '#core/console/pools.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import type { Clock, Log } from '#core/ports.ts';
@@ -13,6 +13,7 @@ import { LiveView } from './live.ts';
 
 export interface ConsolePorts {
   readonly db1: CallFunction;
+  readonly intakes: HealthCheckPorts['intakes'];
   readonly db2: CallFunction;
   /** Calls functions of schema calls of DB2. */
   readonly calls: CallFunction;

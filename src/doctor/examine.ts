@@ -8,11 +8,14 @@ import { AdminClient } from '../admin/client.ts';
 import type { Connection } from '../commands/operator.ts';
 import { readAck } from '../db/ack.ts';
 import { createDatabase } from '../db/database.ts';
+import type { CellAddress } from '../fleet/addresses.ts';
+import { mergePlaces, type PlaceRow } from '../fleet/directory.ts';
+import { type CellState, lookAtCells, withCells } from '../fleet/operate.ts';
 import type { SideName } from '../migrate/sides.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
 import { secretUses } from '../webhook/secret_users.ts';
 import { judgeCell } from './cell.ts';
-import { type Finding, fail, ok, skip } from './finding.ts';
+import { type Finding, fail, ok, skip, warn } from './finding.ts';
 import {
   judgeAddresses,
   judgeDatabase,
@@ -32,7 +35,8 @@ import { type Look, look, messageOf } from './look.ts';
 import { readPatroni } from './patroni.ts';
 
 export interface Patient {
-  readonly db1Url: string;
+  /** The intake, or several of them. */
+  readonly cells: readonly CellAddress[];
   readonly db2Url: string;
   /** Left out where no server is known. */
   readonly server?: Connection;
@@ -42,7 +46,33 @@ export interface Patient {
 }
 
 export async function examine(patient: Patient): Promise<Finding[]> {
-  const [db1, db2] = await Promise.all([look('db1', patient.db1Url), look('db2', patient.db2Url)]);
+  const [first, ...others] = patient.cells;
+  if (first === undefined) return [];
+  const isOne = others.length === 0;
+  const findings = await examinePair(patient, first, { isFirst: true });
+  for (const cell of others) findings.push(...(await examinePair(patient, cell, { isFirst: false })));
+  return [
+    ...findings,
+    ...(isOne ? [] : await examineFleet(patient.cells, patient.log)),
+    ...(await examineServer(patient.server)),
+  ];
+}
+
+/** A cell and the ledger. What is the ledger's own is told with the first cell. */
+async function examinePair(
+  patient: Patient,
+  cell: CellAddress,
+  { isFirst }: { isFirst: boolean },
+): Promise<Finding[]> {
+  const isOne = patient.cells.length === 1;
+  const findings = await examineDatabases(patient, cell.url, isFirst);
+  return isOne
+    ? findings
+    : findings.map((finding) => ({ ...finding, check: `${finding.check} (cell ${cell.name})` }));
+}
+
+async function examineDatabases(patient: Patient, db1Url: string, withLedger: boolean): Promise<Finding[]> {
+  const [db1, db2] = await Promise.all([look('db1', db1Url), look('db2', patient.db2Url)]);
   const misplaced = judgeSides(db1, db2);
   if (misplaced.length > 0) {
     const wellPlaced = (['db1', 'db2'] as const).filter((place) => ({ db1, db2 })[place].side === place);
@@ -50,19 +80,23 @@ export async function examine(patient: Patient): Promise<Finding[]> {
       ...wellPlaced.flatMap((place) => judgeDatabase(place, { db1, db2 }[place])),
       ...misplaced,
       skip('health', 'see above'),
-      ...(await examineServer(patient.server)),
     ];
   }
   return [
     ...judgeDatabase('db1', db1),
     ...judgePooler('db1', db1, patient.env),
     ...(await examineCell('db1', db1, patient.env)),
-    ...judgeDatabase('db2', db2),
-    ...judgePooler('db2', db2, patient.env),
-    ...(await examineCell('db2', db2, patient.env)),
+    ...(withLedger
+      ? [
+          ...judgeDatabase('db2', db2),
+          ...judgePooler('db2', db2, patient.env),
+          ...(await examineCell('db2', db2, patient.env)),
+        ]
+      : []),
     ...(isComplete(db1) ? [judgePools(db1), judgeRefusals(db1), judgeHookSecret(db1, patient.env)] : []),
-    ...(isComplete(db1) && isComplete(db2) ? await examineBoth(patient) : [skip('health', 'see above')]),
-    ...(await examineServer(patient.server)),
+    ...(isComplete(db1) && isComplete(db2)
+      ? await examineBoth(patient, db1Url, withLedger)
+      : [skip('health', 'see above')]),
   ];
 }
 
@@ -75,7 +109,11 @@ function isComplete({ facts, missing }: Look): boolean {
   return facts !== undefined && missing.length === 0;
 }
 
-async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Finding[]> {
+async function examineBoth(
+  { db2Url, env, log }: Patient,
+  db1Url: string,
+  withLedger: boolean,
+): Promise<Finding[]> {
   const open = (url: string) => createDatabase({ url, max: 1, applicationName: 'sluice-doctor', log });
   const db1 = open(db1Url);
   const db2 = open(db2Url);
@@ -87,13 +125,13 @@ async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Findi
       intake<{ live_sample: IntakeLook }>('live_sample', {}),
       ledger<{ ledger_sample: LedgerLook }>('ledger_sample', {}),
     ]);
-    const health = await checkHealth({ db1: intake, db2: ledger, now: Date.now });
+    const health = await checkHealth({ intakes: [{ call: intake }], db2: ledger, now: Date.now });
     const uses = await secretUses(db2, createSecretSource(env));
     return [
       ...judgeHealth(health.filter(({ kind }) => kind !== 'redis' && kind !== 'inbox')),
       ...(fromIntake ? [...judgeQueue(fromIntake.live_sample), ...judgeInbox(fromIntake.live_sample)] : []),
-      ...(fromLedger ? judgeWebhooks(fromLedger.ledger_sample) : []),
-      judgeSecrets(uses),
+      ...(withLedger && fromLedger ? judgeWebhooks(fromLedger.ledger_sample) : []),
+      ...(withLedger ? [judgeSecrets(uses)] : []),
     ];
   } catch (error) {
     return [
@@ -102,6 +140,52 @@ async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Findi
   } finally {
     await Promise.all([db1.end(), db2.end()]);
   }
+}
+
+/** Whether the cells are what SLUICE_CELLS says, and agree about where each pool lives. */
+async function examineFleet(cells: readonly CellAddress[], log: Log): Promise<Finding[]> {
+  return withCells(cells, log, async (open) => {
+    const states = await lookAtCells(open);
+    const answering = open.filter((_, at) => states[at]?.here !== undefined);
+    const reports = await Promise.all(
+      answering.map(async ({ name, call }) => [name, await call<PlaceRow>('cell_directory', {})] as const),
+    );
+    const { places, doubles } = mergePlaces(new Map(reports));
+    const moving = [...places].filter(([, { movingTo }]) => movingTo !== undefined);
+    return [
+      ...states.map(judgeMember),
+      doubles.size === 0
+        ? ok('places of pools', `${places.size} pools, each in one cell`)
+        : fail(
+            'places of pools',
+            `in several cells: ${[...doubles].map(([pool, names]) => `${pool} (${names.join(', ')})`).join('; ')}`,
+            'only the first sells; rename or remove the pool in the others',
+          ),
+      ...(moving.length === 0
+        ? []
+        : [
+            warn(
+              'moves',
+              `between cells: ${moving.map(([pool, { movingTo }]) => `${pool} → ${movingTo}`).join(', ')}`,
+              'run `sluice pools move <pool> --to <cell>` again: it goes on',
+            ),
+          ]),
+    ];
+  });
+}
+
+function judgeMember({ name, state, here }: CellState): Finding {
+  const check = `cell ${name}`;
+  if (state === 'joined') return ok(check, `number ${here?.number}, ${here?.pools} pools`);
+  if (state === 'draining')
+    return warn(check, 'draining: it takes no new pools', `\`sluice cells add ${name}\` ends that`);
+  if (state === 'away')
+    return fail(check, 'does not answer', 'start it; the pools of the other cells are sold meanwhile');
+  const todo =
+    state === 'not joined'
+      ? `run \`sluice cells add ${name}\``
+      : 'compare SLUICE_CELLS with `sluice cells list`';
+  return fail(check, state, todo);
 }
 
 async function examineServer(server: Connection | undefined): Promise<Finding[]> {

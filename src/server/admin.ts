@@ -9,11 +9,34 @@ import { type WebhookAdminPorts, WebhookAdminRoutes } from '#core/webhook/admin.
 import { createOperatorStore } from '#core/webhook/operators.ts';
 import { createUnnamedPaymentStore, unnamedPaymentRoutes } from '#core/webhook/unnamed_payments.ts';
 import { type ConsolePorts, consoleRoutes } from '../console/routes.ts';
+import { CELLS_AWAY_HEADER } from '../fleet/addresses.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { fleetLetters } from '../fleet/letters.ts';
+import type { CallableCell } from '../fleet/one_intake.ts';
 import type { OperatorAuth } from './operator_auth.ts';
 
-export interface AdminPorts extends ConsolePorts, Pick<WebhookAdminPorts, 'secrets'> {
+export interface AdminPorts extends Omit<ConsolePorts, 'intakes'>, Pick<WebhookAdminPorts, 'secrets'> {
+  readonly fleet: Fleet<CallableCell>;
   /** Calls functions of schema webhook of DB2. */
   readonly webhook: CallFunction;
+}
+
+/** An answer that was made without some cells says so: their part is missing. */
+function tellingAway(route: Route, fleet: Fleet<CallableCell>): Route {
+  if (fleet.isOne) return route;
+  return {
+    ...route,
+    async handle(request, parameter) {
+      const response = await route.handle(request, parameter);
+      const { away } = fleet;
+      if (away.length === 0) return response;
+      return { ...response, headers: { ...response.headers, [CELLS_AWAY_HEADER]: away.join(', ') } };
+    },
+  };
+}
+
+function intakesOf(fleet: Fleet<CallableCell>): ConsolePorts['intakes'] {
+  return fleet.isOne ? [{ call: fleet.only.call }] : fleet.cells;
 }
 
 /** Every route below /admin is made here, and none leaves without its guard. */
@@ -21,7 +44,7 @@ export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
   // The guard has asked already.
   const authorize = () => UNNAMED_OPERATOR;
   const deadLetters = new DeadLetterRoutes({
-    ...createEndingStore(ports.db1, ports.db2, ports.log),
+    ...fleetLetters(ports.fleet, ({ call }) => createEndingStore(call, ports.db2, ports.log)),
     authorize,
   });
   const webhooks = new WebhookAdminRoutes({
@@ -31,12 +54,14 @@ export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
   });
   return [
     ...auth.routes(),
-    ...auth.guard([
-      ...deadLetters.routes('/admin/dlq'),
-      ...inboxRoutes('/admin/webhooks/inbox', createInboxOperatorStore(ports.db1), authorize),
-      ...webhooks.routes('/admin/webhooks'),
-      ...unnamedPaymentRoutes('/admin/webhooks', createUnnamedPaymentStore(ports.webhook), authorize),
-      ...consoleRoutes(ports),
-    ]),
+    ...auth.guard(
+      [
+        ...deadLetters.routes('/admin/dlq'),
+        ...inboxRoutes('/admin/webhooks/inbox', createInboxOperatorStore(ports.db1), authorize),
+        ...webhooks.routes('/admin/webhooks'),
+        ...unnamedPaymentRoutes('/admin/webhooks', createUnnamedPaymentStore(ports.webhook), authorize),
+        ...consoleRoutes({ ...ports, intakes: intakesOf(ports.fleet) }),
+      ].map((route) => tellingAway(route, ports.fleet)),
+    ),
   ];
 }

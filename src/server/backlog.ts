@@ -97,5 +97,9 @@ export function createBacklog(
     ]);
     return { rows, totals, unnamed: waiting?.count_payments_without_user ?? 0 };
   };
-  return databasePage({ database: 'DB2', upName: 'webhook_database_up', look, levels }, log, timing);
+  return databasePage(
+    { database: 'DB2', upName: 'webhook_database_up', looks: [{ look }], levels },
+    log,
+    timing,
+  );
 }

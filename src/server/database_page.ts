@@ -25,7 +25,8 @@ export interface DatabasePageOptions<Look> {
   readonly database: 'DB1' | 'DB2';
   /** The gauge that says whether the database answered. */
   readonly upName: string;
-  look(): Promise<Look | undefined>;
+  /** One for each database of this kind; `cell` names it where there are several, and is a label of all its series. */
+  readonly looks: readonly { readonly cell?: string; look(): Promise<Look | undefined> }[];
   readonly levels: readonly Level<Look>[];
 }
 
@@ -37,61 +38,78 @@ export interface Timing {
 
 /** Reads once a second at most, and never twice at a time. Without the database the page says so and the rest is missing. */
 export function databasePage<Look>(
-  { database, upName, look, levels }: DatabasePageOptions<Look>,
+  { database, upName, looks, levels }: DatabasePageOptions<Look>,
   log: Log,
   { now = Date.now, waitMs = WAIT_MS }: Timing = {},
 ): Page {
   const registry = new Registry();
-  const show = createMetrics(registry, database, upName, levels);
-  /** Undefined where none is under way. */
-  let reading: Promise<void> | undefined;
-  let readAt = Number.NEGATIVE_INFINITY;
-  const refresh = async (): Promise<void> => {
-    if (reading === undefined && now() - readAt >= KEEP_MS) {
-      readAt = now();
-      reading = look()
-        .then(show)
-        .finally(() => {
-          reading = undefined;
-        });
-    }
-    try {
-      await inTime(waitMs, reading, () => new Error(`no answer within ${waitMs} ms`));
-    } catch (error) {
-      log.warn(`metrics without ${database}`, { cause: error });
-      show(undefined);
-    }
-  };
+  const cells = looks.flatMap(({ cell }) => cell ?? []);
+  const metrics = createMetrics(registry, database, upName, levels, cells.length > 0);
+  const watched = looks.map(({ cell, look }) => {
+    /** Undefined where none is under way. */
+    let reading: Promise<void> | undefined;
+    let readAt = Number.NEGATIVE_INFINITY;
+    let latest: Look | undefined;
+    return async (): Promise<Seen<Look>> => {
+      if (reading === undefined && now() - readAt >= KEEP_MS) {
+        readAt = now();
+        reading = look()
+          .then((seen) => {
+            latest = seen;
+          })
+          .finally(() => {
+            reading = undefined;
+          });
+      }
+      try {
+        await inTime(waitMs, reading, () => new Error(`no answer within ${waitMs} ms`));
+      } catch (error) {
+        log.warn(`metrics without ${database}`, { ...(cell !== undefined && { cell }), cause: error });
+        latest = undefined;
+      }
+      return { labels: cell === undefined ? {} : { cell }, look: latest };
+    };
+  });
   return {
     async page() {
-      await refresh();
+      metrics(await Promise.all(watched.map((look) => look())));
       return registry.metrics();
     },
   };
 }
 
-/** What to call with each look; with undefined where the database did not answer. */
+interface Seen<Look> {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Undefined where the database did not answer. */
+  readonly look: Look | undefined;
+}
+
+/** What to call with the looks at each database. */
 function createMetrics<Look>(
   registry: Registry,
   database: string,
   upName: string,
   levels: readonly Level<Look>[],
-): (look: Look | undefined) => void {
+  hasCells: boolean,
+): (seen: readonly Seen<Look>[]) => void {
   const registers = [registry];
+  const common = hasCells ? ['cell'] : [];
   const upHelp = `Whether ${database} answered; where it is 0 the other numbers about it are missing.`;
-  const isUp = new Gauge({ name: upName, help: upHelp, registers });
+  const isUp = new Gauge({ name: upName, help: upHelp, labelNames: common, registers });
   const shown = levels.map(({ name, help, kind = 'gauge', labels = [], read }) => {
-    const settings = { name, help, labelNames: labels, registers };
-    return { metric: kind === 'gauge' ? new Gauge(settings) : new Counter(settings), labels, read };
+    const labelNames = [...common, ...labels];
+    const settings = { name, help, labelNames, registers };
+    return { metric: kind === 'gauge' ? new Gauge(settings) : new Counter(settings), labelNames, read };
   });
-  return (look) => {
-    isUp.set(look === undefined ? 0 : 1);
-    for (const { metric, labels, read } of shown) {
+  return (seen) => {
+    for (const { labels, look } of seen) isUp.set(labels, look === undefined ? 0 : 1);
+    for (const { metric, labelNames, read } of shown) {
       // What is not known is left out: a reset metric without labels would say 0.
-      if (labels.length === 0) metric.remove();
+      if (labelNames.length === 0) metric.remove();
       else metric.reset();
-      if (look === undefined) continue;
-      for (const [value, series = {}] of read(look)) metric.inc(series, value);
+      for (const { labels, look } of seen)
+        for (const [value, series = {}] of look === undefined ? [] : read(look))
+          metric.inc({ ...labels, ...series }, value);
     }
   };
 }

@@ -24,7 +24,7 @@ type PoolSample = { readonly pool_id: string } & Readonly<Record<State, number |
 type State = (typeof STATES)[number];
 const STATES = ['available', 'reserved', 'consumed'] as const;
 
-const LEVELS: readonly Level<Sample>[] = [
+const LEVELS_OF_ONE: readonly Level<Sample>[] = [
   {
     kind: 'counter',
     name: 'sluice_queue_messages_total',
@@ -79,8 +79,20 @@ function slotsOf(pool: PoolSample) {
   });
 }
 
-/** `call` takes names of functions in schema public of DB1. */
-export function createIntakeLevels(call: CallFunction, log: Log, timing?: Timing): Page {
-  const look = async () => (await call<{ live_sample: Sample }>('live_sample', {}))[0]?.live_sample;
-  return databasePage({ database: 'DB1', upName: 'sluice_intake_up', look, levels: LEVELS }, log, timing);
+export interface MeasuredCell {
+  readonly name: string;
+  /** Functions of schema public. */
+  readonly call: CallFunction;
+}
+
+/** Where there are several cells, each level has the label `cell`. */
+export function createIntakeLevels(cells: readonly MeasuredCell[], log: Log, timing?: Timing): Page {
+  const page = { database: 'DB1', upName: 'sluice_intake_up', levels: LEVELS_OF_ONE } as const;
+  const lookAt = async ({ call }: MeasuredCell) =>
+    (await call<{ live_sample: Sample }>('live_sample', {}))[0]?.live_sample;
+  const looks = cells.map((cell) => ({
+    ...(cells.length > 1 && { cell: cell.name }),
+    look: () => lookAt(cell),
+  }));
+  return databasePage({ ...page, looks }, log, timing);
 }

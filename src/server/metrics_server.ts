@@ -1,9 +1,11 @@
 // /metrics, /healthz and /readyz for a process that has no other door: the workers.
 
+import type { CallFunction } from '#core/call_function.ts';
 import { healthRoutes } from '#core/health.ts';
 import type { Log } from '#core/ports.ts';
 import { Router } from '#core/router.ts';
 import { createDatabase } from '../db/database.ts';
+import { cellsOf, type FleetOptions } from '../fleet/addresses.ts';
 import type { CollectedMetrics } from '../metrics.ts';
 import { AddressLimits } from './address_limits.ts';
 import { createBacklog } from './backlog.ts';
@@ -11,13 +13,12 @@ import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
 import { metricsRoute, processPage } from './metrics_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
-import { checkReady } from './ready.ts';
+import { checkIntake, checkLedger } from './ready.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 
-export interface MetricsServerOptions extends ScrapeSettings {
+export interface MetricsServerOptions extends ScrapeSettings, FleetOptions {
   /** 0 takes a free one. */
   port: number;
-  db1Url: string;
   db2Url: string;
   /** A client with it may read /metrics, as at the server. */
   adminKey?: string;
@@ -33,11 +34,21 @@ export interface MetricsServer {
 export async function startMetricsServer(options: MetricsServerOptions): Promise<MetricsServer> {
   const { metrics, log } = options;
   const open = (url: string) => createDatabase({ url, max: 1, applicationName: 'sluice-metrics', log });
-  const db1 = open(options.db1Url);
+  const cells = cellsOf(options).map(({ name, url }) => {
+    const db = open(url);
+    return { name, end: () => db.end(), call: ((fn, args) => db.call(`public.${fn}`, args)) as CallFunction };
+  });
   const db2 = open(options.db2Url);
-  const endDatabases = () => Promise.all([db1.end(), db2.end()]);
+  const endDatabases = () => Promise.all([...cells, db2].map((part) => part.end()));
   const health = healthRoutes({
-    checkDatabases: () => checkReady(db1, db2),
+    // One cell that answers is enough to have work.
+    checkDatabases: async () => {
+      await Promise.all([
+        Promise.any(cells.map(({ call }) => checkIntake(call))).catch(firstReason),
+        checkLedger(db2),
+      ]);
+      return undefined;
+    },
     isDraining: () => http.isDraining,
   });
   const proxy = { trustedProxies: 0 };
@@ -49,7 +60,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   const page = metricsRoute(
     [
       metrics,
-      createIntakeLevels((name, args) => db1.call(`public.${name}`, args), log),
+      createIntakeLevels(cells, log),
       createBacklog((name, args) => db2.call(`webhook.${name}`, args), options.adminKey, log),
       processPage(),
     ],
@@ -69,4 +80,8 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     await endDatabases();
     throw error;
   }
+}
+
+function firstReason(error: unknown): never {
+  throw error instanceof AggregateError ? error.errors[0] : error;
 }

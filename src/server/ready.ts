@@ -1,14 +1,21 @@
-// Whether both databases can serve: each answers, and is the primary.
+// Whether a database can serve: it answers, and is the primary.
 
+import type { CallFunction } from '#core/call_function.ts';
 import { SQLSTATE } from '#core/failure.ts';
 import type { Database } from '../db/database.ts';
 import { ConnectionLost } from '../db/lost.ts';
 
-export async function checkReady(db1: Database, db2: Database): Promise<void> {
-  const [[intake], [ledger]] = await Promise.all([
-    db1.call<{ intake_ready: boolean }>('public.intake_ready', {}),
-    db2.call<{ ledger_ready: boolean }>('public.ledger_ready', {}),
-  ]);
-  if (!intake?.intake_ready || !ledger?.ledger_ready)
-    throw new ConnectionLost('a database is a standby', SQLSTATE.notPrimary);
+/** `call` takes functions of schema public of an intake. */
+export async function checkIntake(call: CallFunction): Promise<void> {
+  const [row] = await call<{ intake_ready: boolean }>('intake_ready', {});
+  if (!row?.intake_ready) throw standby('the intake');
+}
+
+export async function checkLedger(db2: Database): Promise<void> {
+  const [row] = await db2.call<{ ledger_ready: boolean }>('public.ledger_ready', {});
+  if (!row?.ledger_ready) throw standby('the ledger');
+}
+
+function standby(which: string): ConnectionLost {
+  return new ConnectionLost(`${which} is a standby`, SQLSTATE.notPrimary);
 }

@@ -3,22 +3,22 @@
 import { createHash } from 'node:crypto';
 import type { CallFunction } from '#core/call_function.ts';
 import { ClaimRoutes } from '#core/claim.ts';
+import { MAX_WAITING } from '#core/coalescer.ts';
 import { healthRoutes } from '#core/health.ts';
 import { PoolRoutes } from '#core/pool.ts';
 import type { Tracer } from '#core/ports.ts';
 import type { Route } from '#core/router.ts';
-import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
 import { createFindSecret, type SecretSource, Secrets } from '#core/webhook/secrets.ts';
 import { openCallRoutes } from '../calls/calls.ts';
 import { loadPages, pageRoutes } from '../console/assets.ts';
 import { notFoundPage } from '../console/not_found.ts';
 import { PoolLive } from '../console/pool_live.ts';
-import {
-  createDatabase,
-  type DatabaseOptions,
-  LANE_LOCK_TIMEOUT_MS,
-  REBUILD_TIMEOUT_MS,
-} from '../db/database.ts';
+import { createDatabase } from '../db/database.ts';
+import { cellsOf, type FleetOptions } from '../fleet/addresses.ts';
+import { openServerCell, type ServerCell } from '../fleet/cells.ts';
+import { cellAway, Fleet } from '../fleet/fleet.ts';
+import { oneIntake } from '../fleet/one_intake.ts';
+import { createDatabasePorts } from '../fleet/ports.ts';
 import { openInbox } from '../inbox/door.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
@@ -40,21 +40,18 @@ import { MeteredRouter } from './metered_router.ts';
 import { metricsRoute, processPage } from './metrics_route.ts';
 import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
-import { createDatabasePorts } from './ports.ts';
 import { isHttps, type ProxySettings } from './proxy.ts';
-import { checkReady } from './ready.ts';
+import { checkIntake, checkLedger } from './ready.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 import { Streams } from './streams.ts';
 import { createTokenPorts } from './tokens.ts';
-import { wakeWorkers } from './wake.ts';
 import { openWebhookRoutes } from './webhooks.ts';
 
-export interface ServerOptions extends ScrapeSettings, BuyerSettings {
+export interface ServerOptions extends ScrapeSettings, BuyerSettings, FleetOptions {
   /** 0 takes a free one. */
   port: number;
   /** All interfaces where left out. */
   host?: string;
-  db1Url: string;
   db2Url: string;
   adminKey: string;
   jwtSecret: string;
@@ -87,73 +84,71 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** A second claiming connection gained nothing on two cores: the batches only get smaller. */
-const LANE_CONNECTIONS = 1;
-const DB1_CONNECTIONS = 4;
 const DB2_CONNECTIONS = 2;
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const log = createLog();
-  const open = (url: string, max: number, applicationName: string, timeouts: Partial<DatabaseOptions> = {}) =>
-    createDatabase({ url, max, applicationName, ...timeouts, log });
-  const lane = open(options.db1Url, LANE_CONNECTIONS, 'sluice-claims', {
-    lockTimeoutMs: LANE_LOCK_TIMEOUT_MS,
+  const addresses = cellsOf(options);
+  const fleet = new Fleet(
+    addresses.map((address) => openServerCell(address, addresses.length === 1, options.onClaimed, log)),
+    log,
+  );
+  const db2 = createDatabase({
+    url: options.db2Url,
+    max: DB2_CONNECTIONS,
+    applicationName: 'sluice-server',
+    log,
   });
-  const aside = open(options.db1Url, ASIDE_CONNECTIONS, 'sluice-claims-aside', {
-    lockTimeoutMs: LANE_LOCK_TIMEOUT_MS,
-    callTimeoutMs: REBUILD_TIMEOUT_MS,
-  });
-  const db1 = open(options.db1Url, DB1_CONNECTIONS, 'sluice-server');
-  const db2 = open(options.db2Url, DB2_CONNECTIONS, 'sluice-server');
   const webhook: CallFunction = (name, args) => db2.call(`webhook.${name}`, args);
   const metrics = options.metrics ?? createMetrics();
   const proxy = options.proxy ?? { trustedProxies: 0 };
   const limits = new AddressLimits(options.limits ?? {}, { proxy, metrics, log });
   const unsigned = limits.deliveries;
   const secretOf = options.secretOf ?? createSecretSource(process.env);
-  const cells = [{ name: 'db1', url: options.db1Url }];
-  const { inbox, end: endInbox } = openInbox(cells, options.db2Url, metrics, log);
-  const webhooks = openWebhookRoutes({ ...options, secretOf, unsigned, inbox }, metrics, log);
-  const calls = openCallRoutes({ ...options, secretOf, unsigned, inbox }, metrics, log);
-  const endDatabases = (): Promise<unknown> =>
-    Promise.all([lane.end(), aside.end(), db1.end(), db2.end(), webhooks.end(), calls.end(), endInbox()]);
+  const openedInbox = openInbox(addresses, options.db2Url, metrics, log);
+  const doors = { ...options, secretOf, unsigned, inbox: openedInbox.inbox };
+  const webhooks = openWebhookRoutes(doors, metrics, log);
+  const calls = openCallRoutes(doors, metrics, log);
+  const endDatabases = async (): Promise<void> => {
+    await fleet.stop();
+    await Promise.all([...fleet.cells, db2, webhooks, calls, openedInbox].map((part) => part.end()));
+  };
 
-  const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
+  const callIntake = oneIntake(fleet);
   const auth = new OperatorAuth(options.adminKey, Date.now, {
     proxy,
     wrongKeys: limits.signIns,
     endedSessions: new EndedSessions(Date.now, callIntake, log),
   });
-  const ports = createDatabasePorts(lane, aside, db1);
-  const wake = wakeWorkers(db1, 'public.bridge_wake', log, options.onClaimed);
-  const claims = new ClaimRoutes({
-    ...ports,
-    ...createTokenPorts(options, auth),
-    admit: limits.admitClaim,
-    metrics,
-    log,
-    ...(options.tracer && { tracer: options.tracer }),
-    now: Date.now,
-    verifyChallenge: (...given) => challenges.verify(...given),
-    hash: sha256,
-    addressOf: (request) => addressOf(request, proxy),
-    claimBatch: async (requests, isAside) => {
-      const outcomes = await ports.claimBatch(requests, isAside);
-      if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();
-      return outcomes;
+  const ports = createDatabasePorts(fleet);
+  const claims = new ClaimRoutes(
+    {
+      ...ports,
+      ...createTokenPorts(options, auth),
+      admit: limits.admitClaim,
+      metrics,
+      log,
+      ...(options.tracer && { tracer: options.tracer }),
+      now: Date.now,
+      verifyChallenge: (...given) => challenges.verify(...given),
+      hash: sha256,
+      addressOf: (request) => addressOf(request, proxy),
     },
-  });
+    // What waits for a cell that is silent leaves the other cells their part of the room for claims.
+    Math.ceil(MAX_WAITING / fleet.cells.length),
+  );
   const pools = new PoolRoutes({ ...ports, now: Date.now });
   const challenges = createChallenges({
     verifier: options.challengeVerifier ?? proofOfWork(options.jwtSecret, Date.now),
     difficultyOf: async (poolId) => (await pools.status(poolId))?.challenge_difficulty,
   });
   const health = healthRoutes({
-    checkDatabases: () => checkReady(db1, db2),
+    checkDatabases: async () => (await Promise.all([readyCells(fleet), checkLedger(db2)]))[0],
     isDraining: () => http.isDraining,
   });
   const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });
   const admin = adminRoutes(auth, {
+    fleet,
     db1: callIntake,
     db2: (name, args) => db2.call(`public.${name}`, args),
     webhook,
@@ -163,7 +158,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
     log,
   });
-  const levels = [createIntakeLevels(callIntake, log), createBacklog(webhook, options.adminKey, log)];
+  const levels = [createIntakeLevels(fleet.cells, log), createBacklog(webhook, options.adminKey, log)];
   const scrape = metricsRoute(
     [metrics, calls, ...levels, processPage()],
     scrapeGuard(options, (request) => auth.authorize(request)),
@@ -190,6 +185,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   let port: number;
   try {
+    await fleet.start();
     port = await http.listen(options.port, options.host);
   } catch (error) {
     await Promise.allSettled([endDatabases(), pages]);
@@ -207,12 +203,20 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const closed = http.close();
       await Promise.all([claims.drain(), webhooks.drain(), calls.drain()]);
       await closed;
-      await wake.stop();
       await endDatabases();
       await Promise.allSettled([pages]);
       log.info('server stopped', { url });
     },
   };
+}
+
+/** One cell must answer; where there are several, which do is said. */
+async function readyCells(fleet: Fleet<ServerCell>): Promise<{ cells: Record<string, string> } | undefined> {
+  if (fleet.isOne) return void (await checkIntake(fleet.only.call));
+  const { away } = await fleet.all(({ call }) => checkIntake(call));
+  if (away.length === fleet.cells.length) throw cellAway(away);
+  const cells = fleet.cells.map(({ name }) => [name, away.includes(name) ? 'away' : 'ready']);
+  return { cells: Object.fromEntries(cells) };
 }
 
 function sha256(text: string): string {

@@ -146,7 +146,7 @@ function fakePorts(
       return slots.filter((slot) => ids.includes(slot.slot_id));
     },
     ticketsById: async (ids) => tickets.filter((ticket) => ids.includes(ticket.slot_id)),
-    endedMessages: async () => [],
+    endedMessages: [async () => []],
     onProgress: () => undefined,
   };
 }

@@ -6,10 +6,10 @@ import { Agent } from 'node:http';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClaimRoutes } from '#core/claim.ts';
-import { ASIDE_CONNECTIONS } from '#core/side_lane.ts';
-import { createDatabase, type Database } from '../../src/db/database.ts';
+import { openServerCell } from '../../src/fleet/cells.ts';
+import { Fleet } from '../../src/fleet/fleet.ts';
+import { createDatabasePorts } from '../../src/fleet/ports.ts';
 import { createLog } from '../../src/log.ts';
-import { createDatabasePorts } from '../../src/server/ports.ts';
 import type { RunningServer } from '../../src/server/server.ts';
 import { askRoutes, memoryPorts } from '../core/support.ts';
 import { type Answer, ask, assertRefusal, claim, putOnSale, startTestServer } from '../server/support.ts';
@@ -162,12 +162,12 @@ describe('beside a pool that is stuck', () => {
     await holder.client.query('begin');
     await holder.rows('select from public.inventory_slots where pool_id = $1 for update', [stuck]);
     // Without HTTP between: 1,500 connections are work for the test too.
-    const lanes = [1, ASIDE_CONNECTIONS].map((max) =>
-      createDatabase({ url: databases.db1.url, max, applicationName: 'test', log: createLog('silent') }),
+    const log = createLog('silent');
+    const cell = openServerCell({ name: 'main', url: databases.db1.url }, true, undefined, log);
+    const { claimBatch, cellOf } = createDatabasePorts(new Fleet([cell], log));
+    const routes = askRoutes(
+      new ClaimRoutes({ ...memoryPorts(), claimBatch, ...(cellOf && { cellOf }) }).routes(),
     );
-    const [lane, aside] = lanes as [Database, Database];
-    const { claimBatch } = createDatabasePorts(lane, aside, lane);
-    const routes = askRoutes(new ClaimRoutes({ ...memoryPorts(), claimBatch }).routes());
     const ask = async (pool: string, request_id: string) =>
       (
         await routes({
@@ -189,7 +189,7 @@ describe('beside a pool that is stuck', () => {
       const after = await Promise.all(askMany('after', 21));
       assert.deepEqual(after.sort(), [...Array(20).fill(201), 409]);
     } finally {
-      await Promise.all(lanes.map((database) => database.end()));
+      await cell.end();
     }
   });
 

@@ -285,7 +285,7 @@ describe('what the doctor thinks', () => {
       job('purge_cron_history', '17 3 * * *'),
     ];
     const answer = (name: string) => Promise.resolve([{ [name]: { ...vitals, jobs } } as never]);
-    const health = await checkHealth({ db1: answer, db2: answer, now: () => 0 });
+    const health = await checkHealth({ intakes: [{ call: answer }], db2: answer, now: () => 0 });
     const found = judgeHealth(health.filter(({ kind }) => kind === 'job'));
     assert.deepEqual(shortly(found), [
       'warn cron job expire_holds',

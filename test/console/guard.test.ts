@@ -5,6 +5,7 @@ import type pg from 'pg';
 import type { CallFunction } from '#core/call_function.ts';
 import { type Route, Router } from '#core/router.ts';
 import { createDatabase } from '../../src/db/database.ts';
+import { Fleet } from '../../src/fleet/fleet.ts';
 import { adminRoutes } from '../../src/server/admin.ts';
 import { HttpServer } from '../../src/server/http.ts';
 import { OperatorAuth } from '../../src/server/operator_auth.ts';
@@ -268,7 +269,8 @@ const nobody: CallFunction = () => Promise.reject(new Error('not asked'));
 
 function portsOf(db1: CallFunction, db2: CallFunction, webhook = db2, calls = db2) {
   const secrets = { faultOf: async () => undefined };
-  return { db1, db2, webhook, secrets, calls, now: Date.now, log: memoryLog() };
+  const fleet = new Fleet([{ name: 'main', watch: db1, call: db1 }], memoryLog());
+  return { fleet, db1, db2, webhook, secrets, calls, now: Date.now, log: memoryLog() };
 }
 
 /** The same routes with a guard that lets everybody through. */

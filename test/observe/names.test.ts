@@ -184,7 +184,7 @@ describe('metrics', () => {
 
   it('do not wait for a DB1 that went silent', async () => {
     const silent: CallFunction = () => new Promise(() => undefined);
-    const levels = createIntakeLevels(silent, log, { waitMs: 10 });
+    const levels = createIntakeLevels([{ name: 'main', call: silent }], log, { waitMs: 10 });
     assert.match(await levels.page(), /^sluice_intake_up 0$/m);
   });
 

@@ -209,9 +209,9 @@ async function stalledServer(maxWaiting?: number) {
     release = resolve;
   });
   const claimBatch = ports.claimBatch;
-  ports.claimBatch = async (requests, isAside) => {
+  ports.claimBatch = async (...asked) => {
     await gate;
-    return claimBatch(requests, isAside);
+    return claimBatch(...asked);
   };
   const claims = new ClaimRoutes(ports, maxWaiting);
   const inside = new EventEmitter();

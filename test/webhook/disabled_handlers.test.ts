@@ -109,7 +109,7 @@ describe('of a module with bad handlers', () => {
       for (let time = 0; time < 2; time++) tell(await registerHandlers(db2, handlers));
       const call = <Row>(name: string, args: Record<string, unknown>) =>
         db2.call<Row>(`public.${name}`, args);
-      const checks = await checkHealth({ db1: async () => [], db2: call, now: Date.now });
+      const checks = await checkHealth({ intakes: [{ call: async () => [] }], db2: call, now: Date.now });
       const disabled = checks.filter(({ kind }) => kind === 'handler');
       assert.deepEqual(
         disabled.map(({ name }) => name).sort(),

@@ -233,7 +233,9 @@ $$;
 
 -- One buyer's hold on one slot. freed_at is set when the slot went back on sale, so "live" needs no list
 -- of states, and the way queued → validated → committed touches no indexed column (HOT updates).
--- The id begins with the time (UUID version 7), so that the order of ids is the order of claims; 74 bits of chance follow.
+-- The id begins with the time (UUID version 7), so that the order of ids is the order of claims. Three digits that stand for
+-- the pool follow (intake.pool_digits), so that an id leads to its cell, and then 62 bits of chance. The default has no such
+-- digits: it is for claims that are written by hand.
 create table public.claims (
   claim_id uuid primary key default (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
     || '-7' || substr(gen_random_uuid()::text, 16))::uuid,

@@ -456,9 +456,11 @@ begin
     end if;
     v_msg_id := (v_pool.lane::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq');
     insert into public.claims as c (
-      pool_id, slot_id, user_id, request_id, request_key, verified, secret_hash, address, challenge, hold_until, msg_id
+      claim_id, pool_id, slot_id, user_id, request_id, request_key, verified, secret_hash, address, challenge, hold_until, msg_id
     )
     values (
+      (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7'
+        || left(encode(sha256(convert_to(p_pool_id, 'UTF8')), 'hex'), 3) || substr(gen_random_uuid()::text, 19))::uuid,
       p_pool_id, v_slot.id, p_request.user_id, p_request.request_id, p_request.request_key, p_request.verified,
       p_request.secret_hash, case when v_pool.max_per_address is not null then p_request.address end,
       case when v_pool.challenge_difficulty is not null then p_request.challenge end, v_pool.hold_until, v_msg_id

@@ -104,12 +104,13 @@ create function intake.take_slots(
 returns intake.numbered_answer[]
 language plpgsql set search_path = '' as $$
 declare
-  -- As for a single claim: ids begin with the time, here once for all of them.
-  v_time text := lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7';
+  -- As for a single claim: ids begin with the time and the pool's digits, here once for all of them.
+  v_begin text := lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7'
+    || left(encode(sha256(convert_to(p_pool.pool_id, 'UTF8')), 'hex'), 3);
   v_answers intake.numbered_answer[];
 begin
   with pair as materialized (
-    select (v_time || substr(gen_random_uuid()::text, 16))::uuid as claim_id,
+    select (v_begin || substr(gen_random_uuid()::text, 19))::uuid as claim_id,
       (p_pool.lane::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id, t.*
     from rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
       slot_id, tid,

@@ -210,13 +210,13 @@ begin
 end
 $$;
 
--- Promise: one look at the inbox: accepted (deliveries ever put there, from its sequence), waiting, oldest_sec (null where none
+-- Promise: one look at the inbox: accepted (deliveries ever put there, from its sequence, whose upper part is the number of a cell), waiting, oldest_sec (null where none
 -- waits), dead_letters, and doors_age_sec, how old the copy of endpoints and sites is (null where there is none). Made to be asked once
 -- a second. Second call: the same. Locks: none.
 create function intake.inbox_level() returns jsonb
 language sql stable set search_path = '' as $$
   select jsonb_build_object(
-    'accepted', (select case when s.is_called then s.last_value else 0 end from pgmq.q_event_inbox_msg_id_seq s),
+    'accepted', (select case when s.is_called then s.last_value & ((1::bigint << 40) - 1) else 0 end from pgmq.q_event_inbox_msg_id_seq s),
     'waiting', (select count(*) from pgmq.q_event_inbox),
     'oldest_sec', (
       select greatest(0, round(extract(epoch from clock_timestamp() - q.enqueued_at), 1))

@@ -96,6 +96,16 @@ grant execute on function public.inbox_finish(bigint[], int[], text[], text[]) t
 grant execute on function public.inbox_list(boolean, bigint, int) to service_role;
 grant execute on function public.inbox_replay(bigint[], text, text) to service_role;
 grant execute on function public.inbox_discard(bigint[], text, text) to service_role;
+grant execute on function public.cell_join(text, int, text, text) to service_role;
+grant execute on function public.cell_drain(text, text) to service_role;
+grant execute on function public.cell_here() to service_role;
+grant execute on function public.cell_directory(text[]) to service_role;
+grant execute on function public.cell_learn(text[], text[], bigint[], text[], int[]) to service_role;
+grant execute on function public.pool_pack(text, text, text, text) to service_role;
+grant execute on function public.pool_parcels(text, bigint, int, int) to service_role;
+grant execute on function public.pool_receive(text, bigint, int[], text[], text[]) to service_role;
+grant execute on function public.pool_unpack(text, bigint, int, text, text) to service_role;
+grant execute on function public.pool_sent(text, bigint) to service_role;
 
 grant select, insert, update, delete on public.engine_config to service_role;
 grant select, insert, update, delete on public.inventory_slots to service_role;

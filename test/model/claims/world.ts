@@ -331,8 +331,9 @@ export class World {
         db2.rows<TicketRow>('select * from public.tickets_page($1, $2)', [after, limit]),
       ticketsById: (ids) =>
         db2.rows<TicketRow>('select * from public.tickets_page(null, $2, $1)', [ids, ids.length]),
-      endedMessages: (after, limit) =>
-        db1.rows('select * from public.reconcile_messages($1, $2)', [after, limit]),
+      endedMessages: [
+        (after, limit) => db1.rows('select * from public.reconcile_messages($1, $2)', [after, limit]),
+      ],
       onProgress: () => undefined,
     };
     return findDifferences(ports);

@@ -1,9 +1,8 @@
 // The claim door: take a slot, look at a claim, give it back.
 
 import { type AuthPorts, type Caller, identify } from './auth.ts';
-import { Coalescer, RETRY } from './coalescer.ts';
+import { ClaimLanes } from './claim_lanes.ts';
 import { HttpError } from './errors.ts';
-import { mayBeOneMembers } from './failure.ts';
 import { MAX_ID_CHARS, wrongIn } from './given_id.ts';
 import { MissingNames } from './missing_names.ts';
 import { operatorOf, UNNAMED_OPERATOR, UNNAMED_SERVICE, UUID } from './operator.ts';
@@ -85,7 +84,12 @@ export interface ClaimPorts extends AuthPorts {
    * One statement for all; one row per request, in any order. Aside: of one pool, on a connection that other pools do not wait
    * for, so that it may bring back the slots that the pool lost in a crash.
    */
-  claimBatch(requests: readonly ClaimRequest[], isAside: boolean): Promise<ClaimOutcome[]>;
+  claimBatch(requests: readonly ClaimRequest[], isAside: boolean, cell: string): Promise<ClaimOutcome[]>;
+  /**
+   * The cell that the pool lives in; undefined where there is no such pool. `notIn` has just said that it has no such pool. All
+   * pools live in one cell where left out.
+   */
+  cellOf?(poolId: string, notIn?: string): string | undefined | Promise<string | undefined>;
   getClaim(claimId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
   /** Releases as this user, or with the secret of an unverified claim. A second call returns the same record. */
   releaseClaim(claimId: string, userId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
@@ -156,23 +160,15 @@ const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/;
 
 export class ClaimRoutes {
   readonly #ports: ClaimPorts;
-  readonly #coalescer: Coalescer<ClaimRequest, ClaimOutcome>;
+  readonly #lanes: ClaimLanes;
   /** Pools that do not exist: a claim for one costs the lane of all claims a look at its inventory. */
   readonly #missingPools: MissingNames;
 
+  /** `maxWaiting` is for each cell. */
   constructor(ports: ClaimPorts, maxWaiting?: number) {
     this.#ports = ports;
     this.#missingPools = new MissingNames(ports.now);
-    this.#coalescer = new Coalescer((requests, isAside) => this.#flush(requests, isAside), {
-      ...(maxWaiting !== undefined && { maxWaiting }),
-      keyOf: ({ poolId }) => poolId,
-      mayBeOneMembers,
-      onStuck: (poolId, isStuck) => {
-        ports.metrics.count('sluice_claim_pools_stuck', {}, isStuck ? 1 : -1);
-        if (isStuck) ports.log.warn('claims of a pool are stuck and go by themselves', { pool_id: poolId });
-        else ports.log.info('claims of a pool go with the others again', { pool_id: poolId });
-      },
-    });
+    this.#lanes = new ClaimLanes(ports, maxWaiting);
   }
 
   routes(): Route[] {
@@ -189,7 +185,7 @@ export class ClaimRoutes {
 
   /** For shutdown: everything that was accepted gets its answer, nothing new is taken. */
   drain(): Promise<void> {
-    return this.#coalescer.drain();
+    return this.#lanes.drain();
   }
 
   async #claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {
@@ -202,7 +198,7 @@ export class ClaimRoutes {
     const verified = caller.role !== 'anonymous';
     if (this.#missingPools.has(poolId)) return refuse('unknown_pool', request.requestId);
     const proof = await this.#proofOf(caller, request, poolId, body);
-    const answer = await this.#coalescer.submit({ poolId, userId, requestId, verified, proof });
+    const answer = await this.#lanes.submit({ poolId, userId, requestId, verified, proof });
     this.#trace(answer, poolId, startedMs);
     const { outcome, claim_id, resource_id, state, claimed_at, hold_until } = answer;
     // Its slot may be somebody else's by now.
@@ -242,30 +238,6 @@ export class ClaimRoutes {
       ...(caller.role === 'user' && caller.isGuest && { guest: true as const }),
       ...(solved && { challenge: solved.id, difficulty: solved.difficulty }),
     };
-  }
-
-  async #flush(requests: ClaimRequest[], isAside: boolean): Promise<(ClaimOutcome | typeof RETRY)[]> {
-    const startedMs = this.#ports.now();
-    const rows = await this.#ports.claimBatch(requests, isAside);
-    if (rows.length !== requests.length)
-      throw new Error(`${requests.length} claims gave ${rows.length} rows`);
-    const answers: (ClaimOutcome | typeof RETRY)[] = new Array(rows.length);
-    const tally: Record<string, number> = {};
-    for (const row of rows) {
-      answers[row.ordinal - 1] = row.outcome === 'busy' ? RETRY : row;
-      tally[row.outcome] = (tally[row.outcome] ?? 0) + 1;
-    }
-    this.#measure(tally, rows.length, startedMs);
-    return answers;
-  }
-
-  /** Once a batch: counting each claim would be work on the hottest path there is. */
-  #measure(tally: Record<string, number>, size: number, startedMs: number): void {
-    const { metrics, now } = this.#ports;
-    for (const [outcome, count] of Object.entries(tally))
-      metrics.count('sluice_claims_total', { outcome }, count);
-    metrics.observe('sluice_claim_batch_size', {}, size);
-    metrics.observe('sluice_claim_batch_seconds', {}, (now() - startedMs) / 1000);
   }
 
   /** A refusal has no claim, and so no way to follow. */

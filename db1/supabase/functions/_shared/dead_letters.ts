@@ -25,6 +25,8 @@ export interface DeadLetter {
   readonly message: unknown;
   /** It was discarded, or its hold ran out: it is gone when the ledger knows. */
   readonly ending: boolean;
+  /** Where there are several cells: the one that has it. */
+  readonly cell?: string;
 }
 
 /** A row of public.replay_dead_letters and public.discard_dead_letters. */

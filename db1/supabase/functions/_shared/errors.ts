@@ -106,6 +106,23 @@ const ROWS = {
     'Send x-sluice-csrf: 1 from the same host, or the key as a Bearer token.',
   ],
   pool_exists: [409, 'There is a pool of this name.', 'Change it, or choose another name.'],
+  pool_moving: [503, 'The pool is being moved.', 'Try again after Retry-After seconds.', RETRY],
+  pool_elsewhere: [
+    409,
+    'The pool lives in another cell.',
+    'A pool is never in two cells: move it, or choose another name.',
+  ],
+  pool_not_at_rest: [
+    409,
+    'The pool is open, or claims of it are under way.',
+    'Close it, and wait until workers have carried its claims.',
+  ],
+  cell_unavailable: [
+    503,
+    'A cell that may have this cannot be reached.',
+    'Try again after Retry-After seconds, with the same request_id.',
+    RETRY,
+  ],
   wrong_isolation: [
     500,
     'The database runs this at an isolation level other than read committed.',

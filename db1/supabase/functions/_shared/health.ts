@@ -3,8 +3,8 @@
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, refuse } from './router.ts';
 
 export interface HealthPorts {
-  /** Throws while a database does not answer. */
-  checkDatabases(): Promise<void>;
+  /** Throws while a database that is needed does not answer; returns what else there is to say. */
+  checkDatabases(): Promise<Readonly<Record<string, unknown>> | undefined>;
   isDraining(): boolean;
 }
 
@@ -17,6 +17,5 @@ export function healthRoutes(ports: HealthPorts): Route[] {
 
 async function ready(ports: HealthPorts, request: HttpRequest): Promise<HttpResponse> {
   if (ports.isDraining()) return refuse('shutting_down', request.requestId);
-  await ports.checkDatabases();
-  return jsonResponse(200, { status: 'ready' });
+  return jsonResponse(200, { status: 'ready', ...(await ports.checkDatabases()) });
 }

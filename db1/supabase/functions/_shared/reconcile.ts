@@ -52,12 +52,15 @@ export interface Difference {
   readonly ticket: Pick<TicketRow, 'claim_id' | 'user_id' | 'verified'> | null;
 }
 
+export type EndedMessages = (after: number, limit: number) => Promise<EndedMessageRow[]>;
+
 export interface ReconcilePorts {
   slots(after: string | null, limit: number): Promise<SlotRow[]>;
   tickets(after: string | null, limit: number): Promise<TicketRow[]>;
   slotsById(slotIds: string[]): Promise<SlotRow[]>;
   ticketsById(slotIds: string[]): Promise<TicketRow[]>;
-  endedMessages(after: number, limit: number): Promise<EndedMessageRow[]>;
+  /** One for each intake: each counts its messages by itself. */
+  readonly endedMessages: readonly EndedMessages[];
   /** How many slots have been compared so far. */
   onProgress(compared: number): void;
 }
@@ -151,7 +154,8 @@ export async function findDifferences(ports: ReconcilePorts): Promise<Difference
   }
   for (; ticket; ticket = (await tickets.next()).value) suspects.push(...compareSlot(undefined, ticket));
   ports.onProgress(compared);
-  confirmed.push(...(await lookAgain(suspects, ports)), ...(await endedMessages(ports)));
+  confirmed.push(...(await lookAgain(suspects, ports)));
+  for (const read of ports.endedMessages) confirmed.push(...(await endedMessages(read)));
   return confirmed;
 }
 
@@ -173,12 +177,12 @@ function isSame(one: Difference, other: Difference): boolean {
   return one.kind === other.kind && one.slot_id === other.slot_id && one.detail === other.detail;
 }
 
-async function endedMessages(ports: ReconcilePorts): Promise<Difference[]> {
+async function endedMessages(read: EndedMessages): Promise<Difference[]> {
   const found: Difference[] = [];
   for await (const row of pages((after: EndedMessageRow | undefined) =>
-    ports.endedMessages(after?.msg_id ?? 0, PAGE_ROWS),
+    read(after?.msg_id ?? 0, PAGE_ROWS),
   )) {
-    const [again] = await ports.endedMessages(row.msg_id - 1, 1);
+    const [again] = await read(row.msg_id - 1, 1);
     if (again?.msg_id === row.msg_id)
       found.push(
         difference(

@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(172);
+select plan(212);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 
@@ -52,7 +52,17 @@ cross join (values
   ('select id from public.audit_page()'),
   ('select public.intake_health()'),
   ('select public.session_end(''x'', now())'),
-  ('select session_id from public.sessions_ended()')
+  ('select session_id from public.sessions_ended()'),
+  ('select name from public.cell_join(''x'', 0, ''eve'')'),
+  ('select public.cell_drain(''eve'')'),
+  ('select name from public.cell_here()'),
+  ('select pool_id from public.cell_directory()'),
+  ('select public.cell_learn(''{}'', ''{}'', ''{}'', ''{}'', ''{}'')'),
+  ('select version from public.pool_pack(''doors'', ''b'', ''eve'')'),
+  ('select seq from public.pool_parcels(''doors'', 2, 0, 1)'),
+  ('select public.pool_receive(''doors'', 2, ''{}'', ''{}'', ''{}'')'),
+  ('select public.pool_unpack(''doors'', 2, 0, ''eve'')'),
+  ('select public.pool_sent(''doors'', 2)')
 ) t (statement);
 
 select * from finish();

@@ -15,6 +15,8 @@ export interface AuditRow {
   readonly subject: string;
   readonly reason: string | null;
   readonly details: Readonly<Record<string, unknown>>;
+  /** Where the intake has several cells: the one that wrote it down. */
+  readonly cell?: string;
 }
 
 export const AUDIT_QUERY = {
@@ -25,6 +27,12 @@ export const AUDIT_QUERY = {
       minimum: 1,
       maximum: 2,
       description: '1 the intake (as when left out), 2 the ledger.',
+    },
+    cell: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 32,
+      description: 'Of the intake: one cell. Without it the newest rows of all cells are one page.',
     },
     after: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
     limit: LIMIT,
@@ -38,10 +46,14 @@ export function auditRoutes(db1: CallFunction, db2: CallFunction): Route[] {
       method: 'GET',
       path: '/admin/audit',
       async handle(request) {
-        const { db = 1, after, limit = DEFAULT_LIMIT } = readQuery(request.query, AUDIT_QUERY);
+        const { db = 1, cell, after, limit = DEFAULT_LIMIT } = readQuery(request.query, AUDIT_QUERY);
         const call = db === 1 ? db1 : db2;
-        const rows = await call<AuditRow>('audit_page', { p_before: after ?? null, p_limit: limit });
-        return pageOf(rows, limit, (row) => String(row.id));
+        const args = { p_before: after ?? null, p_limit: limit };
+        const isOfCell = db === 1 && cell !== undefined;
+        const rows = await call<AuditRow>('audit_page', isOfCell ? { ...args, p_cell: cell } : args);
+        // Each cell has numbers of its own: rows of several have no next page.
+        const isMixed = !isOfCell && rows.some((row) => row.cell !== undefined);
+        return pageOf(rows, isMixed ? Number.POSITIVE_INFINITY : limit, (row) => String(row.id));
       },
     },
   ];

@@ -15,7 +15,8 @@ export interface HealthCheck {
 }
 
 export interface HealthCheckPorts {
-  readonly db1: CallFunction;
+  /** One for each cell; the only one has no name. */
+  readonly intakes: readonly { readonly name?: string; readonly call: CallFunction }[];
   readonly db2: CallFunction;
   readonly now: Clock;
   /** Where Redis is configured: rejects while it does not answer. */
@@ -80,27 +81,46 @@ export function healthCheckRoutes(ports: HealthCheckPorts): Route[] {
 
 /** An outage is a finding, never an error. */
 export async function checkHealth(ports: HealthCheckPorts): Promise<HealthCheck[]> {
-  const [db1, db2, redis] = await Promise.all([
-    examine<IntakeVitals>(ports, ports.db1, 'intake_health', 'DB1 intake'),
+  const [intakes, db2, redis] = await Promise.all([
+    Promise.all(
+      ports.intakes.map(async ({ name, call }) => ({
+        name,
+        ...(await examine<IntakeVitals>(
+          ports,
+          call,
+          'intake_health',
+          name ? `DB1 cell ${name}` : 'DB1 intake',
+        )),
+        inbox: await inboxChecks(call),
+      })),
+    ),
     examine<LedgerVitals>(ports, ports.db2, 'ledger_health', 'DB2 ledger'),
     checkRedis(ports),
   ]);
-  const { vitals } = db1;
-  const webhookWorkers =
+  const ofLedger =
     db2.vitals === undefined ? [] : [webhookWorkerCheck(db2.vitals), ...handlerChecks(db2.vitals)];
-  const inside =
-    vitals === undefined
-      ? webhookWorkers
-      : [
-          bridgeWorkerCheck(vitals),
-          ...webhookWorkers,
-          ...(await inboxChecks(ports)),
-          schedulerCheck(vitals),
-          ...EXTENSIONS.map((name) => extensionCheck(name, vitals)),
-          ...vitals.jobs.map((job) => jobCheck(job, ports.now())),
-          ...missingJobs(vitals),
-        ];
-  return [db1.check, db2.check, redis, ...inside];
+  const [workers, others] = [
+    intakes.flatMap((intake) => insideOf(intake, (vitals) => [bridgeWorkerCheck(vitals)])),
+    intakes.flatMap((intake) =>
+      insideOf(intake, (vitals) => [
+        ...intake.inbox,
+        schedulerCheck(vitals),
+        ...EXTENSIONS.map((name) => extensionCheck(name, vitals)),
+        ...vitals.jobs.map((job) => jobCheck(job, ports.now())),
+        ...missingJobs(vitals),
+      ]),
+    ),
+  ];
+  return [...intakes.map(({ check }) => check), db2.check, redis, ...workers, ...ofLedger, ...others];
+}
+
+/** What is inside an intake that answers; its checks name the cell where there are several. */
+function insideOf(
+  { name, vitals }: { name: string | undefined; vitals?: IntakeVitals },
+  checksOf: (vitals: IntakeVitals) => HealthCheck[],
+): HealthCheck[] {
+  const checks = vitals === undefined ? [] : checksOf(vitals);
+  return name ? checks.map((check) => ({ ...check, name: `${check.name} (cell ${name})` })) : checks;
 }
 
 async function examine<V extends Vitals>(
@@ -177,8 +197,8 @@ function handlerChecks({ handler_faults = {} }: LedgerVitals): HealthCheck[] {
 }
 
 /** What waits for DB2. Where DB1 stopped answering since it was examined, nothing is said. */
-async function inboxChecks({ db1 }: HealthCheckPorts): Promise<HealthCheck[]> {
-  const [row] = await db1<{ live_sample: IntakeLook }>('live_sample', {}).catch(() => []);
+async function inboxChecks(call: CallFunction): Promise<HealthCheck[]> {
+  const [row] = await call<{ live_sample: IntakeLook }>('live_sample', {}).catch(() => []);
   if (row === undefined) return [];
   const { waiting, oldest_sec, dead_letters, doors_age_sec } = row.live_sample.inbox;
   const parts = [

@@ -22,6 +22,8 @@ export interface PoolView extends Omit<PoolStatus, 'available'> {
   readonly validation_webhook_url: string | null;
   readonly commit_rpc_name: string;
   readonly commit_webhook_url: string | null;
+  /** Where there are several cells: the one that it lives in. */
+  readonly cell?: string;
 }
 
 /** One transaction; a million slots take it about a quarter of a minute. See slot_steps.ts for the way without the wait. */
@@ -79,6 +81,13 @@ export const POOL_CREATE_BODY = {
     // What a path holds unescaped. Pools made in SQL may be called more (public.given_pool_id): every door takes them escaped.
     pool_id: { ...GIVEN_ID, pattern: '^(?!\\.{1,2}$)[A-Za-z0-9._~:@-]+$' },
     slots: SLOTS,
+    cell: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 32,
+      description:
+        'The cell that it shall live in, where there are several; the one with the fewest pools where left out.',
+    },
     request_id: REQUEST_ID,
     reason: REASON,
     ...RULES,
@@ -119,7 +128,7 @@ async function show(db1: CallFunction, poolId: string): Promise<HttpResponse> {
 }
 
 async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResponse> {
-  const { pool_id, slots, request_id, reason, ...rules } = readJson(request, POOL_CREATE_BODY);
+  const { pool_id, slots, cell, request_id, reason, ...rules } = readJson(request, POOL_CREATE_BODY);
   const pools = db1<PoolView>('pool_create', {
     p_pool_id: pool_id,
     p_slots: slots,
@@ -127,6 +136,7 @@ async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResp
     p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
     p_reason: reason ?? null,
     p_request_id: request_id ?? null,
+    ...(cell !== undefined && { p_cell: cell }),
   });
   return one(201, await withReason(pools));
 }

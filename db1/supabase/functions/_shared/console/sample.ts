@@ -11,6 +11,13 @@ export interface IntakeLook {
   readonly pools: readonly PoolLevel[];
   /** Connections that they hold. */
   readonly bridge_workers: number;
+  /** Where there are several: which of them answer. */
+  readonly cells?: readonly CellSeen[];
+}
+
+export interface CellSeen {
+  readonly name: string;
+  readonly ok: boolean;
 }
 
 /** What intake.inbox_level answers. */
@@ -31,6 +38,8 @@ export interface PoolLevel {
   readonly available: number | null;
   readonly reserved: number | null;
   readonly consumed: number | null;
+  /** Where there are several cells: the one that it lives in. */
+  readonly cell?: string;
 }
 
 /** What public.ledger_sample answers. */
@@ -86,6 +95,8 @@ export interface LiveSample {
   readonly workers: { readonly bridge: number | null; readonly webhook: number | null };
   readonly db1: { readonly ok: boolean; readonly ms: number };
   readonly db2: { readonly ok: boolean; readonly ms: number };
+  /** The cells of the intake, where there are several. */
+  readonly cells?: readonly CellSeen[];
 }
 
 /** Older than this, a look says nothing about the pace any more. */
@@ -113,6 +124,7 @@ export class SampleMaker {
       },
       db1: { ok: intake.look !== undefined, ms: Math.round(intake.ms) },
       db2: { ok: ledger.look !== undefined, ms: Math.round(ledger.ms) },
+      ...(intake.look?.cells && { cells: intake.look.cells }),
     };
   }
 
@@ -203,7 +215,7 @@ export interface History {
   readonly rows: readonly HistoryRow[];
 }
 
-export function historyRow({ webhooks, db1, db2, ...sample }: LiveSample): HistoryRow {
+export function historyRow({ webhooks, db1, db2, cells: _, ...sample }: LiveSample): HistoryRow {
   const flat: Record<(typeof HISTORY_COLUMNS)[number], string | number | boolean | null> = {
     ...sample,
     webhooks_backlog: webhooks.backlog,

@@ -1,0 +1,230 @@
+// The cells suite: what a claim costs with two cells against one, and what the loss of one cell costs the pools of the other.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { Process, SERVER_READY } from '../chaos/process.ts';
+import { cleanUpOnExit, startDatabases, type TestDatabases } from '../test/support/databases.ts';
+import { type Answered, claimAtPace, claimInTurn } from './cells/buyers.ts';
+import { cpuUs, postmasterOf } from './cpu.ts';
+import { DURABLE } from './durability.ts';
+import { keptOf, timesOf } from './neighbours/measure.ts';
+import { type Column, makeTable } from './rows.ts';
+import { KEYS } from './servers.ts';
+import { median } from './stats.ts';
+import type { AnyRow, Demand, Suite } from './suite.ts';
+import { openWorld, type Session, sessionOf, settle, type World } from './world.ts';
+
+const FULL = {
+  rounds: 7,
+  claims: 12_000,
+  buyers: 128,
+  warmUp: 6_000,
+  perSec: 200,
+  quiet: 2_000,
+  awaySec: 300,
+};
+/** Shows that every part runs. */
+const QUICK: Plan = { rounds: 1, claims: 100, buyers: 16, warmUp: 20, perSec: 50, quiet: 50, awaySec: 4 };
+type Plan = typeof FULL;
+
+const MAX_GROWTH = 1.05;
+/** Claims for the pool of the cell that is away, beside the others. */
+const AWAY_PER_SEC = 20;
+const [IN_A, IN_B, STEADY, LOST] = ['in_a', 'in_b', 'steady', 'lost'];
+
+const COLUMNS: Column<AnyRow>[] = [
+  { heading: 'row', isText: true, text: ({ name }) => name },
+  {
+    heading: 'CPU µs a claim',
+    text: ({ cpu_us }) => (cpu_us === undefined ? '' : Number(cpu_us).toFixed(0)),
+  },
+  { heading: 'rate', text: ({ rate }) => (rate === undefined ? '' : Number(rate).toFixed(0)) },
+  {
+    heading: 'quiet p99 ms',
+    text: ({ quiet_p99_ms: ms }) => (ms === undefined ? '' : Number(ms).toFixed(1)),
+  },
+  { heading: 'p99 ms', text: ({ p99_ms }) => (p99_ms === undefined ? '' : Number(p99_ms).toFixed(1)) },
+  { heading: 'failures', text: ({ failures }) => String(failures ?? '') },
+  { heading: 'lost', text: ({ lost }) => String(lost ?? '') },
+];
+
+export const cells: Suite = {
+  summary: 'CPU for a claim with two cells against one, and one cell killed beside the pools of the other',
+  run({ quick, progress }) {
+    const plan = quick ? QUICK : FULL;
+    return withPlace(plan, (place) => measure(place, plan, progress));
+  },
+};
+
+interface Place {
+  readonly world: World;
+  readonly b: Session;
+  readonly second: TestDatabases;
+  /** One knows cell a alone, the other both. */
+  readonly one: Process;
+  readonly two: Process;
+}
+
+async function measure(place: Place, plan: Plan, progress: (line: string) => void) {
+  const costs = { one: [] as Cost[], two: [] as Cost[] };
+  await cost(place, 'one', plan.warmUp, plan);
+  await cost(place, 'two', plan.warmUp, plan);
+  for (let round = 1; round <= plan.rounds; round++) {
+    progress(`round ${round} of ${plan.rounds}`);
+    // The order changes from round to round: whatever drifts, drifts for both.
+    for (const which of round % 2 === 0 ? (['two', 'one'] as const) : (['one', 'two'] as const))
+      costs[which].push(await cost(place, which, plan.claims, plan));
+  }
+  const rows: AnyRow[] = (['one', 'two'] as const).map((which) => ({
+    name: which === 'one' ? 'one cell' : 'two cells',
+    cpu_us: median(costs[which].map(({ cpu }) => cpu)),
+    rate: median(costs[which].map(({ rate }) => rate)),
+  }));
+  progress(`cell b is away for ${plan.awaySec} s`);
+  const killed = await lose(place, plan);
+  rows.push(killed.row);
+  const ratios = costs.one.map(({ cpu }, at) => (MAX_GROWTH * cpu) / (costs.two[at]?.cpu ?? Number.NaN));
+  const demands: Demand[] = [
+    {
+      what: `${MAX_GROWTH} times the CPU of a claim with one cell / with two, median`,
+      atLeast: 1,
+      value: median(ratios),
+    },
+    {
+      what: 'allowed p99 / p99 while the other cell is away, 0 where a request failed',
+      atLeast: 1,
+      value: killed.kept,
+    },
+    {
+      what: 'acknowledged claims of the killed cell that are there when it is back, of all',
+      atLeast: 1,
+      value: killed.found,
+    },
+  ];
+  return { settings: await place.world.db1.settings(), rows, demands, table: makeTable(COLUMNS, rows) };
+}
+
+interface Cost {
+  readonly cpu: number;
+  readonly rate: number;
+}
+
+/** Of the server and both cells, while as many buyers as make full batches claim one after the other. */
+async function cost(place: Place, which: 'one' | 'two', claims: number, { buyers }: Plan): Promise<Cost> {
+  const { world, b } = place;
+  for (const session of [world.db1, b]) await settle(session);
+  const pids = [place[which].pid, await postmasterOf(world.db1), await postmasterOf(b)];
+  const cpu = () => pids.reduce((sum, pid) => sum + cpuUs(pid), 0);
+  const [before, startMs] = [cpu(), performance.now()];
+  await claimInTurn(place[which].port, which === 'one' ? [IN_A] : [IN_A, IN_B], claims, buyers);
+  return { cpu: (cpu() - before) / claims, rate: (claims * 1_000) / (performance.now() - startMs) };
+}
+
+async function lose({ second, two }: Place, { perSec, quiet: count, awaySec }: Plan) {
+  const kept = await claimAtPace(two.port, LOST, 50, AWAY_PER_SEC);
+  const quiet = await claimAtPace(two.port, STEADY, count, perSec);
+  await second.db1.stop('immediate');
+  const [beside, own] = await Promise.all([
+    claimAtPace(two.port, STEADY, perSec * awaySec, perSec),
+    claimAtPace(two.port, LOST, AWAY_PER_SEC * awaySec, AWAY_PER_SEC),
+  ]);
+  const back = await second.db1.restart();
+  const acknowledged = [...kept.claimIds, ...own.claimIds];
+  const found = await withClient(back.url, async (client) => {
+    const { rows } = await client.query(
+      'select count(*)::int as n from public.claims where claim_id = any ($1::uuid[])',
+      [acknowledged],
+    );
+    return Number(rows[0].n);
+  });
+  const row: AnyRow = {
+    name: 'one cell killed',
+    quiet_p99_ms: timesOf(quiet).p99,
+    p99_ms: timesOf(beside).p99,
+    requests: beside.tookMs.length,
+    failures: failuresOf(beside),
+    own_refused: failuresOf(own),
+    away_sec: awaySec,
+    lost: acknowledged.length - found,
+  };
+  return { row, kept: keptOf(quiet, beside), found: found / acknowledged.length };
+}
+
+const failuresOf = ({ failures }: Answered): number => Object.values(failures).reduce((sum, n) => sum + n, 0);
+
+async function withPlace<T>(plan: Plan, use: (place: Place) => Promise<T>): Promise<T> {
+  const logDir = mkdtempSync(join(tmpdir(), 'sluice-bench-cells-'));
+  const world = await openWorld({}, (made) => furnish(made.db1, 'a', 0, plan, [IN_A, STEADY]));
+  const second = await startDatabases({ db2: false, settings: DURABLE });
+  const processes: Process[] = [];
+  const forget = cleanUpOnExit(() => {
+    for (const one of processes) process.kill(one.pid, 'SIGKILL');
+  });
+  try {
+    return await withSession(second.db1.url, async (b) => {
+      await furnish(b, 'b', 1, plan, [IN_B, LOST]);
+      const [one, two] = [
+        { DB1_URL: world.db1Url },
+        { SLUICE_CELLS: `a=${world.db1Url},b=${second.db1.url}` },
+      ].map((intake, at) =>
+        startServer(['one', 'two'][at] ?? '', { ...intake, DB2_URL: world.db2Url }, logDir),
+      ) as [Process, Process];
+      processes.push(one, two);
+      await Promise.all([one.start(), two.start()]);
+      return await use({ world, b, second, one, two });
+    });
+  } finally {
+    await Promise.all(processes.map((one) => one.kill()));
+    forget();
+    await Promise.all([world.stop(), second.stop()]);
+    rmSync(logDir, { recursive: true });
+  }
+}
+
+function startServer(name: string, env: Record<string, string>, logDir: string): Process {
+  return new Process({
+    name: `serve ${name}`,
+    args: ['serve'],
+    env: {
+      ...env,
+      SLUICE_PORT: '0',
+      SLUICE_HOST: '127.0.0.1',
+      SLUICE_ADMIN_KEY: KEYS.adminKey,
+      SLUICE_JWT_SECRET: KEYS.jwtSecret,
+    },
+    ready: SERVER_READY,
+    logDir,
+    onFault: (what) => process.stderr.write(`${what}\n`),
+  });
+}
+
+/** Enough slots for all that is claimed, and not more: making a million takes half a minute. */
+async function furnish(
+  session: Session,
+  cell: string,
+  number: number,
+  { rounds, claims, warmUp, quiet, perSec, awaySec }: Plan,
+  pools: readonly string[],
+): Promise<void> {
+  const slots = Math.max(2 * (warmUp + rounds * claims), quiet + perSec * awaySec + 100);
+  await session.ask('select public.cell_join($1, $2, $3)', [cell, number, 'bench']);
+  for (const pool of pools)
+    await session.ask('select public.pool_create($1, $2, $3, $4)', [pool, slots, '{}', 'bench']);
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function withSession<T>(url: string, work: (session: Session) => Promise<T>): Promise<T> {
+  return withClient(url, (client) => work(sessionOf(client)));
+}

@@ -1,0 +1,325 @@
+// Several intakes as one: which cell a pool or a claim is in, and which cells answer. With one cell there is nothing to find
+// out: every question goes to it, and none is asked besides.
+
+import type { CallFunction } from '#core/call_function.ts';
+import { Coalescer } from '#core/coalescer.ts';
+import { inTime } from '#core/deadline.ts';
+import { HttpError } from '#core/errors.ts';
+import { isUnavailable, toHttpError } from '#core/failure.ts';
+import type { Log } from '#core/ports.ts';
+import { type Loop, startTurns } from '../loop.ts';
+import { lacking, mergePlaces, type Place, type PlaceRow } from './directory.ts';
+
+/** `watch` calls functions of schema public on a connection that nothing else waits for. */
+export interface FleetCell {
+  readonly name: string;
+  readonly watch: CallFunction;
+}
+
+/** A row of public.cell_here. */
+export interface CellHere {
+  readonly name: string;
+  readonly number: number;
+  readonly is_draining: boolean;
+  readonly pools: number;
+  readonly slots: number;
+  readonly moving: number;
+}
+
+export interface Answered<Cell, Answer> {
+  readonly answers: readonly (readonly [cell: Cell, answer: Answer])[];
+  /** The names of the cells that did not answer. */
+  readonly away: readonly string[];
+}
+
+/** A cell that does not answer for so long, twice in a row, is away: its requests are refused at once, until it answers again. */
+const ANSWER_MS = 2_000;
+const MISSES_TO_BE_AWAY = 2;
+const LOOK_EVERY_MS = 1_000;
+/** A miss asks at once; this is for the copies that the cells keep of each other. */
+const LOOKS_A_READING = 5;
+/** The digits of the pool in the id of a claim, behind the time and the version (intake.pool_digits). */
+const DIGITS = [15, 18] as const;
+
+/** Where there is no such place: no cell has the pool, or one that may have it does not answer. */
+type LookedUp = { readonly place?: Place; readonly away: readonly string[] };
+
+export class Fleet<Cell extends FleetCell> {
+  readonly cells: readonly Cell[];
+  readonly #log: Log;
+  readonly #byName: ReadonlyMap<string, Cell>;
+  /** By name: why the cell is not asked. */
+  readonly #away = new Map<string, string>();
+  readonly #here = new Map<string, CellHere>();
+  /** Looks in a row that a cell did not answer. */
+  readonly #misses = new Map<string, number>();
+  readonly #reports = new Map<string, readonly PlaceRow[]>();
+  #places: ReadonlyMap<string, Place> = new Map();
+  #cellsOfDigits = new Map<string, Set<string>>();
+  #doubles = '';
+  readonly #lookUps: Coalescer<string, LookedUp>;
+  #loops: Loop[] = [];
+
+  constructor(cells: readonly Cell[], log: Log) {
+    this.cells = cells;
+    this.#log = log;
+    this.#byName = new Map(cells.map((cell) => [cell.name, cell]));
+    this.#lookUps = new Coalescer((poolIds) => this.#lookUp(poolIds));
+  }
+
+  get isOne(): boolean {
+    return this.cells.length === 1;
+  }
+
+  /** Where there is one cell. */
+  get only(): Cell {
+    return this.cells[0] as Cell;
+  }
+
+  /** The cells that do not answer, as far as is known. */
+  get away(): readonly string[] {
+    return [...this.#away.keys()];
+  }
+
+  /** What each cell that answers says about itself. */
+  get here(): ReadonlyMap<string, CellHere> {
+    return this.#here;
+  }
+
+  get places(): ReadonlyMap<string, Place> {
+    return this.#places;
+  }
+
+  /** Reads the directory, and keeps it; with one cell it does nothing. Cells that are away are waited for for two seconds. */
+  async start(): Promise<void> {
+    if (this.isOne) return;
+    await Promise.all(this.cells.map((cell) => this.#look(cell, true)));
+    await this.#share();
+    this.#loops = this.cells.map((cell) => {
+      let looks = 0;
+      return startTurns(LOOK_EVERY_MS, async () => {
+        looks = (looks + 1) % LOOKS_A_READING;
+        await this.#look(cell, looks === 0);
+        if (looks === 0) await this.#share();
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#lookUps.drain();
+    await Promise.all(this.#loops.map((loop) => loop.stop()));
+  }
+
+  /** Throws where there is no cell of this name. */
+  named(name: string): Cell {
+    const cell = this.#byName.get(name);
+    if (cell === undefined)
+      throw new HttpError(
+        'invalid_input',
+        `There is no cell "${name}"; there are ${[...this.#byName.keys()].join(', ')}.`,
+      );
+    return cell;
+  }
+
+  /**
+   * The cell that the pool lives in, undefined where there is no such pool. `notIn` has just said that it has none. Throws 503
+   * where the cell, or one that may have the pool, is away, and where the pool is being moved.
+   */
+  cellOf(poolId: string, notIn?: string): Cell | undefined | Promise<Cell | undefined> {
+    if (this.isOne) return notIn === undefined ? this.only : undefined;
+    const place = this.#places.get(poolId);
+    if (place === undefined || place.cell === notIn || place.movingTo !== undefined)
+      return this.#lookedUp(poolId, notIn);
+    return this.#answering(place.cell);
+  }
+
+  /** Asks the cell of the pool, and where that has none any more the cell that the pool has moved to. */
+  async onPool<Answer>(
+    poolId: string,
+    ask: (cell: Cell) => Promise<Answer>,
+    isMissing: (answer: Answer) => boolean,
+  ): Promise<Answer | undefined> {
+    const cell = await this.cellOf(poolId);
+    if (cell === undefined) return undefined;
+    const answer = await ask(cell);
+    if (!isMissing(answer)) return answer;
+    const now = await this.cellOf(poolId, cell.name);
+    return now === undefined ? answer : ask(now);
+  }
+
+  /**
+   * Asks the cells for a claim, first those that its id leads to, until one knows it. Throws 503 where none does and one that may
+   * know it is away, or a pool is between two cells.
+   */
+  async onClaim<Answer>(
+    claimId: string,
+    ask: (cell: Cell) => Promise<Answer | undefined>,
+  ): Promise<Answer | undefined> {
+    if (this.isOne) return ask(this.only);
+    const likely = this.#cellsOfDigits.get(claimId.slice(...DIGITS).toLowerCase());
+    const first = this.cells.filter(({ name }) => likely?.has(name));
+    const rest = this.cells.filter((cell) => !first.includes(cell));
+    for (const cells of [first, rest]) {
+      const { found } = await this.#find(cells, ask);
+      if (found !== undefined) return found;
+    }
+    const { answers, away } = await this.all((cell) => cell.watch<CellHere>('cell_here', {}));
+    if (away.length > 0) throw cellAway(away);
+    if (answers.some(([, [here]]) => (here?.moving ?? 0) > 0)) throw new HttpError('pool_moving');
+    // A pool may have moved between two questions: now none is moving, so its claims are somewhere.
+    const again = await this.#find(this.cells, ask);
+    if (again.found === undefined && again.away.length > 0) throw cellAway(again.away);
+    return again.found;
+  }
+
+  /** Asks every cell, or those that are given. One that is away is left out and named; any other failure is thrown. */
+  async all<Answer>(
+    ask: (cell: Cell) => Promise<Answer>,
+    cells = this.cells,
+  ): Promise<Answered<Cell, Answer>> {
+    const away: string[] = [];
+    const answers = await Promise.all(
+      cells.map(async (cell) => {
+        try {
+          if (this.#away.has(cell.name)) throw cellAway([cell.name]);
+          return [[cell, await ask(cell)] as const];
+        } catch (error) {
+          if (!isAway(error)) throw error;
+          away.push(cell.name);
+          return [];
+        }
+      }),
+    );
+    return { answers: answers.flat(), away };
+  }
+
+  async #find<Answer>(
+    cells: readonly Cell[],
+    ask: (cell: Cell) => Promise<Answer | undefined>,
+  ): Promise<{ found?: Answer; away: readonly string[] }> {
+    const { answers, away } = await this.all(
+      (cell) =>
+        ask(cell).catch((error: unknown) => {
+          if (toHttpError(error).kind.code === 'unknown_claim') return undefined;
+          throw error;
+        }),
+      cells,
+    );
+    const found = answers.map(([, answer]) => answer).find((answer) => answer !== undefined);
+    return { ...(found !== undefined && { found }), away };
+  }
+
+  async #lookedUp(poolId: string, notIn: string | undefined): Promise<Cell | undefined> {
+    const { place, away } = await this.#lookUps.submit(poolId);
+    if (place === undefined && away.length > 0) throw cellAway(away);
+    if (place?.movingTo !== undefined) throw new HttpError('pool_moving');
+    if (place === undefined || place.cell === notIn) return undefined;
+    return this.#answering(place.cell);
+  }
+
+  /** Asks all cells for some pools at once. */
+  async #lookUp(poolIds: string[]): Promise<LookedUp[]> {
+    const { answers, away } = await this.all((cell) =>
+      answerOf(cell, cell.watch<PlaceRow>('cell_directory', { p_pool_ids: poolIds })),
+    );
+    const { places } = mergePlaces(new Map(answers.map(([{ name }, rows]) => [name, rows])));
+    if (places.size > 0) this.#keep(new Map([...this.#places, ...places]));
+    return poolIds.map((poolId) => {
+      const place = places.get(poolId);
+      return { ...(place && { place }), away };
+    });
+  }
+
+  #answering(name: string): Cell {
+    const cell = this.#byName.get(name);
+    if (cell === undefined || this.#away.has(name)) throw cellAway([name]);
+    return cell;
+  }
+
+  async #look(cell: Cell, isReading: boolean): Promise<void> {
+    const { name } = cell;
+    try {
+      const [here] = await answerOf(cell, cell.watch<CellHere>('cell_here', {}));
+      if (here?.name !== name) throw new Error(strangerText(name, here?.name ?? ''));
+      const rows = isReading ? await answerOf(cell, cell.watch<PlaceRow>('cell_directory', {})) : undefined;
+      this.#here.set(name, here);
+      if (rows !== undefined) this.#reports.set(name, rows);
+      this.#misses.delete(name);
+      if (this.#away.delete(name)) this.#log.info('a cell answers again', { cell: name });
+    } catch (error) {
+      const misses = (this.#misses.get(name) ?? 0) + 1;
+      this.#misses.set(name, misses);
+      // Late once may be this process, or a machine that is busy: a cell that has answered before has a second chance.
+      if (isLate(error) && misses < MISSES_TO_BE_AWAY && this.#here.has(name)) return;
+      this.#here.delete(name);
+      this.#reports.delete(name);
+      if (!this.#away.has(name))
+        this.#log.error('a cell is away; its pools are not sold', { cell: name, cause: error });
+      this.#away.set(name, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** Puts together what the cells said, and gives each a copy of what it lacks. */
+  async #share(): Promise<void> {
+    const { places, doubles } = mergePlaces(this.#reports);
+    this.#keep(places);
+    const doubled = [...doubles].map(([pool, cells]) => `${pool} (${cells.join(', ')})`).join('; ');
+    if (doubled !== '' && doubled !== this.#doubles)
+      this.#log.error('pools of one name are in several cells, and only the first is sold', {
+        pools: doubled,
+      });
+    this.#doubles = doubled;
+    const names = [...this.#here.values()];
+    await Promise.all(
+      this.cells.map(async (cell) => {
+        const some = this.#reports.has(cell.name) ? lacking(cell.name, this.#reports, places) : [];
+        if (some.length === 0) return;
+        const learning = cell.watch('cell_learn', {
+          p_pool_ids: some.map(({ poolId }) => poolId),
+          p_cells: some.map(({ place }) => place.cell),
+          p_versions: some.map(({ place }) => place.version),
+          p_names: names.map(({ name }) => name),
+          p_numbers: names.map(({ number }) => number),
+        });
+        await learning.catch((cause: unknown) =>
+          this.#log.warn('a cell has not learnt where pools live', { cell: cell.name, cause }),
+        );
+      }),
+    );
+  }
+
+  #keep(places: ReadonlyMap<string, Place>): void {
+    this.#places = places;
+    this.#cellsOfDigits = new Map();
+    for (const { cell, digits } of places.values()) {
+      const cells = this.#cellsOfDigits.get(digits);
+      if (cells === undefined) this.#cellsOfDigits.set(digits, new Set([cell]));
+      else cells.add(cell);
+    }
+  }
+}
+
+function answerOf<Answer>(cell: FleetCell, asked: Promise<Answer>): Promise<Answer> {
+  return inTime(ANSWER_MS, asked, () => cellAway([cell.name]));
+}
+
+function isAway(error: unknown): boolean {
+  return isUnavailable(error) || isLate(error);
+}
+
+function isLate(error: unknown): boolean {
+  return error instanceof HttpError && error.kind.code === 'cell_unavailable';
+}
+
+export function cellAway(names: readonly string[]): HttpError {
+  return new HttpError(
+    'cell_unavailable',
+    `Cell ${names.join(', ')} does not answer; its pools wait for it.`,
+  );
+}
+
+function strangerText(wanted: string, name: string): string {
+  return name === ''
+    ? `the database of cell ${wanted} belongs to no fleet: run \`sluice cells add ${wanted}\``
+    : `the database of cell ${wanted} is cell ${name}: compare SLUICE_CELLS`;
+}

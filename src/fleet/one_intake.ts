@@ -1,0 +1,215 @@
+// Many cells behind the functions of one: operators' routes call as if there were one intake. How the cells' answers become one
+// is said here, function by function. With one cell its answers are passed on as they are.
+
+import type { CallFunction } from '#core/call_function.ts';
+import type { AuditRow } from '#core/console/audit.ts';
+import type { PoolView } from '#core/console/pools.ts';
+import type { IntakeLook } from '#core/console/sample.ts';
+import { HttpError } from '#core/errors.ts';
+import { cellAway, type Fleet, type FleetCell } from './fleet.ts';
+
+export interface CallableCell extends FleetCell {
+  /** Functions of schema public. */
+  readonly call: CallFunction;
+}
+
+/** As cell_join gives them out. */
+const IDS_PER_CELL = 2 ** 40;
+
+type Args = Record<string, unknown>;
+type Row = Record<string, unknown>;
+type Way<Cell> = (fleet: Fleet<Cell & CallableCell>, name: string, args: Args) => Promise<Row[]>;
+
+export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFunction {
+  const looks = new Map<string, IntakeLook>();
+  const ways: Readonly<Record<string, Way<Cell>>> = {
+    pool_create: createPool,
+    pool_change: onPool,
+    pool_list: (all, name, args) =>
+      args.p_pool_id == null ? listPools(all, name, args) : onPool(all, name, args),
+    get_claim: onClaim,
+    release_claim_as_operator: onClaim,
+    claim_timeline: (all, name, args) => fromAll(all, name, args),
+    claim_search: async (all, name, args) =>
+      first(args, await fromAll(all, name, args), (a, b) =>
+        String(a.claim_id) < String(b.claim_id) ? 1 : -1,
+      ),
+    audit_page: (all, name, args) => newestOf(all, name, args),
+    sessions_ended: (all, name, args) => fromAll(all, name, args),
+    session_end: (all, name, args) => toAll(all, name, args),
+    inbox_list: async (all, name, args) =>
+      first(args, await fromAll(all, name, args), (a, b) => Number(a.msg_id) - Number(b.msg_id)),
+    inbox_replay: byNumber,
+    inbox_discard: byNumber,
+    live_sample: (all, name, args) => sampleOf(all, name, args, looks),
+  };
+  return async <Answer>(name: string, args: Args): Promise<Answer[]> => {
+    const way = ways[name];
+    if (fleet.isOne) {
+      const { p_cell, ...rest } = args;
+      return (p_cell === undefined ? fleet.only : fleet.named(String(p_cell))).call<Answer>(name, rest);
+    }
+    if (way === undefined) throw new Error(`it is not said how several cells answer ${name}`);
+    return (await way(fleet, name, args)) as Answer[];
+  };
+}
+
+/** Rows say which cell they are of. */
+async function fromAll<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
+  const { answers } = await fleet.all((cell) => cell.call<Row>(name, args));
+  if (answers.length === 0) throw cellAway(fleet.away);
+  return answers.flatMap(([cell, rows]) => rows.map((row) => ({ ...row, cell: cell.name })));
+}
+
+/** Those cells that are away are told when it is asked for again: it throws. */
+async function toAll<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
+  const { answers, away } = await fleet.all((cell) => cell.call<Row>(name, args));
+  if (away.length > 0) throw cellAway(away);
+  return answers.flatMap(([, rows]) => rows);
+}
+
+/** The ids of an inbox begin with the number of its cell. An id whose number no cell has is told by the first cell. */
+async function byNumber<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
+  const numbered = new Map([...fleet.here.values()].map((here) => [here.number, here.name]));
+  const ids = args.p_msg_ids as readonly number[];
+  const rows: Row[] = [];
+  for (const cell of fleet.cells) {
+    const mine = ids.filter(
+      (id) => (numbered.get(Math.floor(id / IDS_PER_CELL)) ?? fleet.only.name) === cell.name,
+    );
+    if (mine.length > 0) rows.push(...(await cell.call<Row>(name, { ...args, p_msg_ids: mine })));
+  }
+  return rows;
+}
+
+function first(args: Args, rows: Row[], order: (a: Row, b: Row) => number): Row[] {
+  return rows.sort(order).slice(0, Number(args.p_limit));
+}
+
+async function onPool<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
+  const rows = await fleet.onPool(
+    String(args.p_pool_id),
+    async (cell) => (await cell.call<Row>(name, args)).map((row) => ({ ...row, cell: cell.name })),
+    (found) => found.length === 0,
+  );
+  return rows ?? [];
+}
+
+async function onClaim<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
+  const row = await fleet.onClaim(String(args.p_claim_id), async (cell) => {
+    const [found] = await cell.call<Row>(name, args);
+    return found && { ...found, cell: cell.name };
+  });
+  return row === undefined ? [] : [row];
+}
+
+/** In the cell that is named, or the one with the fewest pools; a pool that is there already is answered by its own cell. */
+async function createPool<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  { p_cell, ...args }: Args,
+): Promise<Row[]> {
+  const named = p_cell === undefined ? undefined : fleet.named(String(p_cell));
+  const lives = await fleet.cellOf(String(args.p_pool_id));
+  if (lives !== undefined && named !== undefined && lives !== named)
+    throw new HttpError('pool_elsewhere', `It lives in cell ${lives.name}; \`sluice pools move\` moves it.`);
+  const cell = lives ?? named ?? emptiest(fleet);
+  const rows = await cell.call<Row>(name, args);
+  return rows.map((row) => ({ ...row, cell: cell.name }));
+}
+
+function emptiest<Cell extends CallableCell>(fleet: Fleet<Cell>): Cell {
+  const open = [...fleet.here.values()].filter(({ is_draining }) => !is_draining);
+  const [best] = open.sort((a, b) => a.pools - b.pools || a.number - b.number);
+  if (best === undefined)
+    throw new HttpError('cell_unavailable', 'No cell takes new pools: each is away or draining.');
+  return fleet.named(best.name);
+}
+
+/** Cell by cell, in their order: the pool that a page begins after says which cell it was in. */
+async function listPools<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
+  const limit = Number(args.p_limit);
+  const after = String(args.p_after ?? '');
+  const from = after === '' ? undefined : (await fleet.cellOf(after))?.name;
+  const begin = from === undefined ? 0 : fleet.cells.findIndex((cell) => cell.name === from);
+  const rows: Row[] = [];
+  const { answers } = await fleet.all(
+    (cell) => cell.call<PoolView>(name, { ...args, p_after: cell.name === from ? after : '' }),
+    fleet.cells.slice(begin),
+  );
+  for (const [cell, pools] of answers) rows.push(...pools.map((pool) => ({ ...pool, cell: cell.name })));
+  return rows.slice(0, limit);
+}
+
+/** Each cell counts its own rows, so a page before a number is asked for with the cell that gave it. */
+async function newestOf<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  { p_cell, ...args }: Args,
+): Promise<Row[]> {
+  if (p_cell !== undefined) {
+    const cell = fleet.named(String(p_cell));
+    return (await cell.call<Row>(name, args)).map((row) => ({ ...row, cell: cell.name }));
+  }
+  const rows = (await fromAll(fleet, name, args)) as unknown as (AuditRow & Row)[];
+  return first(args, rows, (a, b) => (String(a.at) < String(b.at) ? 1 : -1));
+}
+
+/** A cell that is away counts as it was seen last, so that sums do not jump; `cells` says which it is. */
+async function sampleOf<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+  looks: Map<string, IntakeLook>,
+): Promise<Row[]> {
+  const { answers, away } = await fleet.all((cell) => cell.call<{ live_sample: IntakeLook }>(name, args));
+  if (answers.length === 0) throw cellAway(away);
+  for (const [cell, [row]] of answers) if (row !== undefined) looks.set(cell.name, row.live_sample);
+  const all = [...looks.values()];
+  const sum = (read: (look: IntakeLook) => number) => all.reduce((total, look) => total + read(look), 0);
+  const oldestOf = (read: (look: IntakeLook) => number | null): number | null => {
+    const ages = all.flatMap((look) => read(look) ?? []);
+    return ages.length === 0 ? null : Math.max(...ages);
+  };
+  const look: IntakeLook = {
+    enqueued: sum(({ enqueued }) => enqueued),
+    queue_depth: sum(({ queue_depth }) => queue_depth),
+    oldest_msg_sec: oldestOf(({ oldest_msg_sec }) => oldest_msg_sec),
+    dlq_depth: sum(({ dlq_depth }) => dlq_depth),
+    bridge_workers: sum(({ bridge_workers }) => bridge_workers),
+    inbox: {
+      accepted: sum(({ inbox }) => inbox.accepted),
+      waiting: sum(({ inbox }) => inbox.waiting),
+      oldest_sec: oldestOf(({ inbox }) => inbox.oldest_sec),
+      dead_letters: sum(({ inbox }) => inbox.dead_letters),
+      doors_age_sec: oldestOf(({ inbox }) => inbox.doors_age_sec),
+    },
+    pools: [...looks].flatMap(([cell, { pools }]) => pools.map((pool) => ({ ...pool, cell }))),
+    cells: fleet.cells.map((cell) => ({ name: cell.name, ok: !away.includes(cell.name) })),
+  };
+  return [{ live_sample: look }];
+}

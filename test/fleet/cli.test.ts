@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { readCells } from '../../src/fleet/addresses.ts';
+import { runHere } from '../cli/support.ts';
+import { ADMIN_KEY, startTestServer } from '../server/support.ts';
+import { startDatabases } from '../support/databases.ts';
+import { furnishPool, query } from './support.ts';
+
+test('SLUICE_CELLS is a list of names and addresses, with several hosts each; DB1_URL alone is a fleet of one', () => {
+  const a = 'postgres://me@one:1,two:2/intake?application_name=x,y';
+  const b = 'postgresql://me@three/intake';
+  const cells = [
+    { name: 'a', url: a },
+    { name: 'b-2', url: b },
+  ];
+  assert.deepEqual(readCells({ SLUICE_CELLS: `a=${a}, b-2=${b}` }), cells);
+  assert.deepEqual(readCells({ SLUICE_CELLS: `a=${a},b-2=${b}`, DB1_URL: 'postgres://other' }), cells);
+  assert.deepEqual(readCells({ DB1_URL: a }), [{ name: 'main', url: a }]);
+  assert.deepEqual(readCells({}), []);
+  for (const wrong of [`a=${a},a=${b}`, `a=${a},b=${a}`, a, `A=${a}`, `x,a=${a}`, 'a=mysql://x'])
+    assert.throws(() => readCells({ SLUICE_CELLS: wrong }), /SLUICE_CELLS cannot be read/, wrong);
+});
+
+test('an operator adds cells, places a pool, moves it and drains a cell', async (t) => {
+  const [first, second] = await Promise.all([startDatabases(), startDatabases({ db2: false })]);
+  t.after(() => Promise.all([first.stop(), second.stop()]));
+  const SLUICE_CELLS = `a=${first.db1.url},b=${second.db1.url}`;
+  const DB2_URL = first.db2.url;
+  const sluice = (line: string, env = {}) =>
+    runHere(line.split(' '), { SLUICE_CELLS, DB2_URL, SLUICE_OPERATOR: 'ann', ...env });
+
+  const before = await sluice('cells list');
+  assert.equal(before.code, 1);
+  assert.match(before.stdout, /a +not joined.*\nb +not joined/);
+  assert.equal((await sluice('cells add c')).code, 1);
+  assert.match((await sluice('cells add a')).stdout, /Cell a is number 0/);
+  assert.match((await sluice('cells add b')).stdout, /Cell b is number 1/);
+  assert.match((await sluice('cells add b')).stdout, /number 1/, 'a second time it is the same');
+  assert.equal(
+    (await sluice('cells add a', { SLUICE_CELLS: `a=${second.db1.url},b=${first.db1.url}` })).code,
+    1,
+  );
+  assert.equal((await sluice('cells list')).code, 0);
+
+  const server = await startTestServer(first, { cells: readCells({ SLUICE_CELLS }) });
+  t.after(() => server.stop());
+  const api = { SLUICE_URL: server.url, SLUICE_ADMIN_KEY: ADMIN_KEY };
+  const made = await sluice('pools create shows --slots 5 --cell b --json', api);
+  assert.equal(JSON.parse(made.stdout).cell, 'b', made.stderr);
+  assert.match((await sluice('pools list', api)).stdout, /shows +b +open/);
+  assert.match((await sluice('status', api)).stdout, /cell a ok {3}cell b ok/);
+
+  const open = await sluice('pools move shows --to a');
+  assert.equal(open.code, 1);
+  assert.match(open.stderr, /cannot be moved: it is open[\s\S]*pools close/);
+  await sluice('pools close shows --yes', api);
+  assert.match((await sluice('pools move shows --to a')).stdout, /lives in cell a now, closed/);
+  assert.match((await sluice('pools move shows --to a')).stdout, /already/);
+  assert.match((await sluice('pools move nothing --to a')).stderr, /there is no pool nothing/);
+  assert.equal((await sluice('pools move shows')).code, 2);
+  assert.equal((await sluice('pools move shows --to c')).code, 1);
+
+  await furnishPool(second.db1.url, 'resting');
+  await query(second.db1.url, `select public.pool_create('selling', 1, '{}', 'test')`);
+  const drained = await sluice('cells drain b');
+  assert.equal(drained.code, 1);
+  assert.match(drained.stdout, /resting → a\n/);
+  assert.match(drained.stdout, /selling stays: .*it is open/);
+  assert.match((await sluice('pools create fresh --slots 1 --json', api)).stdout, /"cell":"a"/);
+  await query(second.db1.url, `select public.pool_change('selling', '{"is_active": false}', 0, 'test')`);
+  assert.match((await sluice('cells drain b')).stdout, /Cell b is empty/);
+  assert.match((await sluice('pools move shows --to b')).stderr, /cell b is draining/);
+
+  // Tickets of no ledger: the pool was furnished by hand.
+  const compared = JSON.parse((await sluice('reconcile --json')).stdout).differences;
+  assert.deepEqual(
+    new Set(compared.map(({ kind }: { kind: string }) => kind)),
+    new Set(['claim_without_ticket']),
+  );
+  const doctor = await sluice('doctor --json', api);
+  const checks: { check: string; status: string }[] = JSON.parse(doctor.stdout).checks;
+  const statusOf = (name: string) => checks.find(({ check }) => check === name)?.status;
+  assert.deepEqual(['cell a', 'cell b', 'places of pools'].map(statusOf), ['ok', 'warn', 'ok']);
+  assert.match((await sluice('export /tmp/never')).stderr, /SLUICE_CELLS names several/);
+
+  await second.db1.stop('immediate');
+  const away = await sluice('cells list --json');
+  assert.deepEqual(
+    JSON.parse(away.stdout).items.map(({ state }: { state: string }) => state),
+    ['joined', 'away'],
+  );
+  assert.match((await sluice('cells add a')).stderr, /cell b does not answer/);
+});

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { movePool } from '../../src/fleet/move.ts';
+import { ADMIN_KEY, ask, assertRefusal, bearer, claim, startTestServer } from '../server/support.ts';
+import { caller, furnishPool, query, startFleet, type TestFleet } from './support.ts';
+
+const OPERATOR = bearer(ADMIN_KEY);
+
+async function startDoor(t: test.TestContext, fleet: TestFleet, cells = fleet.cells) {
+  const server = await startTestServer({ db1: fleet.a, db2: fleet.db2 }, { cells });
+  t.after(() => server.stop());
+  return server.url;
+}
+
+const create = (url: string, body: object) =>
+  ask(`${url}/admin/pools`, { method: 'POST', headers: OPERATOR, body: { slots: 20, ...body } });
+
+async function eventually(what: () => Promise<boolean>): Promise<void> {
+  while (!(await what())) await delay(50);
+}
+
+test('each door sends a pool to its cell, and an id leads back to it', async (t) => {
+  const fleet = await startFleet(t);
+  const [one, two] = [await startDoor(t, fleet), await startDoor(t, fleet)];
+  assert.equal((await create(one, { pool_id: 'in_a', cell: 'a' })).json.cell, 'a');
+  assert.equal((await create(one, { pool_id: 'in_b', cell: 'b' })).json.cell, 'b');
+  assert.equal((await create(one, { pool_id: 'in_c', cell: 'c' })).status, 422);
+  assertRefusal(await create(two, { pool_id: 'in_b', cell: 'a' }), 409, 'pool_elsewhere');
+  assertRefusal(await create(two, { pool_id: 'in_b' }), 409, 'pool_exists');
+
+  for (const [pool, cell, other] of [
+    ['in_a', fleet.a, fleet.b],
+    ['in_b', fleet.b, fleet.a],
+  ] as const) {
+    // The other door has not heard of the pool yet: a miss is looked up.
+    const made = await claim(two, pool, {
+      user_id: 'ann',
+      request_id: 'r',
+      secret: 'a secret of sixteen'.replaceAll(' ', '_'),
+    });
+    assert.equal(made.status, 201, made.text);
+    const again = await claim(one, pool, {
+      user_id: 'ann',
+      request_id: 'r',
+      secret: 'a secret of sixteen'.replaceAll(' ', '_'),
+    });
+    assert.deepEqual([again.status, again.json.claim_id], [200, made.json.claim_id]);
+    const id = made.json.claim_id;
+    const count = (url: string) =>
+      query(url, 'select count(*)::int as n from public.claims where claim_id = $1', [id]);
+    assert.deepEqual([await count(cell.url), await count(other.url)], [[{ n: 1 }], [{ n: 0 }]]);
+    const [digits] = await query(cell.url, 'select intake.pool_digits($1) as digits', [pool]);
+    assert.equal(id.slice(15, 18), digits?.digits);
+    assert.equal((await ask(`${one}/v1/pools/${pool}`)).json.capacity, 20);
+    const headers = { 'x-claim-secret': 'a_secret_of_sixteen' };
+    assert.equal((await ask(`${one}/v1/claims/${id.toUpperCase()}`, { headers })).json.pool_id, pool);
+    assert.equal(
+      (await ask(`${two}/admin/claims/${id}`, { headers: OPERATOR })).json.claim.cell,
+      pool.slice(-1),
+    );
+    assert.equal(
+      (await ask(`${two}/v1/claims/${id}`, { method: 'DELETE', headers })).json.status,
+      'released',
+    );
+  }
+  assertRefusal(await claim(one, 'nowhere', { user_id: 'ann' }), 404, 'unknown_pool');
+  assertRefusal(await ask(`${one}/v1/pools/nowhere`), 404, 'unknown_pool');
+  assertRefusal(await ask(`${one}/v1/claims/00000000-0000-7000-8000-000000000000`), 404, 'unknown_claim');
+  const found = await ask(`${one}/admin/claims?user_id=ann`, { headers: OPERATOR });
+  assert.deepEqual(found.json.items.map(({ cell }: { cell: string }) => cell).sort(), ['a', 'b']);
+  const listed = await ask(`${one}/admin/pools?limit=1`, { headers: OPERATOR });
+  const next = await ask(`${one}/admin/pools?limit=1&after=${listed.json.next}`, { headers: OPERATOR });
+  assert.deepEqual(
+    [...listed.json.items, ...next.json.items].map(({ pool_id }) => pool_id),
+    ['in_a', 'in_b'],
+  );
+});
+
+test('a cell that is down costs its own pools only, and nothing is lost when it is back', async (t) => {
+  const fleet = await startFleet(t);
+  const url = await startDoor(t, fleet);
+  for (const cell of ['a', 'b']) await create(url, { pool_id: `in_${cell}`, cell });
+  const kept = await claim(url, 'in_b', { user_id: 'ann', request_id: 'kept' });
+  await eventually(async () => (await query(fleet.a.url, 'select 1 from intake.pool_places')).length === 1);
+  await fleet.b.stop('immediate');
+
+  const own: number[] = [];
+  for (let n = 0; n < 10; n++) {
+    own.push((await claim(url, 'in_b', { user_id: `u${n}`, request_id: `r${n}` })).status);
+    assert.equal((await claim(url, 'in_a', { user_id: `u${n}`, request_id: `r${n}` })).status, 201);
+  }
+  assert.deepEqual(new Set(own), new Set([503]));
+  // What cannot be found may be in the cell that is away.
+  for (const path of ['/v1/pools/nowhere', `/v1/claims/${kept.json.claim_id}`, '/v1/pools/in_b'])
+    assert.equal((await ask(`${url}${path}`)).status, 503, path);
+  assert.equal((await claim(url, 'nowhere', { user_id: 'x' })).status, 503);
+  const ready = await ask(`${url}/readyz`);
+  assert.deepEqual([ready.status, ready.json.cells], [200, { a: 'ready', b: 'away' }]);
+  await eventually(
+    async () =>
+      (await ask(`${url}/admin/pools`, { headers: OPERATOR })).headers['x-sluice-cells-away'] === 'b',
+  );
+  assert.equal(
+    (await create(url, { pool_id: 'fresh' })).status,
+    503,
+    'the name may be taken in the cell that is away',
+  );
+
+  // A door that starts now knows from the copy in cell a where the pool lives.
+  const late = await startDoor(t, fleet);
+  assert.equal((await claim(late, 'in_a', { user_id: 'late', request_id: 'late' })).status, 201);
+  assertRefusal(await claim(late, 'in_b', { user_id: 'late' }), 503, 'cell_unavailable');
+
+  const back = await fleet.b.restart();
+  const cells = [fleet.cells[0], { name: 'b', url: back.url }].filter((cell) => cell !== undefined);
+  const again = await startDoor(t, fleet, cells);
+  const same = await claim(again, 'in_b', { user_id: 'ann', request_id: 'kept' });
+  assert.deepEqual([same.status, same.json.claim_id], [200, kept.json.claim_id]);
+  if (back.url === fleet.b.url)
+    await eventually(
+      async () => (await claim(url, 'in_b', { user_id: 'u0', request_id: 'r0' })).status < 300,
+    );
+});
+
+test('a door follows a pool that moves, and finds its claims again', async (t) => {
+  const fleet = await startFleet(t);
+  await furnishPool(fleet.a.url, 'night');
+  const url = await startDoor(t, fleet);
+  const [{ claim_id } = {}] = await query(
+    fleet.a.url,
+    `select claim_id from public.claims where user_id = 'user 3'`,
+  );
+  assert.equal((await ask(`${url}/v1/pools/night`)).json.status, 'closed');
+  const move = {
+    poolId: 'night',
+    source: caller(t, fleet.a.url),
+    target: caller(t, fleet.b.url),
+    to: 'b',
+    actor: 'test',
+    reason: null,
+  };
+  const stopAt = (step: string) => {
+    if (step === 'unpack') throw new Error('killed');
+  };
+  await assert.rejects(movePool({ ...move, onStep: stopAt }));
+  assertRefusal(await claim(url, 'night', { user_id: 'x' }), 503, 'pool_moving');
+  const lost = `${url}/v1/claims/${claim_id}`;
+  assertRefusal(await ask(lost, { headers: OPERATOR }), 503, 'pool_moving');
+  await movePool(move);
+  assertRefusal(await claim(url, 'night', { user_id: 'x' }), 409, 'closed');
+  assert.equal((await ask(lost, { headers: OPERATOR })).status, 200);
+  await ask(`${url}/admin/pools/night`, { method: 'POST', headers: OPERATOR, body: { is_active: true } });
+  assert.equal((await claim(url, 'night', { user_id: 'new' })).status, 201);
+  assert.equal((await query(fleet.b.url, `select from public.claims where user_id = 'new'`)).length, 1);
+  // Letters keep their ids on the way, and are replayed where they are now.
+  const letters = await ask(`${url}/admin/dlq`, { headers: OPERATOR });
+  assert.deepEqual(
+    letters.json.messages.map(({ cell }: { cell: string }) => cell),
+    ['b', 'b'],
+  );
+  const [{ msg_id }] = letters.json.messages;
+  const replayed = await ask(`${url}/admin/dlq/replay`, {
+    method: 'POST',
+    headers: OPERATOR,
+    body: { msg_ids: [msg_id, 999] },
+  });
+  assert.deepEqual(replayed.json.results.map(({ outcome }: { outcome: string }) => outcome).sort(), [
+    'not_found',
+    'replayed',
+  ]);
+});
+
+test('a database that is not the cell it is said to be is not used', async (t) => {
+  const fleet = await startFleet(t);
+  await query(fleet.b.url, 'delete from intake.cells');
+  const url = await startDoor(t, fleet);
+  assert.deepEqual((await ask(`${url}/readyz`)).json.cells, { a: 'ready', b: 'away' });
+  assert.equal((await create(url, { pool_id: 'x', cell: 'b' })).status, 503);
+});
