@@ -13,6 +13,7 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   migrate: ['prepare two databases of your own', () => import('./migrate.ts')],
   status: ['show the numbers of a running server', () => import('./status.ts')],
   doctor: ['check everything, and say what to do', () => import('./doctor.ts')],
+  operators: ['add, list and revoke the people who may operate it', () => import('./operators.ts')],
   pools: ['list, create and change pools', () => import('./pools.ts')],
   claims: ['find, show and release claims', () => import('./claims.ts')],
   dlq: ['list, show, replay and discard dead letters', () => import('./dlq.ts')],

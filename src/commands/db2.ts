@@ -61,14 +61,14 @@ export async function requireSecrets(names: readonly string[], provider?: Provid
 }
 
 /** What a person can mend becomes two lines; everything else stays what it is. */
-function explained(error: unknown): unknown {
+export function explained(error: unknown, database = 'DB2'): unknown {
   if (error instanceof StackError) return error;
   const { kind, message, hint } = toHttpError(error);
   if (kind.code === 'internal') return error;
   if (kind.code === 'database_unavailable') {
     // A database that answers says best why it refuses: a wrong password, no such database.
-    const said = isSaidByDatabase(error) && error instanceof Error ? `DB2 says: ${error.message}` : message;
-    return new StackError(said, 'is it running, and is DB2_URL its address?', error);
+    const said = isSaidByDatabase(error) && error instanceof Error ? `${database} says: ${error.message}` : message;
+    return new StackError(said, `is it running, and is ${database}_URL its address?`, error);
   }
   // Our own functions say what was wrong in their own words.
   const isOurs = blameOf(error) === 'refused' && error instanceof Error;

@@ -1,8 +1,8 @@
-// The operator's doors, behind the admin key or the console's session.
+// The operators' doors, behind an operator's key or the console's session.
 
 import type { CallFunction } from '#core/call_function.ts';
 import { createEndingStore, DeadLetterRoutes } from '#core/dead_letters.ts';
-import { UNNAMED_OPERATOR } from '#core/operator.ts';
+import { operatorOf } from '#core/operator.ts';
 import type { Route } from '#core/router.ts';
 import { type WebhookAdminPorts, WebhookAdminRoutes } from '#core/webhook/admin.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
@@ -17,7 +17,7 @@ export interface AdminPorts extends ConsolePorts, Pick<WebhookAdminPorts, 'secre
 /** Every route below /admin is made here, and none leaves without its guard. */
 export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
   // The guard has asked already.
-  const authorize = () => UNNAMED_OPERATOR;
+  const authorize = operatorOf;
   const deadLetters = new DeadLetterRoutes({
     ...createEndingStore(ports.db1, ports.db2, ports.log),
     authorize,

@@ -1,5 +1,6 @@
 // /metrics, /healthz and /readyz for a process that has no other door: the workers.
 
+import type { CallFunction } from '#core/call_function.ts';
 import { healthRoutes } from '#core/health.ts';
 import type { Log } from '#core/ports.ts';
 import { Router } from '#core/router.ts';
@@ -9,6 +10,7 @@ import { AddressLimits } from './address_limits.ts';
 import { createBacklog } from './backlog.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
+import { KnownOperators } from './known_operators.ts';
 import { metricsRoute, processPage } from './metrics_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
@@ -34,6 +36,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   const open = (url: string) => createDatabase({ url, max: 1, applicationName: 'sluice-metrics', log });
   const db1 = open(options.db1Url);
   const db2 = open(options.db2Url);
+  const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
   const endDatabases = () => Promise.all([db1.end(), db2.end()]);
   const health = healthRoutes({
     checkDatabases: async () => {
@@ -46,15 +49,18 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   const auth =
     options.adminKey === undefined
       ? undefined
-      : new OperatorAuth(options.adminKey, Date.now, { wrongKeys: signIns });
+      : new OperatorAuth(options.adminKey, Date.now, {
+          wrongKeys: signIns,
+          known: new KnownOperators(options.adminKey, Date.now, callIntake, log),
+        });
   const page = metricsRoute(
     [
       metrics,
-      createIntakeLevels((name, args) => db1.call(`public.${name}`, args), log),
+      createIntakeLevels(callIntake, log),
       createBacklog((name, args) => db2.call(`webhook.${name}`, args), options.adminKey, log),
       processPage(),
     ],
-    scrapeGuard(options, auth && ((request) => auth.authorize(request))),
+    scrapeGuard(options, auth && ((request) => auth.authorize(request, 'viewer'))),
   );
   const http = new HttpServer(new Router([page, ...health], log), log);
   try {

@@ -34,11 +34,13 @@ import { createChallenges } from './challenge_route.ts';
 import { EndedSessions } from './ended_sessions.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
+import { KnownOperators } from './known_operators.ts';
 import { loginRoute } from './login_route.ts';
 import { MeteredRouter } from './metered_router.ts';
 import { metricsRoute, processPage } from './metrics_route.ts';
 import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
+import { startOperatorCopy } from './operator_copy.ts';
 import { createDatabasePorts } from './ports.ts';
 import { isHttps, type ProxySettings } from './proxy.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
@@ -115,10 +117,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     Promise.all([lane.end(), aside.end(), db1.end(), db2.end(), webhooks.end(), calls.end()]);
 
   const callIntake: CallFunction = (name, args) => db1.call(`public.${name}`, args);
+  const callLedger: CallFunction = (name, args) => db2.call(`public.${name}`, args);
   const auth = new OperatorAuth(options.adminKey, Date.now, {
     proxy,
     wrongKeys: limits.signIns,
     endedSessions: new EndedSessions(Date.now, callIntake, log),
+    known: new KnownOperators(options.adminKey, Date.now, callIntake, log),
   });
   const ports = createDatabasePorts(lane, aside, db1);
   const wake = wakeWorkers(db1, 'public.bridge_wake', log, options.onClaimed);
@@ -153,7 +157,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });
   const admin = adminRoutes(auth, {
     db1: callIntake,
-    db2: (name, args) => db2.call(`public.${name}`, args),
+    db2: callLedger,
     webhook,
     secrets: new Secrets({ findSecret: createFindSecret(webhook), secretOf, now: Date.now }),
     calls: (name, args) => db2.call(`calls.${name}`, args),
@@ -161,10 +165,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
     log,
   });
+  const copying = startOperatorCopy(callIntake, callLedger, log);
   const levels = [createIntakeLevels(callIntake, log), createBacklog(webhook, options.adminKey, log)];
   const scrape = metricsRoute(
     [metrics, calls, ...levels, processPage()],
-    scrapeGuard(options, (request) => auth.authorize(request)),
+    scrapeGuard(options, (request) => auth.authorize(request, 'viewer')),
   );
   // What a crowd asks for comes first: places are looked through in their order.
   const burst = [claims, pools, webhooks, calls, poolLive, challenges].flatMap((group): Route[] =>
@@ -190,6 +195,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   try {
     port = await http.listen(options.port, options.host);
   } catch (error) {
+    await copying.stop();
     await Promise.allSettled([endDatabases(), pages]);
     throw error;
   }
@@ -205,7 +211,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const closed = http.close();
       await Promise.all([claims.drain(), webhooks.drain(), calls.drain()]);
       await closed;
-      await wake.stop();
+      await Promise.all([wake.stop(), copying.stop()]);
       await endDatabases();
       await Promise.allSettled([pages]);
       log.info('server stopped', { url });

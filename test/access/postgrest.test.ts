@@ -73,6 +73,8 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'intake_health',
       'session_end',
       'sessions_ended',
+      'known_operators',
+      'operator_used',
       'hook_allowed_hosts',
     ],
   },
@@ -94,6 +96,8 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'ticket_of_claim',
       'audit_page',
       'ledger_health',
+      'copy_operators',
+      'known_operators',
     ],
   },
 };

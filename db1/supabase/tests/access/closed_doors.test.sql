@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(172);
+select plan(178);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 
@@ -52,7 +52,10 @@ cross join (values
   ('select id from public.audit_page()'),
   ('select public.intake_health()'),
   ('select public.session_end(''x'', now())'),
-  ('select session_id from public.sessions_ended()')
+  ('select session_id from public.sessions_ended()'),
+  ('select name from public.known_operators()'),
+  ('select public.operator_used(''ann'')'),
+  ('select audit.add_operator(''eve'', ''admin'', sha256(''k''), ''eve'')')
 ) t (statement);
 
 select * from finish();

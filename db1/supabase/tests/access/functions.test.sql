@@ -56,7 +56,9 @@ select bag_eq(
     ('service_role', 'audit_page(bigint,integer)'),
     ('service_role', 'intake_health()'),
     ('service_role', 'session_end(text,timestamp with time zone)'),
-    ('service_role', 'sessions_ended()') $$,
+    ('service_role', 'sessions_ended()'),
+    ('service_role', 'known_operators()'),
+    ('service_role', 'operator_used(text)') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
 
@@ -119,6 +121,8 @@ select bag_eq(
     ('intake_health()'),
     ('session_end(text,timestamp with time zone)'),
     ('sessions_ended()'),
+    ('known_operators()'),
+    ('operator_used(text)'),
     ('intake.hook_urls_are_public()'),
     ('intake.validation_begins()'),
     ('intake.slots_added()'),

@@ -1,7 +1,7 @@
 // The operators' door to webhooks: endpoints, and the events that are stored. Behind the runtime's own authentication.
 
 import { HttpError } from '../errors.ts';
-import { type Authorize, type OperatorRoute, operatorOf, operatorRoutes, REASON, UUID } from '../operator.ts';
+import { type Authorize, type OperatorRoute, operatorRoutes, REASON, UUID } from '../operator.ts';
 import { checked, readQuery } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from '../router.ts';
 import type { FromSchema, Schema } from '../schema.ts';
@@ -126,7 +126,7 @@ export class WebhookAdminRoutes {
   }
 
   async #addEndpoint(request: HttpRequest): Promise<HttpResponse> {
-    const actor = await this.#actor(request);
+    const actor = await this.#ports.authorize(request);
     const { reason = null, ...body } = readJson(request, ADD_BODY);
     const endpoint = completeEndpoint(body);
     await this.#requireSecrets(endpoint.provider, endpoint);
@@ -135,7 +135,7 @@ export class WebhookAdminRoutes {
   }
 
   async #changeEndpoint(request: HttpRequest): Promise<HttpResponse> {
-    const actor = await this.#actor(request);
+    const actor = await this.#ports.authorize(request);
     const { name, changes, reason = null } = readJson(request, CHANGE_BODY);
     const by: Signed = { actor, reason };
     const { store } = this.#ports;
@@ -174,7 +174,7 @@ export class WebhookAdminRoutes {
   }
 
   async #replay(request: HttpRequest): Promise<HttpResponse> {
-    const actor = await this.#actor(request);
+    const actor = await this.#ports.authorize(request);
     const {
       reason = null,
       dry_run = false,
@@ -190,7 +190,7 @@ export class WebhookAdminRoutes {
   }
 
   async #skip(request: HttpRequest): Promise<HttpResponse> {
-    const actor = await this.#actor(request);
+    const actor = await this.#ports.authorize(request);
     const { reason = null, dry_run = false, ...chosen } = readJson(request, SKIP_BODY);
     const ids = await this.#chosen(chosen);
     return jsonResponse(200, {
@@ -209,11 +209,6 @@ export class WebhookAdminRoutes {
       ...filterOf({ ...filter, limit: MAX_EVENT_IDS }),
     });
     return found.map(({ id }) => id);
-  }
-
-  async #actor(request: HttpRequest): Promise<string> {
-    const caller = await this.#ports.authorize(request);
-    return operatorOf(request) ?? caller;
   }
 }
 
