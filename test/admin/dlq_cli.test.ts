@@ -22,7 +22,7 @@ describe('sluice dlq', () => {
     server = await startTestServer(databases);
     db1 = await openClient(databases.db1.url);
     await putOnSale(db1, 'p', 50);
-    env = { SLUICE_URL: server.url, SLUICE_ADMIN_KEY: ADMIN_KEY, SLUICE_OPERATOR: 'grace' };
+    env = { SLUICE_URL: server.url, SLUICE_ADMIN_KEY: ADMIN_KEY };
   });
   after(async () => {
     await db1?.end();
@@ -75,7 +75,7 @@ describe('sluice dlq', () => {
     const { rows } = await db1.query(
       'select actor, reason from audit.audit_logs where reason is not null order by id desc limit 1',
     );
-    assert.deepEqual(rows, [{ actor: 'grace', reason: 'a test' }]);
+    assert.deepEqual(rows, [{ actor: 'admin', reason: 'a test' }]);
     const gone = await dlq('discard', String(id), '--yes');
     assert.deepEqual([gone.code, gone.stdout], [1, `ID  OUTCOME\n${id}   not_found\n`]);
     const [sold] = await bury(db1, 'p', 1);

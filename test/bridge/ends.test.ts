@@ -100,7 +100,6 @@ describe('a claim that a worker has taken', () => {
     const env = {
       DB1_URL: world.databases.db1.url,
       DB2_URL: world.databases.db2.url,
-      SLUICE_OPERATOR: 'ada',
     };
     const { stdout } = await sluice(['reconcile', '--fix', '--json'], env).ended;
     return JSON.parse(stdout).differences;

@@ -23,7 +23,7 @@ describe('the operator at the command line', () => {
     databases = await startDatabases();
     server = await startTestServer(databases);
     db1 = await openClient(databases.db1.url);
-    env = { SLUICE_URL: server.url, SLUICE_ADMIN_KEY: ADMIN_KEY, SLUICE_OPERATOR: 'grace' };
+    env = { SLUICE_URL: server.url, SLUICE_ADMIN_KEY: ADMIN_KEY };
   });
   after(async () => {
     await db1?.end();
@@ -50,7 +50,7 @@ describe('the operator at the command line', () => {
     assert.match(again.stderr, /^error: There is a pool of this name\.\nhint: /);
     const { rows } = await db1.query('select actor, action, subject, reason from audit.audit_logs');
     assert.deepEqual(rows, [
-      { actor: 'grace', action: 'pool_create', subject: 'pool night', reason: 'a test' },
+      { actor: 'admin', action: 'pool_create', subject: 'pool night', reason: 'a test' },
     ]);
   });
 

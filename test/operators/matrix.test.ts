@@ -48,18 +48,18 @@ describe('the roles of operators', () => {
     );
     const lines: string[] = [];
     for (const { method, path } of places) {
-      // Streams have no end; /admin/live is tried as a session would be, by its head, in stream.test.ts.
-      if (!path.startsWith('/admin') || path === '/admin/live' || `${method} ${path}` === 'POST /admin/session')
-        continue;
+      // Signing in is what one does without a key.
+      if (!path.startsWith('/admin') || `${method} ${path}` === 'POST /admin/session') continue;
       const may: boolean[] = [];
       for (const role of ROLES) {
-        const target = path.replace(/\{\w+\}/, NOBODY);
-        const body = method === 'POST' ? {} : undefined;
-        const headers = bearer(keys[role] ?? '');
-        const answer = await ask(server.url + target, { method, headers, ...(body && { body }) });
+        const headers = { 'content-type': 'application/json', ...bearer(keys[role] ?? '') };
+        const body = method === 'POST' ? '{}' : null;
+        const answer = await fetch(server.url + path.replace(/\{\w+\}/, NOBODY), { method, headers, body });
         assert.notEqual(answer.status, 401, `${role} ${method} ${path}`);
-        if (answer.status === 403) assert.equal(answer.json.error.code, 'role_refused');
         may.push(answer.status !== 403);
+        if (answer.status === 403) assert.match(await answer.text(), /"role_refused"/);
+        // A stream has no end.
+        else await answer.body?.cancel();
       }
       lines.push(line(may, `${method} ${path}`));
     }
