@@ -107,9 +107,9 @@ export function Shell({ children }: { children: ComponentChildren }) {
               </span>
             </p>
             <p class="who">
-              <span class="muted" title={who && `role ${who.role}`}>
+              <span class="muted">
                 {who?.name ?? 'operator'}
-                {who && who.role !== who.name && `, ${who.role}`}
+                {who && who.role !== who.name && <small>{who.role}</small>}
               </span>
               <button type="button" class="button button-quiet" onClick={leave}>
                 Sign out

@@ -19,6 +19,7 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   dlq: ['list, show, replay and discard dead letters', () => import('./dlq.ts')],
   webhooks: ['endpoints, stored events, replay, signatures', () => import('./webhooks.ts')],
   calls: ['call events: sites, recorded calls, a sample to send', () => import('./calls.ts')],
+  audit: ['check that no row of the audit logs was changed', () => import('./audit.ts')],
   reconcile: ['compare the intake with the ledger', () => import('./reconcile.ts')],
   export: ['write both databases into one file', () => import('./export.ts')],
   import: ['put an exported file into two new databases', () => import('./import.ts')],

@@ -4,6 +4,7 @@ import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS, startCrew } from '../bridge/crew.t
 import { readSign } from '../bridge/sign.ts';
 import { createLog } from '../log.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
+import { startSealing } from '../scheduler/sealing.ts';
 import type { Stack } from '../stack/stack.ts';
 import { DEFAULT_WEBHOOK_BATCH, DEFAULT_WEBHOOK_WORKERS, startWebhookCrew } from '../webhook/crew.ts';
 import type { Handlers } from '../webhook/handlers.ts';
@@ -54,11 +55,12 @@ export function startDevWorkers(
     log,
   });
   const scheduler = startScheduler({ db1Url, log });
+  const sealing = startSealing({ db1Url, db2Url }, log);
   return {
     wakeBridge: crew.wake,
     wakeWebhooks: webhooks.wake,
     async stop() {
-      await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop()]);
+      await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop(), sealing.stop()]);
     },
   };
 }

@@ -67,6 +67,8 @@ export const COMMAND_ROLES: Readonly<Record<string, Rule>> = {
   'calls list': SEES,
   'calls show': SEES,
   'calls send': LOCAL,
+  'audit heads': SEES,
+  'audit check': SEES,
   reconcile: SEES,
   'reconcile --fix': ACTS,
   export: RULES,

@@ -17,6 +17,7 @@ import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
+import { startSealing } from '../scheduler/sealing.ts';
 import {
   type MetricsServer,
   type MetricsServerOptions,
@@ -110,9 +111,10 @@ async function workUntilStopped(
   const crew = startCrew(options);
   const webhooks = startWebhookCrew(webhookOptions);
   const scheduler = startScheduler({ db1Url: options.db1Url, log: options.log });
+  const sealing = startSealing(options, options.log);
   options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
   options.log.info('workers stopping', { signal: await stopped });
-  await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop(), page?.stop()]);
+  await Promise.all([crew.stop(), webhooks.stop(), scheduler.stop(), sealing.stop(), page?.stop()]);
   options.log.info('workers stopped');
   return 0;
 }

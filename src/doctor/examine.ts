@@ -9,6 +9,7 @@ import type { Connection } from '../commands/operator.ts';
 import { createDatabase } from '../db/database.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
 import { secretUses } from '../webhook/secret_users.ts';
+import { examineChain } from './audit_chain.ts';
 import { type Finding, fail, ok, skip } from './finding.ts';
 import {
   judgeAddresses,
@@ -78,6 +79,8 @@ async function examineBoth({ db1Url, db2Url, env, log }: Patient): Promise<Findi
       ...(fromIntake ? judgeQueue(fromIntake.live_sample) : []),
       ...(fromLedger ? judgeWebhooks(fromLedger.ledger_sample) : []),
       judgeSecrets(uses),
+      await examineChain('db1', db1),
+      await examineChain('db2', db2),
     ];
   } catch (error) {
     return [

@@ -75,6 +75,7 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'sessions_ended',
       'known_operators',
       'operator_used',
+      'seal_audit',
       'hook_allowed_hosts',
     ],
   },
@@ -98,6 +99,7 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'ledger_health',
       'copy_operators',
       'known_operators',
+      'seal_audit',
     ],
   },
 };

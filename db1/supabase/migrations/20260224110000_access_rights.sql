@@ -85,6 +85,7 @@ grant execute on function public.session_end(text, timestamptz) to service_role;
 grant execute on function public.sessions_ended() to service_role;
 grant execute on function public.known_operators() to service_role;
 grant execute on function public.operator_used(text) to service_role;
+grant execute on function public.seal_audit(int) to service_role;
 
 grant select, insert, update, delete on public.engine_config to service_role;
 grant select, insert, update, delete on public.inventory_slots to service_role;

@@ -31,7 +31,7 @@ describe('two operators in the console', { skip }, () => {
     await viewer.goto(`${house.url}/dead-letters`);
     await viewer.getByLabel('Your key').fill(keys[VIEWER] ?? '');
     await viewer.keyboard.press('Enter');
-    await viewer.getByText(`${VIEWER}, viewer`).waitFor();
+    await viewer.locator('.who', { hasText: `${VIEWER}viewer` }).waitFor();
     await viewer.getByRole('link', { name: '#1' }).waitFor();
     assert.equal(await viewer.getByRole('checkbox').count(), 0);
     await picture(viewer, 'viewer-dead-letters');
@@ -43,7 +43,7 @@ describe('two operators in the console', { skip }, () => {
     await viewer.context().close();
 
     const operator = await house.signIn('/dead-letters', undefined, keys[OPERATOR]);
-    await operator.getByText(`${OPERATOR}, operator`).waitFor();
+    await operator.locator('.who', { hasText: `${OPERATOR}operator` }).waitFor();
     house.validation.status = 200;
     await operator.getByLabel('Select letter 1').check();
     await operator.getByRole('button', { name: 'Replay…' }).click();

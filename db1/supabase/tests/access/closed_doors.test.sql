@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(178);
+select plan(180);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 
@@ -55,6 +55,7 @@ cross join (values
   ('select session_id from public.sessions_ended()'),
   ('select name from public.known_operators()'),
   ('select public.operator_used(''ann'')'),
+  ('select public.seal_audit()'),
   ('select audit.add_operator(''eve'', ''admin'', sha256(''k''), ''eve'')')
 ) t (statement);
 

@@ -58,7 +58,8 @@ select bag_eq(
     ('service_role', 'session_end(text,timestamp with time zone)'),
     ('service_role', 'sessions_ended()'),
     ('service_role', 'known_operators()'),
-    ('service_role', 'operator_used(text)') $$,
+    ('service_role', 'operator_used(text)'),
+    ('service_role', 'seal_audit(integer)') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
 
@@ -123,6 +124,7 @@ select bag_eq(
     ('sessions_ended()'),
     ('known_operators()'),
     ('operator_used(text)'),
+    ('seal_audit(integer)'),
     ('intake.hook_urls_are_public()'),
     ('intake.validation_begins()'),
     ('intake.slots_added()'),
