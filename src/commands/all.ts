@@ -14,6 +14,7 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   status: ['show the numbers of a running server', () => import('./status.ts')],
   doctor: ['check everything, and say what to do', () => import('./doctor.ts')],
   operators: ['add, list and revoke the people who may operate it', () => import('./operators.ts')],
+  hosts: ['allow, list and remove private hosts of hooks', () => import('./hosts.ts')],
   pools: ['list, create and change pools', () => import('./pools.ts')],
   claims: ['find, show and release claims', () => import('./claims.ts')],
   dlq: ['list, show, replay and discard dead letters', () => import('./dlq.ts')],

@@ -1,4 +1,3 @@
-import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Metrics, Tracer } from '#core/ports.ts';
 import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS, startCrew } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
@@ -39,7 +38,6 @@ export function startDevWorkers(
     db2Url,
     workers: DEFAULT_WORKERS,
     batchSize: DEFAULT_BATCH_SIZE,
-    allowedHosts: readAllowedHosts(process.env.SLUICE_WEBHOOK_ALLOWED_HOSTS),
     sign: readSign(stack.secrets.hookSecret),
     metrics,
     tracer,

@@ -2,14 +2,12 @@
 
 import { randomBytes } from 'node:crypto';
 import type { CallFunction } from '#core/call_function.ts';
-import { blameOf } from '#core/failure.ts';
 import { isRole, ROLES } from '#core/roles.ts';
 import { createDatabase, type Database } from '../db/database.ts';
-import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { hashOfKey } from '../server/known_operators.ts';
 import { copyOperators } from '../server/operator_copy.ts';
-import { explained } from './db2.ts';
+import { withDb1 } from './db1.ts';
 import { action, type Group, short, UsageError } from './grammar.ts';
 import { actor, confirm, listAction, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
 import { formatTable } from './table.ts';
@@ -25,28 +23,6 @@ interface OperatorView {
 
 const KEY_BYTES = 32;
 
-const open = (url: string): Database =>
-  createDatabase({ url, max: 1, applicationName: 'sluice-cli', log: createLog() });
-
-async function withDb1<Result>(work: (db1: Database) => Promise<Result>): Promise<Result> {
-  const { db1Url } = readDatabaseUrls(process.env);
-  if (!db1Url)
-    throw new StackError(
-      'DB1_URL is not set, and no stack runs here',
-      'set it, or start one with `npm start`',
-    );
-  const db1 = open(db1Url);
-  try {
-    return await work(db1);
-  } catch (error) {
-    if (blameOf(error) !== 'denied') throw explained(error, 'DB1');
-    const hint = "give the owner's address as DB1_URL";
-    throw new StackError('only the owner of DB1 changes the list of operators', hint, error);
-  } finally {
-    await db1.end();
-  }
-}
-
 /** Calls a function of schema audit, then brings DB2's copy up to date. */
 async function change<Row>(name: string, args: Record<string, unknown>): Promise<Row | undefined> {
   return withDb1(async (db1) => {
@@ -60,7 +36,7 @@ async function change<Row>(name: string, args: Record<string, unknown>): Promise
 async function tellDb2(db1: Database): Promise<void> {
   const { db2Url } = readDatabaseUrls(process.env);
   if (!db2Url) return;
-  const db2 = open(db2Url);
+  const db2 = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-cli', log: createLog() });
   const publicOf =
     (db: Database): CallFunction =>
     (name, args) =>

@@ -1,7 +1,6 @@
 // `sluice work`: carries claims from the intake's queue to the ledger and lets webhook events take effect, until told to
 // stop.
 
-import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Log } from '#core/ports.ts';
 import {
   type CrewOptions,
@@ -67,7 +66,6 @@ const OPTIONS = {
 
 async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>): Promise<number> {
   const { db1Url, db2Url } = readDatabaseUrls(process.env);
-  const { SLUICE_WEBHOOK_ALLOWED_HOSTS: allowedHosts } = process.env;
   if (!db1Url || !db2Url) {
     throw new StackError(
       'DB1_URL and DB2_URL must both be set, and no stack runs here',
@@ -86,7 +84,6 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
     workers,
     batchSize: batch,
     leaseSec: lease,
-    allowedHosts: readAllowedHosts(allowedHosts),
     sign,
   };
   const webhooks = {
@@ -187,7 +184,6 @@ Where pg_cron is absent it also runs the cron jobs of DB1. Any number of these p
   options: OPTIONS,
   environment: {
     ...VARIABLES.databases,
-    SLUICE_WEBHOOK_ALLOWED_HOSTS: 'private hosts, separated by commas, that hooks may call',
     SLUICE_HOOK_SECRET:
       'whsec_…, what hooks are signed with, or several separated by spaces (docs/hooks.md); unsigned by default',
     SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',

@@ -30,7 +30,6 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
     anon: [CLAIM],
     authenticated: [CLAIM, RELEASE],
     service_role: [
-      'allow_hook_host',
       'bridge_config',
       'bridge_extend',
       'bridge_first_claims',
@@ -41,7 +40,6 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'bridge_wake',
       'claim_batch',
       CLAIM,
-      'disallow_hook_host',
       'discard_dead_letters',
       'list_dead_letters',
       'replay_dead_letters',

@@ -133,7 +133,7 @@ describe('sluice dlq', () => {
   it('says what to mend when the key is wrong, nobody answers, or nothing is set', async () => {
     const wrong = await sluice(['dlq', 'list'], { ...env, SLUICE_ADMIN_KEY: 'wrong' }).ended;
     assert.equal(wrong.code, 1);
-    assert.match(wrong.stderr, /^error: the server refused the admin key\nhint: set SLUICE_ADMIN_KEY /);
+    assert.match(wrong.stderr, /^error: the server refused the key\nhint: set SLUICE_OPERATOR_KEY /);
     const nobody = await sluice(['dlq', 'list'], { ...env, SLUICE_URL: 'http://127.0.0.1:1' }).ended;
     assert.match(nobody.stderr, /^error: no server answers at /);
     const unset = await sluice(['dlq', 'list'], { SLUICE_DIR: '/nonexistent' }).ended;

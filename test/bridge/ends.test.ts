@@ -49,7 +49,6 @@ describe('a claim that a worker has taken', () => {
       db2Url,
       workers: 1,
       batchSize: 100,
-      allowedHosts: new Set(['127.0.0.1']),
       log: createLog('silent'),
       metrics: NO_METRICS,
     });

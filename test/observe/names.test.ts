@@ -69,7 +69,6 @@ describe('metrics', () => {
         db2Url: databases.db2.url,
         workers: 1,
         batchSize: 10,
-        allowedHosts: new Set(),
         metrics,
         log,
       },

@@ -151,10 +151,10 @@ describe('the claim door on real databases', () => {
   const auditOf = async (claimId: string) =>
     (
       await rows(
-        `select actor, action, details ->> 'user_id' as user_id from audit.audit_logs where subject = $1`,
+        `select actor, action, details ->> 'user_id' = audit.pseudonym('ann') as is_ann from audit.audit_logs where subject = $1`,
         [`claim ${claimId}`],
       )
-    ).map(({ actor, action, user_id }) => [actor, action, user_id]);
+    ).map(({ actor, action, is_ann }) => [actor, action, is_ann]);
 
   it('lets operators and services release any claim, says why it ended and who did it, once', async () => {
     const service = bearer(await token({ role: 'service_role' }));
@@ -171,7 +171,7 @@ describe('the claim door on real databases', () => {
       const released = await release();
       assert.deepEqual([released.status, released.json.end_reason], [200, 'released by an operator']);
       assert.deepEqual((await release()).json, released.json);
-      assert.deepEqual(await auditOf(made.json.claim_id), [[actor, 'claim_release', 'ann']]);
+      assert.deepEqual(await auditOf(made.json.claim_id), [[actor, 'claim_release', true]]);
     }
   });
 

@@ -18,6 +18,8 @@ import {
 /** What an import adds or begins anew; everything else has to be the same row for row. */
 const BEGINS_ANEW = [
   'audit.audit_logs',
+  'audit.chain',
+  'audit.seals',
   'engine_metrics',
   'intake.pool_marks',
   'intake.free_counts',

@@ -68,8 +68,6 @@ grant execute on function public.reconcile_total() to service_role;
 grant execute on function public.reconcile_claims(uuid, int, uuid[]) to service_role;
 grant execute on function public.reconcile_messages(bigint, int) to service_role;
 grant execute on function public.reconcile_fix(uuid, text, text, jsonb) to service_role;
-grant execute on function public.allow_hook_host(text, text, text) to service_role;
-grant execute on function public.disallow_hook_host(text, text, text) to service_role;
 grant execute on function public.hook_allowed_hosts() to service_role;
 grant execute on function public.intake_ready() to service_role;
 grant execute on function public.live_sample() to service_role;

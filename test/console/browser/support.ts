@@ -81,7 +81,6 @@ export async function openHouse(executablePath: string): Promise<House> {
       ...urls,
       workers: 1,
       batchSize: 100,
-      allowedHosts: new Set(['127.0.0.1']),
       metrics: NO_METRICS,
       log: memoryLog(),
     });

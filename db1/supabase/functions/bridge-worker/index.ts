@@ -2,7 +2,6 @@
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
 import { Webhook } from 'npm:standardwebhooks@1';
-import { readAllowedHosts } from '../_shared/bridge/address.ts';
 import { createEndPorts } from '../_shared/bridge/ends.ts';
 import { createSign } from '../_shared/bridge/hook_request.ts';
 import { createIntake, createLedger } from '../_shared/bridge/store.ts';
@@ -36,7 +35,6 @@ const route = bridgeWorkerRoute('/bridge-worker', {
   ends: createEndPorts(db1, () => db2, log),
   ledger: () => ledger,
   hook: createEdgeHook(
-    readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')),
     Deno.resolveDns,
     fetchWithHost,
     createSign(env('SLUICE_HOOK_SECRET'), (secret) => new Webhook(secret)),
