@@ -12,6 +12,6 @@ export function useMay(route: string): boolean {
   return who === undefined || least === undefined || allows(who.role, least);
 }
 
-export function May({ do: route, children }: { do: string; children: ComponentChildren }) {
-  return useMay(route) ? <>{children}</> : null;
+export function May({ do: route, children }: { do: string; children: ComponentChildren }): ComponentChildren {
+  return useMay(route) ? children : null;
 }

@@ -106,8 +106,7 @@ function refusalOf(status: number, text: string): ApiError {
   try {
     const { code, message, hint } = JSON.parse(text).error;
     // What the server says is for programs that send headers; whoever is here has set a variable.
-    if (code === 'auth_required')
-      return new ApiError(status, code, 'the server refused the key', KEY_HINT);
+    if (code === 'auth_required') return new ApiError(status, code, 'the server refused the key', KEY_HINT);
     return new ApiError(status, String(code), String(message), String(hint));
   } catch (error) {
     // Not our shape: somebody else answers there.

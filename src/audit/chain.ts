@@ -47,7 +47,10 @@ export async function findFaults(db: Database, state: ChainState, saved?: Head):
   if (state.seals > 0 && (await headAfter(db, state.seals)) !== state.head)
     faults.push({ log_id: null, fault: `the head does not fit seal ${state.seals}` });
   if (saved !== undefined && saved.seals > 0 && (await headAfter(db, saved.seals)) !== saved.head)
-    faults.push({ log_id: null, fault: `the head that was saved after ${saved.seals} seals is not in the chain` });
+    faults.push({
+      log_id: null,
+      fault: `the head that was saved after ${saved.seals} seals is not in the chain`,
+    });
   return faults;
 }
 

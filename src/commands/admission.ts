@@ -31,7 +31,9 @@ export const admit: Admit = async (words, set, run) => {
 async function findOperator(key: string): Promise<Operator> {
   const rows = await readOperators();
   const hash = hashOfKey(key);
-  const found = rows.find(({ key_hash, is_revoked }) => !is_revoked && key_hash.toString('base64url') === hash);
+  const found = rows.find(
+    ({ key_hash, is_revoked }) => !is_revoked && key_hash.toString('base64url') === hash,
+  );
   if (found === undefined)
     throw new StackError(
       'SLUICE_OPERATOR_KEY is not the key of an operator',

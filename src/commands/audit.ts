@@ -47,7 +47,12 @@ was made anew as well.`,
       const kept = states.map(({ side, seals, head }) => [side, { seals, head }]);
       console.log(JSON.stringify(Object.fromEntries(kept)));
     } else {
-      const rows = states.map(({ side, seals, unsealed, head }) => [side, String(seals), String(unsealed), head]);
+      const rows = states.map(({ side, seals, unsealed, head }) => [
+        side,
+        String(seals),
+        String(unsealed),
+        head,
+      ]);
       console.log(formatTable(['DATABASE', 'SEALED', 'NOT YET', 'HEAD'], rows));
     }
     return 0;

@@ -11,7 +11,10 @@ import { readDatabaseUrls } from './operator.ts';
 export async function withDb1<Result>(work: (db1: Database) => Promise<Result>): Promise<Result> {
   const { db1Url: url } = readDatabaseUrls(process.env);
   if (!url)
-    throw new StackError('DB1_URL is not set, and no stack runs here', 'set it, or start one with `npm start`');
+    throw new StackError(
+      'DB1_URL is not set, and no stack runs here',
+      'set it, or start one with `npm start`',
+    );
   const db1 = createDatabase({ url, max: 1, applicationName: 'sluice-cli', log: createLog() });
   try {
     return await work(db1);

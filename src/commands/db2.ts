@@ -67,7 +67,8 @@ export function explained(error: unknown, database = 'DB2'): unknown {
   if (kind.code === 'internal') return error;
   if (kind.code === 'database_unavailable') {
     // A database that answers says best why it refuses: a wrong password, no such database.
-    const said = isSaidByDatabase(error) && error instanceof Error ? `${database} says: ${error.message}` : message;
+    const said =
+      isSaidByDatabase(error) && error instanceof Error ? `${database} says: ${error.message}` : message;
     return new StackError(said, `is it running, and is ${database}_URL its address?`, error);
   }
   // Our own functions say what was wrong in their own words.

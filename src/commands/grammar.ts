@@ -148,7 +148,9 @@ export async function runCommand(
   try {
     const chosen = actionAt(place, rest);
     const { values, args } = parse(chosen, rest);
-    const set = Object.keys(values).filter((option) => values[option] !== false && values[option] !== undefined);
+    const set = Object.keys(values).filter(
+      (option) => values[option] !== false && values[option] !== undefined,
+    );
     return await admit(wordsTo(place, chosen), set, () => chosen.run(values, args as Args<string>));
   } catch (error) {
     if (error instanceof UsageError) error.hint ??= `see \`sluice ${place.path.join(' ')} --help\``;

@@ -1,14 +1,16 @@
 // `sluice hosts`: the private hosts that the hooks of pools may be on.
 
+import { withDb1 } from './db1.ts';
 import { action, type Group } from './grammar.ts';
 import { actor, listAction, OPTION, VARIABLES } from './operator.ts';
-import { withDb1 } from './db1.ts';
 import { readReason } from './values.ts';
 
 type Change = 'allow_hook_host' | 'disallow_hook_host';
 
 async function list(json: boolean): Promise<number> {
-  const rows = await withDb1((db1) => db1.call<{ hook_allowed_hosts: string }>('public.hook_allowed_hosts', {}));
+  const rows = await withDb1((db1) =>
+    db1.call<{ hook_allowed_hosts: string }>('public.hook_allowed_hosts', {}),
+  );
   const hosts = rows.map(({ hook_allowed_hosts: host }) => host);
   if (json) console.log(JSON.stringify({ hosts }));
   else console.log(hosts.length === 0 ? 'No private host is allowed.' : hosts.join('\n'));
@@ -16,12 +18,7 @@ async function list(json: boolean): Promise<number> {
 }
 
 /** `said` tells what is true now, and what was true before. */
-const change = (
-  about: string,
-  example: string,
-  name: Change,
-  said: readonly [now: string, before: string],
-) =>
+const change = (about: string, example: string, name: Change, said: readonly [now: string, before: string]) =>
   action({
     about,
     args: '<host>',

@@ -80,7 +80,9 @@ pools; an admin also decides who delivers events and who is an operator. One who
   examples: ["sluice operators add 'Zoë Müller' --role viewer"],
   async run({ role, reason, json }, [name]) {
     if (!isRole(role))
-      throw new UsageError(`--role is ${role === undefined ? 'missing' : `"${short(role)}"`}; it is one of ${ROLES.join(', ')}`);
+      throw new UsageError(
+        `--role is ${role === undefined ? 'missing' : `"${short(role)}"`}; it is one of ${ROLES.join(', ')}`,
+      );
     const { key, p_key_hash } = newKey();
     await change('add_operator', { p_name: name, p_role: role, p_key_hash, p_reason: readReason(reason) });
     return showKey(name, key, json);
@@ -141,7 +143,8 @@ function seconds(time: string): string {
 }
 
 export const command: Group = {
-  about: 'The people who may use the console, the admin API and the command line; the owner of DB1 keeps the list',
+  about:
+    'The people who may use the console, the admin API and the command line; the owner of DB1 keeps the list',
   environment: { ...VARIABLES.databases, ...VARIABLES.operator },
   exits: ['when it is done', 'when it is not'],
   actions: {

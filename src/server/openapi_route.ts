@@ -29,7 +29,10 @@ const SESSION_DESCRIPTIONS: Descriptions = {
     summary: 'Who am I?',
     auth: 'operator',
     answers: {
-      200: { description: 'The operator.', schema: shape({ name: TEXT, role: { ...TEXT, description: `${ROLES.join(', ')}.` } }) },
+      200: {
+        description: 'The operator.',
+        schema: shape({ name: TEXT, role: { ...TEXT, description: `${ROLES.join(', ')}.` } }),
+      },
     },
   },
   'DELETE /admin/session': {

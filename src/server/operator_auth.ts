@@ -131,7 +131,9 @@ export class OperatorAuth {
     const isReading = request.method === 'GET' || request.method === 'HEAD';
     if (!isReading && !isFromOwnPage(request, this.#proxy)) throw new HttpError('csrf_refused');
     const isStillGood = (): boolean =>
-      this.#now() < session.expiresMs && !this.#ended.isKnown(session) && this.#known.isKnown(session.keyHash);
+      this.#now() < session.expiresMs &&
+      !this.#ended.isKnown(session) &&
+      this.#known.isKnown(session.keyHash);
     return { operator, isStillGood };
   }
 
@@ -163,7 +165,8 @@ export class OperatorAuth {
   }
 
   #sessionOf(value: string | undefined): KeySession | undefined {
-    const [, text = '', expires = '', id = '', keyHash = '', signature = ''] = SESSION.exec(value ?? '') ?? [];
+    const [, text = '', expires = '', id = '', keyHash = '', signature = ''] =
+      SESSION.exec(value ?? '') ?? [];
     if (!timingSafeEqual(sha256(signature), sha256(this.#sign(text)))) return undefined;
     const session = { id, keyHash, expiresMs: Number(expires) * 1_000 };
     return this.#now() < session.expiresMs ? session : undefined;

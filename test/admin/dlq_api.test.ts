@@ -107,8 +107,7 @@ describe('/admin/dlq', () => {
     assert.deepEqual(dry.json, { results: [{ msg_id: first, outcome: 'would_replay' }] });
     assert.equal(await auditCount(db1, 'dead_letter_replay'), before);
     const outcomes = async (ids: unknown) =>
-      (await post('/admin/dlq/replay', { msg_ids: ids, reason: 'mended' }, admin))
-        .json.results;
+      (await post('/admin/dlq/replay', { msg_ids: ids, reason: 'mended' }, admin)).json.results;
     assert.deepEqual(await outcomes([first]), [{ msg_id: first, outcome: 'replayed' }]);
     assert.deepEqual(await outcomes([first]), [{ msg_id: first, outcome: 'not_found' }]);
     const race = await Promise.all([outcomes([second]), outcomes([second]), outcomes([second])]);

@@ -58,7 +58,9 @@ describe('sluice webhooks', () => {
     assert.equal((await json('endpoints', 'disable', 'shop')).endpoints[0].is_active, false);
     assert.equal((await json('endpoints', 'enable', 'shop')).endpoints[0].is_active, true);
     assert.equal((await json('endpoints', 'change', 'shop', '--lease-sec', '5')).endpoints[0].lease_sec, 5);
-    const { rows } = await db2.query(`select actor, count(*)::int from audit.audit_logs where action <> 'rule_change' group by actor`);
+    const { rows } = await db2.query(
+      `select actor, count(*)::int from audit.audit_logs where action <> 'rule_change' group by actor`,
+    );
     assert.deepEqual(rows, [{ actor: 'owner (grace)', count: 6 }]);
   });
 

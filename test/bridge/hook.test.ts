@@ -298,10 +298,7 @@ test('a name is looked up once, where the connection is made: what was checked i
     },
   };
   await withDns(changing, async () => {
-    await assert.rejects(
-      createHook().post(callTo(`http://rebind.example:${port}/`)),
-      /private or special/,
-    );
+    await assert.rejects(createHook().post(callTo(`http://rebind.example:${port}/`)), /private or special/);
   });
   assert.equal(looks, 1, 'the answer that was checked is the one that is used');
   assert.equal(seen.length, length);

@@ -119,7 +119,8 @@ describe('an operator', () => {
 
   it('is not let in by anything else', async () => {
     const { cookie } = await cookieOf();
-    const [, expires = '', nonce = ''] = /^sluice_session=v2\.(\d+)\.([\w-]+\.[\w-]{43})\./.exec(cookie) ?? [];
+    const [, expires = '', nonce = ''] =
+      /^sluice_session=v2\.(\d+)\.([\w-]+\.[\w-]{43})\./.exec(cookie) ?? [];
     const signed = (text: string, key: string) =>
       `sluice_session=${text}.${createHmac('sha256', key).update(text).digest('base64url')}`;
     const refused: Record<string, Record<string, string>> = {

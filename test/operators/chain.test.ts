@@ -15,9 +15,10 @@ type Side = 'db1' | 'db2';
 
 const ROWS = 12;
 const write = (client: pg.Client, subject: string) =>
-  client.query(`insert into audit.audit_logs (actor, action, subject) values ('ann', 'test', $1) returning id`, [
-    subject,
-  ]);
+  client.query(
+    `insert into audit.audit_logs (actor, action, subject) values ('ann', 'test', $1) returning id`,
+    [subject],
+  );
 
 describe('the chain of the audit log', () => {
   let databases: TestDatabases;
@@ -36,14 +37,19 @@ describe('the chain of the audit log', () => {
   });
 
   const sealed = async (side: Side) =>
-    (await clients[side].query('select log_id::int as id from audit.seals order by seal_no')).rows.map(({ id }) => id);
-  const sealNow = async (side: Side) => (await clients[side].query('select public.seal_audit() as n')).rows[0].n;
+    (await clients[side].query('select log_id::int as id from audit.seals order by seal_no')).rows.map(
+      ({ id }) => id,
+    );
+  const sealNow = async (side: Side) =>
+    (await clients[side].query('select public.seal_audit() as n')).rows[0].n;
 
   async function chainFindings(): Promise<Record<string, { status: string; found: string }>> {
     const { stdout } = await runHere(['doctor', '--json'], env);
     const { checks } = JSON.parse(stdout) as { checks: { check: string; status: string; found: string }[] };
     return Object.fromEntries(
-      checks.filter(({ check }) => check.endsWith('audit chain')).map((each) => [each.check.slice(0, 3), each]),
+      checks
+        .filter(({ check }) => check.endsWith('audit chain'))
+        .map((each) => [each.check.slice(0, 3), each]),
     );
   }
 
@@ -59,7 +65,10 @@ describe('the chain of the audit log', () => {
     assert.equal(await sealNow('db1'), 0);
     const ids = await sealed('db1');
     assert.deepEqual(ids.slice(-2), [Number(first[0].id), Number(second[0].id)]);
-    assert.deepEqual(ids, ids.toSorted((a, b) => a - b));
+    assert.deepEqual(
+      ids,
+      ids.toSorted((a, b) => a - b),
+    );
     await other.query('begin isolation level repeatable read');
     await assert.rejects(other.query('select public.seal_audit()'), { code: 'SL015' });
     await other.end();
@@ -71,7 +80,9 @@ describe('the chain of the audit log', () => {
       for (let n = 0; n < ROWS; n++) {
         await write(client, `row ${n}`);
         // Leaves a gap among the ids.
-        await client.query(`begin; insert into audit.audit_logs (actor, action, subject) values ('a', 'b', 'c'); rollback`);
+        await client.query(
+          `begin; insert into audit.audit_logs (actor, action, subject) values ('a', 'b', 'c'); rollback`,
+        );
       }
     const sealing = startSealing({ db1Url: databases.db1.url, db2Url: databases.db2.url }, log);
     for (const side of ['db1', 'db2'] as const)
@@ -98,16 +109,25 @@ describe('the chain of the audit log', () => {
 
   /** As the owner in psql, with the triggers off; undone afterwards. */
   const damages: [what: string, sql: (id: number) => string, found: (id: number) => RegExp][] = [
-    ['changed', (id) => `update audit.audit_logs set actor = 'eve' where id = ${id}`, (id) => new RegExp(`^row ${id}: changed$`)],
+    [
+      'changed',
+      (id) => `update audit.audit_logs set actor = 'eve' where id = ${id}`,
+      (id) => new RegExp(`^row ${id}: changed$`),
+    ],
     [
       'changed in its details',
       (id) => `update audit.audit_logs set details = '{"outcome":"kept"}' where id = ${id}`,
       (id) => new RegExp(`^row ${id}: changed$`),
     ],
-    ['removed', (id) => `delete from audit.audit_logs where id = ${id}`, (id) => new RegExp(`^row ${id}: missing$`)],
+    [
+      'removed',
+      (id) => `delete from audit.audit_logs where id = ${id}`,
+      (id) => new RegExp(`^row ${id}: missing$`),
+    ],
     [
       'added among sealed rows',
-      (id) => `insert into audit.audit_logs (id, actor, action, subject) overriding system value values (${id + 1}, 'eve', 'x', 'y')`,
+      (id) =>
+        `insert into audit.audit_logs (id, actor, action, subject) overriding system value values (${id + 1}, 'eve', 'x', 'y')`,
       (id) => new RegExp(`^row ${id + 1}: added$`),
     ],
     [

@@ -24,7 +24,10 @@ describe('the list of private hosts', () => {
     const store = `insert into public.engine_config (pool_id, commit_webhook_url) values ('gig', 'http://10.1.2.3:8080/')`;
     await assert.rejects(db1.query(store), { code: 'SL001', hint: /sluice hosts allow/ });
     assert.match((await hosts('list')).stdout, /No private host/);
-    assert.match((await hosts('allow', '10.1.2.3:8080', '--reason', 'our shop')).stdout, /may have hooks now/);
+    assert.match(
+      (await hosts('allow', '10.1.2.3:8080', '--reason', 'our shop')).stdout,
+      /may have hooks now/,
+    );
     assert.match((await hosts('allow', '10.1.2.3:8080')).stdout, /on the list already/);
     await db1.query(store);
     assert.deepEqual(JSON.parse((await hosts('list', '--json')).stdout), { hosts: ['10.1.2.3:8080'] });
@@ -48,11 +51,15 @@ describe('the list of private hosts', () => {
     await api.query('set role service_role');
     await assert.rejects(api.query(`select public.allow_hook_host('127.0.0.1', 'me')`), { code: '42501' });
     await assert.rejects(
-      api.query(`insert into public.engine_config (pool_id, commit_webhook_url) values ('x', 'http://127.0.0.1/')`),
+      api.query(
+        `insert into public.engine_config (pool_id, commit_webhook_url) values ('x', 'http://127.0.0.1/')`,
+      ),
       { code: 'SL001' },
     );
     await api.end();
-    const denied = await runHere(['hosts', 'allow', '127.0.0.1'], { DB1_URL: databases.db1.authenticatorUrl });
+    const denied = await runHere(['hosts', 'allow', '127.0.0.1'], {
+      DB1_URL: databases.db1.authenticatorUrl,
+    });
     assert.equal(denied.code, 1);
     assert.match(denied.stderr, /only the owner of DB1/);
   });

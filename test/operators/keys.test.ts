@@ -3,7 +3,15 @@ import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { runHere } from '../cli/support.ts';
 import { openStream } from '../console/support.ts';
-import { ADMIN_KEY, ask, assertRefusal, bearer, openClient, putOnSale, startTestServer } from '../server/support.ts';
+import {
+  ADMIN_KEY,
+  ask,
+  assertRefusal,
+  bearer,
+  openClient,
+  putOnSale,
+  startTestServer,
+} from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 const ZOE = 'Zoë 李 Müller';
@@ -63,7 +71,11 @@ describe("an operator's key", () => {
     assert.equal((await ask(`${server.url}/admin/pools/gig`, change)).status, 200);
     const forged = { ...change, headers: { ...bearer(key), 'x-operator': 'eve' }, body: { max_per_user: 3 } };
     assert.equal((await ask(`${server.url}/admin/pools/gig`, forged)).status, 200);
-    await ask(`${server.url}/admin/pools/gig`, { ...forged, headers: bearer(ADMIN_KEY), body: { max_per_user: 1 } });
+    await ask(`${server.url}/admin/pools/gig`, {
+      ...forged,
+      headers: bearer(ADMIN_KEY),
+      body: { max_per_user: 1 },
+    });
     const { rows } = await db1.query(
       `select actor from audit.audit_logs where action = 'pool_change' order by id`,
     );
@@ -74,7 +86,9 @@ describe("an operator's key", () => {
   });
 
   it('is told from others by who the console says is there', async () => {
-    const cookie = await signIn(await newKey('rotate', ZOE).then(async (key) => (await until(key, 200), key)));
+    const key = await newKey('rotate', ZOE);
+    await until(key, 200);
+    const cookie = await signIn(key);
     const { json } = await ask(`${server.url}/admin/session`, { headers: { cookie } });
     assert.deepEqual(json, { name: ZOE, role: 'operator' });
   });
@@ -128,7 +142,10 @@ describe("an operator's key", () => {
     assert.equal(list.stderr, '');
     const refused = await runHere(['webhooks', 'prune', '--yes'], alone);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /webhooks prune needs the role admin; the key of Zoë 李 Müller has the role viewer/);
+    assert.match(
+      refused.stderr,
+      /webhooks prune needs the role admin; the key of Zoë 李 Müller has the role viewer/,
+    );
     const wrong = await runHere(['webhooks', 'list'], { ...alone, SLUICE_OPERATOR_KEY: 'guess' });
     assert.equal(wrong.code, 1);
     assert.match(wrong.stderr, /not the key of an operator/);
@@ -158,7 +175,11 @@ describe("an operator's key", () => {
     await db1.end();
     await databases.db1.stop('immediate');
     assert.equal((await ask(`${server.url}/admin/session`, { headers: bearer(key) })).status, 200);
-    assertRefusal(await ask(`${server.url}/admin/session`, { headers: bearer('guess') }), 401, 'auth_required');
+    assertRefusal(
+      await ask(`${server.url}/admin/session`, { headers: bearer('guess') }),
+      401,
+      'auth_required',
+    );
     const list = await runHere(['webhooks', 'list'], { ...env, SLUICE_OPERATOR_KEY: key });
     assert.equal(list.code, 0, list.stderr);
   });

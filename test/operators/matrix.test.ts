@@ -84,7 +84,10 @@ describe('the roles of operators', () => {
 
   /** Whether the role lets the command begin: what it needs beside the role is left out, so that nothing is done. */
   async function runs(words: string, env: Record<string, string>): Promise<boolean> {
-    const { stderr } = await runHere([...words.split(' '), ...(ARGS[words] ?? [])], { ...env, ...STOPPED[words] });
+    const { stderr } = await runHere([...words.split(' '), ...(ARGS[words] ?? [])], {
+      ...env,
+      ...STOPPED[words],
+    });
     return !/needs the role/.test(stderr);
   }
 
@@ -136,7 +139,11 @@ describe('the roles of operators', () => {
 
   it('are declared for every route: one without a role is not served', () => {
     const auth = new OperatorAuth(ADMIN_KEY, Date.now);
-    const route = { method: 'POST', path: '/admin/burn', handle: () => ({ status: 200, headers: {}, body: '' }) };
+    const route = {
+      method: 'POST',
+      path: '/admin/burn',
+      handle: () => ({ status: 200, headers: {}, body: '' }),
+    };
     assert.throws(() => auth.guard([route]), /POST \/admin\/burn has no role/);
     assert(Object.keys(ADMIN_ROLES).every((key) => /^(GET|POST|DELETE) \/admin\//.test(key)));
   });

@@ -31,14 +31,21 @@ describe('a rule that is changed past the product', () => {
     const api = await openClient(databases.db1.authenticatorUrl);
     await api.query('set role service_role');
     await api.query(`insert into public.engine_config (pool_id, max_per_user) values ('gig', 2)`);
-    await api.query(`update public.engine_config set max_per_user = 9, is_active = false where pool_id = 'gig'`);
+    await api.query(
+      `update public.engine_config set max_per_user = 9, is_active = false where pool_id = 'gig'`,
+    );
     await api.query(`update public.engine_config set max_per_user = 9 where pool_id = 'gig'`);
     await api.query(`delete from public.engine_config where pool_id = 'gig'`);
     await api.end();
     const rows = await last(db1, 3);
     assert.deepEqual(
       rows.map(({ actor, action, subject, details: { did } }) => [actor, action, subject, did]),
-      ['insert', 'update', 'delete'].map((did) => ['authenticator as service_role', 'rule_change', 'pool gig', did]),
+      ['insert', 'update', 'delete'].map((did) => [
+        'authenticator as service_role',
+        'rule_change',
+        'pool gig',
+        did,
+      ]),
     );
     assert.deepEqual(rows[1].details.before, { max_per_user: 2, is_active: true });
     assert.deepEqual(rows[1].details.after, { max_per_user: 9, is_active: false });
@@ -86,7 +93,9 @@ describe('a rule that is changed past the product', () => {
     await db1.query(`begin; update public.engine_config set max_per_user = 1 where pool_id = 'night';
       update public.engine_config set max_per_user = 2 where pool_id = 'night'; commit`);
     assert.equal(await count(), before + 2);
-    await db1.query(`begin; update public.engine_config set max_per_user = 7 where pool_id = 'night'; rollback`);
+    await db1.query(
+      `begin; update public.engine_config set max_per_user = 7 where pool_id = 'night'; rollback`,
+    );
     assert.equal(await count(), before + 2);
   });
 
@@ -97,7 +106,8 @@ describe('a rule that is changed past the product', () => {
     await db2.query(`select webhook.change_endpoint('two', '{"is_active": false}', 'Ada')`);
     await db2.query(`select calls.add_site('t', '{MY_SECRET}', true, null, 'Ada')`);
     await db2.query(`select webhook.allow_secret('OTHER', 'Ada')`);
-    const actions = (rows: { action: string; actor: string }[]) => rows.map(({ action, actor }) => `${actor} ${action}`);
+    const actions = (rows: { action: string; actor: string }[]) =>
+      rows.map(({ action, actor }) => `${actor} ${action}`);
     assert.deepEqual(actions(await last(db1, 2)), ['Ada pool_create', 'Ada pool_change']);
     assert.deepEqual(actions(await last(db2, 4)), [
       'Ada webhook_endpoint_add',
@@ -124,7 +134,11 @@ describe('users in the audit log', () => {
           [JSON.stringify(details)],
         )
       ).rows[0].details;
-    const one = await write({ user_id: 'ann', letter: { user_id: 'ann', deep: [{ user_id: 'bob' }, 7] }, n: null });
+    const one = await write({
+      user_id: 'ann',
+      letter: { user_id: 'ann', deep: [{ user_id: 'bob' }, 7] },
+      n: null,
+    });
     assert.match(one.user_id, /^user:[0-9a-f]{32}$/);
     assert.equal(one.letter.user_id, one.user_id);
     assert.notEqual(one.letter.deep[0].user_id, one.user_id);

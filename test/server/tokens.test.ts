@@ -86,7 +86,8 @@ describe("tokens signed with the project's secret", () => {
       findOperator: async (key) => (asked.push(key) > 0 ? ann : undefined),
     });
     const unsigned = new UnsecuredJWT(USER).setExpirationTime('1h').encode();
-    for (const jwt of [await token(USER), unsigned]) assert.equal(await findOperator(jwt, REQUEST), undefined);
+    for (const jwt of [await token(USER), unsigned])
+      assert.equal(await findOperator(jwt, REQUEST), undefined);
     assert.deepEqual(asked, []);
     const keys = ['key', 'a.b', 'a.b.c.d', '..', 'ä.b.c', 'a.b.c+', 'cjH9p+/w=='];
     for (const key of keys) assert.equal(await findOperator(key, REQUEST), ann);

@@ -253,7 +253,11 @@ describe('an operator', { skip }, () => {
        from public.engine_config c where c.pool_id = 'spring_sale'`,
     );
     assert.deepEqual(rows, [
-      { commit_rate_per_sec: 50, max_per_user: 1, audit: ['admin: ', 'admin: ', 'admin: the hall is closed'] },
+      {
+        commit_rate_per_sec: 50,
+        max_per_user: 1,
+        audit: ['admin: ', 'admin: ', 'admin: the hall is closed'],
+      },
     ]);
     await leave(page);
   });
