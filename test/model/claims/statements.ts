@@ -53,7 +53,7 @@ export const INTAKE_STATE = `
       )), '[]')
       from pgmq.q_intake_dlq d
     ),
-    'audit', (select coalesce(json_agg(a.action), '[]') from audit.audit_logs a)
+    'audit', (select coalesce(json_agg(a.action), '[]') from audit.audit_logs a where a.action <> 'rule_change')
   ) as state`;
 
 export const LEDGER_STATE = `

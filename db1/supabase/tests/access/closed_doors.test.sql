@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(180);
+select plan(188);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 

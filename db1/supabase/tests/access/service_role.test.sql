@@ -1,6 +1,6 @@
 -- service_role can do its work with the rights it has.
 begin;
-select plan(38);
+select plan(36);
 
 select lives_ok(
   $$ select tests.as_caller('service_role', null, s.statement) $$
