@@ -231,14 +231,8 @@ language sql stable set search_path = '' as $$
   select encode(s.chain_hash, 'hex') from audit.seals s where s.seal_no = p_seals;
 $$;
 
--- Where pg_cron is; elsewhere workers seal (src/scheduler/sealing.ts), which they also do beside it.
-do $$
-begin
-  if pg_catalog.to_regnamespace('cron') is not null and pg_catalog.to_regproc('cron.run_job') is null then
-    perform cron.schedule('seal_audit', '* * * * *', 'select public.seal_audit(10000)');
-  end if;
-end
-$$;
+-- Workers seal too, every five seconds (src/scheduler/sealing.ts).
+select cron.schedule('seal_audit', '* * * * *', 'select public.seal_audit(10000)');
 
 -- RULES: what decides how the product behaves leaves a row in the log when it changes, whoever changes it.
 

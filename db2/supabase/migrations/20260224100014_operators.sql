@@ -159,10 +159,10 @@ language sql stable set search_path = '' as $$
   select encode(s.chain_hash, 'hex') from audit.seals s where s.seal_no = p_seals;
 $$;
 
--- Where pg_cron is; elsewhere workers seal (src/scheduler/sealing.ts), which they also do beside it.
+-- Workers seal too, every five seconds (src/scheduler/sealing.ts).
 do $$
 begin
-  if pg_catalog.to_regnamespace('cron') is not null and pg_catalog.to_regproc('cron.run_job') is null then
+  if pg_catalog.to_regnamespace('cron') is not null then
     perform cron.schedule('seal_audit', '* * * * *', 'select public.seal_audit(10000)');
   end if;
 end
