@@ -58,8 +58,9 @@ export const CALLS = `
   from public.calls c
   order by c.id`;
 
-/** The subject ends in what the action named: "dead letter 12", "webhook event <id>". */
+/** The subject ends in what the action named: "dead letter 12", "webhook event <id>". Rules are set up past the operators. */
 export const AUDIT = `
   select a.action, a.actor, a.reason, array[regexp_replace(a.subject, '^.* ', '')] as ids
   from audit.audit_logs a
+  where a.action <> 'rule_change'
   order by a.id`;

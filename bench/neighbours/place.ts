@@ -114,7 +114,6 @@ function startProcess(
       SLUICE_HOST: '127.0.0.1',
       SLUICE_ADMIN_KEY: KEYS.adminKey,
       SLUICE_JWT_SECRET: KEYS.jwtSecret,
-      SLUICE_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
       ...HEALTHY_ENV,
       ...HOSTILE_ENV,
     },

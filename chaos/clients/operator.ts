@@ -107,7 +107,7 @@ export class Operator {
 
   async #ask(method: string, path: string, body?: string): Promise<Answer | undefined> {
     const { ports, agent } = this.#traffic;
-    const headers = { authorization: `Bearer ${this.#adminKey}`, 'x-operator': 'chaos-operator' };
+    const headers = { authorization: `Bearer ${this.#adminKey}` };
     const port = this.#random.pick(ports);
     const answer = await ask({ port, path, method, headers, agent, ...(body !== undefined && { body }) });
     const code = answer?.json?.error?.code ?? '';

@@ -15,6 +15,8 @@ export interface Act {
   /** What it does, for somebody who does it for the first time. */
   readonly about: string;
   readonly isDanger: boolean;
+  /** What it asks of the server. */
+  readonly route: string;
   run(ids: readonly string[], reason: string, isDryRun: boolean): Promise<Outcome[]>;
 }
 
@@ -41,6 +43,7 @@ export const LETTER_ACTS: readonly Act[] = [
     about:
       'Each goes round again from the queue, with all its attempts. A slot that was sold meanwhile is not sold twice.',
     isDanger: false,
+    route: 'POST /admin/dlq/replay',
     run: letterRun('/admin/dlq/replay'),
   },
   {
@@ -48,6 +51,7 @@ export const LETTER_ACTS: readonly Act[] = [
     noun: 'dead letter',
     about: 'Each claim ends here and its slot goes back on sale. The letters stay in the archive.',
     isDanger: true,
+    route: 'POST /admin/dlq/discard',
     run: letterRun('/admin/dlq/discard'),
   },
 ];
@@ -59,6 +63,7 @@ export const EVENT_ACTS: readonly Act[] = [
     about:
       'Each is processed again, from its first attempt. What has taken effect already does not do so twice.',
     isDanger: false,
+    route: 'POST /admin/webhooks/events/replay',
     run: eventRun('/admin/webhooks/events/replay'),
   },
   {
@@ -66,6 +71,7 @@ export const EVENT_ACTS: readonly Act[] = [
     noun: 'event',
     about: 'Each is left alone for good, without its effect, until somebody replays it.',
     isDanger: true,
+    route: 'POST /admin/webhooks/events/skip',
     run: eventRun('/admin/webhooks/events/skip'),
   },
 ];

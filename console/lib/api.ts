@@ -1,13 +1,12 @@
 // Requests to the admin API. A refusal is an ApiError; a lost session also sends everybody to the sign-in form.
 
+import type { Operator } from '../../db1/supabase/functions/_shared/roles.ts';
 import { createStore } from './store.ts';
 
 export type Session = 'unknown' | 'in' | 'out';
 export const session = createStore<Session>('unknown');
-
-const OPERATOR_KEY = 'sluice.operator';
-/** What the server takes as a name in the audit log. */
-const OPERATOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?$/;
+/** Whose key this session was exchanged for; undefined until the server says so. */
+export const operator = createStore<Operator | undefined>(undefined);
 
 export class ApiError extends Error {
   /** 0 where no answer came. */
@@ -58,13 +57,11 @@ async function request<Answer>(method: string, path: string, body?: unknown): Pr
 }
 
 async function send(method: string, path: string, body: unknown): Promise<Response> {
-  const operator = operatorName();
   try {
     return await fetch(path, {
       method,
       headers: {
         ...(method !== 'GET' && { 'x-sluice-csrf': '1' }),
-        ...(operator !== '' && { 'x-operator': operator }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -88,7 +85,7 @@ async function refusalOf(response: Response): Promise<ApiError> {
 
 export async function findSession(): Promise<void> {
   try {
-    await request('GET', '/admin/session');
+    operator.set(await request<Operator>('GET', '/admin/session'));
     session.set('in');
   } catch (error) {
     // While the server is away the pages say so themselves; a session may still be good when it is back.
@@ -96,19 +93,12 @@ export async function findSession(): Promise<void> {
   }
 }
 
-export async function signIn(key: string, operator: string): Promise<void> {
+export async function signIn(key: string): Promise<void> {
   await request('POST', '/admin/session', { key });
-  localStorage.setItem(OPERATOR_KEY, operator.trim());
-  session.set('in');
+  await findSession();
 }
 
 export async function signOut(): Promise<void> {
   await request('DELETE', '/admin/session');
   session.set('out');
-}
-
-/** Who the audit log names; empty where nobody said. */
-export function operatorName(): string {
-  const name = localStorage.getItem(OPERATOR_KEY) ?? '';
-  return OPERATOR.test(name) ? name : '';
 }

@@ -10,11 +10,14 @@ import { useSubmit } from '../lib/submit.ts';
 import { Field } from '../parts/fields.tsx';
 import { ReasonDialog, reasonOf } from '../parts/form_dialog.tsx';
 import { LevelBar } from '../parts/levels.tsx';
+import { May, useMay } from '../parts/may.tsx';
 import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Trouble } from '../parts/states.tsx';
 import { say } from '../parts/toast.tsx';
 import { AddSlots } from './add_slots.tsx';
 import { CarryFields, changesOf, RuleFields } from './pool_rules.tsx';
+
+const CHANGE = 'POST /admin/pools/:pool';
 
 type Change = (changes: Record<string, unknown>, said: string) => Promise<void>;
 
@@ -22,6 +25,7 @@ const pathOf = (pool: string): string => `/admin/pools/${encodeURIComponent(pool
 
 function Rules({ pool, change }: { pool: PoolView; change: Change }) {
   const { isBusy, error, run } = useSubmit();
+  const mayChange = useMay(CHANGE);
   const [sent, setSent] = useState<Record<string, unknown>>({});
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -37,22 +41,30 @@ function Rules({ pool, change }: { pool: PoolView; change: Change }) {
   return (
     <form class="form-cards" onSubmit={onSubmit}>
       <Card title="Rules">
-        <RuleFields pool={pool} errorOf={errorOf} />
+        <fieldset class="bare" disabled={!mayChange}>
+          <RuleFields pool={pool} errorOf={errorOf} />
+        </fieldset>
       </Card>
       <Card title="How it is carried to the ledger">
-        <CarryFields pool={pool} errorOf={errorOf} />
-        <Field name="reason" label="Reason for the change" hint="For the audit log." />
+        <fieldset class="bare" disabled={!mayChange}>
+          <CarryFields pool={pool} errorOf={errorOf} />
+        </fieldset>
+        <May do={CHANGE}>
+          <Field name="reason" label="Reason for the change" hint="For the audit log." />
+        </May>
         {error && !isShown && <Trouble error={error} />}
         {isShown && (
           <p class="field-error" role="alert">
             Nothing was saved: see the field above.
           </p>
         )}
-        <p>
-          <button type="submit" class="button button-main" disabled={isBusy}>
-            Save rules
-          </button>
-        </p>
+        <May do={CHANGE}>
+          <p>
+            <button type="submit" class="button button-main" disabled={isBusy}>
+              Save rules
+            </button>
+          </p>
+        </May>
       </Card>
     </form>
   );
@@ -114,16 +126,18 @@ function PoolHead({ pool, change, onAdded }: { pool: PoolView; change: Change; o
             Refused claims
           </Link>
         )}
-        <button type="button" class="button" onClick={() => setShown('slots')}>
-          Add slots
-        </button>
-        <button
-          type="button"
-          class={`button ${pool.is_active ? 'button-danger' : 'button-main'}`}
-          onClick={() => setShown('switch')}
-        >
-          {pool.is_active ? 'Close pool…' : 'Open pool…'}
-        </button>
+        <May do={CHANGE}>
+          <button type="button" class="button" onClick={() => setShown('slots')}>
+            Add slots
+          </button>
+          <button
+            type="button"
+            class={`button ${pool.is_active ? 'button-danger' : 'button-main'}`}
+            onClick={() => setShown('switch')}
+          >
+            {pool.is_active ? 'Close pool…' : 'Open pool…'}
+          </button>
+        </May>
       </PageHead>
       {shown === 'slots' && <AddSlots pool={pool.pool_id} onAdded={onAdded} onClose={close} />}
       {shown === 'switch' && <OpenOrClose pool={pool} change={change} onClose={close} />}

@@ -7,6 +7,7 @@ import { go } from '../lib/router.tsx';
 import type { PoolLevel, PoolView } from '../lib/shapes.ts';
 import { LevelBar } from '../parts/levels.tsx';
 import { List } from '../parts/list.tsx';
+import { May } from '../parts/may.tsx';
 import { Chip, Given, Moment, NewButton, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import { type Column, linkColumn } from '../parts/table.tsx';
@@ -44,7 +45,9 @@ export function Pools() {
   return (
     <>
       <PageHead title="Pools" about="Sets of interchangeable slots for sale.">
-        <NewButton onClick={() => setNew(true)}>New pool</NewButton>
+        <May do="POST /admin/pools">
+          <NewButton onClick={() => setNew(true)}>New pool</NewButton>
+        </May>
       </PageHead>
       <List caption="Pools" pages={pages} columns={columns} keyOf={({ pool_id }) => pool_id}>
         <Empty title="No pool yet">

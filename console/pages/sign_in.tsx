@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { ApiError, operatorName, signIn } from '../lib/api.ts';
+import { ApiError, signIn } from '../lib/api.ts';
 import { Field } from '../parts/fields.tsx';
 import { Mark } from '../parts/icons.tsx';
 
@@ -11,7 +11,7 @@ export function SignIn() {
     const data = new FormData(event.currentTarget as HTMLFormElement);
     setBusy(true);
     try {
-      await signIn(String(data.get('key')).trim(), String(data.get('operator')));
+      await signIn(String(data.get('key')).trim());
     } catch (cause) {
       setError(cause instanceof ApiError ? cause : undefined);
       setBusy(false);
@@ -26,24 +26,16 @@ export function SignIn() {
         <h1>Sign in to the console</h1>
         <Field
           name="key"
-          label="Admin key"
+          label="Your key"
           type="password"
           isRequired
           autoFocus
           autoComplete="current-password"
-          hint="SLUICE_ADMIN_KEY of this server; after npm start it is in .sluice/env."
-        />
-        <Field
-          name="operator"
-          label="Your name"
-          value={operatorName()}
-          autoComplete="username"
-          pattern="[!-~]([ -~]*[!-~])?"
-          hint="The audit log names you by it."
+          hint="From sluice operators add; the audit log names you by it. The first one is SLUICE_ADMIN_KEY of this server; after npm start it is in .sluice/env."
         />
         {error && (
           <p class="form-error" role="alert">
-            {error.status === 401 ? 'This is not the admin key.' : `${error.message} ${error.hint}`}
+            {error.status === 401 ? 'This key is not known here.' : `${error.message} ${error.hint}`}
           </p>
         )}
         <button type="submit" class="button button-main" disabled={isBusy}>

@@ -5,6 +5,7 @@ import { Link } from '../lib/router.tsx';
 import type { EndpointRow } from '../lib/shapes.ts';
 import { ReasonDialog } from '../parts/form_dialog.tsx';
 import { List } from '../parts/list.tsx';
+import { May, useMay } from '../parts/may.tsx';
 import { Chip, Given, NewButton, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import type { Column } from '../parts/table.tsx';
@@ -43,7 +44,21 @@ const TAKES: Readonly<Record<EndpointRow['livemode'], string>> = {
   both: 'live and test events',
 };
 
-function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointRow>[] {
+/** `onSwitch` is left out for who may not. */
+function columnsFor(onSwitch?: (endpoint: EndpointRow) => void): Column<EndpointRow>[] {
+  const change: Column<EndpointRow>[] =
+    onSwitch === undefined
+      ? []
+      : [
+          {
+            head: 'Change',
+            cell: (endpoint) => (
+              <button type="button" class="button button-small" onClick={() => onSwitch(endpoint)}>
+                {endpoint.is_active ? 'Switch off…' : 'Switch on…'}
+              </button>
+            ),
+          },
+        ];
   return [
     {
       head: 'Endpoint',
@@ -99,14 +114,7 @@ function columnsFor(onSwitch: (endpoint: EndpointRow) => void): Column<EndpointR
         </>
       ),
     },
-    {
-      head: 'Change',
-      cell: (endpoint) => (
-        <button type="button" class="button button-small" onClick={() => onSwitch(endpoint)}>
-          {endpoint.is_active ? 'Switch off…' : 'Switch on…'}
-        </button>
-      ),
-    },
+    ...change,
   ];
 }
 
@@ -114,15 +122,18 @@ export function Webhooks() {
   const pages = usePages('endpoints', listEndpoints);
   const [switched, setSwitched] = useState<EndpointRow>();
   const [isNew, setNew] = useState(false);
+  const maySwitch = useMay('POST /admin/webhooks/endpoints/change');
   return (
     <>
       <PageHead title="Webhooks" about="Where providers deliver. Follow one to its events.">
-        <NewButton onClick={() => setNew(true)}>New endpoint</NewButton>
+        <May do="POST /admin/webhooks/endpoints">
+          <NewButton onClick={() => setNew(true)}>New endpoint</NewButton>
+        </May>
       </PageHead>
       <List
         caption="Webhook endpoints"
         pages={pages}
-        columns={columnsFor(setSwitched)}
+        columns={columnsFor(maySwitch ? setSwitched : undefined)}
         keyOf={({ webhook_id }) => webhook_id}
       >
         <Empty title="No endpoint yet">

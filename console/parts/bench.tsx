@@ -5,6 +5,7 @@ import type { Act } from '../lib/acts.ts';
 import { count } from '../lib/format.ts';
 import type { Pages } from '../lib/lists.ts';
 import { ActDialog } from './act_dialog.tsx';
+import { May } from './may.tsx';
 import { More, Table, type TableProps } from './table.tsx';
 
 /** What the server takes in one action. */
@@ -53,14 +54,15 @@ function Buttons({ acts, onPress }: { acts: readonly Act[]; onPress(act: Act): v
   return (
     <>
       {acts.map((act) => (
-        <button
-          key={act.verb}
-          type="button"
-          class={`button ${act.isDanger ? 'button-danger' : 'button-main'}`}
-          onClick={() => onPress(act)}
-        >
-          {act.verb}…
-        </button>
+        <May key={act.verb} do={act.route}>
+          <button
+            type="button"
+            class={`button ${act.isDanger ? 'button-danger' : 'button-main'}`}
+            onClick={() => onPress(act)}
+          >
+            {act.verb}…
+          </button>
+        </May>
       ))}
     </>
   );

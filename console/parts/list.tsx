@@ -5,6 +5,7 @@ import type { Act } from '../lib/acts.ts';
 import type { Pages } from '../lib/lists.ts';
 import { usePlace } from '../lib/router.tsx';
 import { Bench } from './bench.tsx';
+import { useMay } from './may.tsx';
 import { Await, Empty } from './states.tsx';
 import { More, Table, type TableProps } from './table.tsx';
 
@@ -23,6 +24,7 @@ interface ListProps<Row> extends ListOf<Row> {
 
 export function List<Row>({ pages, acts, noMatch, children, ...table }: ListProps<Row>) {
   const isSearch = usePlace().query.size > 0;
+  const mayAct = useMay(acts?.[0]?.route ?? '');
   return (
     <Await loaded={pages}>
       {(rows) => {
@@ -32,7 +34,7 @@ export function List<Row>({ pages, acts, noMatch, children, ...table }: ListProp
           ) : (
             children
           );
-        if (acts) return <Bench {...table} rows={rows} pages={pages} acts={acts} />;
+        if (acts && mayAct) return <Bench {...table} rows={rows} pages={pages} acts={acts} />;
         return (
           <>
             <Table {...table} rows={rows} />

@@ -2,9 +2,10 @@
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { operatorName, signOut } from '../lib/api.ts';
+import { operator, signOut } from '../lib/api.ts';
 import { useLive, useLiveConnection } from '../lib/live.ts';
 import { Link, usePlace } from '../lib/router.tsx';
+import { useStore } from '../lib/store.ts';
 import { Alarms } from './alarms.tsx';
 import { Icon, type IconName, Mark } from './icons.tsx';
 import { say, Toast } from './toast.tsx';
@@ -58,6 +59,7 @@ function Places({ path, letters }: { path: string; letters: number }) {
 export function Shell({ children }: { children: ComponentChildren }) {
   useLiveConnection();
   const live = useLive();
+  const who = useStore(operator);
   const { path } = usePlace();
   const [isMenuOpen, setMenuOpen] = useState(false);
   useEffect(() => setMenuOpen(false), [path]);
@@ -108,7 +110,10 @@ export function Shell({ children }: { children: ComponentChildren }) {
               </span>
             </p>
             <p class="who">
-              <span class="muted">{operatorName() || 'operator'}</span>
+              <span class="muted">
+                {who?.name ?? 'operator'}
+                {who && who.role !== who.name && <small>{who.role}</small>}
+              </span>
               <button type="button" class="button button-quiet" onClick={leave}>
                 Sign out
               </button>

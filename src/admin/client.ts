@@ -27,7 +27,7 @@ export interface Page<Item> {
 /** Longer than the longest statement of the server: a million slots in one go. */
 const TIMEOUT_MS = 60_000;
 const KEY_HINT =
-  'set SLUICE_ADMIN_KEY to the key that this server was started with, and SLUICE_URL to its address';
+  'set SLUICE_OPERATOR_KEY to your key, or SLUICE_ADMIN_KEY to the one that this server was started with, and SLUICE_URL to its address';
 
 export class AdminClient {
   readonly #connection: Connection;
@@ -82,12 +82,8 @@ export class AdminClient {
   }
 
   async #send(path: string, init: RequestInit): Promise<Response> {
-    const { url, adminKey, operator } = this.#connection;
-    const headers = {
-      ...init.headers,
-      authorization: `Bearer ${adminKey}`,
-      ...(operator && { 'x-operator': operator }),
-    };
+    const { url, key } = this.#connection;
+    const headers = { ...init.headers, authorization: `Bearer ${key}` };
     try {
       return warned(await fetch(`${url.replace(/\/+$/, '')}${path}`, { ...init, headers }));
     } catch (error) {
@@ -118,8 +114,7 @@ function refusalOf(status: number, text: string): ApiError {
   try {
     const { code, message, hint } = JSON.parse(text).error;
     // What the server says is for programs that send headers; whoever is here has set a variable.
-    if (code === 'auth_required')
-      return new ApiError(status, code, 'the server refused the admin key', KEY_HINT);
+    if (code === 'auth_required') return new ApiError(status, code, 'the server refused the key', KEY_HINT);
     return new ApiError(status, String(code), String(message), String(hint));
   } catch (error) {
     // Not our shape: somebody else answers there.

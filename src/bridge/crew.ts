@@ -23,8 +23,6 @@ export interface CrewOptions {
   batchSize: number;
   /** How long a worker may hold a message without a sign of life; DEFAULT_LEASE_SEC where left out. */
   leaseSec?: number;
-  /** Hosts that hooks may have although their addresses are private. */
-  allowedHosts: ReadonlySet<string>;
   /** Hooks are posted unsigned where it is left out. */
   sign?: SignHook | undefined;
   log: Log;
@@ -108,7 +106,7 @@ function openBridge(options: CrewOptions): { bridge: Bridge; end(): Promise<void
     {
       intake: createIntake(callIntake),
       ledger: () => ledger,
-      hook: createHook(options.allowedHosts, options.sign),
+      hook: createHook(options.sign),
       log,
       metrics,
       tracer,

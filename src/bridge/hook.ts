@@ -14,11 +14,11 @@ import { Unreachable } from '#core/bridge/ports.ts';
 const TIMEOUT_MS = 10_000;
 
 /** Without `sign` the calls are not signed. */
-export function createHook(allowedHosts: ReadonlySet<string>, sign?: SignHook): Hook {
+export function createHook(sign?: SignHook): Hook {
   return {
     post(call) {
-      const { url: target, payload, allowedHosts: more, signal } = call;
-      const allowed = new Set([...allowedHosts, ...more]);
+      const { url: target, payload, signal } = call;
+      const allowed = new Set(call.allowedHosts);
       const refusal = refusalOfUrl(target, allowed);
       if (refusal !== undefined) return Promise.reject(new Unreachable(`the hook's URL is ${refusal}`));
       const url = new URL(target);

@@ -61,15 +61,15 @@ export async function requireSecrets(names: readonly string[], provider?: Provid
 }
 
 /** What a person can mend becomes two lines; everything else stays what it is. */
-export function explained(error: unknown, side: 'DB1' | 'DB2' = 'DB2'): unknown {
+export function explained(error: unknown, database = 'DB2'): unknown {
   if (error instanceof StackError) return error;
   const { kind, message, hint } = toHttpError(error);
   if (kind.code === 'internal') return error;
   if (kind.code === 'database_unavailable') {
     // A database that answers says best why it refuses: a wrong password, no such database.
     const said =
-      isSaidByDatabase(error) && error instanceof Error ? `${side} says: ${error.message}` : message;
-    return new StackError(said, `is it running, and is ${side}_URL its address?`, error);
+      isSaidByDatabase(error) && error instanceof Error ? `${database} says: ${error.message}` : message;
+    return new StackError(said, `is it running, and is ${database}_URL its address?`, error);
   }
   // Our own functions say what was wrong in their own words.
   const isOurs = blameOf(error) === 'refused' && error instanceof Error;

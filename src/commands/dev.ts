@@ -74,8 +74,8 @@ async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): 
 }
 
 /** What of our own settings the functions go by too. */
-function functionEnv({ SLUICE_LOG = 'warn', SLUICE_WEBHOOK_ALLOWED_HOSTS = '' }: NodeJS.ProcessEnv) {
-  return { SLUICE_LOG, SLUICE_WEBHOOK_ALLOWED_HOSTS };
+function functionEnv({ SLUICE_LOG = 'warn' }: NodeJS.ProcessEnv) {
+  return { SLUICE_LOG };
 }
 
 interface Order {
@@ -187,7 +187,6 @@ const up = action({
     SLUICE_DIR: 'where data, secrets and the env file live (default .sluice)',
     POSTGREST_BIN: 'another PostgREST than the one npm installed',
     DENO_BIN: 'another Deno than the one npm installed, for the functions',
-    SLUICE_WEBHOOK_ALLOWED_HOSTS: 'private hosts, separated by commas, that hooks may call',
     SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',
     ...BUYER_VARIABLES,
     ...SECRETS_FILE,

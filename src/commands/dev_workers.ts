@@ -1,9 +1,9 @@
-import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Metrics, Tracer } from '#core/ports.ts';
 import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
 import { startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
+import { startSealing } from '../scheduler/sealing.ts';
 import type { Stack } from '../stack/stack.ts';
 import { DEFAULT_WEBHOOK_BATCH, DEFAULT_WEBHOOK_WORKERS, startWebhookCrew } from '../webhook/crew.ts';
 import type { Handlers } from '../webhook/handlers.ts';
@@ -49,18 +49,18 @@ export function startDevWorkers(
     db2Url,
     workers: DEFAULT_WORKERS,
     batchSize: DEFAULT_BATCH_SIZE,
-    allowedHosts: readAllowedHosts(process.env.SLUICE_WEBHOOK_ALLOWED_HOSTS),
     sign: readSign(stack.secrets.hookSecret),
     metrics,
     tracer,
     log,
     onRecorded: webhooks.wake,
   });
+  const sealing = startSealing([db1Url, db2Url], log);
   return {
     wakeBridge: crews.wake,
     wakeWebhooks: webhooks.wake,
     async stop() {
-      await Promise.all([crews.stop(), webhooks.stop()]);
+      await Promise.all([crews.stop(), webhooks.stop(), sealing.stop()]);
     },
   };
 }

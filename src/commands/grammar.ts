@@ -128,17 +128,41 @@ export function find(
   return { place, rest: [] };
 }
 
+/**
+ * Runs an action for a caller who may: `words` lead to it, `set` are the options that were given. Throws where the caller may not.
+ */
+export type Admit = (
+  words: readonly string[],
+  set: readonly string[],
+  run: () => Promise<number>,
+) => Promise<number>;
+
 /** Runs what the words name; returns its exit code. */
-export async function runCommand(name: string, command: Command, words: readonly string[]): Promise<number> {
+export async function runCommand(
+  name: string,
+  command: Command,
+  words: readonly string[],
+  admit: Admit = (_words, _set, run) => run(),
+): Promise<number> {
   const { place, rest } = find(name, command, words);
   try {
     const chosen = actionAt(place, rest);
     const { values, args } = parse(chosen, rest);
-    return await chosen.run(values, args as Args<string>);
+    const set = Object.keys(values).filter(
+      (option) => values[option] !== false && values[option] !== undefined,
+    );
+    return await admit(wordsTo(place, chosen), set, () => chosen.run(values, args as Args<string>));
   } catch (error) {
     if (error instanceof UsageError) error.hint ??= `see \`sluice ${place.path.join(' ')} --help\``;
     throw error;
   }
+}
+
+/** The words of the action itself, also where a group runs it by default. */
+function wordsTo({ path, chain }: Place, chosen: Action): readonly string[] {
+  const last = chain.at(-1);
+  const byDefault = last !== undefined && isGroup(last) && last.actions[last.default ?? ''] === chosen;
+  return byDefault ? [...path, last.default ?? ''] : path;
 }
 
 function actionAt(place: Place, [word]: readonly string[]): Action {

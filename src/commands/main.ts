@@ -4,6 +4,7 @@ import { toHttpError } from '#core/failure.ts';
 import { ApiError } from '../admin/client.ts';
 import { StackError } from '../failure.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
+import { admit } from './admission.ts';
 import { COMMANDS } from './all.ts';
 import { find, nearest, runCommand, UsageError } from './grammar.ts';
 import { listOf, pageOf } from './help.ts';
@@ -57,7 +58,7 @@ export async function main(words: string[]): Promise<number> {
     return 0;
   }
   try {
-    return await runCommand(name, command, args);
+    return await runCommand(name, command, args, admit);
   } catch (error) {
     return report(error);
   }

@@ -1,5 +1,6 @@
 // What many commands share: where the server and the databases are, who is asking, and the options for it.
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { readEnvLines } from '../env_lines.ts';
@@ -8,7 +9,8 @@ import { CELL_VARIABLES, type CellAddress, readCells } from '../fleet/addresses.
 import { layout, readSettings } from '../stack/settings.ts';
 import { type Action, action, UsageError } from './grammar.ts';
 
-const MAX_NAME_CHARS = 200;
+const OWNER = 'owner';
+const MAX_NAME_CHARS = 100;
 
 /** Options that many commands take. */
 export const OPTION = {
@@ -38,32 +40,36 @@ export function showAction(
 export const VARIABLES = {
   server: {
     'SLUICE_URL, SLUICE_ADMIN_KEY': 'the server and its key (default: those of the stack in .sluice)',
+    SLUICE_OPERATOR_KEY: 'your own key, instead of SLUICE_ADMIN_KEY: the audit log names you',
   },
   databases: {
     'DB1_URL, DB2_URL':
       'Postgres addresses of the intake and the ledger, each with one host or several (default: those of the stack in .sluice)',
     ...CELL_VARIABLES,
   },
-  operator: { SLUICE_OPERATOR: 'who you are, for the audit log (default: $USER)' },
+  operator: {
+    SLUICE_OPERATOR_KEY:
+      'your key: your role is checked and the audit log names you; without it you act as the owner',
+  },
 };
 
 export interface Connection {
   url: string;
-  adminKey: string;
-  operator?: string;
+  key: string;
 }
 
 /** From the environment, else from what `npm start` left in .sluice/env. */
 export function readConnection(env: NodeJS.ProcessEnv): Connection {
+  const { SLUICE_OPERATOR_KEY: own } = env;
   const { SLUICE_URL: url, SLUICE_ADMIN_KEY: adminKey } = withStack(env, ['SLUICE_URL', 'SLUICE_ADMIN_KEY']);
-  if (!url || !adminKey) {
+  const key = own || adminKey;
+  if (!url || !key) {
     throw new StackError(
-      'SLUICE_URL and SLUICE_ADMIN_KEY are not set, and no stack runs here',
+      'SLUICE_URL and SLUICE_OPERATOR_KEY are not set, and no stack runs here',
       'set both, or start one with `npm start`',
     );
   }
-  const operator = headerSafe(readOperator(env));
-  return { url, adminKey, ...(operator && { operator }) };
+  return { url, key };
 }
 
 /** As readConnection. */
@@ -96,22 +102,22 @@ export function readStackEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...readEnvFile(layout(readSettings(env).dir).env), ...set };
 }
 
-/** Who is asking, for the audit log: any letters, on one line. */
-function readOperator(env: NodeJS.ProcessEnv): string {
-  const name = (env.SLUICE_OPERATOR || env.USER || '')
-    .replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '?')
-    .trim();
-  return [...name].slice(0, MAX_NAME_CHARS).join('').trim();
+const running = new AsyncLocalStorage<string>();
+
+/** Runs a command for an operator whose key has been looked up. */
+export function asOperator<Result>(name: string, run: () => Promise<Result>): Promise<Result> {
+  return running.run(name, run);
 }
 
-/** The server takes X-Operator in printable ASCII only. */
-function headerSafe(name: string): string {
-  return name.replace(/[^\x20-\x7e]/gu, '?');
-}
-
-/** Who the audit log names, where no server stands between. */
-export function actor(): string {
-  return readOperator(process.env) || 'operator';
+/**
+ * Who the audit log names, where no server stands between: the operator, or the owner of the database, beside whom stands the name
+ * that this machine has for them. That name proves nothing, and an operator cannot have one of this form.
+ */
+export function actor(env: NodeJS.ProcessEnv = process.env): string {
+  const proved = running.getStore();
+  if (proved !== undefined) return proved;
+  const name = (env.USER ?? '').replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '?').trim();
+  return name === '' ? OWNER : `${OWNER} (${[...name].slice(0, MAX_NAME_CHARS).join('')})`;
 }
 
 /** They belong together: all are taken from the environment, or all from the stack. */

@@ -1,17 +1,18 @@
 // `sluice work`: carries claims from the intake's queue to the ledger and lets webhook events take effect, until told to
 // stop.
 
-import { readAllowedHosts } from '#core/bridge/address.ts';
 import type { Log } from '#core/ports.ts';
 import { DEFAULT_BATCH_SIZE, DEFAULT_LEASE_SEC, DEFAULT_WORKERS } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
 import { ACK_VARIABLE } from '../db/ack.ts';
 import { POOLER_VARIABLES } from '../db/pooler.ts';
 import { StackError } from '../failure.ts';
+import { cellsOf } from '../fleet/addresses.ts';
 import { drainCells, type FleetCrewOptions, startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
+import { startSealing } from '../scheduler/sealing.ts';
 import {
   type MetricsServer,
   type MetricsServerOptions,
@@ -63,7 +64,6 @@ const OPTIONS = {
 
 async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>): Promise<number> {
   const { cells, db1Url, db2Url } = readDatabaseUrls(process.env);
-  const { SLUICE_WEBHOOK_ALLOWED_HOSTS: allowedHosts } = process.env;
   if (!db1Url || !db2Url) {
     throw new StackError(
       'DB1_URL (or SLUICE_CELLS) and DB2_URL must both be set, and no stack runs here',
@@ -83,7 +83,6 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
     workers,
     batchSize: batch,
     leaseSec: lease,
-    allowedHosts: readAllowedHosts(allowedHosts),
     sign,
   };
   const webhooks = {
@@ -109,9 +108,10 @@ async function workUntilStopped(
   const page = await openMetricsServer({ ...webhookOptions, db1Url, ...(cells && { cells }) });
   const webhooks = startWebhookCrew(webhookOptions);
   const crews = startCellCrews({ ...options, onRecorded: webhooks.wake });
+  const sealing = startSealing([...cellsOf(options).map(({ url }) => url), options.db2Url], options.log);
   options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
   options.log.info('workers stopping', { signal: await stopped });
-  await Promise.all([crews.stop(), webhooks.stop(), page?.stop()]);
+  await Promise.all([crews.stop(), webhooks.stop(), sealing.stop(), page?.stop()]);
   options.log.info('workers stopped');
   return 0;
 }
@@ -191,7 +191,6 @@ run at the same time.`,
     ...VARIABLES.databases,
     ...ACK_VARIABLE,
     ...POOLER_VARIABLES,
-    SLUICE_WEBHOOK_ALLOWED_HOSTS: 'private hosts, separated by commas, that hooks may call',
     SLUICE_HOOK_SECRET:
       'whsec_…, what hooks are signed with, or several separated by spaces (docs/hooks.md); unsigned by default',
     SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',

@@ -14,6 +14,7 @@ import { type CellState, lookAtCells, withCells } from '../fleet/operate.ts';
 import type { SideName } from '../migrate/sides.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
 import { secretUses } from '../webhook/secret_users.ts';
+import { examineChain } from './audit_chain.ts';
 import { judgeCell } from './cell.ts';
 import { type Finding, fail, ok, skip, warn } from './finding.ts';
 import {
@@ -132,6 +133,8 @@ async function examineBoth(
       ...(fromIntake ? [...judgeQueue(fromIntake.live_sample), ...judgeInbox(fromIntake.live_sample)] : []),
       ...(withLedger && fromLedger ? judgeWebhooks(fromLedger.ledger_sample) : []),
       ...(withLedger ? [judgeSecrets(uses)] : []),
+      await examineChain('db1', db1),
+      ...(withLedger ? [await examineChain('db2', db2)] : []),
     ];
   } catch (error) {
     return [

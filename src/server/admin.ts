@@ -1,9 +1,9 @@
-// The operator's doors, behind the admin key or the console's session.
+// The operators' doors, behind an operator's key or the console's session.
 
 import type { CallFunction } from '#core/call_function.ts';
 import { createEndingStore, DeadLetterRoutes } from '#core/dead_letters.ts';
 import { createInboxOperatorStore, inboxRoutes } from '#core/inbox/operators.ts';
-import { UNNAMED_OPERATOR } from '#core/operator.ts';
+import { operatorOf } from '#core/operator.ts';
 import type { Route } from '#core/router.ts';
 import { type WebhookAdminPorts, WebhookAdminRoutes } from '#core/webhook/admin.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
@@ -42,7 +42,7 @@ function intakesOf(fleet: Fleet<CallableCell>): ConsolePorts['intakes'] {
 /** Every route below /admin is made here, and none leaves without its guard. */
 export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
   // The guard has asked already.
-  const authorize = () => UNNAMED_OPERATOR;
+  const authorize = operatorOf;
   const deadLetters = new DeadLetterRoutes({
     ...fleetLetters(ports.fleet, ({ call }) => createEndingStore(call, ports.db2, ports.log)),
     authorize,

@@ -11,6 +11,7 @@ import { AddressLimits } from './address_limits.ts';
 import { createBacklog } from './backlog.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
+import { KnownOperators } from './known_operators.ts';
 import { metricsRoute, processPage } from './metrics_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { checkIntake, checkLedger } from './ready.ts';
@@ -38,6 +39,8 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     const db = open(url);
     return { name, end: () => db.end(), call: ((fn, args) => db.call(`public.${fn}`, args)) as CallFunction };
   });
+  // The operators stand in the first cell.
+  const [first] = cells as [(typeof cells)[number]];
   const db2 = open(options.db2Url);
   const endDatabases = () => Promise.all([...cells, db2].map((part) => part.end()));
   const health = healthRoutes({
@@ -56,7 +59,10 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   const auth =
     options.adminKey === undefined
       ? undefined
-      : new OperatorAuth(options.adminKey, Date.now, { wrongKeys: signIns });
+      : new OperatorAuth(options.adminKey, Date.now, {
+          wrongKeys: signIns,
+          known: new KnownOperators(options.adminKey, Date.now, first.call, log),
+        });
   const page = metricsRoute(
     [
       metrics,
@@ -64,7 +70,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
       createBacklog((name, args) => db2.call(`webhook.${name}`, args), options.adminKey, log),
       processPage(),
     ],
-    scrapeGuard(options, auth && ((request) => auth.authorize(request))),
+    scrapeGuard(options, auth && ((request) => auth.authorize(request, 'viewer'))),
   );
   const http = new HttpServer(new Router([page, ...health], log), log);
   try {

@@ -6,6 +6,8 @@ import { BUYER_DESCRIPTIONS, BUYER_SCHEMAS } from '#core/openapi/buyers.ts';
 import { createDocument, type Descriptions } from '#core/openapi/document.ts';
 import { OPERATOR_DESCRIPTIONS, OPERATOR_SCHEMAS } from '#core/openapi/operators.ts';
 import { PROVIDER_DESCRIPTIONS, PROVIDER_SCHEMAS } from '#core/openapi/providers.ts';
+import { shape, TEXT } from '#core/openapi/shapes.ts';
+import { ROLES } from '#core/roles.ts';
 import { cacheableHeaders, jsonResponse, type Route } from '#core/router.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
 import { SESSION_BODY } from './operator_auth.ts';
@@ -16,7 +18,7 @@ const MAX_AGE_SEC = 60;
 const SESSION_DESCRIPTIONS: Descriptions = {
   'POST /admin/session': {
     tag: 'admin: session',
-    summary: 'Exchange the admin key for a cookie',
+    summary: "Exchange an operator's key for a cookie",
     auth: 'open',
     body: SESSION_BODY,
     answers: { 204: { description: 'Signed in for 12 hours.' } },
@@ -24,9 +26,14 @@ const SESSION_DESCRIPTIONS: Descriptions = {
   },
   'GET /admin/session': {
     tag: 'admin: session',
-    summary: 'Is the session good?',
+    summary: 'Who am I?',
     auth: 'operator',
-    answers: { 204: { description: 'It is.' } },
+    answers: {
+      200: {
+        description: 'The operator.',
+        schema: shape({ name: TEXT, role: { ...TEXT, description: `${ROLES.join(', ')}.` } }),
+      },
+    },
   },
   'DELETE /admin/session': {
     tag: 'admin: session',

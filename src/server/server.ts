@@ -35,11 +35,13 @@ import { createChallenges } from './challenge_route.ts';
 import { EndedSessions } from './ended_sessions.ts';
 import { HttpServer } from './http.ts';
 import { createIntakeLevels } from './intake_levels.ts';
+import { KnownOperators } from './known_operators.ts';
 import { loginRoute } from './login_route.ts';
 import { MeteredRouter } from './metered_router.ts';
 import { metricsRoute, processPage } from './metrics_route.ts';
 import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
+import { startOperatorCopy } from './operator_copy.ts';
 import { isHttps, type ProxySettings } from './proxy.ts';
 import { checkIntake, checkLedger } from './ready.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
@@ -115,10 +117,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 
   const callIntake = oneIntake(fleet);
+  // The operators stand in the first cell.
+  const { call: callFirst } = fleet.only;
+  const callLedger: CallFunction = (name, args) => db2.call(`public.${name}`, args);
   const auth = new OperatorAuth(options.adminKey, Date.now, {
     proxy,
     wrongKeys: limits.signIns,
     endedSessions: new EndedSessions(Date.now, callIntake, log),
+    known: new KnownOperators(options.adminKey, Date.now, callFirst, log),
   });
   const ports = createDatabasePorts(fleet);
   const claims = new ClaimRoutes(
@@ -150,7 +156,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const admin = adminRoutes(auth, {
     fleet,
     db1: callIntake,
-    db2: (name, args) => db2.call(`public.${name}`, args),
+    db2: callLedger,
     webhook,
     secrets: new Secrets({ findSecret: createFindSecret(webhook), secretOf, now: Date.now }),
     calls: (name, args) => db2.call(`calls.${name}`, args),
@@ -158,10 +164,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
     log,
   });
+  const copying = startOperatorCopy(callFirst, callLedger, log);
   const levels = [createIntakeLevels(fleet.cells, log), createBacklog(webhook, options.adminKey, log)];
   const scrape = metricsRoute(
     [metrics, calls, ...levels, processPage()],
-    scrapeGuard(options, (request) => auth.authorize(request)),
+    scrapeGuard(options, (request) => auth.authorize(request, 'viewer')),
   );
   // What a crowd asks for comes first: places are looked through in their order.
   const burst = [claims, pools, webhooks, calls, poolLive, challenges].flatMap((group): Route[] =>
@@ -188,6 +195,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await fleet.start();
     port = await http.listen(options.port, options.host);
   } catch (error) {
+    await copying.stop();
     await Promise.allSettled([endDatabases(), pages]);
     throw error;
   }
@@ -203,6 +211,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const closed = http.close();
       await Promise.all([claims.drain(), webhooks.drain(), calls.drain()]);
       await closed;
+      await copying.stop();
       await endDatabases();
       await Promise.allSettled([pages]);
       log.info('server stopped', { url });

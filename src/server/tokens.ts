@@ -1,5 +1,5 @@
-// Bearer tokens on Node: the project's own JWTs (HS256 with its secret, or its published keys), told from the operator's
-// admin key by their form.
+// Bearer tokens on Node: the project's own JWTs (HS256 with its secret, or its published keys), told from operators'
+// keys by their form.
 
 import { createRemoteJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { AuthPorts, TokenClaims } from '#core/auth.ts';
@@ -17,14 +17,14 @@ const PUBLISHED_ALGORITHMS = ['RS256', 'ES256'];
 export const MIN_JWT_SECRET_CHARS = 32;
 
 /**
- * What has this form is never compared with the admin key, and nothing else can be a token: a crowd whose sessions
+ * What has this form is never looked up as an operator's key, and nothing else can be a token: a crowd whose sessions
  * have expired guesses no keys, and is let through where somebody at the same address does.
  */
 export const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 export function createTokenPorts(
   { jwtSecret, jwksUrl }: TokenOptions,
-  operators: Pick<AuthPorts, 'isAdminKey'>,
+  operators: Pick<AuthPorts, 'findOperator'>,
 ): AuthPorts {
   if (jwtSecret.length < MIN_JWT_SECRET_CHARS)
     throw new Error(`the JWT secret must have at least ${MIN_JWT_SECRET_CHARS} characters`);
@@ -47,7 +47,8 @@ export function createTokenPorts(
   }
 
   return {
-    isAdminKey: (token, request) => !JWT.test(token) && operators.isAdminKey(token, request),
+    findOperator: async (token, request) =>
+      JWT.test(token) ? undefined : operators.findOperator(token, request),
     async verifyToken(token): Promise<TokenClaims> {
       try {
         const { role, sub, is_anonymous } = await verify(token);

@@ -23,6 +23,8 @@ export interface CarriedTable {
 }
 
 const TENANT_BEFORE_TENANTS = `case when v.provider in ('hmac', 'standard') then v.provider || ':' || v.name else v.provider end`;
+/** What the seed and workers that register handlers leave in the audit log. */
+const NOTED = `action = 'rule_change'`;
 const SEEDED = `pool_id = 'demo_concert_2026'`;
 const startAdded = (what: string, column: string): string =>
   `exists (select from audit.audit_logs a where a.actor = 'npm start' and a.subject = '${what} ' || ${column})`;
@@ -60,7 +62,9 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     { name: 'pool_places', homes: ['intake.pool_places'] },
     { name: 'parcels', homes: ['intake.parcels'], isWide: true },
     { name: 'ended_sessions', homes: ['intake.ended_sessions'], furniture: 'true', keepsFurniture: true },
-    { name: 'audit_logs', homes: ['audit.audit_logs'] },
+    { name: 'operators', homes: ['audit.operators'] },
+    { name: 'user_keys', homes: ['audit.user_keys'] },
+    { name: 'audit_logs', homes: ['audit.audit_logs'], furniture: NOTED },
   ],
   db2: [
     {
@@ -100,10 +104,11 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     { name: 'payment_transactions', homes: ['public.payment_transactions'] },
     { name: 'credit_ledger', homes: ['public.credit_ledger'] },
     { name: 'calls', homes: ['public.calls'], isWide: true },
+    { name: 'user_keys', homes: ['audit.user_keys'] },
     {
       name: 'audit_logs',
       homes: ['audit.audit_logs'],
-      furniture: `actor = 'npm start'`,
+      furniture: `actor = 'npm start' or ${NOTED}`,
       keepsFurniture: true,
     },
   ],
@@ -138,10 +143,15 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
     'intake.pool_allowances': 'the throttle of the current second',
     'intake.copied_doors': 'a copy of what DB2 has: a server makes it anew within seconds',
     'intake.doors_copied': 'as copied_doors',
+    'audit.chain': 'the audit rows are sealed anew, from the first one on',
+    'audit.seals': 'as chain',
     'public.engine_metrics': 'a history of 30 days for charts; it begins anew',
     'public.engine_metrics_id_seq': 'as engine_metrics',
   },
   db2: {
+    'audit.chain': 'the audit rows are sealed anew, from the first one on',
+    'audit.seals': 'as chain',
+    'audit.operators': "a copy of DB1's",
     'public.payment_rules': 'the migrations fill it',
     'public.webhook_handlers':
       'the migrations fill it, and workers register their TypeScript handlers at each start',

@@ -211,15 +211,6 @@ const operators: Row[] = [
     }),
   ),
   {
-    fact: FIELDS,
-    name: 'an operator of 201 characters',
-    expect: { admin: INVALID_INPUT },
-    isFor: (door) => door.bodyOf !== undefined && !door.isSignIn && !door.name.includes('bridge-worker'),
-    ask: async (door, place) => [
-      await requestTo(door, place, { headers: { 'x-operator': 'x'.repeat(201) } }),
-    ],
-  },
-  {
     fact: 'no or bad credentials',
     name: 'a wrong key to sign in with',
     expect: { admin: { status: 401, word: 'auth_required' } },

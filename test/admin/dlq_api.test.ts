@@ -107,8 +107,7 @@ describe('/admin/dlq', () => {
     assert.deepEqual(dry.json, { results: [{ msg_id: first, outcome: 'would_replay' }] });
     assert.equal(await auditCount(db1, 'dead_letter_replay'), before);
     const outcomes = async (ids: unknown) =>
-      (await post('/admin/dlq/replay', { msg_ids: ids, reason: 'mended' }, { ...admin, 'x-operator': 'ada' }))
-        .json.results;
+      (await post('/admin/dlq/replay', { msg_ids: ids, reason: 'mended' }, admin)).json.results;
     assert.deepEqual(await outcomes([first]), [{ msg_id: first, outcome: 'replayed' }]);
     assert.deepEqual(await outcomes([first]), [{ msg_id: first, outcome: 'not_found' }]);
     const race = await Promise.all([outcomes([second]), outcomes([second]), outcomes([second])]);
@@ -117,8 +116,8 @@ describe('/admin/dlq', () => {
       `select actor, reason, subject from audit.audit_logs where action = 'dead_letter_replay' order by id desc limit 2`,
     );
     assert.deepEqual(rows, [
-      { actor: 'ada', reason: 'mended', subject: `dead letter ${second}` },
-      { actor: 'ada', reason: 'mended', subject: `dead letter ${first}` },
+      { actor: 'admin', reason: 'mended', subject: `dead letter ${second}` },
+      { actor: 'admin', reason: 'mended', subject: `dead letter ${first}` },
     ]);
     assert.equal(await auditCount(db1, 'dead_letter_replay'), before + 2);
     await db1.query('delete from pgmq.q_intake_queue');

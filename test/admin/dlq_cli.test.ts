@@ -22,7 +22,7 @@ describe('sluice dlq', () => {
     server = await startTestServer(databases);
     db1 = await openClient(databases.db1.url);
     await putOnSale(db1, 'p', 50);
-    env = { SLUICE_URL: server.url, SLUICE_ADMIN_KEY: ADMIN_KEY, SLUICE_OPERATOR: 'grace' };
+    env = { SLUICE_URL: server.url, SLUICE_ADMIN_KEY: ADMIN_KEY };
   });
   after(async () => {
     await db1?.end();
@@ -75,7 +75,7 @@ describe('sluice dlq', () => {
     const { rows } = await db1.query(
       'select actor, reason from audit.audit_logs where reason is not null order by id desc limit 1',
     );
-    assert.deepEqual(rows, [{ actor: 'grace', reason: 'a test' }]);
+    assert.deepEqual(rows, [{ actor: 'admin', reason: 'a test' }]);
     const gone = await dlq('discard', String(id), '--yes');
     assert.deepEqual([gone.code, gone.stdout], [1, `ID  OUTCOME\n${id}   not_found\n`]);
     const [sold] = await bury(db1, 'p', 1);
@@ -133,7 +133,7 @@ describe('sluice dlq', () => {
   it('says what to mend when the key is wrong, nobody answers, or nothing is set', async () => {
     const wrong = await sluice(['dlq', 'list'], { ...env, SLUICE_ADMIN_KEY: 'wrong' }).ended;
     assert.equal(wrong.code, 1);
-    assert.match(wrong.stderr, /^error: the server refused the admin key\nhint: set SLUICE_ADMIN_KEY /);
+    assert.match(wrong.stderr, /^error: the server refused the key\nhint: set SLUICE_OPERATOR_KEY /);
     const nobody = await sluice(['dlq', 'list'], { ...env, SLUICE_URL: 'http://127.0.0.1:1' }).ended;
     assert.match(nobody.stderr, /^error: no server answers at /);
     const unset = await sluice(['dlq', 'list'], { SLUICE_DIR: '/nonexistent' }).ended;

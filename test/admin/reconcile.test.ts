@@ -16,7 +16,7 @@ describe('sluice reconcile', () => {
     databases = await startDatabases();
     db1 = await openClient(databases.db1.url);
     db2 = await openClient(databases.db2.url);
-    env = { DB1_URL: databases.db1.url, DB2_URL: databases.db2.url, SLUICE_OPERATOR: 'ada' };
+    env = { DB1_URL: databases.db1.url, DB2_URL: databases.db2.url, USER: 'ada' };
   });
   after(async () => {
     await Promise.all([db1?.end(), db2?.end()]);
@@ -121,7 +121,7 @@ describe('sluice reconcile', () => {
     const { rows } = await db1.query(
       `select distinct actor from audit.audit_logs where action = 'reconcile_fix'`,
     );
-    assert.deepEqual(rows, [{ actor: 'ada' }]);
+    assert.deepEqual(rows, [{ actor: 'owner (ada)' }]);
 
     const left = planted.filter(([, , outcome]) => outcome !== 'fixed');
     const again = left.map(([slot, kind, outcome]) => `${slot} ${kind} ${outcome}`).sort();

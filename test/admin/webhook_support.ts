@@ -85,7 +85,7 @@ export async function webhooksHere(db2Url: string, args: string[]): Promise<Ran>
   const ran: Ran = { code: 0, stdout: '', stderr: '' };
   const { log, error } = console;
   const before = { ...process.env };
-  Object.assign(process.env, { DB2_URL: db2Url, SLUICE_OPERATOR: 'grace', SLUICE_LOG: 'silent' });
+  Object.assign(process.env, { DB2_URL: db2Url, USER: 'grace', SLUICE_LOG: 'silent' });
   console.log = (line: string) => {
     ran.stdout += `${line}\n`;
   };

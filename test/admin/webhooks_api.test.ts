@@ -21,7 +21,7 @@ describe('/admin/webhooks', () => {
   let databases: TestDatabases;
   let server: Awaited<ReturnType<typeof startTestServer>>;
   let db2: pg.Client;
-  const admin = { ...bearer(ADMIN_KEY), 'x-operator': 'ada' };
+  const admin = bearer(ADMIN_KEY);
 
   before(async () => {
     databases = await startDatabases();
@@ -87,8 +87,8 @@ describe('/admin/webhooks', () => {
       `select action, actor, reason from audit.audit_logs where subject = 'webhook endpoint shop' order by id`,
     );
     assert.deepEqual(rows, [
-      { action: 'webhook_endpoint_add', actor: 'ada', reason: 'opening' },
-      { action: 'webhook_endpoint_change', actor: 'ada', reason: null },
+      { action: 'webhook_endpoint_add', actor: 'admin', reason: 'opening' },
+      { action: 'webhook_endpoint_change', actor: 'admin', reason: null },
     ]);
   });
 
@@ -193,7 +193,7 @@ describe('/admin/webhooks', () => {
       ...unmoved,
     });
     assert.deepEqual(await auditRows(db2, 'webhook_replay'), [
-      { actor: 'ada', reason: 'mended', event_id: 'r-1', status: 'dead_letter', idempotency_key: null },
+      { actor: 'admin', reason: 'mended', event_id: 'r-1', status: 'dead_letter', idempotency_key: null },
     ]);
     assert.deepEqual(await outcomes('/events/skip', { ids: [aside?.id], reason: 'spam' }), {
       [aside?.id ?? '']: 'skipped',

@@ -34,7 +34,7 @@ describe('sluice webhooks handlers', () => {
     const { rows } = await db2.query(
       `select actor, reason from audit.audit_logs where action = 'webhook_handler_remove'`,
     );
-    assert.deepEqual(rows, [{ actor: 'grace', reason: 'gone' }]);
+    assert.deepEqual(rows, [{ actor: 'owner (grace)', reason: 'gone' }]);
   });
 
   it('lists the handlers that are disabled, and why', async () => {

@@ -41,7 +41,11 @@ function createWorld([pool1, pool2]: [Database, Database], [db1, db2]: [Session,
   return {
     db1: over(pool1),
     db2: over(pool2),
-    hook: createHook(new Set()),
+    hook: createHook(),
+    async allowHost(host, isAllowed) {
+      const name = isAllowed ? 'allow_hook_host' : 'disallow_hook_host';
+      await pool1.call(`public.${name}`, { p_host: host, p_actor: 'conformance' });
+    },
     async makePool(slots, config = {}) {
       const poolId = `node_${crypto.randomUUID()}`;
       const row = { pool_id: poolId, ...config };

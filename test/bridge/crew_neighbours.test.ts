@@ -48,7 +48,6 @@ function start(): Worker {
     db2Url: world.databases.db2.url,
     workers: 2,
     batchSize: 500,
-    allowedHosts: new Set(),
     log: createLog('warn', (line) => void lines.push(line)),
     metrics: NO_METRICS,
   });

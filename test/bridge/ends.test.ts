@@ -49,7 +49,6 @@ describe('a claim that a worker has taken', () => {
       db2Url,
       workers: 1,
       batchSize: 100,
-      allowedHosts: new Set(['127.0.0.1']),
       log: createLog('silent'),
       metrics: NO_METRICS,
     });
@@ -100,7 +99,6 @@ describe('a claim that a worker has taken', () => {
     const env = {
       DB1_URL: world.databases.db1.url,
       DB2_URL: world.databases.db2.url,
-      SLUICE_OPERATOR: 'ada',
     };
     const { stdout } = await sluice(['reconcile', '--fix', '--json'], env).ended;
     return JSON.parse(stdout).differences;

@@ -8,12 +8,12 @@ import type { BridgePorts, Hook } from '#core/bridge/ports.ts';
 import { createIntake, createLedger } from '#core/bridge/store.ts';
 import type { CallFunction } from '#core/call_function.ts';
 import { NO_METRICS } from '#core/ports.ts';
-import { createHook } from '../../src/bridge/hook.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { quoteName } from '../../src/db/statement.ts';
 import { createLog } from '../../src/log.ts';
 import { openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { hookAllowing } from './hooks.ts';
 
 /** What claim_batch takes at once. */
 const MAX_BATCH = 1_000;
@@ -80,7 +80,7 @@ export class FaultWorld {
       (side: string, database: Database): CallFunction =>
       (name, args) =>
         wrap(`${side} ${name}`, () => database.call<never>(`public.${quoteName(name)}`, args))();
-    const sender = createHook(new Set(['127.0.0.1']));
+    const sender = hookAllowing(['127.0.0.1']);
     const hook: Hook = { post: wrap('post', sender.post) };
     const ports: BridgePorts = {
       intake: createIntake(calling('db1', this.#calls1)),

@@ -12,18 +12,18 @@ import { after, before, describe, it } from 'node:test';
 import { headersOf } from '#core/bridge/hook_request.ts';
 import type { HookCall, Payload } from '#core/bridge/ports.ts';
 import { standard } from '#core/webhook/providers/standard.ts';
-import { createHook } from '../../src/bridge/hook.ts';
 import { readSign } from '../../src/bridge/sign.ts';
 import { freePort } from '../../src/stack/ports.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { runHere } from '../cli/support.ts';
 import { blocksOf, readPage } from '../contract/docs.ts';
 import { PROJECT } from '../support/dev.ts';
+import { hookAllowing } from './hooks.ts';
 import { neverAborted, payload } from './support.ts';
 
 const secretOf = (fill: string) => `whsec_${Buffer.alloc(32, fill).toString('base64')}`;
 const SECRET = secretOf('r');
-const ALLOWED = new Set(['127.0.0.1']);
+const ALLOWED = ['127.0.0.1'];
 
 const callTo = (port: number, change: Record<string, unknown> = {}): HookCall => ({
   url: `http://127.0.0.1:${port}/`,
@@ -59,7 +59,7 @@ describe('the receiver of docs/hooks.md', () => {
   });
 
   const post = (secrets: string | undefined, change: Record<string, unknown> = {}) =>
-    createHook(ALLOWED, readSign(secrets)).post(callTo(port, change));
+    hookAllowing(ALLOWED, readSign(secrets)).post(callTo(port, change));
 
   it('takes what is signed with its secret, and decides', async () => {
     assert.equal(await post(SECRET), 200);
@@ -105,7 +105,9 @@ describe('what we sign', () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    await createHook(ALLOWED, readSign(`${secretOf('n')} ${SECRET}`)).post(callTo(port, { user_id: 'zoë' }));
+    await hookAllowing(ALLOWED, readSign(`${secretOf('n')} ${SECRET}`)).post(
+      callTo(port, { user_id: 'zoë' }),
+    );
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
     assert(heard !== undefined);

@@ -52,7 +52,6 @@ function startWorker(): Sluice {
   const worker = sluice(['work', '--json'], {
     DB1_URL: world.databases.db1.url,
     DB2_URL: world.databases.db2.url,
-    SLUICE_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
   });
   running.add(worker);
   return worker;

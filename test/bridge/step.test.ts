@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, describe, it, mock } from 'node:test';
-import { readAllowedHosts } from '#core/bridge/address.ts';
 import { Delivery } from '#core/bridge/delivery.ts';
 import { Unreachable } from '#core/bridge/ports.ts';
 import { databaseError, LEASE_SEC, payload, poolConfig, World } from './support.ts';
@@ -211,15 +210,4 @@ describe('a hook that gives no answer', () => {
       assert.deepEqual([outcomes, pausedUntilMs], [{ retry: 1 }, 0]);
       assert.equal(world.endOf(id)?.reason, `status ${status}`);
     });
-});
-
-describe('the operator’s list of hosts', () => {
-  it('has commas between, and forgives spaces, capitals and gaps', () => {
-    assert.deepEqual(
-      [...readAllowedHosts(' Shop.example:8443, ,hook.internal,')],
-      ['shop.example:8443', 'hook.internal'],
-    );
-    assert.deepEqual([...readAllowedHosts('')], []);
-    assert.deepEqual([...readAllowedHosts(undefined)], []);
-  });
 });

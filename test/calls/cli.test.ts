@@ -25,7 +25,7 @@ describe('sluice calls', () => {
     Object.assign(process.env, {
       DB2_URL: databases.db2.url,
       SLUICE_URL: server.url,
-      SLUICE_OPERATOR: 'grace',
+      USER: 'grace',
       OPS_SITE_ID: 'branch-7',
       OPS_SITE_SECRET: SECRET,
     });
@@ -69,7 +69,7 @@ describe('sluice calls', () => {
     const { rows } = await client.query(
       `select actor, action from audit.audit_logs where subject = 'call site branch-7'`,
     );
-    assert.deepEqual(rows, [{ actor: 'grace', action: 'call_site_add' }]);
+    assert.deepEqual(rows, [{ actor: 'owner (grace)', action: 'call_site_add' }]);
   });
 
   it('sends a sample that is recorded, and the same one again as a noop', async () => {

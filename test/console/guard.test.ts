@@ -11,6 +11,7 @@ import { HttpServer } from '../../src/server/http.ts';
 import { OperatorAuth } from '../../src/server/operator_auth.ts';
 import { bury } from '../admin/support.ts';
 import { memoryLog } from '../core/support.ts';
+import { addOperator } from '../operators/support.ts';
 import {
   ADMIN_KEY,
   ask,
@@ -53,6 +54,8 @@ describe('every admin route', () => {
   let db2: pg.Client;
   let attacks: Attack[];
   let session: string;
+  let viewer: string;
+  let scanner: string;
   before(async () => {
     databases = await startDatabases();
     server = await startTestServer(databases);
@@ -61,7 +64,9 @@ describe('every admin route', () => {
     attacks = await makeAttacks();
     const signedIn = await ask(`${server.url}/admin/session`, { method: 'POST', body: { key: ADMIN_KEY } });
     session = signedIn.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
-    assert.match(session, /^sluice_session=v1/);
+    assert.match(session, /^sluice_session=v2/);
+    viewer = await addOperator(db1, 'the viewer', 'viewer');
+    scanner = await addOperator(db1, 'the scanner', 'scanner');
   });
   after(async () => {
     await db1?.end();
@@ -145,7 +150,8 @@ describe('every admin route', () => {
            order by 1`,
         );
         const parts = tables.map(
-          ({ name }) => `(select coalesce(string_agg(t::text, ',' order by t::text), '') from ${name} t)`,
+          ({ name }) => `(select coalesce(string_agg(r, ',' order by r), '')
+             from ${name} t cross join lateral (select (to_jsonb(t) - 'copied_at')::text as r) x)`,
         );
         const { rows } = await db.query(`select md5(concat_ws('|', ${parts.join(', ')})) as hash`);
         return rows[0].hash;
@@ -175,6 +181,7 @@ describe('every admin route', () => {
   }
 
   const NO_KEY = { status: 401, code: 'auth_required' };
+  const NO_ROLE = { status: 403, code: 'role_refused' };
   const NO_PROOF = { status: 403, code: 'csrf_refused' };
 
   async function withoutKey(): Promise<Headers[]> {
@@ -193,7 +200,7 @@ describe('every admin route', () => {
       { 'x-api-key': ADMIN_KEY },
       { cookie: 'sluice_session=' },
       { cookie: `sluice_session=${ADMIN_KEY}` },
-      { cookie: `sluice_session=v1.9999999999.${'A'.repeat(22)}.${'A'.repeat(43)}` },
+      { cookie: `sluice_session=v2.9999999999.${'A'.repeat(22)}.${'A'.repeat(43)}.${'A'.repeat(43)}` },
       // A wrong key is not made up for by a right cookie.
       { cookie: session, ...bearer('undefined') },
       bearer(await token({ role: 'service_role' })),
@@ -238,6 +245,22 @@ describe('every admin route', () => {
       );
   });
 
+  it('takes no change from a viewer, and gives a scanner nothing to see', async () => {
+    // When they were last here is written down before the tables are looked at.
+    for (const key of [viewer, scanner]) await ask(`${server.url}/admin/session`, { headers: bearer(key) });
+    while ((await db1.query('select from audit.operators where last_used_at is null')).rowCount !== 0);
+    const whole = await fingerprint();
+    for (const attack of attacks) {
+      if (attack.path === '/admin/session') continue;
+      const tries = [bearer(scanner), ...(attack.method === 'GET' ? [] : [bearer(viewer)])];
+      assert.deepEqual([attack.path, await breaches(server.url, attack, tries, NO_ROLE)], [attack.path, []]);
+      if (attack.method !== 'GET') continue;
+      const { status } = await send(server.url + attack.target, 'GET', bearer(viewer), undefined);
+      assert.equal(status, 200, attack.path);
+    }
+    assert.deepEqual(await fingerprint(), whole);
+  });
+
   it('answers whoever has the key with what the others did not see', async () => {
     for (const { method, path, target } of attacks) {
       if (method !== 'GET') continue;
@@ -276,7 +299,11 @@ function portsOf(db1: CallFunction, db2: CallFunction, webhook = db2, calls = db
 /** The same routes with a guard that lets everybody through. */
 class NoGuard extends OperatorAuth {
   override guard(routes: readonly Route[]): Route[] {
-    return [...routes];
+    const operator = { name: 'eve', role: 'admin' } as const;
+    return routes.map((route) => ({
+      ...route,
+      handle: (request, parameter) => route.handle({ ...request, operator }, parameter),
+    }));
   }
 }
 

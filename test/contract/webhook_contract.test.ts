@@ -114,7 +114,7 @@ describe('the webhook contract', () => {
   const replay = (...args: string[]) =>
     spawnSync(SCRIPT, args, {
       encoding: 'utf8',
-      env: { PATH: process.env.PATH, DATABASE_URL: databases.db2.url, SLUICE_OPERATOR: 'night shift' },
+      env: { PATH: process.env.PATH, DATABASE_URL: databases.db2.url, USER: 'night shift' },
     });
   /** Waits until the page says so: a try is counted after its commit, and what DB2 knows may be a second old. */
   const untilCounted = async (count: number, name: string, label: string) => {
@@ -169,9 +169,9 @@ describe('the webhook contract', () => {
     const { rows } = await db2.query(
       `select actor, reason, details ->> 'status' as was from audit.audit_logs where action = 'webhook_replay'`,
     );
-    assert.deepEqual(rows, [{ actor: 'night shift', reason: 'handler mended', was: 'dead_letter' }]);
+    assert.deepEqual(rows, [{ actor: 'owner (night shift)', reason: 'handler mended', was: 'dead_letter' }]);
     // The page shows a pseudonym, which the holder of the admin key can compute.
-    const pseudonym = pseudonymsBy(ADMIN_KEY)('night shift');
+    const pseudonym = pseudonymsBy(ADMIN_KEY)('owner (night shift)');
     await untilCounted(1, 'webhook_replay_total', `operator="${pseudonym}"`);
   });
 

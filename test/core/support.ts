@@ -98,7 +98,7 @@ export function memoryPorts(): ClaimPorts & { memory: Memory } {
     metrics: NO_METRICS,
     log: memoryLog(),
     now: Date.now,
-    isAdminKey: (token) => token === ADMIN_KEY,
+    findOperator: async (token) => (token === ADMIN_KEY ? { name: 'ada', role: 'operator' } : undefined),
     verifyToken: async (token) => {
       const claims = TOKENS[token];
       if (claims === undefined) throw new HttpError('auth_required');

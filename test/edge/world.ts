@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { withClient } from '../../src/migrate/sql.ts';
 import { PROJECT_ROOT } from '../../src/project_root.ts';
 import { demoSecrets } from '../../src/stack/env_file.ts';
 import { resetStack } from '../../src/stack/folder.ts';
@@ -30,14 +31,17 @@ export async function startWorld(): Promise<World> {
     projectRoot: PROJECT_ROOT,
     db1ApiPort: 0,
     db2ApiPort: 0,
-    // The webhooks of these tests listen on this machine.
-    functionEnv: { SLUICE_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1', SLUICE_LOG: 'debug' },
+    functionEnv: { SLUICE_LOG: 'debug' },
     say: () => undefined,
   });
   const stack = await starting.catch((error: unknown) => {
     rmSync(home, { recursive: true });
     throw error;
   });
+  // The hooks of these tests listen on this machine.
+  await withClient(stack.db1.url, (client) =>
+    client.query(`select public.allow_hook_host('127.0.0.1', 'test')`),
+  );
   // A run that is cut short leaves nobody behind; the pids are those the stack itself has noted.
   const forget = cleanUpOnExit(() => {
     const pids = CHILDREN.map((name) => notedPid(dir, name));

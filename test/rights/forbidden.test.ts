@@ -187,7 +187,6 @@ describe('what is forbidden', () => {
 
   test('what service_role may do is done with the same arguments, and the state tells', async () => {
     for (const [side, name] of [
-      ['db1', 'allow_hook_host'],
       ['db1', 'intake_queue_send'],
       ['db2', 'finalize_transaction'],
     ] as const) {

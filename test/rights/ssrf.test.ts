@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { isRefusedAddress, refusalOfUrl } from '#core/bridge/address.ts';
 import type { Payload } from '#core/bridge/ports.ts';
 import { createHook } from '../../src/bridge/hook.ts';
+import { hookAllowing } from '../bridge/hooks.ts';
 import { deno } from '../edge/world.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { seededRandom } from '../support/load.ts';
@@ -75,7 +76,7 @@ describe('a hook does not lead inside', () => {
           await assert.rejects(session.rows(store, [url]), { code: 'SL001' }, `stored: ${url}`);
         }
         assert.notEqual(refusalOfUrl(url, NONE), undefined, `called: ${url}`);
-        await assert.rejects(createHook(NONE).post(callTo(url)), { name: 'Unreachable' }, url);
+        await assert.rejects(createHook().post(callTo(url)), { name: 'Unreachable' }, url);
       }
       assert.equal(await session.value('select count(*)::int from public.engine_config'), 0);
     });
@@ -110,7 +111,7 @@ describe('a hook does not lead inside', () => {
         for (const name of Object.keys(PRIVATE_BY_DNS)) {
           assert.equal(refusalOfUrl(`http://${name}/`, NONE), undefined, 'nothing but DNS can tell');
           await assert.rejects(
-            createHook(NONE).post(callTo(`http://${name}:${port}/`)),
+            createHook().post(callTo(`http://${name}:${port}/`)),
             /private or special/,
             name,
           );
@@ -138,7 +139,7 @@ describe('a hook does not lead inside', () => {
         () => [asked++ === 0 ? '93.184.215.14' : '127.0.0.1'],
         async () => {
           const call = { ...callTo(`http://rebind.example.com:${port}/`), signal: stop.signal };
-          await assert.rejects(createHook(NONE).post(call), { name: 'Unreachable' });
+          await assert.rejects(createHook().post(call), { name: 'Unreachable' });
         },
       );
     } finally {
@@ -149,15 +150,15 @@ describe('a hook does not lead inside', () => {
 
   test('on Node a redirect is an answer, and an allowed host is called', async () => {
     const own = `127.0.0.1:${port}`;
-    assert.equal(await createHook(new Set([own])).post(callTo(`http://${own}/redirect`)), 307);
-    assert.equal(await createHook(NONE).post(callTo(`http://${own}/allowed`, ['127.0.0.1'])), 201);
+    assert.equal(await hookAllowing([own]).post(callTo(`http://${own}/redirect`)), 307);
+    assert.equal(await createHook().post(callTo(`http://${own}/allowed`, ['127.0.0.1'])), 201);
     assert.deepEqual(seen, [`${own} /redirect`, `${own} /allowed`]);
     await withDns(
       () => ['127.0.0.1'],
       async () => {
         const named = `http://hooks.example.com:${port}/named`;
-        await assert.rejects(createHook(NONE).post(callTo(named)), /private or special/);
-        assert.equal(await createHook(new Set(['hooks.example.com'])).post(callTo(named)), 201);
+        await assert.rejects(createHook().post(callTo(named)), /private or special/);
+        assert.equal(await hookAllowing(['hooks.example.com']).post(callTo(named)), 201);
       },
     );
     assert.equal(seen.at(-1), `hooks.example.com:${port} /named`);

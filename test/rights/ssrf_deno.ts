@@ -51,7 +51,7 @@ const callTo = (url: string, allowedHosts: string[] = []) => ({
 });
 
 async function post(url: string, resolve: Resolve, allowedHosts: string[] = []): Promise<number | string> {
-  const hook = createEdgeHook(new Set(), resolve, fetchWithHost);
+  const hook = createEdgeHook(resolve, fetchWithHost);
   return hook.post(callTo(url, allowedHosts)).catch((error: Error) => error.name);
 }
 
@@ -73,7 +73,7 @@ const rebound = await post('http://rebind.example.com:8080/x', rebinding);
 const reboundTo = held.at(-1);
 const reboundSeen = seen.at(-1);
 /** Without a way to hold the address, `fetch` would ask for the name again: here it may not, and says so. */
-const unheld = await createEdgeHook(new Set(), answers(['93.184.215.14']))
+const unheld = await createEdgeHook(answers(['93.184.215.14']))
   .post(callTo('http://rebind.example.com:8080/x'))
   .catch((error: Error) => error.message);
 const redirect = await post(`http://127.0.0.1:${port}/redirect`, answers([]), [`127.0.0.1:${port}`]);

@@ -93,7 +93,10 @@ describe('the page of metrics', () => {
 
   const open = async (t: TestContext, settings: ScrapeSettings, isOperated = true) => {
     const auth = new OperatorAuth(ADMIN_KEY, Date.now);
-    const guard = scrapeGuard(settings, isOperated ? (request) => auth.authorize(request) : undefined);
+    const guard = scrapeGuard(
+      settings,
+      isOperated ? (request) => auth.authorize(request, 'viewer') : undefined,
+    );
     const { url } = await serve(t, [metricsRoute([countedPage()], guard), ...auth.routes()]);
     return {
       url,

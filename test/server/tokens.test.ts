@@ -72,20 +72,25 @@ describe("tokens signed with the project's secret", () => {
   });
 
   it('are not the admin key, and only the admin key is', async () => {
-    assert.equal(ports.isAdminKey(ADMIN_KEY, REQUEST), true);
+    const first = { name: 'admin', role: 'admin' };
+    assert.deepEqual(await ports.findOperator(ADMIN_KEY, REQUEST), first);
     for (const key of ['', `${ADMIN_KEY} `, ADMIN_KEY.slice(1), ADMIN_KEY.toUpperCase()]) {
-      assert.equal(ports.isAdminKey(key, REQUEST), false);
+      assert.equal(await ports.findOperator(key, REQUEST), undefined);
     }
   });
 
-  it('are not even compared with the admin key', async () => {
+  it('are not even looked up as keys', async () => {
     const asked: string[] = [];
-    const { isAdminKey } = createTokenPorts(SECRETS, { isAdminKey: (key) => asked.push(key) > 0 });
+    const ann = { name: 'ann', role: 'viewer' } as const;
+    const { findOperator } = createTokenPorts(SECRETS, {
+      findOperator: async (key) => (asked.push(key) > 0 ? ann : undefined),
+    });
     const unsigned = new UnsecuredJWT(USER).setExpirationTime('1h').encode();
-    for (const jwt of [await token(USER), unsigned]) assert.equal(isAdminKey(jwt, REQUEST), false);
+    for (const jwt of [await token(USER), unsigned])
+      assert.equal(await findOperator(jwt, REQUEST), undefined);
     assert.deepEqual(asked, []);
     const keys = ['key', 'a.b', 'a.b.c.d', '..', 'ä.b.c', 'a.b.c+', 'cjH9p+/w=='];
-    for (const key of keys) assert.equal(isAdminKey(key, REQUEST), true);
+    for (const key of keys) assert.equal(await findOperator(key, REQUEST), ann);
     assert.deepEqual(asked, keys);
   });
 });

@@ -54,7 +54,6 @@ describe('a claim wakes the workers', () => {
         db2Url: databases.db2.url,
         workers: 2,
         batchSize: 100,
-        allowedHosts: new Set(),
         metrics: NO_METRICS,
         log,
       },

@@ -69,7 +69,7 @@ describe('sluice work', () => {
     await db1.query(`select public.allow_hook_host($1, 'test')`, [host]);
     await putOnSale(db1, 'held', 5, { validation_webhook_url: `http://${host}/validate` });
     await claimMany(db1, 'held', 5);
-    const running = sluice(['work'], { ...env, SLUICE_WEBHOOK_ALLOWED_HOSTS: host });
+    const running = sluice(['work'], env);
     await asked;
     running.child.kill('SIGTERM');
     const { code, stderr } = await running.ended;

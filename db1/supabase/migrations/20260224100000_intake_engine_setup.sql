@@ -146,6 +146,8 @@ create table public.engine_config (
   constraint max_per_address_positive check (max_per_address > 0),
   constraint challenge_difficulty_in_range check (challenge_difficulty between 1000 and 100000000),
   constraint hold_sec_positive check (hold_sec > 0),
+  -- It becomes a part of a path, called with DB2's key.
+  constraint commit_rpc_name_is_identifier check (commit_rpc_name ~ '^[A-Za-z_][A-Za-z0-9_]{0,62}$'),
   constraint commit_rate_positive check (commit_rate_per_sec > 0),
   constraint opens_before_it_closes check (opens_at < closes_at)
 );

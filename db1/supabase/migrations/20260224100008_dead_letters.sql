@@ -13,6 +13,80 @@ create table audit.audit_logs (
 );
 
 create index audit_logs_by_subject on audit.audit_logs (subject, at);
+create index audit_logs_by_action on audit.audit_logs (action, at);
+
+-- One key per user, for the pseudonym by which the log names them. Without the key no one can tell whose pseudonym it was.
+create table audit.user_keys (
+  user_id text primary key,
+  key bytea not null default uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
+);
+
+-- Promise: how the log names this user. Second call: the same, until the key is destroyed. Locks: the user's key, where it is
+-- new.
+create function audit.pseudonym(p_user_id text) returns text
+language plpgsql set search_path = '' as $$
+begin
+  insert into audit.user_keys (user_id) values (p_user_id) on conflict do nothing;
+  return (
+    select 'user:' || left(encode(sha256(k.key || convert_to(p_user_id, 'UTF8')), 'hex'), 32)
+    from audit.user_keys k where k.user_id = p_user_id
+  );
+end
+$$;
+
+-- Promise: p_details with a pseudonym for each user_id in it, however deep. What is a pseudonym already stays.
+-- Second call: the same. Locks: those of audit.pseudonym.
+create function audit.without_users(p_details jsonb) returns jsonb
+language plpgsql set search_path = '' as $$
+begin
+  return case jsonb_typeof(p_details)
+    when 'object' then (
+      select coalesce(jsonb_object_agg(e.key, case
+        when e.key <> 'user_id' or jsonb_typeof(e.value) <> 'string' then audit.without_users(e.value)
+        when e.value #>> '{}' ~ '^user:[0-9a-f]{32}$' then e.value
+        else to_jsonb(audit.pseudonym(e.value #>> '{}'))
+      end), '{}')
+      from jsonb_each(p_details) e
+    )
+    when 'array' then (
+      select coalesce(jsonb_agg(audit.without_users(e.value) order by e.ordinality), '[]')
+      from jsonb_array_elements(p_details) with ordinality e
+    )
+    else p_details
+  end;
+end
+$$;
+
+-- Trigger. Promise: no row of the log holds the id of a user in its details. Second call: the same. Locks: those of
+-- audit.pseudonym. Definer, as the next: who writes a row need not have rights to the keys.
+create function audit.hide_users() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  if new.details::text like '%"user_id"%' then
+    new.details := audit.without_users(new.details);
+  end if;
+  return new;
+end
+$$;
+
+create trigger log_hides_users before insert on audit.audit_logs for each row execute function audit.hide_users();
+
+-- Trigger. Promise: rows of the log are neither changed nor removed, by no role. One exception has a name of its own, in the
+-- setting sluice.audit_exception: `sluice import`, into a database that is new. Second call: the same. Locks: none.
+create function audit.refuse_change() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  if coalesce(current_setting('sluice.audit_exception', true), '') = 'import' then
+    return null;
+  end if;
+  raise exception '% is insert only', tg_table_name
+    using errcode = 'restrict_violation', hint = 'correct a wrong row with another row';
+end
+$$;
+
+create trigger log_is_insert_only
+  before update or delete or truncate on audit.audit_logs
+  for each statement execute function audit.refuse_change();
 
 -- What was done to a claim (public.claim_timeline). A repair can end one claim for another's sake: it has both.
 create index audit_logs_by_claim on audit.audit_logs ((details ->> 'claim_id'))

@@ -1,5 +1,5 @@
 -- HOOK URLS: a pool's hooks, our calls to its addresses, must stand on the public internet. Checked here when a URL is
--- stored, and by the caller again, after DNS, when it is called. An operator can allow a host by name, for what runs in
+-- stored, and by the caller again, after DNS, when it is called. The owner can allow a host by name, for what runs in
 -- the same network.
 
 -- Hosts that may have any address, as in a URL: lower case, with the port where only that port is meant.
@@ -85,7 +85,7 @@ begin
     if v_refusal is not null then
       raise exception 'the hook URL of pool % is refused: %', new.pool_id, v_refusal
         using errcode = 'SL001',
-        hint = 'use a public http or https address, or allow the host with public.allow_hook_host';
+        hint = 'use a public http or https address, or let the owner run: sluice hosts allow';
     end if;
   end loop;
   return new;
@@ -174,20 +174,21 @@ $$;
 
 -- Promise: hooks may be on this host (or host:port) whatever its address. True when it is new on the list.
 -- Second call: false. Locks: those of intake.list_hook_host.
--- Definer, as the two that follow: service_role has no rights to the list.
+-- For the owner only, as the next: a role that may configure pools must not open this network for itself.
 create function public.allow_hook_host(p_host text, p_actor text, p_reason text default null) returns boolean
-language sql security definer set search_path = '' as $$
+language sql set search_path = '' as $$
   select intake.list_hook_host(p_host, true, p_actor, p_reason);
 $$;
 
 -- Promise: the host is no longer on the list; pools that use it keep their URLs, and their calls are refused from now on.
 -- True when it was on the list. Second call: false. Locks: those of intake.list_hook_host.
 create function public.disallow_hook_host(p_host text, p_actor text, p_reason text default null) returns boolean
-language sql security definer set search_path = '' as $$
+language sql set search_path = '' as $$
   select intake.list_hook_host(p_host, false, p_actor, p_reason);
 $$;
 
--- Promise: the hosts that operators have allowed. Second call: the same. Locks: none.
+-- Promise: the hosts that the owner has allowed. Second call: the same. Locks: none. Definer: service_role has no rights to
+-- the list.
 create function public.hook_allowed_hosts() returns setof text
 language sql stable security definer set search_path = '' as $$
   select a.host from intake.hook_allowed_hosts a order by a.host;

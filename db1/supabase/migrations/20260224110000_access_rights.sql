@@ -68,8 +68,6 @@ grant execute on function public.reconcile_total() to service_role;
 grant execute on function public.reconcile_claims(uuid, int, uuid[]) to service_role;
 grant execute on function public.reconcile_messages(bigint, int) to service_role;
 grant execute on function public.reconcile_fix(uuid, text, text, jsonb) to service_role;
-grant execute on function public.allow_hook_host(text, text, text) to service_role;
-grant execute on function public.disallow_hook_host(text, text, text) to service_role;
 grant execute on function public.hook_allowed_hosts() to service_role;
 grant execute on function public.intake_ready() to service_role;
 grant execute on function public.answer_in_cell() to service_role;
@@ -106,6 +104,9 @@ grant execute on function public.pool_parcels(text, bigint, int, int) to service
 grant execute on function public.pool_receive(text, bigint, int[], text[], text[]) to service_role;
 grant execute on function public.pool_unpack(text, bigint, int, text, text) to service_role;
 grant execute on function public.pool_sent(text, bigint) to service_role;
+grant execute on function public.known_operators() to service_role;
+grant execute on function public.operator_used(text) to service_role;
+grant execute on function public.seal_audit(int) to service_role;
 
 grant select, insert, update, delete on public.engine_config to service_role;
 grant select, insert, update, delete on public.inventory_slots to service_role;

@@ -43,6 +43,7 @@ select bag_eq(
     ('expire_holds', '* * * * *', true),
     ('rebuild_lost_pools', '* * * * *', true),
     ('drain_queue_trigger', '* * * * *', true),
+    ('seal_audit', '* * * * *', true),
     ('purge_cron_history', '17 3 * * *', true) $$,
   'these jobs are scheduled, and no others'
 );

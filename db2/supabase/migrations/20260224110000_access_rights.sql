@@ -55,6 +55,9 @@ grant execute on function public.ledger_sample() to service_role;
 grant execute on function public.ticket_of_claim(uuid) to service_role;
 grant execute on function public.audit_page(bigint, int) to service_role;
 grant execute on function public.ledger_health() to service_role;
+grant execute on function public.copy_operators(jsonb) to service_role;
+grant execute on function public.known_operators() to service_role;
+grant execute on function public.seal_audit(int) to service_role;
 
 -- The row policies narrow this to a user's own.
 grant execute on function public.answer_in_cell() to authenticated, service_role;

@@ -53,7 +53,7 @@ export async function addEndpoint(
   settings: Record<string, unknown> = {},
 ): Promise<void> {
   const body = { name, provider, secret_names: [SECRET_NAMES[provider]], ...settings };
-  const headers = { ...bearer(ADMIN_KEY), 'x-operator': 'ada' };
+  const headers = bearer(ADMIN_KEY);
   const added = await ask(`${url}/admin/webhooks/endpoints`, { method: 'POST', headers, body });
   assert.equal(added.status, 201, added.text);
 }

@@ -24,13 +24,12 @@ describe('an operator', { skip }, () => {
     const page = await (await house.visit()).newPage();
     await page.goto(`${house.url}/health`);
     await heading(page, 'Sign in to the console');
-    await page.getByLabel('Admin key').fill(`${ADMIN_KEY}x`);
-    await page.getByLabel('Your name').fill('ada');
+    await page.getByLabel('Your key').fill(`${ADMIN_KEY}x`);
     await page.keyboard.press('Enter');
-    assert.match((await page.getByRole('alert').textContent()) ?? '', /not the admin key/);
+    assert.match((await page.getByRole('alert').textContent()) ?? '', /not known here/);
     assert.equal(await page.getByRole('navigation').count(), 0);
     // As it is pasted, with what came along.
-    await page.getByLabel('Admin key').fill(` ${ADMIN_KEY} `);
+    await page.getByLabel('Your key').fill(` ${ADMIN_KEY} `);
     await page.keyboard.press('Enter');
     await heading(page, 'Health');
     await page.getByText('DB2 ledger').waitFor();
@@ -76,7 +75,7 @@ describe('an operator', { skip }, () => {
     }
     await picture(page, 'claim');
     await page.goto(`${house.url}/audit`);
-    const rows = page.getByRole('row', { name: /ada dead letter replay dead letter \d the validation/ });
+    const rows = page.getByRole('row', { name: /admin dead letter replay dead letter \d the validation/ });
     await rows.first().waitFor();
     assert.equal(await rows.count(), 2);
     await leave(page);
@@ -146,7 +145,7 @@ describe('an operator', { skip }, () => {
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.locator('.page-title').getByText('success').waitFor();
     await page.goto(`${house.url}/audit?db=2`);
-    await page.getByRole('row', { name: /ada .*replay .*the rule is gone/ }).waitFor();
+    await page.getByRole('row', { name: /admin .*replay .*the rule is gone/ }).waitFor();
     await leave(page);
   });
 
@@ -220,7 +219,7 @@ describe('an operator', { skip }, () => {
         tenant: 'stripe',
         livemode: 'both',
         secret_names: ['STRIPE_WEBHOOK_SECRET'],
-        actor: 'ada',
+        actor: 'admin',
         reason: 'a second account',
       },
     ]);
@@ -297,7 +296,11 @@ describe('an operator', { skip }, () => {
        from public.engine_config c where c.pool_id = 'spring_sale'`,
     );
     assert.deepEqual(rows, [
-      { commit_rate_per_sec: 50, max_per_user: 1, audit: ['ada: ', 'ada: ', 'ada: the hall is closed'] },
+      {
+        commit_rate_per_sec: 50,
+        max_per_user: 1,
+        audit: ['admin: ', 'admin: ', 'admin: the hall is closed'],
+      },
     ]);
     await leave(page);
   });

@@ -147,7 +147,7 @@ describe('each page of the console', { skip }, () => {
     const cdp = await page.context().newCDPSession(page);
     await cdp.send('Network.emulateNetworkConditions', SLOW);
     await page.goto(house.url);
-    await page.getByLabel('Admin key').fill('test-admin-key-of-the-house');
+    await page.getByLabel('Your key').fill('test-admin-key-of-the-house');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Menu' }).click();
     const showPools = await hold(page, '**/admin/pools**');

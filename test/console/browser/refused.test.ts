@@ -159,7 +159,7 @@ describe('what is refused or fails', { skip }, () => {
     await page.getByRole('button', { name: 'Skip…' }).click();
     await page.getByLabel('Reason', { exact: true }).fill('of a test account');
     await page.getByRole('button', { name: 'Yes, skip' }).click();
-    await page.getByText('skipped by ada').waitFor();
+    await page.getByText('skipped by admin').waitFor();
     await replay.click();
     await page.getByLabel('Reason', { exact: true }).fill('it was none');
     await page.getByRole('button', { name: 'Yes, replay' }).click();

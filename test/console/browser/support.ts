@@ -46,7 +46,7 @@ export interface House {
   /** A browser of its own, without a session. */
   visit(options?: ContextOptions): Promise<BrowserContext>;
   /** A page with a session, on the desktop unless told otherwise. */
-  signIn(path: string, options?: ContextOptions): Promise<Page>;
+  signIn(path: string, options?: ContextOptions, key?: string): Promise<Page>;
   close(): Promise<void>;
 }
 
@@ -81,7 +81,6 @@ export async function openHouse(executablePath: string): Promise<House> {
       ...urls,
       workers: 1,
       batchSize: 100,
-      allowedHosts: new Set(['127.0.0.1']),
       metrics: NO_METRICS,
       log: memoryLog(),
     });
@@ -127,11 +126,10 @@ export async function openHouse(executablePath: string): Promise<House> {
         server = await start(server.port);
       },
       visit,
-      async signIn(path, options) {
+      async signIn(path, options, key = ADMIN_KEY) {
         const context = await visit(options);
         const headers = { 'x-sluice-csrf': '1' };
-        await context.request.post(`${server.url}/admin/session`, { data: { key: ADMIN_KEY }, headers });
-        await context.addInitScript(`localStorage.setItem('sluice.operator', 'ada')`);
+        await context.request.post(`${server.url}/admin/session`, { data: { key }, headers });
         const page = await context.newPage();
         await page.goto(`${server.url}${path}`);
         return page;

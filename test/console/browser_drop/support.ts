@@ -67,7 +67,6 @@ export async function openShop(executablePath: string, more: Partial<ServerOptio
           db2Url: databases.db2.url,
           workers: 1,
           batchSize: 100,
-          allowedHosts: new Set(),
           metrics: NO_METRICS,
           log: memoryLog(),
         });

@@ -18,9 +18,11 @@ export const CLEAN = `
 
 /** What many histories have left as dead rows goes at once. */
 export const SWEEP = `
+  set session_replication_role = replica;
+  truncate audit.audit_logs, audit.seals;
+  set session_replication_role = origin;
   truncate pgmq.q_intake_queue, pgmq.a_intake_queue, pgmq.q_intake_dlq, pgmq.a_intake_dlq, public.claims,
-    public.inventory_slots, public.slot_manifest, public.engine_config, intake.pool_totals, intake.pool_marks,
-    audit.audit_logs;`;
+    public.inventory_slots, public.slot_manifest, public.engine_config, intake.pool_totals, intake.pool_marks;`;
 
 export const INTAKE_STATE = `
   select json_build_object(
@@ -51,7 +53,7 @@ export const INTAKE_STATE = `
       )), '[]')
       from pgmq.q_intake_dlq d
     ),
-    'audit', (select coalesce(json_agg(a.action), '[]') from audit.audit_logs a)
+    'audit', (select coalesce(json_agg(a.action), '[]') from audit.audit_logs a where a.action <> 'rule_change')
   ) as state`;
 
 export const LEDGER_STATE = `

@@ -25,7 +25,10 @@ export const SHOP = `
 export const SWEEP = `
   alter table public.credit_ledger disable trigger credit_ledger_is_insert_only;
   truncate public.credit_ledger, public.payments, public.payment_refunds, public.payment_transactions, public.webhook_events, public.webhook_alarms,
-    audit.audit_logs, app.effects;
+    app.effects;
+  set session_replication_role = replica;
+  truncate audit.audit_logs, audit.seals;
+  set session_replication_role = origin;
   alter table public.credit_ledger enable always trigger credit_ledger_is_insert_only;`;
 
 export const STATE = `

@@ -8,7 +8,7 @@ import { db1, db2, makePool, statusOf, ticketsOf } from './stack.ts';
 const world: World = {
   db1: callOver(() => db1),
   db2: callOver(() => db2),
-  hook: createEdgeHook(new Set(), Deno.resolveDns),
+  hook: createEdgeHook(Deno.resolveDns),
   makePool,
   statusOf,
   ticketsOf,

@@ -11,14 +11,14 @@ const NOWHERE = { ipAddr: '127.0.0.1', port: 0 };
 async function failureOf(url: string, resolveDns?: ResolveDns): Promise<Error> {
   const { hostname } = new URL(url);
   const isLocal = hostname === '127.0.0.1';
-  const hook = createEdgeHook(new Set(isLocal ? [hostname] : []), resolveDns);
+  const hook = createEdgeHook(resolveDns);
   const call = {
     url,
     payload: {} as never,
     id: 'commit_k',
     idempotencyKey: 'k',
     claimId: 'c',
-    allowedHosts: [],
+    allowedHosts: isLocal ? [hostname] : [],
   };
   return hook.post({ ...call, signal: new AbortController().signal }).then(
     (status) => new Error(`answered ${status}`),
@@ -70,9 +70,9 @@ Deno.test('a call is signed: the library of Standard Webhooks verifies it, and n
     },
   );
   const sign = createSign(`${old} ${secret}`, (one) => new Webhook(one));
-  const hook = createEdgeHook(new Set(['127.0.0.1']), undefined, undefined, sign);
+  const hook = createEdgeHook(undefined, undefined, sign);
   const payload = { pool_id: 'p', resource_id: 'r', user_id: 'zoë' };
-  const call = { payload, id: 'commit_k', idempotencyKey: 'k', claimId: 'c', allowedHosts: [] };
+  const call = { payload, id: 'commit_k', idempotencyKey: 'k', claimId: 'c', allowedHosts: ['127.0.0.1'] };
   const { signal } = new AbortController();
   await hook.post({ ...call, url: `http://127.0.0.1:${server.addr.port}/`, signal });
   await server.shutdown();

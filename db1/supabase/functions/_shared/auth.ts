@@ -3,6 +3,7 @@
 
 import { HttpError } from './errors.ts';
 import { wrongIn } from './given_id.ts';
+import { type Operator, requireRole } from './roles.ts';
 import type { HttpRequest } from './router.ts';
 
 export interface TokenClaims {
@@ -14,10 +15,10 @@ export interface TokenClaims {
 
 export interface AuthPorts {
   /**
-   * Compares in constant time, and counts what was neither the key nor has the form of a JWT. Throws a HttpError for a wrong
-   * key of a caller that has sent too many of those; the right one always passes.
+   * The operator whose key this is; undefined where it is not a key, which is counted unless it has the form of a JWT. Throws a
+   * HttpError for a wrong key of a caller that has sent too many of those; a right one always passes.
    */
-  isAdminKey(token: string, request: HttpRequest): boolean;
+  findOperator(token: string, request: HttpRequest): Promise<Operator | undefined>;
   /** Checks signature, algorithm and expiry; throws a HttpError where one of them is wrong. */
   verifyToken(token: string): Promise<TokenClaims>;
 }
@@ -26,9 +27,9 @@ export type Caller =
   | { readonly role: 'anonymous' }
   /** A guest is an anonymous sign-in: one and the same user each time, and anybody. */
   | { readonly role: 'user'; readonly userId: string; readonly isGuest: boolean }
-  /** Our own services (service_role) and the operator (admin key): both may act for anybody. */
+  /** Our own services (service_role) and operators: both may act for anybody. */
   | { readonly role: 'service' }
-  | { readonly role: 'operator' };
+  | { readonly role: 'operator'; readonly name: string };
 
 const ANONYMOUS: Caller = { role: 'anonymous' };
 const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
@@ -38,8 +39,10 @@ export async function identify(ports: AuthPorts, request: HttpRequest): Promise<
   if (authorization === undefined) return ANONYMOUS;
   const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
   if (token === undefined) throw new HttpError('auth_required');
-  if (ports.isAdminKey(token, request)) return { role: 'operator' };
-  return callerOf(await ports.verifyToken(token));
+  const operator = await ports.findOperator(token, request);
+  if (operator === undefined) return callerOf(await ports.verifyToken(token));
+  requireRole(operator, 'operator');
+  return { role: 'operator', name: operator.name };
 }
 
 function callerOf({ role, sub, is_anonymous }: TokenClaims): Caller {

@@ -5,7 +5,7 @@ import { ClaimLanes } from './claim_lanes.ts';
 import { HttpError } from './errors.ts';
 import { MAX_ID_CHARS, wrongIn } from './given_id.ts';
 import { MissingNames } from './missing_names.ts';
-import { operatorOf, UNNAMED_OPERATOR, UNNAMED_SERVICE, UUID } from './operator.ts';
+import { SERVICE, UUID } from './operator.ts';
 import { type Clock, type Log, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
 import { checked } from './query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson, refuse } from './router.ts';
@@ -268,7 +268,7 @@ export class ClaimRoutes {
     if (!isOwn)
       throw new HttpError('not_yours', 'It was made without a secret: only an operator can release it.');
     const released = actsForAnybody(caller)
-      ? await this.#ports.releaseAsOperator(claimId, actorOf(caller, request))
+      ? await this.#ports.releaseAsOperator(claimId, actorOf(caller))
       : await this.#ports.releaseClaim(claimId, claim.user_id, secretHash);
     if (released === undefined) throw new HttpError('unknown_claim');
     return jsonResponse(statusOfRelease(released), presented(released));
@@ -303,8 +303,8 @@ function actsForAnybody(caller: Caller): boolean {
   return caller.role === 'service' || caller.role === 'operator';
 }
 
-function actorOf(caller: Caller, request: HttpRequest): string {
-  return operatorOf(request) ?? (caller.role === 'service' ? UNNAMED_SERVICE : UNNAMED_OPERATOR);
+function actorOf(caller: Caller): string {
+  return caller.role === 'operator' ? caller.name : SERVICE;
 }
 
 function requestIdOf(inBody: string | undefined, inHeader: string | string[] | undefined): string | null {

@@ -4,7 +4,7 @@
 import { createEndPorts, Ender, type EndOutcome } from './bridge/ends.ts';
 import type { CallFunction } from './call_function.ts';
 import { HttpError } from './errors.ts';
-import { type Authorize, type OperatorRoute, operatorOf, operatorRoutes } from './operator.ts';
+import { type Authorize, type OperatorRoute, operatorRoutes } from './operator.ts';
 import type { Log } from './ports.ts';
 import { checked, digits, readQuery } from './query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from './router.ts';
@@ -190,8 +190,7 @@ export class DeadLetterRoutes {
   }
 
   async #act(request: HttpRequest, action: DeadLetterStore['replay']): Promise<HttpResponse> {
-    const caller = await this.#ports.authorize(request);
-    const actor = operatorOf(request) ?? caller;
+    const actor = await this.#ports.authorize(request);
     const body = readJson(request, DEAD_LETTER_BODY);
     const results = await action({
       msgIds: body.msg_ids,

@@ -23,6 +23,11 @@ const ROWS = {
     'This needs a valid token.',
     'Send "Authorization: Bearer <token>" with a token that has not expired.',
   ],
+  role_refused: [
+    403,
+    'The role of your key does not allow this.',
+    'An admin gives roles: `sluice operators list` shows them.',
+  ],
   not_yours: [403, 'This belongs to another user.', 'Use the token of the user it belongs to.'],
   request_conflict: [
     409,

@@ -1,7 +1,5 @@
-// What the operators' doors share: who is asking and why, for the audit log. It is a note, not a right: the key has opened
-// the door already.
+// What the operators' doors share: who is asking, proved by a key, and why, for the audit log.
 
-import { HttpError } from './errors.ts';
 import type { HttpRequest, HttpResponse, Route } from './router.ts';
 import type { Schema } from './schema.ts';
 
@@ -20,13 +18,13 @@ export function operatorRoutes(
   return routes.map(([method, path, handle]) => ({ method, path: prefix + path, maxBodyBytes, handle }));
 }
 
-/** Throws a HttpError where the caller may not do this; else the name for the audit log of a caller who gives none. */
+/** Throws a HttpError where the caller may not do this; else how the audit log names the caller. */
 export type Authorize = (request: HttpRequest) => string | Promise<string>;
 
-/** How the audit log names an operator who gives no name. */
-export const UNNAMED_OPERATOR = 'operator';
-/** How it names one of our own services that gives none. */
-export const UNNAMED_SERVICE = 'service_role';
+/** How the audit log names the holder of SLUICE_ADMIN_KEY, which belongs to no one person. */
+export const FIRST_OPERATOR = 'admin';
+/** How it names one of our own services. */
+export const SERVICE = 'service_role';
 
 export const REASON = {
   type: 'string',
@@ -41,12 +39,8 @@ export const UUID = {
   pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
 } as const satisfies Schema;
 
-const OPERATOR = /^[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?$/;
-
-/** The name in X-Operator, or undefined where there is none. */
-export function operatorOf(request: HttpRequest): string | undefined {
-  const name = request.headers['x-operator'];
-  if (name === undefined) return undefined;
-  if (typeof name === 'string' && OPERATOR.test(name)) return name;
-  throw new HttpError('invalid_input', 'X-Operator must be 1 to 200 printable ASCII characters.');
+/** The name of the operator whose key let this request in. */
+export function operatorOf({ operator, path }: HttpRequest): string {
+  if (operator === undefined) throw new Error(`${path} is served without a guard`);
+  return operator.name;
 }

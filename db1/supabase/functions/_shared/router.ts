@@ -5,6 +5,7 @@ import { ERROR_KINDS, type ErrorCode, type ErrorKind, HttpError } from './errors
 import { toHttpError } from './failure.ts';
 import { JsonError, parseJson } from './json.ts';
 import type { Log } from './ports.ts';
+import type { Operator } from './roles.ts';
 import { check, type FromSchema, type Schema, SchemaError } from './schema.ts';
 
 export interface HttpRequest {
@@ -19,6 +20,8 @@ export interface HttpRequest {
   readonly requestId: string;
   /** The address at the other end of the connection, which may be a proxy's; left out where the runtime does not tell. */
   readonly peer?: string | undefined;
+  /** Whose key let the request in; at the operators' routes only. */
+  readonly operator?: Operator;
 }
 
 export interface HttpResponse {

@@ -1,4 +1,4 @@
-// The dead letters: list, show, replay, discard. With the service role key as bearer; X-Operator names who acts.
+// The dead letters: list, show, replay, discard. With the service role key as bearer: the audit log names service_role.
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
 import { createEndingStore, DeadLetterRoutes } from '../_shared/dead_letters.ts';

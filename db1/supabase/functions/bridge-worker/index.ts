@@ -2,7 +2,6 @@
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
 import { Webhook } from 'npm:standardwebhooks@1';
-import { readAllowedHosts } from '../_shared/bridge/address.ts';
 import { createEndPorts } from '../_shared/bridge/ends.ts';
 import { createSign } from '../_shared/bridge/hook_request.ts';
 import { createIntake, createLedger } from '../_shared/bridge/store.ts';
@@ -56,7 +55,6 @@ const route = bridgeWorkerRoute('/bridge-worker', {
     }),
   copyDoors: () => copyDoors(webhook, [db1]),
   hook: createEdgeHook(
-    readAllowedHosts(env('SLUICE_WEBHOOK_ALLOWED_HOSTS')),
     Deno.resolveDns,
     fetchWithHost,
     createSign(env('SLUICE_HOOK_SECRET'), (secret) => new Webhook(secret)),

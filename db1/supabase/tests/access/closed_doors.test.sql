@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(212);
+select plan(220);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 
@@ -62,7 +62,11 @@ cross join (values
   ('select seq from public.pool_parcels(''doors'', 2, 0, 1)'),
   ('select public.pool_receive(''doors'', 2, ''{}'', ''{}'', ''{}'')'),
   ('select public.pool_unpack(''doors'', 2, 0, ''eve'')'),
-  ('select public.pool_sent(''doors'', 2)')
+  ('select public.pool_sent(''doors'', 2)'),
+  ('select name from public.known_operators()'),
+  ('select public.operator_used(''ann'')'),
+  ('select public.seal_audit()'),
+  ('select audit.add_operator(''eve'', ''admin'', sha256(''k''), ''eve'')')
 ) t (statement);
 
 select * from finish();

@@ -27,6 +27,9 @@ select bag_eq(
     ('service_role', 'ticket_of_claim(uuid)'),
     ('service_role', 'audit_page(bigint,integer)'),
     ('service_role', 'ledger_health()'),
+    ('service_role', 'copy_operators(jsonb)'),
+    ('service_role', 'known_operators()'),
+    ('service_role', 'seal_audit(integer)'),
     ('service_role', 'webhook.add_endpoint(text,text,text[],text,jsonb,text,text,text)'),
     ('service_role', 'webhook.balance(text)'),
     ('service_role', 'webhook.payments_without_user(integer)'),
@@ -144,7 +147,10 @@ select bag_eq(
     ('ledger_sample()'),
     ('ticket_of_claim(uuid)'),
     ('audit_page(bigint,integer)'),
-    ('ledger_health()') $$,
+    ('ledger_health()'),
+    ('copy_operators(jsonb)'),
+    ('known_operators()'),
+    ('seal_audit(integer)') $$,
   'these functions in public run with the rights of their owner, and no others'
 );
 select is_empty(

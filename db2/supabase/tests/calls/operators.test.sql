@@ -9,7 +9,8 @@ select results_eq(
   $$ values ('{A}'::text[], true, '{ring}'::text[], true) $$, 'and changes nothing'
 );
 select results_eq(
-  $$ select actor, action, subject, reason, details -> 'secret_names' from audit.audit_logs order by id $$,
+  $$ select actor, action, subject, reason, details -> 'secret_names' from audit.audit_logs
+     where action <> 'rule_change' order by id $$,
   $$ values ('ann', 'call_site_add', 'call site s', 'new branch', '["A"]'::jsonb) $$, 'one audit row tells of it'
 );
 select results_eq(
@@ -31,7 +32,7 @@ select throws_ok($$ select calls.change_site('s', '{"site_id":"t"}', 'bob') $$, 
   'nothing else of a site changes');
 select throws_ok($$ select calls.change_site('s', '{"secret_names":[]}', 'bob') $$, '23514', null::text,
   'a site that signs keeps a secret');
-select is((select count(*)::int from audit.audit_logs), 3, 'what was refused leaves no audit row');
+select is((select count(*)::int from audit.audit_logs where action <> 'rule_change'), 3, 'what was refused leaves no audit row');
 select is((select count(*)::int from calls.list_sites()), 1, 'sites are listed');
 select is_empty($$ select calls.list_sites('s') $$, 'a page begins after the id it is given');
 

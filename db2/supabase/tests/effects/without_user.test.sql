@@ -42,7 +42,7 @@ select results_eq(
 );
 select results_eq(
   $$ select actor, action, reason, details ->> 'user_id' from audit.audit_logs where subject = 'payment pi_2' $$,
-  $$ values ('op', 'payment_name_user', 'ticket 7', 'bob') $$, 'and the audit log says who did that'
+  $$ values ('op', 'payment_name_user', 'ticket 7', audit.pseudonym('bob')) $$, 'and the audit log says who did that'
 );
 select throws_ok(
   $$ select tests.apply('charge.succeeded', '{"id": "ch_2", "payment_intent": "pi_2"}') $$,

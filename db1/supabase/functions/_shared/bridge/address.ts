@@ -81,7 +81,7 @@ export function isRefusedAddress(address: string): boolean {
 // Names that no public DNS answers (RFC 6761, 6762 with its appendix G, 8375; .internal by ICANN; Kubernetes' .svc).
 const LOCAL_ENDINGS = /\.(localhost|local|internal|intranet|private|corp|home|lan|home\.arpa|svc)$/;
 
-/** Why a URL cannot be a hook, or undefined. Hosts on the operator's list are allowed whatever their address. */
+/** Why a URL cannot be a hook, or undefined. Hosts on the owner's list are allowed whatever their address. */
 export function refusalOfUrl(text: string, allowedHosts: ReadonlySet<string>): string | undefined {
   let url: URL;
   try {
@@ -99,10 +99,4 @@ export function refusalOfUrl(text: string, allowedHosts: ReadonlySet<string>): s
   // A name of one label is found in the searching machine's own domain, if anywhere.
   const isLocal = !looksLikeAddress && (!host.includes('.') || LOCAL_ENDINGS.test(host));
   return isLocal ? 'a local name' : undefined;
-}
-
-/** The operator's list: hosts with commas between. */
-export function readAllowedHosts(list: string | undefined): ReadonlySet<string> {
-  const hosts = (list ?? '').split(',').map((host) => host.trim().toLowerCase());
-  return new Set(hosts.filter((host) => host !== ''));
 }

@@ -3,7 +3,7 @@
 import type { CallFunction } from '../call_function.ts';
 import { type ClaimRecord, statusOfRelease } from '../claim.ts';
 import { HttpError } from '../errors.ts';
-import { operatorOf, REASON, UNNAMED_OPERATOR, UUID } from '../operator.ts';
+import { operatorOf, REASON, UUID } from '../operator.ts';
 import type { Log } from '../ports.ts';
 import { checked } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
@@ -94,7 +94,7 @@ async function release({ db1 }: ClaimAdminPorts, request: HttpRequest, id: strin
   const { reason } = readJson(request, RELEASE_BODY);
   const [claim] = await db1<ClaimRecord>('release_claim_as_operator', {
     p_claim_id: claimId,
-    p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
+    p_actor: operatorOf(request),
     p_reason: reason ?? null,
   });
   if (claim === undefined) throw new HttpError('unknown_claim');

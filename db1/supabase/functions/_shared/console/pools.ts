@@ -2,7 +2,7 @@
 
 import type { CallFunction } from '../call_function.ts';
 import { HttpError } from '../errors.ts';
-import { operatorOf, REASON, UNNAMED_OPERATOR } from '../operator.ts';
+import { operatorOf, REASON } from '../operator.ts';
 import type { PoolStatus } from '../pool.ts';
 import { readQuery } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
@@ -133,7 +133,7 @@ async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResp
     p_pool_id: pool_id,
     p_slots: slots,
     p_rules: rules,
-    p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
+    p_actor: operatorOf(request),
     p_reason: reason ?? null,
     p_request_id: request_id ?? null,
     ...(cell !== undefined && { p_cell: cell }),
@@ -147,7 +147,7 @@ async function change(db1: CallFunction, request: HttpRequest, poolId: string): 
     p_pool_id: poolId,
     p_rules: rules,
     p_add_slots: add_slots ?? 0,
-    p_actor: operatorOf(request) ?? UNNAMED_OPERATOR,
+    p_actor: operatorOf(request),
     p_reason: reason ?? null,
     p_request_id: request_id ?? null,
   });

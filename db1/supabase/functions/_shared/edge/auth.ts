@@ -2,12 +2,12 @@
 // (verify_jwt = false), because it lets every valid token in, a buyer's too.
 
 import { HttpError } from '../errors.ts';
+import { SERVICE } from '../operator.ts';
 import type { HttpRequest } from '../router.ts';
 
 /** Shorter is no key: an empty setting, or the word "undefined" that a careless script has written. */
 const MIN_KEY_CHARS = 20;
 const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
-const SERVICE = 'service_role';
 
 const encoder = new TextEncoder();
 

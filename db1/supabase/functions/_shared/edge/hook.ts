@@ -21,15 +21,14 @@ const NOT_PERMITTED: ReadonlySet<string> = new Set(['NotCapable', 'PermissionDen
 
 /** Without `sign` the calls are not signed. */
 export function createEdgeHook(
-  allowedHosts: ReadonlySet<string>,
   resolveDns: ResolveDns | undefined,
   fetchWithHost?: FetchWithHost,
   sign?: SignHook,
 ): Hook {
   return {
     async post(call) {
-      const { url: target, payload, allowedHosts: more, signal } = call;
-      const allowed = new Set([...allowedHosts, ...more]);
+      const { url: target, payload, signal } = call;
+      const allowed = new Set(call.allowedHosts);
       const refusal = refusalOfUrl(target, allowed);
       if (refusal !== undefined) throw new Unreachable(`the hook's URL is ${refusal}`);
       const url = new URL(target);

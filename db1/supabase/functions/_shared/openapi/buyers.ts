@@ -2,7 +2,6 @@
 
 import { CLAIM_BODY, SECRET } from '../claim.ts';
 import { MAX_ID_CHARS } from '../given_id.ts';
-import type { Schema } from '../schema.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
 import { COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
@@ -73,13 +72,6 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
   Status: shape({ status: TEXT }),
 };
 
-export const X_OPERATOR = {
-  'X-Operator': {
-    description: 'Who is asking, for the audit log. A note, not a right.',
-    schema: { type: 'string', minLength: 1, maxLength: 200 } as const satisfies Schema,
-  },
-};
-
 const CLAIM_SECRET = {
   'X-Claim-Secret': { description: 'The secret that an unverified claim was made with.', schema: SECRET },
 };
@@ -147,7 +139,7 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
       "A second call gives the same answer. An operator or a service gives back anybody's, and the audit log says who.",
     auth: 'token',
     parameter: 'The claim_id.',
-    headers: { ...X_OPERATOR, ...CLAIM_SECRET },
+    headers: CLAIM_SECRET,
     answers: {
       200: { description: 'The claim, ended.', schema: CLAIM_ANSWER },
       202: {

@@ -2,6 +2,7 @@
 // errors that are sent.
 
 import { ERROR_KINDS, type ErrorCode } from '../errors.ts';
+import { ADMIN_ROLES } from '../roles.ts';
 import type { Route } from '../router.ts';
 import type { ObjectSchema, Schema } from '../schema.ts';
 
@@ -58,7 +59,7 @@ type Json = Record<string, unknown>;
 const SECURITY: Readonly<Record<RouteDescription['auth'], readonly Json[]>> = {
   open: [],
   token: [{}, { token: [] }],
-  operator: [{ adminKey: [] }, { session: [] }],
+  operator: [{ operatorKey: [] }, { session: [] }],
 };
 const ALWAYS: readonly ErrorCode[] = [
   'internal',
@@ -77,8 +78,8 @@ const WITH_BODY: readonly ErrorCode[] = [
 ];
 const OF_AUTH: Readonly<Record<RouteDescription['auth'], readonly ErrorCode[]>> = {
   open: [],
-  token: ['auth_required', 'auth_unavailable', 'too_many_attempts'],
-  operator: ['auth_required', 'too_many_attempts'],
+  token: ['auth_required', 'role_refused', 'auth_unavailable', 'too_many_attempts'],
+  operator: ['auth_required', 'role_refused', 'too_many_attempts'],
 };
 
 export const UNDESCRIBED: RouteDescription = {
@@ -110,7 +111,7 @@ export function createDocument({ routes, descriptions, schemas, version }: Docum
       schemas: { ...schemas, Error: ERROR },
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-        adminKey: { type: 'http', scheme: 'bearer', description: 'The admin key.' },
+        operatorKey: { type: 'http', scheme: 'bearer', description: "An operator's key." },
         session: {
           type: 'apiKey',
           in: 'cookie',
@@ -145,7 +146,7 @@ function operation(method: string, path: string, it: RouteDescription): Json {
     operationId: operationId(method, path),
     tags: [it.tag],
     summary: it.summary,
-    ...(it.description !== undefined && { description: it.description }),
+    ...descriptionOf(method, path, it),
     security: SECURITY[it.auth],
     parameters: parametersOf(path, it),
     ...(it.body !== undefined && {
@@ -153,6 +154,13 @@ function operation(method: string, path: string, it: RouteDescription): Json {
     }),
     responses: { ...answersOf(it), ...refusalsOf(method, it) },
   };
+}
+
+function descriptionOf(method: string, path: string, it: RouteDescription): Json {
+  const least = it.auth === 'operator' ? (ADMIN_ROLES[`${method} ${path}`] ?? 'viewer') : 'anyone';
+  const role = least === 'anyone' ? undefined : `Needs the role ${least}.`;
+  const description = [it.description, role].filter((text) => text !== undefined).join(' ');
+  return description === '' ? {} : { description };
 }
 
 /** "POST /v1/pools/:pool/claims" → "post_v1_pools_pool_claims". */

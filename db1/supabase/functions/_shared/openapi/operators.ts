@@ -4,7 +4,6 @@ import { AUDIT_QUERY } from '../console/audit.ts';
 import { CLAIM_QUERY, RELEASE_BODY } from '../console/claims.ts';
 import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
 import { DEAD_LETTER_BODY, DEAD_LETTER_QUERY } from '../dead_letters.ts';
-import { X_OPERATOR } from './buyers.ts';
 import type { AnswerSchema, Descriptions, RouteDescription } from './document.ts';
 import { COUNT, COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
@@ -152,7 +151,6 @@ export function operators(tag: string) {
       tag,
       summary,
       auth: 'operator',
-      headers: X_OPERATOR,
       answers,
       ...more,
     }),

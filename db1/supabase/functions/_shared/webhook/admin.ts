@@ -1,7 +1,7 @@
 // The operators' door to webhooks: endpoints, and the events that are stored. Behind the runtime's own authentication.
 
 import { HttpError } from '../errors.ts';
-import { type Authorize, type OperatorRoute, operatorOf, operatorRoutes, REASON, UUID } from '../operator.ts';
+import { type Authorize, type OperatorRoute, operatorRoutes, REASON, UUID } from '../operator.ts';
 import { checked, readQuery } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson } from '../router.ts';
 import type { FromSchema, Schema } from '../schema.ts';
@@ -140,7 +140,7 @@ export class WebhookAdminRoutes {
   }
 
   async #addEndpoint(request: HttpRequest): Promise<HttpResponse> {
-    const actor = await this.#actor(request);
+    const actor = await this.#ports.authorize(request);
     const { reason = null, ...body } = readJson(request, ADD_BODY);
     const endpoint = completeEndpoint(body);
     await this.#requireSecrets(endpoint.provider, endpoint);
@@ -149,7 +149,7 @@ export class WebhookAdminRoutes {
   }
 
   async #changeEndpoint(request: HttpRequest): Promise<HttpResponse> {
-    const actor = await this.#actor(request);
+    const actor = await this.#ports.authorize(request);
     const { name, changes, reason = null } = readJson(request, CHANGE_BODY);
     const by: Signed = { actor, reason };
     const { store } = this.#ports;
@@ -194,7 +194,7 @@ export class WebhookAdminRoutes {
   }
 
   async #replay(request: HttpRequest): Promise<HttpResponse> {
-    const actor = await this.#actor(request);
+    const actor = await this.#ports.authorize(request);
     const {
       reason = null,
       dry_run = false,
@@ -210,7 +210,7 @@ export class WebhookAdminRoutes {
   }
 
   async #skip(request: HttpRequest): Promise<HttpResponse> {
-    const actor = await this.#actor(request);
+    const actor = await this.#ports.authorize(request);
     const { reason = null, dry_run = false, ...chosen } = readJson(request, SKIP_BODY);
     const ids = await this.#chosen(chosen);
     return jsonResponse(200, {
@@ -229,11 +229,6 @@ export class WebhookAdminRoutes {
       ...filterOf({ ...filter, limit: MAX_EVENT_IDS }),
     });
     return found.map(({ id }) => id);
-  }
-
-  async #actor(request: HttpRequest): Promise<string> {
-    const caller = await this.#ports.authorize(request);
-    return operatorOf(request) ?? caller;
   }
 }
 

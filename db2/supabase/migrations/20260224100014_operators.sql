@@ -1,0 +1,228 @@
+-- OPERATORS: a copy of DB1's, so that commands that reach DB2 alone know whose key they were given. Servers write it every ten
+-- seconds, and `sluice operators` at each change.
+
+create table audit.operators (
+  name text primary key,
+  role text not null,
+  key_hash bytea not null,
+  is_revoked boolean not null,
+  version int not null,
+  copied_at timestamptz not null,
+  constraint operator_role_is_known check (role in ('viewer', 'scanner', 'operator', 'admin')),
+  constraint key_hash_is_sha256 check (octet_length(key_hash) = 32)
+);
+
+-- Promise: the copy has these operators, as public.known_operators of DB1 gives them with the hash in hex, and those it had
+-- before: DB1 forgets none. Of two versions of a row the newer one stays. Second call: the same, and the copy is from now.
+-- Locks: the rows, by name. Definer: service_role has no rights to the table.
+create function public.copy_operators(p_operators jsonb) returns void
+language sql security definer set search_path = '' as $$
+  insert into audit.operators as o (name, role, key_hash, is_revoked, version, copied_at)
+  select g.name, g.role, decode(g.key_hash, 'hex'), g.is_revoked, g.version, now()
+  from jsonb_to_recordset(p_operators) g (name text, role text, key_hash text, is_revoked boolean, version int)
+  order by g.name
+  on conflict (name) do update
+    set role = excluded.role, key_hash = excluded.key_hash, is_revoked = excluded.is_revoked, version = excluded.version,
+      copied_at = excluded.copied_at
+    where o.version <= excluded.version;
+$$;
+
+-- Promise: every operator that the copy has; age_sec is how long ago it was made. Second call: the same. Locks: none.
+-- Definer: as copy_operators.
+create function public.known_operators()
+returns table (name text, role text, key_hash bytea, is_revoked boolean, version int, age_sec double precision)
+language sql stable security definer set search_path = '' as $$
+  select o.name, o.role, o.key_hash, o.is_revoked, o.version, extract(epoch from now() - o.copied_at)::double precision
+  from audit.operators o;
+$$;
+
+-- THE CHAIN: committed rows of the audit log are sealed, each seal with a hash over the row and the seal before it. A row that
+-- is changed, removed or put among sealed ones does not fit any more, and a chain that is made anew does not have the heads that
+-- were written down elsewhere.
+
+-- One row. Rows up to begins_after were there before (adopted) and are not sealed; all later ones up to sealed_to are.
+create table audit.chain (
+  is_one boolean primary key default true,
+  begins_after bigint not null,
+  sealed_to bigint not null,
+  seals bigint not null,
+  head bytea not null,
+  constraint there_is_one_chain check (is_one)
+);
+
+insert into audit.chain (begins_after, sealed_to, seals, head)
+select coalesce(max(a.id), 0), coalesce(max(a.id), 0), 0, sha256('') from audit.audit_logs a;
+
+create table audit.seals (
+  seal_no bigint primary key,
+  log_id bigint not null,
+  row_hash bytea not null,
+  chain_hash bytea not null,
+  sealed_at timestamptz not null default now(),
+  constraint one_seal_per_row unique (log_id)
+);
+
+create trigger seals_are_insert_only
+  before update or delete or truncate on audit.seals
+  for each statement execute function audit.refuse_change();
+
+-- Promise: the hash of a row, the same on every version of Postgres and in every time zone. Second call: the same.
+-- Locks: none.
+create function audit.row_hash(p_row audit.audit_logs) returns bytea
+language sql immutable set search_path = '' as $$
+  select sha256(convert_to(jsonb_build_array(
+    p_row.id, extract(epoch from p_row.at), p_row.actor, p_row.action, p_row.subject, p_row.reason, p_row.details
+  )::text, 'UTF8'));
+$$;
+
+-- Promise: up to p_limit rows more are sealed, in the order of their ids; returns how many. An id is given before its row is
+-- committed, so none may be passed over while its transaction is open: the lock on the log is had only when no transaction
+-- holds an uncommitted row, and whoever writes meanwhile gets a higher id. Where it cannot be had at once, 0: the next call
+-- tries again, and no operator waits. Raises SL015 not read committed. Second call: the next rows, then 0.
+-- Locks: the chain → the log against writers. Definer: service_role has no rights to the chain.
+create function public.seal_audit(p_limit int default 1000) returns int
+language plpgsql security definer set search_path = '' as $$
+declare
+  v_chain audit.chain;
+  v_row audit.audit_logs;
+  v_hash bytea;
+  v_sealed int := 0;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform public.refuse_isolation();
+  end if;
+  select c.* into v_chain from audit.chain c for update;
+  lock table audit.audit_logs in share mode nowait;
+  for v_row in
+    select a.* from audit.audit_logs a where a.id > v_chain.sealed_to order by a.id limit p_limit
+  loop
+    v_hash := audit.row_hash(v_row);
+    v_chain.seals := v_chain.seals + 1;
+    v_chain.head := sha256(v_chain.head || v_hash);
+    v_chain.sealed_to := v_row.id;
+    v_sealed := v_sealed + 1;
+    insert into audit.seals (seal_no, log_id, row_hash, chain_hash)
+    values (v_chain.seals, v_row.id, v_hash, v_chain.head);
+  end loop;
+  if v_sealed > 0 then
+    update audit.chain c set sealed_to = v_chain.sealed_to, seals = v_chain.seals, head = v_chain.head;
+  end if;
+  return v_sealed;
+exception
+  when lock_not_available then
+    return 0;
+end
+$$;
+
+-- Promise: where the chain stands: how many seals and its head; how many rows wait for one, and for how long the oldest has.
+-- Second call: the same, later. Locks: none. For the owner only, as the two that follow: no role is granted any of them.
+create function audit.chain_state()
+returns table (
+  begins_after bigint, sealed_to bigint, seals bigint, head text, unsealed bigint, oldest_unsealed_sec double precision
+)
+language sql stable set search_path = '' as $$
+  select c.begins_after, c.sealed_to, c.seals, encode(c.head, 'hex'), count(a.id),
+    coalesce(extract(epoch from now() - min(a.at)), 0)::double precision
+  from audit.chain c
+  left join audit.audit_logs a on a.id > c.sealed_to
+  group by c.is_one;
+$$;
+
+-- Promise: what is wrong with the rows of ids above p_after up to p_to, which is at most sealed_to: changed, missing or added
+-- since they were sealed, or sealed anew. Second call: the same. Locks: none.
+create function audit.chain_faults(p_after bigint, p_to bigint) returns table (log_id bigint, fault text)
+language sql stable set search_path = '' as $$
+  with sealed as (
+    select s.*, lag(s.chain_hash, 1, sha256('')) over w as chain_before, lag(s.seal_no, 1, 0::bigint) over w as no_before
+    from audit.seals s
+    where s.log_id <= p_to
+      and s.log_id >= coalesce((select max(b.log_id) from audit.seals b where b.log_id <= p_after), p_after)
+    window w as (order by s.log_id)
+  ), compared as (
+    select coalesce(s.log_id, a.id) as log_id, case
+      when a.id is null then 'missing'
+      when s.log_id is null then 'added'
+      when s.row_hash <> audit.row_hash(a) then 'changed'
+      when s.seal_no <> s.no_before + 1 then 'the seal before it is missing'
+      when s.chain_hash <> sha256(s.chain_before || s.row_hash) then 'sealed anew'
+    end as fault
+    from (select l.* from audit.audit_logs l where l.id > p_after and l.id <= p_to) a
+    full join (select t.* from sealed t where t.log_id > p_after) s on s.log_id = a.id
+  )
+  select c.log_id, c.fault from compared c where c.fault is not null order by c.log_id;
+$$;
+
+-- Promise: the head of the chain after p_seals seals, as hex; null where it has fewer. Second call: the same, for ever.
+-- Locks: none.
+create function audit.head_after(p_seals bigint) returns text
+language sql stable set search_path = '' as $$
+  select encode(s.chain_hash, 'hex') from audit.seals s where s.seal_no = p_seals;
+$$;
+
+-- Workers seal too, every five seconds (src/scheduler/sealing.ts).
+do $$
+begin
+  if pg_catalog.to_regnamespace('cron') is not null then
+    perform cron.schedule('seal_audit', '* * * * *', 'select public.seal_audit(10000)');
+  end if;
+end
+$$;
+
+-- RULES: what decides how the product behaves leaves a row in the log when it changes, whoever changes it.
+
+-- Promise: the fields of p_one that p_other does not have alike; all of them where it is null. Second call: the same.
+-- Locks: none.
+create function audit.differing(p_one jsonb, p_other jsonb) returns jsonb
+language sql immutable set search_path = '' as $$
+  select coalesce(jsonb_object_agg(e.key, e.value), '{}') from jsonb_each(p_one) e
+  where p_other is null or p_other -> e.key is distinct from e.value;
+$$;
+
+-- Trigger, at the end of the transaction. Promise: a rule that was added, changed or removed has a row in the log: that of the
+-- function that did it, which names its subject, or one from here, with who was connected, in which role, and what was before
+-- and after. tg_argv: how the log calls the thing, and the column of its name. Second call: a second row. Locks: none.
+-- Definer: who may write a rule need not have rights to the log.
+create function audit.note_rule() returns trigger
+language plpgsql security definer set search_path = '' as $$
+declare
+  v_before jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) end;
+  v_after jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
+  v_subject text := tg_argv[0] || ' ' || (coalesce(v_after, v_before) ->> tg_argv[1]);
+begin
+  if v_before is not distinct from v_after or exists (
+    -- Rows of this transaction have its time.
+    select from audit.audit_logs a where a.subject = v_subject and a.at = now() and a.action <> 'rule_change'
+    union all
+    select from audit.audit_logs a where a.action = 'import' and a.at = now()
+  ) then
+    return null;
+  end if;
+  insert into audit.audit_logs (actor, action, subject, details)
+  values (
+    session_user || coalesce(' as ' || nullif(current_setting('role', true), 'none'), ''), 'rule_change', v_subject,
+    jsonb_build_object('table', tg_table_name, 'did', lower(tg_op), 'application', current_setting('application_name'),
+      'before', audit.differing(v_before, v_after), 'after', audit.differing(v_after, v_before))
+  );
+  return null;
+end
+$$;
+
+create constraint trigger webhook_endpoints_are_noted
+  after insert or update or delete on public.webhook_endpoints
+  deferrable initially deferred for each row execute function audit.note_rule('webhook endpoint', 'name');
+
+create constraint trigger webhook_handlers_are_noted
+  after insert or update or delete on public.webhook_handlers
+  deferrable initially deferred for each row execute function audit.note_rule('webhook handler', 'name');
+
+create constraint trigger payment_rules_are_noted
+  after insert or update or delete on public.payment_rules
+  deferrable initially deferred for each row execute function audit.note_rule('payment rule', 'event_type');
+
+create constraint trigger secret_names_are_noted
+  after insert or update or delete on webhook.secret_names
+  deferrable initially deferred for each row execute function audit.note_rule('secret name', 'name');
+
+create constraint trigger call_sites_are_noted
+  after insert or update or delete on public.call_sites
+  deferrable initially deferred for each row execute function audit.note_rule('call site', 'site_id');

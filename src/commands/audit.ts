@@ -1,0 +1,107 @@
+// `sluice audit`: the heads of the two chains of sealed audit rows, to be kept elsewhere, and the check of every row.
+
+import { readFileSync } from 'node:fs';
+import { type ChainFault, describeFault, findFaults, type Head, readChain } from '../audit/chain.ts';
+import { createDatabase, type Database } from '../db/database.ts';
+import { StackError } from '../failure.ts';
+import { createLog } from '../log.ts';
+import { action, type Group } from './grammar.ts';
+import { OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
+import { formatTable } from './table.ts';
+
+const SIDES = ['db1', 'db2'] as const;
+type Heads = Partial<Record<(typeof SIDES)[number], Head>>;
+
+async function eachSide<Result>(
+  work: (side: (typeof SIDES)[number], db: Database) => Promise<Result>,
+): Promise<Result[]> {
+  const { db1Url, db2Url } = readDatabaseUrls(process.env);
+  if (!db1Url || !db2Url)
+    throw new StackError(
+      'DB1_URL and DB2_URL are not set, and no stack runs here',
+      'set both, or start one with `npm start`',
+    );
+  const results: Result[] = [];
+  for (const side of SIDES) {
+    const url = { db1: db1Url, db2: db2Url }[side];
+    const db = createDatabase({ url, max: 1, applicationName: 'sluice-cli', log: createLog() });
+    try {
+      results.push(await work(side, db));
+    } finally {
+      await db.end();
+    }
+  }
+  return results;
+}
+
+const heads = action({
+  about: `Print the heads of the chains
+
+Keep what --json prints where the owner of the databases cannot write. \`sluice audit check --heads FILE\` then finds a chain that
+was made anew as well.`,
+  options: { json: OPTION.json },
+  examples: ['sluice audit heads --json > heads.json'],
+  async run({ json }) {
+    const states = await eachSide(async (side, db) => ({ side, ...(await readChain(db)) }));
+    if (json) {
+      const kept = states.map(({ side, seals, head }) => [side, { seals, head }]);
+      console.log(JSON.stringify(Object.fromEntries(kept)));
+    } else {
+      const rows = states.map(({ side, seals, unsealed, head }) => [
+        side,
+        String(seals),
+        String(unsealed),
+        head,
+      ]);
+      console.log(formatTable(['DATABASE', 'SEALED', 'NOT YET', 'HEAD'], rows));
+    }
+    return 0;
+  },
+});
+
+const check = action({
+  about: 'Check every sealed row of both audit logs, and name those that were changed, removed or added',
+  options: {
+    heads: { value: 'FILE', about: 'what `sluice audit heads --json` printed earlier' },
+    json: OPTION.json,
+  },
+  examples: ['sluice audit check --heads heads.json'],
+  async run({ heads: file, json }) {
+    const saved = file === undefined ? {} : readHeads(file);
+    const checked = await eachSide(async (side, db) => {
+      const state = await readChain(db);
+      return { side, sealed: state.seals, faults: await findFaults(db, state, saved[side]) };
+    });
+    if (json) console.log(JSON.stringify({ databases: checked }));
+    else for (const { side, sealed, faults } of checked) console.log(said(side, sealed, faults));
+    return checked.every(({ faults }) => faults.length === 0) ? 0 : 1;
+  },
+});
+
+function said(side: string, sealed: number, faults: readonly ChainFault[]): string {
+  if (faults.length === 0) return `${side}: ${sealed} sealed rows are what they were.`;
+  return faults.map((fault) => `${side}: ${describeFault(fault)}`).join('\n');
+}
+
+function readHeads(file: string): Heads {
+  try {
+    const heads = JSON.parse(readFileSync(file, 'utf8'));
+    for (const side of SIDES)
+      if (typeof heads[side]?.head !== 'string' || !Number.isSafeInteger(heads[side].seals))
+        throw new Error(`it has no head of ${side}`);
+    return heads;
+  } catch (error) {
+    throw new StackError(
+      `${file} cannot be read: ${error instanceof Error ? error.message : error}`,
+      'give a file that `sluice audit heads --json` printed',
+      error,
+    );
+  }
+}
+
+export const command: Group = {
+  about: 'The chains of sealed audit rows: their heads, and whether every row is what it was',
+  environment: { ...VARIABLES.databases, ...VARIABLES.operator },
+  exits: ['when every row is what it was', 'when one is not'],
+  actions: { heads, check },
+};

@@ -1,0 +1,156 @@
+// `sluice operators`: the people who may use the console, the admin API and the command line.
+
+import { randomBytes } from 'node:crypto';
+import type { CallFunction } from '#core/call_function.ts';
+import { isRole, ROLES } from '#core/roles.ts';
+import { createDatabase, type Database } from '../db/database.ts';
+import { createLog } from '../log.ts';
+import { hashOfKey } from '../server/known_operators.ts';
+import { copyOperators } from '../server/operator_copy.ts';
+import { withDb1 } from './db1.ts';
+import { action, type Group, short, UsageError } from './grammar.ts';
+import { actor, confirm, listAction, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
+import { formatTable } from './table.ts';
+import { readReason } from './values.ts';
+
+interface OperatorView {
+  readonly name: string;
+  readonly role: string;
+  readonly key_made_at: string;
+  readonly last_used_at: string | null;
+  readonly revoked_at: string | null;
+}
+
+const KEY_BYTES = 32;
+
+/** Calls a function of schema audit, then brings DB2's copy up to date. */
+async function change<Row>(name: string, args: Record<string, unknown>): Promise<Row | undefined> {
+  return withDb1(async (db1) => {
+    const [row] = await db1.call<Row>(`audit.${name}`, { ...args, p_actor: actor() });
+    await tellDb2(db1);
+    return row;
+  });
+}
+
+/** The change stands in DB1; where DB2 is away the next server that reaches both tells it. */
+async function tellDb2(db1: Database): Promise<void> {
+  const { db2Url } = readDatabaseUrls(process.env);
+  if (!db2Url) return;
+  const db2 = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-cli', log: createLog() });
+  const publicOf =
+    (db: Database): CallFunction =>
+    (name, args) =>
+      db.call(`public.${name}`, args);
+  try {
+    await copyOperators(publicOf(db1), publicOf(db2));
+  } catch {
+    console.error('DB2 does not know of it yet; a server tells it within ten seconds of reaching both.');
+  } finally {
+    await db2.end();
+  }
+}
+
+/** Told once, here: what is stored is its hash. */
+function newKey(): { key: string; p_key_hash: Uint8Array } {
+  const key = `slo_${randomBytes(KEY_BYTES).toString('base64url')}`;
+  return { key, p_key_hash: Buffer.from(hashOfKey(key), 'base64url') };
+}
+
+function showKey(name: string, key: string, json: boolean): number {
+  if (json) console.log(JSON.stringify({ name, key }));
+  else
+    console.log(
+      `${key}\n\nThe key of ${name}. It is not shown again; servers know it within a second.\n` +
+        'For the console: sign in with it. For the command line: SLUICE_OPERATOR_KEY.',
+    );
+  return 0;
+}
+
+const add = action({
+  about: `Add a person, and print the person's key
+
+A viewer sees everything and changes nothing; a scanner checks tickets; an operator also acts on claims, dead letters, events and
+pools; an admin also decides who delivers events and who is an operator. One who was revoked comes back with a new key.`,
+  args: '<name>',
+  options: {
+    role: { value: 'ROLE', about: `${ROLES.join(', ')}; needed` },
+    reason: OPTION.reason,
+    json: OPTION.json,
+  },
+  examples: ["sluice operators add 'Zoë Müller' --role viewer"],
+  async run({ role, reason, json }, [name]) {
+    if (!isRole(role))
+      throw new UsageError(
+        `--role is ${role === undefined ? 'missing' : `"${short(role)}"`}; it is one of ${ROLES.join(', ')}`,
+      );
+    const { key, p_key_hash } = newKey();
+    await change('add_operator', { p_name: name, p_role: role, p_key_hash, p_reason: readReason(reason) });
+    return showKey(name, key, json);
+  },
+});
+
+const rotate = action({
+  about: 'Print a new key for a person; the old one and its sessions are good for nothing within a second',
+  args: '<name>',
+  options: { reason: OPTION.reason, json: OPTION.json },
+  examples: ["sluice operators rotate 'Zoë Müller' --reason 'lost telephone'"],
+  async run({ reason, json }, [name]) {
+    const { key, p_key_hash } = newKey();
+    await change('rotate_operator', { p_name: name, p_key_hash, p_reason: readReason(reason) });
+    return showKey(name, key, json);
+  },
+});
+
+const revoke = action({
+  about: "Revoke a person's key; it and its sessions are good for nothing within a second",
+  args: '<name>',
+  options: { yes: OPTION.yes, reason: OPTION.reason, json: OPTION.json },
+  examples: ["sluice operators revoke 'Zoë Müller' --reason 'left' --yes"],
+  async run({ yes, reason, json }, [name]) {
+    if (!yes && !(await confirm(`Revoke the key of ${name}?`))) {
+      console.error('Nothing was changed.');
+      return 1;
+    }
+    const row = await change<{ revoke_operator: boolean }>('revoke_operator', {
+      p_name: name,
+      p_reason: readReason(reason),
+    });
+    const revoked = row?.revoke_operator === true;
+    if (json) console.log(JSON.stringify({ name, revoked }));
+    else console.log(revoked ? `${name} is not an operator any more.` : `${name} was revoked before.`);
+    return 0;
+  },
+});
+
+async function list(json: boolean): Promise<number> {
+  const operators = await withDb1((db1) => db1.call<OperatorView>('audit.list_operators', {}));
+  if (json) console.log(JSON.stringify({ operators }));
+  else if (operators.length === 0) console.log('No operators yet: SLUICE_ADMIN_KEY is the only key.');
+  else {
+    const rows = operators.map(({ name, role, key_made_at, last_used_at, revoked_at }) => [
+      name,
+      revoked_at === null ? role : 'revoked',
+      seconds(key_made_at),
+      last_used_at === null ? 'never' : seconds(last_used_at),
+    ]);
+    console.log(formatTable(['NAME', 'ROLE', 'KEY MADE', 'LAST USED'], rows));
+  }
+  return 0;
+}
+
+function seconds(time: string): string {
+  return time.replace(/\.\d+/, '');
+}
+
+export const command: Group = {
+  about:
+    'The people who may use the console, the admin API and the command line; the owner of DB1 keeps the list',
+  environment: { ...VARIABLES.databases, ...VARIABLES.operator },
+  exits: ['when it is done', 'when it is not'],
+  actions: {
+    list: listAction('List the operators, and when each was last here', 'sluice operators list', list),
+    add,
+    rotate,
+    revoke,
+  },
+};
