@@ -94,10 +94,15 @@ describe('every admin route', () => {
       MARK,
     ]);
     const { rows: events } = await db2.query(
-      `insert into public.webhook_events (webhook_id, event_id, status, payload, raw_body)
-       select e.webhook_id, $1 || n, 'dead_letter', jsonb_build_object('note', $1::text), $2
+      `insert into public.webhook_events (webhook_id, event_id, status, error, payload, raw_body)
+       select e.webhook_id, $1 || n, 'dead_letter', $1, jsonb_build_object('note', $1::text), $2
        from public.webhook_endpoints e, generate_series(1, 2) n returning id`,
       [MARK, Buffer.from(MARK)],
+    );
+    await db2.query(
+      `insert into public.payments (provider, object_id, told, occurred_at, arrival, last_event_id, amount, currency, captured)
+       values ('stripe', $1, 'succeeded', now(), 1, 'evt_1', 1, 'eur', 1)`,
+      [MARK],
     );
     await db2.query(
       `select calls.record_calls(array[$1], array['1'], array['ring'], array[jsonb_build_object('note', $1)::text],
@@ -124,6 +129,7 @@ describe('every admin route', () => {
       'POST /admin/webhooks/endpoints/change': { name: MARK, changes: { max_attempts: 7 } },
       'POST /admin/webhooks/events/replay': { ids: [events[0].id] },
       'POST /admin/webhooks/events/skip': { ids: [events[1].id] },
+      'POST /admin/webhooks/payments/name': { tenant: 'stripe', payment: MARK, user_id: 'forged' },
       'POST /admin/dlq/replay': { msg_ids: [letters[0]] },
       'POST /admin/dlq/discard': { msg_ids: [letters[1]] },
     };

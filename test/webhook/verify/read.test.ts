@@ -141,7 +141,14 @@ test('the test of a new webhook of Daily is an event, and always the same', asyn
   assert.match(test.eventId, /^test:[0-9a-f]{64}$/);
   assert.deepEqual([test.eventType, test.quarantine], ['test', null]);
   assert.deepEqual(await readOne('daily', '{"test":"test"}'), test);
-  assert.equal((await readOne('daily', '{"type":"meeting.ended"}')).quarantine, 'no_id');
+});
+
+test('an event of Daily without an id is known by its type and content; a body with neither is quarantined', async () => {
+  const body = '{"type":"dialout.answered","event_ts":1.5}';
+  const call = await readOne('daily', body);
+  assert.match(call.eventId, /^dialout\.answered:[0-9a-f]{64}$/);
+  assert.deepEqual([call.quarantine, await readOne('daily', body)], [null, call]);
+  assert.equal((await readOne('daily', '{"payload":{}}')).quarantine, 'no_id');
 });
 
 test('where the id is not signed, the body’s hash is a second key', async () => {
