@@ -31,7 +31,7 @@ const KINDS: readonly Kind[] = ['claim', 'event', 'call'];
 /** New cells after so many faults: a pool and a log that only grow would make each failover slower than the one before. */
 const FAULTS_PER_WORLD = 24;
 /** Of each kind, before the next fault. */
-const ACKNOWLEDGED_AFTER = 20;
+const ACKNOWLEDGED_AFTER = 5;
 const SHOWN = 5;
 
 /** 0: nothing was lost or doubled, and every control lost something. */
