@@ -17,7 +17,8 @@ export interface Places {
   readonly db2Url?: string;
 }
 
-const DRAIN_MS = 180_000;
+/** In seconds on a quiet machine; one that does ten other things takes minutes. */
+const DRAIN_MS = 600_000;
 
 /** Acknowledged, and not there. */
 export async function findLost(told: readonly Told[], { db1Url, db2Url }: Places): Promise<Finding[]> {

@@ -19,6 +19,8 @@ export interface CellControl {
   /** Applied to the intake after the migrations. */
   readonly patch?: string;
   readonly ignoresNotice?: true;
+  /** The control of the controls. */
+  readonly losesNothing?: true;
 }
 
 const SLOTS = 20_000;
@@ -30,6 +32,7 @@ export const CELL_CONTROLS: readonly CellControl[] = [
     name: 'none',
     why: 'nothing is broken: this one must lose nothing',
     fault: 'cancel-waits',
+    losesNothing: true,
   },
   {
     name: 'asynchronous',

@@ -15,7 +15,7 @@ import { CLAIM_POOL, EVENT_ENDPOINT, Load } from './load.ts';
 
 /** So few that bringing them back after a failover costs little, and enough for a round. */
 const SLOTS = 50_000;
-const CLIENTS = { claim: 4, event: 3, call: 2 };
+const CLIENTS = { claim: 4, event: 2, call: 2 };
 /** A worker that a failover cut off gives its messages back soon. */
 const LEASE_SEC = 10;
 
