@@ -82,6 +82,17 @@ export type Command = {
   journals: boolean;
 };
 
+export type CellsCommand = {
+  seed: number;
+  failovers: number;
+  /** Goes on where an earlier run with this seed ended. */
+  resume: boolean;
+  controls: boolean;
+};
+
+const DEFAULT_FAILOVERS = 5;
+const MAX_FAILOVERS = 1_000;
+
 export const USAGE = `npm run chaos -- [--seed N] [--minutes M] [--faults a,b,…] [--scale full|small] [--json file] [--keep] [--journals]
 
 Starts two Postgres servers, PostgREST, Redis, two servers and two workers, lets buyers, providers, callers and an operator
@@ -98,6 +109,10 @@ Options:
                  product files in results/chaos/, and docs/reliability.md from that; refuses where these files changed
                  while it ran
   --journals     leaves journals and logs also when nothing was violated
+  --cells        instead of all this: a cell of three nodes under Patroni for each database, on Debian as root; faults of cells
+                 under claims, events and calls, until --failovers N (default ${DEFAULT_FAILOVERS}) of them have moved a primary; then controls
+                 that must lose something. --skip-controls leaves these out. --resume goes on with the faults of --seed N where
+                 results/chaos/cells-N.jsonl ends.
 
 The raw result goes to results/chaos/, which git ignores.
 
@@ -107,11 +122,45 @@ ${FAULTS.map((fault) => `  ${fault}`).join('\n')}
 Examples:
   npm run chaos -- --seed 1 --minutes 1
   npm run chaos -- --faults kill-worker,stall-worker --minutes 0.5 --json run.json
-  npm run chaos -- --faults neighbours --minutes 2 --scale small`;
+  npm run chaos -- --faults neighbours --minutes 2 --scale small
+  npm run chaos -- --cells --failovers 20 --seed 1`;
 
 const MAX_SEED = 2 ** 31 - 1;
 /** A day: longer runs are better made as several, each with a seed of its own. */
 const MAX_MINUTES = 24 * 60;
+
+/** Undefined where cells are not asked for, or help is. */
+export function readCellsCommand(args: string[], chosenSeed: () => number): CellsCommand | undefined {
+  if (!args.includes('--cells') || args.includes('--help') || args.includes('-h')) return undefined;
+  const { values } = parseArgs({
+    args,
+    options: {
+      cells: { type: 'boolean' },
+      seed: { type: 'string' },
+      failovers: { type: 'string' },
+      resume: { type: 'boolean', default: false },
+      'skip-controls': { type: 'boolean', default: false },
+    },
+  });
+  const failovers = Number(values.failovers ?? DEFAULT_FAILOVERS);
+  if (!Number.isInteger(failovers) || failovers < 0 || failovers > MAX_FAILOVERS)
+    throw new UsageError(
+      `--failovers is "${values.failovers}"; it must be a whole number from 0 to ${MAX_FAILOVERS}`,
+    );
+  return {
+    seed: readSeed(values.seed, chosenSeed),
+    failovers,
+    resume: values.resume,
+    controls: !values['skip-controls'],
+  };
+}
+
+function readSeed(given: string | undefined, chosenSeed: () => number): number {
+  const seed = given === undefined ? chosenSeed() : Number(given);
+  if (!Number.isInteger(seed) || seed < 0 || seed > MAX_SEED)
+    throw new UsageError(`--seed is "${given}"; it must be a whole number from 0 to ${MAX_SEED}`);
+  return seed;
+}
 
 /** Undefined where help was asked for. */
 export function readCommand(args: string[], chosenSeed: () => number): Command | undefined {
@@ -134,9 +183,7 @@ export function readCommand(args: string[], chosenSeed: () => number): Command |
     throw new UsageError(
       `--minutes is "${values.minutes}"; it must be a number above 0, up to ${MAX_MINUTES}`,
     );
-  const seed = values.seed === undefined ? chosenSeed() : Number(values.seed);
-  if (!Number.isInteger(seed) || seed < 0 || seed > MAX_SEED)
-    throw new UsageError(`--seed is "${values.seed}"; it must be a whole number from 0 to ${MAX_SEED}`);
+  const seed = readSeed(values.seed, chosenSeed);
   const scale = values.scale ?? 'full';
   if (scale !== 'full' && scale !== 'small')
     throw new UsageError(`--scale is "${values.scale}"; it must be full or small`);

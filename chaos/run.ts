@@ -4,11 +4,12 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { reportFailure } from '../bench/command.ts';
 import { beginRun, keepSummary, type Raw, readRaw, writeRaw } from '../bench/summaries.ts';
+import { runCells } from './cells/run_cells.ts';
 import { CONTROLS } from './controls/controls.ts';
 import { type ControlResult, runControl } from './controls/run_control.ts';
 import type { History } from './history.ts';
 import { judge, type Verdict } from './judge.ts';
-import { type Command, readCommand, USAGE } from './options.ts';
+import { type Command, readCellsCommand, readCommand, USAGE } from './options.ts';
 import { writeReport } from './report.ts';
 import { type RunResult, resultOf, summaryOfRuns } from './result.ts';
 import { showProgress, summaryOf } from './show.ts';
@@ -16,6 +17,8 @@ import { runHistory } from './world_run.ts';
 
 /** 0: every promise was kept. 1: one was not, a process did what nobody asked for, or a control found nothing. */
 async function main(args: string[]): Promise<number> {
+  const cells = readCellsCommand(args, () => Date.now() % 1_000_000);
+  if (cells !== undefined) return runCells(cells);
   const command = readCommand(args, () => Date.now() % 1_000_000);
   if (command === undefined) {
     console.log(USAGE);

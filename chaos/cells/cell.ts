@@ -77,7 +77,11 @@ export class Cell {
 
   /** All three hosts. */
   get url(): string {
-    const hosts = this.nodes.map(({ port }) => `${LOOPBACK}:${port}`);
+    return this.urlOf(...this.nodes);
+  }
+
+  urlOf(...nodes: readonly CellNode[]): string {
+    const hosts = nodes.map(({ port }) => `${LOOPBACK}:${port}`);
     return `postgres://postgres:${CELL_PASSWORD}@${hosts.join(',')}/postgres`;
   }
 
@@ -130,9 +134,8 @@ export class Cell {
       node.startPatroni();
     }
     for (const member of this.etcd) if (!(await member.isHealthy().catch(() => false))) member.start();
-    const HALF_MS = READY_MS / 2;
     try {
-      return await this.ready(HALF_MS);
+      return await this.ready(READY_MS / 2);
     } catch {
       // A standby that was killed while it rewound can stay in `starting`; only a new copy cures it.
       await this.#reinitialize();
@@ -157,7 +160,8 @@ export class Cell {
   #endNow(): void {
     for (const node of this.nodes) node.endNow();
     for (const member of this.etcd) member.killNow();
-    rmSync(this.#dir, { recursive: true, force: true, maxRetries: 5 });
+    // Servers that are ending still write: the folder is not empty until they have ended.
+    rmSync(this.#dir, { recursive: true, force: true, maxRetries: 20 });
   }
 }
 

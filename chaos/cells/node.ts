@@ -94,6 +94,11 @@ export class CellNode {
     for (const pid of [this.#patroni?.pid, ...familyOf(this.postmaster)]) signal(pid, 'SIGSTOP');
   }
 
+  /** Patroni goes on, and can promote it as soon as it is thawed. */
+  freezePostgres(): void {
+    for (const pid of familyOf(this.postmaster)) signal(pid, 'SIGSTOP');
+  }
+
   thaw(): void {
     for (const pid of [this.#patroni?.pid, ...familyOf(this.postmaster)]) signal(pid, 'SIGCONT');
   }

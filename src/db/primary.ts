@@ -1,6 +1,7 @@
 // Where a database is now. An address with one host is where it always is. With several hosts, one watcher per process and
 // address finds the primary and tells all connections when it moves.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { SQLSTATE } from '#core/failure.ts';
 import type { Log } from '#core/ports.ts';
 import { createLog } from '../log.ts';
@@ -12,7 +13,7 @@ import { sessionWith } from './session.ts';
 export interface Home {
   /** The address of the primary; undefined while none is known. */
   readonly address: string | undefined;
-  /** The same, waited for no longer than a connect may take. */
+  /** The same, waited for no longer than a connect may take, counted from the loss of the last one. */
   find(): Promise<string>;
   /** A connection there has failed, or the server says that it is a standby: look now, not at the next beat. */
   doubt(): void;
@@ -28,6 +29,8 @@ const ANSWER_MS = 2_000;
 const BEAT_MS = 1_000;
 /** While no primary is known. */
 const LOOK_AGAIN_MS = 250;
+/** However many calls fail, the servers are not asked more often. */
+const AT_LEAST_MS = 100;
 /**
  * Commits a record that says nothing. The commit returns when the standbys that the server must wait for have it, so a primary
  * that was cut off from its cell does not pass, although it still answers reads.
@@ -95,6 +98,7 @@ class Watcher {
   #isClosed = false;
   #isTold = false;
   #endRest: () => void = ignore;
+  #lostAtMs = performance.now();
   #reasons = 'no server was asked yet';
 
   constructor(url: string, log: Log) {
@@ -112,7 +116,8 @@ class Watcher {
       };
       const giveUp = (): void =>
         settle(() => reject(new ConnectionLost(`no primary: ${this.#reasons}`, SQLSTATE.noConnection)));
-      const timer = setTimeout(giveUp, CONNECT_TIMEOUT_MS);
+      // From the loss, and not from now: calls that wait one behind another would wait longer each.
+      const timer = setTimeout(giveUp, this.#lostAtMs + CONNECT_TIMEOUT_MS - performance.now());
       const forget = this.onMove(give);
       const settle = (end: () => void): void => {
         clearTimeout(timer);
@@ -123,7 +128,7 @@ class Watcher {
   }
 
   doubt(): void {
-    this.#endRest();
+    if (this.address !== undefined) this.#endRest();
   }
 
   onMove(listener: () => void): () => void {
@@ -142,11 +147,14 @@ class Watcher {
   async #run(): Promise<void> {
     while (!this.#isClosed) {
       await this.#beat();
-      if (!this.#isClosed) await this.#rest(this.address === undefined ? LOOK_AGAIN_MS : BEAT_MS);
+      await pause(AT_LEAST_MS);
+      if (!this.#isClosed)
+        await this.#rest((this.address === undefined ? LOOK_AGAIN_MS : BEAT_MS) - AT_LEAST_MS);
     }
     this.#held?.destroy();
   }
 
+  /** A doubt ends it. */
   #rest(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -164,6 +172,7 @@ class Watcher {
   async #beat(): Promise<void> {
     const held = this.#held;
     if (held !== undefined && (await pass(held).catch(isNot))) return;
+    if (this.#isClosed) return;
     const found = await this.#look();
     held?.destroy();
     this.#held = found;
@@ -216,6 +225,7 @@ class Watcher {
     if (address !== undefined && address !== before)
       this.#log.info('primary found', { host: hostOf(address), hosts: this.#hosts.length });
     if (address === before && !this.#isClosed) return;
+    if (address === undefined) this.#lostAtMs = performance.now();
     this.address = address;
     for (const listener of [...this.#listeners]) listener();
   }

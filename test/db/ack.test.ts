@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { toHttpError } from '#core/failure.ts';
+import { readAck, sessionOptions } from '../../src/db/ack.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { openClient, putOnSale } from '../server/support.ts';
@@ -208,3 +209,18 @@ async function withFirst(client: pg.Client, asks: Ask[]): Promise<Ask[]> {
   await database.end();
   return asks;
 }
+
+describe('SLUICE_ACK', () => {
+  it('is local, quorum or not set', () => {
+    assert.equal(readAck({}), undefined);
+    assert.equal(readAck({ SLUICE_ACK: '' }), undefined);
+    assert.equal(readAck({ SLUICE_ACK: 'quorum' }), 'quorum');
+    assert.throws(() => readAck({ SLUICE_ACK: 'all' }), /SLUICE_ACK is "all"; it must be local or quorum/);
+  });
+
+  it('is told to the server with each session, and otherwise left to it', () => {
+    assert.match(sessionOptions('quorum'), /sluice\.ack=quorum -c synchronous_commit=on$/);
+    assert.match(sessionOptions('local'), /sluice\.ack=local -c synchronous_commit=local$/);
+    assert.doesNotMatch(sessionOptions(undefined), /ack|synchronous/);
+  });
+});

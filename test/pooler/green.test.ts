@@ -57,8 +57,9 @@ describe('behind a pooler in transaction mode', { skip: reason ?? false }, () =>
 /** A PostgREST that brings a PgBouncer of its own, which ends with it. As its documents say for such a pooler, it prepares nothing. */
 function pooledPostgrest(dir: string): string {
   const program = join(dir, 'postgrest');
-  const user =
-    'uid' in serverUser ? `--reuid=${serverUser.uid} --regid=${serverUser.gid} --clear-groups` : '';
+  // In two steps: who changes its user forgets with whom it should end.
+  const asUser =
+    'uid' in serverUser ? `setpriv --reuid=${serverUser.uid} --regid=${serverUser.gid} --clear-groups` : '';
   writeFileSync(
     program,
     `#!/bin/sh
@@ -88,7 +89,7 @@ pool_mode = transaction
 server_round_robin = 1
 END
 chmod -R a+rX "$own"
-setpriv --pdeathsig KILL ${user} pgbouncer -q "$own/ini" &
+${asUser} setpriv --pdeathsig KILL pgbouncer -q "$own/ini" &
 export PGRST_DB_URI="postgres://$name:$password@127.0.0.1:$port/postgres"
 export PGRST_DB_PREPARED_STATEMENTS=false PGRST_DB_CHANNEL_ENABLED=false
 exec '${findPostgrest()}' "$@"

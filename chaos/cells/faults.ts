@@ -1,0 +1,166 @@
+// What breaks in a cell. Each fault leaves the cell broken; Cell.heal makes it whole again.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { withClient } from '../../src/migrate/sql.ts';
+import type { Cell } from './cell.ts';
+import type { CellNode } from './node.ts';
+import { until } from './servers.ts';
+
+/** Longer than ttl, so that a silent leader is replaced. */
+const SILENCE_MS = 12_000;
+/** So long acknowledgements may pile up that a standby does not have. */
+const LAG_MS = 1_500;
+const SWITCHOVER_MS = 60_000;
+
+const CANCEL_WAITS = `
+  select pg_catalog.pg_cancel_backend(a.pid) from pg_catalog.pg_stat_activity a
+  where a.wait_event = 'SyncRep' and a.application_name like 'sluice-%' and a.application_name <> 'sluice-watcher'`;
+
+export interface Fault {
+  readonly name: string;
+  /** What happens, for people. */
+  readonly about: string;
+  break(cell: Cell, primary: CellNode): Promise<void>;
+}
+
+export const FAULTS: readonly Fault[] = [
+  {
+    name: 'kill-both',
+    about: 'kill -9 of Postgres and Patroni of the primary',
+    async break(cell, primary) {
+      primary.killPatroni();
+      primary.killPostgres();
+      await leaves(cell, primary);
+    },
+  },
+  {
+    name: 'kill-postgres',
+    about: 'kill -9 of the primary’s Postgres',
+    async break(_cell, primary) {
+      primary.killPostgres();
+    },
+  },
+  {
+    name: 'kill-patroni',
+    about: 'kill -9 of the primary’s Patroni: Postgres goes on without it',
+    async break(cell, primary) {
+      primary.killPatroni();
+      await leaves(cell, primary);
+    },
+  },
+  {
+    name: 'freeze',
+    about: 'Postgres and Patroni of the primary hang for 12 s, then go on',
+    async break(_cell, primary) {
+      primary.freeze();
+      await pause(SILENCE_MS);
+      primary.thaw();
+    },
+  },
+  {
+    name: 'cut-etcd',
+    about: 'the primary does not reach etcd for 12 s',
+    async break(_cell, primary) {
+      primary.cutFromEtcd();
+      await pause(SILENCE_MS);
+    },
+  },
+  {
+    name: 'etcd-majority',
+    about: 'two of three members of etcd hang for 12 s',
+    async break(cell) {
+      for (const member of cell.etcd.slice(1)) member.freeze();
+      await pause(SILENCE_MS);
+    },
+  },
+  {
+    name: 'etcd-member',
+    about: 'kill -9 of one member of etcd',
+    async break(cell) {
+      await cell.etcd[0]?.kill();
+      await pause(LAG_MS);
+    },
+  },
+  {
+    name: 'switchover',
+    about: 'an operator lets the standby lead',
+    async break(cell, primary) {
+      const candidate = await cell.syncStandby();
+      await primary.ask('/switchover', {
+        method: 'POST',
+        body: JSON.stringify({ leader: primary.name, candidate: candidate.name }),
+        signal: AbortSignal.timeout(SWITCHOVER_MS),
+      });
+    },
+  },
+  {
+    name: 'kill-sync',
+    about: 'kill -9 of the standby that commits wait for',
+    async break(cell) {
+      const standby = await cell.syncStandby();
+      standby.killPatroni();
+      standby.killPostgres();
+      await pause(LAG_MS);
+    },
+  },
+  {
+    name: 'freeze-sync',
+    about: 'the standby that commits wait for hangs for 12 s',
+    async break(cell) {
+      const standby = await cell.syncStandby();
+      standby.freeze();
+      await pause(SILENCE_MS);
+    },
+  },
+  {
+    name: 'lag-kill',
+    about: 'both standbys get nothing for 1.5 s, then kill -9 of the primary',
+    async break(cell, primary) {
+      await whileStandbysHang(cell, primary, () => pause(LAG_MS));
+    },
+  },
+  {
+    name: 'cancel-waits',
+    about:
+      'both standbys get nothing, all waits for them are cancelled for 1.5 s, then kill -9 of the primary',
+    async break(cell, primary) {
+      await whileStandbysHang(cell, primary, () => cancelWaits(cell, primary));
+    },
+  },
+];
+
+/** The first to be promoted has only what it had before: what was acknowledged meanwhile is lost. */
+async function whileStandbysHang(cell: Cell, primary: CellNode, work: () => Promise<unknown>): Promise<void> {
+  const standbys = cell.nodes.filter((node) => node !== primary);
+  for (const node of standbys) node.freezePostgres();
+  try {
+    await work();
+    primary.killPatroni();
+    primary.killPostgres();
+  } finally {
+    for (const node of standbys) node.thaw();
+  }
+  await leaves(cell, primary);
+}
+
+async function cancelWaits(cell: Cell, primary: CellNode): Promise<void> {
+  const until = Date.now() + LAG_MS;
+  await withClient(cell.urlOf(primary), async (client) => {
+    while (Date.now() < until) {
+      await client.query(CANCEL_WAITS);
+      await pause(20);
+    }
+  });
+}
+
+/** Until another node leads: a node that comes back before that leads again. */
+async function leaves(cell: Cell, primary: CellNode): Promise<void> {
+  await until(
+    `another node leads ${cell.side}`,
+    async () => {
+      const leader = await cell.primary();
+      return leader !== undefined && leader !== primary;
+    },
+    SWITCHOVER_MS,
+  );
+}
