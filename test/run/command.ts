@@ -10,8 +10,6 @@ export type CommandResult = {
 
 export type CommandOptions = {
   cwd: string;
-  /** Its environment; ours where left out. */
-  env?: NodeJS.ProcessEnv;
   /** Called for each line of stdout as it arrives; such lines are not part of `output`. */
   onLine?: (line: string) => void;
 };
@@ -27,8 +25,7 @@ export function runCommand(
   args: readonly string[],
   options: CommandOptions,
 ): Promise<CommandResult> {
-  const { cwd, env = process.env } = options;
-  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const child = spawn(command, args, { cwd: options.cwd, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   const { pid } = child;
   const result = new Promise<CommandResult>((resolve, reject) => {
     let output = '';
