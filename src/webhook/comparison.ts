@@ -40,6 +40,11 @@ async function compareOne(
   const { db2, secretOf, urls, metrics, log } = options;
   const { webhook_id, provider } = endpoint;
   const secrets = secretsOf(db2, secretOf);
+  // Each series begins with 0: Prometheus sees no increase in one that begins with its first count.
+  const tell = (ended: 'done' | 'failed') => {
+    for (const result of ['done', 'failed'])
+      metrics.count('webhook_comparisons_total', { webhook_id, provider, result }, result === ended ? 1 : 0);
+  };
   const signal = AbortSignal.any([stop, AbortSignal.timeout(LONGEST_MS)]);
   try {
     if (!(await isKeyed(endpoint, secrets)) || !(await takeTurn(db2, webhook_id))) return;
@@ -47,7 +52,7 @@ async function compareOne(
     const nowMs = Date.now();
     const counts = await backfill(open, endpoint, stretchOf(nowMs - DAY_MS, nowMs - YOUNG_MS), { db2, log });
     const missing = counts.new - counts.unhandled;
-    metrics.count('webhook_comparisons_total', { webhook_id, provider, result: 'done' });
+    tell('done');
     metrics.count('webhook_missing_total', { webhook_id, provider }, missing);
     // What has no handler has no effect either: most of it are types that the provider was never told to send.
     log[missing > 0 ? 'warn' : 'info']('compared with the provider', {
@@ -61,7 +66,7 @@ async function compareOne(
       endpoint: endpoint.name,
       cause: error,
     });
-    metrics.count('webhook_comparisons_total', { webhook_id, provider, result: 'failed' });
+    tell('failed');
   }
 }
 

@@ -3,17 +3,21 @@ import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import type { CallFunction } from '#core/call_function.ts';
 import { drainOnce } from '../../src/bridge/crew.ts';
+import { createDatabase } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { type CollectedMetrics, createMetrics } from '../../src/metrics.ts';
 import { createIntakeLevels } from '../../src/server/intake_levels.ts';
 import { startMetricsServer } from '../../src/server/metrics_server.ts';
 import { type RunningServer, startServer } from '../../src/server/server.ts';
+import { compareWithProviders } from '../../src/webhook/comparison.ts';
 import { processOnce } from '../../src/webhook/crew.ts';
 import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
 import { storeEvents } from '../admin/webhook_support.ts';
 import * as callSite from '../calls/support.ts';
 import { ADMIN_KEY, ask, bearer, claim, JWT_SECRET, openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { StripeStandIn } from '../support/stand_ins/stripe.ts';
+import { KEYS, STRIPE_KEY } from '../webhook/backfill/support.ts';
 import { addEndpoint, paymentEvent, SECRETS, send } from '../webhook/world.ts';
 import { documentedMetrics, scrapedMetrics } from './documented.ts';
 
@@ -100,6 +104,16 @@ describe('metrics', () => {
     );
   }
 
+  /** A comparison of both endpoints with what Stripe has, which is nothing. */
+  async function useProviders(): Promise<void> {
+    const stripe = await StripeStandIn.start(KEYS);
+    const ledger = createDatabase({ url: databases.db2.url, max: 1, applicationName: 'test', log });
+    const urls = { STRIPE_API_URL: stripe.url };
+    await compareWithProviders({ db2: ledger, secretOf: () => STRIPE_KEY, urls, metrics, log }, signal);
+    await ledger.end();
+    await stripe.server.stop();
+  }
+
   async function useCalls(): Promise<void> {
     await callSite.addSites(db2);
     const { status } = await callSite.post(server.url, callSite.signedRequest(callSite.callBody()));
@@ -109,6 +123,7 @@ describe('metrics', () => {
   it('are those of docs/metrics.md, with their kinds and labels, and no others', async () => {
     await useClaims();
     await useWebhooks();
+    await useProviders();
     await useCalls();
     const { text } = await scrape();
     assert.deepEqual(sorted(scrapedMetrics(text)), sorted(documentedMetrics()));

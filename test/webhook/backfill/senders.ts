@@ -13,6 +13,7 @@ export interface Delivery {
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const IN_FLIGHT = 32;
+const TRIES_MAX = 20;
 const STRIPE_FIRST_PAUSE_SEC = 60;
 
 export class Senders {
@@ -63,7 +64,10 @@ export class Senders {
     await Promise.all(this.#underWay);
     const answers: Record<string, number> = {};
     for (const delivery of this.open.values()) {
-      const { status, json } = await this.#post(delivery);
+      let answer = await this.#post(delivery);
+      for (let tries = 1; answer.status >= 500 && tries < TRIES_MAX; tries++)
+        answer = await this.#post(delivery);
+      const { status, json } = answer;
       const name = `${status} ${json?.status}`;
       answers[name] = (answers[name] ?? 0) + 1;
     }
