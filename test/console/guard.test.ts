@@ -98,6 +98,12 @@ describe('every admin route', () => {
          array[now()], array['x'])`,
       [MARK],
     );
+    const { rows: refused } = await db1.query(
+      `insert into pgmq.q_event_inbox_dlq (vt, message)
+       select now(), jsonb_build_object('kind', 'event', 'door', $1::text, 'received_at', now(), 'ids', jsonb_build_array($1::text))
+       from generate_series(1, 2) returning msg_id::int`,
+      [MARK],
+    );
     const { rows: calls } = await db2.query('select id from public.calls');
     const ids: Record<string, string> = {
       '/admin/pools/': MARK,
@@ -118,6 +124,8 @@ describe('every admin route', () => {
       'POST /admin/webhooks/endpoints/change': { name: MARK, changes: { max_attempts: 7 } },
       'POST /admin/webhooks/events/replay': { ids: [events[0].id] },
       'POST /admin/webhooks/events/skip': { ids: [events[1].id] },
+      'POST /admin/webhooks/inbox/replay': { msg_ids: [refused[0].msg_id] },
+      'POST /admin/webhooks/inbox/discard': { msg_ids: [refused[1].msg_id] },
       'POST /admin/dlq/replay': { msg_ids: [letters[0]] },
       'POST /admin/dlq/discard': { msg_ids: [letters[1]] },
     };
