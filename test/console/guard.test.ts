@@ -98,11 +98,12 @@ describe('every admin route', () => {
          array[now()], array['x'])`,
       [MARK],
     );
+    const delivery = { kind: 'event', door: MARK, received_at: '2026-02-24T10:00:00Z', ids: [MARK] };
+    await db1.query('select public.inbox_accept($1)', [JSON.stringify([delivery])]);
     const { rows: refused } = await db1.query(
       `insert into pgmq.q_event_inbox_dlq (vt, message)
-       select now(), jsonb_build_object('kind', 'event', 'door', $1::text, 'received_at', now(), 'ids', jsonb_build_array($1::text))
-       from generate_series(1, 2) returning msg_id::int`,
-      [MARK],
+       select now(), $1::jsonb from generate_series(1, 2) returning msg_id::int`,
+      [delivery],
     );
     const { rows: calls } = await db2.query('select id from public.calls');
     const ids: Record<string, string> = {
@@ -149,6 +150,8 @@ describe('every admin route', () => {
           `select format('%I.%I', n.nspname, c.relname) as name from pg_class c
            join pg_namespace n on n.oid = c.relnamespace
            where c.relkind = 'r' and n.nspname in ('public', 'intake', 'audit', 'pgmq', 'webhook', 'calls', 'cron')
+             -- A running server writes it every few seconds, whatever is asked of it.
+             and c.relname not in ('copied_doors', 'doors_copied')
            order by 1`,
         );
         const parts = tables.map(
