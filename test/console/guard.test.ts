@@ -109,6 +109,13 @@ describe('every admin route', () => {
          array[now()], array['x'])`,
       [MARK],
     );
+    const delivery = { kind: 'event', door: MARK, received_at: '2026-02-24T10:00:00Z', ids: [MARK] };
+    await db1.query('select public.inbox_accept($1)', [JSON.stringify([delivery])]);
+    const { rows: refused } = await db1.query(
+      `insert into pgmq.q_event_inbox_dlq (vt, message)
+       select now(), $1::jsonb from generate_series(1, 2) returning msg_id::int`,
+      [delivery],
+    );
     const { rows: calls } = await db2.query('select id from public.calls');
     const ids: Record<string, string> = {
       '/admin/pools/': MARK,
@@ -130,6 +137,8 @@ describe('every admin route', () => {
       'POST /admin/webhooks/events/replay': { ids: [events[0].id] },
       'POST /admin/webhooks/events/skip': { ids: [events[1].id] },
       'POST /admin/webhooks/payments/name': { tenant: 'stripe', payment: MARK, user_id: 'forged' },
+      'POST /admin/webhooks/inbox/replay': { msg_ids: [refused[0].msg_id] },
+      'POST /admin/webhooks/inbox/discard': { msg_ids: [refused[1].msg_id] },
       'POST /admin/dlq/replay': { msg_ids: [letters[0]] },
       'POST /admin/dlq/discard': { msg_ids: [letters[1]] },
     };
@@ -153,6 +162,8 @@ describe('every admin route', () => {
           `select format('%I.%I', n.nspname, c.relname) as name from pg_class c
            join pg_namespace n on n.oid = c.relnamespace
            where c.relkind = 'r' and n.nspname in ('public', 'intake', 'audit', 'pgmq', 'webhook', 'calls', 'cron')
+             -- A running server writes it every few seconds, whatever is asked of it.
+             and c.relname not in ('copied_doors', 'doors_copied')
            order by 1`,
         );
         const parts = tables.map(

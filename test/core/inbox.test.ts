@@ -105,6 +105,16 @@ describe('the inbox of a door', () => {
     );
   });
 
+  it('asks DB2 after all where no cell answers: it may be back, although a moment ago it was away', async () => {
+    const { inbox, record, one, two } = open();
+    assert.equal(await record('a', reject(away)), undefined);
+    one.fails = away;
+    two.fails = away;
+    assert.equal(await record('b', async () => 'recorded'), 'recorded');
+    assert.equal(await inbox.findDoor('endpoint', 'known', async () => 'of DB2' as never), 'of DB2');
+    await assert.rejects(record('c', reject(away)), /no connection/);
+  });
+
   it('refuses the one message that a cell cannot store, and takes its neighbours', async () => {
     const { record, one } = open();
     const unstorable = () => Object.assign(new Error('unstorable'), { code: '22P05', severity: 'ERROR' });

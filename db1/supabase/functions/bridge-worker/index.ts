@@ -5,19 +5,14 @@ import { Webhook } from 'npm:standardwebhooks@1';
 import { createEndPorts } from '../_shared/bridge/ends.ts';
 import { createSign } from '../_shared/bridge/hook_request.ts';
 import { createIntake, createLedger } from '../_shared/bridge/store.ts';
-import { createCallStore } from '../_shared/calls/store.ts';
 import { requireKey } from '../_shared/edge/auth.ts';
 import { bridgeWorkerRoute } from '../_shared/edge/bridge_worker.ts';
 import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeHook, type FetchWithHost } from '../_shared/edge/hook.ts';
+import { carrierPorts } from '../_shared/edge/inbox.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
 import { type CreateClient, callDatabase } from '../_shared/edge/rpc.ts';
-import { Carrier } from '../_shared/inbox/carrier.ts';
-import { copyDoors } from '../_shared/inbox/copy_doors.ts';
-import { createInboxQueue } from '../_shared/inbox/store.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
-import { bytesOf, toBase64 } from '../_shared/webhook/bytes.ts';
-import { createWebhookStore } from '../_shared/webhook/store.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);
@@ -33,7 +28,6 @@ const fetchWithHost = ((): FetchWithHost | undefined => {
 
 const db1 = callDatabase(connect, env, 'DB1');
 const db2 = callDatabase(connect, env, 'DB2');
-const webhook = callDatabase(connect, env, 'DB2', 'webhook');
 const ledger = createLedger(db2);
 
 const route = bridgeWorkerRoute('/bridge-worker', {
@@ -41,19 +35,7 @@ const route = bridgeWorkerRoute('/bridge-worker', {
   intake: createIntake(db1),
   ends: createEndPorts(db1, () => db2, log),
   ledger: () => ledger,
-  inbox: () =>
-    new Carrier({
-      queue: createInboxQueue(db1),
-      events: createWebhookStore(webhook, toBase64),
-      calls: createCallStore(callDatabase(connect, env, 'DB2', 'calls')),
-      fromBase64: bytesOf,
-      // Workers look by themselves.
-      wake: () => undefined,
-      log,
-      metrics: NO_METRICS,
-      now: Date.now,
-    }),
-  copyDoors: () => copyDoors(webhook, [db1]),
+  ...carrierPorts(db1, (schema) => callDatabase(connect, env, 'DB2', schema), log),
   hook: createEdgeHook(
     Deno.resolveDns,
     fetchWithHost,

@@ -9,7 +9,7 @@ import { canWait, mayBeOneMembers } from '../failure.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
 import type { FindSecret } from '../webhook/secrets.ts';
 import type { InboxMessage } from './message.ts';
-import { Reach } from './reach.ts';
+import { KnownAway, Late, Reach } from './reach.ts';
 import type { DoorKind, InboxCell } from './store.ts';
 
 /** A look for an endpoint, a site or a secret in DB2; it takes a millisecond. */
@@ -89,7 +89,13 @@ export class Inbox {
       const made = message(new Date(arrivedMs).toISOString());
       // Its size in base64 and JSON, about; the events of a body are smaller than the body.
       const chars = made.kind === 'event' ? 2 * made.body.length : 2 * made.call.payload.length;
-      await this.#coalescer.submit({ message: made, chars });
+      try {
+        await this.#coalescer.submit({ message: made, chars });
+      } catch (failure) {
+        // No cell takes it. DB2 may have come back since it was last asked.
+        if (error instanceof KnownAway && canWait(failure)) return record();
+        throw failure;
+      }
       metrics.count('sluice_inbox_accepted_total', { kind: made.kind });
       return undefined;
     }
@@ -101,9 +107,11 @@ export class Inbox {
     name: string,
     ask: () => Promise<Door | undefined>,
   ): Promise<Door | undefined> {
-    return this.#lookUp(ask, async () => {
+    return this.#lookUp(ask, async (failure) => {
       const { door, read_at } = await this.#overCells((cell) => cell.copiedDoor<Door>(kind, name));
       if (read_at === null) throw new HttpError('database_unavailable');
+      // It may be newer than the copy, and DB2 may only be slow: that is worth the wait.
+      if (door === null && failure instanceof Late) return ask();
       return door ?? undefined;
     });
   }
@@ -127,12 +135,19 @@ export class Inbox {
       );
   }
 
-  async #lookUp<Found>(ask: () => Promise<Found>, copied: () => Promise<Found>): Promise<Found> {
+  async #lookUp<Found>(
+    ask: () => Promise<Found>,
+    copied: (failure: unknown) => Promise<Found>,
+  ): Promise<Found> {
     try {
       return await this.#reach.try(LOOK_UP_MS, ask);
     } catch (error) {
       if (!canWait(error)) throw error;
-      return copied();
+      return copied(error).catch((failure: unknown) => {
+        // No cell has a copy. DB2 may have come back since it was last asked.
+        if (error instanceof KnownAway && canWait(failure)) return ask();
+        throw failure;
+      });
     }
   }
 

@@ -7,7 +7,15 @@ import { HttpError } from '../errors.ts';
 import { canWait, isUnavailable } from '../failure.ts';
 import type { Clock } from '../ports.ts';
 
-class Late extends HttpError {}
+/** DB2 was asked, and took too long. */
+export class Late extends HttpError {}
+
+/** DB2 was not asked: a moment ago it was away. */
+export class KnownAway extends HttpError {
+  constructor() {
+    super('database_unavailable');
+  }
+}
 
 export class Reach {
   readonly #now: Clock;
@@ -22,13 +30,12 @@ export class Reach {
   }
 
   /**
-   * What the work gives. Throws database_unavailable after `ms`, and at once while DB2 is away; then one try at a time, with
+   * What the work gives. Throws database_unavailable after `ms`, and KnownAway at once while DB2 is away; then one try at a time, with
    * growing pauses, finds out whether it is back.
    */
   async try<Result>(ms: number, work: () => Promise<Result>): Promise<Result> {
     const isProbe = this.#breaker.isSuspect;
-    if (isProbe && (this.#isProbing || this.#breaker.openUntilMs > 0))
-      throw new HttpError('database_unavailable');
+    if (isProbe && (this.#isProbing || this.#breaker.openUntilMs > 0)) throw new KnownAway();
     if (isProbe) this.#isProbing = true;
     const startedMs = this.#now();
     try {
