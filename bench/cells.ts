@@ -18,7 +18,7 @@ import { openWorld, type Session, sessionOf, settle, type World } from './world.
 
 const FULL = {
   rounds: 7,
-  claims: 12_000,
+  claims: 6_000,
   buyers: 128,
   warmUp: 6_000,
   perSec: 200,
