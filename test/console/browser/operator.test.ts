@@ -177,7 +177,10 @@ describe('an operator', { skip }, () => {
     assert.deepEqual(credits.rows, [{ amount: 4900 }]);
     await group.getByRole('link', { name: '2' }).last().click();
     await heading(page, 'Dead letters');
-    assert.equal(await page.getByRole('textbox', { name: 'Error' }).inputValue(), 'currency is not three letters');
+    assert.equal(
+      await page.getByRole('textbox', { name: 'Error' }).inputValue(),
+      'currency is not three letters',
+    );
     await page.getByLabel('Select all').check();
     await page.getByRole('button', { name: 'Skip…' }).click();
     await page.getByLabel('Reason', { exact: true }).fill('not our currency');
