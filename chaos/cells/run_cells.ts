@@ -80,7 +80,7 @@ async function runRound(
       if (outcomes.filter(({ isFailover }) => isFailover).length >= failovers) break;
     }
     const told = await world.load.stop();
-    await drained(places);
+    await drained(places).catch((error: Error) => findings.push(`${error.message}: ${error.cause}`));
     const ends: Finding[] = [...(await findLost(told, places)), ...(await findDoubled(places))];
     findings.push(...ends.map(({ kind, key, what }) => `${kind} ${key} ${what}`));
     findings.push(...world.load.tally.wrong.map((status) => `a client was answered: ${status}`));
