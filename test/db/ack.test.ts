@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { toHttpError } from '#core/failure.ts';
-import { readAck, sessionOptions } from '../../src/db/ack.ts';
+import { readAck, sessionSettings } from '../../src/db/ack.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { openClient, putOnSale } from '../server/support.ts';
@@ -219,8 +219,14 @@ describe('SLUICE_ACK', () => {
   });
 
   it('is told to the server with each session, and otherwise left to it', () => {
-    assert.match(sessionOptions('quorum'), /sluice\.ack=quorum -c synchronous_commit=on$/);
-    assert.match(sessionOptions('local'), /sluice\.ack=local -c synchronous_commit=local$/);
-    assert.doesNotMatch(sessionOptions(undefined), /ack|synchronous/);
+    const own = sessionSettings(undefined);
+    assert.deepEqual(Object.keys(own), ['timezone', 'client_min_messages']);
+    const quorum = { ...own, 'sluice.ack': 'quorum', synchronous_commit: 'on' };
+    assert.deepEqual(sessionSettings('quorum'), quorum);
+    assert.deepEqual(sessionSettings('local'), {
+      ...own,
+      'sluice.ack': 'local',
+      synchronous_commit: 'local',
+    });
   });
 });
