@@ -193,7 +193,7 @@ function judgeMember({ name, state, here }: CellState): Finding {
 
 async function examineServer(server: Connection | undefined): Promise<Finding[]> {
   if (server === undefined) {
-    const found = 'SLUICE_URL and SLUICE_ADMIN_KEY are not set';
+    const found = 'SLUICE_URL and SLUICE_OPERATOR_KEY are not set';
     return [skip('server', found), skip('addresses', found)];
   }
   const api = new AdminClient(server);

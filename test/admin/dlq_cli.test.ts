@@ -137,7 +137,7 @@ describe('sluice dlq', () => {
     const nobody = await sluice(['dlq', 'list'], { ...env, SLUICE_URL: 'http://127.0.0.1:1' }).ended;
     assert.match(nobody.stderr, /^error: no server answers at /);
     const unset = await sluice(['dlq', 'list'], { SLUICE_DIR: '/nonexistent' }).ended;
-    assert.match(unset.stderr, /^error: SLUICE_URL and SLUICE_ADMIN_KEY are not set/);
+    assert.match(unset.stderr, /^error: SLUICE_URL and SLUICE_OPERATOR_KEY are not set/);
   });
 });
 

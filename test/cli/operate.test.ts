@@ -224,7 +224,7 @@ describe('the operator at the command line', () => {
   it('tells of a wrong key and of a server that is away', async () => {
     const wrong = await runHere(['status'], { ...env, SLUICE_ADMIN_KEY: 'wrong' });
     assert.equal(wrong.code, 1);
-    assert.match(wrong.stderr, /^error: the server refused the admin key\nhint: set SLUICE_ADMIN_KEY /);
+    assert.match(wrong.stderr, /^error: the server refused the key\nhint: set SLUICE_OPERATOR_KEY /);
     assert.equal(wrong.stdout, '');
     const away = await runHere(['pools', 'list'], { ...env, SLUICE_URL: 'http://127.0.0.1:1' });
     assert.match(away.stderr, /^error: no server answers at /);
