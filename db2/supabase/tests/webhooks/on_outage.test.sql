@@ -33,7 +33,7 @@ select is(pg_temp.on_outage('by_hand'), 'accept', 'an endpoint put there by hand
 create function pg_temp.record(p_name text, p_event_id text, p_received_at timestamptz) returns text language sql as $$
   select r.outcome from webhook.record_events(
     array[(select e.webhook_id from public.webhook_endpoints e where e.name = p_name)], array[p_event_id], '{t}', array[null::timestamptz],
-    '{"{}"}', '{e30=}', array[null::uuid], array[p_event_id], array[null], '{s}', array[null], array[p_received_at]) r;
+    '{"{}"}', '{e30=}', array[null::uuid], array[p_event_id], array[null], '{s}', array[null], p_received_at => array[p_received_at]) r;
 $$;
 select is(pg_temp.record('t_inline', 'waited', '2026-02-24 10:00Z'), 'recorded', 'a delivery that waited is recorded');
 select is(pg_temp.record('t_inline', 'waited', '2026-02-24 10:05Z'), 'duplicate', 'once, whatever the second says about its arrival');
