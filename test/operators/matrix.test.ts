@@ -88,6 +88,8 @@ describe('the roles of operators', () => {
       ...env,
       ...STOPPED[words],
     });
+    // Arguments are read first: without them the role would not be asked for.
+    assert.doesNotMatch(stderr, />( …)? is missing/, words);
     return !/needs the role/.test(stderr);
   }
 
@@ -96,6 +98,8 @@ describe('the roles of operators', () => {
     'operators add': ['', '--role', 'viewer'],
     'operators rotate': ['nobody'],
     'operators revoke': ['nobody', '--yes'],
+    'hosts allow': ['not a host'],
+    'hosts remove': ['nowhere.example'],
     'webhooks endpoints add': ['x', '--provider', 'stripe'],
     'webhooks endpoints change': ['x', '--max-attempts', '7'],
     'webhooks endpoints rotate': ['x', '--secret-name', 'NO_SUCH_SECRET'],
