@@ -43,7 +43,8 @@ const LOSSES: Readonly<Record<string, (pair: Pair) => unknown>> = {
     // It waits for the standby until its wait is cancelled: then the workers see the event, here alone.
     const recorded = record(pair.first.url, 'evt_lost');
     await withClient(pair.first.url, async (client) => {
-      const waiting = "select pid from pg_stat_activity where wait_event = 'SyncRep' and application_name = $1";
+      const waiting =
+        "select pid from pg_stat_activity where wait_event = 'SyncRep' and application_name = $1";
       for (const name of ['sluice stack', 'sluice-webhook-worker']) {
         while ((await client.query(waiting, [name])).rows.length === 0) await pause(20);
         await client.query(`select pg_cancel_backend(w.pid) from (${waiting}) w`, [name]);
