@@ -141,7 +141,10 @@ async function whileStandbysHang(cell: Cell, primary: CellNode, work: () => Prom
     primary.killPatroni();
     primary.killPostgres();
   } finally {
-    for (const node of standbys) node.thaw();
+    for (const node of standbys) {
+      node.dropUnreceived();
+      node.thaw();
+    }
   }
   await leaves(cell, primary);
 }
