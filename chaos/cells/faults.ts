@@ -10,6 +10,8 @@ import { until } from './servers.ts';
 const SILENCE_MS = 12_000;
 /** So long acknowledgements may pile up that a standby does not have. */
 const LAG_MS = 1_500;
+/** Long enough for a client to ask again after a cancelled wait, and shorter than a watcher needs to leave the primary. */
+const CANCEL_MS = 3_500;
 /** Seconds on a quiet machine. */
 const SWITCHOVER_MS = 120_000;
 
@@ -123,7 +125,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'cancel-waits',
     about:
-      'both standbys get nothing, all waits for them are cancelled for 1.5 s, then kill -9 of the primary',
+      'both standbys get nothing, all waits for them are cancelled for 3.5 s, then kill -9 of the primary',
     async break(cell, primary) {
       await whileStandbysHang(cell, primary, () => cancelWaits(cell, primary));
     },
@@ -139,13 +141,16 @@ async function whileStandbysHang(cell: Cell, primary: CellNode, work: () => Prom
     primary.killPatroni();
     primary.killPostgres();
   } finally {
-    for (const node of standbys) node.thaw();
+    for (const node of standbys) {
+      node.dropUnreceived();
+      node.thaw();
+    }
   }
   await leaves(cell, primary);
 }
 
 async function cancelWaits(cell: Cell, primary: CellNode): Promise<void> {
-  const until = Date.now() + LAG_MS;
+  const until = Date.now() + CANCEL_MS;
   await withClient(cell.urlOf(primary), async (client) => {
     while (Date.now() < until) {
       await client.query(CANCEL_WAITS);

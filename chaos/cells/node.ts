@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LOOPBACK } from '../../src/stack/ports.ts';
-import { isAlive, waitUntilGone } from '../../src/stack/processes.ts';
+import { commandLine, isAlive, waitUntilGone } from '../../src/stack/processes.ts';
 import type { WireProxy } from '../proxy.ts';
 import { familyOf, launch, signal } from './servers.ts';
 
@@ -97,6 +97,12 @@ export class CellNode {
   /** Patroni goes on, and can promote it as soon as it is thawed. */
   freezePostgres(): void {
     for (const pid of familyOf(this.postmaster)) signal(pid, 'SIGSTOP');
+  }
+
+  /** What the primary has sent meanwhile waits in the socket of the receiver: it ends before it reads that. */
+  dropUnreceived(): void {
+    for (const pid of familyOf(this.postmaster))
+      if (commandLine(pid).includes('walreceiver')) signal(pid, 'SIGTERM');
   }
 
   thaw(): void {
