@@ -49,6 +49,12 @@ export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'GET /admin/webhooks/events/:id': 'viewer',
   'POST /admin/webhooks/events/replay': 'operator',
   'POST /admin/webhooks/events/skip': 'operator',
+  'GET /admin/webhooks/groups': 'viewer',
+  'GET /admin/webhooks/payments': 'viewer',
+  'POST /admin/webhooks/payments/name': 'operator',
+  'GET /admin/webhooks/inbox': 'viewer',
+  'POST /admin/webhooks/inbox/replay': 'operator',
+  'POST /admin/webhooks/inbox/discard': 'operator',
 };
 
 export function isRole(text: unknown): text is Role {
