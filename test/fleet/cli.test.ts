@@ -27,7 +27,7 @@ test('an operator adds cells, places a pool, moves it and drains a cell', async 
   const SLUICE_CELLS = `a=${first.db1.url},b=${second.db1.url}`;
   const DB2_URL = first.db2.url;
   const sluice = (line: string, env = {}) =>
-    runHere(line.split(' '), { SLUICE_CELLS, DB2_URL, SLUICE_OPERATOR: 'ann', ...env });
+    runHere(line.split(' '), { SLUICE_CELLS, DB2_URL, USER: 'ann', ...env });
 
   const before = await sluice('cells list');
   assert.equal(before.code, 1);

@@ -28,7 +28,7 @@ describe('operators', () => {
     runHere(['webhooks', ...words], {
       DB1_URL: world.databases.db1.url,
       DB2_URL: world.databases.db2.url,
-      SLUICE_OPERATOR: 'bob',
+      USER: 'bob',
     });
 
   it('see what waits, without bodies, by the API and by the command line', async () => {

@@ -205,7 +205,7 @@ describe('backfill from Stripe', () => {
     const audited = await world.rows(
       `select actor, reason from audit.audit_logs where action = 'webhook_backfill' order by id`,
     );
-    assert.deepEqual(audited.slice(before.length), [{ actor: 'ann', reason: 'outage' }]);
+    assert.deepEqual(audited.slice(before.length), [{ actor: 'owner (ann)', reason: 'outage' }]);
     assert.deepEqual((await run('--dry-run')).counts, { asked: 2, known: 2, new: 0, skipped: 0 });
   });
 

@@ -108,7 +108,7 @@ export function envFor({ stripe, twilio }: Providers, db2Url: string): Record<st
     STRIPE_API_URL: stripe.url,
     TWILIO_API_KEY: TWILIO_KEY,
     TWILIO_API_URL: twilio.url,
-    SLUICE_OPERATOR: 'ann',
+    USER: 'ann',
     SLUICE_DIR: '/nonexistent',
   };
 }
