@@ -91,8 +91,8 @@ export const NO_REBUILD = script(
 export const FRESH_SLOTS = script(
   patch(
     'intake.rebuild_inventory(text)',
-    '    m.slot_id,\n    m.pool_id,',
-    '    gen_random_uuid(),\n    m.pool_id,',
+    '    m.slot_id,\n    v_pool_id,',
+    '    gen_random_uuid(),\n    v_pool_id,',
   ),
   patch('intake.rebuild_inventory(text)', "'CONSUMED'", "'AVAILABLE'"),
   patch('intake.rebuild_inventory(text)', "'RESERVED'", "'AVAILABLE'"),

@@ -92,11 +92,13 @@ function columnsFor(onSwitch?: (endpoint: EndpointRow) => void): Column<Endpoint
     },
     {
       head: 'Takes effect',
-      cell: ({ mode }) => (mode === 'inline' ? 'before the answer' : 'after the answer'),
-    },
-    {
-      head: 'Ledger away',
-      cell: ({ on_outage }) => (on_outage === 'accept' ? 'accepts into the inbox' : 'refuses'),
+      cell: ({ mode, on_outage }) => (
+        <>
+          {mode === 'inline' ? 'before the answer' : 'after the answer'}
+          <br />
+          <small>{on_outage === 'accept' ? 'accepts' : 'refuses'} while DB2 is away</small>
+        </>
+      ),
     },
     { head: 'Attempts', isNumber: true, cell: ({ max_attempts }) => max_attempts },
     {

@@ -73,6 +73,7 @@ class Reading {
   #bytesAtCheck = 0;
   #slowChecks = 0;
   #target: 'unchecked' | 'asked' | 'exists' = 'exists';
+  #leaveTurn: () => void = () => undefined;
   #isOver = false;
 
   constructor(exchange: Exchange, listener: BodyListener, all: Set<Reading>, largeBodies: LargeBodies) {
@@ -104,6 +105,8 @@ class Reading {
   refuse(error: HttpError): void {
     if (!this.#leave()) return;
     this.#exchange.budget.leave(this.#bytes);
+    // Its answer lingers until the sender has read it.
+    this.#leaveTurn();
     this.#listener.onRefused(this.#exchange, error);
     // What still comes is dropped.
     this.#exchange.request.resume();
@@ -129,7 +132,7 @@ class Reading {
     const peer = request.socket.remoteAddress;
     const head = { method, path, headers, body: this.#body.bytes(), requestId, peer };
     try {
-      const limit = (await match.route.checkTarget?.(head, match.parameter)) ?? Number.POSITIVE_INFINITY;
+      const limit = (await match.route.checkTarget?.(head, match.parameter)) ?? bodyLimit(this.#exchange);
       const length = Number(headers['content-length'] ?? limit);
       if (!this.#body.limitTo(limit) || Number(headers['content-length']) > limit) {
         this.refuse(TOO_LARGE);
@@ -149,9 +152,9 @@ class Reading {
     const sender = new AbortController();
     const left = (): void => sender.abort();
     response.once('close', left);
-    const leave = await this.#largeBodies.enter(path, bytes, sender.signal);
-    if (response.closed) leave();
-    else response.once('close', leave);
+    this.#leaveTurn = await this.#largeBodies.enter(path, bytes, sender.signal);
+    if (response.closed) this.#leaveTurn();
+    else response.once('close', this.#leaveTurn);
   }
 
   /** True once: for the first of whole, refused and left. */

@@ -17,6 +17,11 @@ const FUNCTIONS: Record<string, string[]> = {
   webhook: [
     'add_endpoint',
     'balance',
+    'begin_backfill',
+    'begin_comparison',
+    'doors',
+    'find_payments',
+    'known_events',
     'begin_typescript_event',
     'change_endpoint',
     'claim_next_event',

@@ -11,7 +11,7 @@ describe('groups of events, and payments without a user', () => {
   let databases: TestDatabases;
   let server: Awaited<ReturnType<typeof startTestServer>>;
   let db2: pg.Client;
-  const headers = { ...bearer(ADMIN_KEY), 'x-operator': 'ada' };
+  const headers = { ...bearer(ADMIN_KEY) };
   const get = (path: string, by: Record<string, string> = headers) =>
     ask(`${server.url}/admin/webhooks${path}`, { headers: by });
   const post = (path: string, body: unknown, by: Record<string, string> = headers) =>
@@ -131,7 +131,7 @@ describe('groups of events, and payments without a user', () => {
     const audit = await db2.query(
       `select actor, reason from audit.audit_logs where action = 'payment_name_user'`,
     );
-    assert.deepEqual(audit.rows, [{ actor: 'ada', reason: 'ticket 7' }]);
+    assert.deepEqual(audit.rows, [{ actor: 'admin', reason: 'ticket 7' }]);
   });
 
   it('of money: the command line does the same', async () => {

@@ -47,7 +47,7 @@ describe('sluice webhooks', () => {
     assert.equal(code, 0, stderr);
     assert.match(
       stdout,
-      /^NAME +TENANT +TAKES +ACCOUNTS +MODE +ACTIVE +SECRETS +ATTEMPTS +WEBHOOK ID\nshop +stripe +live +- +inline +on +OLD +3 /,
+      /^NAME +TENANT +TAKES +ACCOUNTS +MODE +ON OUTAGE +ACTIVE +SECRETS +ATTEMPTS +WEBHOOK ID\nshop +stripe +live +- +inline +refuse +on +OLD +3 /,
     );
     const taken = await webhooks('endpoints', 'add', 'shop', ...options);
     assert.deepEqual([taken.code, taken.stderr.split('\n')[0]], [1, 'there is an endpoint shop already']);

@@ -21,7 +21,7 @@ describe('operators', () => {
 
   const api = (path: string, body?: unknown) =>
     ask(`${server.url}/admin/webhooks/${path}`, {
-      headers: { ...bearer(ADMIN_KEY), 'x-operator': 'ann' },
+      headers: bearer(ADMIN_KEY),
       ...(body !== undefined && { method: 'POST', body }),
     });
   const cli = (...words: string[]) =>
@@ -80,7 +80,7 @@ describe('operators', () => {
     const audit = await world.db1.query(
       `select actor, action, reason from audit.audit_logs where action like 'inbox%'`,
     );
-    assert.deepEqual(audit.rows, [{ actor: 'ann', action: 'inbox_replay', reason: 'mended' }]);
+    assert.deepEqual(audit.rows, [{ actor: 'admin', action: 'inbox_replay', reason: 'mended' }]);
     world.heal();
     await until(async () => {
       await world.carry();

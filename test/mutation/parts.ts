@@ -59,7 +59,7 @@ export const PARTS: readonly Part[] = [
     'record',
     [
       ...under('webhook', 'record read routes secrets'),
-      ...under('calls', 'routes store body replay_cache guarded_cache'),
+      ...under('calls', 'routes record store body replay_cache guarded_cache'),
       ...['digits', 'coalescer', 'request_queue', 'side_lane'],
     ],
     [
@@ -78,6 +78,6 @@ export const PARTS: readonly Part[] = [
 
 /** In the same folders, but not mutated: nothing but types, or nothing without a database or an operator's routes. */
 export const LEFT_OUT: readonly string[] = [
-  ...under('webhook', 'ports provider store admin operators endpoint_settings'),
+  ...under('webhook', 'ports provider store admin operators endpoint_settings unnamed_payments'),
   'bridge/ports',
 ].map((source) => `${CORE}/${source}.ts`);

@@ -82,14 +82,14 @@ describe('the HTTP adapter, beside large bodies', () => {
   });
 
   /** A server whose large route answers when it is told to. */
-  async function start(bodies: LargeBodies) {
+  async function start(bodies: LargeBodies, targetBytes: number | null = 1024 * KB) {
     const inside = new EventEmitter();
     const answers: (() => void)[] = [];
     const large = {
       method: 'POST',
       path: '/webhooks/:endpoint',
       maxBodyBytes: 1024 * KB,
-      checkTarget: async () => 1024 * KB,
+      checkTarget: async () => targetBytes ?? undefined,
       handle: (_: HttpRequest): Promise<HttpResponse> =>
         new Promise((resolve) => {
           answers.push(() => resolve(jsonResponse(200, {})));
@@ -100,8 +100,8 @@ describe('the HTTP adapter, beside large bodies', () => {
     const server = new HttpServer(new Router([large], log), log, {}, new Admission(20, {}, bodies));
     const port = await server.listen(0);
     open.push(() => server.close());
-    const post = (bytes: number) =>
-      ask(`http://127.0.0.1:${port}/webhooks/x`, { method: 'POST', body: 'x'.repeat(bytes) });
+    const post = (bytes: number, headers = {}) =>
+      ask(`http://127.0.0.1:${port}/webhooks/x`, { method: 'POST', body: 'x'.repeat(bytes), headers });
     return { post, port, inside, answers };
   }
 
@@ -134,6 +134,13 @@ describe('the HTTP adapter, beside large bodies', () => {
     assert.ok(late.headers['retry-after']);
     answers[0]?.();
     assert.equal((await first).status, 200);
+  });
+
+  it('counts a body without a length as large as its route takes, and lets the next one in after it', async () => {
+    const { post, inside, answers } = await start(new LargeBodies({ roomBytes: 100 * KB }), null);
+    inside.on('entered', () => answers.splice(0)[0]?.());
+    for (let turn = 0; turn < 2; turn++)
+      assert.equal((await post(80 * KB, { 'transfer-encoding': 'chunked' })).status, 200);
   });
 
   it('lets the next one in when a sender leaves in the middle of its body', async () => {

@@ -154,7 +154,7 @@ describe('sluice work', () => {
   it('says what is not set', async () => {
     const { code, stderr } = await sluice(['work'], {}).ended;
     assert.equal(code, 1);
-    assert.match(stderr, /DB1_URL and DB2_URL must both be set/);
+    assert.match(stderr, /DB1_URL \(or SLUICE_CELLS\) and DB2_URL must both be set/);
   });
 });
 

@@ -29,7 +29,7 @@ $$;
 -- Promise: the error without what differs from event to event: a word with a digit in it (an id, a number, a time) is #, what
 -- is quoted is "…". At most 200 characters, so that it can be given as a filter. Second call: the same. Locks: none.
 create function webhook.error_shape(p_error text) returns text
-language sql immutable strict set search_path = '' as $$
+language sql immutable set search_path = '' as $$
   select left(regexp_replace(
     regexp_replace(p_error, '"[^"]*"|`[^`]*`|(?<!\w)''[^'']*''(?!\w)', '"…"', 'g'),
     '[\w-]*\d[\w-]*', '#', 'g'

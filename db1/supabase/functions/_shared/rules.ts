@@ -10,6 +10,7 @@ export const SENTENCES: Readonly<Record<string, string>> = {
   livemode_is_known: 'livemode is live, test or both.',
   accounts_are_ids: 'accounts are up to 100 ids of letters, digits, _, / and -.',
   mode_is_known: 'The mode is inline or queued.',
+  on_outage_is_known: 'on_outage is refuse or accept.',
   one_to_five_secrets: 'An endpoint has one to five secrets.',
   secrets_are_names: 'A secret is given by its name, such as STRIPE_WEBHOOK_SECRET, never by its value.',
   verify_token_is_a_name:
