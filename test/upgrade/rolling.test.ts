@@ -24,6 +24,8 @@ const LEAST = 60;
 const PACE_MS = 20;
 const LOOK_MS = 50;
 const DRAINED_MS = 120_000;
+/** Against a version that does not start. */
+const PATIENCE_MS = 300_000;
 
 describe('a rolling upgrade', () => {
   const commit = commitBefore();
@@ -65,7 +67,9 @@ describe('a rolling upgrade', () => {
   const number = async (client: pg.Client, text: string): Promise<number> =>
     (await client.query(`select (${text})::int as n`)).rows[0].n;
 
-  test('loses no claim, event or call, and refuses none, while both versions work', async (t) => {
+  test('loses no claim, event or call, and refuses none, while both versions work', {
+    timeout: PATIENCE_MS,
+  }, async (t) => {
     if (commit === undefined)
       return t.skip('git does not have the commit before: clone with history, such as fetch-depth: 0');
     const load = new Load();
