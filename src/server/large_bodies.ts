@@ -1,5 +1,6 @@
 // Large bodies take turns. One of 3 MB keeps this process busy for tens of milliseconds and the database for longer, so a few
-// are read at a time, and the rest waits in the senders' sockets, where it costs neither memory nor time.
+// are read at a time, and the rest waits in the senders' sockets, where it costs neither memory nor time. After each one there is
+// a rest of the same length, so that large bodies take half of the machine and claims have the other half.
 
 import { HttpError } from '#core/errors.ts';
 
@@ -12,10 +13,13 @@ export const LARGE_BYTES = 64 * 1024;
 const ROOM_BYTES = 4 * 1024 * 1024;
 /** Less than a provider waits for its answer, with time left to read the body and to record it. */
 const PATIENCE_MS = 5_000;
+/** A turn that took longer waited for its sender or for DB2: the machine had its rest meanwhile. */
+const REST_MAX_MS = 250;
 
 export interface LargeBodiesOptions {
   readonly roomBytes?: number;
   readonly patienceMs?: number;
+  readonly now?: () => number;
 }
 
 interface Waiter {
@@ -26,13 +30,16 @@ interface Waiter {
 export class LargeBodies {
   readonly #roomBytes: number;
   readonly #patienceMs: number;
+  readonly #now: () => number;
   #takenBytes = 0;
   /** By target (an endpoint), so that the crowd at one does not hold up another. The first target is served next. */
   readonly #waiting = new Map<string, Waiter[]>();
 
-  constructor({ roomBytes = ROOM_BYTES, patienceMs = PATIENCE_MS }: LargeBodiesOptions = {}) {
+  constructor(options: LargeBodiesOptions = {}) {
+    const { roomBytes = ROOM_BYTES, patienceMs = PATIENCE_MS, now = () => performance.now() } = options;
     this.#roomBytes = roomBytes;
     this.#patienceMs = patienceMs;
+    this.#now = now;
   }
 
   /**
@@ -42,13 +49,19 @@ export class LargeBodies {
   async enter(target: string, bytes: number, signal: AbortSignal): Promise<() => void> {
     if (this.#waiting.size > 0 || !this.#fits(bytes)) await this.#wait(target, bytes, signal);
     else this.#takenBytes += bytes;
+    const beganMs = this.#now();
     let isOver = false;
     return () => {
       if (isOver) return;
       isOver = true;
-      this.#takenBytes -= bytes;
-      this.#serve();
+      const restMs = Math.min(this.#now() - beganMs, REST_MAX_MS);
+      setTimeout(() => this.#free(bytes), restMs).unref();
     };
+  }
+
+  #free(bytes: number): void {
+    this.#takenBytes -= bytes;
+    this.#serve();
   }
 
   #fits(bytes: number): boolean {

@@ -62,6 +62,31 @@ describe('large bodies', () => {
     await bodies.enter('a', 10, never);
   });
 
+  it('rest after each turn for as long as it took, and a quarter of a second at most', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let nowMs = 0;
+    const bodies = new LargeBodies({ roomBytes: 10, now: () => nowMs });
+    for (const [tookMs, restMs] of [
+      [40, 40],
+      [9_000, 250],
+    ] as const) {
+      const leave = await bodies.enter('a', 10, never);
+      let hasBegun = false;
+      const next = bodies.enter('b', 10, never).then((end) => {
+        hasBegun = true;
+        return end;
+      });
+      nowMs += tookMs;
+      leave();
+      t.mock.timers.tick(restMs - 1);
+      await turn();
+      assert.equal(hasBegun, false);
+      t.mock.timers.tick(1);
+      (await next)();
+      t.mock.timers.tick(1);
+    }
+  });
+
   it('that wait too long, or whose sender leaves, give up their place', async () => {
     const bodies = new LargeBodies({ roomBytes: 10, patienceMs: 10 });
     const leave = await bodies.enter('a', 10, never);

@@ -287,3 +287,18 @@ describe('Meta’s handshake', () => {
       assert.equal(handshake(query, 't'), undefined, query);
   });
 });
+
+describe('a post of WhatsApp with a thousand updates', () => {
+  it('is read in pieces, in their order, and other work goes on between them', async () => {
+    const messages = Array.from({ length: 1_000 }, (_, at) => ({ id: `wamid.${at}`, type: 'text' }));
+    const entry = [{ id: '1', changes: [{ field: 'messages', value: { messages } }] }];
+    let turns = 0;
+    const counting = setInterval(() => turns++, 0);
+    const events = await read('whatsapp', JSON.stringify({ entry })).finally(() => clearInterval(counting));
+    assert.deepEqual(
+      events.map(({ eventId }) => eventId),
+      messages.map(({ id }) => `message:${id}`),
+    );
+    assert.ok(turns >= 10, `${turns} turns of the event loop`);
+  });
+});
