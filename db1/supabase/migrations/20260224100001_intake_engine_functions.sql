@@ -68,7 +68,7 @@ select
   c.max_per_address,
   c.challenge_difficulty,
   c.max_per_user is not null or c.require_auth or c.max_per_address is not null or c.challenge_difficulty is not null
-    or c.confirm_by = 'payment' as has_rules,
+    as has_rules,
   coalesce(c.confirm_by = 'payment', false) as is_paid
 from intake.pool_marks m
 left join public.engine_config c on c.pool_id = m.pool_id;
