@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { interleave, type Session } from '../support/sessions.ts';
+import { interleave, type Session, waitsFor } from '../support/sessions.ts';
 import { useIntake } from '../support/suite.ts';
 import { newPaidPool, type Order, order, settle, soldTwice, statesOf } from './support.ts';
 
 describe('a void', () => {
-  const { observer, first, second } = useIntake('observer', 'first', 'second');
+  const { observer, gate, first, second } = useIntake('observer', 'gate', 'first', 'second');
 
   const paidOrder = async (): Promise<Order> => {
     const made = await order(observer, await newPaidPool(observer, 2, { max_quantity: 2 }), 'ann', 2);
@@ -51,6 +51,24 @@ describe('a void', () => {
     );
     assert.equal(ended, 2);
     assert.deepEqual([await statesOf(observer, made), await free(made)], [['voided', 'voided'], 2]);
+  });
+
+  test('that meets a finish half-way waits for its messages, and both end', async () => {
+    const made = await paidOrder();
+    const msgIds = await taken(made);
+    await gate.client.query('begin');
+    await gate.rows('select from pgmq.q_intake_queue where msg_id = $1 for update', [
+      msgIds.toSorted().at(-1),
+    ]);
+    const finished = finish(first, msgIds, 'committed');
+    await waitsFor(observer, first, gate);
+    const ended = voidAll(second, made);
+    await waitsFor(observer, second, first);
+    await gate.client.query('commit');
+    assert.deepEqual(
+      [(await finished).map(({ outcome }) => outcome), await ended],
+      [['committed', 'committed'], 2],
+    );
   });
 
   test('that is first leaves a finish nothing', async () => {
