@@ -1,6 +1,7 @@
 // The real intake and ledger of one lane, by the calls that servers, workers and operators make.
 
 import { findDifferences, type ReconcilePorts, type SlotRow, type TicketRow } from '#core/reconcile.ts';
+import { WITHOUT_A_TRACE } from '../../support/lost_tickets.ts';
 import type { Lane } from '../lanes.ts';
 import type { ClaimAnswer, Finish, IntakeState, Request, Taken, TicketState, Told } from './answers.ts';
 import type { Claim, Delivery, Heard, Message, Pool, Slot } from './model.ts';
@@ -59,7 +60,7 @@ export class World {
       this.#lane.db2.run(
         isSweep
           ? 'truncate public.confirmed_tickets, public.voided_tickets'
-          : 'delete from public.confirmed_tickets; delete from public.voided_tickets',
+          : `delete from public.confirmed_tickets where ${WITHOUT_A_TRACE}; delete from public.voided_tickets`,
       ),
     ]);
   }
