@@ -59,7 +59,10 @@ export interface OrdersCarried {
 }
 
 /** Works until nothing is due any more. Throws when a database cannot be read. */
-export async function carryOrdersOnce(options: OrderCrewOptions, signal: AbortSignal): Promise<OrdersCarried> {
+export async function carryOrdersOnce(
+  options: OrderCrewOptions,
+  signal: AbortSignal,
+): Promise<OrdersCarried> {
   const { parts, start, end } = openOrders(options);
   const totals: Outcomes = {};
   let isPaused = false;
@@ -67,7 +70,8 @@ export async function carryOrdersOnce(options: OrderCrewOptions, signal: AbortSi
     await start();
     for (const part of parts) {
       const { outcomes, pausedUntilMs } = await part.drain(signal);
-      for (const [outcome, count] of Object.entries(outcomes)) totals[outcome] = (totals[outcome] ?? 0) + count;
+      for (const [outcome, count] of Object.entries(outcomes))
+        totals[outcome] = (totals[outcome] ?? 0) + count;
       isPaused ||= pausedUntilMs > 0;
     }
     return { totals, isPaused };

@@ -22,7 +22,16 @@ export interface CheckoutDoor extends Pick<CheckoutPorts, 'own' | 'publicUrl'> {
   log: Log;
 }
 
-export function openCheckout({ own, publicUrl, fleet, webhook, secretOf, urls, metrics, log }: CheckoutDoor): Route {
+export function openCheckout({
+  own,
+  publicUrl,
+  fleet,
+  webhook,
+  secretOf,
+  urls,
+  metrics,
+  log,
+}: CheckoutDoor): Route {
   return checkoutRoute({
     own,
     publicUrl,
@@ -41,7 +50,9 @@ interface OrderRefund {
   readonly state: string;
 }
 
-type Seen = ClaimRecord & { readonly order?: { readonly order_id: string; readonly status: string | null } | null };
+type Seen = ClaimRecord & {
+  readonly order?: { readonly order_id: string; readonly status: string | null } | null;
+};
 
 /** DB1 knows that a payment is to be refunded, and DB2 whether it was. While DB2 is away, DB1's word stands. */
 export function withRefunds<Ports extends Pick<ClaimPorts, 'getClaim'>>(

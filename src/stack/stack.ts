@@ -103,7 +103,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const parts: Parts = { doors: [], functions: [], standIns: [], postgrests: [], clusters: [] };
   const stop = async (mode: StopMode = 'fast') => {
     await stopParts(parts, mode);
-    for (const name of ['db1-postgrest', 'db2-postgrest', 'db1-postgres', 'db2-postgres', STAND_IN_NAME, ...FUNCTION_NAMES])
+    for (const name of [
+      'db1-postgrest',
+      'db2-postgrest',
+      'db1-postgres',
+      'db2-postgres',
+      STAND_IN_NAME,
+      ...FUNCTION_NAMES,
+    ])
       runFiles.forget(name);
     runFiles.release();
   };
@@ -156,7 +163,9 @@ async function allOrError<Parts extends Promise<unknown>[]>(
 async function stopParts(parts: Parts, mode: StopMode): Promise<void> {
   const { doors, functions, standIns, postgrests, clusters } = parts;
   if (mode === 'immediate') {
-    await Promise.all([...doors, ...clusters, ...functions, ...standIns, ...postgrests].map((part) => part.stop(mode)));
+    await Promise.all(
+      [...doors, ...clusters, ...functions, ...standIns, ...postgrests].map((part) => part.stop(mode)),
+    );
     return;
   }
   for (const group of [doors, functions, standIns, postgrests, clusters])

@@ -51,7 +51,8 @@ export function textsIn(form: Form): Record<string, string> {
 export function wholeIn(form: Form, name: string, param = name): number | undefined {
   const text = textIn(form, name);
   if (text === undefined) return undefined;
-  if (!/^-?\d{1,15}$/.test(text)) throw new Refusal(400, `Invalid integer: ${text}`, { code: 'parameter_invalid_integer', param });
+  if (!/^-?\d{1,15}$/.test(text))
+    throw new Refusal(400, `Invalid integer: ${text}`, { code: 'parameter_invalid_integer', param });
   return Number(text);
 }
 

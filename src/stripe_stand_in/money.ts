@@ -59,7 +59,12 @@ export class Money {
       refunded: false,
       status: 'succeeded',
     };
-    const paid = { ...intent, amount_received: amount, latest_charge: charge.id, status: 'succeeded' as const };
+    const paid = {
+      ...intent,
+      amount_received: amount,
+      latest_charge: charge.id,
+      status: 'succeeded' as const,
+    };
     this.#books.put('charge', charge);
     this.#books.put('payment_intent', paid);
     this.#events.tell('charge.succeeded', charge, livemode);
@@ -79,13 +84,22 @@ export class Money {
         code: 'charge_disputed',
       });
     if (left === 0)
-      throw new Refusal(400, `Charge ${charge.id} has already been refunded.`, { code: 'charge_already_refunded' });
+      throw new Refusal(400, `Charge ${charge.id} has already been refunded.`, {
+        code: 'charge_already_refunded',
+      });
     if (amount < 1)
-      throw new Refusal(400, 'Invalid positive integer', { code: 'parameter_invalid_integer', param: 'amount' });
-    if (amount > left)
-      throw new Refusal(400, `Refund amount (${amount}) is greater than unrefunded amount on charge (${left})`, {
+      throw new Refusal(400, 'Invalid positive integer', {
+        code: 'parameter_invalid_integer',
         param: 'amount',
       });
+    if (amount > left)
+      throw new Refusal(
+        400,
+        `Refund amount (${amount}) is greater than unrefunded amount on charge (${left})`,
+        {
+          param: 'amount',
+        },
+      );
     const refund = blankRefund({
       amount,
       charge: charge.id,
@@ -95,7 +109,11 @@ export class Money {
       payment_intent: charge.payment_intent,
       reason: reason as Stripe.Refund['reason'],
     });
-    const changed = { ...charge, amount_refunded: charge.amount_refunded + amount, refunded: amount === left };
+    const changed = {
+      ...charge,
+      amount_refunded: charge.amount_refunded + amount,
+      refunded: amount === left,
+    };
     this.#books.put('refund', refund);
     this.#books.put('charge', changed);
     this.#events.tell('refund.created', refund, charge.livemode === true);
@@ -125,7 +143,13 @@ export class Money {
     const charge = this.#chargeOf({ payment_intent: paymentIntent });
     const amount = charge.amount_captured;
     const livemode = charge.livemode === true;
-    const withdrawal = { id: newId('txn'), amount: -amount, currency: charge.currency, fee: 0, exchange_rate: null };
+    const withdrawal = {
+      id: newId('txn'),
+      amount: -amount,
+      currency: charge.currency,
+      fee: 0,
+      exchange_rate: null,
+    };
     const dispute: Dispute = {
       id: newId('du'),
       object: 'dispute',
@@ -151,7 +175,10 @@ export class Money {
     const intentId = textIn(form, 'payment_intent');
     const chargeId = intentId === undefined ? textIn(form, 'charge') : undefined;
     if (intentId === undefined && chargeId === undefined)
-      throw new Refusal(400, 'One of the following params should be provided for this request: payment_intent or charge.');
+      throw new Refusal(
+        400,
+        'One of the following params should be provided for this request: payment_intent or charge.',
+      );
     if (intentId !== undefined) this.findIntent(intentId);
     const charge = this.#books
       .list('charge')

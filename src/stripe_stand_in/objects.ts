@@ -63,7 +63,7 @@ type GivenSession = Pick<
   | 'cancel_url'
   | 'client_reference_id'
   | 'metadata'
-  | 'payment_method_types'
+  | 'allowed_payment_method_types'
   | 'url'
 >;
 
@@ -73,7 +73,6 @@ export function blankSession(given: GivenSession): Stripe.Checkout.Session {
     adaptive_pricing: { enabled: false },
     after_expiration: null,
     allow_promotion_codes: null,
-    allowed_payment_method_types: null,
     automatic_tax: { enabled: false, liability: null, provider: null, status: null },
     billing_address_collection: null,
     client_secret: null,
@@ -106,6 +105,7 @@ export function blankSession(given: GivenSession): Stripe.Checkout.Session {
     payment_method_collection: 'if_required',
     payment_method_configuration_details: null,
     payment_method_options: null,
+    payment_method_types: ['card'],
     payment_status: 'unpaid',
     permissions: null,
     recovered_from: null,

@@ -33,13 +33,19 @@ export function payPage({ method, url }: ApiRequest, sessions: Sessions): ApiAns
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const isKnown = error.answer.status !== 404;
-    return html(isKnown ? 409 : 404, 'Checkout', `<p>${isKnown ? textOf(sessions.find(id)) : 'There is no such session.'}</p>`);
+    return html(
+      isKnown ? 409 : 404,
+      'Checkout',
+      `<p>${isKnown ? textOf(sessions.find(id)) : 'There is no such session.'}</p>`,
+    );
   }
 }
 
 function show({ session, title }: StoredSession): ApiAnswer {
   const back =
-    session.cancel_url === null ? '' : `<p><a href="${escaped(session.cancel_url)}">Back to the seller</a></p>`;
+    session.cancel_url === null
+      ? ''
+      : `<p><a href="${escaped(session.cancel_url)}">Back to the seller</a></p>`;
   if (session.status !== 'open') return html(200, 'Checkout', `<p>${textOf({ session })}</p>${back}`);
   return html(
     200,

@@ -45,7 +45,8 @@ export const KEY_IN_USE: ApiAnswer = {
   status: 409,
   body: {
     error: {
-      message: 'There is currently another in-progress request using this Idempotent Key. Please try again later.',
+      message:
+        'There is currently another in-progress request using this Idempotent Key. Please try again later.',
       type: 'idempotency_error',
       code: 'idempotency_key_in_use',
     },
@@ -56,7 +57,15 @@ export type Listed = { id: string; created: number };
 
 const LIMIT_MAX = 100;
 const LIMIT_DEFAULT = 10;
-const PAGING = ['limit', 'starting_after', 'ending_before', 'expand[]', 'created', 'created[gte]', 'created[lt]'];
+const PAGING = [
+  'limit',
+  'starting_after',
+  'ending_before',
+  'expand[]',
+  'created',
+  'created[gte]',
+  'created[lt]',
+];
 const MORE_PAGING = ['created[gt]', 'created[lte]'];
 
 /** Newest first. `filters` are the parameters that this list takes beside those of every list. */

@@ -26,7 +26,7 @@ const PARAMS: readonly (keyof Stripe.Checkout.SessionCreateParams)[] = [
   'client_reference_id',
   'metadata',
   'payment_intent_data',
-  'payment_method_types',
+  'allowed_payment_method_types',
   'adaptive_pricing',
   'allow_promotion_codes',
   'expires_at',
@@ -54,7 +54,8 @@ export class Sessions {
     if (odd !== undefined)
       throw new Refusal(400, `Received unknown parameter: ${odd}`, { code: 'parameter_unknown', param: odd });
     const mode = textIn(form, 'mode');
-    if (mode !== 'payment') throw new Refusal(400, 'Invalid mode: must be payment at the stand-in', { param: 'mode' });
+    if (mode !== 'payment')
+      throw new Refusal(400, 'Invalid mode: must be payment at the stand-in', { param: 'mode' });
     const successUrl = textIn(form, 'success_url');
     if (successUrl === undefined) throw required('success_url');
     const { amount, currency, title } = totalOf(formIn(form, 'line_items'));
@@ -71,7 +72,7 @@ export class Sessions {
       cancel_url: textIn(form, 'cancel_url') ?? null,
       client_reference_id: referenceOf(form),
       metadata: metadataOf(form),
-      payment_method_types: Object.values(textsIn(formIn(form, 'payment_method_types'))),
+      allowed_payment_method_types: Object.values(textsIn(formIn(form, 'allowed_payment_method_types'))),
       url: this.#urlOf(id),
     });
     const intentMetadata = metadataOf(formIn(form, 'payment_intent_data'));
@@ -195,9 +196,13 @@ function totalOf(items: Form): { amount: number; currency: string; title: string
     currency = textIn(price, 'currency') ?? '';
     titles.push(quantity === 1 ? title : `${quantity} × ${title}`);
   }
-  if (!/^[a-z]{3}$/.test(currency)) throw new Refusal(400, `Invalid currency: ${currency}`, { param: 'currency' });
+  if (!/^[a-z]{3}$/.test(currency))
+    throw new Refusal(400, `Invalid currency: ${currency}`, { param: 'currency' });
   if (amount < 1 || amount > MAX_AMOUNT)
-    throw new Refusal(400, `Invalid amount: ${amount}`, { code: 'parameter_invalid_integer', param: 'unit_amount' });
+    throw new Refusal(400, `Invalid amount: ${amount}`, {
+      code: 'parameter_invalid_integer',
+      param: 'unit_amount',
+    });
   return { amount, currency, title: titles.join(', ') };
 }
 

@@ -45,12 +45,7 @@ export class StripeStandIn {
     this.books = new Books(journal);
     this.events = new Events(this.books, webhook);
     this.money = new Money(this.books, this.events);
-    this.sessions = new Sessions(
-      this.books,
-      this.events,
-      this.money,
-      (id) => `${this.url}${PAY_PAGE}/${id}`,
-    );
+    this.sessions = new Sessions(this.books, this.events, this.money, (id) => `${this.url}${PAY_PAGE}/${id}`);
     this.#idempotency = new Idempotency(this.books);
     this.switches = new Switches(this.server, this.books, this.events);
   }
@@ -129,9 +124,11 @@ export class StripeStandIn {
       return found(refunds.find((one) => one.id === id) ?? raise(missing('refund', id)));
     }
     if (list === 'events' || list === 'charges') {
-      const objects = list === 'events' ? this.#listedEvents(account, url) : this.books.list('charge', account);
+      const objects =
+        list === 'events' ? this.#listedEvents(account, url) : this.books.list('charge', account);
       const what = list.slice(0, -1);
-      if (id === undefined) return page(url, objects, what, list === 'events' ? ['delivery_success', 'type'] : []);
+      if (id === undefined)
+        return page(url, objects, what, list === 'events' ? ['delivery_success', 'type'] : []);
       return found(objects.find((object) => object.id === id) ?? raise(missing(what, id)));
     }
     throw unknownPath('GET', pathname);

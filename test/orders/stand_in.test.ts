@@ -36,12 +36,15 @@ describe('the stand-in for Stripe takes payments', () => {
   const params = (change: Partial<Stripe.Checkout.SessionCreateParams> = {}) => ({
     mode: 'payment' as const,
     line_items: [
-      { quantity: 2, price_data: { currency: 'eur', unit_amount: 1_250, product_data: { name: 'Seat <1>' } } },
+      {
+        quantity: 2,
+        price_data: { currency: 'eur', unit_amount: 1_250, product_data: { name: 'Seat <1>' } },
+      },
     ],
     client_reference_id: 'order_1',
     metadata: { claim_id: 'order_1', checkout: 'order_1:1' },
     payment_intent_data: { metadata: { claim_id: 'order_1', user_id: 'ann' } },
-    payment_method_types: ['card' as const],
+    allowed_payment_method_types: ['card' as const],
     adaptive_pricing: { enabled: false },
     expires_at: inSec(31 * 60),
     success_url: 'http://127.0.0.1:1/drop/p?claim=1&session={CHECKOUT_SESSION_ID}',

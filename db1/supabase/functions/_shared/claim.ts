@@ -189,7 +189,10 @@ export class ClaimRoutes {
   }
 
   /** The claim that the request names, where it is the caller's own; throws where it is not. */
-  async own(request: HttpRequest, claimId: string): Promise<{ claim: ClaimRecord; secretHash: string | null }> {
+  async own(
+    request: HttpRequest,
+    claimId: string,
+  ): Promise<{ claim: ClaimRecord; secretHash: string | null }> {
     const caller = await identify(this.#ports, request);
     if (!actsForAnybody(caller)) this.#ports.admit?.(request);
     const secretHash = this.#secretHashOf(request);

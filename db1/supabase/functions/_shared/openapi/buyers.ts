@@ -172,7 +172,10 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
     parameter: 'The claim_id.',
     headers: CLAIM_SECRET,
     answers: {
-      200: { description: 'The page that was made before.', schema: { $ref: '#/components/schemas/Checkout' } },
+      200: {
+        description: 'The page that was made before.',
+        schema: { $ref: '#/components/schemas/Checkout' },
+      },
       201: { description: 'A new page.', schema: { $ref: '#/components/schemas/Checkout' } },
     },
     errors: [

@@ -10,7 +10,7 @@ import { type CheckoutRow, makeOrFind } from './closer.ts';
 import { PaymentError, type Payments, type PaymentsOf, type Session } from './ports.ts';
 
 /** A row of public.begin_checkout. */
-export interface BegunCheckout extends CheckoutRow {
+export interface BegunCheckout extends Omit<CheckoutRow, 'lease_token' | 'attempts' | 'created_at'> {
   readonly hold_until: string;
   readonly amount: number;
   readonly currency: string;
@@ -18,11 +18,15 @@ export interface BegunCheckout extends CheckoutRow {
 
 export interface CheckoutStore {
   /** As this user, or with the secret of an unverified claim. */
-  begin(claim: ClaimRecord, secretHash: string | null, successBase: string): Promise<BegunCheckout | undefined>;
+  begin(
+    claim: ClaimRecord,
+    secretHash: string | null,
+    successBase: string,
+  ): Promise<BegunCheckout | undefined>;
   /** How the order stands. */
-  created(checkout: CheckoutRow, session: Session): Promise<string>;
+  created(checkout: BegunCheckout, session: Session): Promise<string>;
   /** Nothing can be made with its key any more: the next begin makes another checkout. */
-  giveUp(checkout: CheckoutRow): Promise<void>;
+  giveUp(checkout: BegunCheckout): Promise<void>;
 }
 
 export interface CheckoutPorts {
@@ -44,7 +48,10 @@ export function checkoutRoute(ports: CheckoutPorts): Route {
       const { claim, secretHash } = await ports.own(request, claimId);
       const publicUrl = ports.publicUrl();
       if (publicUrl === undefined)
-        throw new HttpError('payment_unavailable', 'The operator has to set SLUICE_PUBLIC_URL for this server.');
+        throw new HttpError(
+          'payment_unavailable',
+          'The operator has to set SLUICE_PUBLIC_URL for this server.',
+        );
       return checkOut(ports, claim, secretHash, publicUrl.replace(/\/+$/, ''));
     },
   };
@@ -64,7 +71,7 @@ async function checkOut(
     if (begun.url !== null) return answer(200, begun, begun.url);
     try {
       const payments = await paymentsOf(begun.tenant, begun.livemode);
-      const session = await make(begun, payments);
+      const session = await make(begun, claim.claimed_at, payments);
       if (session?.url != null) {
         const state = await store.created(begun, session);
         if (state !== 'held') throw new HttpError(state === 'paid' ? 'paid' : 'hold_over');
@@ -83,12 +90,12 @@ async function checkOut(
 }
 
 /** Undefined where the key repeats a failure and made nothing. */
-async function make(begun: BegunCheckout, payments: Payments): Promise<Session | undefined> {
+async function make(begun: BegunCheckout, since: string, payments: Payments): Promise<Session | undefined> {
   try {
     return await payments.createSession(begun.params, begun.idempotency_key);
   } catch (error) {
     if (!(error instanceof PaymentError) || error.kind !== 'burnt') throw error;
-    return makeOrFind(begun, payments);
+    return makeOrFind(begun, since, payments);
   }
 }
 
@@ -98,7 +105,10 @@ function answer(status: number, { hold_until, amount, currency }: BegunCheckout,
 
 /** `onClaim` asks the cell of a claim. */
 export function createCheckoutStore(
-  onClaim: <Answer>(claimId: string, ask: (call: CallFunction) => Promise<Answer>) => Promise<Answer | undefined>,
+  onClaim: <Answer>(
+    claimId: string,
+    ask: (call: CallFunction) => Promise<Answer>,
+  ) => Promise<Answer | undefined>,
   bytesOfHex: (hex: string) => unknown,
 ): CheckoutStore {
   return {
@@ -124,7 +134,16 @@ export function createCheckoutStore(
       return rows?.[0]?.checkout_created ?? '';
     },
     async giveUp({ order_id, n }) {
-      await onClaim(order_id, (call) => call('checkout_failed', { p_order_id: order_id, p_n: n }));
+      // Without a token: where a closer has it by now, it is the closer's.
+      await onClaim(order_id, (call) =>
+        call('close_checkout', {
+          p_order_id: order_id,
+          p_n: n,
+          p_token: null,
+          p_state: 'expired',
+          p_payment_intent: null,
+        }),
+      );
     },
   };
 }

@@ -44,6 +44,8 @@ const BATCH = 20;
 const IDLE_MS = 500;
 const STRIPE = 'Stripe';
 const LONGEST_PAUSE_SEC = 300;
+/** The courier takes well under a second to decide what was pulled. */
+const PULL_PAUSE_SEC = 5;
 /** Stripe's clock may be behind ours when it dates a session. */
 const CLOCK_MARGIN_MS = 10 * 60 * 1_000;
 
@@ -88,9 +90,10 @@ export class Closer {
       const state = session === undefined ? 'expired' : await stateOf(session, payments);
       breaker.succeeded();
       if (state === undefined) return await this.#later(row, 'open', 1);
-      const outcome = await this.#note(row, state, session);
-      this.#ports.metrics.count('sluice_checkouts_closed_total', { state: outcome });
-      return outcome;
+      if (row.state === 'complete' && session !== undefined) return await this.#pull(row, session);
+      const isClosed = await this.#note(row, state, session?.paymentIntent ?? null);
+      if (isClosed) this.#ports.metrics.count('sluice_checkouts_closed_total', { state });
+      return isClosed ? state : 'lost_lease';
     } catch (error) {
       if (!(error instanceof PaymentError)) {
         if (!canWait(error)) this.#tell(row, error);
@@ -107,7 +110,7 @@ export class Closer {
   async #sessionOf(row: CheckoutRow, payments: Payments): Promise<Session | undefined> {
     let id = row.session_id;
     if (id === null) {
-      const made = await makeOrFind(row, payments);
+      const made = await makeOrFind(row, row.created_at, payments);
       if (made === undefined) return undefined;
       await this.#ports.db1('checkout_created', {
         p_order_id: row.order_id,
@@ -121,23 +124,30 @@ export class Closer {
     return isOver ? payments.showSession(id) : payments.expireSession(id);
   }
 
-  async #note(row: CheckoutRow, state: ClosedState, session: Session | undefined): Promise<string> {
-    const { db1, db2 } = this.#ports;
-    const [closed] = await db1<{ close_checkout: boolean }>('close_checkout', {
+  /** One that was paid keeps its seats from here on, and is taken again to be pulled, until its payment is decided. */
+  async #note(row: CheckoutRow, state: ClosedState, paymentIntent: string | null): Promise<boolean> {
+    const [closed] = await this.#ports.db1<{ close_checkout: boolean }>('close_checkout', {
       p_order_id: row.order_id,
       p_n: row.n,
       p_token: row.lease_token,
       p_state: state,
-      p_payment_intent: session?.paymentIntent ?? null,
+      p_payment_intent: paymentIntent,
     });
-    if (closed?.close_checkout !== true) return 'lost_lease';
-    // DB1 keeps the seats from here on. While DB2 is away the row is taken again, until the payment is decided.
-    if (state === 'complete' && session !== undefined)
-      await db2('record_pulled', { p_tenant: row.tenant, p_object: session.object });
-    return state;
+    return closed?.close_checkout === true;
   }
 
-  async #later({ order_id, n, lease_token }: CheckoutRow, outcome: string, delaySec: number): Promise<string> {
+  /** DB2 is told of the payment as a webhook would tell it. */
+  async #pull(row: CheckoutRow, session: Session): Promise<string> {
+    await this.#ports.db2('record_pulled', { p_tenant: row.tenant, p_object: session.object });
+    this.#ports.metrics.count('sluice_checkouts_closed_total', { state: 'pulled' });
+    return this.#later(row, 'pulled', Math.max(PULL_PAUSE_SEC, this.#pause(row)));
+  }
+
+  async #later(
+    { order_id, n, lease_token }: CheckoutRow,
+    outcome: string,
+    delaySec: number,
+  ): Promise<string> {
     await this.#ports.db1('checkout_later', {
       p_order_id: order_id,
       p_n: n,
@@ -168,11 +178,12 @@ async function stateOf(session: Session, payments: Payments): Promise<ClosedStat
 }
 
 /**
- * The session of a checkout whose answer was lost. The same request with the same key makes it, or gives it again. Where Stripe
+ * The session of a checkout that was begun at `since` and whose answer was lost. The same request with the same key makes it, or gives it again. Where Stripe
  * refuses that (it is too late to make one) or the key repeats a failure, the list says whether there is one.
  */
 export async function makeOrFind(
-  row: Pick<CheckoutRow, 'order_id' | 'n' | 'params' | 'idempotency_key' | 'created_at'>,
+  row: Pick<CheckoutRow, 'order_id' | 'n' | 'params' | 'idempotency_key'>,
+  since: string,
   payments: Payments,
 ): Promise<Session | undefined> {
   try {
@@ -180,6 +191,6 @@ export async function makeOrFind(
   } catch (error) {
     const kind = error instanceof PaymentError ? error.kind : undefined;
     if (kind !== 'refused' && kind !== 'burnt') throw error;
-    return payments.findSession(`${row.order_id}:${row.n}`, Date.parse(row.created_at) - CLOCK_MARGIN_MS);
+    return payments.findSession(`${row.order_id}:${row.n}`, Date.parse(since) - CLOCK_MARGIN_MS);
   }
 }

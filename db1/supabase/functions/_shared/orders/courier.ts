@@ -4,7 +4,7 @@
 
 import type { CallFunction } from '../call_function.ts';
 import { Coalescer } from '../coalescer.ts';
-import { canWait, codeOf, isUnavailable } from '../failure.ts';
+import { canWait, codeOf, isUnavailable, toHttpError } from '../failure.ts';
 import type { Outcomes, Report } from '../lease_worker.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
 import { textOf } from '../text.ts';
@@ -78,7 +78,7 @@ interface Finished {
   readonly result: Readonly<Record<string, unknown>>;
 }
 
-/** A cell could not answer: its rows wait, and no attempt is counted. */
+/** A cell could not answer, or not yet: its rows wait, and no attempt is counted. */
 class CellAway extends Error {
   override readonly name = 'CellAway';
 }
@@ -149,16 +149,21 @@ export class Courier {
   /** What DB1 decided; undefined where no cell knows the order, and one may still come to know it. */
   async #settle({ fact, created_at }: OutboxRow): Promise<Decision | undefined> {
     const { cells, now, onFunded } = this.#ports;
-    const orderId = fact.claim_id ?? '';
-    const ask = async ({ name, call }: OrderCell, isFinal: boolean) => {
-      const [decided] = await call<Decision>('settle_payment', { p_fact: fact, p_final: isFinal });
-      if (decided?.decision === 'funds') onFunded?.(name);
-      return decided?.decision === 'unknown' ? undefined : decided;
+    // The last cell that may still come to know the order, and what a cell said that has nothing to do with it.
+    let unsure: OrderCell | undefined;
+    let ignored: Decision | undefined;
+    const ask = async (cell: OrderCell, isFinal: boolean): Promise<Decision | undefined> => {
+      const [decided] = await cell.call<Decision>('settle_payment', { p_fact: fact, p_final: isFinal });
+      if (decided?.decision === 'unknown') unsure = cell;
+      else if (decided?.decision === 'ignored') ignored = decided;
+      else if (decided?.decision === 'funds') onFunded?.(cell.name);
+      return decided?.decision === 'unknown' || decided?.decision === 'ignored' ? undefined : decided;
     };
-    const decided = await inCells(() => cells.onOrder(orderId, (cell) => ask(cell, false)));
+    const decided = await inCells(() => cells.onOrder(fact.claim_id ?? '', (cell) => ask(cell, false)));
+    if (decided !== undefined || unsure === undefined) return decided ?? ignored;
     const isOld = now() - Date.parse(created_at) >= this.#unknownSec * 1_000;
-    if (decided !== undefined || !isOld) return decided;
-    return inCells(() => ask(cells.likely(orderId), true));
+    const last = unsure;
+    return isOld ? inCells(() => ask(last, true)) : undefined;
   }
 
   async #void({ id, fact }: OutboxRow): Promise<Readonly<Record<string, unknown>>> {
@@ -166,29 +171,27 @@ export class Courier {
     const targets = await inCells(() => this.#targetsOf(fact));
     const claims = targets.flatMap((target) => target.claims);
     if (claims.length > 0) await db2('void_order_tickets', { p_outbox_id: id, p_claims: claims });
-    for (const { cell, claims: own } of targets)
-      if (own.length > 0)
-        await inCells(() =>
-          cell.call('finish_void', {
-            p_claim_ids: own.map(({ claim_id }) => claim_id),
-            p_reason: reasonOf(fact),
-          }),
-        );
+    for (const { cell, claims: own } of targets) {
+      const p_claim_ids = own.map(({ claim_id }) => claim_id);
+      const ended = await inCells(() => finishVoid(cell, p_claim_ids, reasonOf(fact)));
+      // A message moved, or another session has a slot, in this very moment.
+      if (ended < p_claim_ids.length) throw new CellAway('a claim that is void has not ended yet');
+    }
     return { claim_ids: claims.map(({ claim_id }) => claim_id) };
   }
 
   /** The claims that end, each with its cell. */
   async #targetsOf(fact: Fact): Promise<Targets[]> {
     const { cells } = this.#ports;
-    const ask = async (cell: OrderCell, p_fact: Fact | null, p_claim_ids: readonly string[] | null) => ({
+    const ask = async (cell: OrderCell, args: Record<string, unknown>): Promise<Targets> => ({
       cell,
-      claims: await cell.call<VoidTarget>('void_targets', { p_fact, p_claim_ids }),
+      claims: await cell.call<VoidTarget>('void_targets', { p_fact: null, p_claim_ids: null, ...args }),
     });
     if (fact.claim_ids !== undefined) {
       const found: Targets[] = [];
       for (const claimId of fact.claim_ids) {
         const target = await cells.onOrder(claimId, async (cell) => {
-          const own = await ask(cell, null, [claimId]);
+          const own = await ask(cell, { p_claim_ids: [claimId] });
           return own.claims.length === 0 ? undefined : own;
         });
         if (target !== undefined) found.push(target);
@@ -196,12 +199,14 @@ export class Courier {
       return found;
     }
     const orderId = fact.claim_id ?? '';
-    // Asking notes that an undecided payment buys nothing: only the cell that has the order may note that.
-    const home = await cells.onOrder(orderId, async (cell) => {
-      const rows = await cell.call('get_claim', { p_claim_id: orderId || null });
-      return rows.length === 0 ? undefined : cell;
-    });
-    return [await ask(home ?? cells.likely(orderId), fact, null)];
+    // Asking notes that an undecided payment buys nothing: the cell that has the order is to note that, and no other.
+    const own = await cells.onOrder(orderId, (cell) =>
+      ask(cell, { p_fact: fact, p_final: false }).catch((error: unknown) => {
+        if (toHttpError(error).kind.code === 'unknown_claim') return undefined;
+        throw error;
+      }),
+    );
+    return [own ?? (await ask(cells.likely(orderId), { p_fact: fact, p_final: true }))];
   }
 
   async #finishAll(finished: readonly Finished[]): Promise<string[]> {
@@ -212,9 +217,19 @@ export class Courier {
     return finished.map(({ row }) => outcomes.get(row.id) ?? 'lost_lease');
   }
 
-  async #later(row: OutboxRow, outcome: string, delaySec: number, error: string | null = null): Promise<string> {
+  async #later(
+    row: OutboxRow,
+    outcome: string,
+    delaySec: number,
+    error: string | null = null,
+  ): Promise<string> {
     const { id: p_id, token: p_token } = row;
-    await this.#ports.db2('outbox_later', { p_id, p_token, p_delay_sec: Math.ceil(delaySec), p_error: error });
+    await this.#ports.db2('outbox_later', {
+      p_id,
+      p_token,
+      p_delay_sec: Math.ceil(delaySec),
+      p_error: error,
+    });
     return outcome;
   }
 
@@ -233,6 +248,13 @@ async function inCells<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     if (canWait(error)) throw new CellAway('a cell cannot be asked', { cause: error });
     throw error;
   }
+}
+
+/** How many of the claims have ended by now. */
+async function finishVoid({ call }: OrderCell, p_claim_ids: string[], p_reason: string): Promise<number> {
+  if (p_claim_ids.length === 0) return 0;
+  const [row] = await call<{ finish_void: number }>('finish_void', { p_claim_ids, p_reason });
+  return row?.finish_void ?? 0;
 }
 
 function reasonOf({ cause = 'void', reason }: Fact): string {

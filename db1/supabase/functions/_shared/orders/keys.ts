@@ -84,5 +84,8 @@ async function readKey(tenant: string, { endpoints, readSecret }: KeyPorts): Pro
 /** The secret of another service must not go to Stripe because its name was mistaken. */
 function checked(key: string, name: string): string {
   if (KEY.test(key)) return key;
-  throw new PaymentError('key', `${name} is not a key of Stripe: its value begins with rk_live_, sk_live_, …`);
+  throw new PaymentError(
+    'key',
+    `${name} is not a key of Stripe: its value begins with rk_live_, sk_live_, …`,
+  );
 }

@@ -94,7 +94,8 @@ export class Refunder {
     try {
       return await payments.refund({ payment, amount, refundKey, idempotencyKey });
     } catch (error) {
-      if (!(error instanceof PaymentError) || (error.kind !== 'refused' && error.kind !== 'burnt')) throw error;
+      if (!(error instanceof PaymentError) || (error.kind !== 'refused' && error.kind !== 'burnt'))
+        throw error;
       const own = await findOwn(due, payments);
       if (own !== undefined) return own;
       // Nothing was made with the key, and nothing ever will be: another one cannot make a second refund.
@@ -103,7 +104,12 @@ export class Refunder {
       // Part of it went back another way: the rest is sent, with a key of its own because it is another request.
       const left = await payments.refundable(payment);
       if (left > 0 && left < amount)
-        return payments.refund({ payment, amount: left, refundKey, idempotencyKey: `${idempotencyKey}:${left}` });
+        return payments.refund({
+          payment,
+          amount: left,
+          refundKey,
+          idempotencyKey: `${idempotencyKey}:${left}`,
+        });
       await this.#tellOthers(due, payments);
       throw error;
     }
@@ -152,7 +158,10 @@ export class Refunder {
   }
 }
 
-async function findOwn({ payment, refund_key }: DueRefund, payments: Payments): Promise<StripeObject | undefined> {
+async function findOwn(
+  { payment, refund_key }: DueRefund,
+  payments: Payments,
+): Promise<StripeObject | undefined> {
   const refunds = await payments.refundsOf(payment);
   return refunds.find(({ metadata }) => (metadata as StripeObject | null)?.sluice_refund === refund_key);
 }

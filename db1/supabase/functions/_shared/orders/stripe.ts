@@ -72,7 +72,7 @@ export function createPayments(stripe: StripeClient): Payments {
       }
     },
     isPending: (id) =>
-      asked(async () => PENDING.has((await stripe.paymentIntents.retrieve(id) as StripeObject).status)),
+      asked(async () => PENDING.has(((await stripe.paymentIntents.retrieve(id)) as StripeObject).status)),
     async refundable(payment) {
       const paid = await asked(async () => {
         const { payment_intent: intent } = named(payment);
