@@ -19,7 +19,8 @@ describe('a claim that is paid for', () => {
     stop = async () => undefined;
     await world.standIn.control.set({ down: false, cut: false, slowMs: 0, webhooks: 'on', failNext: 0 });
   });
-  const isTicket = (pool: string, count = 1) => until(async () => (await world.tickets(pool)).length === count);
+  const isTicket = (pool: string, count = 1) =>
+    until(async () => (await world.tickets(pool)).length === count);
   const refundsAtStripe = async (paymentIntent: unknown) =>
     (await world.standIn.control.books<Stripe.Refund>('refund')).filter(
       (refund) => refund.payment_intent === paymentIntent,
@@ -36,10 +37,7 @@ describe('a claim that is paid for', () => {
     assert.deepEqual([again.status, again.json.url], [200, made.json.url]);
     assert.equal(await world.statusOf(buyer), 'held');
     const paid = await fetch(made.json.url, { method: 'POST', redirect: 'manual' });
-    assert.equal(
-      paid.headers.get('location'),
-      `${world.server.url}/drop/${pool}?claim=${buyer.claim_id}`,
-    );
+    assert.equal(paid.headers.get('location'), `${world.server.url}/drop/${pool}?claim=${buyer.claim_id}`);
     stop = world.workers();
     await isTicket(pool);
     await until(async () => (await world.show(buyer)).status === 'committed');
@@ -120,7 +118,9 @@ describe('a claim that is paid for', () => {
     const buyer = await world.claim(pool);
     const first = await world.session(buyer);
     // As if the row had been lost: the session lives on at Stripe, and a second one is made.
-    await world.db1.query(`update public.checkouts set state = 'expired' where order_id = $1`, [buyer.claim_id]);
+    await world.db1.query(`update public.checkouts set state = 'expired' where order_id = $1`, [
+      buyer.claim_id,
+    ]);
     const second = await world.session(buyer);
     assert.notEqual(first, second);
     await world.standIn.control.pay(second);
