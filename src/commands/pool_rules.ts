@@ -11,7 +11,14 @@ const YES: ReadonlySet<string> = new Set(['yes', 'true']);
 const NO: ReadonlySet<string> = new Set(['no', 'false']);
 
 // Slots, the request id and the reason are not rules, and open and close are actions of their own.
-const { add_slots: _, reason: __, is_active: ___, request_id: ____, ...RULES } = POOL_CHANGE_BODY.properties;
+const {
+  add_slots: _,
+  labels: __,
+  reason: ___,
+  is_active: ____,
+  request_id: _____,
+  ...RULES
+} = POOL_CHANGE_BODY.properties;
 
 const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   opens_at:
@@ -30,6 +37,20 @@ const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   validation_webhook_url: 'asked before each commit',
   commit_rpc_name: 'function of the ledger that commits',
   commit_webhook_url: 'commits instead of the ledger',
+  max_quantity: 'slots that one request may take, 10 at most',
+  confirm_by: 'auto, or payment: a claim is held for --hold-sec and is a ticket once it is paid',
+  price: 'of one slot, in minor units of the currency: 2500 with --currency eur is 25 euros',
+  currency: 'three small letters, such as eur',
+  payment_tenant: 'whose payments count: the tenant of the endpoint that tells them, such as stripe',
+  payment_livemode: 'no: payments of the test mode count, and no others',
+  expire_grace_sec: 'how long a hold that is over waits for the provider to close the payment',
+  refund_by: 'who sends back what a payment could not buy: sluice, or operator',
+  title: 'what buyers read, above all: the name of it',
+  starts_at: 'when it is, written likewise',
+  time_zone: 'where it is, for its time: a name such as Europe/Berlin',
+  place: 'where it is, for people',
+  picture_url: 'an https address of a picture for the drop page',
+  text: 'what buyers read about it',
 };
 
 const optionOf = (rule: string): string => rule.replaceAll('_', '-');
