@@ -101,6 +101,8 @@ export interface ClaimRecord {
   readonly ending: boolean;
   /** Whether the caller's secret is the claim's; null where the claim has none. */
   readonly secret_matches: boolean | null;
+  /** What the slot is called; null where it has no name. */
+  readonly label?: string | null;
   /** Null for one slot of a pool that is not paid for. */
   readonly order?: ClaimOrder | null;
 }

@@ -65,6 +65,7 @@ const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   SL020: 'ticket_conflict',
   SL021: 'claim_ended',
   SL022: 'pool_not_at_rest',
+  SL043: 'secret_required',
   SL031: 'unknown_endpoint',
   SL032: 'endpoint_exists',
   SL033: 'lost_lease',

@@ -10,7 +10,7 @@ import type { Schema } from '../schema.ts';
 import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, withReason } from './list.ts';
 
 /** A row of public.pool_list. The levels are null while the pool's cache is lost; see intake.pool_levels. */
-export interface PoolView extends Omit<PoolStatus, 'available'> {
+export interface PoolView extends Omit<PoolStatus, 'available' | 'details'> {
   readonly available: number | null;
   readonly reserved: number | null;
   readonly consumed: number | null;
@@ -34,7 +34,7 @@ export interface PoolView extends Omit<PoolStatus, 'available'> {
 const MAX_SLOTS = 1_000_000;
 const MAX_INT = 2_147_483_647;
 
-const TIME = {
+export const TIME = {
   type: ['string', 'null'],
   maxLength: 40,
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,6})?)?(Z|[+-]\\d\\d:\\d\\d)$',
@@ -52,30 +52,6 @@ const REQUEST_ID = {
 const MAX_LABELS = 500;
 /** For as many labels as that. */
 const MAX_BODY_BYTES = 256 * 1024;
-
-const wordsUpTo = (maxLength: number) =>
-  ({ type: ['string', 'null'], minLength: 1, maxLength }) as const satisfies Schema;
-
-/** What buyers read. */
-const DETAILS = {
-  title: wordsUpTo(200),
-  starts_at: TIME,
-  time_zone: {
-    type: 'string',
-    minLength: 1,
-    maxLength: 100,
-    description: 'An IANA name such as Europe/Berlin: starts_at is told in it.',
-  },
-  place: wordsUpTo(200),
-  picture_url: {
-    type: ['string', 'null'],
-    maxLength: 2_000,
-    pattern: '^https://[^\\s]+$',
-    description: 'Shown on the drop page; browsers get it from there.',
-  },
-  text: { ...wordsUpTo(2_000), description: 'Empty lines part paragraphs.' },
-} as const satisfies Record<string, Schema>;
-const DETAIL_NAMES: ReadonlySet<string> = new Set(Object.keys(DETAILS));
 
 const RULES = {
   is_active: { type: 'boolean', description: 'False closes the pool.' },
@@ -125,7 +101,10 @@ const RULES = {
     maxLength: 200,
     description: 'The tenant of the endpoint that tells the payments.',
   },
-  payment_livemode: { type: 'boolean', description: 'False: payments of the test mode count, and no others.' },
+  payment_livemode: {
+    type: 'boolean',
+    description: 'False: payments of the test mode count, and no others.',
+  },
   expire_grace_sec: {
     type: 'integer',
     minimum: 5,
@@ -155,7 +134,6 @@ export const POOL_CREATE_BODY = {
     request_id: REQUEST_ID,
     reason: REASON,
     ...RULES,
-    ...DETAILS,
   },
   required: ['pool_id', 'slots'],
   additionalProperties: false,
@@ -175,7 +153,6 @@ export const POOL_CHANGE_BODY = {
     request_id: REQUEST_ID,
     reason: REASON,
     ...RULES,
-    ...DETAILS,
   },
   additionalProperties: false,
 } as const satisfies Schema;
@@ -189,12 +166,7 @@ export const POOL_QUERY = {
 export function poolAdminRoutes(db1: CallFunction): Route[] {
   return [
     { method: 'GET', path: '/admin/pools', handle: (request) => list(db1, request) },
-    {
-      method: 'POST',
-      path: '/admin/pools',
-      maxBodyBytes: MAX_BODY_BYTES,
-      handle: (request) => create(db1, request),
-    },
+    { method: 'POST', path: '/admin/pools', handle: (request) => create(db1, request) },
     { method: 'GET', path: '/admin/pools/:pool', handle: (_, pool) => show(db1, pool) },
     {
       method: 'POST',
@@ -216,11 +188,11 @@ async function show(db1: CallFunction, poolId: string): Promise<HttpResponse> {
 }
 
 async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResponse> {
-  const { pool_id, slots, cell, request_id, reason, ...settings } = readJson(request, POOL_CREATE_BODY);
+  const { pool_id, slots, cell, request_id, reason, ...rules } = readJson(request, POOL_CREATE_BODY);
   const pools = db1<PoolView>('pool_create', {
     p_pool_id: pool_id,
     p_slots: slots,
-    ...settingsOf(settings),
+    p_rules: rules,
     p_actor: operatorOf(request),
     p_reason: reason ?? null,
     p_request_id: request_id ?? null,
@@ -230,12 +202,12 @@ async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResp
 }
 
 async function change(db1: CallFunction, request: HttpRequest, poolId: string): Promise<HttpResponse> {
-  const { add_slots, labels, request_id, reason, ...settings } = readJson(request, POOL_CHANGE_BODY);
+  const { add_slots, labels, request_id, reason, ...rules } = readJson(request, POOL_CHANGE_BODY);
   if (labels !== undefined && add_slots !== undefined)
     throw new HttpError('invalid_input', 'Send labels or add_slots: each label adds a slot.');
   const pools = db1<PoolView>('pool_change', {
     p_pool_id: poolId,
-    ...settingsOf(settings),
+    p_rules: rules,
     p_add_slots: labels?.length ?? add_slots ?? 0,
     ...(labels !== undefined && { p_labels: labels }),
     p_actor: operatorOf(request),
@@ -243,15 +215,6 @@ async function change(db1: CallFunction, request: HttpRequest, poolId: string): 
     p_request_id: request_id ?? null,
   });
   return one(200, await withReason(pools));
-}
-
-/** Rules decide about claims; details are for people to read, and stand elsewhere. */
-function settingsOf(settings: Record<string, unknown>): { p_rules: unknown; p_details: unknown } {
-  const given = Object.entries(settings);
-  return {
-    p_rules: Object.fromEntries(given.filter(([name]) => !DETAIL_NAMES.has(name))),
-    p_details: Object.fromEntries(given.filter(([name]) => DETAIL_NAMES.has(name))),
-  };
 }
 
 function one(status: number, [pool]: readonly PoolView[]): HttpResponse {

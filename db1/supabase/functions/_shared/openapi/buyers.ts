@@ -3,7 +3,7 @@
 import { CLAIM_BODY, SECRET } from '../claim_body.ts';
 import { MAX_ID_CHARS } from '../given_id.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
-import { COUNT_OR_NULL, FLAG, POOL_DETAILS, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
+import { COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
 const COUNT = { type: 'integer', minimum: 0 } as const;
 
@@ -16,7 +16,8 @@ const CLAIM = {
   status: {
     type: 'string',
     pattern: '^(held|queued|validated|committed|dead_letter|released|expired|refused|discarded|voided)$',
-    description: 'held: it waits for its payment. committed: it is a ticket. voided: the ticket was taken back.',
+    description:
+      'held: it waits for its payment. committed: it is a ticket. voided: the ticket was taken back.',
   },
   claimed_at: TEXT,
   hold_until: TEXT_OR_NULL,
@@ -30,7 +31,8 @@ const GROUP_CLAIM = {
 
 const TICKET_URL = {
   ...TEXT,
-  description: 'Of a ticket, where the server has SLUICE_TICKET_SECRET. The holder of the link holds the ticket.',
+  description:
+    'Of a ticket, where the server has SLUICE_TICKET_SECRET. The holder of the link holds the ticket.',
 } as const;
 
 /** Of several slots, or of a pool that is paid for. */
@@ -41,6 +43,7 @@ const MADE = {
 
 const CLAIM_IN_FULL = {
   ...CLAIM,
+  label: { ...TEXT_OR_NULL, description: 'What the seat is called.' },
   ended_at: TEXT_OR_NULL,
   end_reason: TEXT_OR_NULL,
   ahead: {
@@ -62,7 +65,10 @@ const CLAIM_IN_FULL = {
         'held, paying, paid, expired, released, voided, refund_due or refunded; null: nothing is paid for it.',
     },
     seats: COUNT,
-    amount: { ...COUNT_OR_NULL, description: 'In minor units of the currency; null: nothing is paid for it.' },
+    amount: {
+      ...COUNT_OR_NULL,
+      description: 'In minor units of the currency; null: nothing is paid for it.',
+    },
     currency: TEXT_OR_NULL,
     unit_price: COUNT_OR_NULL,
     hold_until: TEXT_OR_NULL,
@@ -101,7 +107,18 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     confirm_by: { ...TEXT, description: 'auto, or payment: a claim is a ticket once it is paid.' },
     price: { ...COUNT_OR_NULL, description: 'Of one slot, in minor units of the currency.' },
     currency: TEXT_OR_NULL,
-    ...POOL_DETAILS,
+    details: {
+      type: ['object', 'null'],
+      description: 'What buyers read, a PoolDetails; null where nothing was ever set.',
+    },
+  }),
+  PoolDetails: shape({
+    title: TEXT_OR_NULL,
+    starts_at: TEXT_OR_NULL,
+    time_zone: { ...TEXT_OR_NULL, description: 'An IANA name: starts_at is told in it. Null is UTC.' },
+    place: TEXT_OR_NULL,
+    picture_url: TEXT_OR_NULL,
+    text: TEXT_OR_NULL,
   }),
   PoolNews: shape({
     status: TEXT_OR_NULL,
