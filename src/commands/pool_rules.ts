@@ -38,14 +38,14 @@ const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   validation_webhook_url: 'asked before each commit',
   commit_rpc_name: 'function of the ledger that commits',
   commit_webhook_url: 'commits instead of the ledger',
-  max_quantity: 'slots that one request may take, 10 at most',
-  confirm_by: 'auto, or payment: a claim is held for --hold-sec and is a ticket once it is paid',
-  price: 'of one slot, in minor units of the currency: 2500 with --currency eur is 25 euros',
-  currency: 'three small letters, such as eur',
-  payment_tenant: 'whose payments count: the tenant of the endpoint that tells them, such as stripe',
+  confirm_by: 'auto, or payment: a claim is a ticket once its price was paid within --hold-sec',
+  price: 'of one slot, in minor units such as cents',
+  currency: 'of the price, such as eur',
+  payment_tenant: 'whose payments count: the tenant of a webhook endpoint',
   payment_livemode: 'no: payments of the test mode count, and no others',
-  expire_grace_sec: 'how long a hold that is over waits for the provider to close the payment',
-  refund_by: 'who sends back what a payment could not buy: sluice, or operator',
+  max_quantity: 'slots that one request may claim together, up to 10',
+  expire_grace_sec: 'how long a hold that is over waits for the payment to be closed',
+  refund_by: 'sluice or operator: who sends back what a payment could not buy',
 };
 
 const { reason: ______, ...DETAILS } = POOL_DETAILS_BODY.properties;

@@ -82,34 +82,37 @@ const RULES = {
   validation_webhook_url: URL_OR_NULL,
   commit_rpc_name: { type: 'string', pattern: '^[a-z_][a-z0-9_]{0,62}$' },
   commit_webhook_url: URL_OR_NULL,
+  confirm_by: {
+    type: 'string',
+    pattern: '^(auto|payment)$',
+    description:
+      'What makes a ticket of a claim: auto, the bridge at once; payment, once its price was paid within hold_sec.',
+  },
+  price: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: 99_999_999,
+    description: 'Of one slot, in minor units of the currency, such as cents.',
+  },
+  currency: { type: ['string', 'null'], pattern: '^[a-z]{3}$', description: 'ISO 4217, in lower case.' },
+  payment_tenant: {
+    type: ['string', 'null'],
+    maxLength: 200,
+    description: 'Whose payments count: the tenant of the webhook endpoint that tells them.',
+  },
+  payment_livemode: { type: 'boolean', description: 'False: payments of the test mode count, and no others.' },
   max_quantity: {
     type: 'integer',
     minimum: 1,
     maximum: 10,
-    description: 'The most slots that one request may take.',
-  },
-  confirm_by: {
-    type: 'string',
-    pattern: '^(auto|payment)$',
-    description: 'payment: a claim is held for hold_sec, and is a ticket once it is paid.',
-  },
-  price: { ...COUNT, maximum: 100_000_000, description: 'Of one slot, in minor units of the currency.' },
-  currency: { type: ['string', 'null'], pattern: '^[a-z]{3}$', description: 'As in eur.' },
-  payment_tenant: {
-    type: ['string', 'null'],
-    minLength: 1,
-    maxLength: 200,
-    description: 'The tenant of the endpoint that tells the payments.',
-  },
-  payment_livemode: {
-    type: 'boolean',
-    description: 'False: payments of the test mode count, and no others.',
+    description: 'How many slots one request may claim together.',
   },
   expire_grace_sec: {
     type: 'integer',
     minimum: 5,
     maximum: 600,
-    description: 'How long a hold that is over waits for the provider to close the payment.',
+    description:
+      'How long a hold that is over waits for the provider to close the payment, before its slots are sold again all the same.',
   },
   refund_by: {
     type: 'string',
