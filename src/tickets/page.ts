@@ -16,8 +16,8 @@ export interface TicketPagePorts extends Pick<TicketPorts, 'tokens' | 'seatDetai
   ticketDetails(claimId: string): Promise<TicketDetails | undefined>;
   /** The address of the style, as files of the pages have it. */
   stylesheet(): Promise<string>;
-  /** The address that people have; without it the code holds the token alone. */
-  readonly publicUrl?: URL | undefined;
+  /** What the code says. */
+  codeOf(token: string): string;
   isHttps(request: HttpRequest): boolean;
   readonly now: Clock;
 }
@@ -61,8 +61,8 @@ export function ticketPageRoute(ports: TicketPagePorts): Route {
     }
     if (ticket === undefined) return page(404, style, 'No ticket', UNKNOWN);
     const title = ticket.seat?.title ?? nameOf(ticket.pool_id);
-    const code = codeOf(ports.publicUrl, token);
-    return page(200, style, `Ticket · ${title}`, ticketHtml(ticket, claimId, title, code));
+    const html = ticketHtml(ticket, claimId, title, ports.codeOf(token));
+    return page(200, style, `Ticket · ${title}`, html);
   }
 }
 
@@ -70,11 +70,6 @@ async function look(ports: TicketPagePorts, claimId: string): Promise<Ticket | u
   const details = await ports.ticketDetails(claimId);
   if (details === undefined) return undefined;
   return { ...details, seat: await seatOf(ports, details.pool_id, details.resource_id) };
-}
-
-/** A camera opens a link; a scanner reads either. */
-function codeOf(publicUrl: URL | undefined, token: string): string {
-  return publicUrl === undefined ? token : new URL(`/t/${token}`, publicUrl).href;
 }
 
 const NO_LINKS = words('Tickets have no links here', 'The organiser has not switched them on.');

@@ -100,7 +100,10 @@ const RULES = {
     maxLength: 200,
     description: 'Whose payments count: the tenant of the webhook endpoint that tells them.',
   },
-  payment_livemode: { type: 'boolean', description: 'False: payments of the test mode count, and no others.' },
+  payment_livemode: {
+    type: 'boolean',
+    description: 'False: payments of the test mode count, and no others.',
+  },
   max_quantity: {
     type: 'integer',
     minimum: 1,

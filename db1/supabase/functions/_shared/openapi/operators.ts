@@ -109,7 +109,10 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     {
       msg_id: COUNT,
       outcome: TEXT,
-      claim_id: { ...TEXT_OR_NULL, description: 'Of a discard that is ending, or of a claim that is paid: its claim.' },
+      claim_id: {
+        ...TEXT_OR_NULL,
+        description: 'Of a discard that is ending, or of a claim that is paid: its claim.',
+      },
     },
     ['claim_id'],
   ),
