@@ -110,6 +110,9 @@ const ROWS = {
     'The pool is paid for: it has to know its buyers again.',
     'Sign in, or send a secret of your own with the claim.',
   ],
+  hold_over: [409, 'The hold is over.', 'Claim again.'],
+  paid: [409, 'The claim is paid.', 'What was paid for ends by a refund.'],
+  not_for_payment: [409, 'The claim is not paid for.', 'Its pool has confirm_by auto.'],
   no_ticket_links: [
     404,
     'Tickets have no links on this server.',
