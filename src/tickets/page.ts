@@ -107,11 +107,11 @@ function ticketHtml(ticket: Ticket, claimId: string, title: string, code: string
     ...(seat?.place == null ? [] : [fact('Where', seat.place)]),
     fact('Seat', seatName(seat?.label, resource_id), 'seat'),
     '</dl>',
-    `<p class="note">${noteOf(ticket, state)}</p>`,
-    // A code that admits nobody is not shown: it would only be scanned.
+    // A code that admits no person is not shown: it would only be scanned.
     ...(state === 'voided'
       ? []
       : [`<div class="qr" role="img" aria-label="The ticket's code">${renderSVG(code, QR)}</div>`]),
+    `<p class="note">${noteOf(ticket, state)}</p>`,
     '<dl class="ids">',
     fact('Ticket', claimId, 'code'),
     '</dl>',
@@ -128,9 +128,9 @@ function fact(name: string, value: string, className = ''): string {
 function noteOf({ seat, used_at, voided_at }: Ticket, state: State): string {
   const zone = seat?.time_zone;
   if (state === 'voided' && voided_at !== null)
-    return `Taken back on ${momentAt(voided_at, zone)}. It admits nobody any more.`;
+    return `Taken back on ${momentAt(voided_at, zone)}. It is not valid any more.`;
   if (state === 'used' && used_at !== null)
-    return `Checked in on ${momentAt(used_at, zone)}. It admits nobody a second time.`;
+    return `Checked in on ${momentAt(used_at, zone)}. It is not valid a second time.`;
   return 'Show this code at the entrance. It admits one person, once: keep the link to yourself.';
 }
 

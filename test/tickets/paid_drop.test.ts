@@ -97,7 +97,6 @@ describe('a buyer of a pool that is paid for', { skip }, () => {
     assert.equal((await page.locator('.price').innerText()).replace(/\s+/g, ' '), '€25.00 €12.50 each');
     await assertAccessible(page);
     await assertFits(page);
-    await picture(page, 'drop-price');
     await page.click(BUTTON);
     await scene(page, 'pay');
     await page.getByText('Row 7, seat 2').waitFor();
@@ -239,7 +238,6 @@ describe('a buyer of a pool that is paid for', { skip }, () => {
     await page.getByText('Your money was sent back').waitFor({ timeout: 30_000 });
     assert.match(await page.locator('.scene').innerText(), /€12\.50/);
     await assertAccessible(page);
-    await picture(page, 'drop-refund');
   });
 
   it('comes back to an attempt that was left for another one, and is told where this browser knows none', async () => {
