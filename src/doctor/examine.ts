@@ -34,6 +34,7 @@ import {
 } from './judge.ts';
 import { type Look, look, messageOf } from './look.ts';
 import { readPatroni } from './patroni.ts';
+import { judgeTicketSecret } from './tickets.ts';
 
 export interface Patient {
   /** The intake, or several of them. */
@@ -55,6 +56,7 @@ export async function examine(patient: Patient): Promise<Finding[]> {
   return [
     ...findings,
     ...(isOne ? [] : await examineFleet(patient.cells, patient.log)),
+    judgeTicketSecret(patient.env),
     ...(await examineServer(patient.server)),
   ];
 }
