@@ -15,7 +15,7 @@ import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Trouble } from '../parts/states.tsx';
 import { say } from '../parts/toast.tsx';
 import { AddSlots } from './add_slots.tsx';
-import { CarryFields, changesOf, RuleFields } from './pool_rules.tsx';
+import { CarryFields, changesOf, PaymentFields, RuleFields } from './pool_rules.tsx';
 
 const CHANGE = 'POST /admin/pools/:pool';
 
@@ -43,6 +43,11 @@ function Rules({ pool, change }: { pool: PoolView; change: Change }) {
       <Card title="Rules">
         <fieldset class="bare" disabled={!mayChange}>
           <RuleFields pool={pool} errorOf={errorOf} />
+        </fieldset>
+      </Card>
+      <Card title="Payment">
+        <fieldset class="bare" disabled={!mayChange}>
+          <PaymentFields pool={pool} errorOf={errorOf} />
         </fieldset>
       </Card>
       <Card title="How it is carried to the ledger">
@@ -121,6 +126,11 @@ function PoolHead({ pool, change, onAdded }: { pool: PoolView; change: Change; o
         <Link class="button" to={pathWith('/claims', { pool_id: pool.pool_id })}>
           Claims
         </Link>
+        {pool.confirm_by === 'payment' && (
+          <Link class="button" to={pathWith('/orders', { pool_id: pool.pool_id })}>
+            Orders
+          </Link>
+        )}
         {pool.validation_webhook_url !== null && (
           <Link class="button" to={pathWith('/claims', { pool_id: pool.pool_id, state: 'refused' })}>
             Refused claims

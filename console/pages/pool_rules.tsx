@@ -2,7 +2,7 @@
 
 import type { VNode } from 'preact';
 import type { PoolView } from '../lib/shapes.ts';
-import { Check, Field, type FieldProps } from '../parts/fields.tsx';
+import { Check, Choice, Field, type FieldProps } from '../parts/fields.tsx';
 
 type Rules = Pick<
   PoolView,
@@ -15,6 +15,7 @@ type Rules = Pick<
   | 'commit_rate_per_sec'
   | 'require_auth'
   | 'allow_guests'
+  | 'max_quantity'
 >;
 
 /** As the API has them. */
@@ -24,6 +25,8 @@ const MAX_DIFFICULTY = 100_000_000;
 /** With one, no claim would be tried at all. */
 const LEAST_DELIVERIES = 2;
 const MAX_DELIVERIES = 1_000;
+const MAX_QUANTITY = 10;
+const GRACE_SEC = { least: 5, most: 600 };
 
 /** An instant as the browser's field for local time spells it. */
 function toLocal(at: string | null | undefined): string | undefined {
@@ -71,6 +74,12 @@ export function RuleFields({
         'Of all buyers behind one network address. Empty: any number.',
         number,
       )}
+      {field('max_quantity', 'Slots per claim', 'How many one claim may ask for at once.', {
+        ...number,
+        max: MAX_QUANTITY,
+        isRequired: true,
+        value: String(pool?.max_quantity ?? 1),
+      })}
       {field('challenge_difficulty', 'Challenge', 'Proof of work, about half as many hashes. Empty: none.', {
         ...number,
         min: LEAST_DIFFICULTY,
@@ -121,19 +130,79 @@ export function CarryFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorO
   );
 }
 
+const CONFIRM_BY = [
+  ['auto', 'at once'],
+  ['payment', 'when it is paid'],
+] as const;
+const REFUND_BY = [
+  ['sluice', 'sent by Sluice'],
+  ['operator', 'wait for an operator'],
+] as const;
+
+/** What a claim costs, and what makes it a ticket. */
+export function PaymentFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorOf }) {
+  const field = fieldsOf(pool, errorOf);
+  return (
+    <div class="fields">
+      <Choice
+        name="confirm_by"
+        label="A claim becomes a ticket"
+        options={CONFIRM_BY}
+        value={pool.confirm_by}
+        hint="When it is paid: it needs a hold of 60 seconds to a day, a price, a currency and a tenant."
+      />
+      {field('price', 'Price, minor units', '1250 is 12.50. Empty: none.', { type: 'number', min: 1 })}
+      {field('currency', 'Currency', 'Three small letters, such as eur.', { pattern: '[a-z]{3}' })}
+      {field('payment_tenant', 'Tenant', 'Of the webhook endpoint that tells its payments, such as stripe.')}
+      {field('expire_grace_sec', 'Grace, seconds', 'How long a seat waits for Stripe after its hold.', {
+        type: 'number',
+        min: GRACE_SEC.least,
+        max: GRACE_SEC.most,
+        isRequired: true,
+      })}
+      <Choice name="refund_by" label="Refunds that are owed" options={REFUND_BY} value={pool.refund_by} />
+      <Check
+        name="payment_livemode"
+        label="Live payments; unticked, test payments"
+        isChecked={pool.payment_livemode}
+      />
+    </div>
+  );
+}
+
 /** What was changed in a form: the rest is not sent, so that a rule from before a check does not stand in the way of another. */
 export function changesOf(form: HTMLFormElement): Record<string, unknown> {
-  const values: Readonly<Record<string, unknown>> = { ...rulesOf(form), ...carryOf(form) };
-  const changed = [...form.elements].filter(
-    (element): element is HTMLInputElement =>
-      element instanceof HTMLInputElement &&
-      (element.type === 'checkbox'
-        ? element.checked !== element.defaultChecked
-        : element.value !== element.defaultValue),
-  );
+  const values: Readonly<Record<string, unknown>> = {
+    ...rulesOf(form),
+    ...carryOf(form),
+    ...paymentOf(form),
+  };
+  const changed = [...form.elements].filter(isChanged);
   return Object.fromEntries(
     changed.filter(({ name }) => name in values).map(({ name }) => [name, values[name]]),
   );
+}
+
+function isChanged(element: Element): element is HTMLInputElement | HTMLSelectElement {
+  if (element instanceof HTMLSelectElement) return element.value !== element.dataset.was;
+  if (!(element instanceof HTMLInputElement)) return false;
+  return element.type === 'checkbox'
+    ? element.checked !== element.defaultChecked
+    : element.value !== element.defaultValue;
+}
+
+function paymentOf(form: HTMLFormElement): Record<string, unknown> {
+  const data = new FormData(form);
+  const text = (name: string): string => String(data.get(name) ?? '').trim();
+  return {
+    confirm_by: text('confirm_by'),
+    price: text('price') === '' ? null : Number(text('price')),
+    currency: text('currency') || null,
+    payment_tenant: text('payment_tenant') || null,
+    payment_livemode: data.has('payment_livemode'),
+    expire_grace_sec: Number(text('expire_grace_sec')),
+    refund_by: text('refund_by'),
+  };
 }
 
 function carryOf(form: HTMLFormElement): Record<string, unknown> {
@@ -164,5 +233,6 @@ export function rulesOf(form: HTMLFormElement): Rules {
     commit_rate_per_sec: number('commit_rate_per_sec'),
     require_auth: data.has('require_auth'),
     allow_guests: data.has('allow_guests'),
+    max_quantity: number('max_quantity') ?? 1,
   };
 }

@@ -147,6 +147,8 @@ export function Choice({ name, label, options, value, hint, hasAny = false, onCh
       <select
         id={id}
         name={name}
+        // What it was: the browser keeps no default of a list that a script made.
+        data-was={value}
         aria-describedby={hint ? `${id}-hint` : undefined}
         onChange={(event) => onChoose?.((event.currentTarget as HTMLSelectElement).value)}
       >

@@ -14,6 +14,8 @@ const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
   { to: '/', name: 'Overview', icon: 'overview' },
   { to: '/pools', name: 'Pools', icon: 'pools' },
   { to: '/claims', name: 'Claims', icon: 'claims' },
+  { to: '/orders', name: 'Orders', icon: 'orders' },
+  { to: '/refunds', name: 'Refunds', icon: 'refunds' },
   { to: '/dead-letters', name: 'Dead letters', icon: 'letters' },
   { to: '/webhooks', name: 'Webhooks', icon: 'webhooks' },
   { to: '/events', name: 'Events', icon: 'events' },

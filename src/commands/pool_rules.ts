@@ -30,7 +30,18 @@ const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   validation_webhook_url: 'asked before each commit',
   commit_rpc_name: 'function of the ledger that commits',
   commit_webhook_url: 'commits instead of the ledger',
+  confirm_by: 'payment: a claim is held until its payment arrives (docs/paid_tickets.md)',
+  price: 'what one slot costs in minor units: 1250 is 12.50',
+  currency: 'of the price, such as eur',
+  payment_tenant: 'the tenant of the webhook endpoint that tells its payments, such as stripe',
+  payment_livemode: 'no: only test payments count',
+  max_quantity: 'slots that one claim may ask for, at most 10',
+  expire_grace_sec: 'how long after the hold a slot waits for Stripe to close its checkout',
+  refund_by: 'sluice sends the refunds it owes; with operator they wait for `sluice refunds send`',
 };
+
+/** A rule that is one of a few words. */
+const CHOICE = /^\^\(([a-z|]+)\)\$$/;
 
 const optionOf = (rule: string): string => rule.replaceAll('_', '-');
 const isTime = (rule: string): boolean => rule.endsWith('_at');
@@ -47,6 +58,9 @@ export const RULE_OPTIONS = Object.fromEntries(
 
 function placeholder(rule: string, schema: Schema): string {
   if (isTime(rule)) return 'TIME';
+  const { pattern = '' } = schema as { pattern?: string };
+  const choice = CHOICE.exec(pattern)?.[1];
+  if (choice !== undefined) return choice;
   const type = [schema.type].flat()[0];
   return type === 'integer' ? 'N' : type === 'boolean' ? 'yes|no' : 'TEXT';
 }

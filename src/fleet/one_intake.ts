@@ -34,6 +34,11 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
       first(args, await fromAll(all, name, args), (a, b) =>
         String(a.claim_id) < String(b.claim_id) ? 1 : -1,
       ),
+    order_list: async (all, name, args) =>
+      first(args, await fromAll(all, name, args), (a, b) =>
+        String(a.order_id) < String(b.order_id) ? 1 : -1,
+      ),
+    order_details: orderDetails,
     audit_page: (all, name, args) => newestOf(all, name, args),
     sessions_ended: (all, name, args) => fromAll(all, name, args),
     session_end: (all, name, args) => toAll(all, name, args),
@@ -119,6 +124,22 @@ async function onClaim<Cell extends CallableCell>(
   const row = await fleet.onClaim(String(args.p_claim_id), async (cell) => {
     const [found] = await cell.call<Row>(name, args);
     return found && { ...found, cell: cell.name };
+  });
+  return row === undefined ? [] : [row];
+}
+
+/** Of the cell that has the order; the others answer null. */
+async function orderDetails<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
+  const row = await fleet.onClaim(String(args.p_order_id), async (cell) => {
+    const [found] = await cell.call<{ order_details: { order: Row } | null }>(name, args);
+    const details = found?.order_details;
+    return details
+      ? { order_details: { ...details, order: { ...details.order, cell: cell.name } } }
+      : undefined;
   });
   return row === undefined ? [] : [row];
 }

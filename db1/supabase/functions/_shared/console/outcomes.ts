@@ -10,6 +10,11 @@ const DONE: ReadonlySet<string> = new Set([
   'would_replay',
   'would_discard',
   'would_skip',
+  'would_send',
+  'will_send',
+  'would_void',
+  'void_requested',
+  'voided',
 ]);
 
 export const isDone = ({ outcome }: { readonly outcome: string }): boolean => DONE.has(outcome);

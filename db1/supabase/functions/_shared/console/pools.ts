@@ -22,6 +22,16 @@ export interface PoolView extends Omit<PoolStatus, 'available'> {
   readonly validation_webhook_url: string | null;
   readonly commit_rpc_name: string;
   readonly commit_webhook_url: string | null;
+  /** payment: a claim is held until its payment arrives. */
+  readonly confirm_by: 'auto' | 'payment';
+  /** Of one slot, in minor units. */
+  readonly price: number | null;
+  readonly currency: string | null;
+  readonly payment_tenant: string | null;
+  readonly payment_livemode: boolean;
+  readonly max_quantity: number;
+  readonly expire_grace_sec: number;
+  readonly refund_by: 'sluice' | 'operator';
   /** Where there are several cells: the one that it lives in. */
   readonly cell?: string;
 }
@@ -29,6 +39,8 @@ export interface PoolView extends Omit<PoolStatus, 'available'> {
 /** One transaction; a million slots take it about a quarter of a minute. See slot_steps.ts for the way without the wait. */
 const MAX_SLOTS = 1_000_000;
 const MAX_INT = 2_147_483_647;
+/** What Stripe takes in one payment. */
+const MAX_PRICE = 99_999_999;
 
 const TIME = {
   type: ['string', 'null'],
@@ -73,6 +85,42 @@ const RULES = {
   validation_webhook_url: URL_OR_NULL,
   commit_rpc_name: { type: 'string', pattern: '^[a-z_][a-z0-9_]{0,62}$' },
   commit_webhook_url: URL_OR_NULL,
+  confirm_by: {
+    type: 'string',
+    pattern: '^(auto|payment)$',
+    description: 'auto: a claim becomes a ticket at once. payment: it is held until its payment arrives.',
+  },
+  price: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: MAX_PRICE,
+    description: 'What one slot costs, in minor units (1250 is 12.50).',
+  },
+  currency: { type: ['string', 'null'], pattern: '^[a-z]{3}$', description: 'Three lower-case letters.' },
+  payment_tenant: {
+    type: ['string', 'null'],
+    minLength: 1,
+    maxLength: 127,
+    description: 'The tenant of the webhook endpoint that tells its payments.',
+  },
+  payment_livemode: { type: 'boolean', description: 'False: only test payments count.' },
+  max_quantity: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 10,
+    description: 'Slots that one claim may ask for.',
+  },
+  expire_grace_sec: {
+    type: 'integer',
+    minimum: 5,
+    maximum: 600,
+    description: 'How long after the hold a slot waits for Stripe to close its checkout.',
+  },
+  refund_by: {
+    type: 'string',
+    pattern: '^(sluice|operator)$',
+    description: 'sluice: refunds that are owed are sent. operator: they wait for an operator.',
+  },
 } as const satisfies Record<string, Schema>;
 
 export const POOL_CREATE_BODY = {
