@@ -42,6 +42,9 @@ const CLAIM_OUTCOMES = [
   'server_required',
   'challenge_required',
   'challenge_used',
+  'not_enough',
+  'quantity_refused',
+  'secret_required',
   'busy',
 ];
 const BRIDGE_OUTCOMES = [
@@ -127,6 +130,11 @@ export const METRICS: Readonly<Record<string, Described>> = {
     help: 'How long one call of the ledger took.',
     labels: { result: [] },
     buckets: SECONDS,
+  },
+  sluice_payment_decisions_total: {
+    kind: 'counter',
+    help: 'Payments that the courier brought to the intake, by what it decided.',
+    labels: { decision: ['funds', 'refund', 'void', 'ignored', 'unknown'] },
   },
   sluice_inbox_accepted_total: {
     kind: 'counter',

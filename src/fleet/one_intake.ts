@@ -229,6 +229,13 @@ async function sampleOf<Cell extends CallableCell>(
       dead_letters: sum(({ inbox }) => inbox.dead_letters),
       doors_age_sec: oldestOf(({ inbox }) => inbox.doors_age_sec),
     },
+    orders: {
+      held: sum(({ orders }) => orders.held),
+      paying: sum(({ orders }) => orders.paying),
+      past_bound: sum(({ orders }) => orders.past_bound),
+      past_bound_sec: oldestOf(({ orders }) => orders.past_bound_sec),
+      to_close: sum(({ orders }) => orders.to_close),
+    },
     pools: [...looks].flatMap(([cell, { pools }]) => pools.map((pool) => ({ ...pool, cell }))),
     cells: fleet.cells.map((cell) => ({ name: cell.name, ok: !away.includes(cell.name) })),
   };

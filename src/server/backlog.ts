@@ -3,6 +3,7 @@
 
 import { createHmac, randomBytes } from 'node:crypto';
 import type { CallFunction } from '#core/call_function.ts';
+import type { LedgerOrderLevel } from '#core/console/sample.ts';
 import type { Log } from '#core/ports.ts';
 import type { Page } from '../metrics.ts';
 import { databasePage, type Level, type Timing } from './database_page.ts';
@@ -30,6 +31,7 @@ interface Look {
   readonly rows: readonly BacklogRow[];
   readonly totals: readonly ReplayRow[];
   readonly unnamed: number;
+  readonly orders: LedgerOrderLevel | undefined;
 }
 
 const STATUSES = ['pending', 'failed', 'processing', 'dead_letter'] as const;
@@ -65,6 +67,28 @@ const levelsWith = (pseudonymOf: Pseudonym): readonly Level<Look>[] => [
     read: ({ unnamed }) => [[unnamed]],
   },
   {
+    name: 'sluice_outbox_depth',
+    help: 'Payments and voids that the courier has to carry to the intake.',
+    read: ({ orders }) => (orders === undefined ? [] : [[orders.outbox]]),
+  },
+  {
+    name: 'sluice_outbox_oldest_seconds',
+    help: 'How long the oldest of them has been waiting.',
+    read: ({ orders }) => (orders === undefined ? [] : [[orders.outbox_oldest_sec ?? 0]]),
+  },
+  {
+    name: 'sluice_refunds',
+    help: 'Refunds that are not done, by state.',
+    labels: ['state'],
+    read: ({ orders }) =>
+      Object.entries(orders?.refunds ?? {}).map(([state, count]) => [count, { state }] as const),
+  },
+  {
+    name: 'sluice_refund_brake',
+    help: 'Whether refunds are held back because too many were owed at once.',
+    read: ({ orders }) => (orders === undefined ? [] : [[orders.is_braked ? 1 : 0]]),
+  },
+  {
     kind: 'counter',
     name: 'webhook_replay_total',
     help: 'Events sent round again by operators, from the audit log.',
@@ -90,12 +114,14 @@ export function createBacklog(
 ): Page {
   const levels = levelsWith(pseudonymsBy(adminKey ?? randomBytes(RANDOM_KEY_BYTES)));
   const look = async (): Promise<Look> => {
-    const [rows, totals, [waiting]] = await Promise.all([
+    const [rows, totals, [waiting], [sample]] = await Promise.all([
       call<BacklogRow>('metrics', {}),
       call<ReplayRow>('replay_totals', {}),
       call<{ count_payments_without_user: number }>('count_payments_without_user', {}),
+      call<{ order_sample: LedgerOrderLevel }>('order_sample', {}),
     ]);
-    return { rows, totals, unnamed: waiting?.count_payments_without_user ?? 0 };
+    const unnamed = waiting?.count_payments_without_user ?? 0;
+    return { rows, totals, unnamed, orders: sample?.order_sample };
   };
   return databasePage(
     { database: 'DB2', upName: 'webhook_database_up', looks: [{ look }], levels },

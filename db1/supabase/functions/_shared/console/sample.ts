@@ -8,6 +8,7 @@ export interface IntakeLook {
   readonly oldest_msg_sec: number | null;
   readonly dlq_depth: number;
   readonly inbox: InboxLevel;
+  readonly orders: OrderLevel;
   readonly pools: readonly PoolLevel[];
   /** Connections that they hold. */
   readonly bridge_workers: number;
@@ -29,6 +30,32 @@ export interface InboxLevel {
   readonly dead_letters: number;
   /** How old the copy of endpoints and sites is; null where there is none. */
   readonly doors_age_sec: number | null;
+}
+
+/** What intake.order_level answers: orders of pools that are paid for. */
+export interface OrderLevel {
+  /** Their hold runs, or waits for Stripe. */
+  readonly held: number;
+  /** A paid session is on its way. */
+  readonly paying: number;
+  /** They hold their seats longer than hold and grace allow. */
+  readonly past_bound: number;
+  /** How long the oldest of those is past its bound. */
+  readonly past_bound_sec: number | null;
+  /** Sessions at Stripe that have to be closed or looked at. */
+  readonly to_close: number;
+}
+
+/** What public.order_sample of DB2 answers. */
+export interface LedgerOrderLevel {
+  readonly outbox: number;
+  readonly outbox_oldest_sec: number | null;
+  /** Of those that are not done. */
+  readonly refunds: Readonly<Record<'due' | 'review' | 'sent' | 'failed', number>>;
+  /** Refunds are held back because too many were owed at once. */
+  readonly is_braked: boolean;
+  /** Payments of the last day that named an order of a pool with another tenant or mode. */
+  readonly ignored: number;
 }
 
 export interface PoolLevel {
@@ -55,6 +82,7 @@ export interface LedgerLook {
     readonly recorded: number;
   };
   readonly calls: number;
+  readonly orders: LedgerOrderLevel;
   /** Connections that they hold. */
   readonly webhook_workers: number;
 }
