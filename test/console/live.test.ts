@@ -107,11 +107,19 @@ describe('the sampler', () => {
     oldest_msg_sec: null,
     dlq_depth: 0,
     inbox: { accepted: 0, waiting: 0, oldest_sec: null, dead_letters: 0, doors_age_sec: 1 },
+    orders: { held: 0, paying: 0, past_bound: 0, past_bound_sec: null, to_close: 0 },
     pools: [],
     bridge_workers: 0,
   };
   const webhooks = { backlog: 0, oldest_sec: null, dead_letters: 0, payments_without_user: 0, recorded: 0 };
-  const ledgerLook: LedgerLook = { tickets: 0, webhooks, calls: 0, webhook_workers: 0 };
+  const orders: LedgerLook['orders'] = {
+    outbox: 0,
+    outbox_oldest_sec: null,
+    refunds: { due: 0, review: 0, sent: 0, failed: 0 },
+    is_braked: false,
+    ignored: 0,
+  };
+  const ledgerLook: LedgerLook = { tickets: 0, webhooks, calls: 0, orders, webhook_workers: 0 };
 
   async function startView(lookAtLedger: () => Promise<LedgerLook> = async () => ledgerLook) {
     const log = memoryLog();

@@ -42,15 +42,26 @@ export type DifferenceKind =
   | 'claim_without_ticket'
   | 'claim_without_message'
   | 'message_of_ended_claim'
-  | 'slot_status';
+  | 'slot_status'
+  | 'void_unfinished'
+  | 'payment_unsettled';
 
 export interface Difference {
   readonly kind: DifferenceKind;
-  readonly slot_id: string;
+  /** Null where it is about a payment. */
+  readonly slot_id: string | null;
   readonly pool_id: string;
   readonly detail: string;
-  readonly ticket: Pick<TicketRow, 'claim_id' | 'user_id' | 'verified'> | null;
+  /** What the ledger says of the slot; of a void the claim alone. */
+  readonly ticket: (Pick<TicketRow, 'claim_id'> & Partial<Pick<TicketRow, 'user_id' | 'verified'>>) | null;
+  /** `tenant/payment`, where it is about one. */
+  readonly payment_key?: string;
+  /** What the courier carries again for it. */
+  readonly outbox_id?: string;
 }
+
+/** As the comparison slot by slot finds it. */
+export type SlotDifference = Difference & { readonly slot_id: string };
 
 export type EndedMessages = (after: number, limit: number) => Promise<EndedMessageRow[]>;
 
@@ -68,7 +79,7 @@ export interface ReconcilePorts {
 export const PAGE_ROWS = 1_000;
 
 /** What is wrong with one slot, given what both sides say about it. Pure. */
-export function compareSlot(slot: SlotRow | undefined, ticket: TicketRow | undefined): Difference[] {
+export function compareSlot(slot: SlotRow | undefined, ticket: TicketRow | undefined): SlotDifference[] {
   if (slot === undefined) {
     return ticket === undefined
       ? []
@@ -77,7 +88,7 @@ export function compareSlot(slot: SlotRow | undefined, ticket: TicketRow | undef
   const ofTicket = ticket === undefined ? undefined : compareTicket(slot, ticket);
   // The repair of the claim puts the slot right, too.
   if (ofTicket !== undefined) return [ofTicket];
-  const found: Difference[] = [];
+  const found: SlotDifference[] = [];
   const { claim_state, slot_status } = slot;
   if (claim_state === 'committed' && ticket === undefined && slot.expects_ticket)
     found.push(difference('claim_without_ticket', slot, ticket, `claim ${slot.claim_id} is committed`));
@@ -89,7 +100,7 @@ export function compareSlot(slot: SlotRow | undefined, ticket: TicketRow | undef
   return found;
 }
 
-function compareTicket(slot: SlotRow, ticket: TicketRow): Difference | undefined {
+function compareTicket(slot: SlotRow, ticket: TicketRow): SlotDifference | undefined {
   const { claim_id, user_id, claim_state, slot_status } = slot;
   if (claim_id === null) {
     return slot_status === 'AVAILABLE'
@@ -118,7 +129,7 @@ function difference(
   { slot_id, pool_id }: { slot_id: string; pool_id: string },
   ticket: TicketRow | undefined,
   detail: string,
-): Difference {
+): SlotDifference {
   return {
     kind,
     slot_id,
@@ -132,9 +143,9 @@ function difference(
 }
 
 /** Every difference that two looks agree on. */
-export async function findDifferences(ports: ReconcilePorts): Promise<Difference[]> {
-  const confirmed: Difference[] = [];
-  let suspects: Difference[] = [];
+export async function findDifferences(ports: ReconcilePorts): Promise<SlotDifference[]> {
+  const confirmed: SlotDifference[] = [];
+  let suspects: SlotDifference[] = [];
   const tickets = pages((after: TicketRow | undefined) => ports.tickets(after?.slot_id ?? null, PAGE_ROWS));
   const slots = pages((after: SlotRow | undefined) => ports.slots(after?.slot_id ?? null, PAGE_ROWS));
   let ticket = (await tickets.next()).value;
@@ -159,8 +170,8 @@ export async function findDifferences(ports: ReconcilePorts): Promise<Difference
   return confirmed;
 }
 
-async function lookAgain(suspects: Difference[], ports: ReconcilePorts): Promise<Difference[]> {
-  const again: Difference[] = [];
+async function lookAgain(suspects: SlotDifference[], ports: ReconcilePorts): Promise<SlotDifference[]> {
+  const again: SlotDifference[] = [];
   for (let at = 0; at < suspects.length; at += PAGE_ROWS) {
     const some = suspects.slice(at, at + PAGE_ROWS);
     const ids = [...new Set(some.map((suspect) => suspect.slot_id))];
@@ -177,8 +188,8 @@ function isSame(one: Difference, other: Difference): boolean {
   return one.kind === other.kind && one.slot_id === other.slot_id && one.detail === other.detail;
 }
 
-async function endedMessages(read: EndedMessages): Promise<Difference[]> {
-  const found: Difference[] = [];
+async function endedMessages(read: EndedMessages): Promise<SlotDifference[]> {
+  const found: SlotDifference[] = [];
   for await (const row of pages((after: EndedMessageRow | undefined) =>
     read(after?.msg_id ?? 0, PAGE_ROWS),
   )) {
@@ -196,7 +207,10 @@ async function endedMessages(read: EndedMessages): Promise<Difference[]> {
   return found;
 }
 
-async function* pages<Row>(read: (after: Row | undefined) => Promise<Row[]>): AsyncGenerator<Row, undefined> {
+/** Every row, a page at a time. */
+export async function* pages<Row>(
+  read: (after: Row | undefined) => Promise<Row[]>,
+): AsyncGenerator<Row, undefined> {
   let after: Row | undefined;
   for (;;) {
     const page = await read(after);

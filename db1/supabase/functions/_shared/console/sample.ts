@@ -117,6 +117,13 @@ export interface LiveSample {
     readonly oldest_sec: number | null;
     readonly dead_letters: number | null;
   };
+  readonly orders: {
+    readonly past_bound: number | null;
+    readonly outbox_oldest_sec: number | null;
+    /** In review, or refused by Stripe: an operator decides. */
+    readonly refunds_waiting: number | null;
+    readonly is_braked: boolean | null;
+  };
   readonly calls_per_sec: number | null;
   readonly pools: readonly PoolLevel[] | null;
   /** Connections that workers hold; 0 is nobody at work. */
@@ -146,6 +153,7 @@ export class SampleMaker {
       at: new Date(atMs).toISOString(),
       ...flow,
       ...effects,
+      orders: ordersOf(intake.look?.orders, ledger.look?.orders),
       workers: {
         bridge: intake.look?.bridge_workers ?? null,
         webhook: ledger.look?.webhook_workers ?? null,
@@ -201,6 +209,18 @@ export class SampleMaker {
   }
 }
 
+function ordersOf(
+  intake: OrderLevel | undefined,
+  ledger: LedgerOrderLevel | undefined,
+): LiveSample['orders'] {
+  return {
+    past_bound: intake?.past_bound ?? null,
+    outbox_oldest_sec: ledger?.outbox_oldest_sec ?? null,
+    refunds_waiting: ledger === undefined ? null : ledger.refunds.review + ledger.refunds.failed,
+    is_braked: ledger?.is_braked ?? null,
+  };
+}
+
 /** Never negative: a counter that went back was reset, by a crash or by hand. */
 function rate(change: number | undefined, since: { atMs: number } | undefined, atMs: number): number | null {
   if (change === undefined || since === undefined || atMs <= since.atMs) return null;
@@ -243,7 +263,7 @@ export interface History {
   readonly rows: readonly HistoryRow[];
 }
 
-export function historyRow({ webhooks, db1, db2, cells: _, ...sample }: LiveSample): HistoryRow {
+export function historyRow({ webhooks, db1, db2, cells: _, orders: __, ...sample }: LiveSample): HistoryRow {
   const flat: Record<(typeof HISTORY_COLUMNS)[number], string | number | boolean | null> = {
     ...sample,
     webhooks_backlog: webhooks.backlog,
