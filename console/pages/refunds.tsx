@@ -26,10 +26,10 @@ const REFUNDS: ListOf<RefundRow> = {
     {
       head: 'Why',
       place: 'wide',
-      cell: ({ reason, last_error }) => (
+      cell: ({ reason, error }) => (
         <>
           {words(reason)}
-          {last_error !== null && <span class="note"> {last_error}</span>}
+          {error !== null && <span class="note"> {error}</span>}
         </>
       ),
     },

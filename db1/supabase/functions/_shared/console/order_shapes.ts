@@ -102,7 +102,7 @@ export interface OrderErrand {
   readonly state: string;
   readonly result: Readonly<Record<string, unknown>> | null;
   readonly attempts: number;
-  readonly last_error: string | null;
+  readonly error: string | null;
   readonly created_at: string;
 }
 
@@ -137,7 +137,7 @@ export interface RefundRow {
   readonly state: RefundState;
   readonly provider_refund_id: string | null;
   readonly tries: number;
-  readonly last_error: string | null;
+  readonly error: string | null;
   readonly created_at: string;
   readonly next_attempt_at: string | null;
 }

@@ -90,10 +90,10 @@ function ledgerEvents({
     })),
     ...outbox
       .filter(({ state }) => state !== 'done')
-      .map(({ created_at, kind, attempts, last_error }) => ({
+      .map(({ created_at, kind, attempts, error }) => ({
         at: created_at,
         what: `${kind}_waits`,
-        detail: { attempts, ...(last_error !== null && { last_error }) },
+        detail: { attempts, ...(error !== null && { error }) },
       })),
     ...refunds.map((refund) => ({
       at: refund.created_at,
@@ -104,7 +104,7 @@ function ledgerEvents({
         currency: refund.currency,
         reason: refund.reason,
         ...(refund.provider_refund_id !== null && { provider_refund_id: refund.provider_refund_id }),
-        ...(refund.last_error !== null && { last_error: refund.last_error }),
+        ...(refund.error !== null && { error: refund.error }),
       },
     })),
     ...tickets.map(({ confirmed_at, claim_id, resource_id }) => ({

@@ -35,7 +35,7 @@ export const ORDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     state: TEXT,
     provider_refund_id: TEXT_OR_NULL,
     tries: COUNT,
-    last_error: TEXT_OR_NULL,
+    error: TEXT_OR_NULL,
     created_at: TEXT,
     next_attempt_at: TEXT_OR_NULL,
   }),
