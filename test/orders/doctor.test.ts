@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { LedgerLook } from '#core/console/sample.ts';
 import { judgeHolds, judgeMoney, judgePaidPools, type PayingEndpoint } from '../../src/doctor/orders.ts';
 
 const pool = { pool_id: 'opera', payment_tenant: 'stripe', payment_livemode: true };
@@ -40,14 +41,14 @@ describe('the doctor and paid pools', () => {
   });
 
   it('tells of payments and refunds that wait, of the brake, and of what was ignored', () => {
-    const orders = {
+    const orders: LedgerLook['orders'] = {
       outbox: 0,
       outbox_oldest_sec: null,
       refunds: { due: 1, review: 0, sent: 1, failed: 0 },
       is_braked: false,
       ignored: 0,
     };
-    const statuses = (change: Partial<typeof orders> & { outbox_oldest_sec?: number }) =>
+    const statuses = (change: Partial<LedgerLook['orders']>) =>
       judgeMoney({ orders: { ...orders, ...change } }).map(({ status }) => status);
     assert.deepEqual(statuses({}), ['ok', 'ok']);
     assert.deepEqual(statuses({ outbox: 1, outbox_oldest_sec: 60 }), ['warn', 'ok']);

@@ -1,0 +1,117 @@
+// One buyer: claims seats, goes to the checkout, and pays, or does not.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { type OwnClaim, type SluiceClient, SluiceError } from '#client/index.ts';
+import { StackError } from '../../failure.ts';
+import type { StandInClient } from '../../stripe_stand_in/client.ts';
+import type { PlannedBuyer } from './plan.ts';
+import type { Seller } from './seller.ts';
+
+/** What became of a buyer's order, as the buyer sees it. */
+export type End = 'paid' | 'expired' | 'refund_due' | 'voided' | 'no_seats';
+
+export interface ServedBuyer extends PlannedBuyer {
+  readonly end: End;
+  readonly orderId?: string;
+}
+
+export interface Market {
+  readonly url: string;
+  readonly pool: string;
+  readonly client: SluiceClient;
+  readonly standIn: StandInClient;
+  readonly seller: Seller;
+  readonly signal: AbortSignal;
+  /** Called when something becomes known, for the progress. */
+  readonly onStep: (step: 'claimed' | 'checkout' | 'paid' | 'over') => void;
+}
+
+const LOOK_EVERY_MS = 500;
+/** A hold is a minute; all that follows takes seconds. */
+const PATIENCE_MS = 180_000;
+/** Of these a buyer's order can still become something else. */
+const OPEN: ReadonlySet<string> = new Set(['held', 'paying']);
+
+export async function serve(market: Market, buyer: PlannedBuyer): Promise<ServedBuyer> {
+  const claim = await claimSeats(market, buyer);
+  market.onStep('claimed');
+  if (claim === undefined) return { ...buyer, end: 'no_seats' };
+  const session = await openCheckout(market, claim);
+  market.onStep('checkout');
+  const end = await WAYS[buyer.way](market, claim, session);
+  market.onStep('over');
+  return { ...buyer, end, orderId: claim.claim_id };
+}
+
+type Play = (market: Market, claim: OwnClaim, session: string) => Promise<End>;
+
+const WAYS: Readonly<Record<PlannedBuyer['way'], Play>> = {
+  async pays(market, claim, session) {
+    await market.standIn.pay(session);
+    market.onStep('paid');
+    return untilEnded(market, claim);
+  },
+  leaves: (market, claim) => untilEnded(market, claim),
+  async late(market, claim, session) {
+    // The bank takes longer than the hold.
+    await market.standIn.pay(session, 'delayed');
+    const end = await untilEnded(market, claim);
+    if (end !== 'expired') return end;
+    await market.standIn.endDelayed(session, true);
+    market.onStep('paid');
+    return untilEnded(market, claim, 'expired');
+  },
+  async twice(market, claim, session) {
+    const end = await WAYS.pays(market, claim, session);
+    await market.standIn.pay(await market.seller.linkLike(session));
+    return end;
+  },
+  async refunded(market, claim, session) {
+    const end = await WAYS.pays(market, claim, session);
+    if (end !== 'paid') return end;
+    await market.seller.refund(session);
+    return untilEnded(market, claim, 'paid');
+  },
+};
+
+async function claimSeats(
+  { client, pool, signal }: Market,
+  buyer: PlannedBuyer,
+): Promise<OwnClaim | undefined> {
+  const order = { pool, userId: `demo-buyer-${buyer.number}`, quantity: buyer.seats };
+  try {
+    return await client.claim(order, { signal });
+  } catch (error) {
+    const isOut = error instanceof SluiceError && ['sold_out', 'not_enough'].includes(error.code);
+    if (isOut) return undefined;
+    throw error;
+  }
+}
+
+/** The id of the session that the buyer is sent to. */
+async function openCheckout({ url, signal }: Market, { claim_id, secret }: OwnClaim): Promise<string> {
+  const response = await fetch(`${url}/v1/claims/${claim_id}/checkout`, {
+    method: 'POST',
+    headers: { 'x-claim-secret': secret },
+    signal,
+  });
+  const answer = (await response.json()) as { url?: string; error?: { message: string; hint: string } };
+  const session = answer.url?.split('/').at(-1);
+  if (response.ok && session) return session;
+  throw new StackError(
+    `the checkout of a claim was refused: ${answer.error?.message ?? response.status}`,
+    answer.error?.hint ?? 'is STRIPE_API_KEY set where the server runs?',
+  );
+}
+
+/** Until the order is past holding and paying, and past `before`. */
+async function untilEnded({ client, signal }: Market, claim: OwnClaim, before?: End): Promise<End> {
+  const until = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const { order } = await client.getClaim(claim, { signal });
+    const status = order?.status ?? 'held';
+    if (!OPEN.has(status) && status !== before) return status as End;
+    if (Date.now() > until) throw new StackError(`an order is ${status} for minutes`, 'does a worker run?');
+    await delay(LOOK_EVERY_MS, undefined, { signal });
+  }
+}
