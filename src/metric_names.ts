@@ -131,11 +131,6 @@ export const METRICS: Readonly<Record<string, Described>> = {
     labels: { result: [] },
     buckets: SECONDS,
   },
-  sluice_payment_decisions_total: {
-    kind: 'counter',
-    help: 'Payments that the courier brought to the intake, by what it decided.',
-    labels: { decision: ['funds', 'refund', 'void', 'ignored', 'unknown'] },
-  },
   sluice_inbox_accepted_total: {
     kind: 'counter',
     help: 'Deliveries that DB2 could not take and that this server committed to the inbox.',

@@ -93,38 +93,41 @@ export function judgeHolds({ orders }: Pick<IntakeLook, 'orders'>): Finding {
 }
 
 export function judgeMoney({ orders }: Pick<LedgerLook, 'orders'>): Finding[] {
-  const { outbox, outbox_oldest_sec, refunds, is_braked, ignored } = orders;
-  const age = outbox_oldest_sec ?? 0;
+  const { outbox, refunds, braked, decisions } = orders;
+  const waits = Object.values(outbox);
+  const due = waits.reduce((sum, one) => sum + one.due, 0);
+  const age = Math.max(...waits.map(({ oldest_sec }) => oldest_sec));
   const waiting = refunds.review + refunds.failed;
   return [
     age >= OUTBOX_WARN_SEC
       ? warn(
-          'payments without a decision',
-          `${outbox} wait, the oldest for ${age} s`,
-          '`sluice work` carries them; is DB1, or a cell, away?',
+          'decisions about payments',
+          `${due} are missing, the oldest for ${age} s`,
+          '`sluice work` asks for them; is DB1, or a cell, away?',
         )
-      : ok('payments without a decision', outbox === 0 ? 'none' : `${outbox}, the oldest for ${age} s`),
-    is_braked
-      ? fail(
-          'refunds',
-          `the brake is on: ${waiting} wait for an operator`,
-          'find out why payments buy nothing, then `sluice refunds send` (docs/paid_tickets.md)',
-        )
-      : waiting > 0
-        ? warn(
-            'refunds',
-            `${waiting} wait for an operator`,
-            '`sluice refunds list --state review`, and failed',
-          )
-        : ok('refunds', `none waits for an operator, ${refunds.due + refunds.sent} on their way`),
-    ...(ignored > 0
+      : ok('decisions about payments', due === 0 ? 'none is missing' : `${due} are on their way`),
+    judgeRefunds(waiting, refunds.due, braked),
+    ...(decisions.ignored > 0
       ? [
           warn(
             'ignored payments',
-            `${ignored} within a day name an order of a pool with another tenant or mode`,
+            `${decisions.ignored} within an hour name an order of a pool with another tenant or mode`,
             'compare payment_tenant and payment_livemode of the pool with the endpoint; refund them at Stripe',
           ),
         ]
       : []),
   ];
+}
+
+function judgeRefunds(waiting: number, due: number, braked: number): Finding {
+  const check = 'refunds';
+  if (braked > 0)
+    return fail(
+      check,
+      `the brake holds ${braked} of them back`,
+      'find out why payments buy nothing, then `sluice refunds send` (docs/paid_tickets.md)',
+    );
+  if (waiting > 0)
+    return warn(check, `${waiting} wait for an operator`, '`sluice refunds list --state review`, and failed');
+  return ok(check, due === 0 ? 'none is owed' : `${due} are on their way`);
 }

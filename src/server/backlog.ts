@@ -31,7 +31,7 @@ interface Look {
   readonly rows: readonly BacklogRow[];
   readonly totals: readonly ReplayRow[];
   readonly unnamed: number;
-  readonly orders: LedgerOrderLevel | undefined;
+  readonly orders: LedgerOrderLevel;
 }
 
 const STATUSES = ['pending', 'failed', 'processing', 'dead_letter'] as const;
@@ -69,24 +69,33 @@ const levelsWith = (pseudonymOf: Pseudonym): readonly Level<Look>[] => [
   {
     name: 'sluice_outbox_depth',
     help: 'Payments and voids that the courier has to carry to the intake.',
-    read: ({ orders }) => (orders === undefined ? [] : [[orders.outbox]]),
+    labels: ['kind'],
+    read: ({ orders }) => Object.entries(orders.outbox).map(([kind, { due }]) => [due, { kind }]),
   },
   {
     name: 'sluice_outbox_oldest_seconds',
     help: 'How long the oldest of them has been waiting.',
-    read: ({ orders }) => (orders === undefined ? [] : [[orders.outbox_oldest_sec ?? 0]]),
+    labels: ['kind'],
+    read: ({ orders }) =>
+      Object.entries(orders.outbox).map(([kind, { oldest_sec }]) => [oldest_sec, { kind }]),
   },
   {
     name: 'sluice_refunds',
-    help: 'Refunds that are not done, by state.',
+    help: 'Refunds that are owed, by state.',
     labels: ['state'],
-    read: ({ orders }) =>
-      Object.entries(orders?.refunds ?? {}).map(([state, count]) => [count, { state }] as const),
+    read: ({ orders }) => Object.entries(orders.refunds).map(([state, count]) => [count, { state }]),
   },
   {
-    name: 'sluice_refund_brake',
-    help: 'Whether refunds are held back because too many were owed at once.',
-    read: ({ orders }) => (orders === undefined ? [] : [[orders.is_braked ? 1 : 0]]),
+    name: 'sluice_refunds_braked',
+    help: 'Refunds that are held back because too many were owed at once.',
+    read: ({ orders }) => [[orders.braked]],
+  },
+  {
+    name: 'sluice_payment_decisions',
+    help: 'Payments that were decided within the last hour, by what they buy.',
+    labels: ['decision'],
+    read: ({ orders }) =>
+      Object.entries(orders.decisions).map(([decision, count]) => [count, { decision }]),
   },
   {
     kind: 'counter',
@@ -104,10 +113,11 @@ const levelsWith = (pseudonymOf: Pseudonym): readonly Level<Look>[] => [
 const endpointOf = ({ webhook_id, provider }: BacklogRow) => ({ webhook_id, provider });
 
 /**
- * `call` takes names of functions in schema webhook of DB2. Without an admin key operators have other pseudonyms in each process.
+ * `webhook` takes names of functions in schema webhook of DB2, `ledger` of those in public. Without an admin key operators have other pseudonyms in each process.
  */
 export function createBacklog(
-  call: CallFunction,
+  webhook: CallFunction,
+  ledger: CallFunction,
   adminKey: string | undefined,
   log: Log,
   timing?: Timing,
@@ -115,13 +125,14 @@ export function createBacklog(
   const levels = levelsWith(pseudonymsBy(adminKey ?? randomBytes(RANDOM_KEY_BYTES)));
   const look = async (): Promise<Look> => {
     const [rows, totals, [waiting], [sample]] = await Promise.all([
-      call<BacklogRow>('metrics', {}),
-      call<ReplayRow>('replay_totals', {}),
-      call<{ count_payments_without_user: number }>('count_payments_without_user', {}),
-      call<{ order_sample: LedgerOrderLevel }>('order_sample', {}),
+      webhook<BacklogRow>('metrics', {}),
+      webhook<ReplayRow>('replay_totals', {}),
+      webhook<{ count_payments_without_user: number }>('count_payments_without_user', {}),
+      ledger<{ ledger_order_metrics: LedgerOrderLevel }>('ledger_order_metrics', {}),
     ]);
     const unnamed = waiting?.count_payments_without_user ?? 0;
-    return { rows, totals, unnamed, orders: sample?.order_sample };
+    if (sample === undefined) throw new Error('ledger_order_metrics gave no answer');
+    return { rows, totals, unnamed, orders: sample.ledger_order_metrics };
   };
   return databasePage(
     { database: 'DB2', upName: 'webhook_database_up', looks: [{ look }], levels },

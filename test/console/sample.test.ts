@@ -22,11 +22,10 @@ const intake = (enqueued: number, queue_depth: number): { look: IntakeLook; ms: 
   ms: 1.4,
 });
 const NO_ORDERS: LedgerLook['orders'] = {
-  outbox: 0,
-  outbox_oldest_sec: null,
-  refunds: { due: 0, review: 0, sent: 0, failed: 0 },
-  is_braked: false,
-  ignored: 0,
+  outbox: { settle: { due: 0, oldest_sec: 0 }, void: { due: 0, oldest_sec: 0 } },
+  refunds: { due: 0, review: 0, failed: 0 },
+  braked: 0,
+  decisions: { funds: 0, refund: 0, void: 0, ignored: 0 },
 };
 const ledger = (tickets: number, recorded = 0): { look: LedgerLook; ms: number } => ({
   look: {

@@ -1,6 +1,5 @@
 // An order as the two databases tell it. Amounts are in minor units.
 
-import type { AuditRow } from './audit.ts';
 import type { TimelineEvent } from './claims.ts';
 
 export const ORDER_STATUSES = [
@@ -73,11 +72,13 @@ export interface IntakeOrder {
   readonly claims: readonly OrderClaim[];
   readonly checkouts: readonly OrderCheckout[];
   readonly decisions: readonly OrderDecision[];
-  readonly audit: readonly AuditRow[];
 }
 
+/** A row of public.payments, as far as it is shown. */
 export interface OrderPayment {
-  readonly payment_key: string;
+  /** The tenant. */
+  readonly provider: string;
+  readonly object_id: string;
   readonly state: string;
   readonly captured: number;
   readonly refunded: number;
@@ -92,15 +93,13 @@ export interface OrderEvent {
   readonly event_type: string;
   readonly status: string;
   readonly received_at: string;
-  readonly error: string | null;
 }
 
-/** What the courier carries between the databases. */
+/** What the courier carries between the databases: a row of public.claim_outbox. */
 export interface OrderErrand {
   readonly id: string;
   readonly kind: string;
   readonly state: string;
-  readonly result: Readonly<Record<string, unknown>> | null;
   readonly attempts: number;
   readonly error: string | null;
   readonly created_at: string;
@@ -150,13 +149,10 @@ export interface LedgerOrder {
   readonly refunds: readonly RefundRow[];
   readonly tickets: readonly OrderTicket[];
   readonly voided: readonly VoidedTicket[];
-  readonly audit: readonly AuditRow[];
 }
 
 /** An order with all that is known about it. */
-export interface OrderView
-  extends Omit<IntakeOrder, 'audit'>,
-    Omit<LedgerOrder, 'audit' | 'events' | 'outbox'> {
+export interface OrderView extends IntakeOrder, Omit<LedgerOrder, 'events' | 'outbox'> {
   /** False while DB2 does not answer: payments, refunds and tickets are not known then, and empty here. */
   readonly is_ledger_known: boolean;
   readonly timeline: readonly TimelineEvent[];

@@ -46,16 +46,15 @@ export interface OrderLevel {
   readonly to_close: number;
 }
 
-/** What public.order_sample of DB2 answers. */
+/** What public.ledger_order_metrics answers; each is counted up to 10000. */
 export interface LedgerOrderLevel {
-  readonly outbox: number;
-  readonly outbox_oldest_sec: number | null;
-  /** Of those that are not done. */
-  readonly refunds: Readonly<Record<'due' | 'review' | 'sent' | 'failed', number>>;
-  /** Refunds are held back because too many were owed at once. */
-  readonly is_braked: boolean;
-  /** Payments of the last day that named an order of a pool with another tenant or mode. */
-  readonly ignored: number;
+  /** What the courier has to carry. */
+  readonly outbox: Readonly<Record<'settle' | 'void', { readonly due: number; readonly oldest_sec: number }>>;
+  readonly refunds: Readonly<Record<'due' | 'review' | 'failed', number>>;
+  /** Refunds that are held back because too many were owed at once. */
+  readonly braked: number;
+  /** Of the last hour. */
+  readonly decisions: Readonly<Record<'funds' | 'refund' | 'void' | 'ignored', number>>;
 }
 
 export interface PoolLevel {
@@ -215,9 +214,10 @@ function ordersOf(
 ): LiveSample['orders'] {
   return {
     past_bound: intake?.past_bound ?? null,
-    outbox_oldest_sec: ledger?.outbox_oldest_sec ?? null,
+    outbox_oldest_sec:
+      ledger === undefined ? null : Math.max(ledger.outbox.settle.oldest_sec, ledger.outbox.void.oldest_sec),
     refunds_waiting: ledger === undefined ? null : ledger.refunds.review + ledger.refunds.failed,
-    is_braked: ledger?.is_braked ?? null,
+    is_braked: ledger === undefined ? null : ledger.braked > 0,
   };
 }
 
