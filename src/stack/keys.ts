@@ -12,6 +12,7 @@ export type Secrets = {
   db2JwtSecret: string;
   adminKey: string;
   hookSecret: string;
+  ticketSecret: string;
   stripeWebhookSecret: string;
   twilioAuthToken: string;
   whatsappAppSecret: string;
@@ -39,6 +40,7 @@ function makeSecrets(): Secrets {
     db2JwtSecret: token(48),
     adminKey: `sluice_admin_${token(24)}`,
     hookSecret: `whsec_${randomBytes(32).toString('base64')}`,
+    ticketSecret: token(32),
     stripeWebhookSecret: `whsec_${token(24)}`,
     twilioAuthToken: hex(16),
     whatsappAppSecret: hex(16),

@@ -93,6 +93,26 @@ const ROWS = {
     'Use a new event_id for each new event.',
   ],
   sold_out: [409, 'The pool is sold out.', 'A slot may come back when somebody releases one.'],
+  not_enough: [
+    409,
+    'The pool has fewer free slots than were asked for.',
+    'Ask for fewer; some may come back when holds run out.',
+  ],
+  quantity_refused: [
+    422,
+    'The pool does not sell so many slots in one request.',
+    'GET the pool: max_quantity is the most.',
+  ],
+  secret_required: [
+    401,
+    'A claim in this pool needs a signed-in user, or a secret.',
+    'Send a "secret" of your own making, or the token of a user.',
+  ],
+  no_ticket_links: [
+    404,
+    'Tickets have no links on this server.',
+    'An operator sets SLUICE_TICKET_SECRET for the server.',
+  ],
   invalid_json: [400, 'The body is not acceptable JSON.', 'Send one UTF-8 JSON object.'],
   bad_request: [400, 'This is not a valid HTTP request.', 'Check the request line and the headers.'],
   not_found: [404, 'There is nothing at this path.', 'See docs/api.md for the paths.'],

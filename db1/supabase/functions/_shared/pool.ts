@@ -26,6 +26,20 @@ export interface PoolStatus {
   readonly allow_guests: boolean;
   readonly max_per_address: number | null;
   readonly challenge_difficulty: number | null;
+  /** The most slots that one request may take. */
+  readonly max_quantity: number;
+  /** `payment`: a claim is held until it is paid for. */
+  readonly confirm_by: 'auto' | 'payment';
+  /** Of one slot, in minor units of the currency. */
+  readonly price: number | null;
+  readonly currency: string | null;
+  readonly title: string | null;
+  readonly starts_at: string | null;
+  /** An IANA name, in which starts_at is told. */
+  readonly time_zone: string;
+  readonly place: string | null;
+  readonly picture_url: string | null;
+  readonly text: string | null;
 }
 
 export interface PoolPorts {

@@ -1,4 +1,4 @@
-// What each role of an operator may do. A route below /admin that is not in the table is not served.
+// What each role of an operator may do. An operators' route that is not in the table is not served.
 
 import { HttpError } from './errors.ts';
 
@@ -62,6 +62,7 @@ export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'GET /admin/webhooks/inbox': 'viewer',
   'POST /admin/webhooks/inbox/replay': 'operator',
   'POST /admin/webhooks/inbox/discard': 'operator',
+  'POST /v1/tickets/check': 'scanner',
 };
 
 export function isRole(text: unknown): text is Role {
