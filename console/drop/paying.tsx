@@ -32,7 +32,9 @@ export function Pay({ claim, hasTrouble, giveBack, payment, now, onPay, onGiveBa
   const seats = openSeatsOf(claim);
   return (
     <>
-      <Title>{seats.length > 1 ? `${seatsText(seats.length)} are held for you` : 'A seat is held for you'}</Title>
+      <Title>
+        {seats.length > 1 ? `${seatsText(seats.length)} are held for you` : 'A seat is held for you'}
+      </Title>
       <p class="lead">
         Pay, and {seats.length > 1 ? 'they are' : 'it is'} yours. You pay on the page of the payment provider
         and come back here.
@@ -64,8 +66,8 @@ export function Paying({ claim }: { claim: Claim }) {
     <>
       <Title>Your payment is being confirmed</Title>
       <p class="lead">
-        Your seats stay yours meanwhile. You may close this page and come back: it shows your tickets when they
-        are there.
+        Your seats stay yours meanwhile. You may close this page and come back: it shows your tickets when
+        they are there.
       </p>
       <Steps done={1} isPaid />
       <Seats seats={openSeatsOf(claim)} />

@@ -44,7 +44,10 @@ export function Quantity({ pool, quantity, onChange }: QuantityProps) {
   );
 }
 
-function Price({ pool: { confirm_by, price, currency }, quantity }: Pick<QuantityProps, 'pool' | 'quantity'>) {
+function Price({
+  pool: { confirm_by, price, currency },
+  quantity,
+}: Pick<QuantityProps, 'pool' | 'quantity'>) {
   if (confirm_by !== 'payment' || price === null || currency === null) return null;
   return (
     <p class="price">

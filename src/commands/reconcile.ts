@@ -7,13 +7,12 @@ import {
   type ReconcilePorts,
   type SlotRow,
   type TicketRow,
+  type VoidedRow,
 } from '#core/reconcile.ts';
 import {
-  findOrderDifferences,
-  type LiveClaim,
-  type OrderReconcilePorts,
+  findUnsettledPayments,
+  type PaymentReconcilePorts,
   type SettledRow,
-  type VoidRow,
 } from '#core/reconcile_orders.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
@@ -99,7 +98,7 @@ async function compare(intakes: readonly Database[], db2: Database): Promise<Dif
   try {
     return [
       ...(await findDifferences(createPorts(intakes, db2, progress))),
-      ...(await findOrderDifferences(orderPorts(intakes, db2))),
+      ...(await findUnsettledPayments(paymentPorts(intakes, db2))),
     ];
   } finally {
     progress.end();
@@ -123,6 +122,7 @@ function createPorts(intakes: readonly Database[], db2: Database, progress: Prog
       (db1) => (after: number, limit: number) =>
         db1.call<EndedMessageRow>('public.reconcile_messages', { p_after: after, p_limit: limit }),
     ),
+    voided: (ids) => db2.call<VoidedRow>('public.voided_claims', { p_claim_ids: ids }),
     onProgress(compared) {
       progress.advance(compared - soFar);
       soFar = compared;
@@ -130,12 +130,10 @@ function createPorts(intakes: readonly Database[], db2: Database, progress: Prog
   };
 }
 
-function orderPorts(intakes: readonly Database[], db2: Database): OrderReconcilePorts {
+function paymentPorts(intakes: readonly Database[], db2: Database): PaymentReconcilePorts {
   return {
-    voids: (after, limit) => db2.call<VoidRow>('public.voids_page', { p_after: after, p_limit: limit }),
-    liveClaims: (ids) => fromAll<LiveClaim>(intakes, 'public.live_claims', { p_claim_ids: ids }),
     settled: (after, limit) =>
-      db2.call<SettledRow>('public.settled_page', { p_after: after, p_limit: limit }),
+      db2.call<SettledRow>('public.settled_payments', { p_after: after, p_limit: limit }),
     decided: async (keys) => {
       const args = { p_payment_keys: keys };
       const rows = await fromAll<{ decided_payments: string }>(intakes, 'public.decided_payments', args);
@@ -151,9 +149,9 @@ async function fix(
   { kind, slot_id, ticket, outbox_id }: Difference,
 ): Promise<string> {
   if (outbox_id !== undefined) {
-    const again = { p_id: outbox_id, p_actor: actor() };
-    const [row] = await db2.call<{ settle_again: boolean }>('public.settle_again', again);
-    return row?.settle_again ? 'fixed' : FOR_A_PERSON;
+    const again = { p_ids: [outbox_id], p_actor: actor(), p_reason: kind };
+    const [row] = await db2.call<{ resettle_payments: number }>('public.resettle_payments', again);
+    return row?.resettle_payments === 1 ? 'fixed' : FOR_A_PERSON;
   }
   const args = { p_slot_id: slot_id, p_kind: kind, p_actor: actor(), p_ticket: ticket };
   for (const db1 of intakes) {

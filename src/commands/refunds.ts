@@ -16,7 +16,7 @@ const MAX_ID_CHARS = 200;
 const connect = (): AdminClient => new AdminClient(readConnection(process.env));
 
 const LIST_OPTIONS = {
-  state: { value: 'STATE', about: `${REFUND_STATES.join(', ')} (default: all but done and skipped)` },
+  state: { value: 'STATE', about: REFUND_STATES.join(', ') },
   limit: { range: [1, 1_000], default: 100, about: 'at most so many' },
   after: { value: 'ID', about: 'those after this refund: "next" of the page before' },
   json: OPTION.json,
@@ -119,7 +119,7 @@ export const command: Group = {
   exits: ['when all is done', 'when some refund was not'],
   actions: {
     list: action({
-      about: 'List refunds, oldest first',
+      about: 'List refunds, newest first',
       options: LIST_OPTIONS,
       examples: ['sluice refunds list --state review'],
       run: list,

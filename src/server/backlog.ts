@@ -3,7 +3,6 @@
 
 import { createHmac, randomBytes } from 'node:crypto';
 import type { CallFunction } from '#core/call_function.ts';
-import type { LedgerOrderLevel } from '#core/console/sample.ts';
 import type { Log } from '#core/ports.ts';
 import type { Page } from '../metrics.ts';
 import { databasePage, type Level, type Timing } from './database_page.ts';
@@ -31,7 +30,6 @@ interface Look {
   readonly rows: readonly BacklogRow[];
   readonly totals: readonly ReplayRow[];
   readonly unnamed: number;
-  readonly orders: LedgerOrderLevel;
 }
 
 const STATUSES = ['pending', 'failed', 'processing', 'dead_letter'] as const;
@@ -67,37 +65,6 @@ const levelsWith = (pseudonymOf: Pseudonym): readonly Level<Look>[] => [
     read: ({ unnamed }) => [[unnamed]],
   },
   {
-    name: 'sluice_outbox_depth',
-    help: 'Payments and voids that the courier has to carry to the intake.',
-    labels: ['kind'],
-    read: ({ orders }) => Object.entries(orders.outbox).map(([kind, { due }]) => [due, { kind }]),
-  },
-  {
-    name: 'sluice_outbox_oldest_seconds',
-    help: 'How long the oldest of them has been waiting.',
-    labels: ['kind'],
-    read: ({ orders }) =>
-      Object.entries(orders.outbox).map(([kind, { oldest_sec }]) => [oldest_sec, { kind }]),
-  },
-  {
-    name: 'sluice_refunds',
-    help: 'Refunds that are owed, by state.',
-    labels: ['state'],
-    read: ({ orders }) => Object.entries(orders.refunds).map(([state, count]) => [count, { state }]),
-  },
-  {
-    name: 'sluice_refunds_braked',
-    help: 'Refunds that are held back because too many were owed at once.',
-    read: ({ orders }) => [[orders.braked]],
-  },
-  {
-    name: 'sluice_payment_decisions',
-    help: 'Payments that were decided within the last hour, by what they buy.',
-    labels: ['decision'],
-    read: ({ orders }) =>
-      Object.entries(orders.decisions).map(([decision, count]) => [count, { decision }]),
-  },
-  {
     kind: 'counter',
     name: 'webhook_replay_total',
     help: 'Events sent round again by operators, from the audit log.',
@@ -113,26 +80,22 @@ const levelsWith = (pseudonymOf: Pseudonym): readonly Level<Look>[] => [
 const endpointOf = ({ webhook_id, provider }: BacklogRow) => ({ webhook_id, provider });
 
 /**
- * `webhook` takes names of functions in schema webhook of DB2, `ledger` of those in public. Without an admin key operators have other pseudonyms in each process.
+ * `call` takes names of functions in schema webhook of DB2. Without an admin key operators have other pseudonyms in each process.
  */
 export function createBacklog(
-  webhook: CallFunction,
-  ledger: CallFunction,
+  call: CallFunction,
   adminKey: string | undefined,
   log: Log,
   timing?: Timing,
 ): Page {
   const levels = levelsWith(pseudonymsBy(adminKey ?? randomBytes(RANDOM_KEY_BYTES)));
   const look = async (): Promise<Look> => {
-    const [rows, totals, [waiting], [sample]] = await Promise.all([
-      webhook<BacklogRow>('metrics', {}),
-      webhook<ReplayRow>('replay_totals', {}),
-      webhook<{ count_payments_without_user: number }>('count_payments_without_user', {}),
-      ledger<{ ledger_order_metrics: LedgerOrderLevel }>('ledger_order_metrics', {}),
+    const [rows, totals, [waiting]] = await Promise.all([
+      call<BacklogRow>('metrics', {}),
+      call<ReplayRow>('replay_totals', {}),
+      call<{ count_payments_without_user: number }>('count_payments_without_user', {}),
     ]);
-    const unnamed = waiting?.count_payments_without_user ?? 0;
-    if (sample === undefined) throw new Error('ledger_order_metrics gave no answer');
-    return { rows, totals, unnamed, orders: sample.ledger_order_metrics };
+    return { rows, totals, unnamed: waiting?.count_payments_without_user ?? 0 };
   };
   return databasePage(
     { database: 'DB2', upName: 'webhook_database_up', looks: [{ look }], levels },

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { IntakeOrder, LedgerOrder, OrderClaim } from '#core/console/order_shapes.ts';
+import type { IntakeOrder, OrderClaim } from '#core/console/order_shapes.ts';
 import { orderTimeline } from '#core/console/order_timeline.ts';
-import { viewOf } from '#core/console/orders.ts';
+import { type AuditedLedgerOrder, viewOf } from '#core/console/orders.ts';
 
 const at = (second: number): string => `2026-02-24T10:00:${String(second).padStart(2, '0')}.000Z`;
 const ORDER = '0198c0de-0000-7000-8000-000000000001';
@@ -30,7 +30,6 @@ const intake: IntakeOrder = {
     unit_price: 2_500,
     amount: 5_000,
     currency: 'eur',
-    ordered_at: at(0),
     hold_until: null,
     payment_key: 'stripe/pi_1',
   },
@@ -57,13 +56,14 @@ const intake: IntakeOrder = {
       decided_at: at(6),
     },
   ],
-  audit: [],
 };
 
-const ledger: LedgerOrder = {
+const ledger: AuditedLedgerOrder = {
+  audit: [],
   payments: [
     {
-      payment_key: 'stripe/pi_1',
+      provider: 'stripe',
+      object_id: 'pi_1',
       state: 'succeeded',
       captured: 5_000,
       refunded: 0,
@@ -79,7 +79,6 @@ const ledger: LedgerOrder = {
       event_type: 'checkout.session.completed',
       status: 'success',
       received_at: at(5),
-      error: null,
     },
   ],
   outbox: [
@@ -87,7 +86,6 @@ const ledger: LedgerOrder = {
       id: 'settle:stripe/pi_1',
       kind: 'settle',
       state: 'done',
-      result: { decision: 'funds' },
       attempts: 0,
       error: null,
       created_at: at(5),
@@ -99,11 +97,10 @@ const ledger: LedgerOrder = {
     { claim_id: claim(2).claim_id, resource_id: claim(2).resource_id, confirmed_at: at(7), used_at: null },
   ],
   voided: [],
-  audit: [],
 };
 
-const whats = (one: IntakeOrder, other: LedgerOrder | undefined): string[] =>
-  orderTimeline(one, other).map(({ what }) => what);
+const whats = (one: IntakeOrder, other: AuditedLedgerOrder | undefined): string[] =>
+  orderTimeline(one, other, []).map(({ what }) => what);
 
 describe('the timeline of an order', () => {
   it('has what both databases know, in the order it happened', () => {
@@ -121,14 +118,14 @@ describe('the timeline of an order', () => {
 
   it('says that the ledger does not answer, after all that is known', () => {
     assert.deepEqual(whats(intake, undefined), ['held', 'checkout', 'decided_funds', 'ledger_unreachable']);
-    assert.equal(viewOf(intake, undefined).is_ledger_known, false);
+    assert.equal(viewOf(intake, undefined, []).is_ledger_known, false);
   });
 
   it('shows what the courier has to carry only while it waits', () => {
     const [settle] = ledger.outbox;
     assert.ok(settle);
-    const waiting = { ...ledger, outbox: [{ ...settle, state: 'due', result: null, error: 'DB1 is away' }] };
-    const step = orderTimeline(intake, waiting).find(({ what }) => what === 'settle_waits');
+    const waiting = { ...ledger, outbox: [{ ...settle, state: 'due', error: 'DB1 is away' }] };
+    const step = orderTimeline(intake, waiting, []).find(({ what }) => what === 'settle_waits');
     assert.deepEqual(step?.detail, { attempts: 0, error: 'DB1 is away' });
   });
 
@@ -143,7 +140,7 @@ describe('the timeline of an order', () => {
         claim(4, { replaces: claim(2).claim_id, claimed_at: at(6) }),
       ],
     };
-    const steps = orderTimeline(late, undefined);
+    const steps = orderTimeline(late, undefined, []);
     assert.deepEqual(
       steps.map(({ what }) => what),
       ['held', 'checkout', 'expired', 'decided_funds', 'other_seats', 'ledger_unreachable'],
@@ -162,18 +159,22 @@ describe('the timeline of an order', () => {
       reason: 'sold_out',
       state: 'done' as const,
       provider_refund_id: 're_1',
+      is_auto: true,
+      decided_by: null,
       tries: 1,
       error: null,
       created_at: at(6),
       next_attempt_at: at(6),
+      braked_at: null,
+      sent_at: at(7),
     };
     const due = { ...intake, order: { ...intake.order, status: 'refund_due' } };
-    assert.equal(viewOf(due, { ...ledger, refunds: [owed] }).order.status, 'refunded');
+    assert.equal(viewOf(due, { ...ledger, refunds: [owed] }, []).order.status, 'refunded');
     const sent = { ...owed, state: 'sent' as const };
-    assert.equal(viewOf(due, { ...ledger, refunds: [owed, sent] }).order.status, 'refund_due');
-    assert.equal(viewOf(due, { ...ledger, refunds: [] }).order.status, 'refund_due');
+    assert.equal(viewOf(due, { ...ledger, refunds: [owed, sent] }, []).order.status, 'refund_due');
+    assert.equal(viewOf(due, { ...ledger, refunds: [] }, []).order.status, 'refund_due');
     assert.equal(
-      viewOf(intake, { ...ledger, refunds: [owed] }).order.status,
+      viewOf(intake, { ...ledger, refunds: [owed] }, []).order.status,
       'paid',
       'a second payment went back',
     );

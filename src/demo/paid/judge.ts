@@ -89,7 +89,7 @@ function paymentProblems(
   ledger: OrderFacts['ledger'],
   orderId: string,
 ): string[] {
-  const known = ledger.payments.find(({ payment_key }) => payment_key.endsWith(`/${id}`));
+  const known = ledger.payments.find(({ object_id }) => object_id === id);
   if (known === undefined) return [`order ${orderId}: the ledger does not have the payment ${id}`];
   if (known.captured === received && known.refunded === refunded) return [];
   return [

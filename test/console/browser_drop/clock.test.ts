@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ServerClock } from '../../../console/drop/clock.ts';
 import { seatName } from '#core/tickets/words.ts';
+import { ServerClock } from '../../../console/drop/clock.ts';
 import { money, nameOf, shortTime, timeLeft } from '../../../console/drop/text.ts';
 
 describe('the clock of the drop page', () => {
@@ -46,7 +46,10 @@ describe('the words of the drop page', () => {
 
   it('tell seats apart that were put on sale at the same moment', () => {
     const seats = ['01a1df6e-48da-704a-b6a2-1a4693750774', '01a1df6e-48da-704a-b6a2-1a4693750775'];
-    assert.deepEqual(seats.map((seat) => seatName(null, seat)), ['9375 0774', '9375 0775']);
+    assert.deepEqual(
+      seats.map((seat) => seatName(null, seat)),
+      ['9375 0774', '9375 0775'],
+    );
   });
 
   it('make a name of a pool’s id', () => {

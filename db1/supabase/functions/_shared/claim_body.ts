@@ -42,7 +42,8 @@ export const CLAIM_BODY = {
       type: 'integer',
       minimum: 1,
       maximum: MAX_QUANTITY,
-      description: 'How many slots, all of them or none; one where left out. The pool has its own max_quantity.',
+      description:
+        'How many slots, all of them or none; one where left out. The pool has its own max_quantity.',
     },
     challenge: {
       type: 'string',
@@ -56,7 +57,10 @@ export const CLAIM_BODY = {
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/;
 
-export function requestIdOf(inBody: string | undefined, inHeader: string | string[] | undefined): string | null {
+export function requestIdOf(
+  inBody: string | undefined,
+  inHeader: string | string[] | undefined,
+): string | null {
   if (inHeader === undefined) return inBody === undefined ? null : checkedId('request_id', inBody);
   if (typeof inHeader !== 'string' || !IDEMPOTENCY_KEY.test(inHeader)) {
     throw new HttpError('invalid_input', 'Idempotency-Key must be 1 to 200 visible ASCII characters.');

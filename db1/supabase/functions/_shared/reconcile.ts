@@ -72,8 +72,19 @@ export interface ReconcilePorts {
   ticketsById(slotIds: string[]): Promise<TicketRow[]>;
   /** One for each intake: each counts its messages by itself. */
   readonly endedMessages: readonly EndedMessages[];
+  /** Those of the claims that are void in the ledger. */
+  voided(claimIds: string[]): Promise<VoidedRow[]>;
   /** How many slots have been compared so far. */
   onProgress(compared: number): void;
+}
+
+/** A row of public.voided_claims. */
+export interface VoidedRow {
+  readonly claim_id: string;
+  /** What asked for it; null where the intake ended the claim by itself, and goes on with that. */
+  readonly outbox_id: string | null;
+  /** The courier still has to tell the intake. */
+  readonly is_underway: boolean;
 }
 
 export const PAGE_ROWS = 1_000;
@@ -150,6 +161,7 @@ export async function findDifferences(ports: ReconcilePorts): Promise<SlotDiffer
   const slots = pages((after: SlotRow | undefined) => ports.slots(after?.slot_id ?? null, PAGE_ROWS));
   let ticket = (await tickets.next()).value;
   let compared = 0;
+  let live: SlotRow[] = [];
   for await (const slot of slots) {
     // Both come in the order of their ids, which for lower-case hexadecimal is the order of the text.
     for (; ticket && ticket.slot_id < slot.slot_id; ticket = (await tickets.next()).value)
@@ -157,6 +169,11 @@ export async function findDifferences(ports: ReconcilePorts): Promise<SlotDiffer
     const own = ticket?.slot_id === slot.slot_id ? ticket : undefined;
     suspects.push(...compareSlot(slot, own || undefined));
     if (own) ticket = (await tickets.next()).value;
+    if (slot.claim_id !== null) live.push(slot);
+    if (live.length >= PAGE_ROWS) {
+      confirmed.push(...(await unfinishedVoids(live, ports)));
+      live = [];
+    }
     if (++compared % PAGE_ROWS === 0) ports.onProgress(compared);
     if (suspects.length >= PAGE_ROWS) {
       confirmed.push(...(await lookAgain(suspects, ports)));
@@ -165,9 +182,34 @@ export async function findDifferences(ports: ReconcilePorts): Promise<SlotDiffer
   }
   for (; ticket; ticket = (await tickets.next()).value) suspects.push(...compareSlot(undefined, ticket));
   ports.onProgress(compared);
+  confirmed.push(...(await unfinishedVoids(live, ports)));
   confirmed.push(...(await lookAgain(suspects, ports)));
   for (const read of ports.endedMessages) confirmed.push(...(await endedMessages(read)));
-  return confirmed;
+  // The end of a claim puts right what else is wrong with its slot.
+  const ending = new Set(
+    confirmed.flatMap(({ kind, slot_id }) => (kind === 'void_unfinished' ? slot_id : [])),
+  );
+  return confirmed.filter(({ kind, slot_id }) => kind === 'void_unfinished' || !ending.has(slot_id));
+}
+
+/** Live claims that the ledger has voided, while nothing is on its way that would end them. */
+async function unfinishedVoids(live: readonly SlotRow[], ports: ReconcilePorts): Promise<SlotDifference[]> {
+  if (live.length === 0) return [];
+  const voided = await ports.voided(live.flatMap(({ claim_id }) => claim_id ?? []));
+  const unfinished = new Set(
+    voided
+      .filter(({ outbox_id, is_underway }) => outbox_id !== null && !is_underway)
+      .map((row) => row.claim_id),
+  );
+  const suspects = live.filter(({ claim_id }) => unfinished.has(claim_id ?? ''));
+  if (suspects.length === 0) return [];
+  const again = await ports.slotsById(suspects.map(({ slot_id }) => slot_id));
+  return again.flatMap((slot) => {
+    const { slot_id, pool_id, claim_id, claim_state } = slot;
+    if (claim_id === null || !unfinished.has(claim_id)) return [];
+    const detail = `claim ${claim_id} is void in the ledger and ${claim_state} here`;
+    return [{ kind: 'void_unfinished' as const, slot_id, pool_id, detail, ticket: { claim_id } }];
+  });
 }
 
 async function lookAgain(suspects: SlotDifference[], ports: ReconcilePorts): Promise<SlotDifference[]> {

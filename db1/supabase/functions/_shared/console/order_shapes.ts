@@ -68,7 +68,8 @@ export interface OrderDecision {
 
 /** What public.order_details of DB1 answers. */
 export interface IntakeOrder {
-  readonly order: OrderRow;
+  /** It was ordered when the first of its claims was made. */
+  readonly order: Omit<OrderRow, 'ordered_at'>;
   readonly claims: readonly OrderClaim[];
   readonly checkouts: readonly OrderCheckout[];
   readonly decisions: readonly OrderDecision[];
@@ -134,11 +135,18 @@ export interface RefundRow {
   readonly currency: string;
   readonly reason: string;
   readonly state: RefundState;
+  /** No operator asked for it. */
+  readonly is_auto: boolean;
+  /** The operator who sent or skipped it, or asked for it. */
+  readonly decided_by: string | null;
   readonly provider_refund_id: string | null;
   readonly tries: number;
   readonly error: string | null;
   readonly created_at: string;
-  readonly next_attempt_at: string | null;
+  readonly next_attempt_at: string;
+  /** When the brake held it back. */
+  readonly braked_at: string | null;
+  readonly sent_at: string | null;
 }
 
 /** What public.ledger_order_details of DB2 answers. */
@@ -152,7 +160,8 @@ export interface LedgerOrder {
 }
 
 /** An order with all that is known about it. */
-export interface OrderView extends IntakeOrder, Omit<LedgerOrder, 'events' | 'outbox'> {
+export interface OrderView extends Omit<IntakeOrder, 'order'>, Omit<LedgerOrder, 'events' | 'outbox'> {
+  readonly order: OrderRow;
   /** False while DB2 does not answer: payments, refunds and tickets are not known then, and empty here. */
   readonly is_ledger_known: boolean;
   readonly timeline: readonly TimelineEvent[];

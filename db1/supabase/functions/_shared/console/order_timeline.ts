@@ -4,22 +4,42 @@ import type { AuditRow } from './audit.ts';
 import type { TimelineEvent } from './claims.ts';
 import type { IntakeOrder, LedgerOrder, OrderClaim } from './order_shapes.ts';
 
-/** `ledger` is undefined while DB2 does not answer. */
-export function orderTimeline(intake: IntakeOrder, ledger: LedgerOrder | undefined): TimelineEvent[] {
-  const events = [...intakeEvents(intake), ...(ledger ? ledgerEvents(ledger) : [UNREACHABLE])];
+/** `ledger` is undefined while DB2 does not answer; `audit` is what operators did, in both databases. */
+export function orderTimeline(
+  intake: IntakeOrder,
+  ledger: LedgerOrder | undefined,
+  audit: readonly AuditRow[],
+): TimelineEvent[] {
+  const events = [
+    ...intakeEvents(intake),
+    ...(ledger ? ledgerEvents(ledger) : [UNREACHABLE]),
+    ...audit.map(audited),
+  ];
   // Stable: what has no time comes last.
   return events.sort((a, b) => timeOf(a) - timeOf(b));
+}
+
+/** Its id is that of the first of its claims. */
+export function orderedAt({ order, claims }: IntakeOrder): string {
+  const first = claims.find(({ claim_id }) => claim_id === order.order_id) ?? claims[0];
+  if (first === undefined) throw new Error(`order ${order.order_id} has no claims`);
+  return first.claimed_at;
 }
 
 const UNREACHABLE: TimelineEvent = { at: null, what: 'ledger_unreachable', detail: {} };
 
 const timeOf = ({ at }: TimelineEvent): number => (at === null ? Number.MAX_SAFE_INTEGER : Date.parse(at));
 
-function intakeEvents({ order, claims, checkouts, decisions, audit }: IntakeOrder): TimelineEvent[] {
-  const { seats, amount, currency, user_id, pool_id } = order;
+function intakeEvents(intake: IntakeOrder): TimelineEvent[] {
+  const { order, claims, checkouts, decisions } = intake;
+  const { seats, amount, currency, user_id, pool_id, hold_until } = order;
   const late = claims.filter(({ replaces }) => replaces !== null);
   return [
-    { at: order.ordered_at, what: 'held', detail: { pool_id, user_id, seats, amount, currency } },
+    {
+      at: orderedAt(intake),
+      what: 'held',
+      detail: { pool_id, user_id, seats, amount, currency, hold_until },
+    },
     ...checkouts.map(({ created_at, n, state, session_id, attempts }) => ({
       at: created_at,
       what: 'checkout',
@@ -36,7 +56,6 @@ function intakeEvents({ order, claims, checkouts, decisions, audit }: IntakeOrde
       ({ ended_at }) => ended_at,
       ({ state }) => state,
     ),
-    ...audit.map(audited),
   ];
 }
 
@@ -68,26 +87,27 @@ function together(
 
 const nameOf = ({ label, claim_id }: OrderClaim): string => label ?? claim_id;
 
-function ledgerEvents({
-  payments,
-  events,
-  outbox,
-  refunds,
-  tickets,
-  voided,
-  audit,
-}: LedgerOrder): TimelineEvent[] {
+function ledgerEvents({ payments, events, outbox, refunds, tickets, voided }: LedgerOrder): TimelineEvent[] {
   return [
-    ...events.map(({ received_at, event_type, event_id, status, error }) => ({
+    ...events.map(({ received_at, event_type, event_id, status }) => ({
       at: received_at,
       what: 'event',
-      detail: { event_type, event_id, status, ...(error !== null && { error }) },
+      detail: { event_type, event_id, status },
     })),
-    ...payments.map(({ occurred_at, payment_key, state, captured, refunded, disputed, currency }) => ({
-      at: occurred_at,
-      what: 'payment',
-      detail: { payment_key, state, captured, refunded, ...(disputed && { disputed }), currency },
-    })),
+    ...payments.map(
+      ({ occurred_at, provider, object_id, state, captured, refunded, disputed, currency }) => ({
+        at: occurred_at,
+        what: 'payment',
+        detail: {
+          payment_key: `${provider}/${object_id}`,
+          state,
+          captured,
+          refunded,
+          ...(disputed && { disputed }),
+          currency,
+        },
+      }),
+    ),
     ...outbox
       .filter(({ state }) => state !== 'done')
       .map(({ created_at, kind, attempts, error }) => ({
@@ -120,7 +140,6 @@ function ledgerEvents({
       what: 'ticket_voided',
       detail: { claim_id, cause, was_ticket: confirmed_at !== null },
     })),
-    ...audit.map(audited),
   ];
 }
 

@@ -7,6 +7,7 @@ import { UUID } from '../operator.ts';
 import type { Log } from '../ports.ts';
 import { type HttpResponse, jsonResponse, type Route } from '../router.ts';
 import type { Schema } from '../schema.ts';
+import type { AuditRow } from './audit.ts';
 import { GIVEN_ID, LIMIT, searchPage } from './list.ts';
 import {
   type IntakeOrder,
@@ -15,7 +16,7 @@ import {
   type OrderRow,
   type OrderView,
 } from './order_shapes.ts';
-import { orderTimeline } from './order_timeline.ts';
+import { orderedAt, orderTimeline } from './order_timeline.ts';
 
 export const ORDER_QUERY = {
   type: 'object',
@@ -56,7 +57,12 @@ async function show(ports: OrderAdminPorts, given: string): Promise<HttpResponse
   });
   const intake = row?.order_details;
   if (!intake) throw new HttpError('not_found', NO_ORDER);
-  return jsonResponse(200, viewOf(intake, await ledgerOrder(ports, orderId)));
+  const claimIds = intake.claims.map(({ claim_id }) => claim_id);
+  const [done, ledger] = await Promise.all([
+    ports.db1<AuditRow>('order_audit', { p_order_id: orderId }),
+    ledgerOrder(ports, orderId, claimIds),
+  ]);
+  return jsonResponse(200, viewOf(intake, ledger, done));
 }
 
 const NO_ORDER = 'This claim has no order: its pool is not paid for.';
@@ -76,31 +82,44 @@ async function orderOfPayment({ db2 }: OrderAdminPorts, payment: string): Promis
   throw new HttpError('not_found', 'No order has a payment with this id.');
 }
 
+/** What DB2 knows, with what operators did there. */
+export interface AuditedLedgerOrder extends LedgerOrder {
+  readonly audit: readonly AuditRow[];
+}
+
 /** Undefined while DB2 cannot be asked: an order can be looked at during an outage. */
-async function ledgerOrder({ db2, log }: OrderAdminPorts, orderId: string): Promise<LedgerOrder | undefined> {
+async function ledgerOrder(
+  { db2, log }: OrderAdminPorts,
+  orderId: string,
+  claimIds: readonly string[],
+): Promise<AuditedLedgerOrder | undefined> {
   try {
-    const [row] = await db2<{ ledger_order_details: LedgerOrder }>('ledger_order_details', {
-      p_order_id: orderId,
-    });
-    return row?.ledger_order_details;
+    const [[row], audit] = await Promise.all([
+      db2<{ ledger_order_details: LedgerOrder }>('ledger_order_details', { p_order_id: orderId }),
+      db2<AuditRow>('order_audit', { p_order_id: orderId, p_claim_ids: claimIds }),
+    ]);
+    return row && { ...row.ledger_order_details, audit };
   } catch (error) {
     log.warn('the ledger cannot be asked for an order', { cause: error });
     return undefined;
   }
 }
 
-export function viewOf(intake: IntakeOrder, ledger: LedgerOrder | undefined): OrderView {
-  const { audit: _, ...known } = intake;
+export function viewOf(
+  intake: IntakeOrder,
+  ledger: AuditedLedgerOrder | undefined,
+  audit: readonly AuditRow[],
+): OrderView {
   const { payments = [], refunds = [], tickets = [], voided = [] } = ledger ?? {};
   return {
-    ...known,
-    order: { ...intake.order, status: statusOf(intake, ledger) },
+    ...intake,
+    order: { ...intake.order, ordered_at: orderedAt(intake), status: statusOf(intake, ledger) },
     payments,
     refunds,
     tickets,
     voided,
     is_ledger_known: ledger !== undefined,
-    timeline: orderTimeline(intake, ledger),
+    timeline: orderTimeline(intake, ledger, [...audit, ...(ledger?.audit ?? [])]),
   };
 }
 

@@ -11,7 +11,7 @@ const DONE: ReadonlySet<string> = new Set([
   'would_discard',
   'would_skip',
   'would_send',
-  'will_send',
+  'due',
   'would_void',
   'void_requested',
   'voided',

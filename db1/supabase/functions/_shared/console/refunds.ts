@@ -59,8 +59,8 @@ export const REFUND_BODY = {
 /** `call` takes names of functions in schema public of DB2. */
 export function createRefundStore(call: CallFunction): RefundStore {
   return {
-    list: (args) => call<RefundRow>('list_refunds', args),
-    find: async (id) => (await call<RefundRow>('get_refund', { p_id: id }))[0],
+    list: async (args) => (await call<RefundRow & Hidden>('list_refunds', args)).map(shown),
+    find: async (id) => (await call<RefundRow & Hidden>('get_refund', { p_id: id })).map(shown)[0],
     decide: ({ act, ids, actor, reason, dryRun }) =>
       call<RefundResult>('decide_refunds', {
         p_ids: ids,
@@ -70,6 +70,16 @@ export function createRefundStore(call: CallFunction): RefundStore {
         p_dry_run: dryRun,
       }),
   };
+}
+
+/** Who works on it, and under which key Stripe knows it, is for the refunder alone. */
+interface Hidden {
+  readonly token: unknown;
+  readonly refund_key: unknown;
+}
+
+function shown({ token: _, refund_key: __, ...refund }: RefundRow & Hidden): RefundRow {
+  return refund;
 }
 
 /** The order matters: "send" and "skip" are no ids of refunds. */

@@ -16,7 +16,8 @@ const CLAIM = {
   status: {
     type: 'string',
     pattern: '^(held|queued|validated|committed|dead_letter|released|expired|refused|discarded|voided)$',
-    description: 'held: it waits for its payment. committed: it is a ticket. voided: the ticket was taken back.',
+    description:
+      'held: it waits for its payment. committed: it is a ticket. voided: the ticket was taken back.',
   },
   claimed_at: TEXT,
   hold_until: TEXT_OR_NULL,
@@ -30,7 +31,8 @@ const GROUP_CLAIM = {
 
 const TICKET_URL = {
   ...TEXT,
-  description: 'Of a ticket, where the server has SLUICE_TICKET_SECRET. The holder of the link holds the ticket.',
+  description:
+    'Of a ticket, where the server has SLUICE_TICKET_SECRET. The holder of the link holds the ticket.',
 } as const;
 
 /** Of several slots, or of a pool that is paid for. */
@@ -62,7 +64,10 @@ const CLAIM_IN_FULL = {
         'held, paying, paid, expired, released, voided, refund_due or refunded; null: nothing is paid for it.',
     },
     seats: COUNT,
-    amount: { ...COUNT_OR_NULL, description: 'In minor units of the currency; null: nothing is paid for it.' },
+    amount: {
+      ...COUNT_OR_NULL,
+      description: 'In minor units of the currency; null: nothing is paid for it.',
+    },
     currency: TEXT_OR_NULL,
     unit_price: COUNT_OR_NULL,
     hold_until: TEXT_OR_NULL,

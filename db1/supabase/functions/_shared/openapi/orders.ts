@@ -33,11 +33,15 @@ export const ORDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     currency: TEXT,
     reason: TEXT,
     state: TEXT,
+    is_auto: FLAG,
+    decided_by: TEXT_OR_NULL,
     provider_refund_id: TEXT_OR_NULL,
     tries: COUNT,
     error: TEXT_OR_NULL,
     created_at: TEXT,
-    next_attempt_at: TEXT_OR_NULL,
+    next_attempt_at: TEXT,
+    braked_at: TEXT_OR_NULL,
+    sent_at: TEXT_OR_NULL,
   }),
   OrderWithTimeline: shape({
     order: ref('OperatorOrder'),
@@ -66,7 +70,8 @@ export const ORDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     ),
     payments: listOf(
       shape({
-        payment_key: TEXT,
+        provider: { ...TEXT, description: 'The tenant.' },
+        object_id: TEXT,
         state: TEXT,
         captured: AMOUNT,
         refunded: AMOUNT,
@@ -105,7 +110,7 @@ export const ORDER_DESCRIPTIONS: Descriptions = {
       errors: ['unknown_claim', 'not_found', 'invalid_input'],
     },
   ),
-  'GET /admin/refunds': refunds.reads('Refunds, oldest first', page('Refund'), { query: REFUND_QUERY }),
+  'GET /admin/refunds': refunds.reads('Refunds, newest first', page('Refund'), { query: REFUND_QUERY }),
   'GET /admin/refunds/:refund': refunds.reads('One refund', ref('Refund'), {
     parameter: 'Its id.',
     errors: ['not_found', 'invalid_input'],
