@@ -12,7 +12,7 @@ export type End = 'paid' | 'expired' | 'refund_due' | 'voided' | 'no_seats';
 
 export interface ServedBuyer extends PlannedBuyer {
   readonly end: End;
-  readonly orderId?: string;
+  readonly claim?: OwnClaim;
 }
 
 export interface Market {
@@ -22,11 +22,15 @@ export interface Market {
   readonly standIn: StandInClient;
   readonly seller: Seller;
   readonly signal: AbortSignal;
+  /** How long seats are held: who found none comes back for those that nobody paid for. */
+  readonly holdSec: number;
   /** Called when something becomes known, for the progress. */
-  readonly onStep: (step: 'claimed' | 'checkout' | 'paid' | 'over') => void;
+  readonly onStep: (step: 'answered' | 'paid' | 'over') => void;
 }
 
 const LOOK_EVERY_MS = 500;
+/** Seats whose hold is over are on sale again within this. */
+const COMING_BACK_MS = 8_000;
 /** A hold is a minute; all that follows takes seconds. */
 const PATIENCE_MS = 180_000;
 /** Of these a buyer's order can still become something else. */
@@ -34,13 +38,14 @@ const OPEN: ReadonlySet<string> = new Set(['held', 'paying']);
 
 export async function serve(market: Market, buyer: PlannedBuyer): Promise<ServedBuyer> {
   const claim = await claimSeats(market, buyer);
-  market.onStep('claimed');
-  if (claim === undefined) return { ...buyer, end: 'no_seats' };
-  const session = await openCheckout(market, claim);
-  market.onStep('checkout');
-  const end = await WAYS[buyer.way](market, claim, session);
+  market.onStep('answered');
+  if (claim === undefined) {
+    market.onStep('over');
+    return { ...buyer, end: 'no_seats' };
+  }
+  const end = await WAYS[buyer.way](market, claim, await openCheckout(market, claim));
   market.onStep('over');
-  return { ...buyer, end, orderId: claim.claim_id };
+  return { ...buyer, end, claim };
 }
 
 type Play = (market: Market, claim: OwnClaim, session: string) => Promise<End>;
@@ -74,17 +79,20 @@ const WAYS: Readonly<Record<PlannedBuyer['way'], Play>> = {
   },
 };
 
-async function claimSeats(
-  { client, pool, signal }: Market,
-  buyer: PlannedBuyer,
-): Promise<OwnClaim | undefined> {
+/** Undefined where too few seats are free. A buyer who means to pay asks again while seats may come back. */
+async function claimSeats(market: Market, buyer: PlannedBuyer): Promise<OwnClaim | undefined> {
+  const { client, pool, signal, holdSec } = market;
   const order = { pool, userId: `demo-buyer-${buyer.number}`, quantity: buyer.seats };
-  try {
-    return await client.claim(order, { signal });
-  } catch (error) {
-    const isOut = error instanceof SluiceError && ['sold_out', 'not_enough'].includes(error.code);
-    if (isOut) return undefined;
-    throw error;
+  const until = Date.now() + (buyer.way === 'pays' ? holdSec * 1_000 + COMING_BACK_MS : 0);
+  for (;;) {
+    try {
+      return await client.claim(order, { signal });
+    } catch (error) {
+      const isOut = error instanceof SluiceError && ['sold_out', 'not_enough'].includes(error.code);
+      if (!isOut) throw error;
+      if (Date.now() > until) return undefined;
+    }
+    await delay(LOOK_EVERY_MS, undefined, { signal });
   }
 }
 

@@ -48,7 +48,7 @@ export function rowsOf(served: readonly ServedBuyer[], { orders, payments }: Boo
   const sum = <Item>(items: readonly Item[], read: (item: Item) => number) =>
     items.reduce((total, item) => total + read(item), 0);
   return [...groups].map(([what, buyers]) => {
-    const ids = new Set(buyers.map(({ orderId }) => orderId));
+    const ids = new Set(buyers.map(({ claim }) => claim?.claim_id));
     const paid = payments.filter(({ order_id }) => ids.has(order_id));
     const own = orders.filter(({ intake }) => ids.has(intake.order.order_id));
     return {
