@@ -216,20 +216,6 @@ begin
 end
 $$;
 
--- Promise: the slot's live claim, which the ledger has voided, is voided here too, and the slot on sale (finish_void). p_ticket is
--- {claim_id}. False where that claim does not live, or is held up by others just now. Second call: false.
--- Locks: those of finish_void.
-create function intake.fix_void(p_slot_id uuid, p_ticket jsonb) returns boolean
-language plpgsql set search_path = '' as $$
-declare
-  v_claim_id uuid := intake.uuid_or_null(p_ticket ->> 'claim_id');
-begin
-  return exists (
-    select from public.claims c where c.claim_id = v_claim_id and c.slot_id = p_slot_id and c.freed_at is null
-  ) and public.finish_void(array[v_claim_id], 'voided in the ledger') = 1;
-end
-$$;
-
 -- Promise: repairs one difference of one slot, judged anew under locks, with one audit row, which names the slot's claim and
 -- the one that ended for it: fixed; or why not: unchanged (it is gone, or nothing that may be done would mend it). p_ticket
 -- is the ledger's {claim_id, user_id, verified} where the kind needs it, or its tombstone. Raises SL001 for a kind that has no repair.
@@ -251,7 +237,6 @@ begin
     when 'message_of_ended_claim' then intake.fix_ended_messages(p_slot_id)
     when 'void_unfinished' then intake.fix_void(p_slot_id, p_ticket)
     when 'slot_status' then intake.fix_slot_status(p_slot_id)
-    when 'void_unfinished' then intake.fix_void(p_slot_id, p_ticket)
   end;
   if v_fixed is null then
     raise exception 'there is no repair for %', p_kind using errcode = 'SL001';
