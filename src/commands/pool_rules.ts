@@ -11,7 +11,14 @@ const YES: ReadonlySet<string> = new Set(['yes', 'true']);
 const NO: ReadonlySet<string> = new Set(['no', 'false']);
 
 // Slots, the request id and the reason are not rules, and open and close are actions of their own.
-const { add_slots: _, reason: __, is_active: ___, request_id: ____, ...RULES } = POOL_CHANGE_BODY.properties;
+const {
+  add_slots: _,
+  labels: __,
+  reason: ___,
+  is_active: ____,
+  request_id: _____,
+  ...RULES
+} = POOL_CHANGE_BODY.properties;
 
 const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   opens_at:
@@ -30,14 +37,20 @@ const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   validation_webhook_url: 'asked before each commit',
   commit_rpc_name: 'function of the ledger that commits',
   commit_webhook_url: 'commits instead of the ledger',
-  confirm_by: 'payment: a claim is held until its payment arrives (docs/paid_tickets.md)',
-  price: 'what one slot costs in minor units: 1250 is 12.50',
-  currency: 'of the price, such as eur',
-  payment_tenant: 'the tenant of the webhook endpoint that tells its payments, such as stripe',
-  payment_livemode: 'no: only test payments count',
-  max_quantity: 'slots that one claim may ask for, at most 10',
-  expire_grace_sec: 'how long after the hold a slot waits for Stripe to close its checkout',
-  refund_by: 'sluice sends the refunds it owes; with operator they wait for `sluice refunds send`',
+  max_quantity: 'slots that one request may take, 10 at most',
+  confirm_by: 'auto, or payment: a claim is held for --hold-sec and is a ticket once it is paid',
+  price: 'of one slot, in minor units of the currency: 2500 with --currency eur is 25 euros',
+  currency: 'three small letters, such as eur',
+  payment_tenant: 'whose payments count: the tenant of the endpoint that tells them, such as stripe',
+  payment_livemode: 'no: payments of the test mode count, and no others',
+  expire_grace_sec: 'how long a hold that is over waits for the provider to close the payment',
+  refund_by: 'who sends back what a payment could not buy: sluice, or operator',
+  title: 'what buyers read, above all: the name of it',
+  starts_at: 'when it is, written likewise',
+  time_zone: 'where it is, for its time: a name such as Europe/Berlin',
+  place: 'where it is, for people',
+  picture_url: 'an https address of a picture for the drop page',
+  text: 'what buyers read about it',
 };
 
 /** A rule that is one of a few words. */

@@ -22,14 +22,8 @@ export interface PoolView extends Omit<PoolStatus, 'available'> {
   readonly validation_webhook_url: string | null;
   readonly commit_rpc_name: string;
   readonly commit_webhook_url: string | null;
-  /** payment: a claim is held until its payment arrives. */
-  readonly confirm_by: 'auto' | 'payment';
-  /** Of one slot, in minor units. */
-  readonly price: number | null;
-  readonly currency: string | null;
   readonly payment_tenant: string | null;
   readonly payment_livemode: boolean;
-  readonly max_quantity: number;
   readonly expire_grace_sec: number;
   readonly refund_by: 'sluice' | 'operator';
   /** Where there are several cells: the one that it lives in. */
@@ -39,8 +33,6 @@ export interface PoolView extends Omit<PoolStatus, 'available'> {
 /** One transaction; a million slots take it about a quarter of a minute. See slot_steps.ts for the way without the wait. */
 const MAX_SLOTS = 1_000_000;
 const MAX_INT = 2_147_483_647;
-/** What Stripe takes in one payment. */
-const MAX_PRICE = 99_999_999;
 
 const TIME = {
   type: ['string', 'null'],
@@ -55,6 +47,35 @@ const REQUEST_ID = {
   ...GIVEN_ID,
   description: 'Makes it safe to ask again: the same id for the same pool changes nothing the second time.',
 } as const satisfies Schema;
+
+/** A label is 100 characters at most, and 400 bytes. */
+const MAX_LABELS = 500;
+/** For as many labels as that. */
+const MAX_BODY_BYTES = 256 * 1024;
+
+const wordsUpTo = (maxLength: number) =>
+  ({ type: ['string', 'null'], minLength: 1, maxLength }) as const satisfies Schema;
+
+/** What buyers read. */
+const DETAILS = {
+  title: wordsUpTo(200),
+  starts_at: TIME,
+  time_zone: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 100,
+    description: 'An IANA name such as Europe/Berlin: starts_at is told in it.',
+  },
+  place: wordsUpTo(200),
+  picture_url: {
+    type: ['string', 'null'],
+    maxLength: 2_000,
+    pattern: '^https://[^\\s]+$',
+    description: 'Shown on the drop page; browsers get it from there.',
+  },
+  text: { ...wordsUpTo(2_000), description: 'Empty lines part paragraphs.' },
+} as const satisfies Record<string, Schema>;
+const DETAIL_NAMES: ReadonlySet<string> = new Set(Object.keys(DETAILS));
 
 const RULES = {
   is_active: { type: 'boolean', description: 'False closes the pool.' },
@@ -85,41 +106,39 @@ const RULES = {
   validation_webhook_url: URL_OR_NULL,
   commit_rpc_name: { type: 'string', pattern: '^[a-z_][a-z0-9_]{0,62}$' },
   commit_webhook_url: URL_OR_NULL,
-  confirm_by: {
-    type: 'string',
-    pattern: '^(auto|payment)$',
-    description: 'auto: a claim becomes a ticket at once. payment: it is held until its payment arrives.',
-  },
-  price: {
-    type: ['integer', 'null'],
-    minimum: 1,
-    maximum: MAX_PRICE,
-    description: 'What one slot costs, in minor units (1250 is 12.50).',
-  },
-  currency: { type: ['string', 'null'], pattern: '^[a-z]{3}$', description: 'Three lower-case letters.' },
-  payment_tenant: {
-    type: ['string', 'null'],
-    minLength: 1,
-    maxLength: 127,
-    description: 'The tenant of the webhook endpoint that tells its payments.',
-  },
-  payment_livemode: { type: 'boolean', description: 'False: only test payments count.' },
   max_quantity: {
     type: 'integer',
     minimum: 1,
     maximum: 10,
-    description: 'Slots that one claim may ask for.',
+    description: 'The most slots that one request may take.',
+  },
+  confirm_by: {
+    type: 'string',
+    pattern: '^(auto|payment)$',
+    description: 'payment: a claim is held for hold_sec, and is a ticket once it is paid.',
+  },
+  price: { ...COUNT, maximum: 100_000_000, description: 'Of one slot, in minor units of the currency.' },
+  currency: { type: ['string', 'null'], pattern: '^[a-z]{3}$', description: 'As in eur.' },
+  payment_tenant: {
+    type: ['string', 'null'],
+    minLength: 1,
+    maxLength: 200,
+    description: 'The tenant of the endpoint that tells the payments.',
+  },
+  payment_livemode: {
+    type: 'boolean',
+    description: 'False: payments of the test mode count, and no others.',
   },
   expire_grace_sec: {
     type: 'integer',
     minimum: 5,
     maximum: 600,
-    description: 'How long after the hold a slot waits for Stripe to close its checkout.',
+    description: 'How long a hold that is over waits for the provider to close the payment.',
   },
   refund_by: {
     type: 'string',
     pattern: '^(sluice|operator)$',
-    description: 'sluice: refunds that are owed are sent. operator: they wait for an operator.',
+    description: 'Who sends back what a payment could not buy.',
   },
 } as const satisfies Record<string, Schema>;
 
@@ -139,6 +158,7 @@ export const POOL_CREATE_BODY = {
     request_id: REQUEST_ID,
     reason: REASON,
     ...RULES,
+    ...DETAILS,
   },
   required: ['pool_id', 'slots'],
   additionalProperties: false,
@@ -146,7 +166,20 @@ export const POOL_CREATE_BODY = {
 
 export const POOL_CHANGE_BODY = {
   type: 'object',
-  properties: { add_slots: SLOTS, request_id: REQUEST_ID, reason: REASON, ...RULES },
+  properties: {
+    add_slots: SLOTS,
+    labels: {
+      type: 'array',
+      items: { type: 'string', minLength: 1, maxLength: 100 },
+      minItems: 1,
+      maxItems: MAX_LABELS,
+      description: 'Adds a slot for each, which tickets call by it. Instead of add_slots.',
+    },
+    request_id: REQUEST_ID,
+    reason: REASON,
+    ...RULES,
+    ...DETAILS,
+  },
   additionalProperties: false,
 } as const satisfies Schema;
 
@@ -159,9 +192,19 @@ export const POOL_QUERY = {
 export function poolAdminRoutes(db1: CallFunction): Route[] {
   return [
     { method: 'GET', path: '/admin/pools', handle: (request) => list(db1, request) },
-    { method: 'POST', path: '/admin/pools', handle: (request) => create(db1, request) },
+    {
+      method: 'POST',
+      path: '/admin/pools',
+      maxBodyBytes: MAX_BODY_BYTES,
+      handle: (request) => create(db1, request),
+    },
     { method: 'GET', path: '/admin/pools/:pool', handle: (_, pool) => show(db1, pool) },
-    { method: 'POST', path: '/admin/pools/:pool', handle: (request, pool) => change(db1, request, pool) },
+    {
+      method: 'POST',
+      path: '/admin/pools/:pool',
+      maxBodyBytes: MAX_BODY_BYTES,
+      handle: (request, pool) => change(db1, request, pool),
+    },
   ];
 }
 
@@ -176,11 +219,11 @@ async function show(db1: CallFunction, poolId: string): Promise<HttpResponse> {
 }
 
 async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResponse> {
-  const { pool_id, slots, cell, request_id, reason, ...rules } = readJson(request, POOL_CREATE_BODY);
+  const { pool_id, slots, cell, request_id, reason, ...settings } = readJson(request, POOL_CREATE_BODY);
   const pools = db1<PoolView>('pool_create', {
     p_pool_id: pool_id,
     p_slots: slots,
-    p_rules: rules,
+    ...settingsOf(settings),
     p_actor: operatorOf(request),
     p_reason: reason ?? null,
     p_request_id: request_id ?? null,
@@ -190,16 +233,28 @@ async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResp
 }
 
 async function change(db1: CallFunction, request: HttpRequest, poolId: string): Promise<HttpResponse> {
-  const { add_slots, request_id, reason, ...rules } = readJson(request, POOL_CHANGE_BODY);
+  const { add_slots, labels, request_id, reason, ...settings } = readJson(request, POOL_CHANGE_BODY);
+  if (labels !== undefined && add_slots !== undefined)
+    throw new HttpError('invalid_input', 'Send labels or add_slots: each label adds a slot.');
   const pools = db1<PoolView>('pool_change', {
     p_pool_id: poolId,
-    p_rules: rules,
-    p_add_slots: add_slots ?? 0,
+    ...settingsOf(settings),
+    p_add_slots: labels?.length ?? add_slots ?? 0,
+    ...(labels !== undefined && { p_labels: labels }),
     p_actor: operatorOf(request),
     p_reason: reason ?? null,
     p_request_id: request_id ?? null,
   });
   return one(200, await withReason(pools));
+}
+
+/** Rules decide about claims; details are for people to read, and stand elsewhere. */
+function settingsOf(settings: Record<string, unknown>): { p_rules: unknown; p_details: unknown } {
+  const given = Object.entries(settings);
+  return {
+    p_rules: Object.fromEntries(given.filter(([name]) => !DETAIL_NAMES.has(name))),
+    p_details: Object.fromEntries(given.filter(([name]) => DETAIL_NAMES.has(name))),
+  };
 }
 
 function one(status: number, [pool]: readonly PoolView[]): HttpResponse {

@@ -3,7 +3,7 @@
 import { CLAIM_BODY, SECRET } from '../claim_body.ts';
 import { MAX_ID_CHARS } from '../given_id.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
-import { COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
+import { COUNT_OR_NULL, FLAG, POOL_DETAILS, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
 const COUNT = { type: 'integer', minimum: 0 } as const;
 
@@ -102,6 +102,11 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     allow_guests: { ...FLAG, description: 'With require_auth: anonymous sign-ins are enough.' },
     max_per_address: COUNT_OR_NULL,
     challenge: { ...FLAG, description: 'A claim needs the solution of a challenge.' },
+    max_quantity: { ...COUNT, description: 'The most slots that one request may take.' },
+    confirm_by: { ...TEXT, description: 'auto, or payment: a claim is a ticket once it is paid.' },
+    price: { ...COUNT_OR_NULL, description: 'Of one slot, in minor units of the currency.' },
+    currency: TEXT_OR_NULL,
+    ...POOL_DETAILS,
   }),
   PoolNews: shape({
     status: TEXT_OR_NULL,

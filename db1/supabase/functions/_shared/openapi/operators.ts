@@ -6,7 +6,7 @@ import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools
 import { DEAD_LETTER_BODY, DEAD_LETTER_QUERY } from '../dead_letters.ts';
 import { CHECK_BODY } from '../tickets/tickets.ts';
 import type { AnswerSchema, Descriptions, RouteDescription } from './document.ts';
-import { COUNT, COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
+import { COUNT, COUNT_OR_NULL, FLAG, POOL_DETAILS, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
 const NUMBER_OR_NULL = { type: ['number', 'null'] } as const;
 const ANYTHING = { type: 'object', description: 'As the case may be.' } as const;
@@ -57,14 +57,15 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     validation_webhook_url: TEXT_OR_NULL,
     commit_rpc_name: TEXT,
     commit_webhook_url: TEXT_OR_NULL,
+    max_quantity: COUNT,
     confirm_by: TEXT,
     price: COUNT_OR_NULL,
     currency: TEXT_OR_NULL,
     payment_tenant: TEXT_OR_NULL,
     payment_livemode: FLAG,
-    max_quantity: COUNT,
     expire_grace_sec: COUNT,
     refund_by: TEXT,
+    ...POOL_DETAILS,
   }),
   OperatorClaim: shape({
     claim_id: TEXT,
