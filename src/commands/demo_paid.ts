@@ -67,7 +67,7 @@ export async function runPaidDemo({ buyers, seats, json, signal }: PaidOrder): P
   try {
     const client = createSluiceClient({ url });
     const { standIn, seller } = stripe;
-    const market = { url, pool, client, standIn, seller, signal, holdSec: HOLD_SEC };
+    const market = { pool, client, standIn, seller, signal, holdSec: HOLD_SEC };
     const keepers = { pool, price: PRICE, seats, admin, db1, db2, standIn };
     const show = await runPaidShow(market, planBuyers(buyers), keepers, CURRENCY, isQuiet);
     const outcome = outcomeOf(pool, show, await ticketOf(client, show));

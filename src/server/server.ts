@@ -23,7 +23,9 @@ import { createDatabasePorts } from '../fleet/ports.ts';
 import { openInbox } from '../inbox/door.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
+import { openCheckout, withRefunds } from '../orders/door.ts';
 import { ticketRoutes } from '../tickets/tickets.ts';
+import type { ApiUrls } from '../webhook/backfill.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
@@ -72,6 +74,8 @@ export interface ServerOptions extends ScrapeSettings, BuyerSettings, FleetOptio
   redisUrl?: string;
   /** Secrets of webhook endpoints and call sites by name; those of the secrets file and the environment where left out. */
   secretOf?: SecretSource;
+  /** Where Stripe is; what the environment says where left out. */
+  apiUrls?: ApiUrls;
   /** Handlers of inline endpoints; none where left out. */
   handlers?: Handlers;
   /** Shared with workers in this process; its own where left out. */
@@ -93,6 +97,8 @@ export interface RunningServer {
 }
 
 const DB2_CONNECTIONS = 2;
+/** A server that only this machine reaches sends buyers back to its own address. */
+const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/;
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const log = createLog();
@@ -132,7 +138,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     endedSessions: new EndedSessions(Date.now, callIntake, log),
     known: new KnownOperators(options.adminKey, Date.now, callFirst, log),
   });
-  const ports = createDatabasePorts(fleet);
+  const ports = withRefunds(createDatabasePorts(fleet), callLedger, log);
   const tokens = options.ticketSecrets && new TicketTokens(options.ticketSecrets, nodeHmac);
   const { publicUrl } = proxy;
   const claims = new ClaimRoutes(
@@ -154,6 +160,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     // What waits for a cell that is silent leaves the other cells their part of the room for claims.
     Math.ceil(MAX_WAITING / fleet.cells.length),
   );
+  const checkout = openCheckout({
+    own: (request, claimId) => claims.own(request, claimId),
+    fleet,
+    webhook,
+    secretOf,
+    urls: options.apiUrls ?? process.env,
+    publicUrl: () => proxy.publicUrl?.href ?? (LOOPBACK.test(options.host ?? '') ? url : undefined),
+    metrics,
+    log,
+  });
   const pools = new PoolRoutes({ ...ports, now: Date.now });
   const challenges = createChallenges({
     verifier: options.challengeVerifier ?? proofOfWork(options.jwtSecret, Date.now),
@@ -202,7 +218,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
   });
   const forOperators = [...admin, ...auth.guard(tickets.check)];
-  const programs = [...burst, ...health, loginRoute(options.loginUrl), scrape, ...forOperators];
+  const programs = [...burst, checkout, ...health, loginRoute(options.loginUrl), scrape, ...forOperators];
   const pagesOnly = [tickets.page, ...pageRoutes(pages, log, overHttps)];
   const http = new HttpServer(
     new MeteredRouter(
@@ -218,6 +234,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   );
 
   let port: number;
+  let url = '';
   try {
     await fleet.start();
     port = await http.listen(options.port, options.host);
@@ -227,7 +244,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     throw error;
   }
   const host = options.host ?? '127.0.0.1';
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   log.info('server listens', { url });
 
   return {

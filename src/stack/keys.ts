@@ -14,6 +14,7 @@ export type Secrets = {
   hookSecret: string;
   ticketSecret: string;
   stripeWebhookSecret: string;
+  stripeApiKey: string;
   twilioAuthToken: string;
   whatsappAppSecret: string;
   whatsappVerifyToken: string;
@@ -42,6 +43,8 @@ function makeSecrets(): Secrets {
     hookSecret: `whsec_${randomBytes(32).toString('base64')}`,
     ticketSecret: token(32),
     stripeWebhookSecret: `whsec_${token(24)}`,
+    // Of the stand-in. Live, as the pools are that say nothing else.
+    stripeApiKey: `sk_live_stand_in_${hex(12)}`,
     twilioAuthToken: hex(16),
     whatsappAppSecret: hex(16),
     whatsappVerifyToken: token(24),

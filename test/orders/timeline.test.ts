@@ -149,7 +149,7 @@ describe('the timeline of an order', () => {
     assert.deepEqual(steps[4]?.detail, { seats: 2, claims: ['A3', 'A4'] });
   });
 
-  it('calls an order refunded when DB1 decided so and DB2 knows that all of it is back', () => {
+  it('calls an order refunded when DB1 decided so and Stripe has sent all of it', () => {
     const owed = {
       id: 'settle:stripe/pi_1',
       order_id: ORDER,
@@ -170,8 +170,8 @@ describe('the timeline of an order', () => {
     };
     const due = { ...intake, order: { ...intake.order, status: 'refund_due' } };
     assert.equal(viewOf(due, { ...ledger, refunds: [owed] }, []).order.status, 'refunded');
-    const sent = { ...owed, state: 'sent' as const };
-    assert.equal(viewOf(due, { ...ledger, refunds: [owed, sent] }, []).order.status, 'refund_due');
+    const waits = { ...owed, state: 'review' as const };
+    assert.equal(viewOf(due, { ...ledger, refunds: [owed, waits] }, []).order.status, 'refund_due');
     assert.equal(viewOf(due, { ...ledger, refunds: [] }, []).order.status, 'refund_due');
     assert.equal(
       viewOf(intake, { ...ledger, refunds: [owed] }, []).order.status,

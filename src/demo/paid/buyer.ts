@@ -8,7 +8,7 @@ import type { PlannedBuyer } from './plan.ts';
 import type { Seller } from './seller.ts';
 
 /** What became of a buyer's order, as the buyer sees it. */
-export type End = 'paid' | 'expired' | 'refund_due' | 'voided' | 'no_seats';
+export type End = 'paid' | 'expired' | 'released' | 'refund_due' | 'refunded' | 'voided' | 'no_seats';
 
 export interface ServedBuyer extends PlannedBuyer {
   readonly end: End;
@@ -16,7 +16,6 @@ export interface ServedBuyer extends PlannedBuyer {
 }
 
 export interface Market {
-  readonly url: string;
   readonly pool: string;
   readonly client: SluiceClient;
   readonly standIn: StandInClient;
@@ -97,19 +96,9 @@ async function claimSeats(market: Market, buyer: PlannedBuyer): Promise<OwnClaim
 }
 
 /** The id of the session that the buyer is sent to. */
-async function openCheckout({ url, signal }: Market, { claim_id, secret }: OwnClaim): Promise<string> {
-  const response = await fetch(`${url}/v1/claims/${claim_id}/checkout`, {
-    method: 'POST',
-    headers: { 'x-claim-secret': secret },
-    signal,
-  });
-  const answer = (await response.json()) as { url?: string; error?: { message: string; hint: string } };
-  const session = answer.url?.split('/').at(-1);
-  if (response.ok && session) return session;
-  throw new StackError(
-    `the checkout of a claim was refused: ${answer.error?.message ?? response.status}`,
-    answer.error?.hint ?? 'is STRIPE_API_KEY set where the server runs?',
-  );
+async function openCheckout({ client, signal }: Market, claim: OwnClaim): Promise<string> {
+  const { url } = await client.checkout(claim, { signal });
+  return url.split('/').at(-1) ?? '';
 }
 
 /** Until the order is past holding and paying, and past `before`. */

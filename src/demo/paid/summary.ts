@@ -32,6 +32,7 @@ const WHAT: Readonly<Record<string, string>> = {
   'leaves expired': 'let the hold run out',
   'late paid': 'paid late, got seats',
   'late refund_due': 'paid late, sold out: money back',
+  'late refunded': 'paid late, sold out: money back',
   'twice paid': 'paid twice: one goes back',
   'refunded voided': 'refunded by the seller',
 };

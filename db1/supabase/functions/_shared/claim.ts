@@ -182,6 +182,19 @@ export class ClaimRoutes {
     return this.#lanes.drain();
   }
 
+  /** The claim that the request names, where it is the caller's own; throws where it is not. */
+  async own(
+    request: HttpRequest,
+    claimId: string,
+  ): Promise<{ claim: ClaimRecord; secretHash: string | null }> {
+    const caller = await identify(this.#ports, request);
+    if (!actsForAnybody(caller)) this.#ports.admit?.(request, 1);
+    const secretHash = this.#secretHashOf(request);
+    const { claim, isOwn } = await this.#find(caller, claimId, secretHash);
+    if (!isOwn) throw new HttpError('not_yours', 'It was made without a secret: it belongs to no caller.');
+    return { claim, secretHash };
+  }
+
   async #claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {
     const startedMs = this.#ports.now();
     const caller = await identify(this.#ports, request);

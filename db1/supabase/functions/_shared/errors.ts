@@ -92,6 +92,15 @@ const ROWS = {
     'This event_id was recorded with another content.',
     'Use a new event_id for each new event.',
   ],
+  hold_over: [409, 'The hold has run out.', 'Claim again; the slot may be sold by now.'],
+  paid: [409, 'This is paid for already.', 'GET the claim to see its ticket.'],
+  not_for_payment: [409, 'The pool takes no payments.', 'Its claims become tickets by themselves.'],
+  payment_unavailable: [
+    503,
+    'The payment provider cannot be reached.',
+    'Try again after Retry-After seconds: the slot is held until hold_until.',
+    RETRY,
+  ],
   sold_out: [409, 'The pool is sold out.', 'A slot may come back when somebody releases one.'],
   not_enough: [
     409,

@@ -123,9 +123,9 @@ export function viewOf(
   };
 }
 
-/** DB1 decides that money goes back; that it is back is known to DB2. */
+/** DB1 decides that money goes back; that Stripe has sent it is known to DB2. */
 function statusOf({ order }: IntakeOrder, ledger: LedgerOrder | undefined): string {
   const refunds = ledger?.refunds ?? [];
-  const isBack = refunds.length > 0 && refunds.every(({ state }) => state === 'done');
+  const isBack = refunds.length > 0 && refunds.every(({ state }) => state === 'sent' || state === 'done');
   return order.status === 'refund_due' && isBack ? 'refunded' : order.status;
 }

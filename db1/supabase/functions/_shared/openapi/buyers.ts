@@ -115,6 +115,12 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     opens_at: TEXT_OR_NULL,
     now: { ...TEXT, description: "The server's clock." },
   }),
+  Checkout: shape({
+    url: { ...TEXT, description: 'Where the buyer pays.' },
+    hold_until: { ...TEXT, description: 'Until when the slots are held for the payment.' },
+    amount: { ...COUNT, description: 'For all slots, in minor units of the currency.' },
+    currency: TEXT,
+  }),
   Status: shape({ status: TEXT }),
 };
 
@@ -207,6 +213,33 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
       'already_committed',
       'dead_letter',
       'not_yours',
+      'wrong_isolation',
+    ],
+  },
+  'POST /v1/claims/:claim/checkout': {
+    tag: 'claims',
+    summary: 'Pay for the claim',
+    description:
+      'For a pool with confirm_by payment: the page of Stripe where the buyer pays for all slots of the request. There is one at a time: a second call gives the same address.',
+    auth: 'token',
+    parameter: 'The claim_id.',
+    headers: CLAIM_SECRET,
+    answers: {
+      200: {
+        description: 'The page that was made before.',
+        schema: { $ref: '#/components/schemas/Checkout' },
+      },
+      201: { description: 'A new page.', schema: { $ref: '#/components/schemas/Checkout' } },
+    },
+    errors: [
+      'rate_limited',
+      'unknown_claim',
+      'invalid_input',
+      'not_yours',
+      'hold_over',
+      'paid',
+      'not_for_payment',
+      'payment_unavailable',
       'wrong_isolation',
     ],
   },
