@@ -20,7 +20,7 @@ begin
     select count(*) as orders from (
       select from public.orders o
       where o.pool_id = c.pool_id and o.hold_until is not null and o.ended_at is null limit 10000
-    ) some
+    ) waiting
   ) h
   where c.price is not null;
   select count(*) as orders, max(extract(epoch from clock_timestamp() - l.grace_until)) as oldest_sec into v_late
