@@ -86,7 +86,8 @@ function Page() {
 
   const scene = sceneOf(progress, watched, signedIn.session !== undefined, now);
   const seen = typeof watched.pool === 'object' ? watched.pool : undefined;
-  const name = seen?.title ?? nameOf(pool);
+  const details = seen?.details ?? undefined;
+  const name = details?.title ?? nameOf(pool);
   const quantity = seen === undefined ? 1 : Math.min(wanted, mostSeats(seen));
   const choice: QuantityProps | undefined = seen && { pool: seen, quantity, onChange: setWanted };
   useEffect(() => {
@@ -95,14 +96,14 @@ function Page() {
   return (
     <main data-scene={scene.kind}>
       <header class="poster">
-        {seen?.picture_url ? (
-          <img class="picture" src={seen.picture_url} alt="" referrerpolicy="no-referrer" />
+        {details?.picture_url ? (
+          <img class="picture" src={details.picture_url} alt="" referrerpolicy="no-referrer" />
         ) : (
           <Rosette text={pool} />
         )}
         <p class="badge">{BADGES[scene.kind]}</p>
         <h1>{name}</h1>
-        {seen && <Event pool={seen} />}
+        {details && <Event details={details} />}
         {seen && <p class="sub">{seatsText(seen.capacity)}</p>}
       </header>
       <section class="panel" aria-label="Your ticket">
@@ -132,7 +133,7 @@ function Page() {
           />
         </div>
         {seen && scene.kind !== 'ticket' && <Left {...seen} />}
-        {seen?.text && <About text={seen.text} />}
+        {details?.text && <About text={details.text} />}
         <p class="sr-only" role="status">
           {announced(scene)}
         </p>

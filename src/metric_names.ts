@@ -45,9 +45,9 @@ const CLAIM_OUTCOMES = [
   'server_required',
   'challenge_required',
   'challenge_used',
-  'not_enough',
-  'quantity_refused',
   'secret_required',
+  'quantity_refused',
+  'not_enough',
   'busy',
 ];
 const BRIDGE_OUTCOMES = [

@@ -1,9 +1,9 @@
 // What is on sale: when, where, and what the organiser says about it.
 
+import type { PoolDetails } from '../../db1/supabase/functions/_shared/pool.ts';
 import { momentAt } from '../../db1/supabase/functions/_shared/tickets/words.ts';
-import type { PoolNow } from './watch.ts';
 
-export function Event({ pool: { starts_at, time_zone, place } }: { pool: PoolNow }) {
+export function Event({ details: { starts_at, time_zone, place } }: { details: PoolDetails }) {
   if (starts_at === null && place === null) return null;
   return (
     <p class="sub">

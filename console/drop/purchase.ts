@@ -252,10 +252,13 @@ export class Purchase {
   }
 
   #have(answer: Claim): void {
-    const { claim_id, resource_id, user_id, status, claimed_at, hold_until, order, ticket_url } = answer;
+    // What is another number in a moment is not kept, nor what is not the claim's.
+    const { claim_id, resource_id, user_id, status, claimed_at, hold_until, label, order, ticket_url } =
+      answer;
     const claim: Claim = {
       ...{ claim_id, resource_id, user_id, status, claimed_at, hold_until },
-      ...(order && { order }),
+      ...(label !== undefined && { label }),
+      ...(order?.claims !== undefined && { order }),
       ...(ticket_url !== undefined && { ticket_url }),
     };
     const { sentToPay } = this.#options.store.change({ asked: false, claim });

@@ -47,12 +47,9 @@ export function openSeatsOf(claim: Claim): readonly Seat[] {
 }
 
 function seatsOf(claim: Claim): readonly Seat[] {
-  const { order, claim_id, resource_id, status, ticket_url } = claim;
-  return (
-    order?.claims ?? [
-      { claim_id, resource_id, label: null, state: status, ...(ticket_url !== undefined && { ticket_url }) },
-    ]
-  );
+  const { order, claim_id, resource_id, label = null, status, ticket_url } = claim;
+  const alone = { claim_id, resource_id, label, state: status };
+  return order?.claims ?? [ticket_url === undefined ? alone : { ...alone, ticket_url }];
 }
 
 /** Late money has bought others than the seats that were held: the person is told. */

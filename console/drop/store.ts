@@ -33,6 +33,8 @@ export interface Claim {
   readonly hold_until: string | null;
   /** Once it is a ticket. */
   readonly ticket_url?: string;
+  /** What the seat is called, as the first look tells. */
+  readonly label?: string | null;
   /** Known from the first look on. */
   readonly order?: Order;
   /** It is given back as soon as the ledger knows, unless the ledger has made it a ticket already. */

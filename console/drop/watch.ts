@@ -10,18 +10,7 @@ type Told = Pick<PoolStatus, 'status' | 'available' | 'capacity' | 'opens_at'>;
 /** What a look tells, and the stream after it does not: it changes when an operator changes it. */
 type Rules = Pick<
   PoolStatus,
-  | 'require_auth'
-  | 'max_quantity'
-  | 'max_per_user'
-  | 'confirm_by'
-  | 'price'
-  | 'currency'
-  | 'title'
-  | 'starts_at'
-  | 'time_zone'
-  | 'place'
-  | 'picture_url'
-  | 'text'
+  'require_auth' | 'max_quantity' | 'max_per_user' | 'confirm_by' | 'price' | 'currency' | 'details'
 >;
 export type PoolNow = Told & Rules;
 

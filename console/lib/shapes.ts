@@ -17,6 +17,7 @@ export type { PoolView } from '../../db1/supabase/functions/_shared/console/pool
 export type { RefundResult } from '../../db1/supabase/functions/_shared/console/refunds.ts';
 export type { LiveSample, PoolLevel } from '../../db1/supabase/functions/_shared/console/sample.ts';
 export type { DeadLetter, DeadLetterResult } from '../../db1/supabase/functions/_shared/dead_letters.ts';
+export type { PoolDetails } from '../../db1/supabase/functions/_shared/pool.ts';
 export type {
   EndpointRow,
   EventDetails,

@@ -15,6 +15,7 @@ import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Trouble } from '../parts/states.tsx';
 import { say } from '../parts/toast.tsx';
 import { AddSlots } from './add_slots.tsx';
+import { Details } from './pool_details.tsx';
 import { CarryFields, changesOf, PaymentFields, RuleFields } from './pool_rules.tsx';
 
 const CHANGE = 'POST /admin/pools/:pool';
@@ -172,6 +173,7 @@ export function Pool({ parameter }: { parameter: string }) {
             <LevelBar level={latest?.pools?.find(({ pool_id }) => pool_id === parameter) ?? pool} hasLegend />
             <HeldBack pool={parameter} />
           </Card>
+          <Details pool={parameter} />
           <Rules key={JSON.stringify(pool)} pool={pool} change={change} />
         </>
       )}

@@ -26,10 +26,10 @@ const MAX_DIFFICULTY = 100_000_000;
 const LEAST_DELIVERIES = 2;
 const MAX_DELIVERIES = 1_000;
 const MAX_QUANTITY = 10;
-const GRACE_SEC = { least: 5, most: 600 };
+const GRACE_SEC = { min: 5, max: 600 };
 
 /** An instant as the browser's field for local time spells it. */
-function toLocal(at: string | null | undefined): string | undefined {
+export function toLocal(at: string | null | undefined): string | undefined {
   if (!at) return undefined;
   const date = new Date(at);
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
@@ -74,16 +74,16 @@ export function RuleFields({
         'Of all buyers behind one network address. Empty: any number.',
         number,
       )}
-      {field('max_quantity', 'Slots per claim', 'How many one claim may ask for at once.', {
-        ...number,
-        max: MAX_QUANTITY,
-        isRequired: true,
-        value: String(pool?.max_quantity ?? 1),
-      })}
       {field('challenge_difficulty', 'Challenge', 'Proof of work, about half as many hashes. Empty: none.', {
         ...number,
         min: LEAST_DIFFICULTY,
         max: MAX_DIFFICULTY,
+      })}
+      {field('max_quantity', 'Slots per request', 'All of them or none; 10 at most.', {
+        ...number,
+        max: MAX_QUANTITY,
+        isRequired: true,
+        value: String(pool?.max_quantity ?? 1),
       })}
       {field('hold_sec', 'Hold, seconds', 'Empty: a claim does not run out.', number)}
       {field(
@@ -130,42 +130,38 @@ export function CarryFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorO
   );
 }
 
-const CONFIRM_BY = [
-  ['auto', 'at once'],
-  ['payment', 'when it is paid'],
-] as const;
-const REFUND_BY = [
-  ['sluice', 'sent by Sluice'],
-  ['operator', 'wait for an operator'],
-] as const;
-
-/** What a claim costs, and what makes it a ticket. */
+/** What makes a ticket of a claim. */
 export function PaymentFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorOf }) {
   const field = fieldsOf(pool, errorOf);
   return (
     <div class="fields">
       <Choice
         name="confirm_by"
-        label="A claim becomes a ticket"
-        options={CONFIRM_BY}
+        label="A claim is a ticket"
         value={pool.confirm_by}
-        hint="When it is paid: it needs a hold of 60 seconds to a day, a price, a currency and a tenant."
+        options={[
+          ['auto', 'at once'],
+          ['payment', 'once it is paid'],
+        ]}
       />
-      {field('price', 'Price, minor units', '1250 is 12.50. Empty: none.', { type: 'number', min: 1 })}
+      {field('price', 'Price of one slot', 'In minor units: 2500 is 25.00.', { type: 'number', min: 1 })}
       {field('currency', 'Currency', 'Three small letters, such as eur.', { pattern: '[a-z]{3}' })}
-      {field('payment_tenant', 'Tenant', 'Of the webhook endpoint that tells its payments, such as stripe.')}
-      {field('expire_grace_sec', 'Grace, seconds', 'How long a seat waits for Stripe after its hold.', {
+      {field('payment_tenant', 'Payments of', 'The tenant of the endpoint that tells them, such as stripe.')}
+      {field('expire_grace_sec', 'Grace, seconds', 'How long a hold that is over waits for the provider.', {
         type: 'number',
-        min: GRACE_SEC.least,
-        max: GRACE_SEC.most,
         isRequired: true,
+        ...GRACE_SEC,
       })}
-      <Choice name="refund_by" label="Refunds that are owed" options={REFUND_BY} value={pool.refund_by} />
-      <Check
-        name="payment_livemode"
-        label="Live payments; unticked, test payments"
-        isChecked={pool.payment_livemode}
+      <Choice
+        name="refund_by"
+        label="What cannot buy is sent back"
+        value={pool.refund_by}
+        options={[
+          ['sluice', 'by Sluice, at once'],
+          ['operator', 'by an operator, after a look'],
+        ]}
       />
+      <Check name="payment_livemode" label="Real payments, not test ones" isChecked={pool.payment_livemode} />
     </div>
   );
 }

@@ -9,6 +9,7 @@ import { AdminClient, ApiError } from '../admin/client.ts';
 import { action, type Group, readWhole, short, UsageError } from './grammar.ts';
 import { confirm, listAction, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
 import { RULE_OPTIONS, type Rules, readRules } from './pool_rules.ts';
+import { describe } from './pools_describe.ts';
 import { move } from './pools_move.ts';
 import { startProgress } from './progress.ts';
 import { formatTable } from './table.ts';
@@ -298,6 +299,7 @@ export const command: Group = {
     open,
     close,
     set,
+    describe,
     'add-slots': addSlots,
     move,
   },

@@ -6,6 +6,7 @@ import { callAdminRoutes } from '#core/console/calls.ts';
 import { claimAdminRoutes } from '#core/console/claims.ts';
 import { type HealthCheckPorts, healthCheckRoutes } from '#core/console/health.ts';
 import { orderAdminRoutes } from '#core/console/orders.ts';
+import { poolDetailsRoutes } from '#core/console/pool_details.ts';
 import { poolAdminRoutes } from '#core/console/pools.ts';
 import { createRefundStore, refundAdminRoutes } from '#core/console/refunds.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
@@ -39,6 +40,7 @@ export function consoleRoutes(ports: ConsolePorts): Route[] {
     { method: 'GET', path: '/admin/live', handle: () => live.answer() },
     ...poolAdminRoutes(db1),
     ...voidRoutes(ports),
+    ...poolDetailsRoutes(db1),
     ...claimAdminRoutes(ports),
     ...orderAdminRoutes(ports),
     ...refundAdminRoutes(createRefundStore(db2)),

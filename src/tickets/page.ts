@@ -131,7 +131,7 @@ function fact(name: string, value: string, className = ''): string {
 }
 
 function noteOf({ seat, used_at, voided_at }: Ticket, state: State): string {
-  const zone = seat?.time_zone ?? 'UTC';
+  const zone = seat?.time_zone;
   if (state === 'voided' && voided_at !== null)
     return `Taken back on ${momentAt(voided_at, zone)}. It admits nobody any more.`;
   if (state === 'used' && used_at !== null)

@@ -46,6 +46,7 @@ export function outcome(ordinal: number, result: ClaimOutcome['outcome']): Claim
     state: has ? 'queued' : null,
     claimed_at: has ? CLAIMED_AT : null,
     hold_until: null,
+    group_claims: null,
   };
 }
 
@@ -65,6 +66,8 @@ export function record(change: Partial<ClaimRecord> = {}): ClaimRecord {
     end_reason: null,
     ahead: 0,
     secret_matches: null,
+    label: null,
+    order: null,
     ...change,
   };
 }
@@ -148,8 +151,8 @@ export function askRoutes(routes: Route[], log: Log = memoryLog()) {
   };
 }
 
-export function claimDoor() {
-  const ports = memoryPorts();
+export function claimDoor(more: Partial<ClaimPorts> = {}) {
+  const ports = { ...memoryPorts(), ...more };
   const ask = askRoutes(new ClaimRoutes(ports).routes());
   const claim = (body: unknown, headers: Record<string, string> = {}) =>
     ask({ method: 'POST', path: '/v1/pools/p/claims', headers, body });

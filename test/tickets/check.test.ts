@@ -4,7 +4,15 @@ import type pg from 'pg';
 import { TicketTokens } from '#core/tickets/token.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { addOperator } from '../operators/support.ts';
-import { ADMIN_KEY, ask, assertRefusal, bearer, openClient, startTestServer, token } from '../server/support.ts';
+import {
+  ADMIN_KEY,
+  ask,
+  assertRefusal,
+  bearer,
+  openClient,
+  startTestServer,
+  token,
+} from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { TICKET_SECRET, tokens, voidTicket, type WrittenTicket, writeTicket } from './support.ts';
 
@@ -17,14 +25,19 @@ describe('POST /v1/tickets/check', () => {
   let servers: Server[];
   let scanner: string;
   let other: string;
+  let viewer: string;
+  let operator: string;
   before(async () => {
     databases = await startDatabases();
     db1 = await openClient(databases.db1.url);
     db2 = await openClient(databases.db2.url);
-    const start = () => startTestServer(databases, { ticketSecrets: [TICKET_SECRET] });
-    servers = [await start(), await start()];
     scanner = await addOperator(db1, 'north gate', 'scanner');
     other = await addOperator(db1, 'south gate', 'scanner');
+    viewer = await addOperator(db1, 'a viewer', 'viewer');
+    operator = await addOperator(db1, 'an operator', 'operator');
+    const start = () => startTestServer(databases, { ticketSecrets: [TICKET_SECRET] });
+    servers = [await start(), await start()];
+    for (const server of servers) await known(server, scanner);
   });
   after(async () => {
     await Promise.all([db1?.end(), db2?.end(), ...(servers ?? []).map((server) => server.stop())]);
@@ -33,6 +46,12 @@ describe('POST /v1/tickets/check', () => {
 
   const check = (given: string, key = scanner, server = servers[0]) =>
     ask(`${server?.url}/v1/tickets/check`, { method: 'POST', headers: bearer(key), body: { token: given } });
+
+  /** A server that has just started may not have read whose keys there are. */
+  async function known(server: Server, key: string): Promise<Server> {
+    while ((await check('x', key, server)).status === 401);
+    return server;
+  }
 
   it('says valid once; the second is told since when it is used, and by whom', async () => {
     const ticket = await writeTicket(db2, 'gala');
@@ -87,11 +106,12 @@ describe('POST /v1/tickets/check', () => {
 
   it('takes a token from before a rotation while its secret is in the list', async () => {
     const ticket = await writeTicket(db2, 'gala');
-    const rotated = await startTestServer(databases, { ticketSecrets: ['a new secret, long enough too', TICKET_SECRET] });
-    const later = await startTestServer(databases, { ticketSecrets: ['a new secret, long enough too'] });
+    const secrets = ['a new secret, long enough too', TICKET_SECRET];
+    const rotated = await startTestServer(databases, { ticketSecrets: secrets });
+    const later = await startTestServer(databases, { ticketSecrets: secrets.slice(0, 1) });
     try {
-      assert.equal((await check(ticket.token, scanner, later)).json.outcome, 'unknown');
-      assert.equal((await check(ticket.token, scanner, rotated)).json.outcome, 'valid');
+      assert.equal((await check(ticket.token, ADMIN_KEY, later)).json.outcome, 'unknown');
+      assert.equal((await check(ticket.token, ADMIN_KEY, rotated)).json.outcome, 'valid');
     } finally {
       await Promise.all([rotated.stop(), later.stop()]);
     }
@@ -114,12 +134,10 @@ describe('POST /v1/tickets/check', () => {
 
   it('is for scanners, operators and admins', async () => {
     const ticket = await writeTicket(db2, 'gala');
-    const viewer = await addOperator(db1, 'a viewer', 'viewer');
     assertRefusal(await check(ticket.token, viewer), 403, 'role_refused');
     assertRefusal(await check(ticket.token, 'not a key'), 401, 'auth_required');
     const buyer = await token({ role: 'authenticated', sub: 'ann' });
     assertRefusal(await check(ticket.token, buyer), 401, 'auth_required');
-    const operator = await addOperator(db1, 'an operator', 'operator');
     assert.equal((await check(ticket.token, operator)).json.outcome, 'valid');
     assert.equal((await check(ticket.token, ADMIN_KEY)).json.outcome, 'used');
   });
@@ -131,7 +149,7 @@ describe('POST /v1/tickets/check', () => {
       assertRefusal(await post(body), 422, 'invalid_input');
     const without = await startTestServer(databases);
     try {
-      assertRefusal(await check('x', scanner, without), 404, 'no_ticket_links');
+      assertRefusal(await check('x', ADMIN_KEY, without), 404, 'no_ticket_links');
     } finally {
       await without.stop();
     }
@@ -139,7 +157,10 @@ describe('POST /v1/tickets/check', () => {
 
   it('tells the ticket while the intake is away, without its seat', async () => {
     const ticket = await writeTicket(db2, 'gala');
-    const alone = await startTestServer({ ...databases, db1: { url: 'postgres://127.0.0.1:1/none' } }, { ticketSecrets: [TICKET_SECRET] });
+    const alone = await startTestServer(
+      { ...databases, db1: { url: 'postgres://127.0.0.1:1/none' } },
+      { ticketSecrets: [TICKET_SECRET] },
+    );
     try {
       const { status, json } = await check(ticket.token, ADMIN_KEY, alone);
       assert.equal(status, 200);

@@ -70,6 +70,8 @@ export interface Claim {
   readonly status: ClaimStatus;
   readonly claimed_at: string;
   readonly hold_until: string | null;
+  /** What the seat is called, as `getClaim` tells; null where it has no name. */
+  readonly label?: string | null;
   /** Once it has ended without a ticket. */
   readonly ended_at?: string | null;
   readonly end_reason?: string | null;
@@ -121,10 +123,14 @@ export interface Pool {
   readonly price: number | null;
   readonly currency: string | null;
   /** What buyers read; each is null where the organiser has not set it. */
+  readonly details: PoolDetails | null;
+}
+
+export interface PoolDetails {
   readonly title: string | null;
   readonly starts_at: string | null;
-  /** In which `starts_at` is told to people. */
-  readonly time_zone: string;
+  /** In which `starts_at` is told to people; null is UTC. */
+  readonly time_zone: string | null;
   readonly place: string | null;
   readonly picture_url: string | null;
   readonly text: string | null;

@@ -52,6 +52,14 @@ describe('the words of the drop page', () => {
     );
   });
 
+  it('count money as its provider does: cents, whole yen, and whole krónur in hundreds', () => {
+    const digits = (text: string) => text.replace(/[^\d.,]/g, '');
+    assert.equal(digits(money(2_500, 'eur')), '25.00');
+    assert.equal(digits(money(2_500, 'jpy')), '2,500');
+    assert.equal(digits(money(250_000, 'isk')), '2,500');
+    assert.equal(digits(money(2_500, 'kwd')), '2.500');
+  });
+
   it('make a name of a pool’s id', () => {
     assert.equal(nameOf('demo_concert_2026'), 'Demo Concert 2026');
   });

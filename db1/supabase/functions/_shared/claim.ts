@@ -35,9 +35,6 @@ export interface ClaimProof {
 
 type Refusal =
   | 'sold_out'
-  | 'not_enough'
-  | 'quantity_refused'
-  | 'secret_required'
   | 'limit'
   | 'address_limit'
   | 'closed'
@@ -46,7 +43,29 @@ type Refusal =
   | 'guests_refused'
   | 'server_required'
   | 'challenge_required'
-  | 'challenge_used';
+  | 'challenge_used'
+  | 'secret_required'
+  | 'quantity_refused'
+  | 'not_enough';
+
+/** One of the claims of a request for several slots. */
+export interface GroupClaim {
+  readonly claim_id: string;
+  readonly resource_id: string;
+  readonly label: string | null;
+}
+
+/** What intake.order_view says of the order of a claim. A group of a pool without payment has no status and no price. */
+export interface OrderView {
+  readonly order_id: string;
+  readonly status: 'held' | 'paying' | 'paid' | 'expired' | 'released' | 'voided' | 'refund_due' | null;
+  readonly amount: number | null;
+  readonly currency: string | null;
+  readonly unit_price: number | null;
+  readonly seats: number;
+  readonly hold_until: string | null;
+  readonly claims: readonly (GroupClaim & { readonly state: string })[];
+}
 
 /** A row of public.claim_batch. The claim's columns are null where the outcome is a refusal. */
 export interface ClaimOutcome {
@@ -58,28 +77,8 @@ export interface ClaimOutcome {
   readonly state: string | null;
   readonly claimed_at: string | null;
   readonly hold_until: string | null;
-  /** All claims of the request where it asked for more than one slot, this one first. */
-  readonly group_claims?: readonly GroupClaim[] | null;
-}
-
-export interface GroupClaim {
-  readonly claim_id: string;
-  readonly resource_id: string;
-  readonly label: string | null;
-}
-
-/** What holds the claims of one request together: of several slots, or of a pool that is paid for. */
-export interface ClaimOrder {
-  readonly order_id: string;
-  /** Null in a pool that is not paid for, as are the four that follow. */
-  readonly status: string | null;
-  /** In minor units of the currency. */
-  readonly amount: number | null;
-  readonly currency: string | null;
-  readonly unit_price: number | null;
-  readonly hold_until: string | null;
-  readonly seats: number;
-  readonly claims: readonly (GroupClaim & { readonly state: string })[];
+  /** All claims of a request for several slots, the first of them first; null for one slot. */
+  readonly group_claims: readonly GroupClaim[] | null;
 }
 
 /** A row of public.get_claim, public.release_own_claim and public.release_claim_as_operator. */
@@ -101,8 +100,10 @@ export interface ClaimRecord {
   readonly ending: boolean;
   /** Whether the caller's secret is the claim's; null where the claim has none. */
   readonly secret_matches: boolean | null;
-  /** Null for one slot of a pool that is not paid for. */
-  readonly order?: ClaimOrder | null;
+  /** What its ticket calls the slot. */
+  readonly label: string | null;
+  /** Null for a claim alone in a pool without payment. */
+  readonly order: OrderView | null;
 }
 
 export interface ClaimPorts extends AuthPorts {
@@ -236,7 +237,7 @@ export class ClaimRoutes {
       claimed_at,
       hold_until,
     };
-    if (group_claims == null) return jsonResponse(status, claim);
+    if (group_claims === null) return jsonResponse(status, claim);
     const order = { order_id: claim_id, seats: group_claims.length };
     return jsonResponse(status, { ...claim, order, claims: group_claims });
   }
@@ -300,7 +301,7 @@ export class ClaimRoutes {
   async #presented(claim: ClaimRecord): Promise<Record<string, unknown>> {
     const { state, verified: _, secret_matches: __, order, ...rest } = claim;
     const seen = { ...rest, status: state, ...(await this.#ticketOf(claim)) };
-    if (order == null) return seen;
+    if (order === null) return seen;
     const claims = order.claims.map(async (one) => ({ ...one, ...(await this.#ticketOf(one)) }));
     return { ...seen, order: { ...order, claims: await Promise.all(claims) } };
   }

@@ -102,20 +102,16 @@ const ROWS = {
     RETRY,
   ],
   sold_out: [409, 'The pool is sold out.', 'A slot may come back when somebody releases one.'],
-  not_enough: [
-    409,
-    'The pool has fewer free slots than were asked for.',
-    'Ask for fewer; some may come back when holds run out.',
-  ],
+  not_enough: [409, 'Fewer slots are free than the request is for.', 'Ask for fewer.'],
   quantity_refused: [
     422,
-    'The pool does not sell so many slots in one request.',
-    'GET the pool: max_quantity is the most.',
+    'The pool sells fewer slots to one request.',
+    'GET the pool: max_quantity says how many.',
   ],
   secret_required: [
     401,
-    'A claim in this pool needs a signed-in user, or a secret.',
-    'Send a "secret" of your own making, or the token of a user.',
+    'The pool is paid for: it has to know its buyers again.',
+    'Sign in, or send a secret of your own with the claim.',
   ],
   no_ticket_links: [
     404,

@@ -33,10 +33,16 @@ export interface PoolStatus {
   /** Of one slot, in minor units of the currency. */
   readonly price: number | null;
   readonly currency: string | null;
+  /** Null where none was ever set. */
+  readonly details: PoolDetails | null;
+}
+
+/** What buyers read, as public.pool_details says. */
+export interface PoolDetails {
   readonly title: string | null;
   readonly starts_at: string | null;
-  /** An IANA name, in which starts_at is told. */
-  readonly time_zone: string;
+  /** An IANA name, in which starts_at is told; UTC where it is null. */
+  readonly time_zone: string | null;
   readonly place: string | null;
   readonly picture_url: string | null;
   readonly text: string | null;

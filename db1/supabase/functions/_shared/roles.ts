@@ -33,6 +33,8 @@ export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'GET /admin/pools/:pool': 'viewer',
   'POST /admin/pools': 'operator',
   'POST /admin/pools/:pool': 'operator',
+  'GET /admin/pools/:pool/details': 'viewer',
+  'POST /admin/pools/:pool/details': 'operator',
   'GET /admin/claims': 'viewer',
   'GET /admin/claims/:claim': 'viewer',
   'POST /admin/claims/:claim/release': 'operator',

@@ -10,7 +10,7 @@ import type { Schema } from '../schema.ts';
 import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, withReason } from './list.ts';
 
 /** A row of public.pool_list. The levels are null while the pool's cache is lost; see intake.pool_levels. */
-export interface PoolView extends Omit<PoolStatus, 'available'> {
+export interface PoolView extends Omit<PoolStatus, 'available' | 'details'> {
   readonly available: number | null;
   readonly reserved: number | null;
   readonly consumed: number | null;
@@ -34,7 +34,7 @@ export interface PoolView extends Omit<PoolStatus, 'available'> {
 const MAX_SLOTS = 1_000_000;
 const MAX_INT = 2_147_483_647;
 
-const TIME = {
+export const TIME = {
   type: ['string', 'null'],
   maxLength: 40,
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,6})?)?(Z|[+-]\\d\\d:\\d\\d)$',
@@ -52,30 +52,6 @@ const REQUEST_ID = {
 const MAX_LABELS = 500;
 /** For as many labels as that. */
 const MAX_BODY_BYTES = 256 * 1024;
-
-const wordsUpTo = (maxLength: number) =>
-  ({ type: ['string', 'null'], minLength: 1, maxLength }) as const satisfies Schema;
-
-/** What buyers read. */
-const DETAILS = {
-  title: wordsUpTo(200),
-  starts_at: TIME,
-  time_zone: {
-    type: 'string',
-    minLength: 1,
-    maxLength: 100,
-    description: 'An IANA name such as Europe/Berlin: starts_at is told in it.',
-  },
-  place: wordsUpTo(200),
-  picture_url: {
-    type: ['string', 'null'],
-    maxLength: 2_000,
-    pattern: '^https://[^\\s]+$',
-    description: 'Shown on the drop page; browsers get it from there.',
-  },
-  text: { ...wordsUpTo(2_000), description: 'Empty lines part paragraphs.' },
-} as const satisfies Record<string, Schema>;
-const DETAIL_NAMES: ReadonlySet<string> = new Set(Object.keys(DETAILS));
 
 const RULES = {
   is_active: { type: 'boolean', description: 'False closes the pool.' },
@@ -106,34 +82,40 @@ const RULES = {
   validation_webhook_url: URL_OR_NULL,
   commit_rpc_name: { type: 'string', pattern: '^[a-z_][a-z0-9_]{0,62}$' },
   commit_webhook_url: URL_OR_NULL,
-  max_quantity: {
-    type: 'integer',
-    minimum: 1,
-    maximum: 10,
-    description: 'The most slots that one request may take.',
-  },
   confirm_by: {
     type: 'string',
     pattern: '^(auto|payment)$',
-    description: 'payment: a claim is held for hold_sec, and is a ticket once it is paid.',
+    description:
+      'What makes a ticket of a claim: auto, the bridge at once; payment, once its price was paid within hold_sec.',
   },
-  price: { ...COUNT, maximum: 100_000_000, description: 'Of one slot, in minor units of the currency.' },
-  currency: { type: ['string', 'null'], pattern: '^[a-z]{3}$', description: 'As in eur.' },
+  price: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: 99_999_999,
+    description: 'Of one slot, in minor units of the currency, such as cents.',
+  },
+  currency: { type: ['string', 'null'], pattern: '^[a-z]{3}$', description: 'ISO 4217, in lower case.' },
   payment_tenant: {
     type: ['string', 'null'],
-    minLength: 1,
     maxLength: 200,
-    description: 'The tenant of the endpoint that tells the payments.',
+    description: 'Whose payments count: the tenant of the webhook endpoint that tells them.',
   },
   payment_livemode: {
     type: 'boolean',
     description: 'False: payments of the test mode count, and no others.',
   },
+  max_quantity: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 10,
+    description: 'How many slots one request may claim together.',
+  },
   expire_grace_sec: {
     type: 'integer',
     minimum: 5,
     maximum: 600,
-    description: 'How long a hold that is over waits for the provider to close the payment.',
+    description:
+      'How long a hold that is over waits for the provider to close the payment, before its slots are sold again all the same.',
   },
   refund_by: {
     type: 'string',
@@ -158,7 +140,6 @@ export const POOL_CREATE_BODY = {
     request_id: REQUEST_ID,
     reason: REASON,
     ...RULES,
-    ...DETAILS,
   },
   required: ['pool_id', 'slots'],
   additionalProperties: false,
@@ -178,7 +159,6 @@ export const POOL_CHANGE_BODY = {
     request_id: REQUEST_ID,
     reason: REASON,
     ...RULES,
-    ...DETAILS,
   },
   additionalProperties: false,
 } as const satisfies Schema;
@@ -192,12 +172,7 @@ export const POOL_QUERY = {
 export function poolAdminRoutes(db1: CallFunction): Route[] {
   return [
     { method: 'GET', path: '/admin/pools', handle: (request) => list(db1, request) },
-    {
-      method: 'POST',
-      path: '/admin/pools',
-      maxBodyBytes: MAX_BODY_BYTES,
-      handle: (request) => create(db1, request),
-    },
+    { method: 'POST', path: '/admin/pools', handle: (request) => create(db1, request) },
     { method: 'GET', path: '/admin/pools/:pool', handle: (_, pool) => show(db1, pool) },
     {
       method: 'POST',
@@ -219,11 +194,11 @@ async function show(db1: CallFunction, poolId: string): Promise<HttpResponse> {
 }
 
 async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResponse> {
-  const { pool_id, slots, cell, request_id, reason, ...settings } = readJson(request, POOL_CREATE_BODY);
+  const { pool_id, slots, cell, request_id, reason, ...rules } = readJson(request, POOL_CREATE_BODY);
   const pools = db1<PoolView>('pool_create', {
     p_pool_id: pool_id,
     p_slots: slots,
-    ...settingsOf(settings),
+    p_rules: rules,
     p_actor: operatorOf(request),
     p_reason: reason ?? null,
     p_request_id: request_id ?? null,
@@ -233,12 +208,12 @@ async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResp
 }
 
 async function change(db1: CallFunction, request: HttpRequest, poolId: string): Promise<HttpResponse> {
-  const { add_slots, labels, request_id, reason, ...settings } = readJson(request, POOL_CHANGE_BODY);
+  const { add_slots, labels, request_id, reason, ...rules } = readJson(request, POOL_CHANGE_BODY);
   if (labels !== undefined && add_slots !== undefined)
     throw new HttpError('invalid_input', 'Send labels or add_slots: each label adds a slot.');
   const pools = db1<PoolView>('pool_change', {
     p_pool_id: poolId,
-    ...settingsOf(settings),
+    p_rules: rules,
     p_add_slots: labels?.length ?? add_slots ?? 0,
     ...(labels !== undefined && { p_labels: labels }),
     p_actor: operatorOf(request),
@@ -246,15 +221,6 @@ async function change(db1: CallFunction, request: HttpRequest, poolId: string): 
     p_request_id: request_id ?? null,
   });
   return one(200, await withReason(pools));
-}
-
-/** Rules decide about claims; details are for people to read, and stand elsewhere. */
-function settingsOf(settings: Record<string, unknown>): { p_rules: unknown; p_details: unknown } {
-  const given = Object.entries(settings);
-  return {
-    p_rules: Object.fromEntries(given.filter(([name]) => !DETAIL_NAMES.has(name))),
-    p_details: Object.fromEntries(given.filter(([name]) => DETAIL_NAMES.has(name))),
-  };
 }
 
 function one(status: number, [pool]: readonly PoolView[]): HttpResponse {

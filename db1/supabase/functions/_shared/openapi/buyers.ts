@@ -3,7 +3,7 @@
 import { CLAIM_BODY, SECRET } from '../claim_body.ts';
 import { MAX_ID_CHARS } from '../given_id.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
-import { COUNT_OR_NULL, FLAG, POOL_DETAILS, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
+import { COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
 const COUNT = { type: 'integer', minimum: 0 } as const;
 
@@ -43,6 +43,7 @@ const MADE = {
 
 const CLAIM_IN_FULL = {
   ...CLAIM,
+  label: { ...TEXT_OR_NULL, description: 'What the seat is called.' },
   ended_at: TEXT_OR_NULL,
   end_reason: TEXT_OR_NULL,
   ahead: {
@@ -106,7 +107,18 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     confirm_by: { ...TEXT, description: 'auto, or payment: a claim is a ticket once it is paid.' },
     price: { ...COUNT_OR_NULL, description: 'Of one slot, in minor units of the currency.' },
     currency: TEXT_OR_NULL,
-    ...POOL_DETAILS,
+    details: {
+      type: ['object', 'null'],
+      description: 'What buyers read, a PoolDetails; null where nothing was ever set.',
+    },
+  }),
+  PoolDetails: shape({
+    title: TEXT_OR_NULL,
+    starts_at: TEXT_OR_NULL,
+    time_zone: { ...TEXT_OR_NULL, description: 'An IANA name: starts_at is told in it. Null is UTC.' },
+    place: TEXT_OR_NULL,
+    picture_url: TEXT_OR_NULL,
+    text: TEXT_OR_NULL,
   }),
   PoolNews: shape({
     status: TEXT_OR_NULL,
@@ -171,6 +183,9 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
       'guests_refused',
       'challenge_required',
       'challenge_used',
+      'secret_required',
+      'quantity_refused',
+      'not_enough',
       'claim_ended',
       'unknown_pool',
       'not_yours',

@@ -2,11 +2,12 @@
 
 import { AUDIT_QUERY } from '../console/audit.ts';
 import { CLAIM_QUERY, RELEASE_BODY } from '../console/claims.ts';
+import { POOL_DETAILS_BODY } from '../console/pool_details.ts';
 import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
 import { DEAD_LETTER_BODY, DEAD_LETTER_QUERY } from '../dead_letters.ts';
 import { CHECK_BODY } from '../tickets/tickets.ts';
 import type { AnswerSchema, Descriptions, RouteDescription } from './document.ts';
-import { COUNT, COUNT_OR_NULL, FLAG, POOL_DETAILS, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
+import { COUNT, COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
 const NUMBER_OR_NULL = { type: ['number', 'null'] } as const;
 const ANYTHING = { type: 'object', description: 'As the case may be.' } as const;
@@ -57,15 +58,14 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     validation_webhook_url: TEXT_OR_NULL,
     commit_rpc_name: TEXT,
     commit_webhook_url: TEXT_OR_NULL,
-    max_quantity: COUNT,
     confirm_by: TEXT,
     price: COUNT_OR_NULL,
     currency: TEXT_OR_NULL,
     payment_tenant: TEXT_OR_NULL,
     payment_livemode: FLAG,
+    max_quantity: COUNT,
     expire_grace_sec: COUNT,
     refund_by: TEXT,
-    ...POOL_DETAILS,
   }),
   OperatorClaim: shape({
     claim_id: TEXT,
@@ -81,6 +81,11 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     end_reason: TEXT_OR_NULL,
     ahead: COUNT_OR_NULL,
     ending: FLAG,
+    label: TEXT_OR_NULL,
+    order: {
+      type: ['object', 'null'],
+      description: 'As in GET /v1/claims/{claim}; null: one slot that is not paid for.',
+    },
   }),
   ClaimWithTimeline: shape({
     claim: ref('OperatorClaim'),
@@ -104,7 +109,10 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     {
       msg_id: COUNT,
       outcome: TEXT,
-      claim_id: { ...TEXT_OR_NULL, description: 'Of a discard that is ending: its claim.' },
+      claim_id: {
+        ...TEXT_OR_NULL,
+        description: 'Of a discard that is ending, or of a claim that is paid: its claim.',
+      },
     },
     ['claim_id'],
   ),
@@ -211,6 +219,15 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
     'Change rules, add slots',
     { 200: { description: 'Changed.', schema: ref('OperatorPool') } },
     { parameter: POOL_ID, body: POOL_CHANGE_BODY, errors: ['unknown_pool', 'request_conflict'] },
+  ),
+  'GET /admin/pools/:pool/details': pools.reads('What buyers read about a pool', ref('PoolDetails'), {
+    parameter: POOL_ID,
+    errors: ['unknown_pool'],
+  }),
+  'POST /admin/pools/:pool/details': pools.changes(
+    'Change what buyers read about a pool',
+    { 200: { description: 'Changed.', schema: ref('PoolDetails') } },
+    { parameter: POOL_ID, body: POOL_DETAILS_BODY, errors: ['unknown_pool'] },
   ),
   'GET /admin/claims': claims.reads('Search claims, newest first', page('OperatorClaim'), {
     query: CLAIM_QUERY,

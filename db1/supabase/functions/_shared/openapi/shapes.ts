@@ -8,16 +8,6 @@ export const COUNT = { type: 'integer' } as const;
 export const COUNT_OR_NULL = { type: ['integer', 'null'] } as const;
 export const FLAG = { type: 'boolean' } as const;
 
-/** What buyers read about a pool. */
-export const POOL_DETAILS = {
-  title: TEXT_OR_NULL,
-  starts_at: TEXT_OR_NULL,
-  time_zone: { ...TEXT, description: 'An IANA name: starts_at is told in it.' },
-  place: TEXT_OR_NULL,
-  picture_url: TEXT_OR_NULL,
-  text: TEXT_OR_NULL,
-} as const;
-
 /** An object that has all of these fields, and may get more. */
 export function shape(properties: { [name: string]: AnswerSchema }, optional: string[] = []): AnswerSchema {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));

@@ -34,8 +34,8 @@ export interface TicketCheck {
 export interface SeatDetails {
   readonly title: string | null;
   readonly starts_at: string | null;
-  /** An IANA name, in which starts_at is told. */
-  readonly time_zone: string;
+  /** An IANA name, in which starts_at is told; UTC where it is null. */
+  readonly time_zone: string | null;
   readonly place: string | null;
   readonly label: string | null;
 }

@@ -9,7 +9,7 @@ export function seatName(label: string | null | undefined, resourceId: string): 
 }
 
 /** A moment where it happens, whatever the clock of the reader says: "Saturday, 28 February 2026 at 20:00 CET". */
-export function momentAt(at: string, timeZone: string): string {
+export function momentAt(at: string, timeZone: string | null | undefined): string {
   return new Intl.DateTimeFormat('en-GB', {
     weekday: 'long',
     day: 'numeric',
@@ -17,7 +17,16 @@ export function momentAt(at: string, timeZone: string): string {
     year: 'numeric',
     hour: '2-digit',
     minute: '2-digit',
-    timeZone,
+    // What was written past our own check may be a zone to Postgres alone.
+    timeZone: timeZone != null && isTimeZone(timeZone) ? timeZone : 'UTC',
     timeZoneName: 'short',
   }).format(new Date(at));
+}
+
+export function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en-GB', { timeZone: name }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
 }
