@@ -1,7 +1,7 @@
 // What the server's doors need of paid orders: the checkout, and whether what is owed was refunded.
 
 import type { CallFunction } from '#core/call_function.ts';
-import type { ClaimPorts, ClaimRecord } from '#core/claim.ts';
+import type { ClaimPorts } from '#core/claim.ts';
 import { canWait } from '#core/failure.ts';
 import { type CheckoutPorts, checkoutRoute, createCheckoutStore } from '#core/orders/checkout.ts';
 import type { Log, Metrics } from '#core/ports.ts';
@@ -50,10 +50,6 @@ interface OrderRefund {
   readonly state: string;
 }
 
-type Seen = ClaimRecord & {
-  readonly order?: { readonly order_id: string; readonly status: string | null } | null;
-};
-
 /** DB1 knows that a payment is to be refunded, and DB2 whether it was. While DB2 is away, DB1's word stands. */
 export function withRefunds<Ports extends Pick<ClaimPorts, 'getClaim'>>(
   ports: Ports,
@@ -63,7 +59,7 @@ export function withRefunds<Ports extends Pick<ClaimPorts, 'getClaim'>>(
   return {
     ...ports,
     async getClaim(claimId, secretHash) {
-      const claim: Seen | undefined = await ports.getClaim(claimId, secretHash);
+      const claim = await ports.getClaim(claimId, secretHash);
       if (claim?.order?.status !== 'refund_due') return claim;
       try {
         const refunds = await ledger<OrderRefund>('order_refunds', { p_order_id: claim.order.order_id });

@@ -30,12 +30,6 @@ const LEVELS: readonly Level<LedgerOrderLevel>[] = [
     help: 'Refunds that are held back because too many were owed at once.',
     read: ({ braked }) => [[braked]],
   },
-  {
-    name: 'sluice_payment_decisions',
-    help: 'Payments that were decided within the last hour, by what they buy.',
-    labels: ['decision'],
-    read: ({ decisions }) => Object.entries(decisions).map(([decision, count]) => [count, { decision }]),
-  },
 ];
 
 /** `call` takes names of functions in schema public of DB2. Whether that answers is told by the backlog of webhooks. */

@@ -147,6 +147,7 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
     'intake.pool_marks': 'a cache, as inventory_slots',
     'intake.pool_totals': 'counted anew from slot_manifest',
     'intake.free_counts': 'a cache of counts',
+    'intake.held_counts': 'as free_counts',
     'intake.pool_allowances': 'the throttle of the current second',
     'intake.copied_doors': 'a copy of what DB2 has: a server makes it anew within seconds',
     'intake.doors_copied': 'as copied_doors',

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefusal } from '../server/support.ts';
-import { OrderWorld, PRICE } from './world.ts';
+import { HandWorld, PRICE } from './hand_world.ts';
 
 const NOBODY = '00000000-0000-4000-8000-000000000000';
 
 describe('orders in the admin API', () => {
-  let world: OrderWorld;
+  let world: HandWorld;
   before(async () => {
-    world = await OrderWorld.start();
+    world = await HandWorld.start();
     await world.putOnSale('opera', 20);
   });
   after(() => world?.stop());
@@ -157,7 +157,7 @@ describe('orders in the admin API', () => {
 
 describe('orders while the ledger is away', () => {
   it('show what the intake knows, and say that the rest is not known', async (t) => {
-    const world = await OrderWorld.start();
+    const world = await HandWorld.start();
     t.after(() => world.stop());
     await world.putOnSale('opera', 2);
     const order = await world.order('opera', 'ann', 2);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { runHere } from '../cli/support.ts';
-import { OrderWorld } from './world.ts';
+import { HandWorld } from './hand_world.ts';
 
 describe('sluice orders, refunds and claims void', () => {
-  let world: OrderWorld;
+  let world: HandWorld;
   before(async () => {
-    world = await OrderWorld.start();
+    world = await HandWorld.start();
     await world.putOnSale('opera', 20);
   });
   after(() => world?.stop());

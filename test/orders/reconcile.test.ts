@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { runHere } from '../cli/support.ts';
-import { OrderWorld } from './world.ts';
+import { HandWorld } from './hand_world.ts';
 
 describe('reconcile of orders', () => {
-  let world: OrderWorld;
+  let world: HandWorld;
   before(async () => {
-    world = await OrderWorld.start();
+    world = await HandWorld.start();
     await world.putOnSale('opera', 10);
   });
   after(() => world?.stop());

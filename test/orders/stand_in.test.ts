@@ -90,12 +90,13 @@ describe('the stand-in for Stripe takes payments', () => {
 
   it('repeats the answer of an idempotency key, and refuses the key with other parameters', async () => {
     const idempotencyKey = 'sluice:checkout:order_2:1';
-    const first = await stripe.checkout.sessions.create(params(), { idempotencyKey });
-    const again = await stripe.checkout.sessions.create(params(), { idempotencyKey });
+    const same = params();
+    const first = await stripe.checkout.sessions.create(same, { idempotencyKey });
+    const again = await stripe.checkout.sessions.create(same, { idempotencyKey });
     assert.equal(again.id, first.id);
-    assert.equal(again.lastResponse.headers['idempotent-replayed'], 'true');
+    assert.equal(new Headers(again.lastResponse.headers).get('idempotent-replayed'), 'true');
     await refused(
-      stripe.checkout.sessions.create(params({ client_reference_id: 'other' }), { idempotencyKey }),
+      stripe.checkout.sessions.create({ ...same, client_reference_id: 'other' }, { idempotencyKey }),
       errors.StripeIdempotencyError,
       /only be used with the same parameters.*sluice:checkout:order_2:1/,
     );

@@ -1,203 +1,216 @@
-// Orders in two real databases behind a server, moved by the SQL functions that courier, closer and refunder call.
+// Two databases, a server, and Stripe's stand-in in a process of its own that delivers to it. Workers run when a test says so: once,
+// until nothing is due, or two of each beside each other.
 
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import type { RunningServer } from '../../src/server/server.ts';
-import { ADMIN_KEY, ask, bearer, claim, openClient, putOnSale, startTestServer } from '../server/support.ts';
+import { NO_METRICS } from '#core/ports.ts';
+import { drainCells, startCellCrews } from '../../src/fleet/crews.ts';
+import { createLog } from '../../src/log.ts';
+import { carryOrdersOnce, type OrderCrewOptions, startOrderCrew } from '../../src/orders/crew.ts';
+import { type RunningServer, startServer } from '../../src/server/server.ts';
+import { processOnce, startWebhookCrew } from '../../src/webhook/crew.ts';
+import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
+import { ADMIN_KEY, ask, claim as claimSlot, JWT_SECRET, openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { addEndpoint, SECRETS } from '../webhook/world.ts';
-import { sluice } from '../work/support.ts';
+import { STAND_IN_KEY, type StandInProcess, startStandInProcess } from './stand_in_process.ts';
 
-export const PRICE = 2_500;
-const SECRET = 'a-secret-of-the-buyer';
-const LEASE_SEC = 60;
+export const PRICE = 1_250;
+export const CURRENCY = 'eur';
+const LOG = createLog('silent');
+const PATIENCE_MS = 30_000;
 
-export interface Order {
-  readonly order_id: string;
-  readonly user: string;
-  readonly claims: readonly string[];
-  readonly amount: number;
-  readonly pool: string;
+/** What the server and the workers know by name. */
+export const secretOf = (name: string): string | undefined =>
+  ({ ...SECRETS, STRIPE_API_KEY: STAND_IN_KEY })[name];
+
+export interface Buyer {
+  claim_id: string;
+  secret: string;
+  pool: string;
 }
 
 export class OrderWorld {
   readonly databases: TestDatabases;
   readonly server: RunningServer;
+  readonly standIn: StandInProcess;
   readonly db1: pg.Client;
   readonly db2: pg.Client;
-  /** For commands. */
-  readonly env: Record<string, string>;
-  #sessions = 0;
+  #pools = 0;
 
-  private constructor(databases: TestDatabases, server: RunningServer, db1: pg.Client, db2: pg.Client) {
+  constructor(
+    databases: TestDatabases,
+    server: RunningServer,
+    standIn: StandInProcess,
+    db1: pg.Client,
+    db2: pg.Client,
+  ) {
     this.databases = databases;
     this.server = server;
+    this.standIn = standIn;
     this.db1 = db1;
     this.db2 = db2;
-    this.env = {
-      SLUICE_URL: server.url,
-      SLUICE_ADMIN_KEY: ADMIN_KEY,
-      DB1_URL: databases.db1.url,
-      DB2_URL: databases.db2.url,
-    };
   }
 
   static async start(): Promise<OrderWorld> {
+    process.env.SLUICE_LOG ??= 'silent';
     const databases = await startDatabases();
-    const server = await startTestServer(databases, { secretOf: (name) => SECRETS[name] });
-    const [db1, db2] = [await openClient(databases.db1.url), await openClient(databases.db2.url)];
+    const standIn = await startStandInProcess({});
+    const server = await startServer({
+      port: 0,
+      host: '127.0.0.1',
+      db1Url: databases.db1.url,
+      db2Url: databases.db2.url,
+      adminKey: ADMIN_KEY,
+      jwtSecret: JWT_SECRET,
+      secretOf,
+      apiUrls: { STRIPE_API_URL: standIn.url },
+    });
+    const db2 = await openClient(databases.db2.url);
     await addEndpoint(db2, 'stripe', 'stripe', 'queued', { livemode: 'both' });
-    return new OrderWorld(databases, server, db1, db2);
+    await standIn.control.deliverTo({
+      url: `${server.url}/webhooks/stripe`,
+      secret: SECRETS.STRIPE_WEBHOOK_SECRET ?? '',
+    });
+    return new OrderWorld(databases, server, standIn, await openClient(databases.db1.url), db2);
   }
 
   async stop(): Promise<void> {
+    await this.standIn.stop();
     await this.server.stop();
-    await Promise.all([this.db1.end(), this.db2.end()]);
+    await this.db1.end();
+    await this.db2.end();
     await this.databases.stop();
   }
 
-  putOnSale(pool: string, slots: number, rules: Record<string, unknown> = {}): Promise<void> {
-    return putOnSale(this.db1, pool, slots, {
+  /** A pool that is paid for. */
+  async pool(slots: number, rules: Record<string, unknown> = {}): Promise<string> {
+    const pool = `paid_${++this.#pools}`;
+    await putOnSale(this.db1, pool, slots, {
       confirm_by: 'payment',
       price: PRICE,
-      currency: 'eur',
+      currency: CURRENCY,
       payment_tenant: 'stripe',
-      payment_livemode: false,
       hold_sec: 600,
+      expire_grace_sec: 5,
       max_quantity: 4,
       ...rules,
     });
+    return pool;
   }
 
-  async order(pool: string, user: string, quantity = 1): Promise<Order> {
-    const body = { user_id: user, quantity, secret: SECRET, request_id: randomUUID() };
-    const { status, json, text } = await claim(this.server.url, pool, body);
-    if (status !== 201) throw new Error(text);
-    const claims = (json.claims ?? [json]).map((one: { claim_id: string }) => one.claim_id);
-    return { order_id: json.claim_id, user, claims, amount: quantity * PRICE, pool };
+  async claim(pool: string, user = 'ann'): Promise<Buyer> {
+    const secret = `secret-${randomUUID()}`;
+    const answer = await claimSlot(this.server.url, pool, {
+      user_id: user,
+      request_id: randomUUID(),
+      secret,
+    });
+    assert.equal(answer.status, 201, answer.text);
+    assert.equal(answer.json.status, 'held');
+    return { claim_id: answer.json.claim_id, secret, pool };
   }
 
-  /** The id of its session. */
-  async checkout({ order_id, user }: Order): Promise<string> {
-    const { rows } = await this.db1.query(
-      `select k.n from public.begin_checkout($1, $2, 'http://127.0.0.1', sha256($3::bytea)) k`,
-      [order_id, user, SECRET],
+  checkout({ claim_id, secret }: Buyer) {
+    const headers = { 'x-claim-secret': secret };
+    return ask(`${this.server.url}/v1/claims/${claim_id}/checkout`, { method: 'POST', headers });
+  }
+
+  /** The session's id. */
+  async session(buyer: Buyer): Promise<string> {
+    const answer = await this.checkout(buyer);
+    assert.ok(answer.status === 201 || answer.status === 200, answer.text);
+    return new URL(answer.json.url).pathname.split('/').at(-1) ?? '';
+  }
+
+  async show({ claim_id, secret }: Buyer) {
+    const headers = { 'x-claim-secret': secret };
+    return (await ask(`${this.server.url}/v1/claims/${claim_id}`, { headers })).json;
+  }
+
+  async statusOf(buyer: Buyer): Promise<string> {
+    return (await this.show(buyer)).order.status;
+  }
+
+  async free(pool: string): Promise<number> {
+    const sql = `select count(*)::int as free from public.inventory_slots where pool_id = $1 and status = 'AVAILABLE'`;
+    return (await this.db1.query(sql, [pool])).rows[0].free;
+  }
+
+  /** Claims that are tickets now. */
+  async tickets(pool: string): Promise<string[]> {
+    const sql = 'select claim_id from public.confirmed_tickets where pool_id = $1 order by claim_id';
+    return (await this.db2.query(sql, [pool])).rows.map(({ claim_id }) => claim_id);
+  }
+
+  async refunds(pool: string): Promise<{ state: string; amount: number; reason: string }[]> {
+    const orders = await this.db1.query('select order_id from public.orders where pool_id = $1', [pool]);
+    const sql = `select state, amount::int, reason from public.refunds_due where order_id = any ($1) order by created_at, id`;
+    return (await this.db2.query(sql, [orders.rows.map(({ order_id }) => order_id)])).rows;
+  }
+
+  /** The order's time is over, as if it had passed: its hold, and its grace where that is said. */
+  async endHold({ claim_id }: Buyer, { withGrace = false } = {}): Promise<void> {
+    await this.db1.query(
+      `update public.orders set hold_until = now(), grace_until = now() + case when $2 then '0' else interval '1 hour' end
+       where order_id = $1`,
+      [claim_id, withGrace],
     );
-    const session = `cs_test_${++this.#sessions}`;
-    await this.db1.query('select public.checkout_created($1, $2, $3, $4)', [
-      order_id,
-      rows[0].n,
-      session,
-      'http://127.0.0.1/pay',
-    ]);
-    return session;
+    await this.db1.query(
+      `update public.checkouts set next_attempt_at = now() where order_id = $1 and next_attempt_at < 'infinity'`,
+      [claim_id],
+    );
   }
 
-  /** Stripe tells that the session is paid, by this payment. */
-  async pay(
-    order: Order,
-    session: string,
-    payment: string,
-    change: Record<string, unknown> = {},
-  ): Promise<void> {
-    const { order_id, user, pool, amount } = order;
-    const object = {
-      id: session,
-      object: 'checkout.session',
-      livemode: false,
-      status: 'complete',
-      payment_status: 'paid',
-      payment_intent: payment,
-      amount_total: amount,
-      currency: 'eur',
-      metadata: {
-        claim_id: order_id,
-        user_id: user,
-        verified: 'false',
-        pool_id: pool,
-        checkout: `${order_id}:1`,
-      },
-      ...change,
+  get orderOptions(): OrderCrewOptions {
+    return {
+      db1Url: this.databases.db1.url,
+      db2Url: this.databases.db2.url,
+      secretOf,
+      urls: { STRIPE_API_URL: this.standIn.url },
+      metrics: NO_METRICS,
+      log: LOG,
     };
-    await this.db2.query(`select public.record_pulled('stripe', $1)`, [object]);
   }
 
-  /** Claims, pays and gets the tickets. */
-  async bought(pool: string, user: string, payment: string, quantity = 1): Promise<Order> {
-    const order = await this.order(pool, user, quantity);
-    await this.pay(order, await this.checkout(order), payment);
-    await this.carry();
-    await this.bridge();
-    return order;
+  /** Events, orders and claims, each until nothing is due. */
+  async work(): Promise<void> {
+    const { signal } = new AbortController();
+    const { db1Url, db2Url } = this.orderOptions;
+    const shared = { db1Url, db2Url, metrics: NO_METRICS, log: LOG };
+    await processOnce({ ...shared, workers: 1, batchSize: 100, handlers: NO_HANDLERS }, signal);
+    await carryOrdersOnce(this.orderOptions, signal);
+    await drainCells({ ...shared, workers: 1, batchSize: 100 }, signal);
   }
 
-  /** What the courier does until nothing is due. */
-  async carry(): Promise<void> {
-    for (;;) {
-      const { rows } = await this.db2.query('select * from public.outbox_take(10, $1)', [LEASE_SEC]);
-      if (rows.length === 0) return;
-      for (const row of rows) {
-        const result = row.kind === 'settle' ? await this.#settle(row.fact) : await this.#void(row);
-        await this.db2.query('select public.outbox_finish($1, $2, $3)', [row.id, row.token, result]);
-      }
-    }
+  /** Two workers of each kind, until the returned function is called. */
+  workers(more: Partial<OrderCrewOptions> = {}): () => Promise<void> {
+    const { db1Url, db2Url } = this.orderOptions;
+    const shared = { db1Url, db2Url, metrics: NO_METRICS, log: LOG };
+    const started = [1, 2].flatMap(() => [
+      startCellCrews({ ...shared, workers: 1, batchSize: 100 }),
+      startWebhookCrew({ ...shared, workers: 1, batchSize: 100, handlers: NO_HANDLERS }),
+      startOrderCrew({ ...this.orderOptions, ...more }),
+    ]);
+    return async () => {
+      await Promise.all(started.map((worker) => worker.stop()));
+    };
   }
 
-  /** Carries until `look` says this. */
-  async carryUntil(look: () => Promise<string>, wanted: string): Promise<void> {
-    while ((await look()) !== wanted) await this.carry();
+  /** All that Stripe has delivered is recorded. */
+  async delivered(): Promise<void> {
+    await until(async () => {
+      const deliveries = await this.standIn.control.books<{ state: string }>('delivery');
+      return deliveries.every(({ state }) => state !== 'waiting');
+    });
   }
+}
 
-  async stateOf(claimId: string): Promise<string> {
-    const { rows } = await this.db1.query('select state from public.claims where claim_id = $1', [claimId]);
-    return rows[0].state;
-  }
-
-  async #settle(fact: unknown): Promise<unknown> {
-    const { rows } = await this.db1.query(
-      'select to_jsonb(s) as answer from public.settle_payment($1, true) s',
-      [fact],
-    );
-    return rows[0].answer;
-  }
-
-  async #void({ id, fact }: { id: string; fact: { claim_ids?: string[]; cause: string } }): Promise<unknown> {
-    const targets = await this.#targets(fact);
-    await this.db2.query('select public.void_order_tickets($1, $2)', [id, JSON.stringify(targets)]);
-    const ids = targets.map(({ claim_id }) => claim_id);
-    await this.db1.query('select public.finish_void($1, $2)', [ids, fact.cause]);
-    return {};
-  }
-
-  async #targets(fact: { claim_ids?: string[] }): Promise<{ claim_id: string }[]> {
-    const { rows } = await this.db1.query(
-      `select coalesce(jsonb_agg(to_jsonb(t)), '[]') as targets from public.void_targets($1, $2) t`,
-      [fact, fact.claim_ids ?? null],
-    );
-    return rows[0].targets;
-  }
-
-  /** The ledger's part of a void, as if the intake had been set back to before it; its row ends in this state. */
-  async carryWithoutIntake(outboxId: string, state: 'done' | 'due' = 'done'): Promise<void> {
-    const { rows } = await this.db2.query('select * from public.outbox_take(10, 0)');
-    const row = rows.find(({ id }) => id === outboxId);
-    const targets = await this.#targets(row.fact);
-    await this.db2.query('select public.void_order_tickets($1, $2)', [row.id, JSON.stringify(targets)]);
-    if (state === 'done')
-      await this.db2.query(`select public.outbox_finish($1, $2, '{}')`, [row.id, row.token]);
-  }
-
-  /** What is on the queue becomes tickets. */
-  async bridge(): Promise<void> {
-    const { code, stderr } = await sluice(['work', '--once'], this.env).ended;
-    if (code !== 0) throw new Error(stderr);
-  }
-
-  get(path: string) {
-    return ask(`${this.server.url}${path}`, { headers: bearer(ADMIN_KEY) });
-  }
-
-  post(path: string, body: unknown) {
-    return ask(`${this.server.url}${path}`, { method: 'POST', headers: bearer(ADMIN_KEY), body });
+export async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (!(await isSo())) {
+    assert.ok(Date.now() < deadline, 'it did not happen');
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

@@ -55,10 +55,22 @@ export interface GroupClaim {
   readonly label: string | null;
 }
 
-/** What intake.order_view says of the order of a claim. A group of a pool without payment has no status and no price. */
+/**
+ * What intake.order_view says of the order of a claim. A group of a pool without payment has no status and no price. DB1 says
+ * refund_due; whether it is `refunded` DB2 knows.
+ */
 export interface OrderView {
   readonly order_id: string;
-  readonly status: 'held' | 'paying' | 'paid' | 'expired' | 'released' | 'voided' | 'refund_due' | null;
+  readonly status:
+    | 'held'
+    | 'paying'
+    | 'paid'
+    | 'expired'
+    | 'released'
+    | 'voided'
+    | 'refund_due'
+    | 'refunded'
+    | null;
   readonly amount: number | null;
   readonly currency: string | null;
   readonly unit_price: number | null;

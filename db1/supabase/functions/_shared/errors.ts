@@ -92,9 +92,6 @@ const ROWS = {
     'This event_id was recorded with another content.',
     'Use a new event_id for each new event.',
   ],
-  hold_over: [409, 'The hold has run out.', 'Claim again; the slot may be sold by now.'],
-  paid: [409, 'This is paid for already.', 'GET the claim to see its ticket.'],
-  not_for_payment: [409, 'The pool takes no payments.', 'Its claims become tickets by themselves.'],
   payment_unavailable: [
     503,
     'The payment provider cannot be reached.',
@@ -113,6 +110,9 @@ const ROWS = {
     'The pool is paid for: it has to know its buyers again.',
     'Sign in, or send a secret of your own with the claim.',
   ],
+  hold_over: [409, 'The hold is over.', 'Claim again.'],
+  paid: [409, 'The claim is paid.', 'What was paid for ends by a refund.'],
+  not_for_payment: [409, 'The claim is not paid for.', 'Its pool has confirm_by auto.'],
   no_ticket_links: [
     404,
     'Tickets have no links on this server.',

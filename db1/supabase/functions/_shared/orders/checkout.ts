@@ -68,7 +68,10 @@ async function checkOut(
   for (let turn = 1; ; turn++) {
     const begun = await store.begin(claim, secretHash, publicUrl);
     if (begun === undefined) throw new HttpError('unknown_claim');
-    if (begun.url !== null) return answer(200, begun, begun.url);
+    if (begun.url !== null) {
+      metrics.count('sluice_checkouts_total', { outcome: 'again' });
+      return answer(200, begun, begun.url);
+    }
     try {
       const payments = await paymentsOf(begun.tenant, begun.livemode);
       const session = await make(begun, claim.claimed_at, payments);

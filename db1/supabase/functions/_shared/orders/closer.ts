@@ -54,7 +54,7 @@ export class Closer {
   readonly #lane: OrderLane<CheckoutRow>;
 
   constructor(ports: CloserPorts, leaseSec = LEASE_SEC) {
-    const { db1, now, log } = ports;
+    const { db1, now, metrics, log } = ports;
     this.#ports = ports;
     this.#lane = new OrderLane<CheckoutRow>({
       name: 'closer',
@@ -64,6 +64,7 @@ export class Closer {
       take: (limit) => db1<CheckoutRow>('take_closing', { p_limit: limit, p_lease_sec: leaseSec }),
       work: (row, signal) => this.#close(row, signal),
       now,
+      metrics,
       log,
     });
   }
@@ -91,9 +92,7 @@ export class Closer {
       breaker.succeeded();
       if (state === undefined) return await this.#later(row, 'open', 1);
       if (row.state === 'complete' && session !== undefined) return await this.#pull(row, session);
-      const isClosed = await this.#note(row, state, session?.paymentIntent ?? null);
-      if (isClosed) this.#ports.metrics.count('sluice_checkouts_closed_total', { state });
-      return isClosed ? state : 'lost_lease';
+      return (await this.#note(row, state, session?.paymentIntent ?? null)) ? state : 'lost_lease';
     } catch (error) {
       if (!(error instanceof PaymentError)) {
         if (!canWait(error)) this.#tell(row, error);
@@ -139,7 +138,6 @@ export class Closer {
   /** DB2 is told of the payment as a webhook would tell it. */
   async #pull(row: CheckoutRow, session: Session): Promise<string> {
     await this.#ports.db2('record_pulled', { p_tenant: row.tenant, p_object: session.object });
-    this.#ports.metrics.count('sluice_checkouts_closed_total', { state: 'pulled' });
     return this.#later(row, 'pulled', Math.max(PULL_PAUSE_SEC, this.#pause(row)));
   }
 

@@ -90,7 +90,7 @@ export class Courier {
   readonly #unknownSec: number;
 
   constructor(ports: CourierPorts, { leaseSec = LEASE_SEC, unknownSec = UNKNOWN_SEC }: CourierOptions = {}) {
-    const { db2, cells, now, log } = ports;
+    const { db2, cells, now, metrics, log } = ports;
     this.#ports = ports;
     this.#unknownSec = unknownSec;
     this.#finishes = new Coalescer((finished) => this.#finishAll(finished));
@@ -104,6 +104,7 @@ export class Courier {
       groupOf: ({ fact }) => cells.likely(fact.claim_id ?? '').name,
       work: (row, signal) => this.#carry(row, signal),
       now,
+      metrics,
       log,
     });
   }
@@ -129,9 +130,7 @@ export class Courier {
       if (result === undefined) return await this.#later(row, 'unknown', this.#growing(row));
       const outcome = await this.#finishes.submit({ row, result });
       breaker.succeeded();
-      const told = outcome === 'done' ? String(result.decision ?? 'voided') : outcome;
-      this.#ports.metrics.count('sluice_order_decisions_total', { decision: told });
-      return told;
+      return outcome === 'done' ? String(result.decision ?? 'voided') : outcome;
     } catch (error) {
       if (error instanceof CellAway) return this.#later(row, 'outage', OUTAGE_PAUSE_SEC);
       if (isUnavailable(error)) {

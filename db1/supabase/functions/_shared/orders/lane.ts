@@ -2,7 +2,7 @@
 // finished by itself. While a target is down nothing is taken, and one row at a time asks whether it is back.
 
 import { type Group, type Lane, LeaseWorker, type Outcomes, type Report } from '../lease_worker.ts';
-import type { Clock, Log } from '../ports.ts';
+import type { Clock, Log, Metrics } from '../ports.ts';
 import { Targets } from '../target.ts';
 
 export interface LaneOptions<Row> {
@@ -22,6 +22,7 @@ export interface LaneOptions<Row> {
    */
   work(row: Row, signal: AbortSignal): Promise<string>;
   readonly now: Clock;
+  readonly metrics: Metrics;
   readonly log: Log;
 }
 
@@ -87,7 +88,9 @@ export class OrderLane<Row> {
     const outcomes: Outcomes = {};
     const ends = await Promise.allSettled(
       items.map(async (row) => {
-        const outcome = await this.#options.work(row, signal);
+        const { work, name: lane, metrics } = this.#options;
+        const outcome = await work(row, signal);
+        metrics.count('sluice_order_work_total', { lane, outcome });
         outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
         await finish([row], () => Promise.resolve());
       }),

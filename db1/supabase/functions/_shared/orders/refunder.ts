@@ -42,7 +42,7 @@ export class Refunder {
   readonly #lane: OrderLane<DueRefund>;
 
   constructor(ports: RefunderPorts, leaseSec = LEASE_SEC) {
-    const { db2, now, log } = ports;
+    const { db2, now, metrics, log } = ports;
     this.#ports = ports;
     this.#lane = new OrderLane<DueRefund>({
       name: 'refunder',
@@ -52,6 +52,7 @@ export class Refunder {
       take: (limit) => db2<DueRefund>('refunds_take', { p_limit: limit, p_lease_sec: leaseSec }),
       work: (refund, signal) => this.#send(refund, signal),
       now,
+      metrics,
       log,
     });
   }
@@ -78,7 +79,6 @@ export class Refunder {
       targets.of(STRIPE).breaker.succeeded();
       const state = await this.#told(due, refund);
       targets.of(LEDGER).breaker.succeeded();
-      this.#ports.metrics.count('sluice_refunds_total', { state });
       return state;
     } catch (error) {
       return this.#failed(due, error);
