@@ -42,10 +42,16 @@ const NAMES: Readonly<Record<string, string>> = {
   refund_done: 'refunded',
   refund_failed: 'refund failed',
   refund_skipped: 'refund closed by an operator',
-  ticket: 'ticket',
-  ticket_voided: 'ticket void',
-  used: 'ticket used at the entrance',
-  request_void: 'void asked for by an operator',
+  ticket: 'tickets',
+  ticket_voided: 'tickets void',
+  voided: 'seats on sale again',
+  expired: 'hold over: seats on sale again',
+  released: 'given back: seats on sale again',
+  used: 'used at the entrance',
+  ticket_void: 'void asked for by an operator',
+  refund_send: 'refund sent by an operator',
+  refund_skip: 'refund closed by an operator',
+  payment_resettle: 'decided again, by an operator',
 };
 
 const NOTES: Readonly<Record<string, string>> = {

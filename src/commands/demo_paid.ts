@@ -19,7 +19,7 @@ const CURRENCY = 'eur';
 const HOLD_SEC = 60;
 const GRACE_SEC = 5;
 const MOST_SEATS = 4;
-export const PAID_BUYERS = 40;
+export const PAID_BUYERS = 60;
 export const PAID_SEATS = 80;
 export const MOST_PAID_BUYERS = 500;
 
@@ -70,7 +70,7 @@ export async function runPaidDemo({ buyers, seats, json, signal }: PaidOrder): P
     const market = { pool, client, standIn, seller, signal, holdSec: HOLD_SEC };
     const keepers = { pool, price: PRICE, seats, admin, db1, db2, standIn };
     const show = await runPaidShow(market, planBuyers(buyers), keepers, CURRENCY, isQuiet);
-    const outcome = outcomeOf(pool, show, await ticketOf(client, show));
+    const outcome = outcomeOf(pool, show, await ticketOf(client, show, url));
     console.log(json ? JSON.stringify(outcome) : `\n${describePaid(outcome, CURRENCY)}`);
     return outcome.ok ? 0 : 1;
   } finally {
@@ -103,12 +103,14 @@ async function findStandIn(): Promise<{ standIn: StandInClient; seller: Seller; 
 async function ticketOf(
   client: ReturnType<typeof createSluiceClient>,
   { served }: PaidShow,
+  serverUrl: string,
 ): Promise<string | null> {
   const claims = served.flatMap(({ end, claim }): OwnClaim[] => (end === 'paid' && claim ? [claim] : []));
   for (const claim of claims) {
     const { order } = await client.getClaim(claim);
     const url = order?.claims?.find(({ ticket_url }) => ticket_url !== undefined)?.ticket_url;
-    if (url !== undefined) return url;
+    // Without SLUICE_PUBLIC_URL a server tells the path alone.
+    if (url !== undefined) return new URL(url, serverUrl).href;
   }
   return null;
 }

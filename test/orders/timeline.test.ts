@@ -111,9 +111,21 @@ describe('the timeline of an order', () => {
       'event',
       'decided_funds',
       'ticket',
-      'ticket',
       'used',
     ]);
+  });
+
+  it('tells tickets of one moment as one step, and each use by its seat', () => {
+    const steps = orderTimeline(intake, ledger, []);
+    assert.deepEqual(steps.find(({ what }) => what === 'ticket')?.detail, { seats: ['A1', 'A2'] });
+    assert.deepEqual(steps.find(({ what }) => what === 'used')?.detail, { seats: ['A1'] });
+  });
+
+  it('lets no payment come before its session, whose second it shares', () => {
+    const [payment] = ledger.payments;
+    assert.ok(payment);
+    const early = { ...ledger, payments: [{ ...payment, occurred_at: '2026-02-24T10:00:01.000Z' }] };
+    assert.deepEqual(whats(intake, early).slice(0, 3), ['held', 'checkout', 'payment']);
   });
 
   it('says that the ledger does not answer, after all that is known', () => {
@@ -145,8 +157,8 @@ describe('the timeline of an order', () => {
       steps.map(({ what }) => what),
       ['held', 'checkout', 'expired', 'decided_funds', 'other_seats', 'ledger_unreachable'],
     );
-    assert.deepEqual(steps[2]?.detail, { reason: 'hold over', seats: 2, claims: ['A1', 'A2'] });
-    assert.deepEqual(steps[4]?.detail, { seats: 2, claims: ['A3', 'A4'] });
+    assert.deepEqual(steps[2]?.detail, { reason: 'hold over', seats: ['A1', 'A2'] });
+    assert.deepEqual(steps[4]?.detail, { seats: ['A3', 'A4'] });
   });
 
   it('calls an order refunded when DB1 decided so and Stripe has sent all of it', () => {

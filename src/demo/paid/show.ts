@@ -41,7 +41,7 @@ export async function runPaidShow(
   const onStep: Market['onStep'] = (step) => {
     counts[step]++;
   };
-  const progress = isQuiet ? SILENT : startProgress(counts, buyers.length);
+  const progress = isQuiet ? SILENT : startProgress(counts, buyers, market.holdSec);
   try {
     const playing = buyers.map((buyer) => serve({ ...market, signal, onStep }, buyer));
     for (const play of playing) play.catch((error: unknown) => ending.abort(error));
@@ -55,13 +55,19 @@ export async function runPaidShow(
   }
 }
 
-function startProgress(counts: Counts, buyers: number): Progress {
+function startProgress(counts: Counts, buyers: readonly PlannedBuyer[], holdSec: number): Progress {
+  const payers = buyers.filter(({ way }) => way !== 'leaves').length;
   const meters = [
-    new Meter('Claims', buyers, () => counts.answered, Date.now),
-    new Meter('Payments', buyers, () => counts.paid, Date.now),
-    new Meter('Orders', buyers, () => counts.over, Date.now),
+    new Meter('Claims', buyers.length, () => counts.answered, Date.now),
+    new Meter('Payments', payers, () => counts.paid, Date.now),
+    new Meter('Orders', buyers.length, () => counts.over, Date.now),
   ];
-  return drawLines(process.stderr, () => meters.map((meter) => meter.line(process.stderr.isTTY)));
+  const holdEndsAt = Date.now() + holdSec * 1_000;
+  return drawLines(process.stderr, () => {
+    const left = Math.ceil((holdEndsAt - Date.now()) / 1_000);
+    const lines = meters.map((meter) => meter.line(process.stderr.isTTY));
+    return left > 0 ? [...lines, `the first holds run out in ${left} s`] : lines;
+  });
 }
 
 /** Until nothing is wrong with the books, or for a minute: then they are judged as they are. */
