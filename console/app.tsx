@@ -15,9 +15,12 @@ import { DeadLetters } from './pages/dead_letters.tsx';
 import { Event } from './pages/event.tsx';
 import { Events } from './pages/events.tsx';
 import { Health } from './pages/health.tsx';
+import { Order } from './pages/order.tsx';
+import { Orders } from './pages/orders.tsx';
 import { Overview } from './pages/overview.tsx';
 import { Pool } from './pages/pool.tsx';
 import { Pools } from './pages/pools.tsx';
+import { Refunds } from './pages/refunds.tsx';
 import { SignIn } from './pages/sign_in.tsx';
 import { Webhooks } from './pages/webhooks.tsx';
 import { Shell } from './parts/shell.tsx';
@@ -36,6 +39,9 @@ const PAGES: Readonly<Record<(typeof CONSOLE_PATHS)[number], PageEntry>> = {
   '/pools/:pool': { title: 'Pool', Page: Pool },
   '/claims': { title: 'Claims', Page: Claims },
   '/claims/:claim': { title: 'Claim', Page: Claim },
+  '/orders': { title: 'Orders', Page: Orders },
+  '/orders/:order': { title: 'Order', Page: Order },
+  '/refunds': { title: 'Refunds', Page: Refunds },
   '/dead-letters': { title: 'Dead letters', Page: DeadLetters },
   '/dead-letters/:letter': { title: 'Dead letter', Page: DeadLetter },
   '/webhooks': { title: 'Webhooks', Page: Webhooks },

@@ -1,7 +1,7 @@
 // What operators do with work that will not succeed by retrying, of both kinds.
 
 import { post } from './api.ts';
-import type { DeadLetterResult, EventResult } from './shapes.ts';
+import type { DeadLetterResult, EventResult, RefundResult } from './shapes.ts';
 
 export interface Outcome {
   readonly id: string;
@@ -35,6 +35,11 @@ const eventRun =
   (path: string): Act['run'] =>
   async (ids, reason, isDryRun) =>
     (await post<{ results: EventResult[] }>(path, { ids, reason, dry_run: isDryRun })).results;
+
+const refundRun =
+  (path: string): Act['run'] =>
+  async (ids, reason, isDryRun) =>
+    (await post<{ results: RefundResult[] }>(path, { ids, reason, dry_run: isDryRun })).results;
 
 export const LETTER_ACTS: readonly Act[] = [
   {
@@ -73,5 +78,24 @@ export const EVENT_ACTS: readonly Act[] = [
     isDanger: true,
     route: 'POST /admin/webhooks/events/skip',
     run: eventRun('/admin/webhooks/events/skip'),
+  },
+];
+
+export const REFUND_ACTS: readonly Act[] = [
+  {
+    verb: 'Send',
+    noun: 'refund',
+    about: 'Each is paid back at Stripe, once. A worker sends it within a few seconds.',
+    isDanger: false,
+    route: 'POST /admin/refunds/send',
+    run: refundRun('/admin/refunds/send'),
+  },
+  {
+    verb: 'Skip',
+    noun: 'refund',
+    about: 'Each is closed and the money stays. For what was paid back in another way, or is not owed.',
+    isDanger: true,
+    route: 'POST /admin/refunds/skip',
+    run: refundRun('/admin/refunds/skip'),
   },
 ];

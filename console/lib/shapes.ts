@@ -7,7 +7,14 @@ export type { AuditRow } from '../../db1/supabase/functions/_shared/console/audi
 export type { CallDetails, CallRow } from '../../db1/supabase/functions/_shared/console/calls.ts';
 export type { TimelineEvent } from '../../db1/supabase/functions/_shared/console/claims.ts';
 export type { HealthCheck } from '../../db1/supabase/functions/_shared/console/health.ts';
+export type {
+  OrderClaim,
+  OrderRow,
+  OrderView,
+  RefundRow,
+} from '../../db1/supabase/functions/_shared/console/order_shapes.ts';
 export type { PoolView } from '../../db1/supabase/functions/_shared/console/pools.ts';
+export type { RefundResult } from '../../db1/supabase/functions/_shared/console/refunds.ts';
 export type { LiveSample, PoolLevel } from '../../db1/supabase/functions/_shared/console/sample.ts';
 export type { DeadLetter, DeadLetterResult } from '../../db1/supabase/functions/_shared/dead_letters.ts';
 export type { PoolDetails } from '../../db1/supabase/functions/_shared/pool.ts';

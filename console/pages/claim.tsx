@@ -78,6 +78,14 @@ export function Claim({ parameter }: { parameter: string }) {
                       {claim.pool_id}
                     </Link>,
                   ],
+                  [
+                    'Order',
+                    claim.order && (
+                      <Link key="order" to={`/orders/${claim.order.order_id}`}>
+                        Order of {plural(claim.order.seats, 'seat')}
+                      </Link>
+                    ),
+                  ],
                   ['Slot', <Id key="slot" value={claim.resource_id} />],
                   ['Request id', <Id key="request" value={claim.request_id} />],
                   ['Claimed', <Moment key="claimed" at={claim.claimed_at} />],

@@ -11,6 +11,7 @@ import { type Column, linkColumn } from '../parts/table.tsx';
 /** As many as somebody looks through before they search instead. */
 const LIMIT = 50;
 const STATES = [
+  'held',
   'queued',
   'validated',
   'committed',
@@ -19,6 +20,7 @@ const STATES = [
   'expired',
   'refused',
   'discarded',
+  'voided',
 ];
 
 const FILTERS = [

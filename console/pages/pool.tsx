@@ -127,6 +127,11 @@ function PoolHead({ pool, change, onAdded }: { pool: PoolView; change: Change; o
         <Link class="button" to={pathWith('/claims', { pool_id: pool.pool_id })}>
           Claims
         </Link>
+        {pool.confirm_by === 'payment' && (
+          <Link class="button" to={pathWith('/orders', { pool_id: pool.pool_id })}>
+            Orders
+          </Link>
+        )}
         {pool.validation_webhook_url !== null && (
           <Link class="button" to={pathWith('/claims', { pool_id: pool.pool_id, state: 'refused' })}>
             Refused claims

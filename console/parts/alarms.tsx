@@ -40,6 +40,8 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
   const events = latest?.webhooks.dead_letters ?? 0;
   const waiting = latest?.inbox.waiting ?? 0;
   const refused = latest?.inbox.dead_letters ?? 0;
+  const orders = latest?.orders;
+  const pastBound = orders?.past_bound ?? 0;
   const away = (latest?.cells ?? []).filter(({ ok }) => !ok).map(({ name }) => name);
   // Said once each, while the text below counts the seconds.
   const said = [
@@ -50,6 +52,8 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
     letters + events > 0 && 'There are dead letters.',
     waiting > 0 && 'Deliveries wait in the inbox.',
     refused > 0 && 'The ledger refused deliveries of the inbox.',
+    orders?.is_braked && 'Refunds are held back.',
+    pastBound > 0 && 'Orders hold seats for longer than they may.',
   ];
   return (
     <div class="alarms">
@@ -92,6 +96,18 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
         <Alarm tone="warn">
           The ledger refused <strong>{plural(refused, 'delivery', 'deliveries')}</strong> of the inbox:{' '}
           <code>sluice webhooks inbox list --dead</code>
+        </Alarm>
+      )}
+      {orders?.is_braked && (
+        <Alarm tone="bad">
+          <strong>Refunds are held back:</strong> more were owed at once than looks right.{' '}
+          <Link to="/refunds?state=review">Look at them</Link>
+        </Alarm>
+      )}
+      {pastBound > 0 && (
+        <Alarm tone="bad">
+          <strong>{plural(pastBound, 'order')}</strong> hold seats for longer than they may. Is a worker
+          running? <Link to="/orders?status=held">Look at them</Link>
         </Alarm>
       )}
       {isOverview && <Letters amount={letters} of="claims" to="/dead-letters" />}

@@ -14,6 +14,8 @@ const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
   { to: '/', name: 'Overview', icon: 'overview' },
   { to: '/pools', name: 'Pools', icon: 'pools' },
   { to: '/claims', name: 'Claims', icon: 'claims' },
+  { to: '/orders', name: 'Orders', icon: 'orders' },
+  { to: '/refunds', name: 'Refunds', icon: 'refunds' },
   { to: '/dead-letters', name: 'Dead letters', icon: 'letters' },
   { to: '/webhooks', name: 'Webhooks', icon: 'webhooks' },
   { to: '/events', name: 'Events', icon: 'events' },
@@ -35,7 +37,10 @@ function Lamp({ name, state }: { name: string; state: 'ok' | 'down' | 'unknown' 
 const lampOf = (seen: { ok: boolean } | undefined): 'ok' | 'down' | 'unknown' =>
   seen === undefined ? 'unknown' : seen.ok ? 'ok' : 'down';
 
-function Places({ path, letters }: { path: string; letters: number }) {
+/** What waits for an operator on a page, by its path. */
+type Waiting = Readonly<Record<string, number>>;
+
+function Places({ path, waiting }: { path: string; waiting: Waiting }) {
   return (
     <ul class="places">
       {PLACES.map(({ to, name, icon }) => (
@@ -43,9 +48,9 @@ function Places({ path, letters }: { path: string; letters: number }) {
           <Link to={to} isCurrent={isAt(path, to)}>
             <Icon name={icon} />
             {name}
-            {to === '/dead-letters' && letters > 0 && (
+            {(waiting[to] ?? 0) > 0 && (
               <span class="badge">
-                {letters}
+                {waiting[to]}
                 <span class="sr-only"> waiting</span>
               </span>
             )}
@@ -70,7 +75,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, []);
-  const letters = (live.latest?.dlq_depth ?? 0) + (live.latest?.webhooks.dead_letters ?? 0);
+  const waiting: Waiting = {
+    '/dead-letters': (live.latest?.dlq_depth ?? 0) + (live.latest?.webhooks.dead_letters ?? 0),
+    '/refunds': live.latest?.orders.refunds_waiting ?? 0,
+  };
+  const isWaiting = Object.values(waiting).some((amount) => amount > 0);
   const leave = (): void => {
     signOut().catch(() => say('Signing out did not work: the server does not answer.', 'bad'));
   };
@@ -93,11 +102,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
           >
             <Icon name={isMenuOpen ? 'close' : 'menu'} />
             <span class="sr-only">Menu</span>
-            {letters > 0 && <span class="badge badge-dot" />}
+            {isWaiting && <span class="badge badge-dot" />}
           </button>
         </div>
         <nav id="menu" class={isMenuOpen ? 'menu menu-open' : 'menu'} aria-label="Console">
-          <Places path={path} letters={letters} />
+          <Places path={path} waiting={waiting} />
           <div class="side-foot">
             <p class="lamps">
               <Lamp name="DB1" state={lampOf(live.latest?.db1)} />

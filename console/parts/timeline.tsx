@@ -39,6 +39,7 @@ export function Timeline({ steps }: { steps: readonly Step[] }) {
 function show(name: string, value: unknown): ComponentChildren {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.join(', ');
   if (typeof value === 'object') return <code class="id">{JSON.stringify(value)}</code>;
   if (TIME.test(name)) return <Moment at={String(value)} />;
   if (ID.test(name)) return <Id value={String(value)} />;

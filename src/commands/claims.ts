@@ -1,11 +1,13 @@
-// `sluice claims`: find a buyer's claim, see how far it came, give its slot back.
+// `sluice claims`: find a buyer's claim, see how far it came, give its slot back, take its ticket back.
 
 import type { ClaimRecord } from '#core/claim.ts';
 import type { TimelineEvent } from '#core/console/claims.ts';
 import { AdminClient, ApiError, type Page } from '../admin/client.ts';
+import { orUnknown, timelineTable } from './claim_tables.ts';
+import { voidAction } from './claims_void.ts';
 import { action, type Group, short, UsageError, type Values } from './grammar.ts';
 import { confirm, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
-import { formatTable } from './table.ts';
+import { formatTable, toTheSecond } from './table.ts';
 import { isUuid } from './values.ts';
 
 const FILTERS = {
@@ -23,7 +25,7 @@ const FIND_OPTIONS = {
   pool: { value: 'ID', about: 'of this pool' },
   state: {
     value: 'STATE',
-    about: 'queued, validated, committed, dead_letter, released, expired, refused or discarded',
+    about: 'held, queued, validated, committed, dead_letter, released, expired, refused, discarded or voided',
   },
   limit: { range: [1, 1_000], default: 100, about: 'at most so many' },
   after: { value: 'ID', about: 'those after this claim: "next" of the page before' },
@@ -59,7 +61,7 @@ async function find(values: Values<typeof FIND_OPTIONS>): Promise<number> {
     pool_id,
     user_id,
     ending ? `${state}, ending` : state,
-    seconds(claimed_at),
+    toTheSecond(claimed_at),
     end_reason ?? '-',
   ]);
   const header = ['CLAIM', 'POOL', 'USER', 'STATE', 'CLAIMED', 'END'];
@@ -121,15 +123,6 @@ async function releaseOne(api: AdminClient, id: string, reason?: string): Promis
   }
 }
 
-async function orUnknown<Answer>(asked: Promise<Answer>): Promise<Answer | undefined> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return undefined;
-    throw error;
-  }
-}
-
 function claimTable(claim: ClaimRecord): string {
   return formatTable(
     ['CLAIM', claim.claim_id],
@@ -139,26 +132,10 @@ function claimTable(claim: ClaimRecord): string {
   );
 }
 
-function timelineTable(timeline: TimelineEvent[]): string {
-  const known = (detail: TimelineEvent['detail']) =>
-    Object.entries(detail)
-      .filter(([, value]) => value !== null && value !== undefined)
-      .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-      .join(' ');
-  return formatTable(
-    ['AT', 'WHAT', 'DETAIL'],
-    timeline.map(({ at, what, detail }) => [at === null ? '?' : seconds(at), what, known(detail)]),
-  );
-}
-
-function seconds(time: string): string {
-  return time.replace(/\.\d+/, '');
-}
-
 export const command: Group = {
-  about: "Find a buyer's claim, see how far it came, give its slot back",
+  about: "Find a buyer's claim, see how far it came, give its slot or take its ticket back",
   environment: { ...VARIABLES.server, ...VARIABLES.operator },
-  exits: ['when all is done', 'when some claim was not there or could not be released'],
+  exits: ['when all is done', 'when some claim was not there, or could not be released or voided'],
   actions: {
     find: action({
       about: 'Find claims that match all of the filters; at least one is needed',
@@ -182,5 +159,6 @@ export const command: Group = {
       examples: ["sluice claims release 0198c0de-0000-7000-8000-000000000001 --reason 'asked by phone'"],
       run: release,
     }),
+    void: voidAction,
   },
 };

@@ -59,6 +59,9 @@ const DETAIL_MEANINGS: Readonly<Record<keyof typeof DETAILS, string>> = {
   text: 'a few words about it; empty lines part paragraphs',
 };
 
+/** A rule that is one of a few words. */
+const CHOICE = /^\^\(([a-z|]+)\)\$$/;
+
 const optionOf = (rule: string): string => rule.replaceAll('_', '-');
 const isTime = (rule: string): boolean => rule.endsWith('_at');
 
@@ -81,6 +84,9 @@ export const DETAIL_OPTIONS = optionsOf(DETAILS, DETAIL_MEANINGS);
 
 function placeholder(rule: string, schema: Schema): string {
   if (isTime(rule)) return 'TIME';
+  const { pattern = '' } = schema as { pattern?: string };
+  const choice = CHOICE.exec(pattern)?.[1];
+  if (choice !== undefined) return choice;
   const type = [schema.type].flat()[0];
   return type === 'integer' ? 'N' : type === 'boolean' ? 'yes|no' : 'TEXT';
 }

@@ -7,7 +7,13 @@ import {
   type ReconcilePorts,
   type SlotRow,
   type TicketRow,
+  type VoidedRow,
 } from '#core/reconcile.ts';
+import {
+  findUnsettledPayments,
+  type PaymentReconcilePorts,
+  type SettledRow,
+} from '#core/reconcile_orders.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import type { CellHere } from '../fleet/fleet.ts';
@@ -27,7 +33,9 @@ type Handled = Difference & { outcome: string };
 
 const OPTIONS = {
   fix: { about: 'repair what may be repaired, each with an audit row; a ticket is never touched' },
-  stripe: { about: 'compare the ledger with Stripe instead: payments, what was captured and refunded' },
+  stripe: {
+    about: 'compare with Stripe instead: payments, what was captured and refunded, checkout sessions',
+  },
   since: {
     value: 'TIME',
     about: 'with --stripe: payments made from then on, such as 2026-02-24 (default: the last 30 days)',
@@ -57,7 +65,7 @@ async function run({ fix: repairs, stripe, since, json }: Values<typeof OPTIONS>
     const found = await compare(intakes, db2);
     const handled: Handled[] = [];
     for (const difference of found)
-      handled.push({ ...difference, outcome: repairs ? await fix(intakes, difference) : 'found' });
+      handled.push({ ...difference, outcome: repairs ? await fix(intakes, db2, difference) : 'found' });
     report(handled, json);
     return handled.every(({ outcome }) => outcome === 'fixed') ? 0 : 1;
   } finally {
@@ -88,7 +96,10 @@ async function compare(intakes: readonly Database[], db2: Database): Promise<Dif
     'slots',
   );
   try {
-    return await findDifferences(createPorts(intakes, db2, progress));
+    return [
+      ...(await findDifferences(createPorts(intakes, db2, progress))),
+      ...(await findUnsettledPayments(paymentPorts(intakes, db2))),
+    ];
   } finally {
     progress.end();
   }
@@ -111,6 +122,7 @@ function createPorts(intakes: readonly Database[], db2: Database, progress: Prog
       (db1) => (after: number, limit: number) =>
         db1.call<EndedMessageRow>('public.reconcile_messages', { p_after: after, p_limit: limit }),
     ),
+    voided: (ids) => db2.call<VoidedRow>('public.voided_claims', { p_claim_ids: ids }),
     onProgress(compared) {
       progress.advance(compared - soFar);
       soFar = compared;
@@ -118,8 +130,29 @@ function createPorts(intakes: readonly Database[], db2: Database, progress: Prog
   };
 }
 
-/** The cell that has the slot repairs it; the others find nothing to do. */
-async function fix(intakes: readonly Database[], { kind, slot_id, ticket }: Difference): Promise<string> {
+function paymentPorts(intakes: readonly Database[], db2: Database): PaymentReconcilePorts {
+  return {
+    settled: (after, limit) =>
+      db2.call<SettledRow>('public.settled_payments', { p_after: after, p_limit: limit }),
+    decided: async (keys) => {
+      const args = { p_payment_keys: keys };
+      const rows = await fromAll<{ decided_payments: string }>(intakes, 'public.decided_payments', args);
+      return rows.map((row) => row.decided_payments);
+    },
+  };
+}
+
+/** The cell that has the slot repairs it; the others find nothing to do. A payment is carried to the intake again. */
+async function fix(
+  intakes: readonly Database[],
+  db2: Database,
+  { kind, slot_id, ticket, outbox_id }: Difference,
+): Promise<string> {
+  if (outbox_id !== undefined) {
+    const again = { p_ids: [outbox_id], p_actor: actor(), p_reason: kind };
+    const [row] = await db2.call<{ resettle_payments: number }>('public.resettle_payments', again);
+    return row?.resettle_payments === 1 ? 'fixed' : FOR_A_PERSON;
+  }
   const args = { p_slot_id: slot_id, p_kind: kind, p_actor: actor(), p_ticket: ticket };
   for (const db1 of intakes) {
     const [row] = await db1.call<{ reconcile_fix: string }>('public.reconcile_fix', args);
@@ -137,14 +170,14 @@ function report(handled: Handled[], asJson: boolean): void {
     console.log('No differences: both databases tell the same story.');
     return;
   }
-  const rows = handled.map(({ kind, slot_id, pool_id, detail, outcome }) => [
+  const rows = handled.map(({ kind, slot_id, payment_key, pool_id, detail, outcome }) => [
     kind,
-    slot_id,
+    slot_id ?? payment_key ?? '-',
     pool_id,
     detail,
     outcome,
   ]);
-  console.log(formatTable(['DIFFERENCE', 'SLOT', 'POOL', 'DETAIL', 'OUTCOME'], rows));
+  console.log(formatTable(['DIFFERENCE', 'SLOT OR PAYMENT', 'POOL', 'DETAIL', 'OUTCOME'], rows));
 }
 
 export const command = action({
@@ -159,12 +192,17 @@ Compares DB1 with DB2, slot by slot, while both run, and reports every differenc
   claim_without_message    a claim on its way, with neither message nor dead letter   --fix: queued again
   message_of_ended_claim   a message of a claim that has ended                        --fix: archived
   slot_status              a slot that is not what its claim says                     --fix: it is
+  void_unfinished          a ticket that is void in the ledger, and a claim that lives --fix: it ends
+  payment_unsettled        a payment whose decision the intake has lost                --fix: decided again
 
-With --stripe it compares DB2 with Stripe, for each Stripe endpoint that has a key, and repairs nothing:
+With --stripe it compares both databases with Stripe, for each Stripe endpoint that has a key, and repairs nothing:
 
   payment_missing          Stripe captured a payment that the ledger does not have
   captured_differs         the two differ in what was captured
-  refunded_differs         the two differ in what was refunded`,
+  refunded_differs         the two differ in what was refunded
+  session_unknown          a checkout session of ours that the intake does not know
+  session_open             an open session whose order is over: it could still be paid
+  session_undecided        a paid session whose payment the intake has not decided about`,
   options: OPTIONS,
   environment: { ...VARIABLES.databases, ...VARIABLES.operator, ...API_VARIABLES },
   exits: ['when nothing differs or all was repaired', 'when differences are left'],

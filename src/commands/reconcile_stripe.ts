@@ -1,4 +1,4 @@
-// `sluice reconcile --stripe`: does Stripe tell the same story about payments as the ledger.
+// `sluice reconcile --stripe`: does Stripe tell the same story as the ledger about payments, and as the intake about sessions.
 
 import { SourceError } from '#core/webhook/backfill/ask.ts';
 import {
@@ -6,16 +6,21 @@ import {
   findBookDifferences,
   type LedgerPayment,
 } from '#core/webhook/backfill/books.ts';
+import {
+  findSessionDifferences,
+  type KnownCheckout,
+  type SessionDifference,
+} from '#core/webhook/backfill/sessions.ts';
 import { type AskingEndpoint, stretchOf } from '#core/webhook/backfill/source.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
 import type { Secrets } from '#core/webhook/secrets.ts';
-import type { Database } from '../db/database.ts';
+import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
-import { isKeyed, openSource } from '../webhook/backfill.ts';
+import { isKeyed, type OpenSource, openSource } from '../webhook/backfill.ts';
 import { secretsOf } from '../webhook/secret_users.ts';
 import { knownSecrets, withDb2 } from './db2.ts';
-import { readStackEnv } from './operator.ts';
+import { readDatabaseUrls, readStackEnv } from './operator.ts';
 import { startProgress } from './progress.ts';
 import { formatTable } from './table.ts';
 
@@ -23,12 +28,25 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 /** As far back as Stripe has the events that could fill a gap. */
 const DEFAULT_DAYS = 30;
 
-type Found = BookDifference & { endpoint: string };
+type Found = (BookDifference | SessionDifference) & { endpoint: string };
 
 /** `since` in milliseconds; Stripe's last 30 days where left out. */
 export async function reconcileWithStripe(sinceMs: number | undefined, asJson: boolean): Promise<number> {
   const since = sinceMs ?? Date.now() - DEFAULT_DAYS * DAY_MS;
+  const log = createLog();
+  const intakes = readDatabaseUrls(process.env).cells.map(({ url }) =>
+    createDatabase({ url, max: 1, applicationName: 'sluice-reconcile', log }),
+  );
+  try {
+    return await compareAll(intakes, since, asJson);
+  } finally {
+    await Promise.all(intakes.map((db1) => db1.end()));
+  }
+}
+
+async function compareAll(intakes: readonly Database[], since: number, asJson: boolean): Promise<number> {
   return withDb2(async (db2) => {
+    const tenants = await paidTenants(intakes);
     const store = createOperatorStore((name, args) => db2.call(`webhook.${name}`, args));
     const endpoints = (await store.listEndpoints()).filter(
       ({ provider, is_active }) => provider === 'stripe' && is_active,
@@ -38,7 +56,14 @@ export async function reconcileWithStripe(sinceMs: number | undefined, asJson: b
     const found: Found[] = [];
     for (const endpoint of endpoints) {
       if (!(await isKeyed(endpoint, secrets))) continue;
-      const differences = await compare(db2, endpoint, secrets, since);
+      const differences: (BookDifference | SessionDifference)[] = await compare(
+        db2,
+        endpoint,
+        secrets,
+        since,
+      );
+      if (tenants.has(endpoint.tenant))
+        differences.push(...(await compareSessions(intakes, endpoint, secrets, since)));
       compared.push(endpoint.name);
       found.push(...differences.map((difference) => ({ endpoint: endpoint.name, ...difference })));
     }
@@ -52,31 +77,80 @@ export async function reconcileWithStripe(sinceMs: number | undefined, asJson: b
   });
 }
 
-async function compare(
+/** Rows of all cells. Each must answer: a session of a cell that is away would look unknown. */
+async function fromAll<Row>(
+  intakes: readonly Database[],
+  functionName: string,
+  args: Record<string, unknown>,
+): Promise<Row[]> {
+  return (await Promise.all(intakes.map((db1) => db1.call<Row>(`public.${functionName}`, args)))).flat();
+}
+
+/** Sessions are ours where a pool is paid for: elsewhere the key need not be allowed to read them. */
+async function paidTenants(intakes: readonly Database[]): Promise<ReadonlySet<string>> {
+  const pools = await fromAll<{ payment_tenant: string }>(intakes, 'paid_pools', {});
+  return new Set(pools.map(({ payment_tenant }) => payment_tenant));
+}
+
+function compare(
   db2: Database,
   endpoint: AskingEndpoint,
   secrets: Secrets,
   sinceMs: number,
 ): Promise<BookDifference[]> {
-  const progress = startProgress(undefined, `charges of ${endpoint.name}`);
+  return asking(endpoint, secrets, 'charges', ({ ask, accounts }, onProgress) =>
+    findBookDifferences(
+      {
+        ask,
+        findPayments: (ids) =>
+          db2.call<LedgerPayment>('webhook.find_payments', { p_tenant: endpoint.tenant, p_object_ids: ids }),
+        onProgress,
+      },
+      stretchOf(sinceMs, Date.now()),
+      accounts,
+    ),
+  );
+}
+
+function compareSessions(
+  intakes: readonly Database[],
+  endpoint: AskingEndpoint,
+  secrets: Secrets,
+  sinceMs: number,
+): Promise<SessionDifference[]> {
+  return asking(endpoint, secrets, 'sessions', ({ ask }, onProgress) =>
+    findSessionDifferences(
+      {
+        ask,
+        tenant: endpoint.tenant,
+        findCheckouts: (ids) => fromAll<KnownCheckout>(intakes, 'find_checkouts', { p_session_ids: ids }),
+        decided: async (keys) =>
+          (
+            await fromAll<{ decided_payments: string }>(intakes, 'decided_payments', { p_payment_keys: keys })
+          ).map((row) => row.decided_payments),
+        onProgress,
+      },
+      stretchOf(sinceMs, Date.now()),
+    ),
+  );
+}
+
+async function asking<Found>(
+  endpoint: AskingEndpoint,
+  secrets: Secrets,
+  what: string,
+  compareWith: (open: OpenSource, onProgress: (done: number) => void) => Promise<Found>,
+): Promise<Found> {
+  const progress = startProgress(undefined, `${what} of ${endpoint.name}`);
   try {
     const { signal } = new AbortController();
     const urls = readStackEnv(process.env);
     const open = await openSource(endpoint, { secrets, urls, log: createLog(), signal });
     let soFar = 0;
-    return await findBookDifferences(
-      {
-        ask: open.ask,
-        findPayments: (ids) =>
-          db2.call<LedgerPayment>('webhook.find_payments', { p_tenant: endpoint.tenant, p_object_ids: ids }),
-        onProgress(done) {
-          progress.advance(done - soFar);
-          soFar = done;
-        },
-      },
-      stretchOf(sinceMs, Date.now()),
-      open.accounts,
-    );
+    return await compareWith(open, (done) => {
+      progress.advance(done - soFar);
+      soFar = done;
+    });
   } catch (error) {
     if (error instanceof SourceError) throw new StackError(error.message, error.hint, error);
     throw error;
@@ -86,7 +160,9 @@ async function compare(
 }
 
 function report(compared: readonly string[], found: readonly Found[], since: Date, asJson: boolean): void {
-  const names = [...new Set(found.map(({ endpoint }) => endpoint))];
+  // A session that is open is no event that is missing.
+  const missing = found.filter(({ kind }) => kind !== 'session_open' && kind !== 'session_unknown');
+  const names = [...new Set(missing.map(({ endpoint }) => endpoint))];
   const from = new Date(Math.max(since.getTime(), Date.now() - DEFAULT_DAYS * DAY_MS + DAY_MS / 24));
   const commands = names.map(
     (name) => `sluice webhooks backfill ${name} --since ${from.toISOString().slice(0, 19)}Z`,
@@ -96,11 +172,12 @@ function report(compared: readonly string[], found: readonly Found[], since: Dat
     return;
   }
   if (found.length === 0) {
-    console.log(`No differences: Stripe and the ledger tell the same story (${compared.join(', ')}).`);
+    console.log(`No differences: Stripe and our databases tell the same story (${compared.join(', ')}).`);
     return;
   }
   const rows = found.map(({ endpoint, kind, payment, detail }) => [endpoint, kind, payment, detail]);
   console.log(formatTable(['ENDPOINT', 'DIFFERENCE', 'PAYMENT', 'DETAIL'], rows));
+  if (commands.length === 0) return;
   console.log(
     `\nAsk Stripe for the events that may be missing:\n${commands.map((line) => `  ${line}`).join('\n')}`,
   );

@@ -5,9 +5,12 @@ import { auditRoutes } from '#core/console/audit.ts';
 import { callAdminRoutes } from '#core/console/calls.ts';
 import { claimAdminRoutes } from '#core/console/claims.ts';
 import { type HealthCheckPorts, healthCheckRoutes } from '#core/console/health.ts';
+import { orderAdminRoutes } from '#core/console/orders.ts';
 import { poolDetailsRoutes } from '#core/console/pool_details.ts';
 import { poolAdminRoutes } from '#core/console/pools.ts';
+import { createRefundStore, refundAdminRoutes } from '#core/console/refunds.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
+import { voidRoutes } from '#core/console/void_claims.ts';
 import type { Clock, Log } from '#core/ports.ts';
 import type { Route } from '#core/router.ts';
 import { LiveView } from './live.ts';
@@ -36,8 +39,11 @@ export function consoleRoutes(ports: ConsolePorts): Route[] {
   return [
     { method: 'GET', path: '/admin/live', handle: () => live.answer() },
     ...poolAdminRoutes(db1),
+    ...voidRoutes(ports),
     ...poolDetailsRoutes(db1),
     ...claimAdminRoutes(ports),
+    ...orderAdminRoutes(ports),
+    ...refundAdminRoutes(createRefundStore(db2)),
     ...callAdminRoutes(ports.calls),
     ...auditRoutes(db1, db2),
     ...healthCheckRoutes(ports),

@@ -1,14 +1,7 @@
-// How far the demo has come: lines that are drawn over each other on a terminal, and one line now and then elsewhere.
+// How far the demo has come.
 
-import { terminalWidth } from '../commands/table.ts';
+import { drawLines, type Progress } from './lines.ts';
 import type { Tally } from './tally.ts';
-
-export interface Progress {
-  /** Something worth a line of its own, whoever reads it. */
-  say(line: string): void;
-  /** Leaves the last state on the screen. */
-  end(): void;
-}
 
 export interface ProgressOptions {
   readonly tally: Tally;
@@ -18,12 +11,9 @@ export interface ProgressOptions {
   readonly now?: () => number;
 }
 
-const REDRAW_MS = 200;
-const PLAIN_EVERY_MS = 2_000;
 /** The rate is that of the last moments, so that a stop shows. */
 const WINDOW_MS = 2_000;
 const BAR_WIDTH = 24;
-const UP_AND_CLEAR = '\u001b[1A\u001b[2K';
 
 export const number = (value: number): string => value.toLocaleString('en-US');
 
@@ -38,32 +28,7 @@ export function startProgress(options: ProgressOptions): Progress {
     const shown = meters.filter(({ name }) => name !== 'Payments' || tally.noPayments === undefined);
     return shown.map((meter) => meter.line(out.isTTY)).concat(troubleOf(tally));
   };
-  let drawn = 0;
-  const clear = () => {
-    out.write(UP_AND_CLEAR.repeat(drawn));
-    drawn = 0;
-  };
-  const draw = () => {
-    if (!out.isTTY) {
-      out.write(`${lines().join('; ')}\n`);
-      return;
-    }
-    clear();
-    const fitting = lines().map((line) => line.slice(0, terminalWidth() - 1));
-    out.write(fitting.map((line) => `${line}\n`).join(''));
-    drawn = fitting.length;
-  };
-  const timer = setInterval(draw, out.isTTY ? REDRAW_MS : PLAIN_EVERY_MS);
-  return {
-    say(line) {
-      clear();
-      out.write(`${line}\n`);
-    },
-    end() {
-      clearInterval(timer);
-      draw();
-    },
-  };
+  return drawLines(out, lines);
 }
 
 function troubleOf({ serverSilentSince, ledgerAnswers }: Tally): string[] {

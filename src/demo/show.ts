@@ -6,9 +6,9 @@ import { StackError } from '../failure.ts';
 import { sendCrowd } from './crowd.ts';
 import { judge, type Trial } from './judge.ts';
 import { watchEffects, watchTickets } from './ledger.ts';
+import type { Progress } from './lines.ts';
 import { stopLedger } from './outage.ts';
 import { Payments } from './payments.ts';
-import type { Progress } from './progress.ts';
 import type { Facts } from './summary.ts';
 import type { Tally } from './tally.ts';
 

@@ -13,7 +13,7 @@ import { mergePlaces, type PlaceRow } from '../fleet/directory.ts';
 import { type CellState, lookAtCells, withCells } from '../fleet/operate.ts';
 import type { SideName } from '../migrate/sides.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
-import { secretUses } from '../webhook/secret_users.ts';
+import { secretsOf, secretUses } from '../webhook/secret_users.ts';
 import { examineChain } from './audit_chain.ts';
 import { judgeCell } from './cell.ts';
 import { type Finding, fail, ok, skip, warn } from './finding.ts';
@@ -33,6 +33,7 @@ import {
   TITLES,
 } from './judge.ts';
 import { type Look, look, messageOf } from './look.ts';
+import { judgeHolds, judgeMoney, judgePaidPools, type PaidPool, readEndpoints } from './orders.ts';
 import { readPatroni } from './patroni.ts';
 import { judgeTicketSecret } from './tickets.ts';
 
@@ -130,10 +131,14 @@ async function examineBoth(
     ]);
     const health = await checkHealth({ intakes: [{ call: intake }], db2: ledger, now: Date.now });
     const uses = await secretUses(db2, createSecretSource(env));
+    const paidPools = await intake<PaidPool>('paid_pools', {});
+    const endpoints =
+      paidPools.length === 0 ? [] : await readEndpoints(db2, secretsOf(db2, createSecretSource(env)));
     return [
       ...judgeHealth(health.filter(({ kind }) => kind !== 'redis' && kind !== 'inbox')),
-      ...(fromIntake ? [...judgeQueue(fromIntake.live_sample), ...judgeInbox(fromIntake.live_sample)] : []),
-      ...(withLedger && fromLedger ? judgeWebhooks(fromLedger.ledger_sample) : []),
+      ...(fromIntake ? judgeIntake(fromIntake.live_sample) : []),
+      judgePaidPools(paidPools, endpoints),
+      ...(withLedger && fromLedger ? judgeLedger(fromLedger.ledger_sample) : []),
       ...(withLedger ? [judgeSecrets(uses)] : []),
       await examineChain('db1', db1),
       ...(withLedger ? [await examineChain('db2', db2)] : []),
@@ -146,6 +151,14 @@ async function examineBoth(
     await Promise.all([db1.end(), db2.end()]);
   }
 }
+
+const judgeIntake = (look: IntakeLook): Finding[] => [
+  ...judgeQueue(look),
+  ...judgeInbox(look),
+  judgeHolds(look),
+];
+
+const judgeLedger = (look: LedgerLook): Finding[] => [...judgeWebhooks(look), ...judgeMoney(look)];
 
 /** Whether the cells are what SLUICE_CELLS says, and agree about where each pool lives. */
 async function examineFleet(cells: readonly CellAddress[], log: Log): Promise<Finding[]> {

@@ -263,7 +263,7 @@ export function judgeQueue({ queue_depth, oldest_msg_sec, dlq_depth }: IntakeLoo
   ];
 }
 
-export function judgeWebhooks({ webhooks }: LedgerLook): Finding[] {
+export function judgeWebhooks({ webhooks }: Pick<LedgerLook, 'webhooks'>): Finding[] {
   const { backlog, oldest_sec, dead_letters, payments_without_user } = webhooks;
   const found = `${backlog} waiting, the oldest for ${oldest_sec ?? 0} s`;
   return [

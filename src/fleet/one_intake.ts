@@ -36,6 +36,11 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
       first(args, await fromAll(all, name, args), (a, b) =>
         String(a.claim_id) < String(b.claim_id) ? 1 : -1,
       ),
+    order_list: async (all, name, args) =>
+      first(args, await fromAll(all, name, args), (a, b) =>
+        String(a.order_id) < String(b.order_id) ? 1 : -1,
+      ),
+    order_details: orderDetails,
     audit_page: (all, name, args) => newestOf(all, name, args),
     sessions_ended: (all, name, args) => fromAll(all, name, args),
     session_end: (all, name, args) => toAll(all, name, args),
@@ -125,6 +130,22 @@ async function onClaim<Cell extends CallableCell>(
   return row === undefined ? [] : [row];
 }
 
+/** Of the cell that has the order; the others answer null. */
+async function orderDetails<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
+  const row = await fleet.onClaim(String(args.p_order_id), async (cell) => {
+    const [found] = await cell.call<{ order_details: { order: Row } | null }>(name, args);
+    const details = found?.order_details;
+    return details
+      ? { order_details: { ...details, order: { ...details.order, cell: cell.name } } }
+      : undefined;
+  });
+  return row === undefined ? [] : [row];
+}
+
 /** In the cell that is named, or the one with the fewest pools; a pool that is there already is answered by its own cell. */
 async function createPool<Cell extends CallableCell>(
   fleet: Fleet<Cell>,
@@ -209,6 +230,13 @@ async function sampleOf<Cell extends CallableCell>(
       oldest_sec: oldestOf(({ inbox }) => inbox.oldest_sec),
       dead_letters: sum(({ inbox }) => inbox.dead_letters),
       doors_age_sec: oldestOf(({ inbox }) => inbox.doors_age_sec),
+    },
+    orders: {
+      held: sum(({ orders }) => orders.held),
+      paying: sum(({ orders }) => orders.paying),
+      past_bound: sum(({ orders }) => orders.past_bound),
+      past_bound_sec: oldestOf(({ orders }) => orders.past_bound_sec),
+      to_close: sum(({ orders }) => orders.to_close),
     },
     pools: [...looks].flatMap(([cell, { pools }]) => pools.map((pool) => ({ ...pool, cell }))),
     cells: fleet.cells.map((cell) => ({ name: cell.name, ok: !away.includes(cell.name) })),

@@ -23,8 +23,8 @@ type Series = readonly [value: number, labels?: Readonly<Record<string, string>>
 
 export interface DatabasePageOptions<Look> {
   readonly database: 'DB1' | 'DB2';
-  /** The gauge that says whether the database answered. */
-  readonly upName: string;
+  /** The gauge that says whether the database answered; another page has it where left out. */
+  readonly upName?: string;
   /** One for each database of this kind; `cell` names it where there are several, and is a label of all its series. */
   readonly looks: readonly { readonly cell?: string; look(): Promise<Look | undefined> }[];
   readonly levels: readonly Level<Look>[];
@@ -88,21 +88,21 @@ interface Seen<Look> {
 function createMetrics<Look>(
   registry: Registry,
   database: string,
-  upName: string,
+  upName: string | undefined,
   levels: readonly Level<Look>[],
   hasCells: boolean,
 ): (seen: readonly Seen<Look>[]) => void {
   const registers = [registry];
   const common = hasCells ? ['cell'] : [];
   const upHelp = `Whether ${database} answered; where it is 0 the other numbers about it are missing.`;
-  const isUp = new Gauge({ name: upName, help: upHelp, labelNames: common, registers });
+  const isUp = upName && new Gauge({ name: upName, help: upHelp, labelNames: common, registers });
   const shown = levels.map(({ name, help, kind = 'gauge', labels = [], read }) => {
     const labelNames = [...common, ...labels];
     const settings = { name, help, labelNames, registers };
     return { metric: kind === 'gauge' ? new Gauge(settings) : new Counter(settings), labelNames, read };
   });
   return (seen) => {
-    for (const { labels, look } of seen) isUp.set(labels, look === undefined ? 0 : 1);
+    for (const { labels, look } of seen) if (isUp) isUp.set(labels, look === undefined ? 0 : 1);
     for (const { metric, labelNames, read } of shown) {
       // What is not known is left out: a reset metric without labels would say 0.
       if (labelNames.length === 0) metric.remove();

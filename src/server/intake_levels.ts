@@ -1,7 +1,7 @@
 // What waits in DB1.
 
 import type { CallFunction } from '#core/call_function.ts';
-import type { InboxLevel } from '#core/console/sample.ts';
+import type { InboxLevel, OrderLevel } from '#core/console/sample.ts';
 import type { Log } from '#core/ports.ts';
 import type { Page } from '../metrics.ts';
 import { databasePage, type Level, type Timing } from './database_page.ts';
@@ -15,6 +15,7 @@ interface Sample {
   readonly oldest_msg_sec: number | null;
   readonly dlq_depth: number;
   readonly inbox: InboxLevel;
+  readonly orders: OrderLevel;
   readonly pools: readonly PoolSample[];
   /** The names of those that are open, or have a time at which they open. */
   readonly announced_pools: readonly string[];
@@ -61,6 +62,31 @@ const LEVELS_OF_ONE: readonly Level<Sample>[] = [
     name: 'sluice_inbox_doors_age_seconds',
     help: 'How old the copy of endpoints and sites is that doors verify by while DB2 is away.',
     read: ({ inbox }) => (inbox.doors_age_sec === null ? [] : [[inbox.doors_age_sec]]),
+  },
+  {
+    name: 'sluice_orders_held',
+    help: 'Orders that hold seats and are not paid.',
+    read: ({ orders }) => [[orders.held]],
+  },
+  {
+    name: 'sluice_orders_paying',
+    help: 'Orders whose session is paid, while the payment is on its way.',
+    read: ({ orders }) => [[orders.paying]],
+  },
+  {
+    name: 'sluice_orders_past_bound',
+    help: 'Orders that hold seats for longer than hold and grace allow.',
+    read: ({ orders }) => [[orders.past_bound]],
+  },
+  {
+    name: 'sluice_orders_past_bound_seconds',
+    help: 'How long the oldest of them is past its bound.',
+    read: ({ orders }) => [[orders.past_bound_sec ?? 0]],
+  },
+  {
+    name: 'sluice_checkouts_to_close',
+    help: 'Sessions at Stripe that the closer has to close or to look at.',
+    read: ({ orders }) => [[orders.to_close]],
   },
   {
     name: 'sluice_pool_slots',

@@ -14,6 +14,7 @@ import { createIntakeLevels } from './intake_levels.ts';
 import { KnownOperators } from './known_operators.ts';
 import { metricsRoute, processPage } from './metrics_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
+import { createOrderLevels } from './order_levels.ts';
 import { checkIntake, checkLedger } from './ready.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 
@@ -68,6 +69,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
       metrics,
       createIntakeLevels(cells, log),
       createBacklog((name, args) => db2.call(`webhook.${name}`, args), options.adminKey, log),
+      createOrderLevels((name, args) => db2.call(`public.${name}`, args), log),
       processPage(),
     ],
     scrapeGuard(options, auth && ((request) => auth.authorize(request, 'viewer'))),

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { BUYER_DESCRIPTIONS, BUYER_SCHEMAS } from '#core/openapi/buyers.ts';
 import { createDocument, type Descriptions } from '#core/openapi/document.ts';
 import { OPERATOR_DESCRIPTIONS, OPERATOR_SCHEMAS } from '#core/openapi/operators.ts';
+import { ORDER_DESCRIPTIONS, ORDER_SCHEMAS } from '#core/openapi/orders.ts';
 import { PROVIDER_DESCRIPTIONS, PROVIDER_SCHEMAS } from '#core/openapi/providers.ts';
 import { shape, TEXT } from '#core/openapi/shapes.ts';
 import { ROLES } from '#core/roles.ts';
@@ -48,6 +49,7 @@ const SESSION_DESCRIPTIONS: Descriptions = {
 export const DESCRIPTIONS: Descriptions = {
   ...BUYER_DESCRIPTIONS,
   ...OPERATOR_DESCRIPTIONS,
+  ...ORDER_DESCRIPTIONS,
   ...PROVIDER_DESCRIPTIONS,
   ...SESSION_DESCRIPTIONS,
 };
@@ -58,7 +60,7 @@ export function openApiRoute(routes: readonly Route[]): Route {
   const document = createDocument({
     routes: [...routes, self],
     descriptions: DESCRIPTIONS,
-    schemas: { ...BUYER_SCHEMAS, ...OPERATOR_SCHEMAS, ...PROVIDER_SCHEMAS },
+    schemas: { ...BUYER_SCHEMAS, ...OPERATOR_SCHEMAS, ...ORDER_SCHEMAS, ...PROVIDER_SCHEMAS },
     version: packageVersion(),
   });
   const answer = jsonResponse(200, document, cacheableHeaders(MAX_AGE_SEC));

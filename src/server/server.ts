@@ -47,6 +47,7 @@ import { metricsRoute, processPage } from './metrics_route.ts';
 import { openApiRoute } from './openapi_route.ts';
 import { OperatorAuth } from './operator_auth.ts';
 import { startOperatorCopy } from './operator_copy.ts';
+import { createOrderLevels } from './order_levels.ts';
 import { isHttps, type ProxySettings } from './proxy.ts';
 import { checkIntake, checkLedger } from './ready.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
@@ -192,7 +193,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
   });
   const copying = startOperatorCopy(callFirst, callLedger, log);
-  const levels = [createIntakeLevels(fleet.cells, log), createBacklog(webhook, options.adminKey, log)];
+  const levels = [
+    createIntakeLevels(fleet.cells, log),
+    createBacklog(webhook, options.adminKey, log),
+    createOrderLevels(callLedger, log),
+  ];
   const scrape = metricsRoute(
     [metrics, calls, ...levels, processPage()],
     scrapeGuard(options, (request) => auth.authorize(request, 'viewer')),

@@ -7,6 +7,7 @@ import {
   type ReconcilePorts,
   type SlotRow,
   type TicketRow,
+  type VoidedRow,
 } from '#core/reconcile.ts';
 
 const FREE: SlotRow = {
@@ -135,6 +136,7 @@ function fakePorts(
   slots: SlotRow[],
   tickets: TicketRow[],
   beforeSecondLook: () => void = () => undefined,
+  voided: VoidedRow[] = [],
 ): ReconcilePorts {
   const page = <Row extends { slot_id: string }>(rows: Row[], after: string | null, limit: number): Row[] =>
     rows.filter((row) => after === null || row.slot_id > after).slice(0, limit);
@@ -147,6 +149,7 @@ function fakePorts(
     },
     ticketsById: async (ids) => tickets.filter((ticket) => ids.includes(ticket.slot_id)),
     endedMessages: [async () => []],
+    voided: async (ids) => voided.filter(({ claim_id }) => ids.includes(claim_id)),
     onProgress: () => undefined,
   };
 }
@@ -184,5 +187,19 @@ describe('findDifferences', () => {
       kept.map(({ kind }) => kind),
       ['ticket_on_sale'],
     );
+  });
+
+  it('finds a claim that lives although the ledger has voided it, and nothing else about its slot', async () => {
+    const voided = { claim_id: String(COMMITTED.claim_id), outbox_id: 'operator:1', is_underway: false };
+    const kinds = async (row: VoidedRow, before?: () => void, slots = [COMMITTED]) =>
+      (await findDifferences(fakePorts(slots, [], before, [row]))).map(({ kind }) => kind);
+    assert.deepEqual(await kinds(voided), ['void_unfinished']);
+    assert.deepEqual(await kinds({ ...voided, is_underway: true }), ['claim_without_ticket'], 'on its way');
+    assert.deepEqual(await kinds({ ...voided, outbox_id: null }), ['claim_without_ticket'], 'ends by itself');
+    const slots = [COMMITTED];
+    const freed = () => {
+      slots[0] = FREE;
+    };
+    assert.deepEqual(await kinds(voided, freed, slots), [], 'freed between the two looks');
   });
 });

@@ -246,7 +246,16 @@ describe('what the doctor thinks', () => {
       dead_letters: 0,
       doors_age_sec: 2,
     };
-    const look = { enqueued: 1, queue_depth: 1, oldest_msg_sec: null, dlq_depth: 0, inbox, pools: [] };
+    const orders = { held: 0, paying: 0, past_bound: 0, past_bound_sec: null, to_close: 0 };
+    const look = {
+      enqueued: 1,
+      queue_depth: 1,
+      oldest_msg_sec: null,
+      dlq_depth: 0,
+      inbox,
+      orders,
+      pools: [],
+    };
     const queue = (oldest_msg_sec: number | null, dlq_depth = 0) =>
       shortly(judgeQueue({ ...look, oldest_msg_sec, dlq_depth, bridge_workers: 0 }));
     const inboxOf = (change: Partial<typeof inbox>) =>
@@ -261,7 +270,7 @@ describe('what the doctor thinks', () => {
     assert.deepEqual(queue(600, 1), ['fail queue', 'warn dead letters']);
     const events = (oldest_sec: number | null, dead_letters: number, payments_without_user = 0) => {
       const webhooks = { backlog: 1, oldest_sec, dead_letters, payments_without_user, recorded: 9 };
-      return shortly(judgeWebhooks({ tickets: 0, calls: 0, webhooks, webhook_workers: 0 }));
+      return shortly(judgeWebhooks({ webhooks }));
     };
     const noMoney = 'ok payments without a user';
     assert.deepEqual(events(null, 0), ['ok webhook events', 'ok webhook dead letters', noMoney]);

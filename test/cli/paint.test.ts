@@ -51,6 +51,7 @@ describe('the page of status', () => {
     dlq_depth: null,
     webhooks: { backlog: null, oldest_sec: null, dead_letters: null, per_sec: null },
     inbox: { waiting: null, oldest_sec: null, dead_letters: null },
+    orders: { past_bound: null, outbox_oldest_sec: null, refunds_waiting: null, is_braked: null },
     calls_per_sec: null,
     pools: null,
     workers: { bridge: null, webhook: 0 },

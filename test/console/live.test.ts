@@ -107,11 +107,18 @@ describe('the sampler', () => {
     oldest_msg_sec: null,
     dlq_depth: 0,
     inbox: { accepted: 0, waiting: 0, oldest_sec: null, dead_letters: 0, doors_age_sec: 1 },
+    orders: { held: 0, paying: 0, past_bound: 0, past_bound_sec: null, to_close: 0 },
     pools: [],
     bridge_workers: 0,
   };
   const webhooks = { backlog: 0, oldest_sec: null, dead_letters: 0, payments_without_user: 0, recorded: 0 };
-  const ledgerLook: LedgerLook = { tickets: 0, webhooks, calls: 0, webhook_workers: 0 };
+  const orders: LedgerLook['orders'] = {
+    outbox: { settle: { due: 0, oldest_sec: 0 }, void: { due: 0, oldest_sec: 0 } },
+    refunds: { due: 0, review: 0, failed: 0 },
+    braked: 0,
+    decisions: { funds: 0, refund: 0, void: 0, ignored: 0 },
+  };
+  const ledgerLook: LedgerLook = { tickets: 0, webhooks, calls: 0, orders, webhook_workers: 0 };
 
   async function startView(lookAtLedger: () => Promise<LedgerLook> = async () => ledgerLook) {
     const log = memoryLog();

@@ -15,16 +15,24 @@ const intake = (enqueued: number, queue_depth: number): { look: IntakeLook; ms: 
     oldest_msg_sec: null,
     dlq_depth: 0,
     inbox: { accepted: 0, waiting: 0, oldest_sec: null, dead_letters: 0, doors_age_sec: 1 },
+    orders: { held: 0, paying: 0, past_bound: 0, past_bound_sec: null, to_close: 0 },
     pools: [],
     bridge_workers: 4,
   },
   ms: 1.4,
 });
+const NO_ORDERS: LedgerLook['orders'] = {
+  outbox: { settle: { due: 0, oldest_sec: 0 }, void: { due: 0, oldest_sec: 0 } },
+  refunds: { due: 0, review: 0, failed: 0 },
+  braked: 0,
+  decisions: { funds: 0, refund: 0, void: 0, ignored: 0 },
+};
 const ledger = (tickets: number, recorded = 0): { look: LedgerLook; ms: number } => ({
   look: {
     tickets,
     webhooks: { backlog: 3, oldest_sec: 2, dead_letters: 1, payments_without_user: 0, recorded },
     calls: 0,
+    orders: NO_ORDERS,
     webhook_workers: 2,
   },
   ms: 2,

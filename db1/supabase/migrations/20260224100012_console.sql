@@ -151,7 +151,7 @@ $$;
 
 -- Promise: one look at the intake: enqueued (messages ever put on the queue, from its sequence: it never lags, and also
 -- counts replays, moves to another lane and what was rolled back), queue_depth, oldest_msg_sec (of the lanes' first messages
--- the oldest), dlq_depth, inbox (intake.inbox_level), the levels of up to 50 pools, and how
+-- the oldest), dlq_depth, inbox (intake.inbox_level), orders (intake.order_level), the levels of up to 50 pools, and how
 -- many connections bridge workers hold. announced_pools names those of these pools that are open or have a time at which they
 -- open: pages of metrics show no other.
 -- Made to be asked once a second. Second call: the same. Locks: those of intake.free_slots.
@@ -179,6 +179,7 @@ begin
     ),
     'dlq_depth', v_dlq_depth,
     'inbox', intake.inbox_level(),
+    'orders', intake.order_level(),
     'pools', v_pools,
     'announced_pools', (
       select coalesce(jsonb_agg(p.pool_id order by p.pool_id), '[]')

@@ -82,6 +82,11 @@ grant execute on function public.pool_change(text, jsonb, int, text, text, text,
 grant execute on function public.claim_search(uuid, text, text, text, text, uuid, int) to service_role;
 grant execute on function public.claim_timeline(uuid) to service_role;
 grant execute on function public.release_claim_as_operator(uuid, text, text) to service_role;
+grant execute on function public.order_list(text, text, text, uuid, int) to service_role;
+grant execute on function public.order_audit(uuid) to service_role;
+grant execute on function public.paid_pools() to service_role;
+grant execute on function public.decided_payments(text[]) to service_role;
+grant execute on function public.find_checkouts(text[]) to service_role;
 grant execute on function public.audit_page(bigint, int) to service_role;
 grant execute on function public.intake_health() to service_role;
 grant execute on function public.session_end(text, timestamptz) to service_role;

@@ -32,7 +32,7 @@ set enable_seqscan = off set enable_bitmapscan = off as $$
 $$;
 
 -- Promise: one look at the ledger: tickets, counted while the table is small (a few milliseconds), else what the statistics
--- say; webhooks as public.webhook_sample; calls ever recorded, from the statistics, which lag by a second or two; how many
+-- say; webhooks as public.webhook_sample; orders as public.ledger_order_metrics; calls ever recorded, from the statistics, which lag by a second or two; how many
 -- connections webhook workers hold. Made to be asked once a second. Second call: the same. Locks: none.
 create function public.ledger_sample() returns jsonb
 language plpgsql stable security definer set search_path = '' as $$
@@ -51,6 +51,7 @@ begin
   return jsonb_build_object(
     'tickets', v_tickets,
     'webhooks', public.webhook_sample(),
+    'orders', public.ledger_order_metrics(),
     'calls', (
       select s.n_tup_ins from pg_catalog.pg_stat_all_tables s where s.relid = 'public.calls'::regclass
     ),

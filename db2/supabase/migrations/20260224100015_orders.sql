@@ -659,9 +659,15 @@ $$;
 -- Promise: an operator decides about refunds that wait for one (review, failed): send, they are due; skip, the seller keeps the
 -- money, which the ledger has as forfeit. Each that changes has an audit row. outcome: due, skipped, unknown (no such refund),
 -- unchanged (it does not wait), tried (it may have reached Stripe: only send settles that, the refunder looks it up first).
--- Raises SL001 for another action. Second call: unchanged, no audit row.
--- Locks: payments, by key → refunds → keys of the ledger.
-create function public.decide_refunds(p_ids text[], p_action text, p_actor text, p_reason text default null)
+-- With p_dry_run nothing changes, and due and skipped are would_send and would_skip. Raises SL001 for another action.
+-- Second call: unchanged, no audit row. Locks: payments, by key → refunds → keys of the ledger.
+create function public.decide_refunds(
+  p_ids text[],
+  p_action text,
+  p_actor text,
+  p_reason text default null,
+  p_dry_run boolean default false
+)
 returns table (id text, outcome text)
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
@@ -682,7 +688,9 @@ begin
       when v_refund.state = 'review' and v_refund.tries > 0 then 'tried'
       else 'skipped'
     end;
-    if outcome in ('due', 'skipped') then
+    if p_dry_run and outcome in ('due', 'skipped') then
+      outcome := 'would_' || p_action;
+    elsif outcome in ('due', 'skipped') then
       perform webhook.decide_refund(v_refund, outcome, p_actor);
       insert into audit.audit_logs (actor, action, subject, reason, details)
       values (p_actor, 'refund_' || p_action, 'refund ' || id, p_reason, jsonb_build_object(

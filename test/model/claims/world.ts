@@ -1,6 +1,12 @@
 // The real intake and ledger of one lane, by the calls that servers, workers and operators make.
 
-import { findDifferences, type ReconcilePorts, type SlotRow, type TicketRow } from '#core/reconcile.ts';
+import {
+  findDifferences,
+  type ReconcilePorts,
+  type SlotRow,
+  type TicketRow,
+  type VoidedRow,
+} from '#core/reconcile.ts';
 import { WITHOUT_A_TRACE } from '../../support/lost_tickets.ts';
 import type { Lane } from '../lanes.ts';
 import type { ClaimAnswer, Finish, IntakeState, Request, Taken, TicketState, Told } from './answers.ts';
@@ -335,6 +341,7 @@ export class World {
       endedMessages: [
         (after, limit) => db1.rows('select * from public.reconcile_messages($1, $2)', [after, limit]),
       ],
+      voided: (ids) => db2.rows<VoidedRow>('select * from public.voided_claims($1)', [ids]),
       onProgress: () => undefined,
     };
     return findDifferences(ports);

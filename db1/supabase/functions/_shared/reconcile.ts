@@ -42,15 +42,26 @@ export type DifferenceKind =
   | 'claim_without_ticket'
   | 'claim_without_message'
   | 'message_of_ended_claim'
-  | 'slot_status';
+  | 'slot_status'
+  | 'void_unfinished'
+  | 'payment_unsettled';
 
 export interface Difference {
   readonly kind: DifferenceKind;
-  readonly slot_id: string;
+  /** Null where it is about a payment. */
+  readonly slot_id: string | null;
   readonly pool_id: string;
   readonly detail: string;
-  readonly ticket: Pick<TicketRow, 'claim_id' | 'user_id' | 'verified'> | null;
+  /** What the ledger says of the slot; of a void the claim alone. */
+  readonly ticket: (Pick<TicketRow, 'claim_id'> & Partial<Pick<TicketRow, 'user_id' | 'verified'>>) | null;
+  /** `tenant/payment`, where it is about one. */
+  readonly payment_key?: string;
+  /** What the courier carries again for it. */
+  readonly outbox_id?: string;
 }
+
+/** As the comparison slot by slot finds it. */
+export type SlotDifference = Difference & { readonly slot_id: string };
 
 export type EndedMessages = (after: number, limit: number) => Promise<EndedMessageRow[]>;
 
@@ -61,14 +72,25 @@ export interface ReconcilePorts {
   ticketsById(slotIds: string[]): Promise<TicketRow[]>;
   /** One for each intake: each counts its messages by itself. */
   readonly endedMessages: readonly EndedMessages[];
+  /** Those of the claims that are void in the ledger. */
+  voided(claimIds: string[]): Promise<VoidedRow[]>;
   /** How many slots have been compared so far. */
   onProgress(compared: number): void;
+}
+
+/** A row of public.voided_claims. */
+export interface VoidedRow {
+  readonly claim_id: string;
+  /** What asked for it; null where the intake ended the claim by itself, and goes on with that. */
+  readonly outbox_id: string | null;
+  /** The courier still has to tell the intake. */
+  readonly is_underway: boolean;
 }
 
 export const PAGE_ROWS = 1_000;
 
 /** What is wrong with one slot, given what both sides say about it. Pure. */
-export function compareSlot(slot: SlotRow | undefined, ticket: TicketRow | undefined): Difference[] {
+export function compareSlot(slot: SlotRow | undefined, ticket: TicketRow | undefined): SlotDifference[] {
   if (slot === undefined) {
     return ticket === undefined
       ? []
@@ -77,7 +99,7 @@ export function compareSlot(slot: SlotRow | undefined, ticket: TicketRow | undef
   const ofTicket = ticket === undefined ? undefined : compareTicket(slot, ticket);
   // The repair of the claim puts the slot right, too.
   if (ofTicket !== undefined) return [ofTicket];
-  const found: Difference[] = [];
+  const found: SlotDifference[] = [];
   const { claim_state, slot_status } = slot;
   if (claim_state === 'committed' && ticket === undefined && slot.expects_ticket)
     found.push(difference('claim_without_ticket', slot, ticket, `claim ${slot.claim_id} is committed`));
@@ -89,7 +111,7 @@ export function compareSlot(slot: SlotRow | undefined, ticket: TicketRow | undef
   return found;
 }
 
-function compareTicket(slot: SlotRow, ticket: TicketRow): Difference | undefined {
+function compareTicket(slot: SlotRow, ticket: TicketRow): SlotDifference | undefined {
   const { claim_id, user_id, claim_state, slot_status } = slot;
   if (claim_id === null) {
     return slot_status === 'AVAILABLE'
@@ -118,7 +140,7 @@ function difference(
   { slot_id, pool_id }: { slot_id: string; pool_id: string },
   ticket: TicketRow | undefined,
   detail: string,
-): Difference {
+): SlotDifference {
   return {
     kind,
     slot_id,
@@ -132,13 +154,14 @@ function difference(
 }
 
 /** Every difference that two looks agree on. */
-export async function findDifferences(ports: ReconcilePorts): Promise<Difference[]> {
-  const confirmed: Difference[] = [];
-  let suspects: Difference[] = [];
+export async function findDifferences(ports: ReconcilePorts): Promise<SlotDifference[]> {
+  const confirmed: SlotDifference[] = [];
+  let suspects: SlotDifference[] = [];
   const tickets = pages((after: TicketRow | undefined) => ports.tickets(after?.slot_id ?? null, PAGE_ROWS));
   const slots = pages((after: SlotRow | undefined) => ports.slots(after?.slot_id ?? null, PAGE_ROWS));
   let ticket = (await tickets.next()).value;
   let compared = 0;
+  let live: SlotRow[] = [];
   for await (const slot of slots) {
     // Both come in the order of their ids, which for lower-case hexadecimal is the order of the text.
     for (; ticket && ticket.slot_id < slot.slot_id; ticket = (await tickets.next()).value)
@@ -146,6 +169,11 @@ export async function findDifferences(ports: ReconcilePorts): Promise<Difference
     const own = ticket?.slot_id === slot.slot_id ? ticket : undefined;
     suspects.push(...compareSlot(slot, own || undefined));
     if (own) ticket = (await tickets.next()).value;
+    if (slot.claim_id !== null) live.push(slot);
+    if (live.length >= PAGE_ROWS) {
+      confirmed.push(...(await unfinishedVoids(live, ports)));
+      live = [];
+    }
     if (++compared % PAGE_ROWS === 0) ports.onProgress(compared);
     if (suspects.length >= PAGE_ROWS) {
       confirmed.push(...(await lookAgain(suspects, ports)));
@@ -154,13 +182,38 @@ export async function findDifferences(ports: ReconcilePorts): Promise<Difference
   }
   for (; ticket; ticket = (await tickets.next()).value) suspects.push(...compareSlot(undefined, ticket));
   ports.onProgress(compared);
+  confirmed.push(...(await unfinishedVoids(live, ports)));
   confirmed.push(...(await lookAgain(suspects, ports)));
   for (const read of ports.endedMessages) confirmed.push(...(await endedMessages(read)));
-  return confirmed;
+  // The end of a claim puts right what else is wrong with its slot.
+  const ending = new Set(
+    confirmed.flatMap(({ kind, slot_id }) => (kind === 'void_unfinished' ? slot_id : [])),
+  );
+  return confirmed.filter(({ kind, slot_id }) => kind === 'void_unfinished' || !ending.has(slot_id));
 }
 
-async function lookAgain(suspects: Difference[], ports: ReconcilePorts): Promise<Difference[]> {
-  const again: Difference[] = [];
+/** Live claims that the ledger has voided, while nothing is on its way that would end them. */
+async function unfinishedVoids(live: readonly SlotRow[], ports: ReconcilePorts): Promise<SlotDifference[]> {
+  if (live.length === 0) return [];
+  const voided = await ports.voided(live.flatMap(({ claim_id }) => claim_id ?? []));
+  const unfinished = new Set(
+    voided
+      .filter(({ outbox_id, is_underway }) => outbox_id !== null && !is_underway)
+      .map((row) => row.claim_id),
+  );
+  const suspects = live.filter(({ claim_id }) => unfinished.has(claim_id ?? ''));
+  if (suspects.length === 0) return [];
+  const again = await ports.slotsById(suspects.map(({ slot_id }) => slot_id));
+  return again.flatMap((slot) => {
+    const { slot_id, pool_id, claim_id, claim_state } = slot;
+    if (claim_id === null || !unfinished.has(claim_id)) return [];
+    const detail = `claim ${claim_id} is void in the ledger and ${claim_state} here`;
+    return [{ kind: 'void_unfinished' as const, slot_id, pool_id, detail, ticket: { claim_id } }];
+  });
+}
+
+async function lookAgain(suspects: SlotDifference[], ports: ReconcilePorts): Promise<SlotDifference[]> {
+  const again: SlotDifference[] = [];
   for (let at = 0; at < suspects.length; at += PAGE_ROWS) {
     const some = suspects.slice(at, at + PAGE_ROWS);
     const ids = [...new Set(some.map((suspect) => suspect.slot_id))];
@@ -177,8 +230,8 @@ function isSame(one: Difference, other: Difference): boolean {
   return one.kind === other.kind && one.slot_id === other.slot_id && one.detail === other.detail;
 }
 
-async function endedMessages(read: EndedMessages): Promise<Difference[]> {
-  const found: Difference[] = [];
+async function endedMessages(read: EndedMessages): Promise<SlotDifference[]> {
+  const found: SlotDifference[] = [];
   for await (const row of pages((after: EndedMessageRow | undefined) =>
     read(after?.msg_id ?? 0, PAGE_ROWS),
   )) {
@@ -196,7 +249,10 @@ async function endedMessages(read: EndedMessages): Promise<Difference[]> {
   return found;
 }
 
-async function* pages<Row>(read: (after: Row | undefined) => Promise<Row[]>): AsyncGenerator<Row, undefined> {
+/** Every row, a page at a time. */
+export async function* pages<Row>(
+  read: (after: Row | undefined) => Promise<Row[]>,
+): AsyncGenerator<Row, undefined> {
   let after: Row | undefined;
   for (;;) {
     const page = await read(after);

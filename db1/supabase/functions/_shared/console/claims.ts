@@ -40,7 +40,7 @@ export const CLAIM_QUERY = {
     pool_id: GIVEN_ID,
     state: {
       type: 'string',
-      pattern: '^(queued|validated|committed|dead_letter|released|expired|refused|discarded)$',
+      pattern: '^(held|queued|validated|committed|dead_letter|released|expired|refused|discarded|voided)$',
     },
     after: UUID,
     limit: LIMIT,

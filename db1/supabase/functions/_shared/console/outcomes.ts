@@ -12,6 +12,11 @@ const DONE: ReadonlySet<string> = new Set([
   'would_discard',
   'would_void',
   'would_skip',
+  'would_send',
+  'due',
+  'would_void',
+  'void_requested',
+  'voided',
 ]);
 
 export const isDone = ({ outcome }: { readonly outcome: string }): boolean => DONE.has(outcome);

@@ -8,6 +8,7 @@ export interface IntakeLook {
   readonly oldest_msg_sec: number | null;
   readonly dlq_depth: number;
   readonly inbox: InboxLevel;
+  readonly orders: OrderLevel;
   readonly pools: readonly PoolLevel[];
   /** Connections that they hold. */
   readonly bridge_workers: number;
@@ -29,6 +30,31 @@ export interface InboxLevel {
   readonly dead_letters: number;
   /** How old the copy of endpoints and sites is; null where there is none. */
   readonly doors_age_sec: number | null;
+}
+
+/** What intake.order_level answers: orders of pools that are paid for. */
+export interface OrderLevel {
+  /** Their hold runs, or waits for Stripe. */
+  readonly held: number;
+  /** A paid session is on its way. */
+  readonly paying: number;
+  /** They hold their seats longer than hold and grace allow. */
+  readonly past_bound: number;
+  /** How long the oldest of those is past its bound. */
+  readonly past_bound_sec: number | null;
+  /** Sessions at Stripe that have to be closed or looked at. */
+  readonly to_close: number;
+}
+
+/** What public.ledger_order_metrics answers; each is counted up to 10000. */
+export interface LedgerOrderLevel {
+  /** What the courier has to carry. */
+  readonly outbox: Readonly<Record<'settle' | 'void', { readonly due: number; readonly oldest_sec: number }>>;
+  readonly refunds: Readonly<Record<'due' | 'review' | 'failed', number>>;
+  /** Refunds that are held back because too many were owed at once. */
+  readonly braked: number;
+  /** Of the last hour. */
+  readonly decisions: Readonly<Record<'funds' | 'refund' | 'void' | 'ignored', number>>;
 }
 
 export interface PoolLevel {
@@ -55,6 +81,7 @@ export interface LedgerLook {
     readonly recorded: number;
   };
   readonly calls: number;
+  readonly orders: LedgerOrderLevel;
   /** Connections that they hold. */
   readonly webhook_workers: number;
 }
@@ -89,6 +116,13 @@ export interface LiveSample {
     readonly oldest_sec: number | null;
     readonly dead_letters: number | null;
   };
+  readonly orders: {
+    readonly past_bound: number | null;
+    readonly outbox_oldest_sec: number | null;
+    /** In review, or refused by Stripe: an operator decides. */
+    readonly refunds_waiting: number | null;
+    readonly is_braked: boolean | null;
+  };
   readonly calls_per_sec: number | null;
   readonly pools: readonly PoolLevel[] | null;
   /** Connections that workers hold; 0 is nobody at work. */
@@ -118,6 +152,7 @@ export class SampleMaker {
       at: new Date(atMs).toISOString(),
       ...flow,
       ...effects,
+      orders: ordersOf(intake.look?.orders, ledger.look?.orders),
       workers: {
         bridge: intake.look?.bridge_workers ?? null,
         webhook: ledger.look?.webhook_workers ?? null,
@@ -173,6 +208,19 @@ export class SampleMaker {
   }
 }
 
+function ordersOf(
+  intake: OrderLevel | undefined,
+  ledger: LedgerOrderLevel | undefined,
+): LiveSample['orders'] {
+  return {
+    past_bound: intake?.past_bound ?? null,
+    outbox_oldest_sec:
+      ledger === undefined ? null : Math.max(ledger.outbox.settle.oldest_sec, ledger.outbox.void.oldest_sec),
+    refunds_waiting: ledger === undefined ? null : ledger.refunds.review + ledger.refunds.failed,
+    is_braked: ledger === undefined ? null : ledger.braked > 0,
+  };
+}
+
 /** Never negative: a counter that went back was reset, by a crash or by hand. */
 function rate(change: number | undefined, since: { atMs: number } | undefined, atMs: number): number | null {
   if (change === undefined || since === undefined || atMs <= since.atMs) return null;
@@ -215,7 +263,7 @@ export interface History {
   readonly rows: readonly HistoryRow[];
 }
 
-export function historyRow({ webhooks, db1, db2, cells: _, ...sample }: LiveSample): HistoryRow {
+export function historyRow({ webhooks, db1, db2, cells: _, orders: __, ...sample }: LiveSample): HistoryRow {
   const flat: Record<(typeof HISTORY_COLUMNS)[number], string | number | boolean | null> = {
     ...sample,
     webhooks_backlog: webhooks.backlog,

@@ -157,6 +157,12 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
       per_sec: NUMBER_OR_NULL,
     }),
     inbox: shape({ waiting: COUNT_OR_NULL, oldest_sec: NUMBER_OR_NULL, dead_letters: COUNT_OR_NULL }),
+    orders: shape({
+      past_bound: COUNT_OR_NULL,
+      outbox_oldest_sec: NUMBER_OR_NULL,
+      refunds_waiting: COUNT_OR_NULL,
+      is_braked: { type: ['boolean', 'null'] },
+    }),
     calls_per_sec: NUMBER_OR_NULL,
     pools: { type: ['array', 'null'], items: shape({ pool_id: TEXT, ...LEVELS }) },
     workers: shape({ bridge: COUNT_OR_NULL, webhook: COUNT_OR_NULL }),

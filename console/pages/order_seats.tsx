@@ -1,0 +1,106 @@
+// The seats of an order, and an operator who takes some of them back.
+
+import { useState } from 'preact/hooks';
+import { post } from '../lib/api.ts';
+import { plural } from '../lib/format.ts';
+import { Link } from '../lib/router.tsx';
+import type { OrderClaim, OrderView } from '../lib/shapes.ts';
+import { Check, Field } from '../parts/fields.tsx';
+import { FormDialog, reasonOf } from '../parts/form_dialog.tsx';
+import { May } from '../parts/may.tsx';
+import { Chip, Id, Moment } from '../parts/small.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { say } from '../parts/toast.tsx';
+
+const VOID = 'POST /admin/claims/void';
+const VOIDABLE: ReadonlySet<string> = new Set(['queued', 'validated', 'committed', 'dead_letter']);
+
+function ticketOf({ is_ledger_known, tickets, voided }: OrderView, { claim_id }: OrderClaim): string {
+  if (!is_ledger_known) return 'not known';
+  if (voided.some((ticket) => ticket.claim_id === claim_id)) return 'void';
+  const ticket = tickets.find((one) => one.claim_id === claim_id);
+  if (ticket === undefined) return 'none';
+  return ticket.used_at === null ? 'valid' : 'used';
+}
+
+const columnsOf = (view: OrderView): Column<OrderClaim>[] => [
+  {
+    head: 'Seat',
+    place: 'title',
+    cell: ({ claim_id, label, resource_id }) => (
+      <Link class="row-link" to={`/claims/${claim_id}`}>
+        {label ?? <Id value={resource_id} isShort />}
+      </Link>
+    ),
+  },
+  { head: 'State', place: 'corner', cell: ({ state }) => <Chip state={state} /> },
+  { head: 'Ticket', cell: (claim) => ticketOf(view, claim) },
+  { head: 'Claimed', cell: ({ claimed_at }) => <Moment at={claimed_at} /> },
+  { head: 'Ended', cell: ({ ended_at }) => <Moment at={ended_at} /> },
+];
+
+interface VoidDialogProps {
+  claimIds: readonly string[];
+  onClose(): void;
+  onDone(): void;
+}
+
+function VoidDialog({ claimIds, onClose, onDone }: VoidDialogProps) {
+  const submit = async (form: HTMLFormElement): Promise<void> => {
+    const refund = new FormData(form).has('refund');
+    await post('/admin/claims/void', { claim_ids: claimIds, refund, ...reasonOf(form) });
+    say(`${plural(claimIds.length, 'ticket')} will be void in a moment.`);
+    onDone();
+    onClose();
+  };
+  return (
+    <FormDialog
+      title={`Void ${plural(claimIds.length, 'ticket')}`}
+      action="Yes, void"
+      isDanger
+      submit={submit}
+      onClose={onClose}
+    >
+      <p>Each ticket is void for good, and its seat goes on sale again.</p>
+      <Check name="refund" label="Pay back what they cost" isChecked />
+      <Field name="reason" label="Reason" isRequired autoFocus hint="For the audit log." />
+    </FormDialog>
+  );
+}
+
+export function Seats({ view, onDone }: { view: OrderView; onDone(): void }) {
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
+  const [isAsking, setAsking] = useState(false);
+  const voidable = view.claims.filter(({ state }) => VOIDABLE.has(state)).map(({ claim_id }) => claim_id);
+  const ids = voidable.filter((id) => picked.has(id));
+  return (
+    <section aria-labelledby="seats">
+      <h2 id="seats">Seats</h2>
+      <May do={VOID}>
+        {voidable.length > 0 && (
+          <div class={ids.length > 0 ? 'workbar workbar-active' : 'workbar'}>
+            <span role="status">
+              {ids.length > 0 ? `${ids.length} selected` : 'Select seats to void their tickets.'}
+            </span>
+            {ids.length > 0 && (
+              <span class="workbar-acts">
+                <button type="button" class="button button-danger" onClick={() => setAsking(true)}>
+                  Void…
+                </button>
+              </span>
+            )}
+          </div>
+        )}
+      </May>
+      <Table
+        caption="Seats of the order"
+        rows={view.claims}
+        columns={columnsOf(view)}
+        keyOf={({ claim_id }) => claim_id}
+        nameOf={({ label, claim_id }) => `seat ${label ?? claim_id}`}
+        selection={voidable.length > 0 ? { ids: picked, set: setPicked } : undefined}
+      />
+      {isAsking && <VoidDialog claimIds={ids} onClose={() => setAsking(false)} onDone={onDone} />}
+    </section>
+  );
+}

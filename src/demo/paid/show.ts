@@ -1,0 +1,86 @@
+// The paid show: buyers come at once, and each does what is planned until its order is over.
+
+import { setMaxListeners } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Progress } from '../lines.ts';
+import { drawLines, SILENT } from '../lines.ts';
+import { Meter } from '../progress.ts';
+import { type Market, type ServedBuyer, serve } from './buyer.ts';
+import { type BookKeepers, type Books, readBooks } from './facts.ts';
+import { judgeBooks, type Verdict } from './judge.ts';
+import type { PlannedBuyer } from './plan.ts';
+
+/** Refunds are sent and told after the last buyer has seen the end of their order. */
+const SETTLING_MS = 60_000;
+const LOOK_EVERY_MS = 1_000;
+
+interface Counts {
+  answered: number;
+  paid: number;
+  over: number;
+}
+
+export interface PaidShow {
+  readonly served: readonly ServedBuyer[];
+  readonly books: Books;
+  readonly verdict: Verdict;
+}
+
+export async function runPaidShow(
+  market: Omit<Market, 'onStep'>,
+  buyers: readonly PlannedBuyer[],
+  keepers: BookKeepers,
+  currency: string,
+  isQuiet: boolean,
+): Promise<PaidShow> {
+  const counts: Counts = { answered: 0, paid: 0, over: 0 };
+  const ending = new AbortController();
+  const signal = AbortSignal.any([market.signal, ending.signal]);
+  // Each buyer listens to it.
+  setMaxListeners(0, signal, market.signal);
+  const onStep: Market['onStep'] = (step) => {
+    counts[step]++;
+  };
+  const progress = isQuiet ? SILENT : startProgress(counts, buyers, market.holdSec);
+  try {
+    const playing = buyers.map((buyer) => serve({ ...market, signal, onStep }, buyer));
+    for (const play of playing) play.catch((error: unknown) => ending.abort(error));
+    await Promise.allSettled(playing);
+    market.signal.throwIfAborted();
+    const served = await Promise.all(playing);
+    progress.say('Each order is over. Refunds are on their way.');
+    return { served, ...(await untilSettled(keepers, currency, market.signal)) };
+  } finally {
+    progress.end();
+  }
+}
+
+function startProgress(counts: Counts, buyers: readonly PlannedBuyer[], holdSec: number): Progress {
+  const payers = buyers.filter(({ way }) => way !== 'leaves').length;
+  const meters = [
+    new Meter('Claims', buyers.length, () => counts.answered, Date.now),
+    new Meter('Payments', payers, () => counts.paid, Date.now),
+    new Meter('Orders', buyers.length, () => counts.over, Date.now),
+  ];
+  const holdEndsAt = Date.now() + holdSec * 1_000;
+  return drawLines(process.stderr, () => {
+    const left = Math.ceil((holdEndsAt - Date.now()) / 1_000);
+    const lines = meters.map((meter) => meter.line(process.stderr.isTTY));
+    return left > 0 ? [...lines, `the first holds run out in ${left} s`] : lines;
+  });
+}
+
+/** Until nothing is wrong with the books, or for a minute: then they are judged as they are. */
+async function untilSettled(
+  keepers: BookKeepers,
+  currency: string,
+  signal: AbortSignal,
+): Promise<{ books: Books; verdict: Verdict }> {
+  const until = Date.now() + SETTLING_MS;
+  for (;;) {
+    const books = await readBooks(keepers);
+    const verdict = judgeBooks(books, currency);
+    if (verdict.problems.length === 0 || Date.now() > until) return { books, verdict };
+    await delay(LOOK_EVERY_MS, undefined, { signal });
+  }
+}
