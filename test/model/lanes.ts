@@ -7,6 +7,7 @@ import { MACHINES } from '../../tools/machines.ts';
 import { RECORDER, recording } from '../machines/recorder.ts';
 import { startDatabases } from '../support/databases.ts';
 import { SHOP } from './events/statements.ts';
+import { PREPARE_INTAKE, PREPARE_LEDGER } from './orders/statements.ts';
 
 /** One database of a lane. Statements are prepared once: a history sends the same few hundreds of times. */
 export type Side = {
@@ -15,7 +16,8 @@ export type Side = {
   run(sql: string): Promise<void>;
 };
 
-export type Lane = { db1: Side; db2: Side };
+/** `breaks` names what a control switches off in the world around the databases. */
+export type Lane = { db1: Side; db2: Side; breaks: Set<string> };
 
 /** `open` makes a lane; `prepare` is how a control switches a guard off in it. */
 export type Lanes = {
@@ -58,8 +60,10 @@ export async function startLanes(): Promise<Lanes> {
       const lane = {
         db1: asSide(await connect(otherDatabase(databases.db1.url, name))),
         db2: asSide(await connect(otherDatabase(databases.db2.url, name))),
+        breaks: new Set<string>(),
       };
-      await lane.db2.run(SHOP);
+      await lane.db2.run(SHOP + PREPARE_LEDGER);
+      await lane.db1.run(PREPARE_INTAKE);
       for (const machine of MACHINES) await lane[machine.side].run(RECORDER + recording(machine));
       await prepare?.(lane);
       return lane;
