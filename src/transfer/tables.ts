@@ -103,6 +103,9 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     { name: 'payment_refunds', homes: ['public.payment_refunds'] },
     { name: 'payment_transactions', homes: ['public.payment_transactions'] },
     { name: 'credit_ledger', homes: ['public.credit_ledger'] },
+    { name: 'claim_outbox', homes: ['public.claim_outbox'] },
+    { name: 'refunds_due', homes: ['public.refunds_due'] },
+    { name: 'ticket_uses', homes: ['public.ticket_uses'] },
     { name: 'calls', homes: ['public.calls'], isWide: true },
     { name: 'user_keys', homes: ['audit.user_keys'] },
     {

@@ -39,8 +39,9 @@ begin
 end
 $$;
 
--- A committed claim. One row a slot for ever; claim_id says whose. A ticket that came without a claim_id
--- has its slot's id there.
+-- A committed claim. One row a slot, until the ticket is voided; claim_id says whose. A ticket that came without a claim_id
+-- has its slot's id there. order_id joins the tickets that were claimed together, and is null for one that was claimed alone
+-- and without a payment.
 create table public.confirmed_tickets (
   resource_id uuid primary key,
   pool_id text not null,
@@ -48,12 +49,14 @@ create table public.confirmed_tickets (
   confirmed_at timestamptz not null default now(),
   claim_id uuid not null,
   verified boolean not null default true,
+  order_id uuid,
   constraint one_ticket_per_claim unique (claim_id),
   constraint ticket_names_its_pool check (length(pool_id) between 1 and 200),
   constraint ticket_names_its_user check (length(user_id) between 1 and 200)
 );
 
 create index tickets_by_user on public.confirmed_tickets (user_id);
+create index tickets_by_order on public.confirmed_tickets (order_id) where order_id is not null;
 
 -- Promise: a ticket that names no claim has its slot's id for one, so that `insert into confirmed_tickets (resource_id, pool_id,
 -- user_id)` is a ticket, of a pool's own commit function too. Second call: the same. Locks: none.
@@ -72,8 +75,9 @@ create trigger tickets_name_a_claim
 comment on column public.confirmed_tickets.verified is
   'The user id was proven when the slot was claimed. An unverified user of the same name is another user, and its tickets are not shown to this one.';
 
--- A claim that ended in the intake after a worker had taken it, and so can never become a ticket: what keeps a late worker
--- from writing one for a slot that is another buyer's by now. confirmed_at is null: none of them was a ticket. Insert only.
+-- A claim that can never become a ticket again: what keeps a late worker from writing one for a slot that is another buyer's
+-- by now. It ended in the intake after a worker had taken it, or it was voided (outbox_id names the row of claim_outbox that
+-- asked for it). confirmed_at is when it became the ticket that it was; null: it never was one. Insert only.
 create table public.voided_tickets (
   claim_id uuid primary key,
   resource_id uuid not null,
@@ -83,21 +87,47 @@ create table public.voided_tickets (
   voided_at timestamptz not null default now(),
   cause text not null,
   verified boolean not null default true,
+  order_id uuid,
+  outbox_id text,
   constraint void_names_its_cause check (length(cause) between 1 and 200)
 );
 
 create index voided_tickets_by_user on public.voided_tickets (user_id);
+create index voided_tickets_by_order on public.voided_tickets (order_id) where order_id is not null;
 
 -- PostgREST lets every signed-in user ask for the planner's estimate of a query (Prefer: count=planned). What ANALYZE keeps of
 -- these columns would tell how many tickets another user has, or a pool has sold. Without it all values are estimated alike.
 -- Every query by one of them has an index that the planner takes anyway.
 alter table public.confirmed_tickets
   alter user_id set statistics 0, alter pool_id set statistics 0, alter confirmed_at set statistics 0,
-  alter verified set statistics 0;
+  alter verified set statistics 0, alter order_id set statistics 0;
 alter table public.voided_tickets
   alter user_id set statistics 0, alter pool_id set statistics 0, alter resource_id set statistics 0,
   alter confirmed_at set statistics 0, alter voided_at set statistics 0, alter cause set statistics 0,
-  alter verified set statistics 0;
+  alter verified set statistics 0, alter order_id set statistics 0, alter outbox_id set statistics 0;
+
+-- Trigger. Promise: a ticket goes only where its claim has a tombstone: else the delete is refused. Second call: the same.
+-- Locks: none.
+create function public.require_tombstones() returns trigger
+language plpgsql set search_path = '' as $$
+declare
+  v_claim_id uuid := (
+    select g.claim_id from gone g
+    where not exists (select from public.voided_tickets v where v.claim_id = g.claim_id)
+    limit 1
+  );
+begin
+  if v_claim_id is not null then
+    raise exception 'the ticket of claim % has no tombstone', v_claim_id
+      using errcode = 'restrict_violation', hint = 'a ticket ends by request_void, which frees its slot too';
+  end if;
+  return null;
+end
+$$;
+
+create trigger tickets_leave_a_tombstone
+  after delete on public.confirmed_tickets
+  referencing old table as gone for each statement execute function public.require_tombstones();
 
 -- Promise: raises SL015. What looks for tickets and tombstones after it has waited for others must see what they committed;
 -- at another level than read committed it sees the database as it was when the transaction began.
@@ -111,26 +141,19 @@ begin
 end
 $$;
 
--- Promise: each claim {claim_id, resource_id, pool_id, user_id, verified, cause} of the array can no longer become a ticket (voided),
--- or has its ticket already and keeps it (ticket). After it the intake may sell the slot again. Second call: the same. The
--- ticket of its slot that names no claim (name_ticket) is its ticket where the user is the same.
--- Two transactions that only look for each other's rows can miss each other. So a claim without a ticket gets a placeholder
--- under the key of its claim: it waits for a finalize that runs, and a finalize that comes later waits for it and then
--- looks for the tombstone. Raises SL015 not read committed.
--- Locks: tickets in the order of their slots, as finalize_batch → voided_tickets. Definer: the ledger's rows are written by
--- its functions alone.
-create function public.void_tickets(p_claims jsonb) returns table (claim_id uuid, outcome text)
-language plpgsql security definer set search_path = '' as $$
-#variable_conflict use_column
+-- Promise: each of the claims {claim_id, resource_id, pool_id, user_id} that has no ticket has a placeholder under the key of its
+-- claim; returns those claims. Two transactions that only look for each other's rows can miss each other. A placeholder waits
+-- for a finalize that runs, and a finalize that comes later waits for it and then looks for the tombstone. The ticket of its slot
+-- that names no claim (name_ticket) is a claim's ticket where the user is the same. The caller deletes the placeholders.
+-- Raises SL015 not read committed. Second call: none. Locks: tickets in the order of their slots, as finalize_batch.
+create function public.place_claims(p_claims jsonb) returns uuid[]
+language plpgsql set search_path = '' as $$
 declare
-  v_claim_ids uuid[];
-  v_placeholders uuid[];
+  v_placed uuid[];
 begin
-  perform public.answer_in_cell();
   if current_setting('transaction_isolation') <> 'read committed' then
     perform public.refuse_isolation();
   end if;
-  v_claim_ids := array(select c.claim_id from jsonb_to_recordset(p_claims) as c (claim_id uuid));
   with placed as (
     insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id)
     select c.claim_id, c.pool_id, '-', c.claim_id
@@ -143,7 +166,23 @@ begin
     on conflict do nothing
     returning t.claim_id
   )
-  select coalesce(array_agg(p.claim_id), '{}') into v_placeholders from placed p;
+  select coalesce(array_agg(p.claim_id), '{}') into v_placed from placed p;
+  return v_placed;
+end
+$$;
+
+-- Promise: each claim {claim_id, resource_id, pool_id, user_id, verified, cause} of the array can no longer become a ticket (voided),
+-- or has its ticket already and keeps it (ticket). After it the intake may sell the slot again. Second call: the same.
+-- Raises SL015 not read committed. Locks: those of place_claims → voided_tickets. Definer: the ledger's rows are written by its
+-- functions alone.
+create function public.void_tickets(p_claims jsonb) returns table (claim_id uuid, outcome text)
+language plpgsql security definer set search_path = '' as $$
+#variable_conflict use_column
+declare
+  v_placeholders uuid[];
+begin
+  perform public.answer_in_cell();
+  v_placeholders := public.place_claims(p_claims);
   insert into public.voided_tickets (claim_id, resource_id, pool_id, user_id, verified, cause)
   select c.claim_id, c.resource_id, c.pool_id, c.user_id, coalesce(c.verified, true), c.cause
   from jsonb_to_recordset(p_claims)
@@ -152,8 +191,8 @@ begin
   on conflict do nothing;
   delete from public.confirmed_tickets t where t.claim_id = any (v_placeholders);
   return query
-  select i, case when i = any (v_placeholders) then 'voided' else 'ticket' end
-  from unnest(v_claim_ids) i;
+  select c.claim_id, case when c.claim_id = any (v_placeholders) then 'voided' else 'ticket' end
+  from jsonb_to_recordset(p_claims) as c (claim_id uuid);
 end
 $$;
 
@@ -162,7 +201,7 @@ $$;
 -- transaction would still be told to listeners of the ledger. Second call: writes none.
 -- Locks: tickets in the order of their slots.
 create function public.write_tickets(
-  p_resource_ids uuid[], p_pool_ids text[], p_user_ids text[], p_claim_ids uuid[], p_verified boolean[],
+  p_resource_ids uuid[], p_pool_ids text[], p_user_ids text[], p_claim_ids uuid[], p_verified boolean[], p_order_ids uuid[],
   out resource_ids uuid[], out claim_ids uuid[], out voided uuid[]
 )
 language plpgsql set search_path = ''
@@ -172,10 +211,10 @@ begin
     voided := array(select v.claim_id from public.voided_tickets v where v.claim_id = any (p_claim_ids));
     begin
       with inserted as (
-        insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id, verified)
-        select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id), i.verified
-        from unnest(p_resource_ids, p_pool_ids, p_user_ids, p_claim_ids, p_verified)
-          as i (resource_id, pool_id, user_id, claim_id, verified)
+        insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id, verified, order_id)
+        select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id), i.verified, i.order_id
+        from unnest(p_resource_ids, p_pool_ids, p_user_ids, p_claim_ids, p_verified, p_order_ids)
+          as i (resource_id, pool_id, user_id, claim_id, verified, order_id)
         where (i.claim_id = any (voided)) is not true
         order by i.resource_id
         on conflict do nothing
@@ -193,7 +232,7 @@ begin
 end
 $$;
 
--- Promise: a ticket for each payload {resource_id, pool_id, user_id, claim_id?, verified?} of the array, or what stands in
+-- Promise: a ticket for each payload {resource_id, pool_id, user_id, claim_id?, verified?, order_id?} of the array, or what stands in
 -- its way: committed, already (this claim has its ticket), conflict (the slot or the claim has another ticket), voided (the
 -- claim has ended: see voided_tickets). ordinal counts the payloads from 1. A payload that is no ticket (a field missing, no
 -- uuid) raises the table's own error and nothing is written. Where the payload or the ticket names no claim, the same user
@@ -210,6 +249,7 @@ declare
   v_user_ids text[];
   v_claim_ids uuid[];
   v_verified boolean[];
+  v_order_ids uuid[];
   v_committed uuid[];
   v_committed_claims uuid[];
   v_voided uuid[];
@@ -219,17 +259,18 @@ begin
   end if;
   select array_agg(p.resource_id order by p.ordinal), array_agg(p.pool_id order by p.ordinal),
     array_agg(p.user_id order by p.ordinal), array_agg(p.claim_id order by p.ordinal),
-    array_agg(coalesce(p.verified, true) order by p.ordinal)
-  into v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified
+    array_agg(coalesce(p.verified, true) order by p.ordinal), array_agg(p.order_id order by p.ordinal)
+  into v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified, v_order_ids
   from rows from (
-    jsonb_to_recordset(p_payloads) as (resource_id uuid, pool_id text, user_id text, claim_id uuid, verified boolean)
-  ) with ordinality as p (resource_id, pool_id, user_id, claim_id, verified, ordinal);
+    jsonb_to_recordset(p_payloads)
+      as (resource_id uuid, pool_id text, user_id text, claim_id uuid, verified boolean, order_id uuid)
+  ) with ordinality as p (resource_id, pool_id, user_id, claim_id, verified, order_id, ordinal);
   -- Nearly always nothing stands in the way, and a plain insert costs a third less than one that looks first.
   begin
-    insert into public.confirmed_tickets (resource_id, pool_id, user_id, claim_id, verified)
-    select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id), i.verified
-    from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified)
-      as i (resource_id, pool_id, user_id, claim_id, verified)
+    insert into public.confirmed_tickets (resource_id, pool_id, user_id, claim_id, verified, order_id)
+    select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id), i.verified, i.order_id
+    from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified, v_order_ids)
+      as i (resource_id, pool_id, user_id, claim_id, verified, order_id)
     order by i.resource_id;
     -- After the insert, in a statement of its own: it sees what was voided while the insert waited (void_tickets).
     if not exists (select from public.voided_tickets v where v.claim_id = any (v_claim_ids)) then
@@ -243,7 +284,7 @@ begin
     null;
   end;
   select w.resource_ids, w.claim_ids, w.voided into v_committed, v_committed_claims, v_voided
-  from public.write_tickets(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified) w;
+  from public.write_tickets(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified, v_order_ids) w;
   -- A statement of its own: it sees the tickets that others committed while the insert waited for them.
   return query
   select p.ordinal::int, p.resource_id, p.claim_id,

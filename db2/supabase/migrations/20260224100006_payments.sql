@@ -21,6 +21,7 @@ create type public.payment_state as enum (
 -- at refund_told_at. disputed is the sum of the disputes' balance transactions, null until one was told.
 -- amount is what was paid, by any event's word, null until one says so; held is the hold it was taken from, where the
 -- event's version counts the rest of it among the refunds. changes numbers the events that moved money.
+-- order_id is the order that the payment is for, by the word of its metadata (claim_id); see 20260224100015_orders.sql.
 -- No checks: one costs about 5 µs a statement, and what goes in was checked on its way (webhook.apply_payment); the
 -- ledger, where the money is, has them.
 create table public.payments (
@@ -49,8 +50,11 @@ create table public.payments (
   refunded bigint not null default 0,
   disputed bigint,
   changes int not null default 1,
+  order_id uuid,
   primary key (provider, object_id)
 ) with (fillfactor = 80);
+
+create index payments_by_order on public.payments (order_id) where order_id is not null;
 
 -- Of these the credits wait (webhook.payments_without_user).
 create index payments_without_user on public.payments (provider, object_id)
@@ -388,6 +392,7 @@ declare
 begin
   v_new.user_id := coalesce(p_known.user_id, p_told.user_id);
   v_new.currency := coalesce(p_known.currency, p_told.currency);
+  v_new.order_id := coalesce(p_known.order_id, p_told.order_id);
   v_new.amount := greatest(p_known.amount, p_told.amount);
   v_new.held := greatest(p_known.held, p_told.held);
   v_new.captured := greatest(p_known.captured, p_told.captured);
@@ -404,8 +409,9 @@ $$;
 -- Promise: what an event tells about a payment is known: the state where it is newer (state, occurred_at, arrival), the
 -- money in any case, once per fact; the ledger has what that changed, once the user is known. p_told is the payment as
 -- this event alone tells it; p_amount is the fact's. Answers "already known" or "older than what is known" where nothing
--- changed. Raises SL030 when it contradicts what is known. Second call: one of those two answers.
--- Locks: the payment → its refund or balance transactions → the keys of the ledger's rows.
+-- changed. A payment for an order tells that too (webhook.tell_order). Raises SL030 when it contradicts what is known.
+-- Second call: one of those two answers.
+-- Locks: the payment → its refund or balance transactions → the keys of the ledger's rows → those of webhook.tell_order.
 create function webhook.tell_payment(
   p_told public.payments,
   p_rule public.payment_rules,
@@ -421,9 +427,9 @@ declare
   v_is_first boolean;
 begin
   insert into public.payments as p (provider, object_id, user_id, told, occurred_at, arrival, last_event_id, amount, held,
-    currency, captured)
+    currency, captured, order_id)
   values (p_told.provider, p_told.object_id, p_told.user_id, p_told.told, p_told.occurred_at, p_told.arrival,
-    p_told.last_event_id, p_told.amount, p_told.held, p_told.currency, p_told.captured)
+    p_told.last_event_id, p_told.amount, p_told.held, p_told.currency, p_told.captured, p_told.order_id)
   on conflict (provider, object_id) do nothing
   returning p.* into v_new;
   v_is_first := found;
@@ -436,6 +442,9 @@ begin
     if v_known.user_id <> p_told.user_id or v_known.currency <> p_told.currency then
       raise exception 'payment % is known in % of user %, not in % of user %', p_told.object_id, v_known.currency,
         v_known.user_id, p_told.currency, coalesce(p_told.user_id, v_known.user_id) using errcode = 'SL030';
+    elsif v_known.order_id <> p_told.order_id then
+      raise exception 'payment % is known for order %, not for %', p_told.object_id, v_known.order_id, p_told.order_id
+        using errcode = 'SL030';
     end if;
     v_new := webhook.merge_payment(v_known, p_told);
   end if;
@@ -458,13 +467,17 @@ begin
   if v_new is distinct from v_known then
     update public.payments p
     set (user_id, told, occurred_at, arrival, last_event_id, amount, held, currency, captured, refund_told,
-        refund_told_at, refunded, disputed, changes)
+        refund_told_at, refunded, disputed, changes, order_id)
       = (v_new.user_id, v_new.told, v_new.occurred_at, v_new.arrival, v_new.last_event_id, v_new.amount, v_new.held,
         v_new.currency, v_new.captured, v_new.refund_told, v_new.refund_told_at, v_new.refunded, v_new.disputed,
-        v_new.changes)
+        v_new.changes, v_new.order_id)
     where p.provider = p_told.provider and p.object_id = p_told.object_id;
   end if;
-  return case when v_is_first or v_new.told > v_known.told or v_new.changes <> v_known.changes then null
+  if v_new.order_id is not null then
+    perform webhook.tell_order(v_known, v_new, p_rule, p_object);
+  end if;
+  return case when v_is_first or v_new.told > v_known.told or v_new.changes <> v_known.changes
+    or v_new.order_id is distinct from v_known.order_id then null
     when v_new.last_event_id = p_told.last_event_id then 'already known'
     else 'older than what is known' end;
 end
@@ -525,7 +538,8 @@ $$;
 -- payment intent where the object is one or names one, so that charge, session and invoice tell of the same payment, or
 -- else the charge. An object that names neither has no effect: whatever money it tells, they tell too, and nothing shows
 -- that it is the same. The user is the object's metadata.user_id; without one the payment is recorded, and credited when
--- another event names its user. Raises SL030 for what no retry can mend.
+-- another event names its user. metadata.claim_id, where it is an id of ours, is the order that it pays. Raises SL030 for what
+-- no retry can mend.
 -- Second call: a reason to skip it. Locks: those of webhook.tell_payment.
 create function webhook.apply_payment(p_event public.webhook_events) returns text
 language plpgsql set search_path = '' as $$
@@ -568,6 +582,10 @@ begin
     when 'refund_total' then coalesce(v_object ->> 'amount_captured', v_object ->> 'amount')
   end;
   v_told.user_id := case when v_rule.names_user then nullif(v_object #>> '{metadata,user_id}', '') end;
+  v_told.order_id := case
+    when v_rule.names_user and v_object #>> '{metadata,claim_id}' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+      then v_object #>> '{metadata,claim_id}'
+  end;
   v_told.currency := lower(v_object ->> 'currency');
   v_fault := webhook.payment_fault(v_rule, v_object, v_key, v_told, array[v_amount, v_paid, v_held]);
   if v_fault is not null then

@@ -44,7 +44,7 @@ alter table webhook.handler_faults enable row level security;
 
 grant execute on function public.finalize_transaction(jsonb) to service_role;
 grant execute on function public.finalize_batch(jsonb) to service_role;
-grant execute on function public.write_tickets(uuid[], text[], text[], uuid[], boolean[]) to service_role;
+grant execute on function public.write_tickets(uuid[], text[], text[], uuid[], boolean[], uuid[]) to service_role;
 grant execute on function public.refuse_isolation() to service_role;
 grant execute on function public.void_tickets(jsonb) to service_role;
 grant execute on function public.tickets_of(jsonb) to service_role;
@@ -58,6 +58,26 @@ grant execute on function public.ledger_health() to service_role;
 grant execute on function public.copy_operators(jsonb) to service_role;
 grant execute on function public.known_operators() to service_role;
 grant execute on function public.seal_audit(int) to service_role;
+grant execute on function public.outbox_take(int, int) to service_role;
+grant execute on function public.outbox_finish(text, uuid, jsonb) to service_role;
+grant execute on function public.outbox_finish_all(jsonb) to service_role;
+grant execute on function public.outbox_later(text, uuid, int, text) to service_role;
+grant execute on function public.void_order_tickets(text, jsonb) to service_role;
+grant execute on function public.request_void(uuid[], boolean, text, text) to service_role;
+grant execute on function public.record_pulled(text, jsonb) to service_role;
+grant execute on function public.refunds_take(int, int) to service_role;
+grant execute on function public.refund_sent(text, uuid, jsonb) to service_role;
+grant execute on function public.refund_failed(text, uuid, text, boolean) to service_role;
+grant execute on function public.decide_refunds(text[], text, text, text) to service_role;
+grant execute on function public.list_refunds(text, text, int) to service_role;
+grant execute on function public.order_refunds(uuid) to service_role;
+grant execute on function public.check_ticket(uuid, text) to service_role;
+grant execute on function public.ticket_details(uuid) to service_role;
+grant execute on function public.ledger_order_details(uuid) to service_role;
+grant execute on function public.ledger_order_metrics() to service_role;
+grant execute on function public.voided_claims(uuid[]) to service_role;
+grant execute on function public.settled_payments(text, int) to service_role;
+grant execute on function public.resettle_payments(text[], text, text) to service_role;
 
 -- The row policies narrow this to a user's own.
 grant execute on function public.answer_in_cell() to authenticated, service_role;
@@ -70,7 +90,7 @@ grant select on public.voided_tickets to authenticated, service_role;
 grant usage on schema webhook, calls to service_role;
 grant select on public.webhook_endpoints, public.webhook_events, public.webhook_bodies, public.webhook_alarms,
   public.webhook_handlers, public.payments, public.payment_refunds, public.payment_transactions,
-  public.payment_rules, public.credit_ledger,
+  public.payment_rules, public.credit_ledger, public.claim_outbox, public.refunds_due, public.ticket_uses,
   public.webhook_side_effects, public.call_sites, public.calls to service_role;
 
 grant execute on function webhook.find_endpoint(text) to service_role;
