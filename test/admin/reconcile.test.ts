@@ -5,6 +5,7 @@ import { openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { claimMany, sluice, standing } from '../work/support.ts';
 import { auditCount, bury } from './support.ts';
+import { WITHOUT_A_TRACE } from '../support/lost_tickets.ts';
 
 describe('sluice reconcile', () => {
   let databases: TestDatabases;
@@ -66,7 +67,9 @@ describe('sluice reconcile', () => {
     const orphan = free[0].id;
 
     await db1.query(`update public.claims set state = 'validated' where slot_id = $1`, [uncommitted]);
-    await db2.query('delete from public.confirmed_tickets where resource_id = $1', [lost]);
+    await db2.query(`delete from public.confirmed_tickets where resource_id = $1 and ${WITHOUT_A_TRACE}`, [
+      lost,
+    ]);
     await db2.query(`update public.confirmed_tickets set user_id = 'thief' where resource_id = $1`, [stolen]);
     await db1.query(
       `update public.claims set state = 'released', freed_at = now(), end_reason = 'x' where slot_id = $1`,

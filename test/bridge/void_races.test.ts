@@ -139,14 +139,14 @@ describe('a ticket and a tombstone of one claim', () => {
   describe('without the placeholder', () => {
     let original: string;
     before(async () => {
-      original = await observer.value<string>(`select pg_get_functiondef('public.void_tickets'::regproc)`);
-      const from = /with placed as \([\s\S]*?into v_placeholders from placed p;/;
+      original = await observer.value<string>(`select pg_get_functiondef('public.place_claims'::regproc)`);
+      const from = /with placed as \([\s\S]*?into v_placed from placed p;/;
       assert.match(original, from);
       await observer.client.query(
         original.replace(
           from,
-          `v_placeholders := array(select i from unnest(v_claim_ids) i
-             where not exists (select from public.confirmed_tickets t where t.claim_id = i));`,
+          `v_placed := array(select i.claim_id from jsonb_to_recordset(p_claims) as i (claim_id uuid)
+             where not exists (select from public.confirmed_tickets t where t.claim_id = i.claim_id));`,
         ),
       );
     });

@@ -118,8 +118,11 @@ export const CONTROLS: Record<string, Control> = {
   'no-tombstone': {
     summary: 'the ledger says that a claim is voided and does not remember it',
     subject: CLAIMS,
-    apply: ({ db2 }) =>
-      change(db2, 'public.void_tickets', 'where c.claim_id = any (v_placeholders)', 'where false'),
+    async apply({ db2 }) {
+      await change(db2, 'public.void_tickets', 'where c.claim_id = any (v_placeholders)', 'where false');
+      // It would refuse to delete the placeholder.
+      await db2.run('alter table public.confirmed_tickets disable trigger tickets_leave_a_tombstone');
+    },
   },
   'taken-hold': {
     summary: 'a hold that runs out ends its claim at once, whoever has its message',

@@ -4,7 +4,7 @@
 
 -- Who asks for a slot, and what the caller has proven. trusted: a server of the owner asks, and has made its own checks.
 -- guest: an anonymous sign-in. request_key: intake.request_key, where there is a request id. secret_hash, address, challenge and difficulty (of the challenge that was solved) are null where
--- there is none. ordinal counts the requests of a batch from 1.
+-- there is none. ordinal counts the requests of a batch from 1. quantity: how many slots together, null for one.
 create type intake.claim_request as (
   ordinal int,
   user_id text,
@@ -16,20 +16,25 @@ create type intake.claim_request as (
   secret_hash bytea,
   address text,
   challenge text,
-  difficulty int
+  difficulty int,
+  quantity int
 );
 
 -- What a claim request got: claimed, same (this request again), sold_out, limit, address_limit (the buyers of this address hold
 -- as many slots as they may), closed, unknown_pool, auth_required, guests_refused (an anonymous sign-in is not enough),
 -- challenge_required, challenge_used (its solution was good for another claim), server_required (the pool checks what only the
--- server knows), busy (the last slots are being claimed by transactions that have not ended: ask again).
+-- server knows), secret_required (what is paid for needs an owner who can be told from others: a verified user, or a secret),
+-- quantity_refused (more slots than one request may claim), not_enough (fewer slots are free than were asked for), busy (the
+-- last slots are being claimed by transactions that have not ended: ask again). group_claims: all claims of a request for
+-- several slots, [{claim_id, resource_id, label}], the first of them first; else null.
 create type intake.claim_answer as (
   outcome text,
   claim_id uuid,
   resource_id uuid,
   state text,
   claimed_at timestamptz,
-  hold_until timestamptz
+  hold_until timestamptz,
+  group_claims jsonb
 );
 
 -- Promise: raises SL015. A transaction of another level than read committed looks at the database as it was when the
@@ -63,7 +68,8 @@ select
   c.max_per_address,
   c.challenge_difficulty,
   c.max_per_user is not null or c.require_auth or c.max_per_address is not null or c.challenge_difficulty is not null
-    as has_rules
+    or c.confirm_by = 'payment' as has_rules,
+  coalesce(c.confirm_by = 'payment', false) as is_paid
 from intake.pool_marks m
 left join public.engine_config c on c.pool_id = m.pool_id;
 
@@ -147,8 +153,11 @@ begin
   if not found then
     return null;
   end if;
+  if v_claim.order_id is not null then
+    return intake.group_answer(v_claim.order_id);
+  end if;
   return row(
-    'same', v_claim.claim_id, v_claim.slot_id, v_claim.state, v_claim.claimed_at, v_claim.hold_until
+    'same', v_claim.claim_id, v_claim.slot_id, v_claim.state, v_claim.claimed_at, v_claim.hold_until, null
   )::intake.claim_answer;
 end
 $$;
@@ -333,6 +342,7 @@ begin
   return case
     when p_pool.require_auth and not p_request.verified then 'auth_required'
     when p_pool.require_auth and p_request.guest and not p_pool.allow_guests then 'guests_refused'
+    when p_pool.is_paid and not p_request.verified and p_request.secret_hash is null then 'secret_required'
     when p_request.trusted then p_pool.gate
     -- By the API of the database: neither an address nor a challenge comes that way.
     when p_request.address is null and coalesce(p_pool.max_per_address, p_pool.challenge_difficulty) is not null
@@ -401,10 +411,10 @@ begin
   v_answer.outcome := case
     when p_pool.max_per_user is not null and intake.live_claims(
       p_pool.pool_id, p_request.user_id, p_request.verified, p_pool.max_per_user
-    ) >= p_pool.max_per_user then 'limit'
+    ) + coalesce(p_request.quantity, 1) > p_pool.max_per_user then 'limit'
     when p_pool.max_per_address is not null and p_request.address is not null and intake.live_claims_of_address(
       p_pool.pool_id, p_request.address
-    ) >= p_pool.max_per_address then 'address_limit'
+    ) + coalesce(p_request.quantity, 1) > p_pool.max_per_address then 'address_limit'
     when p_pool.challenge_difficulty is not null and intake.is_used(p_request.challenge) then 'challenge_used'
   end;
   return v_answer;
@@ -414,6 +424,7 @@ $$;
 -- Promise: one slot for one buyer: claim, slot and message in this transaction, or the reason why not.
 -- Second call of the same request: the same claim (same), also when both run at once.
 -- Raises SL015 at another isolation level than read committed.
+-- Several slots at once, and a slot that is to be paid for, are intake.claim_group's.
 -- Locks: those of intake.refusal → slot → claim → message; sometimes the mark. Without p_wait it waits for no lock
 -- that another claim may hold: a caller that has claimed in this transaction already, or will again, passes false.
 -- What every claim needs stands in this body and not in functions of its own: each call of a function with
@@ -438,6 +449,9 @@ begin
   end if;
   if p_request.request_id is not null or v_pool.gate is not null or v_pool.has_rules then
     v_answer := intake.refusal(v_pool, p_request, p_wait);
+  end if;
+  if (v_pool.is_paid or p_request.quantity is not null) and v_answer.outcome is null then
+    return intake.claim_group(v_pool, p_request, p_wait);
   end if;
   while v_answer.outcome is null loop
     select s.id, s.ctid as tid, s.sale_order, false as busy into v_slot
@@ -483,7 +497,7 @@ begin
     if v_stripe = 0 and v_slot.sale_order - v_pool.low_order > 1024 then
       perform intake.advance_mark(p_pool_id);
     end if;
-    return row('claimed', v_answer.claim_id, v_slot.id, 'queued', now(), v_pool.hold_until)::intake.claim_answer;
+    return row('claimed', v_answer.claim_id, v_slot.id, 'queued', now(), v_pool.hold_until, null)::intake.claim_answer;
   end loop;
   return v_answer;
 end
@@ -529,6 +543,9 @@ begin
       raise exception 'pool % takes claims of signed-in users only', p_pool_id using errcode = 'SL005';
     when 'guests_refused' then
       raise exception 'pool % takes no claims of anonymous sign-ins', p_pool_id using errcode = 'SL016';
+    when 'secret_required' then
+      raise exception 'pool % is paid for, and needs a signed-in user or a secret', p_pool_id
+        using errcode = 'SL043', hint = 'sign in, or claim through POST /v1/pools/<pool>/claims with a secret';
     when 'server_required' then
       raise exception 'pool % takes claims through its server only: it limits addresses or asks for a challenge', p_pool_id
         using errcode = 'SL017', hint = 'POST /v1/pools/<pool>/claims';
@@ -541,7 +558,8 @@ $$;
 -- Promise: a slot of the pool for this user, durable and on the queue when the transaction commits; null when
 -- the pool is sold out. Raises SL001 invalid, SL002 unknown pool, SL003 closed, SL004 limit, SL005 sign in
 -- first, SL006 not your user id, SL012 the claim of this request id has ended, SL015 not read committed, SL016 an anonymous
--- sign-in is not enough, SL017 the pool sells through its server only.
+-- sign-in is not enough, SL017 the pool sells through its server only, SL043 a pool that is paid for needs a signed-in user.
+-- In such a pool the slot is held, and on the queue once it was paid for (20260224100017_orders.sql).
 -- Second call of the same user with the same p_request_id: the same slot. Locks: those of intake.claim_one.
 -- Definer: anon and authenticated may claim, and may touch nothing else.
 create function public.claim_resource_and_queue(p_pool_id text, p_user_id text, p_request_id text default null)
@@ -568,7 +586,7 @@ begin
   v_request.trusted := v_role not in ('anon', 'authenticated');
   v_request.guest := v_role = 'authenticated' and coalesce((auth.jwt() ->> 'is_anonymous')::boolean, false);
   v_answer := intake.claim_one(p_pool_id, v_request, true);
-  if v_answer.state in ('released', 'expired', 'refused', 'discarded') then
+  if v_answer.state in ('released', 'expired', 'refused', 'discarded', 'voided') then
     raise exception 'the claim of this request id has ended: %', v_answer.state
       using errcode = 'SL012', hint = 'its slot may be another user''s now; make a fresh request id';
   elsif v_answer.outcome in ('claimed', 'same') then

@@ -53,6 +53,10 @@ begin
     union all
     select from unnest(intake.due_pools('hold'))
     union all
+    select from unnest(intake.due_pools('order'))
+    union all
+    select from public.checkouts k where k.next_attempt_at <= clock_timestamp() and k.next_attempt_at < 'infinity'
+    union all
     select from unnest(intake.due_pools('end'))
   ) then
     return null;

@@ -2,7 +2,10 @@
 -- back after a crash, a failover or a restore has emptied the UNLOGGED tables.
 --
 -- THE ORDER OF LOCKS, for all that touches slots:
---   1. claims. Who needs their messages or dead letters and waits for them locks those before, in the order of their ids
+--   0. the holder's count (advisory; intake.lock_holders), where the pool has a limit; then orders, in the order of their ids. A
+--      new claim has an order of its own, which no other session knows.
+--   1. claims, in the order of their ids. Who needs their messages or dead letters and waits for them locks those before, in the
+--      order of their ids
 --   2. pools (advisory): all that the transaction needs, in the order of their names, before anything below. A rebuild has
 --      its pool's lock alone (intake.rebuild_pools, for a single claim intake.open_pool); who ends a claim or sells its
 --      slot shares it (intake.share_pools), because a rebuild in progress would not see the change.
@@ -93,7 +96,7 @@ begin
     from intake.held_by_hand h
     where h.pool_id = p_pool_id
   )
-  insert into public.inventory_slots (id, pool_id, status, locked_by, locked_at, sale_order)
+  insert into public.inventory_slots (id, pool_id, status, locked_by, locked_at, sale_order, label)
   select
     m.slot_id,
     v_pool_id,
@@ -104,7 +107,8 @@ begin
     end::public.slot_status,
     coalesce(c.user_id, h.user_id),
     coalesce(c.claimed_at, h.enqueued_at),
-    m.sale_order
+    m.sale_order,
+    m.label
   from public.slot_manifest m
   left join public.claims c on c.slot_id = m.slot_id and c.freed_at is null
   left join by_hand h on h.slot_id = m.slot_id
@@ -287,8 +291,8 @@ begin
   perform intake.rebuild_pools(array(select distinct a.pool_id::text from added a));
   for v_pool in
     with listed as (
-      insert into public.slot_manifest (slot_id, pool_id, sale_order)
-      select a.id, a.pool_id, a.sale_order from added a
+      insert into public.slot_manifest (slot_id, pool_id, sale_order, label)
+      select a.id, a.pool_id, a.sale_order, a.label from added a
       on conflict (slot_id) do nothing
       returning pool_id
     )
@@ -325,6 +329,22 @@ create trigger slots_added
   referencing new table as added
   for each statement when (current_setting('intake.rebuilding', true) is distinct from 'on')
   execute function intake.slots_added();
+
+-- Trigger. Promise: the manifest has the slot's new label. Second call: changes nothing. Locks: the manifest row, after the slot.
+-- Definer: as slots_added.
+create function intake.slot_relabelled() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  update public.slot_manifest m set label = new.label where m.slot_id = new.id;
+  return null;
+end
+$$;
+
+-- The column list keeps it off the hot path: a claim sets no label.
+create trigger slot_relabelled
+  after update of label on public.inventory_slots
+  for each row when (new.label is distinct from old.label)
+  execute function intake.slot_relabelled();
 
 -- Trigger. Promise: a slot deleted from the cache is withdrawn from sale, for good. While a claim holds it, it stays on the
 -- manifest with withdrawn_at: a rebuild brings it back as claimed, and it leaves when the claim ends (return_slots).

@@ -6,11 +6,12 @@
 -- An intake.claim_answer with the number of its request.
 create type intake.numbered_answer as (
   ordinal int,
-  outcome text, claim_id uuid, resource_id uuid, state text, claimed_at timestamptz, hold_until timestamptz
+  outcome text, claim_id uuid, resource_id uuid, state text, claimed_at timestamptz, hold_until timestamptz,
+  group_claims jsonb
 );
 
--- Promise: the requests that can be decided by set: no claim yet, and of equal requests, or requests with one challenge, only the
--- first. The rest is decided one by one, after all that is inserted went in one sorted statement. Second call: the same.
+-- Promise: the requests that can be decided by set: for one slot, no claim yet, and of equal requests, or requests with one
+-- challenge, only the first. The rest is decided one by one, after all that is inserted went in one sorted statement. Second call: the same.
 -- Locks: none.
 -- For what is known a look in the index for each and not a join: the plan is the same whatever the statistics say.
 create function intake.usual_requests(p_requests intake.claim_request[]) returns intake.claim_request[]
@@ -20,7 +21,7 @@ declare
   v_all_are_usual boolean;
 begin
   select array_agg(r.ordinal) filter (where (select true from public.claims c where c.request_key = r.request_key)),
-    count(r.request_key) = count(distinct r.request_key) and count(r.challenge) = 0
+    count(r.request_key) = count(distinct r.request_key) and count(r.challenge) = 0 and count(r.quantity) = 0
   into v_known, v_all_are_usual
   from unnest(p_requests) r;
   if v_known is null and v_all_are_usual then
@@ -29,12 +30,12 @@ begin
   return array(
     select n.request
     from (
-      select r as request, r.ordinal, r.request_key, r.challenge,
+      select r as request, r.ordinal, r.request_key, r.challenge, r.quantity,
         row_number() over (partition by r.request_key order by r.ordinal) as nth,
         row_number() over (partition by r.challenge order by r.ordinal) as nth_of_challenge
       from unnest(p_requests) r
     ) n
-    where (n.request_key is null or n.nth = 1) and n.ordinal <> all (coalesce(v_known, '{}'))
+    where n.quantity is null and (n.request_key is null or n.nth = 1) and n.ordinal <> all (coalesce(v_known, '{}'))
       and (n.challenge is null or n.nth_of_challenge = 1 and not intake.is_used(n.challenge))
     order by n.ordinal
   );
@@ -114,7 +115,7 @@ begin
       (p_pool.lane::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id, t.*
     from rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
       slot_id, tid,
-      ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty
+      ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty, quantity
     )
     where t.slot_id is not null
   ),
@@ -144,7 +145,7 @@ begin
     from pair p
   )
   select array_agg((
-    p.ordinal, 'claimed', p.claim_id, p.slot_id, 'queued', now(), p_pool.hold_until
+    p.ordinal, 'claimed', p.claim_id, p.slot_id, 'queued', now(), p_pool.hold_until, null
   )::intake.numbered_answer)
   into v_answers
   from pair p;
@@ -162,7 +163,8 @@ returns setof intake.numbered_answer
 language plpgsql stable set search_path = '' as $$
 begin
   return query
-  select r.ordinal, intake.gate_for(p_pool, r), null::uuid, null::uuid, null::text, null::timestamptz, null::timestamptz
+  select r.ordinal, intake.gate_for(p_pool, r), null::uuid, null::uuid, null::text, null::timestamptz, null::timestamptz,
+    null::jsonb
   from unnest(p_requests) r;
 end
 $$;
@@ -190,7 +192,8 @@ begin
     v_busy := array(select r.ordinal from unnest(p_requests) r where not intake.lock_holders(v_pool, r, false));
     if v_busy <> '{}' then
       return query
-      select b, 'busy', null::uuid, null::uuid, null::text, null::timestamptz, null::timestamptz from unnest(v_busy) b;
+      select b, 'busy', null::uuid, null::uuid, null::text, null::timestamptz, null::timestamptz, null::jsonb
+      from unnest(v_busy) b;
       p_requests := array(select r from unnest(p_requests) r where r.ordinal <> all (v_busy));
     end if;
   end if;
@@ -203,7 +206,11 @@ begin
       v_usual := intake.requests_within_limits(v_pool, v_usual);
     end if;
     v_slots := intake.pick_slots(p_pool_id, v_pool.low_order, cardinality(v_usual));
-    v_answers := intake.take_slots(v_pool, v_usual, v_slots.slot_ids, v_slots.tids);
+    if v_pool.is_paid then
+      v_answers := intake.hold_slots(v_pool, v_usual, v_slots.slot_ids, v_slots.tids);
+    else
+      v_answers := intake.take_slots(v_pool, v_usual, v_slots.slot_ids, v_slots.tids);
+    end if;
     if v_slots.last_order - v_pool.low_order >= c_reach then
       perform intake.advance_mark(p_pool_id);
     end if;
@@ -223,6 +230,7 @@ $$;
 -- outcome: those of intake.claim_answer; busy also where this user's or address's count or the rebuild of a lost pool is in the
 -- hands of a transaction that has not ended: ask again.
 -- p_verified says which user ids are proven; left out, the caller vouches for all, as it does in claim_resource_and_queue.
+-- p_quantities says how many slots each request is for, all of them or none; null for one each.
 -- p_proofs is null or a JSON array with what the caller of each request has shown, {secret_hash (hex), address, guest, challenge,
 -- difficulty}; a request without one is the server's own word (intake.claim_request.trusted).
 -- Without p_rebuild a lost pool is busy too: a rebuild takes seconds, and the server lets no other pool wait for it.
@@ -236,11 +244,12 @@ create function public.claim_batch(
   p_request_ids text[],
   p_verified boolean[] default null,
   p_rebuild boolean default true,
-  p_proofs jsonb default null
+  p_proofs jsonb default null,
+  p_quantities int[] default null
 )
 returns table (
   ordinal int, outcome text, claim_id uuid, resource_id uuid, state text,
-  claimed_at timestamptz, hold_until timestamptz
+  claimed_at timestamptz, hold_until timestamptz, group_claims jsonb
 )
 language plpgsql security definer set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -257,8 +266,10 @@ begin
      or cardinality(p_pool_ids) is distinct from cardinality(p_request_ids)
      or coalesce(cardinality(p_pool_ids), 0) <> cardinality(p_verified)
      or coalesce(cardinality(p_pool_ids), 0) <> jsonb_array_length(p_proofs)
+     or coalesce(cardinality(p_pool_ids), 0) <> cardinality(p_quantities) or 1 > any (p_quantities)
      or cardinality(p_pool_ids) > c_max_requests then
-    raise exception 'the arrays must have the same length, at most %', c_max_requests using errcode = 'SL001';
+    raise exception 'the arrays must have the same length, at most %, and quantities be positive', c_max_requests
+      using errcode = 'SL001';
   end if;
   for v_pool in
     select t.pool_id,
@@ -272,14 +283,15 @@ begin
           intake.request_key(t.pool_id, t.request_id, t.user_id, t.is_verified, t.secret_hash)
         end,
         t.is_verified, jsonb_typeof(t.proof) is distinct from 'object', coalesce((t.proof ->> 'guest')::boolean, false),
-        t.secret_hash, t.proof ->> 'address', t.proof ->> 'challenge', (t.proof ->> 'difficulty')::int
+        t.secret_hash, t.proof ->> 'address', t.proof ->> 'challenge', (t.proof ->> 'difficulty')::int, nullif(t.quantity, 1)
       )::intake.claim_request order by t.ordinal) as requests
     from (
       select a.*, coalesce(a.verified, p_verified is null) as is_verified,
         decode(a.proof ->> 'secret_hash', 'hex') as secret_hash
       from rows from (
-        unnest(p_pool_ids), unnest(p_user_ids), unnest(p_request_ids), unnest(p_verified), jsonb_array_elements(p_proofs)
-      ) with ordinality as a (pool_id, user_id, request_id, verified, proof, ordinal)
+        unnest(p_pool_ids), unnest(p_user_ids), unnest(p_request_ids), unnest(p_verified), jsonb_array_elements(p_proofs),
+        unnest(p_quantities)
+      ) with ordinality as a (pool_id, user_id, request_id, verified, proof, quantity, ordinal)
     ) t
     group by t.pool_id
     order by t.pool_id

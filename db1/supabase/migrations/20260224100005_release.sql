@@ -16,7 +16,9 @@ create type intake.claim_view as (
   end_reason text,
   ahead bigint,
   ending boolean,
-  secret_matches boolean
+  secret_matches boolean,
+  label text,
+  "order" jsonb
 );
 
 -- Promise: the first 200 messages of a lane, in their order, and how many of them stand before the first that no worker has
@@ -54,20 +56,65 @@ $$;
 
 -- Promise: the claim, or no row. ahead is about how many messages of its lane, which is its pool's, are carried before its own
 -- while it is on the queue (intake.ahead_of); else null. ending: it will end as soon as the ledger knows, and holds its slot
--- until then. secret_matches: whether p_secret_hash is the claim's; null where it has none. Second call: the same. Locks: none.
+-- until then. secret_matches: whether p_secret_hash is the claim's; null where it has none. label: the slot's. order: what
+-- intake.order_view says, where the claim is of an order; hold_until is then the order's. Second call: the same. Locks: none.
 -- Definer: the row is all a caller needs.
 create function public.get_claim(p_claim_id uuid, p_secret_hash bytea default null) returns setof intake.claim_view
-language sql stable security definer set search_path = '' as $$
-  select public.answer_in_cell();
-  select c.claim_id, c.slot_id, c.pool_id, c.user_id, c.request_id, c.state::text, c.verified,
-    c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  perform public.answer_in_cell();
+  return query
+  select c.claim_id, c.slot_id, c.pool_id, c.user_id::text, c.request_id::text, c.state::text, c.verified,
+    c.claimed_at, coalesce(c.hold_until, (g.view ->> 'hold_until')::timestamptz), c.freed_at, c.end_reason,
     (
       select intake.ahead_of(c.msg_id, h.msg_ids, h.taken) from intake.queue_head((c.msg_id >> 40)::int) h
       where c.state in ('queued', 'validated')
     ),
-    c.end_as is not null, c.secret_hash = coalesce(p_secret_hash, '')
+    c.end_as is not null, c.secret_hash = coalesce(p_secret_hash, ''),
+    (select m.label::text from public.slot_manifest m where m.slot_id = c.slot_id), g.view
   from public.claims c
+  left join lateral (select intake.order_view(c.order_id) as view where c.order_id is not null) g on true
   where c.claim_id = p_claim_id;
+end
+$$;
+
+-- Promise: the order of a claim, where the claim belongs to this buyer: a verified one to its user, an unverified one to the holder of
+-- its secret. Null for a claim without an order. Raises SL006 not yours, SL008 no such claim. Second call: the same. Locks: none:
+-- whose claim it is never changes.
+create function intake.owned_order(p_claim_id uuid, p_user_id text, p_secret_hash bytea) returns uuid
+language plpgsql stable set search_path = '' as $$
+declare
+  v_claim public.claims;
+begin
+  select c.* into v_claim from public.claims c where c.claim_id = p_claim_id;
+  if not found then
+    raise exception 'no claim %', p_claim_id using errcode = 'SL008';
+  elsif (
+    case when v_claim.verified then v_claim.user_id = p_user_id else v_claim.secret_hash = p_secret_hash end
+  ) is not true then
+    raise exception 'claim % is not of this user', p_claim_id
+      using errcode = 'SL006', hint = 'an unverified claim needs the secret that it was made with';
+  end if;
+  return v_claim.order_id;
+end
+$$;
+
+-- Promise: the claim, or nulls where there is none; locked with all that belong to its order. Second call: the same.
+-- Locks: the order → its claims, in the order of their ids.
+create function intake.lock_group(p_claim_id uuid) returns public.claims
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_claim public.claims;
+begin
+  select c.* into v_claim from public.claims c where c.claim_id = p_claim_id;
+  if v_claim.order_id is not null then
+    perform from public.orders o where o.order_id = v_claim.order_id for update;
+    perform from public.claims c where c.order_id = v_claim.order_id order by c.claim_id for update;
+  end if;
+  select c.* into v_claim from public.claims c where c.claim_id = p_claim_id for update;
+  return v_claim;
+end
 $$;
 
 -- Promise: those of the slots that were reserved by hand, and so have no claim that could be ended, and that no message
@@ -159,42 +206,102 @@ begin
 end
 $$;
 
+-- Promise: the held claims of the order, which the caller has locked, are released: at once where no session of the provider is
+-- open, else once it is closed or the grace has run out (expire_holds). Raises SL041 where a session was paid already.
+-- Second call: changes nothing. Locks: those of free_claims.
+create function intake.release_order(p_order_id uuid, p_reason text) returns void
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+begin
+  update public.orders o
+  set hold_until = least(o.hold_until, now()), grace_until = least(o.grace_until, now() + (o.grace_until - o.hold_until)),
+    end_as = 'released'
+  where o.order_id = p_order_id and o.hold_until is not null;
+  if not found then
+    raise exception 'order % is paid', p_order_id
+      using errcode = 'SL041', hint = 'what was paid for ends by a refund or a void';
+  end if;
+  update public.claims c
+  set end_as = 'released', end_reason = p_reason
+  where c.order_id = p_order_id and c.state = 'held' and c.end_as is null;
+  update public.checkouts k
+  set next_attempt_at = clock_timestamp()
+  where k.order_id = p_order_id and k.state in ('creating', 'open') and k.lease_token is null;
+  if not exists (select from public.checkouts k where k.order_id = p_order_id and k.state in ('creating', 'open')) then
+    update public.orders o set ended_at = now() where o.order_id = p_order_id;
+    perform intake.free_claims(
+      array(select c.claim_id from public.claims c where c.order_id = p_order_id and c.state = 'held'), 'released', p_reason
+    );
+  end if;
+end
+$$;
+
+-- Promise: the claims, which the caller has locked and which are queued or validated, are released: at once where no worker took
+-- their messages, else once the ledger knows. Raises SL009 as intake.give_back_claim. Second call: changes nothing.
+-- Locks: messages → those of free_claims.
+create function intake.release_queued(p_claim_ids uuid[], p_pool_id text, p_reason text) returns void
+language plpgsql set search_path = '' as $$
+declare
+  v_untaken uuid[];
+begin
+  with withdrawn as (
+    delete from intake.untaken_messages q
+    where q.msg_id = any (array(
+      select c.msg_id from public.claims c where c.claim_id = any (p_claim_ids) and c.state = 'queued' and c.end_as is null
+    ))
+    returning q.msg_id
+  )
+  select coalesce(array_agg(c.claim_id), '{}') into v_untaken
+  from public.claims c join withdrawn w on w.msg_id = c.msg_id
+  where c.claim_id = any (p_claim_ids);
+  if cardinality(v_untaken) < cardinality(p_claim_ids) and intake.commits_elsewhere(p_pool_id) then
+    raise exception 'claim % is with the bridge', p_claim_ids[1]
+      using errcode = 'SL009', hint = 'look again in a moment: it is committed, or ends with a reason';
+  end if;
+  perform intake.free_claims(v_untaken, 'released', p_reason);
+  perform intake.begin_ends(p_claim_ids, 'released', p_reason);
+end
+$$;
+
 -- Promise: the claim is released and its slot back on sale, or it is ending: one that a worker has taken is released when
--- the ledger knows (intake.begin_ends), unless the ledger has its ticket. Where p_user_id is not null the buyer asks: a verified
--- claim must be of this user, an unverified one must have this secret. Raises SL006 not yours, SL008 no such claim, SL009 a worker of a pool that commits elsewhere has taken it (its target may
--- have it: intake.commits_elsewhere), SL010 committed, SL013 dead letter.
--- Second call: the released or ending claim again. Locks: claim → message → those of free_claims.
+-- the ledger knows (intake.begin_ends), unless the ledger has its ticket. With it go all claims of its order. Where p_user_id is not
+-- null the buyer asks: a verified claim must be of this user, an unverified one must have this secret. Raises SL006 not yours, SL008
+-- no such claim, SL009 a worker of a pool that commits elsewhere has taken it (its target may have it: intake.commits_elsewhere),
+-- SL010 committed, or another claim of its order is, SL013 dead letter, SL041 paid.
+-- Second call: the released or ending claim again. Locks: order → claims → messages → those of free_claims.
 create function intake.give_back_claim(
   p_claim_id uuid, p_user_id text default null, p_reason text default null, p_secret_hash bytea default null
 )
 returns setof intake.claim_view
 language plpgsql set search_path = '' as $$
 declare
-  v_claim public.claims;
+  v_claim public.claims := intake.lock_group(p_claim_id);
+  v_group record;
 begin
-  select c.* into v_claim from public.claims c where c.claim_id = p_claim_id for update;
-  if not found then
+  if v_claim.claim_id is null then
     raise exception 'no claim %', p_claim_id using errcode = 'SL008';
-  elsif p_user_id is not null and (
-    case when v_claim.verified then v_claim.user_id = p_user_id else v_claim.secret_hash = p_secret_hash end
-  ) is not true then
-    raise exception 'claim % is not of this user', p_claim_id
-      using errcode = 'SL006', hint = 'an unverified claim needs the secret that it was made with';
-  elsif v_claim.state = 'committed' then
+  elsif p_user_id is not null then
+    perform intake.owned_order(p_claim_id, p_user_id, p_secret_hash);
+  end if;
+  select array_agg(c.claim_id order by c.claim_id) filter (where c.freed_at is null and c.end_as is null) as live,
+    bool_or(c.state = 'committed') as has_ticket, bool_or(c.state = 'dead_letter' and c.end_as is null) as has_letter
+  into v_group
+  from public.claims c
+  where c.claim_id = p_claim_id or c.order_id = v_claim.order_id;
+  if v_claim.paid and v_claim.freed_at is null then
+    raise exception 'claim % is paid', p_claim_id
+      using errcode = 'SL041', hint = 'what was paid for ends by a refund or a void';
+  elsif v_claim.freed_at is not null or v_claim.end_as is not null then
+    null;
+  elsif v_claim.state = 'held' then
+    perform intake.release_order(v_claim.order_id, coalesce(p_reason, 'released'));
+  elsif v_group.has_ticket then
     raise exception 'claim % is a ticket already', p_claim_id using errcode = 'SL010';
-  elsif v_claim.state = 'dead_letter' and v_claim.end_as is null then
+  elsif v_group.has_letter then
     raise exception 'claim % waits in the dead letters', p_claim_id
       using errcode = 'SL013', hint = 'an operator replays or discards it';
-  elsif v_claim.freed_at is null and v_claim.end_as is null then
-    delete from intake.untaken_messages q where q.msg_id = v_claim.msg_id and v_claim.state = 'queued';
-    if found then
-      perform intake.free_claims(array[p_claim_id], 'released', coalesce(p_reason, 'released'));
-    elsif intake.commits_elsewhere(v_claim.pool_id) then
-      raise exception 'claim % is with the bridge', p_claim_id
-        using errcode = 'SL009', hint = 'look again in a moment: it is committed, or ends with a reason';
-    else
-      perform intake.begin_ends(array[p_claim_id], 'released', coalesce(p_reason, 'released'));
-    end if;
+  else
+    perform intake.release_queued(v_group.live, v_claim.pool_id, coalesce(p_reason, 'released'));
   end if;
   return query select * from public.get_claim(p_claim_id, p_secret_hash);
 end
@@ -239,7 +346,7 @@ begin
 end
 $$;
 
--- Promise: the pools with holds that have run out (p_what hold), or with claims that are to end now (end), in random order: a part
+-- Promise: the pools with holds that have run out, of claims (p_what hold) or orders (order), or with claims that are to end now (end), in random order: a part
 -- that is smaller than their number reaches all of them in time. A pool whose cache is lost is left out: its claims end when it
 -- is rebuilt. One look in the index for each pool that has such claims, due or not, however many these are.
 -- Second call: the same in another order. Locks: none.
@@ -256,6 +363,11 @@ begin
       select c.pool_id, c.end_due <= clock_timestamp() into v_pool_id, v_is_due
       from public.claims c where c.pool_id > v_pool_id and c.end_as is not null
       order by c.pool_id, c.end_due limit 1;
+    elsif p_what = 'order' then
+      select o.pool_id, o.hold_until <= now() into v_pool_id, v_is_due
+      from public.orders o
+      where o.pool_id > v_pool_id and o.hold_until is not null and o.ended_at is null
+      order by o.pool_id, o.hold_until limit 1;
     else
       select c.pool_id, c.hold_until < now() into v_pool_id, v_is_due
       from public.claims c
@@ -276,9 +388,10 @@ begin
 end
 $$;
 
--- Promise: up to p_limit claims whose hold has run out (p_what hold), or that are to end now (end): as many of each pool; what a
+-- Promise: up to p_limit claims whose hold has run out (p_what hold), or that are to end now (end), or orders whose hold is over and
+-- whose session is closed, or whose grace is over (order): as many of each pool; what a
 -- pool leaves of its share is the others'. Within a pool the longest overdue come first. Fewer than p_limit: no more can be had
--- now. Second call: the same, unless they changed. Locks: the claims; those that another session has locked are skipped.
+-- now. Second call: the same, unless they changed. Locks: the claims or orders; those that another session has locked are skipped.
 create function intake.lock_due(p_what text, p_limit int) returns uuid[]
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -307,6 +420,21 @@ begin
         ) d
         limit v_left
       );
+    elsif p_what = 'order' then
+      v_due := v_due || array(
+        select d.order_id
+        from unnest(v_pools) p (pool_id)
+        cross join lateral (
+          select o.order_id from public.orders o
+          where o.pool_id = p.pool_id and o.hold_until <= now() and o.ended_at is null and (o.grace_until <= now() or not exists (
+            select from public.checkouts k where k.order_id = o.order_id and k.state in ('creating', 'open')
+          ))
+          order by o.hold_until
+          offset v_offset limit case v_offset when 0 then v_share else v_left end
+          for update skip locked
+        ) d
+        limit v_left
+      );
     else
       v_due := v_due || array(
         select d.claim_id
@@ -329,9 +457,49 @@ begin
 end
 $$;
 
--- Promise: up to p_limit claims whose hold has run out end, as many of each pool (intake.lock_due), whatever their messages do
+-- Promise: the other claims of the orders of these claims whose hold is over too. Second call: the same. Locks: the claims; those that
+-- another session has locked are skipped.
+create function intake.others_of_orders(p_claim_ids uuid[]) returns uuid[]
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_order_ids uuid[] := array(
+    select distinct c.order_id from public.claims c where c.claim_id = any (p_claim_ids) and c.order_id is not null
+  );
+begin
+  return array(
+    select c.claim_id from public.claims c
+    where c.order_id = any (v_order_ids) and c.claim_id <> all (p_claim_ids) and c.hold_until < now() and c.freed_at is null
+      and c.end_as is null and c.state in ('queued', 'dead_letter')
+    for update skip locked
+  );
+end
+$$;
+
+-- Promise: those of the orders have ended that have no live checkout, or no grace left, and none of whose slots another session has
+-- locked; returns their claims, which the caller frees. Asked again under the lock: a checkout may have begun since the order was
+-- found. Second call: none. Locks: the orders, which the caller has.
+create function intake.end_orders(p_order_ids uuid[], p_held uuid[], p_locked_slots uuid[]) returns uuid[]
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_left uuid[] := array(
+    select c.order_id from public.claims c where c.claim_id = any (p_held) and c.slot_id = any (p_locked_slots)
+    union
+    select o.order_id from public.orders o
+    join public.checkouts k on k.order_id = o.order_id and k.state in ('creating', 'open')
+    where o.order_id = any (p_order_ids) and o.grace_until > now()
+  );
+begin
+  update public.orders o set ended_at = now() where o.order_id = any (p_order_ids) and o.order_id <> all (v_left);
+  return array(select c.claim_id from public.claims c where c.claim_id = any (p_held) and c.order_id <> all (v_left));
+end
+$$;
+
+-- Promise: up to p_limit claims and orders whose hold has run out end, as many of each pool (intake.lock_due), whatever their messages do
 -- (wait, back off, are being validated, are dead letters). Those that no worker took end as expired: messages withdrawn, slots
--- back on sale. Those that one took are going to end (intake.begin_ends). Two kinds keep their slots, without a hold: a dead
+-- back on sale. Those that one took are going to end (intake.begin_ends). The claims of an order end together, held ones as soon as
+-- the order's session is closed or its grace is over. Two kinds keep their slots, without a hold: a dead
 -- letter whose slot the ledger has sold to another (intake.is_sold_elsewhere), which a repair has to come before, and what a
 -- worker of a pool that commits elsewhere took: its target may have it. Returns how many there were; fewer than p_limit: no more
 -- is due. Raises SL015 not read committed. Second call: the next. Locks: as intake.give_back_claim; claims and messages that
@@ -343,18 +511,32 @@ language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 declare
   c_reason constant text := 'hold expired';
+  v_orders uuid[];
   v_due uuid[];
+  v_held uuid[];
   v_untaken uuid[];
   v_locked uuid[];
+  v_count int;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform intake.refuse_isolation();
   end if;
-  v_due := intake.lock_due('hold', p_limit);
-  if v_due = '{}' then
+  -- Neither kind waits for the other: half for orders, and what claims leave of the rest.
+  v_orders := intake.lock_due('order', (p_limit + 1) / 2);
+  v_due := intake.lock_due('hold', p_limit - cardinality(v_orders));
+  if cardinality(v_orders) = (p_limit + 1) / 2 then
+    v_orders := intake.lock_due('order', p_limit - cardinality(v_due));
+  end if;
+  if v_orders = '{}' and v_due = '{}' then
     return 0;
   end if;
-  v_locked := intake.locked_slots(v_due);
+  v_count := cardinality(v_due);
+  v_due := v_due || intake.others_of_orders(v_due);
+  v_held := array(
+    select c.claim_id from public.claims c where c.order_id = any (v_orders) and c.state = 'held' order by c.claim_id for update
+  );
+  v_locked := intake.locked_slots(v_due || v_held);
+  v_held := intake.end_orders(v_orders, v_held, v_locked);
   with untaken as materialized (
     select q.msg_id, c.claim_id
     from public.claims c
@@ -378,8 +560,8 @@ begin
     select c.claim_id from public.claims c
     where c.claim_id = any (v_due) and c.claim_id <> all (v_untaken) and c.hold_until is not null
   ), 'expired', c_reason);
-  perform intake.free_claims(v_untaken, 'expired', c_reason);
-  return cardinality(v_due);
+  perform intake.free_claims(v_untaken || v_held, 'expired', c_reason);
+  return v_count + (select count(distinct c.order_id) from public.claims c where c.claim_id = any (v_held));
 end
 $$;
 
@@ -444,13 +626,14 @@ end
 $$;
 
 -- Promise: what a buyer may know of a pool, or no row where there is none: open, not_open, closed or sold_out,
--- and how many slots are left, exact up to 2000. Second call: the same. Locks: those of free_slots, or of a rebuild.
+-- and how many slots are left, exact up to 2000; details is what public.pool_details says. Second call: the same. Locks: those of free_slots, or of a rebuild.
 -- Definer: as get_claim. Made to be asked once a second for each pool that somebody watches: a large pool is counted at
 -- most every 10 seconds (intake.free_slots).
 create function public.pool_status(p_pool_id text)
 returns table (
   pool_id text, status text, capacity bigint, available bigint, opens_at timestamptz, closes_at timestamptz,
-  max_per_user int, hold_sec int, require_auth boolean, allow_guests boolean, max_per_address int, challenge_difficulty int
+  max_per_user int, hold_sec int, require_auth boolean, allow_guests boolean, max_per_address int, challenge_difficulty int,
+  confirm_by text, price bigint, currency text, max_quantity int, details jsonb
 )
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -470,7 +653,8 @@ begin
       else coalesce(v_pool.gate, 'open')
     end,
     coalesce(t.slots, 0), free.slots, c.opens_at, c.closes_at, c.max_per_user, c.hold_sec,
-    coalesce(c.require_auth, false), coalesce(c.allow_guests, false), c.max_per_address, c.challenge_difficulty
+    coalesce(c.require_auth, false), coalesce(c.allow_guests, false), c.max_per_address, c.challenge_difficulty,
+    coalesce(c.confirm_by, 'auto'), c.price, c.currency, coalesce(c.max_quantity, 1), public.pool_details(p_pool_id)
   from (
     select case
       when v_pool.low_order is null then 0

@@ -167,7 +167,8 @@ end
 $$;
 
 -- Promise: these deliveries were refused: claims ended with their reasons, slots back on sale. A claim that is a ticket
--- already, by way of another message, stays one. Second call: changes nothing.
+-- already, by way of another message, stays one; one that was paid for stays as it is, for reconcile to send again: its pool had no
+-- hook when it was claimed. Second call: changes nothing.
 -- Locks: claims → those of free_claims.
 create function intake.finish_refused(p_deliveries intake.delivery[]) returns void
 language plpgsql set search_path = '' as $$
@@ -175,6 +176,7 @@ declare
   v_waiting uuid[] := array(
     select c.claim_id from public.claims c
     where c.claim_id = any (array(select d.claim_id from unnest(p_deliveries) d)) and c.state in ('queued', 'validated')
+      and c.paid is null
     order by c.claim_id
     for update
   );

@@ -194,7 +194,7 @@ $$;
 -- Promise: the dead letter goes round again, and what happened is the answer: replayed (the same claim goes back on
 -- the queue), claimed (its slot was gone meanwhile: a new claim for the same user), or why the letter stays:
 -- sold_out, closed, limit, auth_required (the pool has begun to ask for a sign-in, and this user has none), unknown_pool,
--- busy, malformed, claim_is_… (its state, or ending). The claim's hold, if it had one, is over: an
+-- busy, malformed, needs_payment (the pool is paid for, and no slot is given without), claim_is_… (its state, or ending). The claim's hold, if it had one, is over: an
 -- operator has decided for it. What was validated goes round as validated: the target may have it, whatever it answered,
 -- and a refusal would put its slot on sale. Second call: the caller finds the letter gone.
 -- Locks: letter (held by the caller) → claim → those of a claim.
@@ -236,6 +236,12 @@ begin
     set status = 'RESERVED', locked_by = v_original ->> 'user_id', locked_at = now()
     where s.id = v_slot_id and s.status = 'AVAILABLE';
     return 'replayed';
+  end if;
+  if exists (
+    select from public.engine_config c
+    where c.pool_id = coalesce(v_claim.pool_id, v_original ->> 'pool_id') and c.confirm_by = 'payment'
+  ) then
+    return 'needs_payment';
   end if;
   v_user_id := coalesce(v_claim.user_id, v_original ->> 'user_id');
   if (length(v_user_id) between 1 and 200) is not true then
@@ -279,11 +285,20 @@ begin
 end
 $$;
 
+-- Promise: the claim that waits with this dead letter, where it was paid for; else null. Second call: the same. Locks: none.
+create function intake.paid_claim_of(p_msg_id bigint, p_letter jsonb) returns uuid
+language sql stable set search_path = '' as $$
+  select c.claim_id from public.claims c
+  where c.claim_id = intake.uuid_or_null(p_letter ->> 'claim_id') and c.state = 'dead_letter' and c.paid
+    and coalesce(c.msg_id, p_msg_id) = p_msg_id;
+$$;
+
 -- Promise: each of the dead letters is gone for good, its last form kept in their archive, and answers discarded; the one that
 -- its claim waits with is ending, and gone when the ledger knows (20260224100013_ends.sql): then the claim is discarded and
 -- its slot back on sale. One whose slot is sold elsewhere stays and answers ticket_conflict: "sluice reconcile
--- --fix" gives the slot to the ticket's claim first. All in one transaction, with one audit row a letter. p_dry_run changes
--- nothing and answers would_discard, ticket_conflict or not_found. claim_id is that of the claim that is ending.
+-- --fix" gives the slot to the ticket's claim first. One of a claim that was paid for stays and answers paid: it ends by a void, which
+-- begins in the ledger (request_void in DB2). All in one transaction, with one audit row a letter. p_dry_run changes
+-- nothing and answers would_discard, ticket_conflict, paid or not_found. claim_id is that of the claim that is ending, or paid.
 -- Second call: ending, then not_found.
 -- Locks: the letters, in the order of their ids → their claims → those of intake.free_claims.
 create function public.discard_dead_letters(
@@ -301,6 +316,7 @@ begin
     outcome := case
       when not v_asked.is_there then 'not_found'
       when intake.is_sold_elsewhere(v_asked.letter) then 'ticket_conflict'
+      when intake.paid_claim_of(v_asked.msg_id, v_asked.letter) is not null then 'paid'
       when p_dry_run then 'would_discard'
       else 'discarded'
     end;
@@ -317,7 +333,9 @@ begin
         perform pgmq.archive('intake_dlq', v_asked.msg_id);
       end if;
     end if;
-    if v_asked.is_there and not p_dry_run then
+    if outcome = 'paid' then
+      claim_id := intake.paid_claim_of(v_asked.msg_id, v_asked.letter);
+    elsif v_asked.is_there and not p_dry_run then
       perform intake.write_audit(p_actor, 'dead_letter_discard', msg_id, p_reason, v_asked.letter, outcome);
     end if;
     return next;

@@ -9,7 +9,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 -- Promise: p_limit slots after p_after in the order of their ids, or those of p_slot_ids: what the cache says, the live
--- claim, whether that has its message or dead letter, whether it should have a ticket once it is committed, and whether a message that was put
+-- claim, whether that has its message or dead letter, or needs none yet (it is ending, or waits for its payment), whether it should have a ticket once it is committed, and whether a message that was put
 -- there by hand holds a slot without a claim. A pool of the page that has lost its cache is rebuilt first. Second call: the
 -- same. Locks: those of intake.rebuild_pools.
 create function public.reconcile_claims(
@@ -37,7 +37,7 @@ begin
     select m.slot_id, m.pool_id from public.slot_manifest m where m.slot_id = any (v_slot_ids)
   )
   select p.slot_id, p.pool_id, s.status::text, c.claim_id, c.user_id::text, c.state::text,
-    c.end_as is not null
+    c.end_as is not null or c.state = 'held'
       or exists (select from pgmq.q_intake_queue q where q.msg_id = c.msg_id and c.state in ('queued', 'validated'))
       or exists (select from pgmq.q_intake_dlq d where d.msg_id = c.msg_id and c.state = 'dead_letter'),
     c.committed_by is null,
@@ -81,8 +81,8 @@ end
 $$;
 
 -- Promise: the claim of the ledger's ticket is committed and its slot CONSUMED; a claim that the intake does not know is
--- made, because the ledger sold it. False when another live claim has the slot, the claim is another slot's or user's, or it
--- has ended (a claim never lives again): that is for a person; null when the ticket says too little. Second call: false.
+-- made, because the ledger sold it. False when another live claim has the slot, the claim is another slot's or user's, it
+-- has ended (a claim never lives again), or it waits for its payment (the payment has to be settled first): that is for a person; null when the ticket says too little. Second call: false.
 -- Locks: the claim, then the slot without waiting: whoever claims holds the slot and waits for claims.
 create function intake.fix_from_ticket(p_slot_id uuid, p_ticket jsonb) returns boolean
 language plpgsql set search_path = '' as $$
@@ -98,7 +98,7 @@ begin
   select m.pool_id into v_pool_id from public.slot_manifest m where m.slot_id = p_slot_id;
   select c.* into v_claim from public.claims c where c.claim_id = v_claim_id for update;
   if v_pool_id is null or v_claim.slot_id <> p_slot_id or v_claim.user_id <> v_user_id or v_claim.freed_at is not null
-     or exists (
+     or v_claim.state = 'held' or exists (
        select from public.claims c where c.slot_id = p_slot_id and c.freed_at is null and c.claim_id <> v_claim_id
      ) then
     return false;
@@ -124,7 +124,7 @@ $$;
 
 -- Promise: a claim that waits in the dead letters for a slot of which the ledger has another claim's ticket ends as
 -- discarded, and the ticket's claim has the slot, which is never on sale between. Its letter can be discarded afterwards,
--- or replayed for another slot. False, and nothing changes, where the live claim does not wait there, or
+-- or replayed for another slot. False, and nothing changes, where the live claim does not wait there or was paid for (void it), or
 -- intake.fix_from_ticket has a reason. Second call: false. Locks: the claims, then the slot without waiting.
 create function intake.fix_owner(p_slot_id uuid, p_ticket jsonb)
 returns boolean language plpgsql set search_path = '' as $$
@@ -132,7 +132,7 @@ begin
   update public.claims c
   set state = 'discarded', freed_at = now(), end_reason = 'the ledger has a ticket of another claim', msg_id = null,
     end_as = null
-  where c.slot_id = p_slot_id and c.freed_at is null and c.state = 'dead_letter'
+  where c.slot_id = p_slot_id and c.freed_at is null and c.state = 'dead_letter' and c.paid is null
     and c.claim_id <> intake.uuid_or_null(p_ticket ->> 'claim_id');
   if not found then
     return false;
@@ -175,11 +175,26 @@ begin
     v_msg_id := public.intake_queue_send(jsonb_build_object(
       'claim_id', v_claim.claim_id, 'pool_id', v_claim.pool_id, 'resource_id', v_claim.slot_id,
       'user_id', v_claim.user_id, 'verified', v_claim.verified, 'state', v_state, 'replayed_from', v_claim.msg_id
-    ));
+    ) || case when v_claim.order_id is null then '{}' else jsonb_build_object('order_id', v_claim.order_id) end);
   end if;
   update public.claims c set state = v_state, hold_until = null, msg_id = v_msg_id where c.claim_id = v_claim.claim_id;
   update public.inventory_slots s set status = 'RESERVED' where s.id = p_slot_id and s.status = 'CONSUMED';
   return true;
+end
+$$;
+
+-- Promise: the slot's live claim, of which the ledger has a tombstone (p_ticket names it), is voided, as the void that was cut short
+-- would have done. False where there is no such claim, or it is ending by itself. Second call: false. Locks: those of finish_void.
+create function intake.fix_void(p_slot_id uuid, p_tombstone jsonb) returns boolean
+language plpgsql set search_path = '' as $$
+declare
+  v_claim_id uuid := (
+    select c.claim_id from public.claims c
+    where c.slot_id = p_slot_id and c.claim_id = intake.uuid_or_null(p_tombstone ->> 'claim_id')
+      and c.freed_at is null and c.end_as is null and c.state <> 'held'
+  );
+begin
+  return v_claim_id is not null and public.finish_void(array[v_claim_id], 'voided by the ledger') = 1;
 end
 $$;
 
@@ -203,7 +218,7 @@ $$;
 
 -- Promise: repairs one difference of one slot, judged anew under locks, with one audit row, which names the slot's claim and
 -- the one that ended for it: fixed; or why not: unchanged (it is gone, or nothing that may be done would mend it). p_ticket
--- is the ledger's {claim_id, user_id, verified} where the kind needs it. Raises SL001 for a kind that has no repair.
+-- is the ledger's {claim_id, user_id, verified} where the kind needs it, or its tombstone. Raises SL001 for a kind that has no repair.
 -- Second call: unchanged, and no audit row. Locks: those of the repair.
 create function public.reconcile_fix(p_slot_id uuid, p_kind text, p_actor text, p_ticket jsonb default null)
 returns text
@@ -220,6 +235,7 @@ begin
     when 'claim_without_ticket' then intake.fix_requeue(p_slot_id, '{committed}')
     when 'claim_without_message' then intake.fix_requeue(p_slot_id, '{queued,validated,dead_letter}')
     when 'message_of_ended_claim' then intake.fix_ended_messages(p_slot_id)
+    when 'void_unfinished' then intake.fix_void(p_slot_id, p_ticket)
     when 'slot_status' then intake.fix_slot_status(p_slot_id)
   end;
   if v_fixed is null then

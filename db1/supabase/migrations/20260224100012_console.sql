@@ -184,7 +184,15 @@ create type intake.pool_view as (
   max_retries int,
   validation_webhook_url text,
   commit_rpc_name text,
-  commit_webhook_url text
+  commit_webhook_url text,
+  confirm_by text,
+  price bigint,
+  currency text,
+  payment_tenant text,
+  payment_livemode boolean,
+  max_quantity int,
+  expire_grace_sec int,
+  refund_by text
 );
 
 -- Promise: pools with their rules and levels, by name, p_limit after p_after, or the one that is named. A pool with slots
@@ -206,7 +214,9 @@ begin
     coalesce(c.is_active, true), c.opens_at, c.closes_at, c.max_per_user, c.hold_sec, coalesce(c.require_auth, false),
     coalesce(c.allow_guests, false), c.max_per_address, c.challenge_difficulty, c.commit_rate_per_sec, coalesce(c.batch_size, d.batch_size),
     coalesce(c.visibility_timeout_sec, d.visibility_timeout_sec), coalesce(c.max_retries, d.max_retries),
-    c.validation_webhook_url, coalesce(c.commit_rpc_name, d.commit_rpc_name), c.commit_webhook_url
+    c.validation_webhook_url, coalesce(c.commit_rpc_name, d.commit_rpc_name), c.commit_webhook_url,
+    coalesce(c.confirm_by, 'auto'), c.price, c.currency, c.payment_tenant, coalesce(c.payment_livemode, true),
+    coalesce(c.max_quantity, 1), coalesce(c.expire_grace_sec, 60), coalesce(c.refund_by, 'sluice')
   from intake.pool_levels(intake.dead_letter_depth(), null, p_pool_id) l
   cross join intake.default_rules d
   left join public.engine_config c on c.pool_id = l.pool_id
@@ -296,7 +306,10 @@ begin
     commit_webhook_url = v_new.commit_webhook_url, max_per_user = v_new.max_per_user, hold_sec = v_new.hold_sec,
     opens_at = v_new.opens_at, closes_at = v_new.closes_at, require_auth = v_new.require_auth,
     allow_guests = v_new.allow_guests, max_per_address = v_new.max_per_address,
-    challenge_difficulty = v_new.challenge_difficulty, commit_rate_per_sec = v_new.commit_rate_per_sec
+    challenge_difficulty = v_new.challenge_difficulty, commit_rate_per_sec = v_new.commit_rate_per_sec,
+    confirm_by = v_new.confirm_by, price = v_new.price, currency = v_new.currency, payment_tenant = v_new.payment_tenant,
+    payment_livemode = v_new.payment_livemode, max_quantity = v_new.max_quantity, expire_grace_sec = v_new.expire_grace_sec,
+    refund_by = v_new.refund_by
   where c.pool_id = p_pool_id and to_jsonb(v_new) <> to_jsonb(v_old);
   return (select coalesce(jsonb_object_agg(k, to_jsonb(v_old) -> k), '{}') from jsonb_object_keys(p_rules) k);
 exception
@@ -428,11 +441,13 @@ begin
     cross join lateral intake.queue_head(l.lane) h
   )
   select c.claim_id, c.slot_id, c.pool_id, c.user_id::text, c.request_id::text, c.state::text, c.verified,
-    c.claimed_at, c.hold_until, c.freed_at, c.end_reason,
+    c.claimed_at, coalesce(c.hold_until, (g.view ->> 'hold_until')::timestamptz), c.freed_at, c.end_reason,
     case when h.lane is not null then intake.ahead_of(c.msg_id, h.msg_ids, h.taken) end, c.end_as is not null,
-    null::boolean
+    null::boolean, m.label::text, g.view
   from page c
   left join head h on h.lane = c.lane
+  left join public.slot_manifest m on m.slot_id = c.slot_id
+  left join lateral (select intake.order_view(c.order_id) as view where c.order_id is not null) g on true
   order by c.claim_id desc;
 end
 $$;
@@ -483,7 +498,7 @@ $$;
 
 -- Promise: an operator releases any user's claim, as intake.give_back_claim says, with an audit row in the same transaction.
 -- The reason stays there: how a claim ended is for its buyer to read. Raises as release_own_claim does.
--- Second call: the released or ending claim again, and no other audit row. Locks: those of give_back_claim.
+-- Second call: the released or ending claim again, and no other audit row. Locks: those of lock_group → those of give_back_claim.
 create function public.release_claim_as_operator(p_claim_id uuid, p_actor text, p_reason text default null)
 returns setof intake.claim_view
 language plpgsql security definer set search_path = '' as $$
@@ -493,7 +508,7 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform intake.refuse_isolation();
   end if;
-  select c.freed_at is null and c.end_as is null into v_is_kept from public.claims c where c.claim_id = p_claim_id for update;
+  select c.freed_at is null and c.end_as is null into v_is_kept from intake.lock_group(p_claim_id) c;
   return query select * from intake.give_back_claim(p_claim_id, null, 'released by an operator');
   if v_is_kept then
     insert into audit.audit_logs (actor, action, subject, reason, details)

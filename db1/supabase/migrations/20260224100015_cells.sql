@@ -37,7 +37,9 @@ create table intake.parcels (
   kind text not null,
   body text not null,
   primary key (pool_id, version, seq),
-  constraint parcel_kind_is_known check (kind in ('config', 'requests', 'slots', 'claims', 'letters'))
+  constraint parcel_kind_is_known check (kind in (
+    'config', 'details', 'requests', 'slots', 'claims', 'letters', 'orders', 'payments', 'checkouts'
+  ))
 );
 
 -- Promise: the name of this cell; empty where the database belongs to no fleet. Second call: the same. Locks: none.
@@ -234,8 +236,8 @@ begin
 end
 $$;
 
--- Promise: raises SL022 with the reason unless the pool can be moved: it is closed (is_active = false), and each of its claims
--- is a ticket, a dead letter or over. Second call: the same. Locks: none; exact while the caller has those of pool_pack.
+-- Promise: raises SL022 with the reason unless the pool can be moved: it is closed (is_active = false), each of its claims
+-- is a ticket, a dead letter or over, and each session of a payment is closed. Second call: the same. Locks: none; exact while the caller has those of pool_pack.
 create function intake.refuse_unrest(p_pool_id text, p_is_active boolean) returns void
 language plpgsql set search_path = '' as $$
 declare
@@ -244,19 +246,24 @@ declare
     when exists (select from pgmq.q_intake_queue q where q.message ->> 'pool_id' = p_pool_id) then 'it has messages on the queue'
     when exists (
       select from public.claims c
-      where c.pool_id = p_pool_id and (c.state in ('queued', 'validated') or c.end_as is not null)
-    ) then 'it has claims that are on their way or ending'
+      where c.pool_id = p_pool_id and (c.state in ('held', 'queued', 'validated') or c.end_as is not null)
+    ) then 'it has claims that are held, on their way or ending'
+    when exists (
+      select from public.orders o join public.checkouts k on k.order_id = o.order_id
+      where o.pool_id = p_pool_id and k.next_attempt_at < 'infinity'
+    ) then 'it has payments that are on their way'
   end;
 begin
   if v_reason is not null then
     raise exception 'pool % cannot be moved: %', p_pool_id, v_reason
-      using errcode = 'SL022', hint = 'close it (npx sluice pools close), and wait until workers have carried its claims';
+      using errcode = 'SL022',
+      hint = 'close it (npx sluice pools close), and wait until workers have carried its claims and closed its payments';
   end if;
 end
 $$;
 
--- Promise: parcels with all of the pool: its rules, requests, slots, claims and dead letters, up to 1000 rows each. Returns how
--- many. Second call: a unique violation. Locks: none; the caller has those of pool_pack.
+-- Promise: parcels with all of the pool: its rules, details, requests, slots, claims and dead letters, and its orders with their
+-- checkouts and what was decided about their payments, up to 1000 rows each. Returns how many. Second call: a unique violation. Locks: none; the caller has those of pool_pack.
 create function intake.fill_parcels(p_pool_id text, p_version bigint) returns int
 language plpgsql set search_path = '' as $$
 declare
@@ -275,9 +282,10 @@ begin
     ) n group by 2
     union all
     -- The cache knows the places in the line of slots that came back.
-    select 'slots', n.n / c_rows, json_agg(json_build_array(n.slot_id, n.sale_order, n.put_on_sale_at, n.withdrawn_at))::text
+    select 'slots', n.n / c_rows,
+      json_agg(json_build_array(n.slot_id, n.sale_order, n.put_on_sale_at, n.withdrawn_at, n.label))::text
     from (
-      select m.slot_id, coalesce(s.sale_order, m.sale_order) as sale_order, m.put_on_sale_at, m.withdrawn_at,
+      select m.slot_id, coalesce(s.sale_order, m.sale_order) as sale_order, m.put_on_sale_at, m.withdrawn_at, m.label,
         row_number() over () as n
       from public.slot_manifest m
       left join public.inventory_slots s on s.id = m.slot_id
@@ -291,6 +299,23 @@ begin
     from (
       select d, row_number() over () as n from pgmq.q_intake_dlq d where d.message ->> 'pool_id' = p_pool_id
     ) n group by 2
+    union all
+    select 'details', 0, json_agg(d)::text from public.pool_details d where d.pool_id = p_pool_id having count(*) > 0
+    union all
+    select 'orders', n.n / c_rows, json_agg(n.o)::text
+    from (select o, row_number() over () as n from public.orders o where o.pool_id = p_pool_id) n group by 2
+    union all
+    select 'payments', n.n / c_rows, json_agg(n.p)::text
+    from (
+      select p, row_number() over () as n
+      from public.orders o join public.order_payments p on p.order_id = o.order_id where o.pool_id = p_pool_id
+    ) n group by 2
+    union all
+    select 'checkouts', n.n / c_rows, json_agg(n.k)::text
+    from (
+      select k, row_number() over () as n
+      from public.orders o join public.checkouts k on k.order_id = o.order_id where o.pool_id = p_pool_id
+    ) n group by 2
   ) r;
   get diagnostics v_parcels = row_count;
   return v_parcels;
@@ -303,6 +328,10 @@ create function intake.forget_pool(p_pool_id text) returns void
 language plpgsql set search_path = '' as $$
 begin
   delete from pgmq.q_intake_dlq d where d.message ->> 'pool_id' = p_pool_id;
+  delete from public.checkouts k using public.orders o where o.pool_id = p_pool_id and k.order_id = o.order_id;
+  delete from public.order_payments p using public.orders o where o.pool_id = p_pool_id and p.order_id = o.order_id;
+  delete from public.orders o where o.pool_id = p_pool_id;
+  delete from public.pool_details d where d.pool_id = p_pool_id;
   delete from public.claims c where c.pool_id = p_pool_id;
   -- Before the cache: its trigger would look each slot up.
   delete from public.slot_manifest m where m.pool_id = p_pool_id;
@@ -319,7 +348,7 @@ $$;
 -- Promise: the whole pool is in parcels for cell p_to, and this cell sells, shows and changes it no more: from here on it has no
 -- such pool, and its place says where it goes. Raises SL001 where this database is not a cell or is p_to itself, SL002 for no such
 -- pool, SL018 where it is on its way to another cell, SL022 as intake.refuse_unrest. Second call: the same parcels.
--- Locks: the pool's row → dead letters, in the order of their ids → claims, in the order of their ids → the pool (advisory) → slots.
+-- Locks: the pool's row → orders → dead letters, in the order of their ids → claims, in the order of their ids → the pool (advisory) → slots.
 -- A claim that passed the gate before the pool was closed has its slot locked: waiting for the slots is waiting for it.
 create function public.pool_pack(p_pool_id text, p_to text, p_actor text, p_reason text default null)
 returns table (version bigint, parcels int)
@@ -349,6 +378,7 @@ begin
     end if;
     raise exception 'no pool % in cell %', p_pool_id, v_here using errcode = 'SL002';
   end if;
+  perform from public.orders o where o.pool_id = p_pool_id order by o.order_id for update;
   perform from pgmq.q_intake_dlq d where d.message ->> 'pool_id' = p_pool_id order by d.msg_id for update;
   perform from public.claims c where c.pool_id = p_pool_id order by c.claim_id for update;
   perform pg_catalog.pg_advisory_xact_lock(intake.pool_lock_key(p_pool_id));
@@ -410,7 +440,7 @@ begin
   for v_parcel in
     select p.kind, p.body::jsonb as body from intake.parcels p
     where p.pool_id = p_pool_id and p.version = p_version
-    order by array_position(array['config', 'requests', 'slots', 'claims', 'letters'], p.kind), p.seq
+    order by p.kind <> 'config', p.seq
   loop
     case v_parcel.kind
       when 'config' then
@@ -422,11 +452,20 @@ begin
       when 'requests' then
         insert into intake.pool_requests select r.* from jsonb_populate_recordset(null::intake.pool_requests, v_parcel.body) r;
       when 'slots' then
-        insert into public.slot_manifest (slot_id, pool_id, sale_order, put_on_sale_at, withdrawn_at)
-        select (s ->> 0)::uuid, p_pool_id, (s ->> 1)::bigint, (s ->> 2)::timestamptz, (s ->> 3)::timestamptz
+        insert into public.slot_manifest (slot_id, pool_id, sale_order, put_on_sale_at, withdrawn_at, label)
+        select (s ->> 0)::uuid, p_pool_id, (s ->> 1)::bigint, (s ->> 2)::timestamptz, (s ->> 3)::timestamptz, s ->> 4
         from jsonb_array_elements(v_parcel.body) s;
       when 'claims' then
         insert into public.claims select c.* from jsonb_populate_recordset(null::public.claims, v_parcel.body) c;
+      when 'details' then
+        insert into public.pool_details select d.* from jsonb_populate_recordset(null::public.pool_details, v_parcel.body) d;
+      when 'orders' then
+        insert into public.orders select o.* from jsonb_populate_recordset(null::public.orders, v_parcel.body) o;
+      when 'payments' then
+        insert into public.order_payments
+        select p.* from jsonb_populate_recordset(null::public.order_payments, v_parcel.body) p on conflict do nothing;
+      when 'checkouts' then
+        insert into public.checkouts select k.* from jsonb_populate_recordset(null::public.checkouts, v_parcel.body) k;
       else
         insert into pgmq.q_intake_dlq (msg_id, read_ct, enqueued_at, vt, message) overriding system value
         select d.msg_id, d.read_ct, d.enqueued_at, d.vt, d.message

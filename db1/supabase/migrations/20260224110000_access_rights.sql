@@ -37,11 +37,15 @@ alter table public.engine_config enable row level security;
 alter table public.engine_metrics enable row level security;
 alter table public.claims enable row level security;
 alter table public.slot_manifest enable row level security;
+alter table public.pool_details enable row level security;
+alter table public.orders enable row level security;
+alter table public.order_payments enable row level security;
+alter table public.checkouts enable row level security;
 
 grant execute on function public.claim_resource_and_queue(text, text, text) to anon, authenticated, service_role;
 grant execute on function public.release_own_claim(uuid, text, text, bytea) to authenticated, service_role;
 
-grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb) to service_role;
+grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb, int[]) to service_role;
 grant execute on function public.get_claim(uuid, bytea) to service_role;
 grant execute on function public.pool_status(text) to service_role;
 grant execute on function public.expire_holds(int) to service_role;
@@ -104,6 +108,17 @@ grant execute on function public.pool_parcels(text, bigint, int, int) to service
 grant execute on function public.pool_receive(text, bigint, int[], text[], text[]) to service_role;
 grant execute on function public.pool_unpack(text, bigint, int, text, text) to service_role;
 grant execute on function public.pool_sent(text, bigint) to service_role;
+grant execute on function public.pool_details(text) to service_role;
+grant execute on function public.set_pool_details(text, jsonb, text, text) to service_role;
+grant execute on function public.begin_checkout(uuid, text, text, bytea) to service_role;
+grant execute on function public.checkout_created(uuid, int, text, text) to service_role;
+grant execute on function public.take_closing(int, int) to service_role;
+grant execute on function public.close_checkout(uuid, int, uuid, text, text) to service_role;
+grant execute on function public.checkout_later(uuid, int, uuid, int) to service_role;
+grant execute on function public.settle_payment(jsonb, boolean) to service_role;
+grant execute on function public.void_targets(jsonb, uuid[], boolean) to service_role;
+grant execute on function public.finish_void(uuid[], text) to service_role;
+grant execute on function public.order_details(uuid) to service_role;
 grant execute on function public.known_operators() to service_role;
 grant execute on function public.operator_used(text) to service_role;
 grant execute on function public.seal_audit(int) to service_role;

@@ -363,24 +363,29 @@ $$;
 
 -- Promise: what the decision makes of the payment is in the ledger. funds: it bought tickets. refund: it is owed, at once where we
 -- took the money by a session of ours and the pool lets us refund, else when an operator says so. Where an earlier decision was
--- funds (the intake was restored to a moment before it), that purchase is taken back. Second call: changes nothing.
--- Locks: refunds_due → keys of the ledger; the caller holds payment and row.
+-- funds (the intake was restored to a moment before it), what was not taken back of that purchase is. Second call: changes
+-- nothing. Locks: refunds_due → keys of the ledger; the caller holds payment and row.
 create function webhook.note_decision(p_row public.claim_outbox, p_result jsonb) returns void
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
 declare
+  v_user_id constant text := p_row.fact ->> 'user_id';
+  v_currency constant text := p_row.fact ->> 'currency';
   v_amount constant bigint := p_row.fact ->> 'amount';
   v_is_ours constant boolean := (p_result ->> 'is_own')::boolean and p_result ->> 'refund_by' = 'sluice';
 begin
   if p_result ->> 'decision' = 'funds' then
-    perform webhook.write_order_credit(p_row.payment_key, p_row.fact ->> 'user_id', 'purchase', p_row.id, -v_amount,
-      p_row.fact ->> 'currency');
+    perform webhook.write_order_credit(p_row.payment_key, v_user_id, 'purchase', p_row.id, -v_amount, v_currency);
     return;
   elsif p_row.result ->> 'decision' = 'funds' then
-    perform webhook.write_order_credit(p_row.payment_key, p_row.fact ->> 'user_id', 'purchase_void', p_row.id, v_amount,
-      p_row.fact ->> 'currency');
+    perform webhook.write_order_credit(p_row.payment_key, v_user_id, 'purchase_void', p_row.id, -sum(c.amount)::bigint, v_currency)
+    from public.credit_ledger c
+    where c.user_id = v_user_id and c.provider || '/' || c.object_id = p_row.payment_key
+      and c.kind in ('purchase', 'purchase_void')
+    having sum(c.amount) <> 0;
   end if;
   if p_result ->> 'decision' = 'refund' then
-    perform webhook.owe(p, p_row.id, v_amount, coalesce(p_result ->> 'reason', 'bought nothing'),
+    perform webhook.owe(p, p_row.id, v_amount, coalesce(p_result ->> 'reason', 'it bought nothing'),
       case when v_is_ours then 'due' else 'review' end, null)
     from webhook.lock_payment(p_row.payment_key) p;
   end if;
@@ -554,8 +559,8 @@ $$;
 
 -- THE REFUNDER.
 
--- Promise: where more than 20 refunds came up by themselves within 10 minutes, and those are more than 5 % of the payments for
--- orders in that time, all that wait become review, and braked_at says so: what makes us owe that much may be a fault of ours, and
+-- Promise: where more than 20 refunds came up by themselves within 10 minutes, and those are more than 5 % of the payments that
+-- were decided in that time, all that wait become review, and braked_at says so: what makes us owe that much may be a fault of ours, and
 -- money that went out does not come back. Those that an operator asked for go on. Returns how many became review.
 -- Second call: 0. Locks: the refunds; what others have locked is skipped, and braked by the next call.
 create function webhook.brake_refunds() returns int
@@ -571,7 +576,8 @@ declare
   v_braked int;
 begin
   if v_refunds <= c_refunds_max or v_refunds <= c_share_max * (
-    select count(*) from public.claim_outbox o where o.created_at > now() - c_window and o.kind = 'settle'
+    select count(*) from public.claim_outbox o
+    where o.kind = 'settle' and o.state = 'done' and o.finished_at > now() - c_window
   ) then
     return 0;
   end if;
@@ -902,7 +908,7 @@ begin
   return query
   select o.id, o.payment_key, (o.fact ->> 'claim_id')::uuid, o.result ->> 'decision'
   from public.claim_outbox o
-  where o.id > coalesce(p_after, 'settle:') and o.id < 'settle;' and o.kind = 'settle' and o.state = 'done'
+  where (p_after is null or o.id > p_after) and o.kind = 'settle' and o.state = 'done'
     and o.result ->> 'decision' <> 'ignored'
   order by o.id
   limit p_limit;

@@ -13,7 +13,11 @@ create function tests.state() returns text
 language sql as $$
   select md5(concat(
     (select string_agg(t::text, ',' order by t.resource_id) from public.confirmed_tickets t),
-    (select string_agg(v::text, ',' order by v.claim_id) from public.voided_tickets v)
+    (select string_agg(v::text, ',' order by v.claim_id) from public.voided_tickets v),
+    (select string_agg(o::text, ',' order by o.id) from public.claim_outbox o),
+    (select string_agg(r::text, ',' order by r.id) from public.refunds_due r),
+    (select string_agg(u::text, ',' order by u.claim_id) from public.ticket_uses u),
+    (select string_agg(c::text, ',' order by c.id) from public.credit_ledger c)
   ));
 $$;
 
@@ -93,6 +97,56 @@ $$;
 create function tests.payment() returns text
 language sql as $$
   select p.state || ' ' || b.amount from public.payments p, webhook.balance('ann') b where p.object_id = 'pi_1';
+$$;
+
+-- ORDERS. The order and its first claim by number.
+create function tests.claim_id(p_claim int) returns uuid
+language sql as $$
+  select ('10000000-0000-4000-8000-' || lpad(p_claim::text, 12, '0'))::uuid;
+$$;
+
+-- ann pays 2000 for the order by the payment pi_1. p_object adds to the object or takes its place.
+create function tests.pay(p_order int, p_object jsonb default '{}', p_type text default 'payment_intent.succeeded') returns text
+language sql as $$
+  select tests.apply_payment(p_type, jsonb_build_object(
+    'id', 'pi_1', 'amount', 2000, 'amount_received', 2000, 'currency', 'usd', 'livemode', true, 'metadata', jsonb_build_object(
+      'user_id', 'ann', 'claim_id', tests.claim_id(p_order), 'verified', 'true', 'checkout', tests.claim_id(p_order) || ':1'
+    )) || p_object);
+$$;
+
+-- The intake has decided about the payment: by default its order has the claims p_claims.
+create function tests.settle(p_decision text, p_claims int[] default '{1,2}', p_result jsonb default '{}', p_payment text default 'pi_1')
+returns text
+language sql as $$
+  select public.outbox_finish(o.id, o.token, jsonb_build_object(
+    'decision', p_decision, 'reason', 'as told', 'order_id', tests.claim_id(p_claims[1]), 'is_own', true, 'refund_by', 'sluice',
+    'claim_ids', array(select tests.claim_id(c) from unnest(p_claims) c)) || p_result)
+  from public.outbox_take(100, 60) o
+  where o.id = 'settle:stripe/' || p_payment;
+$$;
+
+-- What public.void_targets of the intake says about claims of ann at 1000 each; slot and claim have one number.
+create function tests.targets(variadic p_claims int[]) returns jsonb
+language sql as $$
+  select jsonb_agg(tests.ticket(c, 'ann', c) || jsonb_build_object('verified', true, 'order_id', tests.claim_id(p_claims[1]),
+    'payment_key', 'stripe/pi_1', 'unit_price', 1000, 'currency', 'usd')) from unnest(p_claims) c;
+$$;
+
+-- ann has paid for the order 1, and has its two tickets.
+create function tests.sell_two() returns text
+language sql as $$
+  select tests.pay(1);
+  select tests.settle('funds');
+  select tests.outcomes(tests.ticket(1, 'ann', 1) || jsonb_build_object('order_id', tests.claim_id(1)),
+    tests.ticket(2, 'ann', 2) || jsonb_build_object('order_id', tests.claim_id(1)));
+$$;
+
+-- What the ledger says of the payment pi_1, and what of it is owed. At rest both are the same.
+create function tests.owed() returns text
+language sql as $$
+  select coalesce((select sum(c.amount) from public.credit_ledger c where c.object_id = 'pi_1'), 0) || ' '
+    || coalesce((select sum(r.amount) from public.refunds_due r
+      where r.payment_key = 'stripe/pi_1' and r.state in ('due', 'review', 'failed')), 0);
 $$;
 
 -- All events as one value.

@@ -5,6 +5,7 @@ import type { Lane } from '../lanes.ts';
 import type { ClaimAnswer, Finish, IntakeState, Request, Taken, TicketState, Told } from './answers.ts';
 import type { Claim, Delivery, Heard, Message, Pool, Slot } from './model.ts';
 import { CLEAN, INTAKE_STATE, LEDGER_STATE, LOSE_CACHE, SWEEP } from './statements.ts';
+import { WITHOUT_A_TRACE } from '../../support/lost_tickets.ts';
 
 export type * from './answers.ts';
 
@@ -59,7 +60,7 @@ export class World {
       this.#lane.db2.run(
         isSweep
           ? 'truncate public.confirmed_tickets, public.voided_tickets'
-          : 'delete from public.confirmed_tickets; delete from public.voided_tickets',
+          : `delete from public.confirmed_tickets where ${WITHOUT_A_TRACE}; delete from public.voided_tickets`,
       ),
     ]);
   }
