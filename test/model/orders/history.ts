@@ -16,7 +16,7 @@ import {
   misdeliver,
   refundOutside,
 } from './commands/provider.ts';
-import { bridge, closer, courier, goOn, reconcile, refunder, tick } from './commands/workers.ts';
+import { bridge, closer, courier, ender, goOn, reconcile, refunder, tick } from './commands/workers.ts';
 import { openDoor, PROCESSES, type ProcessName } from './processes.ts';
 import { PAY_POOL, type Rules, World } from './world.ts';
 
@@ -42,7 +42,7 @@ const rules: fc.Arbitrary<Rules> = fc.record({
 const COMMON = [
   ...[claim, claim, claim, checkout, checkout, checkout, pay, pay, pay, pay, deliver, deliver, deliver, deliver],
   ...[tick, tick, tick, tick, closer, closer, closer, courier, courier, courier, courier, bridge, bridge, bridge],
-  ...[goOn, goOn, goOn, goOn, refunder, claimAuto, lose, misdeliver, arrive],
+  ...[goOn, goOn, goOn, goOn, refunder, ender, claimAuto, lose, misdeliver, arrive],
   ...[payByHand, refundOutside, loseDispute, release, voidClaims, reconcile, conclude, payLater, replay, discard],
 ];
 /** Each history leans towards something. */
@@ -95,8 +95,12 @@ async function begin(world: World): Promise<void> {
 async function exhaust(world: World, name: ProcessName): Promise<boolean> {
   for (let found = 0; ; found++) {
     ensure(found < ROUNDS_MAX, 'I10', () => `the ${name} finds something to do for ever`);
+    const { length } = world.history;
     const result = await world.finish(await world.start(name, PROCESSES[name](world, LUCKY)));
-    if (result !== true) return found > 0;
+    if (result === true) continue;
+    // What finds nothing is not worth telling.
+    world.history.length = length;
+    return found > 0;
   }
 }
 
@@ -126,7 +130,7 @@ async function drain(world: World): Promise<boolean> {
     await deliverAt(world, at, false);
     isBusy ||= world.stripe.deliveries.length < before;
   }
-  for (const name of ['closer', 'courier', 'bridge', 'refunder'] as const)
+  for (const name of ['closer', 'courier', 'bridge', 'ender', 'refunder'] as const)
     isBusy = (await exhaust(world, name)) || isBusy;
   for (const { id } of world.state.intake.letters) {
     await world.operate(id % 2 === 0 ? 'replay' : 'discard', id);

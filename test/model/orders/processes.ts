@@ -1,8 +1,19 @@
 // The processes of this model: doors and workers as the product has them, but that each of their calls waits for the history.
 
+import { createEndPorts, Ender } from '#core/bridge/ends.ts';
+import type { Report } from '#core/lease_worker.ts';
+import { type BegunCheckout, createCheckoutStore } from '#core/orders/checkout.ts';
+import { Closer } from '#core/orders/closer.ts';
+import { Courier } from '#core/orders/courier.ts';
+import { oneCell, PaymentError } from '#core/orders/ports.ts';
+import { Refunder } from '#core/orders/refunder.ts';
+import { createPayments } from '#core/orders/stripe.ts';
+import { type Log, NO_METRICS } from '#core/ports.ts';
 import { findDifferences, type ReconcilePorts, type SlotRow, type TicketRow } from '#core/reconcile.ts';
 import type { Ask, Body } from './actors.ts';
+import { breakCalls } from './broken.ts';
 import type { OrderState } from './state.ts';
+import { stripeClient } from './stripe_client.ts';
 import { ACTOR, codeOf, type World } from './world.ts';
 
 /** A worker's lease: `advance` lets it run out. */
@@ -84,3 +95,67 @@ const reconcile: Make = (world) => async (ask) => {
     await one(`repairs ${kind}`, `select public.reconcile_fix($1, $2, '${ACTOR}', $3)`, [slot_id, kind, ticket]);
   return found.length > 0;
 };
+
+const SILENT: Log = {
+  debugEnabled: false,
+  ...{ debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
+};
+
+/** What the product's own workers need, each call of which waits for the history. */
+function portsOf(world: World, ask: Ask) {
+  const calls = breakCalls(world, ask);
+  const payments = createPayments(stripeClient(world, ask));
+  return { ...calls, paymentsOf: async () => payments, metrics: NO_METRICS, log: SILENT, now: Date.now };
+}
+
+/** True where it took something. */
+async function hasWorked(part: { drain(signal: AbortSignal): Promise<Report> }): Promise<boolean> {
+  return (await part.drain(new AbortController().signal)).total > 0;
+}
+
+const closer: Make = (world) => (ask) => hasWorked(new Closer(portsOf(world, ask), LEASE_SEC));
+
+const courier: Make = (world) => (ask) => {
+  const { db1, ...ports } = portsOf(world, ask);
+  return hasWorked(new Courier({ ...ports, cells: oneCell(db1) }, { leaseSec: LEASE_SEC }));
+};
+
+const refunder: Make = (world) => (ask) => hasWorked(new Refunder(portsOf(world, ask), LEASE_SEC));
+
+/** Ends claims that were never paid for and that a worker may still carry. */
+const ender: Make = (world) => async (ask) => {
+  const { db1, db2, log } = portsOf(world, ask);
+  return (await new Ender(createEndPorts(db1, () => db2, log), 0).end(new AbortController().signal)) > 0;
+};
+
+/** A buyer asks for the page to pay on: the calls of the checkout route. */
+export const openDoor =
+  (world: World, order: OrderState): Body =>
+  async (ask) => {
+    const { db1, paymentsOf } = portsOf(world, ask);
+    const store = createCheckoutStore(
+      (_, asked) => asked(db1),
+      (hex) => hex,
+    );
+    const claim = { claim_id: order.id, user_id: order.user } as Parameters<typeof store.begin>[0];
+    let begun: BegunCheckout | undefined;
+    try {
+      begun = await store.begin(claim, null, 'https://tickets.example');
+    } catch (error) {
+      // The hold is over, or it is paid.
+      if (['SL040', 'SL041'].includes(codeOf(error))) return codeOf(error);
+      throw error;
+    }
+    if (begun === undefined || begun.url !== null) return 'known';
+    try {
+      const payments = await paymentsOf();
+      const session = await payments.createSession(begun.params, begun.idempotency_key);
+      return await store.created(begun, session);
+    } catch (error) {
+      if (error instanceof PaymentError) return error.kind;
+      throw error;
+    }
+  };
+
+export const PROCESSES = { bridge, ender, reconcile, closer, courier, refunder } satisfies Record<string, Make>;
+export type ProcessName = keyof typeof PROCESSES;

@@ -14,8 +14,8 @@ export type Scene = {
   freedInTime: ReadonlySet<string>;
   /** Seconds since holds were last ended: what should have ended by then has. */
   expiredSecAgo: number | null;
-  /** What operators decided not to give back, by payment key. */
-  forfeited: ReadonlyMap<string, number>;
+  /** Claims that operators voided without giving money back. */
+  forfeited: ReadonlySet<string>;
 };
 
 type Finding = readonly [PromiseName, string];
@@ -126,7 +126,11 @@ const sessions: Look = ({ stripe, freedInTime }) =>
     .filter((one) => one.status === 'open' && freedInTime.has(one.client_reference_id))
     .map((one) => ['I16', `session ${one.id} is open, and the seats of ${one.client_reference_id} are free`]);
 
-const ALWAYS: readonly Look[] = [claimsAndSlots, tickets, voids, holds, orders, money, sessions];
+/** No event that Stripe tells, or that we tell ourselves, is beyond repair. */
+const events: Look = ({ state: { ledger } }) =>
+  ledger.deadEvents.map(({ id, error }) => ['I12', `event ${id} is a dead letter: ${error}`]);
+
+const ALWAYS: readonly Look[] = [claimsAndSlots, tickets, voids, holds, orders, money, sessions, events];
 
 const claimsAtRest: Look = ({ state: { intake, ledger } }) => {
   const sold = new Set(ledger.tickets.map(({ claim }) => claim));
@@ -164,7 +168,7 @@ function judgeAtRest({ state, rules, forfeited }: Scene, payment: Payment): Find
       .filter((one) => one.key === key && OPEN_REFUNDS.has(one.state))
       .map(({ amount }) => amount),
   );
-  const kept = forfeited.get(key) ?? 0;
+  const kept = keptOf(state, key);
   const name = `${payment.id} paid ${payment.amount}`;
   const told = `tickets ${tickets}, refunded ${refunded} (outside ${outside}), due ${open}, forfeited ${kept}`;
   if (payment.isLost || refunded >= payment.amount)
@@ -172,12 +176,18 @@ function judgeAtRest({ state, rules, forfeited }: Scene, payment: Payment): Find
   // What an operator refunded in part outside cannot be told apart from what is due.
   const total = tickets + refundedByUs(payment) + open + kept;
   const isRight = total === payment.amount || (outside > 0 && total + outside >= payment.amount);
+  const allowed = state.intake.claims.filter(({ id }) => forfeited.has(id)).length * rules.unitPrice;
   return [
+    ...(kept > allowed ? [['I14', `${name}: ${kept} are kept, and operators said ${allowed}`] as const] : []),
     ...(isRight ? [] : [['I14', `${name}: ${told}`] as const]),
     ...(tickets > 0 && open > 0 ? [['I14', `${name} has a ticket and a refund due`] as const] : []),
     ...ledgerSum(state, key, open, outside),
   ];
 }
+
+/** What the seller keeps, by the ledger's own word. */
+const keptOf = ({ ledger }: State, key: string): number =>
+  -sum(ledger.credits.filter((one) => one.key === key && one.kind === 'forfeit').map(({ amount }) => amount));
 
 /** What the ledger of credits still owes is what is due. */
 function ledgerSum(state: State, key: string, open: number, outside: number): Finding[] {

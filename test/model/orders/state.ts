@@ -54,6 +54,8 @@ export type Ledger = {
   refunds: { id: string; key: string; amount: number; state: string }[];
   payments: { key: string; state: string; refunded: number }[];
   credits: { key: string; kind: string; amount: number }[];
+  /** Events that no retry can mend. */
+  deadEvents: { id: string; error: string }[];
 };
 
 export type State = { intake: Intake; ledger: Ledger };

@@ -9,7 +9,7 @@ export const PREPARE_LEDGER = `
     v_by interval := make_interval(secs => p_sec);
   begin
     update public.claim_outbox set next_attempt_at = next_attempt_at - v_by, created_at = created_at - v_by;
-    update public.refunds_due set next_attempt_at = next_attempt_at - v_by;
+    update public.refunds_due set next_attempt_at = next_attempt_at - v_by, created_at = created_at - v_by;
     update public.webhook_events set next_attempt_at = next_attempt_at - v_by where status in ('pending', 'failed', 'processing');
   end
   $$;`;
@@ -20,9 +20,9 @@ export const PREPARE_INTAKE = `
   declare
     v_by interval := make_interval(secs => p_sec);
   begin
-    update public.orders set hold_until = hold_until - v_by, grace_until = grace_until - v_by;
+    update public.orders set hold_until = hold_until - v_by, grace_until = grace_until - v_by, ended_at = ended_at - v_by;
     update public.claims set hold_until = hold_until - v_by, end_due = end_due - v_by where freed_at is null;
-    update public.checkouts set next_attempt_at = next_attempt_at - v_by,
+    update public.checkouts set next_attempt_at = next_attempt_at - v_by, created_at = created_at - v_by,
       params = jsonb_set(params, '{expires_at}', to_jsonb((params ->> 'expires_at')::bigint - p_sec));
     update pgmq.q_intake_queue set vt = vt - v_by where vt < 'infinity';
   end
@@ -135,5 +135,9 @@ export const LEDGER = `
         'key', c.provider || '/' || c.object_id, 'kind', c.kind, 'amount', c.amount::float8
       )), '[]')
       from public.credit_ledger c where c.object_id like $1
+    ),
+    'deadEvents', (
+      select coalesce(json_agg(json_build_object('id', e.event_id, 'error', e.error)), '[]')
+      from public.webhook_events e where e.status = 'dead_letter'
     )
   ) as state`;

@@ -72,7 +72,7 @@ export type CreateParams = {
 
 /** What Stripe says no to, as its HTTP API does. */
 export class StripeRefusal extends Error {
-  readonly status = 400;
+  readonly statusCode = 400;
   readonly code: string;
 
   constructor(code: string, message: string) {
@@ -109,7 +109,10 @@ export class Stripe {
   }
 
   advance(seconds: number): void {
-    for (const session of this.sessions) session.expires_at -= seconds;
+    for (const session of this.sessions) {
+      session.expires_at -= seconds;
+      session.created -= seconds;
+    }
     for (const key of this.#keys.values()) key.atSec -= seconds;
     this.#lapse();
   }
@@ -168,9 +171,10 @@ export class Stripe {
     return { ...found };
   }
 
-  sessionsOf(order: string): Session[] {
+  /** Newest first, as Stripe lists them. */
+  sessionsSince(createdSec: number): Session[] {
     this.#lapse();
-    return this.sessions.filter((one) => one.client_reference_id === order).map((one) => ({ ...one }));
+    return this.sessions.filter(({ created }) => created >= createdSec).reverse();
   }
 
   expire(id: string): Session {

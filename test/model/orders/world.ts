@@ -18,6 +18,8 @@ export const HOLD_SEC = 240;
 export const ACTOR = 'ada';
 const CURRENCY = 'eur';
 const QUANTITY_MAX = 2;
+/** Calls of one process. What takes more goes round in circles. */
+const STEPS_MAX = 200;
 
 export type Rules = {
   slots: number;
@@ -50,7 +52,7 @@ export class World {
   /** Calls to Stripe that are still on their way, their callers long gone. */
   late: { what: string; make: () => Promise<unknown> }[] = [];
   #freedInTime = new Set<string>();
-  #forfeited = new Map<string, number>();
+  #forfeited = new Set<string>();
   /** Names for people: orders and claims in the order in which they came. */
   readonly #names = new Map<string, string>();
 
@@ -75,7 +77,7 @@ export class World {
     this.actors = [];
     this.late = [];
     this.#freedInTime = new Set();
-    this.#forfeited = new Map();
+    this.#forfeited = new Set();
     this.#names.clear();
     this.#expiredSecAgo = null;
     const { db1, db2 } = this.#lane;
@@ -131,9 +133,9 @@ export class World {
 
   /** A SQL function by named arguments, as workers call it. */
   call(to: 'db1' | 'db2', schema = 'public'): CallFunction {
-    return (name, args) => {
+    return async <Row>(name: string, args: Record<string, unknown>) => {
       const { text, values = [] } = queryFor(`${schema}.${name}`, args);
-      return this.#lane[to].rows(text, values);
+      return (await this.#lane[to].rows(text, values)) as Row[];
     };
   }
 
@@ -282,7 +284,10 @@ export class World {
 
   /** Runs a process to its end, undisturbed. */
   async finish(actor: Actor): Promise<unknown> {
-    while (actor.next !== undefined) await this.step(actor, 'done');
+    for (let steps = 0; actor.next !== undefined; steps++) {
+      if (steps === STEPS_MAX) throw new Violation('I10', `${actor.name} finds no end`);
+      await this.step(actor, 'done');
+    }
     return actor.result;
   }
 
@@ -301,28 +306,25 @@ export class World {
 
   async requestVoid(claims: readonly string[], isRefund: boolean): Promise<void> {
     await this.#lane.db2.rows('select public.request_void($1, $2, $3, $4)', [claims, isRefund, ACTOR, null]);
+    if (!isRefund) for (const claim of claims) this.#forfeited.add(claim);
     await this.look('db2');
   }
 
   async operate(verb: 'replay' | 'discard', letter: number): Promise<string> {
-    const [row] = await this.#lane.db1.rows<{ outcome: string }>(
-      `select outcome from public.${verb}_dead_letters(array[$1::bigint], $2, null, false)`,
+    const [row] = await this.#lane.db1.rows<{ outcome: string; claim_id: string }>(
+      `select outcome, claim_id from public.${verb}_dead_letters(array[$1::bigint], $2, null, false)`,
       [letter, ACTOR],
     );
     await this.look('db1');
+    // What was paid for ends by a void, and its buyer gets the money back.
+    if (verb === 'discard' && row?.outcome === 'paid') await this.requestVoid([row.claim_id], true);
     return row?.outcome ?? 'no row';
-  }
-
-  /** Kept from the ledger's own words: what operators voided without giving money back. */
-  noteForfeits(): void {
-    for (const { key, kind, amount } of this.state.ledger.credits)
-      if (kind === 'forfeit') this.#forfeited.set(key, (this.#forfeited.get(key) ?? 0) - amount);
   }
 }
 
 const EMPTY: State = {
   intake: { slots: [], claims: [], orders: [], decisions: [], checkouts: [], messages: [], letters: [] },
-  ledger: { tickets: [], voided: [], outbox: [], refunds: [], payments: [], credits: [] },
+  ledger: { tickets: [], voided: [], outbox: [], refunds: [], payments: [], credits: [], deadEvents: [] },
 };
 
 export type { Ask };

@@ -41,6 +41,7 @@ export const closer = work('closer');
 export const courier = work('courier');
 export const refunder = work('refunder');
 export const bridge = work('bridge');
+export const ender = work('ender');
 export const reconcile = work('reconcile');
 
 /** One that stalled goes on. */
