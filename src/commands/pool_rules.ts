@@ -30,6 +30,14 @@ const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   validation_webhook_url: 'asked before each commit',
   commit_rpc_name: 'function of the ledger that commits',
   commit_webhook_url: 'commits instead of the ledger',
+  confirm_by: 'auto, or payment: a claim is a ticket once its price was paid within --hold-sec',
+  price: 'of one slot, in minor units such as cents',
+  currency: 'of the price, such as eur',
+  payment_tenant: 'whose payments count: the tenant of a webhook endpoint',
+  payment_livemode: 'no: payments of the test mode count, and no others',
+  max_quantity: 'slots that one request may claim together, up to 10',
+  expire_grace_sec: 'how long a hold that is over waits for the payment to be closed',
+  refund_by: 'sluice or operator: who sends back what a payment could not buy',
 };
 
 const optionOf = (rule: string): string => rule.replaceAll('_', '-');

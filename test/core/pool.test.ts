@@ -16,6 +16,11 @@ const STATUS: PoolStatus = {
   allow_guests: false,
   max_per_address: null,
   challenge_difficulty: null,
+  confirm_by: 'auto',
+  price: null,
+  currency: null,
+  max_quantity: 1,
+  details: null,
 };
 const { challenge_difficulty: _, ...SHOWN } = STATUS;
 

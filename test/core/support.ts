@@ -46,6 +46,7 @@ export function outcome(ordinal: number, result: ClaimOutcome['outcome']): Claim
     state: has ? 'queued' : null,
     claimed_at: has ? CLAIMED_AT : null,
     hold_until: null,
+    group_claims: null,
   };
 }
 
@@ -65,6 +66,8 @@ export function record(change: Partial<ClaimRecord> = {}): ClaimRecord {
     end_reason: null,
     ahead: 0,
     secret_matches: null,
+    label: null,
+    order: null,
     ...change,
   };
 }

@@ -26,6 +26,34 @@ describe('claims go the ways that are on the list', () => {
   };
   const slotOf = (pool: string) =>
     session.value<string>('select id from public.inventory_slots where pool_id = $1', [pool]);
+  const PAID = `update public.engine_config set confirm_by = 'payment', price = 10, currency = 'eur', hold_sec = 60,
+    payment_tenant = 'stripe' where pool_id = $1`;
+  const newHeld = async (by = 'claim_resource_and_queue'): Promise<Claim> => {
+    const pool = await newPool();
+    await run(PAID, [pool]);
+    if (by === 'claim_batch')
+      await run(`select * from public.claim_batch(array[$1], '{ann}', '{r1}')`, [pool]);
+    else await run(`select public.claim_resource_and_queue($1, 'ann')`, [pool]);
+    const [claim] = await session.rows<Claim>('select * from public.claims where pool_id = $1', [pool]);
+    assert(claim !== undefined);
+    return claim;
+  };
+  const orderOver = ({ claim_id }: Claim) =>
+    run(`update public.orders set hold_until = now() - interval '1 minute' where order_id = $1`, [claim_id]);
+  const pay = ({ claim_id }: Claim) =>
+    run('select * from public.settle_payment($1, false)', [
+      {
+        payment_key: `stripe/pi_${claim_id}`,
+        tenant: 'stripe',
+        livemode: true,
+        claim_id,
+        user_id: 'ann',
+        amount: 10,
+        currency: 'eur',
+      },
+    ]);
+  const finishVoid = ({ claim_id }: Claim) =>
+    run(`select public.finish_void(array[$1::uuid], 'refunded')`, [claim_id]);
   const newClaim = async (): Promise<Claim> => {
     const pool = await newPool();
     await run(`select public.claim_resource_and_queue($1, 'ann')`, [pool]);
@@ -85,6 +113,7 @@ describe('claims go the ways that are on the list', () => {
     },
   };
   const claimIn = async (state: string): Promise<Claim> => {
+    if (state === 'held') return newHeld();
     const claim = await newClaim();
     await ENDS[state]?.(claim);
     return claim;
@@ -97,9 +126,11 @@ describe('claims go the ways that are on the list', () => {
 
   /** How each function takes a claim along one of its steps. */
   const DRIVERS: Record<string, (step: Step & { from: string }) => Promise<unknown>> = {
-    claim_resource_and_queue: newClaim,
-    claim_batch: async () =>
-      run(`select * from public.claim_batch(array[$1], '{ann}', '{r1}')`, [await newPool()]),
+    claim_resource_and_queue: ({ to }) => (to === 'held' ? newHeld() : newClaim()),
+    claim_batch: async ({ to }) =>
+      to === 'held'
+        ? newHeld('claim_batch')
+        : run(`select * from public.claim_batch(array[$1], '{ann}', '{r1}')`, [await newPool()]),
     async bridge_finish({ from, to }) {
       if (from !== null) return finish(await claimIn(from), to);
       const pool_id = await newPool();
@@ -139,12 +170,29 @@ describe('claims go the ways that are on the list', () => {
       if (isLate) await finish(claim, from);
       return finishEnd(claim, to === 'committed' ? 'ticket' : 'voided');
     },
-    release_own_claim: () => claimIn('released'),
+    async settle_payment({ from }) {
+      const claim = await newHeld();
+      if (from === null) await orderOver(claim);
+      if (from === null) await run('select public.expire_holds()');
+      return pay(claim);
+    },
+    finish_void: async ({ from }) => finishVoid(await claimIn(from)),
+    release_own_claim: async ({ from }) => (from === 'held' ? release(await newHeld()) : claimIn('released')),
     release_claim_as_operator: async ({ from }) =>
       run(`select public.release_claim_as_operator($1, 'test')`, [(await claimIn(from)).claim_id]),
-    expire_holds: () => claimIn('expired'),
+    async expire_holds({ from, to }) {
+      if (from !== 'held') return claimIn('expired');
+      const claim = await newHeld();
+      if (to === 'released')
+        await run(`select * from public.begin_checkout($1, 'ann', 'http://localhost')`, [claim.claim_id]);
+      if (to === 'released') await release(claim);
+      await orderOver(claim);
+      await run('update public.checkouts set state = $2 where order_id = $1', [claim.claim_id, 'expired']);
+      return run('select public.expire_holds()');
+    },
     async expire_due_holds({ from }) {
-      await holdOver(await claimIn(from));
+      const claim = await claimIn(from);
+      await (from === 'held' ? orderOver(claim) : holdOver(claim));
       return run('call intake.expire_due_holds()');
     },
     async validation_begins({ from }) {
@@ -165,6 +213,7 @@ describe('claims go the ways that are on the list', () => {
       }
       const claim = await claimIn(from);
       const { slot_id } = claim;
+      if (to === 'voided') return fix(slot_id, 'void_unfinished', ticketOf(claim));
       if (to === 'committed') return fix(slot_id, 'ticket_without_claim', ticketOf(claim));
       if (to === 'validated') return fix(slot_id, 'claim_without_ticket');
       if (to === 'discarded')

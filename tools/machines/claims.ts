@@ -4,6 +4,9 @@ const FINISH = 'bridge_finish';
 const RECONCILE = 'reconcile_fix';
 /** After the ledger has its tombstone, or says that it has the ticket. */
 const ENDS = 'finish_ends';
+const SETTLE = 'settle_payment';
+/** After the ledger has its tombstone. */
+const VOID = 'finish_void';
 
 /** `ending` is not a state: it is a claim with an end that it still waits for. */
 export const CLAIMS: Machine = {
@@ -13,6 +16,21 @@ export const CLAIMS: Machine = {
   page: 'docs/operate.md',
   transitions: [
     { from: null, to: 'queued', event: 'claimed', by: ['claim_resource_and_queue', 'claim_batch'] },
+    {
+      from: null,
+      to: 'held',
+      event: 'claimed in a pool that is paid for',
+      by: ['claim_resource_and_queue', 'claim_batch'],
+    },
+    { from: null, to: 'queued', event: 'paid late: stands for a claim that expired', by: [SETTLE] },
+    { from: 'held', to: 'queued', event: 'paid', by: [SETTLE] },
+    {
+      from: 'held',
+      to: 'released',
+      event: 'released',
+      by: ['release_own_claim', 'release_claim_as_operator', 'expire_holds'],
+    },
+    { from: 'held', to: 'expired', event: 'hold over', by: ['expire_holds', 'expire_due_holds'] },
     { from: null, to: 'queued', event: 'replay: its old slot is gone', by: ['replay_dead_letters'] },
     {
       from: null,
@@ -61,5 +79,9 @@ export const CLAIMS: Machine = {
     { from: 'dead_letter', to: 'queued', event: 'reconcile: its letter is lost', by: [RECONCILE] },
     { from: 'dead_letter', to: 'committed', event: 'the ledger has its ticket', by: [RECONCILE, ENDS] },
     { from: 'committed', to: 'validated', event: 'reconcile: the ledger has no ticket', by: [RECONCILE] },
+    { from: 'queued', to: 'voided', event: 'void', by: [VOID, RECONCILE] },
+    { from: 'validated', to: 'voided', event: 'void', by: [VOID] },
+    { from: 'committed', to: 'voided', event: 'void', by: [VOID] },
+    { from: 'dead_letter', to: 'voided', event: 'void', by: [VOID] },
   ],
 };

@@ -193,7 +193,9 @@ create table public.pool_details (
   text text,
   constraint title_is_short check (length(title) between 1 and 200),
   constraint place_is_short check (length(place) between 1 and 200),
-  constraint picture_url_is_http check (picture_url ~ '^https?://[^[:space:][:cntrl:]]{1,2000}$'),
+  constraint picture_url_is_http check (
+    picture_url ~ '^https?://[^[:space:][:cntrl:]]+$' and length(picture_url) <= 2000
+  ),
   constraint text_fits_a_page check (length(text) between 1 and 10000)
 );
 

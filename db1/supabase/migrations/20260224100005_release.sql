@@ -590,6 +590,13 @@ create unlogged table intake.free_counts (
   counted_at timestamptz not null
 );
 
+-- How many slots of a pool with many orders were held, when they were last counted. As free_counts.
+create unlogged table intake.held_counts (
+  pool_id text primary key,
+  held bigint not null,
+  counted_at timestamptz not null
+);
+
 -- Promise: how many slots of the pool are free. Up to p_look_at it looks at each, which is exact; beyond that it counts at
 -- most every 10 seconds, and in between follows the pool's mark. Second call: the same. Locks: the pool's row of
 -- free_counts, when counting.

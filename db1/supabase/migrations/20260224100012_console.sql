@@ -71,10 +71,42 @@ begin
 end
 $$;
 
+-- Promise: how many slots of the pool are held for orders that are not paid. Up to p_look_at orders it looks at each, beyond that it
+-- counts at most every 10 seconds. Second call: the same. Locks: the pool's row of held_counts, when counting.
+create function intake.held_slots(p_pool_id text, p_look_at int) returns bigint
+language plpgsql set search_path = ''
+set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  c_count_every constant interval := '10 seconds';
+  v_orders int;
+  v_held bigint;
+begin
+  select count(*), coalesce(sum(seen.seats), 0) into v_orders, v_held
+  from (
+    select o.seats from public.orders o
+    where o.pool_id = p_pool_id and o.hold_until is not null and o.ended_at is null limit p_look_at + 1
+  ) seen;
+  if v_orders <= p_look_at then
+    return v_held;
+  end if;
+  select h.held into v_held from intake.held_counts h
+  where h.pool_id = p_pool_id and h.counted_at > clock_timestamp() - c_count_every;
+  if found then
+    return v_held;
+  end if;
+  insert into intake.held_counts as h (pool_id, held, counted_at)
+  select p_pool_id, sum(o.seats), clock_timestamp() from public.orders o
+  where o.pool_id = p_pool_id and o.hold_until is not null and o.ended_at is null
+  on conflict (pool_id) do update set held = excluded.held, counted_at = excluded.counted_at
+  returning h.held into v_held;
+  return v_held;
+end
+$$;
+
 -- Promise: the slots of up to p_limit pools, those for sale first, or of the one that is named: capacity exact, free as
--- intake.free_slots, reserved from the pools of the oldest messages of each lane (intake.messages_by_pool) and of the oldest
--- dead letters (exact up to 1000), consumed what is left. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
--- Locks: those of free_slots.
+-- intake.free_slots, reserved from the orders that wait for their payment (intake.held_slots), the pools of the oldest messages of each lane (intake.messages_by_pool) and of the oldest
+-- dead letters (exact up to 1000 each), consumed what is left. A pool whose cache is lost has nulls until a claim rebuilds it: watching does not. Second call: the same.
+-- Locks: those of free_slots and held_slots.
 create function intake.pool_levels(p_dlq_depth bigint, p_limit int, p_pool_id text default null)
 returns table (pool_id text, capacity bigint, available bigint, reserved bigint, consumed bigint)
 language plpgsql set search_path = ''
@@ -111,7 +143,7 @@ begin
   select p.pool_id, p.slots, p.free, r.reserved, p.slots - p.free - r.reserved
   from pool p
   left join lateral (
-    select least(p.slots - p.free, coalesce(round(sum(h.weight)), 0)::bigint) as reserved
+    select least(p.slots - p.free, coalesce(round(sum(h.weight)), 0)::bigint + intake.held_slots(p.pool_id, v_look_at)) as reserved
     from held h where h.pool_id = p.pool_id
   ) r on p.free is not null;
 end

@@ -339,6 +339,7 @@ begin
   delete from intake.pool_marks m where m.pool_id = p_pool_id;
   delete from intake.pool_totals t where t.pool_id = p_pool_id;
   delete from intake.free_counts f where f.pool_id = p_pool_id;
+  delete from intake.held_counts h where h.pool_id = p_pool_id;
   delete from intake.pool_allowances a where a.pool_id = p_pool_id;
   delete from intake.pool_requests r where r.pool_id = p_pool_id;
   delete from public.engine_config c where c.pool_id = p_pool_id;

@@ -462,7 +462,7 @@ begin
   end if;
   perform public.answer_in_cell();
   perform intake.caller_is(p_user_id);
-  if p_user_id is null or (p_success_base ~ '^https?://[^[:space:][:cntrl:]]{1,500}$') is not true then
+  if p_user_id is null or (p_success_base ~ '^https?://[^[:space:][:cntrl:]]+$' and length(p_success_base) <= 500) is not true then
     raise exception 'whose claim it is, and the address of the buyer''s pages, must be said' using errcode = 'SL001';
   end if;
   select o.* into v_order

@@ -12,6 +12,10 @@ language sql as $$
     (select string_agg(s::text, ',' order by s.id) from public.inventory_slots s),
     (select string_agg(m::text, ',' order by m.slot_id) from public.slot_manifest m),
     (select string_agg(g::text, ',' order by g.pool_id) from public.engine_config g),
+    (select string_agg(e::text, ',' order by e.pool_id) from public.pool_details e),
+    (select string_agg(o::text, ',' order by o.order_id) from public.orders o),
+    (select string_agg(k::text, ',' order by k.order_id, k.n) from public.checkouts k),
+    (select string_agg(p::text, ',' order by p.payment_key) from public.order_payments p),
     (select string_agg(q::text, ',' order by q.msg_id) from pgmq.q_intake_queue q),
     (select string_agg(d::text, ',' order by d.msg_id) from pgmq.q_intake_dlq d),
     (select string_agg(a::text, ',' order by a.id) from audit.audit_logs a)
@@ -138,6 +142,66 @@ $$;
 create function tests.slots(p_pool_id text) returns table (id uuid, status text, locked_by text)
 language sql as $$
   select s.id, s.status::text, s.locked_by from public.inventory_slots s where s.pool_id = p_pool_id order by s.id;
+$$;
+
+-- A pool that is paid for, 1000 a slot, with so many slots.
+create function tests.paid_pool(p_pool text, p_slots int, p_rules jsonb default '{}') returns void
+language sql as $$
+  select public.pool_create(p_pool, p_slots, jsonb_build_object(
+    'confirm_by', 'payment', 'price', 1000, 'currency', 'eur', 'payment_tenant', 'stripe', 'hold_sec', 600
+  ) || p_rules, 'olga');
+$$;
+
+-- A user's request for so many slots, as the server sends it; returns the outcome.
+create function tests.ask(p_pool text, p_user text, p_quantity int default 1, p_request text default null) returns text
+language sql as $$
+  select b.outcome from public.claim_batch(
+    array[p_pool], array[p_user], array[p_request], p_quantities => array[p_quantity]
+  ) b;
+$$;
+
+-- The order of a user in a pool; of several the newest.
+create function tests.order_of(p_pool text, p_user text) returns public.orders
+language sql as $$
+  select o from public.orders o where o.pool_id = p_pool and o.user_id = p_user order by o.order_id desc limit 1;
+$$;
+
+-- What the ledger tells of a payment for this order: the right one, unless p_more says otherwise.
+create function tests.payment(p_order public.orders, p_id text, p_more jsonb default '{}') returns jsonb
+language sql as $$
+  select jsonb_build_object(
+    'payment_key', coalesce(p_more ->> 'tenant', 'stripe') || '/' || p_id, 'tenant', 'stripe', 'livemode', true,
+    'claim_id', (p_order).order_id, 'user_id', (p_order).user_id, 'verified', (p_order).verified::text,
+    'amount', (p_order).seats * (p_order).unit_price, 'currency', (p_order).currency
+  ) || p_more;
+$$;
+
+-- Decision and reason about a payment.
+create function tests.settle(p_fact jsonb, p_final boolean default false) returns text
+language sql as $$
+  select concat_ws(' ', s.decision, s.reason) from public.settle_payment(p_fact, p_final) s;
+$$;
+
+-- The hold of an order was over so long ago.
+create function tests.order_over(p_order_id uuid, p_since interval default '0') returns void
+language sql as $$
+  update public.orders o
+  set hold_until = now() - p_since, grace_until = now() - p_since + (o.grace_until - o.hold_until)
+  where o.order_id = p_order_id;
+$$;
+
+-- The checkout of the order that a buyer begins.
+create function tests.checkout(p_order public.orders) returns public.checkouts
+language sql as $$
+  select public.begin_checkout((p_order).order_id, (p_order).user_id, 'https://tickets.example.com');
+  select k from public.checkouts k where k.order_id = (p_order).order_id order by k.n desc limit 1;
+$$;
+
+-- The states of the claims of an order, in words.
+create function tests.states(p_order_id uuid) returns text
+language sql as $$
+  select string_agg(c.state::text, ' ' order by c.replaces nulls first, c.claim_id) from public.claims c
+  where c.order_id = p_order_id;
 $$;
 
 begin;

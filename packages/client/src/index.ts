@@ -13,10 +13,11 @@ import { type SolveOptions, solveChallenge } from './solve.ts';
 export { createRequest, SluiceError, type SluiceErrorCode, type SluiceRequest, solveChallenge };
 
 /**
- * `queued` and `validated`: on its way. `committed`: it is a ticket. `dead_letter`: an operator decides. The other four have
- * given the slot back.
+ * `held`: it waits for its payment. `queued` and `validated`: on its way. `committed`: it is a ticket. `dead_letter`: an operator
+ * decides. The other five have given the slot back.
  */
 export type ClaimStatus =
+  | 'held'
   | 'queued'
   | 'validated'
   | 'committed'
@@ -24,7 +25,8 @@ export type ClaimStatus =
   | 'released'
   | 'expired'
   | 'refused'
-  | 'discarded';
+  | 'discarded'
+  | 'voided';
 
 export interface Claim {
   readonly claim_id: string;
@@ -74,6 +76,23 @@ export interface Pool {
   readonly max_per_address: number | null;
   /** Where `require_auth`: whether an anonymous sign-in will do. */
   readonly allow_guests: boolean;
+  /** `payment`: a claim is a ticket once it was paid for. */
+  readonly confirm_by: 'auto' | 'payment';
+  /** Of one slot, in minor units of the currency. */
+  readonly price: number | null;
+  readonly currency: string | null;
+  /** How many slots one request may claim. */
+  readonly max_quantity: number;
+  /** What buyers read about it. */
+  readonly details: PoolDetails | null;
+}
+
+export interface PoolDetails {
+  readonly title: string | null;
+  readonly starts_at: string | null;
+  readonly place: string | null;
+  readonly picture_url: string | null;
+  readonly text: string | null;
 }
 
 /** All but `now` is null while the server's database does not answer. */

@@ -42,7 +42,29 @@ type Refusal =
   | 'guests_refused'
   | 'server_required'
   | 'challenge_required'
-  | 'challenge_used';
+  | 'challenge_used'
+  | 'secret_required'
+  | 'quantity_refused'
+  | 'not_enough';
+
+/** One of the claims of a request for several slots. */
+export interface GroupClaim {
+  readonly claim_id: string;
+  readonly resource_id: string;
+  readonly label: string | null;
+}
+
+/** What intake.order_view says of the order of a claim. A group of a pool without payment has no status and no price. */
+export interface OrderView {
+  readonly order_id: string;
+  readonly status: 'held' | 'paying' | 'paid' | 'expired' | 'released' | 'voided' | 'refund_due' | null;
+  readonly amount: number | null;
+  readonly currency: string | null;
+  readonly unit_price: number | null;
+  readonly seats: number;
+  readonly hold_until: string | null;
+  readonly claims: readonly (GroupClaim & { readonly state: string })[];
+}
 
 /** A row of public.claim_batch. The claim's columns are null where the outcome is a refusal. */
 export interface ClaimOutcome {
@@ -54,6 +76,8 @@ export interface ClaimOutcome {
   readonly state: string | null;
   readonly claimed_at: string | null;
   readonly hold_until: string | null;
+  /** All claims of a request for several slots, the first of them first; null for one slot. */
+  readonly group_claims: readonly GroupClaim[] | null;
 }
 
 /** A row of public.get_claim, public.release_own_claim and public.release_claim_as_operator. */
@@ -75,6 +99,10 @@ export interface ClaimRecord {
   readonly ending: boolean;
   /** Whether the caller's secret is the claim's; null where the claim has none. */
   readonly secret_matches: boolean | null;
+  /** What its ticket calls the slot. */
+  readonly label: string | null;
+  /** Null for a claim alone in a pool without payment. */
+  readonly order: OrderView | null;
 }
 
 export interface ClaimPorts extends AuthPorts {
@@ -154,7 +182,13 @@ export const CLAIM_BODY = {
 } as const satisfies Schema;
 
 /** The states of public.claim_state in which the slot has gone back on sale. */
-export const FREED_STATES: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded']);
+export const FREED_STATES: ReadonlySet<string> = new Set([
+  'released',
+  'expired',
+  'refused',
+  'discarded',
+  'voided',
+]);
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/;
 

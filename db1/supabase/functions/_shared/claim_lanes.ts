@@ -17,6 +17,7 @@ const UNKNOWN_POOL: ClaimOutcome = {
   state: null,
   claimed_at: null,
   hold_until: null,
+  group_claims: null,
 };
 
 export class ClaimLanes {

@@ -68,6 +68,10 @@ const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   SL031: 'unknown_endpoint',
   SL032: 'endpoint_exists',
   SL033: 'lost_lease',
+  SL040: 'hold_over',
+  SL041: 'paid',
+  SL042: 'not_for_payment',
+  SL043: 'secret_required',
 };
 
 /** Everything else: SQLSTATEs or how they begin, the blame, and the answer where it is not `internal`. */

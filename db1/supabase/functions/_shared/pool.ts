@@ -26,6 +26,23 @@ export interface PoolStatus {
   readonly allow_guests: boolean;
   readonly max_per_address: number | null;
   readonly challenge_difficulty: number | null;
+  /** What makes a ticket of a claim: the bridge at once, or its payment. */
+  readonly confirm_by: 'auto' | 'payment';
+  /** Of one slot, in minor units. */
+  readonly price: number | null;
+  readonly currency: string | null;
+  /** How many slots one request may claim. */
+  readonly max_quantity: number;
+  /** What buyers read about it. */
+  readonly details: PoolDetails | null;
+}
+
+export interface PoolDetails {
+  readonly title: string | null;
+  readonly starts_at: string | null;
+  readonly place: string | null;
+  readonly picture_url: string | null;
+  readonly text: string | null;
 }
 
 export interface PoolPorts {

@@ -6,11 +6,11 @@ insert into public.inventory_slots (pool_id) select 'secret' from generate_serie
 
 -- A claim of an unverified user with this secret, as the server makes it.
 create function pg_temp.claim(p_user text, p_request text, p_secret text)
-returns table (ordinal int, outcome text, claim_id uuid, resource_id uuid, state text, claimed_at timestamptz, hold_until timestamptz)
+returns table (outcome text, claim_id uuid)
 language sql as $$
-  select * from public.claim_batch(array['secret'], array[p_user], array[p_request], array[false], true, jsonb_build_array(
+  select b.outcome, b.claim_id from public.claim_batch(array['secret'], array[p_user], array[p_request], array[false], true, jsonb_build_array(
     jsonb_strip_nulls(jsonb_build_object('address', '203.0.113.1', 'secret_hash', encode(sha256(p_secret::bytea), 'hex')))
-  ));
+  )) b;
 $$;
 create temp table mine as select * from pg_temp.claim('ann', 'r1', 'my own secret words');
 create temp table open_one as select * from pg_temp.claim('ann', 'r1', null);

@@ -17,7 +17,8 @@ select count(*) from public.claim_batch(array['p_gone', 'p_gone'], array['a', 'b
 
 select results_eq(
   $$ select p.* from public.pool_status('p_open') p $$,
-  $$ select 'p_open', 'open', 2::bigint, 1::bigint, now(), now() + interval '1 day', 2, 60, true, false, null::int, null::int $$,
+  $$ select 'p_open', 'open', 2::bigint, 1::bigint, now(), now() + interval '1 day', 2, 60, true, false, null::int, null::int,
+       'auto', null::bigint, null::text, 1, null::jsonb $$,
   'an open pool shows capacity, what is left, and its rules'
 );
 select is((select status from public.pool_status('p_soon')), 'not_open', 'a pool before its opening time is not open');

@@ -12,7 +12,7 @@ create temp table mine as select claim_id, slot_id from public.claims where pool
 select results_eq(
   $$ select g.* from mine m, public.get_claim(m.claim_id) g $$,
   $$ select m.claim_id, m.slot_id, 'look', 'ann', 'r1', 'queued', true, now(), now() + interval '30 seconds',
-       null::timestamptz, null::text, 0::bigint, false, null::boolean from mine m $$,
+       null::timestamptz, null::text, 0::bigint, false, null::boolean, null::text, null::jsonb from mine m $$,
   'a live claim shows its slot, pool, user, request, state, hold and place'
 );
 select public.release_own_claim(claim_id, 'ann', 'changed my mind') from mine;

@@ -18,6 +18,7 @@ const ENDED_STATES: ReadonlySet<string> = new Set([
   'expired',
   'refused',
   'discarded',
+  'voided',
   'committed',
 ]);
 

@@ -10,7 +10,7 @@ import type { Schema } from '../schema.ts';
 import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, withReason } from './list.ts';
 
 /** A row of public.pool_list. The levels are null while the pool's cache is lost; see intake.pool_levels. */
-export interface PoolView extends Omit<PoolStatus, 'available'> {
+export interface PoolView extends Omit<PoolStatus, 'available' | 'details'> {
   readonly available: number | null;
   readonly reserved: number | null;
   readonly consumed: number | null;
@@ -22,6 +22,10 @@ export interface PoolView extends Omit<PoolStatus, 'available'> {
   readonly validation_webhook_url: string | null;
   readonly commit_rpc_name: string;
   readonly commit_webhook_url: string | null;
+  readonly payment_tenant: string | null;
+  readonly payment_livemode: boolean;
+  readonly expire_grace_sec: number;
+  readonly refund_by: 'sluice' | 'operator';
   /** Where there are several cells: the one that it lives in. */
   readonly cell?: string;
 }
@@ -73,6 +77,46 @@ const RULES = {
   validation_webhook_url: URL_OR_NULL,
   commit_rpc_name: { type: 'string', pattern: '^[a-z_][a-z0-9_]{0,62}$' },
   commit_webhook_url: URL_OR_NULL,
+  confirm_by: {
+    type: 'string',
+    pattern: '^(auto|payment)$',
+    description:
+      'What makes a ticket of a claim: auto, the bridge at once; payment, once its price was paid within hold_sec.',
+  },
+  price: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: 99_999_999,
+    description: 'Of one slot, in minor units of the currency, such as cents.',
+  },
+  currency: { type: ['string', 'null'], pattern: '^[a-z]{3}$', description: 'ISO 4217, in lower case.' },
+  payment_tenant: {
+    type: ['string', 'null'],
+    maxLength: 200,
+    description: 'Whose payments count: the tenant of the webhook endpoint that tells them.',
+  },
+  payment_livemode: {
+    type: 'boolean',
+    description: 'False: payments of the test mode count, and no others.',
+  },
+  max_quantity: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 10,
+    description: 'How many slots one request may claim together.',
+  },
+  expire_grace_sec: {
+    type: 'integer',
+    minimum: 5,
+    maximum: 600,
+    description:
+      'How long a hold that is over waits for the provider to close the payment, before its slots are sold again all the same.',
+  },
+  refund_by: {
+    type: 'string',
+    pattern: '^(sluice|operator)$',
+    description: 'Who sends back what a payment could not buy.',
+  },
 } as const satisfies Record<string, Schema>;
 
 export const POOL_CREATE_BODY = {

@@ -15,8 +15,8 @@ const CLAIM = {
   request_id: TEXT_OR_NULL,
   status: {
     type: 'string',
-    pattern: '^(queued|validated|committed|dead_letter|released|expired|refused|discarded)$',
-    description: 'committed: it is a ticket.',
+    pattern: '^(held|queued|validated|committed|dead_letter|released|expired|refused|discarded|voided)$',
+    description: 'held: it waits for its payment. committed: it is a ticket. voided: it was one.',
   },
   claimed_at: TEXT,
   hold_until: TEXT_OR_NULL,
@@ -36,6 +36,12 @@ const CLAIM_IN_FULL = {
     description:
       'It ends as soon as the ledger knows and holds its slot until then, or it turns out to be a ticket.',
   },
+  label: { ...TEXT_OR_NULL, description: 'What a ticket calls the slot.' },
+  order: {
+    type: ['object', 'null'],
+    description:
+      'What it was claimed with: {order_id, status, amount, currency, unit_price, seats, hold_until, claims}; null for a claim alone in a pool without payment. status is held, paying, paid, expired, released, voided or refund_due, and null in a pool without payment.',
+  },
 } as const;
 
 const POOL = {
@@ -46,7 +52,7 @@ const POOL = {
 } as const;
 
 export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
-  Claim: shape(CLAIM_IN_FULL, ['ended_at', 'end_reason', 'ahead', 'ending']),
+  Claim: shape(CLAIM_IN_FULL, ['ended_at', 'end_reason', 'ahead', 'ending', 'label', 'order']),
   SeenClaim: shape(
     CLAIM_IN_FULL,
     Object.keys(CLAIM_IN_FULL).filter((name) => name !== 'claim_id' && name !== 'status'),
@@ -61,6 +67,14 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     allow_guests: { ...FLAG, description: 'With require_auth: anonymous sign-ins are enough.' },
     max_per_address: COUNT_OR_NULL,
     challenge: { ...FLAG, description: 'A claim needs the solution of a challenge.' },
+    confirm_by: { ...TEXT, description: 'auto, or payment: a claim is a ticket once it was paid for.' },
+    price: { ...COUNT_OR_NULL, description: 'Of one slot, in minor units of the currency.' },
+    currency: TEXT_OR_NULL,
+    max_quantity: { ...COUNT, description: 'How many slots one request may claim.' },
+    details: {
+      type: ['object', 'null'],
+      description: 'What buyers read about it: {title, starts_at, place, picture_url, text}.',
+    },
   }),
   PoolNews: shape({
     status: TEXT_OR_NULL,
@@ -112,6 +126,9 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
       'guests_refused',
       'challenge_required',
       'challenge_used',
+      'secret_required',
+      'quantity_refused',
+      'not_enough',
       'claim_ended',
       'unknown_pool',
       'not_yours',

@@ -56,6 +56,14 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     validation_webhook_url: TEXT_OR_NULL,
     commit_rpc_name: TEXT,
     commit_webhook_url: TEXT_OR_NULL,
+    confirm_by: TEXT,
+    price: COUNT_OR_NULL,
+    currency: TEXT_OR_NULL,
+    payment_tenant: TEXT_OR_NULL,
+    payment_livemode: FLAG,
+    max_quantity: COUNT,
+    expire_grace_sec: COUNT,
+    refund_by: TEXT,
   }),
   OperatorClaim: shape({
     claim_id: TEXT,
@@ -71,6 +79,8 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     end_reason: TEXT_OR_NULL,
     ahead: COUNT_OR_NULL,
     ending: FLAG,
+    label: TEXT_OR_NULL,
+    order: { type: ['object', 'null'], description: 'As its buyer sees it.' },
   }),
   ClaimWithTimeline: shape({
     claim: ref('OperatorClaim'),
@@ -94,7 +104,10 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     {
       msg_id: COUNT,
       outcome: TEXT,
-      claim_id: { ...TEXT_OR_NULL, description: 'Of a discard that is ending: its claim.' },
+      claim_id: {
+        ...TEXT_OR_NULL,
+        description: 'Of a discard that is ending, or of a claim that is paid: its claim.',
+      },
     },
     ['claim_id'],
   ),
