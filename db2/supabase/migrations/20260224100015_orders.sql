@@ -639,6 +639,7 @@ begin
   perform webhook.lock_payments(array[v_key]);
   update public.refunds_due r
   set provider_refund_id = p_refund ->> 'id', sent_at = coalesce(r.sent_at, now()),
+    error = case when r.state = 'failed' then r.error end,
     state = case when r.state in ('due', 'review') then 'sent' else r.state end
   where r.id = p_id and r.token = p_token
   returning r.state into v_state;
@@ -830,7 +831,7 @@ begin
     ),
     'outbox', (
       select coalesce(jsonb_agg(to_jsonb(o) - 'token' order by o.created_at, o.id), '[]') from public.claim_outbox o
-      where o.id = any (array(select k.kind || k.key from unnest(v_keys) k (key), unnest('{settle:,void:}'::text[]) as t (kind)))
+      where o.id = any (array(select t.kind || k.key from unnest(v_keys) k (key), unnest('{settle:,void:}'::text[]) as t (kind)))
         or o.id in (select v.outbox_id from public.voided_tickets v where v.order_id = p_order_id)
     ),
     'refunds', (

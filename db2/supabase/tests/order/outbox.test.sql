@@ -1,6 +1,6 @@
 -- The courier: rows under leases, finished once, put off without an attempt where the intake is away.
 begin;
-select plan(22);
+select plan(24);
 
 select tests.pay(1);
 select tests.pay(2, '{"id": "pi_2"}');

@@ -1,6 +1,6 @@
 -- What we owe goes out once, and what Stripe answers is told in the transaction that marks it.
 begin;
-select plan(44);
+select plan(45);
 
 select webhook.add_endpoint('stripe_live', 'stripe', '{STRIPE_SECRET}', p_actor => 'tests');
 create function pg_temp.stripes(p_object jsonb default '{}') returns jsonb language sql as $$
@@ -33,10 +33,10 @@ select is(tests.owed(), '0 0', 'nothing is owed any more');
 select is((select public.refund_sent(id, token, pg_temp.stripes()) from taken), 'sent', 'a second call says the same');
 select is((select count(*)::int from public.credit_ledger), 2, 'and writes nothing');
 select is(
-  tests.apply_payment('refund.updated', pg_temp.stripes('{"status": "succeeded"}')), 'already known', 'its webhook says that the buyer has it'
+  tests.apply_payment('refund.updated', pg_temp.stripes('{"status": "succeeded"}')), 'older than what is known', 'its webhook says that the buyer has it'
 );
 select is(pg_temp.standing(), 'done 1 re_1', 'the row says so');
-select is(tests.apply_payment('refund.created', pg_temp.stripes()), 'already known', 'an older word');
+select is(tests.apply_payment('refund.created', pg_temp.stripes()), 'older than what is known', 'an older word');
 select is(pg_temp.standing(), 'done 1 re_1', 'does not take it back');
 select is(
   tests.apply_payment('refund.failed', pg_temp.stripes('{"status": "failed", "failure_reason": "lost_or_stolen_card"}')), null, 'it fails after all'
@@ -93,8 +93,8 @@ select public.void_order_tickets(id, jsonb_build_array(
   tests.ticket(5, 'ann', 5) || '{"payment_key": "stripe/pi_5", "unit_price": 1000, "currency": "usd"}')) from parted;
 select is((select count(*)::int from public.confirmed_tickets), 1, 'one of two tickets is taken back');
 select is(
-  (select public.refund_sent(t.id, t.token, pg_temp.stripes('{"id": "re_6", "payment_intent": "pi_5", "amount": 1000, "metadata": {}}'))
-   from public.refunds_take(10, 60) t), 'sent', 'and refunded, after the other''s worth had been elsewhere'
+  (select public.refund_sent(t.id, t.token, pg_temp.stripes(jsonb_build_object('id', 're_6', 'payment_intent', 'pi_5', 'amount', 1000,
+     'metadata', jsonb_build_object('sluice_refund', t.refund_key)))) from public.refunds_take(10, 60) t), 'sent', 'and refunded, after the other''s worth had been elsewhere'
 );
 select is((select count(*)::int from public.confirmed_tickets), 0, 'now all has gone back, and the other ticket with it');
 

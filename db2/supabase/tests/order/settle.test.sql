@@ -1,6 +1,6 @@
 -- A payment that names an order: the intake is to be asked once what it is for, whatever events tell it.
 begin;
-select plan(16);
+select plan(17);
 
 select is(tests.pay(1), null, 'a payment names an order');
 select results_eq(
