@@ -60,6 +60,8 @@ const BRIDGE_OUTCOMES = [
 
 const INBOX_OUTCOMES = ['recorded', 'failed', 'outage', 'handed_back', 'dead_letter', 'lost_lease'];
 
+const CHECKOUT_OUTCOMES = ['created', 'again', 'outage', 'refused', 'burnt', 'key'];
+
 export const METRICS: Readonly<Record<string, Described>> = {
   sluice_http_requests_total: {
     kind: 'counter',
@@ -140,6 +142,16 @@ export const METRICS: Readonly<Record<string, Described>> = {
     kind: 'counter',
     help: 'Deliveries of the inbox that a worker took, by what became of them.',
     labels: { outcome: INBOX_OUTCOMES },
+  },
+  sluice_checkouts_total: {
+    kind: 'counter',
+    help: 'Requests for a page to pay on, by what became of them.',
+    labels: { outcome: CHECKOUT_OUTCOMES },
+  },
+  sluice_order_work_total: {
+    kind: 'counter',
+    help: 'Payments, voids, sessions and refunds that a worker took, by what became of them.',
+    labels: { lane: ['courier', 'closer', 'refunder'], outcome: [] },
   },
   webhook_processing_total: {
     kind: 'counter',

@@ -27,6 +27,7 @@ import { DIST, findBuild, hashSources, lookAtSources, noteBuild, ROOT } from './
 
 const ENTRIES = {
   cli: 'src/cli.ts',
+  'stripe_stand_in/main': 'src/stripe_stand_in/main.ts',
   bundle_pages: 'src/console/bundle_pages.ts',
   handlers: 'db1/supabase/functions/_shared/webhook/handlers.ts',
 };

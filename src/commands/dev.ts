@@ -7,7 +7,7 @@ import { PROJECT_ROOT } from '../project_root.ts';
 import { BUYER_VARIABLES, type BuyerSettings, readBuyerSettings } from '../server/buyer_settings.ts';
 import { readScrapeSettings } from '../server/scrape_access.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
-import { demoSecrets, envFile } from '../stack/env_file.ts';
+import { demoSecrets, envFile, stripeValues } from '../stack/env_file.ts';
 import { portTaken } from '../stack/gateway.ts';
 import { writePrivateFile } from '../stack/keys.ts';
 import { portIsFree } from '../stack/ports.ts';
@@ -60,6 +60,8 @@ async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): 
       ...settings,
       projectRoot: PROJECT_ROOT,
       functionEnv: functionEnv(process.env),
+      // Whoever has a key of Stripe wants Stripe.
+      hasStripe: Boolean(process.env.STRIPE_API_KEY),
       say,
       signal: stopping.signal,
     });
@@ -96,6 +98,10 @@ async function serveUntilStopped(
     const workers = isWithoutWorkers ? NO_WORKERS : startDevWorkers(stack, handlers, metrics, tracing.tracer);
     try {
       const server = await startDemoServer(stack, settings, { handlers, buyers, metrics, tracing, workers });
+      await stack.stripe?.deliverTo({
+        url: `${server.url}/webhooks/stripe`,
+        secret: stack.secrets.stripeWebhookSecret,
+      });
       return await showUntilStopped(stack, settings, server, stopSignal);
     } finally {
       await workers.stop();
@@ -134,7 +140,8 @@ function startDemoServer(
     jwtSecret: stack.secrets.db1JwtSecret,
     onClaimed: workers.wakeBridge,
     onRecorded: workers.wakeWebhooks,
-    secretOf: createSecretSource({ ...process.env, ...demoSecrets(stack.secrets) }),
+    secretOf: createSecretSource({ ...process.env, ...demoSecrets(stack.secrets), ...stripeValues(stack) }),
+    apiUrls: { ...process.env, ...stripeValues(stack) },
     handlers,
     metrics,
     tracer: tracing.tracer,

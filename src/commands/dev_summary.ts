@@ -14,7 +14,7 @@ Sluice is running.
   Drop page     ${serverUrl}/drop/${DEMO_POOL}   what a buyer sees
 ${describeSide('DB1 intake', stack.db1)}
 ${describeSide('DB2 ledger', stack.db2)}
-  Keys, all     ${envPath} (for your shell: set -a; . ${envPath}; set +a)
+${stack.stripe === undefined ? '' : `  Stripe        ${stack.stripe.url}   a stand-in: its pages take no card and no money\n`}  Keys, all     ${envPath} (for your shell: set -a; . ${envPath}; set +a)
 
 Try it: claim a slot, through Supabase's REST path and through Sluice's own door.
 

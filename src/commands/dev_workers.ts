@@ -3,7 +3,9 @@ import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
 import { startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
+import { startOrderCrew } from '../orders/crew.ts';
 import { startSealing } from '../scheduler/sealing.ts';
+import { stripeValues } from '../stack/env_file.ts';
 import type { Stack } from '../stack/stack.ts';
 import { DEFAULT_WEBHOOK_BATCH, DEFAULT_WEBHOOK_WORKERS, startWebhookCrew } from '../webhook/crew.ts';
 import type { Handlers } from '../webhook/handlers.ts';
@@ -34,12 +36,14 @@ export function startDevWorkers(
   const log = createLog();
   const db1Url = stack.db1.url;
   const db2Url = stack.db2.url;
+  const urls = { ...process.env, ...stripeValues(stack) };
+  const secretOf = createSecretSource(urls);
   const webhooks = startWebhookCrew({
     db2Url,
     workers: DEFAULT_WEBHOOK_WORKERS,
     batchSize: DEFAULT_WEBHOOK_BATCH,
     handlers,
-    compare: { secretOf: createSecretSource(process.env), urls: process.env },
+    compare: { secretOf, urls },
     metrics,
     tracer,
     log,
@@ -55,12 +59,21 @@ export function startDevWorkers(
     log,
     onRecorded: webhooks.wake,
   });
+  const orders = startOrderCrew({
+    db1Url,
+    db2Url,
+    secretOf,
+    urls,
+    metrics,
+    log,
+    onFunded: crews.wake,
+  });
   const sealing = startSealing([db1Url, db2Url], log);
   return {
     wakeBridge: crews.wake,
     wakeWebhooks: webhooks.wake,
     async stop() {
-      await Promise.all([crews.stop(), webhooks.stop(), sealing.stop()]);
+      await Promise.all([crews.stop(), webhooks.stop(), orders.stop(), sealing.stop()]);
     },
   };
 }

@@ -12,6 +12,7 @@ import { drainCells, type FleetCrewOptions, startCellCrews } from '../fleet/crew
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
+import { carryOrdersOnce, type OrderCrewOptions, startOrderCrew } from '../orders/crew.ts';
 import { startSealing } from '../scheduler/sealing.ts';
 import {
   type MetricsServer,
@@ -85,15 +86,17 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
     leaseSec: lease,
     sign,
   };
+  const secretOf = createSecretSource(process.env);
+  const orders = { ...shared, db1Url, cells, secretOf, urls: process.env };
   const webhooks = {
     ...shared,
     workers: DEFAULT_WEBHOOK_WORKERS,
     batchSize: DEFAULT_WEBHOOK_BATCH,
     handlers,
-    compare: { secretOf: createSecretSource(process.env), urls: process.env },
+    compare: { secretOf, urls: process.env },
   };
   try {
-    return await (once ? workOnce(crew, webhooks, json) : workUntilStopped(crew, webhooks));
+    return await (once ? workOnce(crew, webhooks, orders, json) : workUntilStopped(crew, webhooks, orders));
   } finally {
     await tracing.stop();
   }
@@ -102,16 +105,18 @@ async function run({ workers, batch, lease, once, json }: Values<typeof OPTIONS>
 async function workUntilStopped(
   options: FleetCrewOptions,
   webhookOptions: WebhookCrewOptions & { metrics: CollectedMetrics },
+  orderOptions: OrderCrewOptions,
 ): Promise<number> {
   const stopped = firstSignal(options.log);
   const { db1Url, cells } = options;
   const page = await openMetricsServer({ ...webhookOptions, db1Url, ...(cells && { cells }) });
   const webhooks = startWebhookCrew(webhookOptions);
   const crews = startCellCrews({ ...options, onRecorded: webhooks.wake });
+  const orders = startOrderCrew({ ...orderOptions, onFunded: crews.wake });
   const sealing = startSealing([...cellsOf(options).map(({ url }) => url), options.db2Url], options.log);
   options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
   options.log.info('workers stopping', { signal: await stopped });
-  await Promise.all([crews.stop(), webhooks.stop(), sealing.stop(), page?.stop()]);
+  await Promise.all([crews.stop(), webhooks.stop(), orders.stop(), sealing.stop(), page?.stop()]);
   options.log.info('workers stopped');
   return 0;
 }
@@ -140,15 +145,25 @@ async function openMetricsServer(
 async function workOnce(
   options: FleetCrewOptions,
   webhookOptions: WebhookCrewOptions,
+  orderOptions: OrderCrewOptions,
   asJson: boolean,
 ): Promise<number> {
   const stopping = new AbortController();
   void firstSignal(options.log).then(() => stopping.abort());
-  const claims = await drainCells(options, stopping.signal);
-  const events = await processOnce(webhookOptions, stopping.signal);
-  const totals = { ...claims.totals };
-  for (const [outcome, count] of Object.entries(events.totals)) totals[`webhook_${outcome}`] = count;
-  const isPaused = claims.isPaused || events.isPaused || claims.away.length > 0;
+  const { signal } = stopping;
+  const claims = await drainCells(options, signal);
+  const events = await processOnce(webhookOptions, signal);
+  const orders = await carryOrdersOnce(orderOptions, signal);
+  const totals: Record<string, number> = { ...claims.totals };
+  const add = (kind: string, some: Readonly<Record<string, number>>): void => {
+    for (const [outcome, count] of Object.entries(some))
+      totals[`${kind}${outcome}`] = (totals[`${kind}${outcome}`] ?? 0) + count;
+  };
+  add('webhook_', events.totals);
+  add('order_', orders.totals);
+  // What was paid for can be carried now.
+  if (orders.totals.funds) add('', (await drainCells(options, signal)).totals);
+  const isPaused = claims.isPaused || events.isPaused || orders.isPaused || claims.away.length > 0;
   const total = Object.values(totals).reduce((sum, count) => sum + count, 0);
   const status = isPaused ? 'paused' : stopping.signal.aborted ? 'stopped' : 'drained';
   const { away } = claims;

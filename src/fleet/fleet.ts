@@ -172,6 +172,12 @@ export class Fleet<Cell extends FleetCell> {
     return again.found;
   }
 
+  /** The cell that the id of a claim leads to; the first one where it leads to none. */
+  likely(claimId: string): Cell {
+    const likely = this.#cellsOfDigits.get(claimId.slice(...DIGITS).toLowerCase());
+    return this.cells.find(({ name }) => likely?.has(name)) ?? this.only;
+  }
+
   /** Asks every cell, or those that are given. One that is away is left out and named; any other failure is thrown. */
   async all<Answer>(
     ask: (cell: Cell) => Promise<Answer>,

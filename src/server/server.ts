@@ -22,6 +22,8 @@ import { createDatabasePorts } from '../fleet/ports.ts';
 import { openInbox } from '../inbox/door.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
+import { openCheckout, withRefunds } from '../orders/door.ts';
+import type { ApiUrls } from '../webhook/backfill.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
 import { AddressLimits, type LimitSettings } from './address_limits.ts';
@@ -66,6 +68,8 @@ export interface ServerOptions extends ScrapeSettings, BuyerSettings, FleetOptio
   redisUrl?: string;
   /** Secrets of webhook endpoints and call sites by name; those of the secrets file and the environment where left out. */
   secretOf?: SecretSource;
+  /** Where Stripe is; what the environment says where left out. */
+  apiUrls?: ApiUrls;
   /** Handlers of inline endpoints; none where left out. */
   handlers?: Handlers;
   /** Shared with workers in this process; its own where left out. */
@@ -87,6 +91,8 @@ export interface RunningServer {
 }
 
 const DB2_CONNECTIONS = 2;
+/** A server that only this machine reaches sends buyers back to its own address. */
+const LOOPBACK = /^(127(\.\d{1,3}){3}|::1|localhost)$/;
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const log = createLog();
@@ -126,7 +132,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     endedSessions: new EndedSessions(Date.now, callIntake, log),
     known: new KnownOperators(options.adminKey, Date.now, callFirst, log),
   });
-  const ports = createDatabasePorts(fleet);
+  const ports = withRefunds(createDatabasePorts(fleet), callLedger, log);
   const claims = new ClaimRoutes(
     {
       ...ports,
@@ -143,6 +149,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     // What waits for a cell that is silent leaves the other cells their part of the room for claims.
     Math.ceil(MAX_WAITING / fleet.cells.length),
   );
+  const checkout = openCheckout({
+    own: (request, claimId) => claims.own(request, claimId),
+    fleet,
+    webhook,
+    secretOf,
+    urls: options.apiUrls ?? process.env,
+    publicUrl: () => proxy.publicUrl?.href ?? (LOOPBACK.test(options.host ?? '') ? url : undefined),
+    metrics,
+    log,
+  });
   const pools = new PoolRoutes({ ...ports, now: Date.now });
   const challenges = createChallenges({
     verifier: options.challengeVerifier ?? proofOfWork(options.jwtSecret, Date.now),
@@ -174,7 +190,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const burst = [claims, pools, webhooks, calls, poolLive, challenges].flatMap((group): Route[] =>
     group.routes(),
   );
-  const programs = [...burst, ...health, loginRoute(options.loginUrl), scrape, ...admin];
+  const programs = [...burst, checkout, ...health, loginRoute(options.loginUrl), scrape, ...admin];
   const pages = loadPages();
   const pagesOnly = pageRoutes(pages, log, (request) => isHttps(request, proxy));
   const http = new HttpServer(
@@ -191,6 +207,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   );
 
   let port: number;
+  let url = '';
   try {
     await fleet.start();
     port = await http.listen(options.port, options.host);
@@ -200,7 +217,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     throw error;
   }
   const host = options.host ?? '127.0.0.1';
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   log.info('server listens', { url });
 
   return {

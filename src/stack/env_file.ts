@@ -13,10 +13,16 @@ export function envFile(stack: Stack, sluiceUrl: string): string {
     ...supabaseValues('DB1', stack.db1),
     ...supabaseValues('DB2', stack.db2),
     ...demoSecrets(secrets),
+    ...stripeValues(stack),
   };
   return Object.entries(values)
     .map(([name, value]) => `${name}=${value}\n`)
     .join('');
+}
+
+/** Nothing where the person uses Stripe itself. */
+export function stripeValues({ stripe }: Pick<Stack, 'stripe'>): Record<string, string> {
+  return stripe === undefined ? {} : { STRIPE_API_URL: stripe.url, STRIPE_API_KEY: stripe.key };
 }
 
 function supabaseValues(prefix: string, side: Side): Record<string, string> {

@@ -13,6 +13,7 @@ export type Secrets = {
   adminKey: string;
   hookSecret: string;
   stripeWebhookSecret: string;
+  stripeApiKey: string;
   twilioAuthToken: string;
   whatsappAppSecret: string;
   whatsappVerifyToken: string;
@@ -40,6 +41,8 @@ function makeSecrets(): Secrets {
     adminKey: `sluice_admin_${token(24)}`,
     hookSecret: `whsec_${randomBytes(32).toString('base64')}`,
     stripeWebhookSecret: `whsec_${token(24)}`,
+    // Of the stand-in. Live, as the pools are that say nothing else.
+    stripeApiKey: `sk_live_stand_in_${hex(12)}`,
     twilioAuthToken: hex(16),
     whatsappAppSecret: hex(16),
     whatsappVerifyToken: token(24),

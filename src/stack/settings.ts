@@ -41,6 +41,7 @@ export function layout(dir: string) {
     env: join(dir, 'env'),
     secrets: join(dir, 'secrets.json'),
     control: join(dir, 'control.json'),
+    stripe: join(dir, 'stripe.jsonl'),
     run: join(dir, 'run'),
     postgres: join(dir, 'postgres'),
   };

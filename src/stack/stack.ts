@@ -8,7 +8,7 @@ import { withClient } from '../migrate/sql.ts';
 import { refuseUnfinishedImport } from '../transfer/unfinished.ts';
 import { startControl } from './control.ts';
 import { addDemoEndpoints, addDemoSite } from './demo_setup.ts';
-import { demoSecrets } from './env_file.ts';
+import { demoSecrets, stripeValues } from './env_file.ts';
 import { hideFromGit } from './folder.ts';
 import { FUNCTION_NAMES } from './functions.ts';
 import { type Gateway, portTaken, startGateway } from './gateway.ts';
@@ -21,6 +21,7 @@ import { findPostgrest, type Postgrest, startPostgrest } from './postgrest.ts';
 import { claimRunDir, type RunFiles } from './run_files.ts';
 import { makeServerDir, reachableDir } from './server_user.ts';
 import { layout } from './settings.ts';
+import { keepStandIn, STAND_IN_NAME, type StripeStandIn } from './stripe.ts';
 
 export type SideName = 'db1' | 'db2';
 
@@ -40,6 +41,8 @@ export type Stack = {
   db1: Side;
   db2: Side;
   secrets: Secrets;
+  /** Undefined where the person uses Stripe itself. */
+  stripe: StripeStandIn | undefined;
   /** Ends everything in order. A second call, `immediate`, does not wait for Postgres to tidy up. */
   stop(mode?: StopMode): Promise<void>;
 };
@@ -53,6 +56,8 @@ export type StackOptions = {
   /** Of Postgres. 0 is any free one; left out, the usual one, or any free one where that is taken. */
   db1Port?: number | undefined;
   db2Port?: number | undefined;
+  /** The person has a key of Stripe: no stand-in is needed. */
+  hasStripe?: boolean;
   /** Settings for the functions beside the addresses and keys of the databases. */
   functionEnv?: Record<string, string>;
   /** Told, a line at a time, what happens. */
@@ -74,6 +79,7 @@ export const TITLE: Record<SideName, string> = { db1: 'DB1 (intake)', db2: 'DB2 
 type Parts = {
   doors: { stop(mode?: StopMode): Promise<void> }[];
   functions: Keeper<Server>[];
+  standIns: Keeper<Server>[];
   postgrests: Keeper<Postgrest>[];
   clusters: Keeper<Cluster>[];
 };
@@ -85,6 +91,7 @@ type Start = {
   home: string;
   runFiles: RunFiles;
   parts: Parts;
+  stripe: StripeStandIn | undefined;
 };
 
 /** Starts both databases with platform, migrations and seed, PostgREST, the functions and the gateways. All or nothing. */
@@ -93,10 +100,17 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   mkdirSync(options.dir, { recursive: true });
   hideFromGit(options.dir);
   const runFiles = claimRunDir(paths.run);
-  const parts: Parts = { doors: [], functions: [], postgrests: [], clusters: [] };
+  const parts: Parts = { doors: [], functions: [], standIns: [], postgrests: [], clusters: [] };
   const stop = async (mode: StopMode = 'fast') => {
     await stopParts(parts, mode);
-    for (const name of ['db1-postgrest', 'db2-postgrest', 'db1-postgres', 'db2-postgres', ...FUNCTION_NAMES])
+    for (const name of [
+      'db1-postgrest',
+      'db2-postgrest',
+      'db1-postgres',
+      'db2-postgres',
+      STAND_IN_NAME,
+      ...FUNCTION_NAMES,
+    ])
       runFiles.forget(name);
     runFiles.release();
   };
@@ -114,11 +128,24 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const home = reachableDir(paths.postgres);
     makeServerDir(join(home, 'extensions'));
     copyExtensionFiles(join(home, 'extensions', 'extension'));
-    const start: Start = { options, secrets, home, runFiles, parts };
-    const [[db1, db2]] = await allOrError([startSides(gateways, start), startEdge(gateways, start)]);
+    const stripe = options.hasStripe
+      ? undefined
+      : await keepStandIn({
+          key: secrets.stripeApiKey,
+          runDir: paths.run,
+          journal: paths.stripe,
+          runFiles,
+          say: options.say,
+        });
+    const start: Start = { options, secrets, home, runFiles, parts, stripe };
+    const [[db1, db2]] = await allOrError([
+      startSides(gateways, start),
+      startEdge(gateways, start),
+      startStripe(start),
+    ]);
     options.signal?.throwIfAborted();
     parts.doors.push(await startControl(paths.control, { db1, db2 }, options.say));
-    return { db1, db2, secrets, stop };
+    return { db1, db2, secrets, stripe, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -133,12 +160,15 @@ async function allOrError<Parts extends Promise<unknown>[]>(
   return Promise.all(parts);
 }
 
-async function stopParts({ doors, functions, postgrests, clusters }: Parts, mode: StopMode): Promise<void> {
+async function stopParts(parts: Parts, mode: StopMode): Promise<void> {
+  const { doors, functions, standIns, postgrests, clusters } = parts;
   if (mode === 'immediate') {
-    await Promise.all([...doors, ...clusters, ...functions, ...postgrests].map((part) => part.stop(mode)));
+    await Promise.all(
+      [...doors, ...clusters, ...functions, ...standIns, ...postgrests].map((part) => part.stop(mode)),
+    );
     return;
   }
-  for (const group of [doors, functions, postgrests, clusters])
+  for (const group of [doors, functions, standIns, postgrests, clusters])
     await Promise.all(group.map((part) => part.stop()));
 }
 
@@ -264,6 +294,13 @@ async function keepRest(name: SideName, url: string, gateway: Gateway, start: St
   options.say(`${TITLE[name]}: REST on ${gateway.url}/rest/v1`);
 }
 
+async function startStripe({ options, parts, stripe }: Start): Promise<void> {
+  if (stripe === undefined) return;
+  parts.standIns.push(stripe.keeper);
+  await stripe.keeper.start();
+  options.say(`Stripe: a stand-in on ${stripe.url}`);
+}
+
 async function startEdge(gateways: Record<SideName, Gateway>, start: Start): Promise<void> {
   const { options, secrets, runFiles, parts } = start;
   await startFunctions({
@@ -273,6 +310,7 @@ async function startEdge(gateways: Record<SideName, Gateway>, start: Start): Pro
     env: {
       ...options.functionEnv,
       ...demoSecrets(secrets),
+      ...stripeValues(start),
       SLUICE_HOOK_SECRET: secrets.hookSecret,
       ...(await databaseEnv('db1', gateways.db1, secrets)),
       ...(await databaseEnv('db2', gateways.db2, secrets)),

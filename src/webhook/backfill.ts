@@ -74,7 +74,7 @@ function open(
 ): OpenSource {
   const { headers, accounts } = source.access(key.value, endpoint, key.name);
   const { title, rights } = source;
-  const api: Api = { title, rights, headers, key: key.value, keyName: key.name, url: urlOf(source, urls) };
+  const api: Api = { title, rights, headers, key: key.value, keyName: key.name, url: apiUrl(source, urls) };
   const ports: ApiPorts = {
     fetch,
     pause: (ms, stop) => sleep(ms, undefined, { signal: stop }),
@@ -87,7 +87,7 @@ function open(
 }
 
 /** A key goes nowhere in clear text but to this very machine. */
-function urlOf({ urlVariable, url }: Source, urls: ApiUrls): string {
+export function apiUrl({ urlVariable, url }: Source, urls: ApiUrls): string {
   const given = urls[urlVariable] || url;
   const parsed = URL.canParse(given) ? new URL(given) : undefined;
   const isSafe =

@@ -16,7 +16,7 @@ import { storeEvents } from '../admin/webhook_support.ts';
 import * as callSite from '../calls/support.ts';
 import { ADMIN_KEY, ask, bearer, claim, JWT_SECRET, openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { StripeStandIn } from '../support/stand_ins/stripe.ts';
+import { StripeStandIn } from '../../src/stripe_stand_in/stand_in.ts';
 import { KEYS, STRIPE_KEY } from '../webhook/backfill/support.ts';
 import { addEndpoint, paymentEvent, SECRETS, send } from '../webhook/world.ts';
 import { documentedMetrics, scrapedMetrics } from './documented.ts';
@@ -106,7 +106,7 @@ describe('metrics', () => {
 
   /** A comparison of both endpoints with what Stripe has, which is nothing. */
   async function useProviders(): Promise<void> {
-    const stripe = await StripeStandIn.start(KEYS);
+    const stripe = await StripeStandIn.start({ keys: KEYS });
     const ledger = createDatabase({ url: databases.db2.url, max: 1, applicationName: 'test', log });
     const urls = { STRIPE_API_URL: stripe.url };
     await compareWithProviders({ db2: ledger, secretOf: () => STRIPE_KEY, urls, metrics, log }, signal);

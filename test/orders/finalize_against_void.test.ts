@@ -71,7 +71,12 @@ async function race(number: number, worker: Session, courier: Session): Promise<
   return outcome;
 }
 
-async function inTransaction<T>(session: Session, race: number, seed: number, work: () => Promise<T>): Promise<T> {
+async function inTransaction<T>(
+  session: Session,
+  race: number,
+  seed: number,
+  work: () => Promise<T>,
+): Promise<T> {
   await idle(session, steps(race, seed));
   await session.client.query('begin');
   const answer = await work();
@@ -106,7 +111,13 @@ async function raceMany(sessions: Session[], observer: Session, first: number, c
       }
     }),
   );
-  const [row] = await observer.rows<{ living: number; voided: number; was_ticket: number; owed: number; placeholders: number }>(
+  const [row] = await observer.rows<{
+    living: number;
+    voided: number;
+    was_ticket: number;
+    owed: number;
+    placeholders: number;
+  }>(
     `select count(t.claim_id)::int as living, count(*)::int as voided, count(v.confirmed_at)::int as was_ticket,
        count(r.id)::int as owed,
        (select count(*)::int from public.confirmed_tickets k where k.resource_id = k.claim_id) as placeholders
@@ -142,17 +153,32 @@ for (const [name, start] of Object.entries(SERVERS))
 
     test(`${RACES} races leave no ticket of a voided claim`, async (t) => {
       if (isMissing(t)) return;
-      const { living, voided, was_ticket, owed, placeholders, told } = await raceMany(sessions, observer, 1, RACES);
-      t.diagnostic(`${voided} voided, ${was_ticket} of them after they were tickets; workers were told ${JSON.stringify(told)}`);
-      assert.deepEqual({ living, voided, owed, placeholders }, { living: 0, voided: RACES, owed: RACES, placeholders: 0 });
+      const { living, voided, was_ticket, owed, placeholders, told } = await raceMany(
+        sessions,
+        observer,
+        1,
+        RACES,
+      );
+      t.diagnostic(
+        `${voided} voided, ${was_ticket} of them after they were tickets; workers were told ${JSON.stringify(told)}`,
+      );
+      assert.deepEqual(
+        { living, voided, owed, placeholders },
+        { living: 0, voided: RACES, owed: RACES, placeholders: 0 },
+      );
       assert.equal(told.committed, was_ticket, 'each ticket that was written left its time in the tombstone');
       assert.equal((told.committed ?? 0) + (told.voided ?? 0), RACES);
-      assert.ok((told.committed ?? 0) > RACES / 10 && (told.voided ?? 0) > RACES / 10, 'both came first often enough');
+      assert.ok(
+        (told.committed ?? 0) > RACES / 10 && (told.voided ?? 0) > RACES / 10,
+        'both came first often enough',
+      );
     });
 
     test('control: with a plain tombstone, tickets of voided claims live', async (t) => {
       if (isMissing(t)) return;
-      const original = await observer.value<string>(`select pg_get_functiondef('public.place_claims'::regproc)`);
+      const original = await observer.value<string>(
+        `select pg_get_functiondef('public.place_claims'::regproc)`,
+      );
       const placing = /with placed as \([\s\S]*?into v_placed from placed p;/;
       assert.match(original, placing);
       await observer.client.query(original.replace(placing, `v_placed := '{}';`));

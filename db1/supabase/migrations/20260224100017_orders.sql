@@ -431,7 +431,7 @@ begin
       ))
     ))),
     'metadata', v_metadata, 'payment_intent_data', jsonb_build_object('metadata', v_metadata),
-    'payment_method_types', jsonb_build_array('card'), 'adaptive_pricing', jsonb_build_object('enabled', false),
+    'allowed_payment_method_types', jsonb_build_array('card'), 'adaptive_pricing', jsonb_build_object('enabled', false),
     'expires_at', floor(extract(epoch from v_expires_at))::bigint, 'success_url', v_url, 'cancel_url', v_url
   );
 end

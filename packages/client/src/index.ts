@@ -95,6 +95,16 @@ export interface PoolDetails {
   readonly text: string | null;
 }
 
+/** Where a claim is paid for. */
+export interface Checkout {
+  readonly url: string;
+  /** Until when the slots are held for the payment. */
+  readonly hold_until: string;
+  /** For all slots, in minor units of the currency. */
+  readonly amount: number;
+  readonly currency: string;
+}
+
 /** All but `now` is null while the server's database does not answer. */
 export interface PoolNews {
   readonly status: Pool['status'] | null;
@@ -142,6 +152,11 @@ export interface SluiceClient {
   getClaim(claimId: string, options?: CallOptions): Promise<SeenClaim>;
   /** Gives the slot back; by its id alone with the user's token only. A second call gives the same answer. `ending`: a worker has the claim; `getClaim` tells how it ends. */
   release(claim: ClaimKey | string, options?: CallOptions): Promise<Claim>;
+  /**
+   * For a pool that is paid for: the page where the buyer pays for all slots of the request. A second call gives the same page. Throws a
+   * SluiceError for what trying again does not change: hold_over, paid, not_for_payment, …
+   */
+  checkout(claim: ClaimKey | string, options?: CallOptions): Promise<Checkout>;
   /** Up to a second old. */
   pool(poolId: string, options?: CallOptions): Promise<Pool>;
   /** What is left, as it changes; connects again by itself. Ends when the signal is aborted. */
@@ -169,6 +184,15 @@ export function createSluiceClient(options: SluiceClientOptions): SluiceClient {
     getClaim: (claim: ClaimKey | string, { signal }: CallOptions = {}) =>
       ask<Claim>(ways, { method: 'GET', ...placeOf(claim), signal }),
     release: (claim, { signal } = {}) => ask<Claim>(ways, { method: 'DELETE', ...placeOf(claim), signal }),
+    checkout: (claim, { signal } = {}) => {
+      const { path, headers } = placeOf(claim);
+      return ask<Checkout>(ways, {
+        method: 'POST',
+        path: `${path}/checkout`,
+        ...(headers && { headers }),
+        signal,
+      });
+    },
     pool: (poolId, { signal } = {}) => ask<Pool>(ways, { method: 'GET', path: pathOf(poolId), signal }),
     follow: (poolId, { signal } = {}) => follow(ways, `${pathOf(poolId)}/live`, signal),
   };

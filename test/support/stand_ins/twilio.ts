@@ -1,7 +1,7 @@
 // Stands in for Twilio's lists of calls and messages, as documented at twilio.com/docs (voice/api/call-resource,
 // messaging/api/message-resource, usage/twilios-response, api/errors). The package `twilio` reads its answers in a test.
 
-import { type ApiAnswer, type ApiRequest, ApiServer } from './server.ts';
+import { type ApiAnswer, type ApiRequest, ApiServer } from '../../../src/stripe_stand_in/api_server.ts';
 
 const PAGE_DEFAULT = 50;
 const PAGE_MAX = 1_000;

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import type { ListedCharge } from '../../../src/stripe_stand_in/books.ts';
 import { runHere } from '../../cli/support.ts';
-import type { ListedCharge } from '../../support/stand_ins/stripe.ts';
 import { WebhookWorld } from '../world.ts';
 import { deliveryOf, envFor, type Providers, startProviders, stripeEvent } from './support.ts';
 

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import Stripe from 'stripe';
 import twilio from 'twilio';
-import { RATE_LIMITED, SERVER_ERROR, StripeStandIn } from '../../support/stand_ins/stripe.ts';
+import { RATE_LIMITED, SERVER_ERROR } from '../../../src/stripe_stand_in/refusal.ts';
+import { StripeStandIn } from '../../../src/stripe_stand_in/stand_in.ts';
 import { TOO_MANY, TwilioStandIn } from '../../support/stand_ins/twilio.ts';
 import { ACCOUNT, call, KEYS, message, stripeEvent, TWILIO_KEY } from './support.ts';
 
@@ -13,7 +14,7 @@ const nowSec = () => Math.floor(Date.now() / 1_000);
 describe('the stand-in for Stripe', () => {
   let standIn: StripeStandIn;
   before(async () => {
-    standIn = await StripeStandIn.start(KEYS);
+    standIn = await StripeStandIn.start({ keys: KEYS });
   });
   after(() => standIn?.server.stop());
   const client = (key = 'rk_live_all_0123456789') =>

@@ -6,10 +6,11 @@ import { stretchOf } from '#core/webhook/backfill/source.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
 import { createDatabase } from '../../../src/db/database.ts';
 import { createLog } from '../../../src/log.ts';
+import type { SentEvent } from '../../../src/stripe_stand_in/books.ts';
+import { RATE_LIMITED, SERVER_ERROR } from '../../../src/stripe_stand_in/refusal.ts';
 import { backfill as fill, openSource } from '../../../src/webhook/backfill.ts';
 import { secretsOf } from '../../../src/webhook/secret_users.ts';
 import { runHere } from '../../cli/support.ts';
-import { RATE_LIMITED, SERVER_ERROR, type SentEvent } from '../../support/stand_ins/stripe.ts';
 import { SECRETS, WebhookWorld } from '../world.ts';
 import {
   backfill,

@@ -1,7 +1,9 @@
 // What suites about backfill share: events, calls and messages as the providers keep them, and keys for their stand-ins.
 
+import type { SentEvent } from '../../../src/stripe_stand_in/books.ts';
+import type { StripeKey } from '../../../src/stripe_stand_in/rights.ts';
+import { StripeStandIn } from '../../../src/stripe_stand_in/stand_in.ts';
 import { runHere } from '../../cli/support.ts';
-import { type SentEvent, type StripeKey, StripeStandIn } from '../../support/stand_ins/stripe.ts';
 import { type TwilioCall, type TwilioMessage, TwilioStandIn } from '../../support/stand_ins/twilio.ts';
 
 export const ACCOUNT = `AC${'1'.repeat(32)}`;
@@ -89,7 +91,7 @@ export interface Providers {
 }
 
 export async function startProviders(): Promise<Providers> {
-  const stripe = await StripeStandIn.start(KEYS);
+  const stripe = await StripeStandIn.start({ keys: KEYS });
   const twilio = await TwilioStandIn.start({ [TWILIO_KEY]: [ACCOUNT] });
   return {
     stripe,

@@ -2,7 +2,7 @@
 
 import { setTimeout } from 'node:timers/promises';
 import type { Random } from '../../../chaos/random.ts';
-import type { SentEvent } from '../../support/stand_ins/stripe.ts';
+import type { SentEvent } from '../../../src/stripe_stand_in/books.ts';
 import type { Life, StripeEvent } from '../lives/life.ts';
 import type { Senders } from './senders.ts';
 import { call, callbackOf, message, messageCallbackOf, type Providers } from './support.ts';

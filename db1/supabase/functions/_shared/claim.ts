@@ -54,10 +54,22 @@ export interface GroupClaim {
   readonly label: string | null;
 }
 
-/** What intake.order_view says of the order of a claim. A group of a pool without payment has no status and no price. */
+/**
+ * What intake.order_view says of the order of a claim. A group of a pool without payment has no status and no price. DB1 says
+ * refund_due; whether it is `refunded` DB2 knows.
+ */
 export interface OrderView {
   readonly order_id: string;
-  readonly status: 'held' | 'paying' | 'paid' | 'expired' | 'released' | 'voided' | 'refund_due' | null;
+  readonly status:
+    | 'held'
+    | 'paying'
+    | 'paid'
+    | 'expired'
+    | 'released'
+    | 'voided'
+    | 'refund_due'
+    | 'refunded'
+    | null;
   readonly amount: number | null;
   readonly currency: string | null;
   readonly unit_price: number | null;
@@ -220,6 +232,19 @@ export class ClaimRoutes {
   /** For shutdown: everything that was accepted gets its answer, nothing new is taken. */
   drain(): Promise<void> {
     return this.#lanes.drain();
+  }
+
+  /** The claim that the request names, where it is the caller's own; throws where it is not. */
+  async own(
+    request: HttpRequest,
+    claimId: string,
+  ): Promise<{ claim: ClaimRecord; secretHash: string | null }> {
+    const caller = await identify(this.#ports, request);
+    if (!actsForAnybody(caller)) this.#ports.admit?.(request);
+    const secretHash = this.#secretHashOf(request);
+    const { claim, isOwn } = await this.#find(caller, claimId, secretHash);
+    if (!isOwn) throw new HttpError('not_yours', 'It was made without a secret: it belongs to no caller.');
+    return { claim, secretHash };
   }
 
   async #claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {

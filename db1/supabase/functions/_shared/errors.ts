@@ -92,6 +92,12 @@ const ROWS = {
     'This event_id was recorded with another content.',
     'Use a new event_id for each new event.',
   ],
+  payment_unavailable: [
+    503,
+    'The payment provider cannot be reached.',
+    'Try again after Retry-After seconds: the slot is held until hold_until.',
+    RETRY,
+  ],
   sold_out: [409, 'The pool is sold out.', 'A slot may come back when somebody releases one.'],
   not_enough: [409, 'Fewer slots are free than the request is for.', 'Ask for fewer.'],
   quantity_refused: [

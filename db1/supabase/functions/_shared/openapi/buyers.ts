@@ -40,7 +40,7 @@ const CLAIM_IN_FULL = {
   order: {
     type: ['object', 'null'],
     description:
-      'What it was claimed with: {order_id, status, amount, currency, unit_price, seats, hold_until, claims}; null for a claim alone in a pool without payment. status is held, paying, paid, expired, released, voided or refund_due, and null in a pool without payment.',
+      'What it was claimed with: {order_id, status, amount, currency, unit_price, seats, hold_until, claims}; null for a claim alone in a pool without payment. status is held, paying, paid, expired, released, voided, refund_due or refunded, and null in a pool without payment.',
   },
 } as const;
 
@@ -82,6 +82,12 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     capacity: COUNT_OR_NULL,
     opens_at: TEXT_OR_NULL,
     now: { ...TEXT, description: "The server's clock." },
+  }),
+  Checkout: shape({
+    url: { ...TEXT, description: 'Where the buyer pays.' },
+    hold_until: { ...TEXT, description: 'Until when the slots are held for the payment.' },
+    amount: { ...COUNT, description: 'For all slots, in minor units of the currency.' },
+    currency: TEXT,
   }),
   Status: shape({ status: TEXT }),
 };
@@ -171,6 +177,33 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
       'already_committed',
       'dead_letter',
       'not_yours',
+      'wrong_isolation',
+    ],
+  },
+  'POST /v1/claims/:claim/checkout': {
+    tag: 'claims',
+    summary: 'Pay for the claim',
+    description:
+      'For a pool with confirm_by payment: the page of Stripe where the buyer pays for all slots of the request. There is one at a time: a second call gives the same address.',
+    auth: 'token',
+    parameter: 'The claim_id.',
+    headers: CLAIM_SECRET,
+    answers: {
+      200: {
+        description: 'The page that was made before.',
+        schema: { $ref: '#/components/schemas/Checkout' },
+      },
+      201: { description: 'A new page.', schema: { $ref: '#/components/schemas/Checkout' } },
+    },
+    errors: [
+      'rate_limited',
+      'unknown_claim',
+      'invalid_input',
+      'not_yours',
+      'hold_over',
+      'paid',
+      'not_for_payment',
+      'payment_unavailable',
       'wrong_isolation',
     ],
   },

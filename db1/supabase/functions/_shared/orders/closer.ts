@@ -1,0 +1,194 @@
+// Ends sessions before their seats are free. A session that Stripe says is expired frees its seats; one that was paid keeps them, and
+// DB2 is told of it, because its webhook may never come. While Stripe is silent DB1 frees the seats after the pool's grace, and the
+// session is still ended here.
+
+import type { CallFunction } from '../call_function.ts';
+import { canWait } from '../failure.ts';
+import type { Outcomes, Report } from '../lease_worker.ts';
+import type { Clock, Log, Metrics } from '../ports.ts';
+import { OrderLane } from './lane.ts';
+import { PaymentError, type Payments, type PaymentsOf, type Session, type StripeObject } from './ports.ts';
+
+/** A row of public.checkouts. */
+export interface CheckoutRow {
+  readonly order_id: string;
+  readonly n: number;
+  /** Whose key it was made with. */
+  readonly tenant: string;
+  readonly livemode: boolean;
+  readonly idempotency_key: string;
+  /** What Stripe was, or is to be, asked for. */
+  readonly params: StripeObject;
+  readonly session_id: string | null;
+  readonly url: string | null;
+  readonly state: 'creating' | 'open' | 'processing' | 'complete' | 'expired';
+  readonly lease_token: string | null;
+  readonly attempts: number;
+  readonly created_at: string;
+}
+
+export interface CloserPorts {
+  /** Functions of schema public of one DB1. */
+  readonly db1: CallFunction;
+  /** The same of DB2. */
+  readonly db2: CallFunction;
+  readonly paymentsOf: PaymentsOf;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly now: Clock;
+}
+
+/** Longer than two calls of Stripe that both give up. */
+const LEASE_SEC = 30;
+const BATCH = 20;
+const IDLE_MS = 500;
+const STRIPE = 'Stripe';
+const LONGEST_PAUSE_SEC = 300;
+/** The courier takes well under a second to decide what was pulled. */
+const PULL_PAUSE_SEC = 5;
+/** Stripe's clock may be behind ours when it dates a session. */
+const CLOCK_MARGIN_MS = 10 * 60 * 1_000;
+
+export class Closer {
+  readonly #ports: CloserPorts;
+  readonly #lane: OrderLane<CheckoutRow>;
+
+  constructor(ports: CloserPorts, leaseSec = LEASE_SEC) {
+    const { db1, now, metrics, log } = ports;
+    this.#ports = ports;
+    this.#lane = new OrderLane<CheckoutRow>({
+      name: 'closer',
+      targets: [STRIPE],
+      batch: BATCH,
+      idleMs: IDLE_MS,
+      take: (limit) => db1<CheckoutRow>('take_closing', { p_limit: limit, p_lease_sec: leaseSec }),
+      work: (row, signal) => this.#close(row, signal),
+      now,
+      metrics,
+      log,
+    });
+  }
+
+  /** Until nothing is due any more. Throws when DB1 cannot be read. */
+  drain(signal: AbortSignal): Promise<Report> {
+    return this.#lane.drain(signal);
+  }
+
+  run(signal: AbortSignal, onGroup?: (outcomes: Outcomes) => void): Promise<void> {
+    return this.#lane.run(signal, onGroup);
+  }
+
+  wake(): void {
+    this.#lane.wake();
+  }
+
+  async #close(row: CheckoutRow, signal: AbortSignal): Promise<string> {
+    if (signal.aborted) return this.#later(row, 'handed_back', 0);
+    const { breaker } = this.#lane.targets.of(STRIPE);
+    try {
+      const payments = await this.#ports.paymentsOf(row.tenant, row.livemode);
+      const session = await this.#sessionOf(row, payments);
+      const state = session === undefined ? 'expired' : await stateOf(session, payments);
+      breaker.succeeded();
+      if (state === undefined) return await this.#later(row, 'open', 1);
+      if (row.state === 'complete' && session !== undefined) return await this.#pull(row, session);
+      return (await this.#note(row, state, session?.paymentIntent ?? null)) ? state : 'lost_lease';
+    } catch (error) {
+      if (!(error instanceof PaymentError)) {
+        if (!canWait(error)) this.#tell(row, error);
+        return this.#later(row, 'outage', this.#pause(row));
+      }
+      // The key of one tenant says nothing about Stripe.
+      if (error.kind === 'outage') breaker.outage();
+      else this.#tell(row, error);
+      return this.#later(row, error.kind, this.#pause(row));
+    }
+  }
+
+  /** The session as Stripe has it now, ended where it was open; undefined where there is none and never will be. */
+  async #sessionOf(row: CheckoutRow, payments: Payments): Promise<Session | undefined> {
+    let id = row.session_id;
+    if (id === null) {
+      const made = await makeOrFind(row, row.created_at, payments);
+      if (made === undefined) return undefined;
+      await this.#ports.db1('checkout_created', {
+        p_order_id: row.order_id,
+        p_n: row.n,
+        p_session_id: made.id,
+        p_url: made.url,
+      });
+      id = made.id;
+    }
+    const isOver = row.state === 'processing' || row.state === 'complete';
+    return isOver ? payments.showSession(id) : payments.expireSession(id);
+  }
+
+  /** One that was paid keeps its seats from here on, and is taken again to be pulled, until its payment is decided. */
+  async #note(row: CheckoutRow, state: ClosedState, paymentIntent: string | null): Promise<boolean> {
+    const [closed] = await this.#ports.db1<{ close_checkout: boolean }>('close_checkout', {
+      p_order_id: row.order_id,
+      p_n: row.n,
+      p_token: row.lease_token,
+      p_state: state,
+      p_payment_intent: paymentIntent,
+    });
+    return closed?.close_checkout === true;
+  }
+
+  /** DB2 is told of the payment as a webhook would tell it. */
+  async #pull(row: CheckoutRow, session: Session): Promise<string> {
+    await this.#ports.db2('record_pulled', { p_tenant: row.tenant, p_object: session.object });
+    return this.#later(row, 'pulled', Math.max(PULL_PAUSE_SEC, this.#pause(row)));
+  }
+
+  async #later(
+    { order_id, n, lease_token }: CheckoutRow,
+    outcome: string,
+    delaySec: number,
+  ): Promise<string> {
+    await this.#ports.db1('checkout_later', {
+      p_order_id: order_id,
+      p_n: n,
+      p_token: lease_token,
+      p_delay_sec: delaySec,
+    });
+    return outcome;
+  }
+
+  #pause({ attempts }: CheckoutRow): number {
+    return Math.min(LONGEST_PAUSE_SEC, 2 ** Math.min(attempts, 10));
+  }
+
+  #tell({ order_id, n }: CheckoutRow, error: unknown): void {
+    this.#ports.log.error('a checkout session cannot be closed yet', { order_id, n, cause: error });
+  }
+}
+
+type ClosedState = 'expired' | 'processing' | 'complete';
+
+/** Undefined where it is still open. */
+async function stateOf(session: Session, payments: Payments): Promise<ClosedState | undefined> {
+  if (session.status === 'expired') return 'expired';
+  if (session.status === 'open') return undefined;
+  if (session.isPaid) return 'complete';
+  const { paymentIntent } = session;
+  return paymentIntent !== null && (await payments.isPending(paymentIntent)) ? 'processing' : 'expired';
+}
+
+/**
+ * The session of a checkout that was begun at `since` and whose answer was lost. The same request with the same key makes it, or gives it again. Where Stripe
+ * refuses that (it is too late to make one) or the key repeats a failure, the list says whether there is one.
+ */
+export async function makeOrFind(
+  row: Pick<CheckoutRow, 'order_id' | 'n' | 'params' | 'idempotency_key'>,
+  since: string,
+  payments: Payments,
+): Promise<Session | undefined> {
+  try {
+    return await payments.createSession(row.params, row.idempotency_key);
+  } catch (error) {
+    const kind = error instanceof PaymentError ? error.kind : undefined;
+    if (kind !== 'refused' && kind !== 'burnt') throw error;
+    return payments.findSession(`${row.order_id}:${row.n}`, Date.parse(since) - CLOCK_MARGIN_MS);
+  }
+}

@@ -1,0 +1,101 @@
+// One kind of work with orders as a lane of the lease worker: rows are taken under leases, worked on beside each other, and each is
+// finished by itself. While a target is down nothing is taken, and one row at a time asks whether it is back.
+
+import { type Group, type Lane, LeaseWorker, type Outcomes, type Report } from '../lease_worker.ts';
+import type { Clock, Log, Metrics } from '../ports.ts';
+import { Targets } from '../target.ts';
+
+export interface LaneOptions<Row> {
+  readonly name: string;
+  /** What every row needs: nothing is taken while one of them is down. */
+  readonly targets: readonly string[];
+  /** Rows of one take, and rows under way. */
+  readonly batch: number;
+  /** After a take that found nothing. */
+  readonly idleMs: number;
+  take(limit: number): Promise<readonly Row[]>;
+  /** Rows with different keys are worked on apart. */
+  groupOf?(row: Row): string;
+  /**
+   * What became of the row, for the counts. After the signal it hands the row back. Throws only where the row cannot be finished:
+   * its lease runs out, and it comes back.
+   */
+  work(row: Row, signal: AbortSignal): Promise<string>;
+  readonly now: Clock;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** Its rows have a lease of their own length and no heartbeat: each takes a few calls, and a second worker would do no harm. */
+const NO_HEARTBEAT_MS = 60_000;
+
+export class OrderLane<Row> {
+  readonly targets: Targets;
+  readonly #worker: LeaseWorker<Row>;
+  readonly #options: LaneOptions<Row>;
+  #idleUntilMs = 0;
+
+  constructor(options: LaneOptions<Row>) {
+    const { name, targets, batch, now, log } = options;
+    this.#options = options;
+    this.targets = new Targets({
+      now,
+      limitOf: () => batch,
+      probesOf: () => 1,
+      onChange: (target, isDown) =>
+        isDown ? log.warn(`${name}: ${target} is down`) : log.info(`${name}: ${target} answers again`),
+    });
+    const lane: Lane = { id: name, targets, occupies: targets, most: batch };
+    this.#worker = new LeaseWorker<Row>(
+      {
+        lanes: async () => (now() < this.#idleUntilMs ? [] : [lane]),
+        take: ([want]) => this.#take(want?.wanted ?? 0),
+        takeSuspect: async () => [],
+        laneOf: () => name,
+        ...(options.groupOf && { groupOf: (row: Row) => options.groupOf?.(row) ?? '' }),
+        extend: () => Promise.resolve(),
+        heartbeatMs: NO_HEARTBEAT_MS,
+        work: (group, signal) => this.#work(group, signal),
+      },
+      { targets: this.targets, now, log },
+    );
+  }
+
+  /** Until nothing is due any more. Throws when the rows cannot be read. */
+  drain(signal: AbortSignal): Promise<Report> {
+    this.#idleUntilMs = 0;
+    return this.#worker.drain(signal);
+  }
+
+  /** Until the signal aborts, and then hands back what it holds. */
+  run(signal: AbortSignal, onGroup?: (outcomes: Outcomes) => void): Promise<void> {
+    return this.#worker.run(signal, onGroup);
+  }
+
+  wake(): void {
+    this.#idleUntilMs = 0;
+    this.#worker.wake();
+  }
+
+  async #take(wanted: number): Promise<readonly Row[]> {
+    const { take, idleMs, now } = this.#options;
+    const rows = await take(wanted);
+    if (rows.length === 0) this.#idleUntilMs = now() + idleMs;
+    return rows;
+  }
+
+  async #work({ items, finish }: Group<Row>, signal: AbortSignal): Promise<Outcomes> {
+    const outcomes: Outcomes = {};
+    const ends = await Promise.allSettled(
+      items.map(async (row) => {
+        const { work, name: lane, metrics } = this.#options;
+        const outcome = await work(row, signal);
+        metrics.count('sluice_order_work_total', { lane, outcome });
+        outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+        await finish([row], () => Promise.resolve());
+      }),
+    );
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    return outcomes;
+  }
+}

@@ -1,0 +1,153 @@
+// Stripe as paid orders see it, on top of its own package. The package comes in: Node and the Edge Functions import it from
+// different places. It must not try again by itself (maxNetworkRetries 0): leases and breakers do.
+
+import {
+  PaymentError,
+  type PaymentErrorKind,
+  type Payments,
+  type RefundOrder,
+  type Session,
+  type StripeObject,
+} from './ports.ts';
+
+interface Listed extends AsyncIterable<object> {}
+
+/** What we use of an instance of the package `stripe`. */
+export interface StripeClient {
+  readonly checkout: {
+    readonly sessions: {
+      create(params: never, options: { idempotencyKey: string }): Promise<object>;
+      retrieve(id: string): Promise<object>;
+      expire(id: string): Promise<object>;
+      list(params: { created: { gte: number }; limit: number }): Listed;
+    };
+  };
+  readonly paymentIntents: { retrieve(id: string): Promise<object> };
+  readonly charges: { retrieve(id: string): Promise<object> };
+  readonly refunds: {
+    create(params: never, options: { idempotencyKey: string }): Promise<object>;
+    list(params: never): Listed;
+  };
+}
+
+/** As createFetchHttpClient has it, a call gives up after this; leases are longer. */
+export const STRIPE_TIMEOUT_MS = 10_000;
+const PAGE = 100;
+/** A payment that was tried and can still be made. */
+const PENDING: ReadonlySet<unknown> = new Set(['processing', 'requires_action', 'requires_capture']);
+/** A refund that has not taken money back, or has given it back again. */
+const UNDONE: ReadonlySet<unknown> = new Set(['failed', 'canceled']);
+
+export function createPayments(stripe: StripeClient): Payments {
+  const { sessions } = stripe.checkout;
+  const show = (id: string) => asked(async () => sessionOf(await sessions.retrieve(id)));
+  const refundsOf = (payment: string) =>
+    asked(async () => {
+      const found: StripeObject[] = [];
+      for await (const refund of stripe.refunds.list({ ...named(payment), limit: PAGE } as never))
+        found.push(refund as StripeObject);
+      return found;
+    });
+  return {
+    showSession: show,
+    refundsOf,
+    createSession: (params, idempotencyKey) =>
+      asked(async () => sessionOf(await sessions.create(params as never, { idempotencyKey }))),
+    // Stripe's list takes no client_reference_id: it is looked through.
+    findSession: (checkout, sinceMs) =>
+      asked(async () => {
+        const created = { gte: Math.floor(sinceMs / 1_000) };
+        for await (const one of sessions.list({ created, limit: PAGE })) {
+          const { metadata } = one as { metadata?: Record<string, unknown> | null };
+          if (metadata?.checkout === checkout) return sessionOf(one);
+        }
+        return undefined;
+      }),
+    async expireSession(id) {
+      try {
+        return await asked(async () => sessionOf(await sessions.expire(id)));
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+        return show(id);
+      }
+    },
+    isPending: (id) =>
+      asked(async () => PENDING.has(((await stripe.paymentIntents.retrieve(id)) as StripeObject).status)),
+    async refundable(payment) {
+      const paid = await asked(async () => {
+        const { payment_intent: intent } = named(payment);
+        const object = await (intent === undefined
+          ? stripe.charges.retrieve(payment)
+          : stripe.paymentIntents.retrieve(intent));
+        const { amount_received, amount_captured } = object as StripeObject;
+        return Number(amount_received ?? amount_captured ?? 0);
+      });
+      const counted = (await refundsOf(payment)).filter(({ status }) => !UNDONE.has(status));
+      return paid - counted.reduce((sum, { amount }) => sum + Number(amount), 0);
+    },
+    refund: ({ payment, amount, refundKey, idempotencyKey }: RefundOrder) =>
+      asked(async () => {
+        const params = { ...named(payment), amount, metadata: { sluice_refund: refundKey } };
+        return (await stripe.refunds.create(params as never, { idempotencyKey })) as StripeObject;
+      }),
+  };
+}
+
+export function isRefused(error: unknown): boolean {
+  return error instanceof PaymentError && error.kind === 'refused';
+}
+
+/** A payment is its payment intent, or the charge of one that has none. */
+function named(payment: string): { payment_intent?: string; charge?: string } {
+  return payment.startsWith('pi_') ? { payment_intent: payment } : { charge: payment };
+}
+
+function sessionOf(given: object): Session {
+  const object = given as StripeObject;
+  const { id, status, payment_status: payment, payment_intent: intent, url } = object;
+  const intentId = typeof intent === 'object' && intent !== null ? (intent as StripeObject).id : intent;
+  if (typeof id !== 'string' || (status !== 'open' && status !== 'complete' && status !== 'expired'))
+    throw new PaymentError('outage', 'the answer is not a Checkout Session');
+  return {
+    id,
+    status,
+    isPaid: payment === 'paid',
+    paymentIntent: typeof intentId === 'string' ? intentId : null,
+    url: typeof url === 'string' ? url : null,
+    object: plain(object),
+  };
+}
+
+/** Without what the package adds to its answers. */
+function plain(object: StripeObject): StripeObject {
+  const { lastResponse: _, ...rest } = object;
+  return rest;
+}
+
+async function asked<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw error instanceof PaymentError ? error : new PaymentError(kindOf(error), textOf(error), error);
+  }
+}
+
+interface StripeFailure {
+  readonly statusCode?: number;
+  readonly code?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function kindOf(error: unknown): PaymentErrorKind {
+  const { statusCode = 0, code, headers = {} } = (error ?? {}) as StripeFailure;
+  if (statusCode === 401 || statusCode === 403) return 'key';
+  if (statusCode === 500 && headers['idempotent-replayed'] === 'true') return 'burnt';
+  const isNo = statusCode === 400 || statusCode === 402 || statusCode === 404;
+  return isNo && code !== 'rate_limit' ? 'refused' : 'outage';
+}
+
+function textOf(error: unknown): string {
+  const { message } = (error ?? {}) as { message?: unknown };
+  const { code } = (error ?? {}) as StripeFailure;
+  return `${code === undefined ? '' : `${code}: `}${String(message ?? error)}`;
+}
