@@ -18,7 +18,7 @@ export async function readBooks(stripe: StandInClient): Promise<Books> {
     stripe.books<SentEvent>('event'),
     stripe.books<Delivery>('delivery'),
   ]);
-  const delivered = new Set(deliveries.filter(({ state }) => state === 'delivered').map(({ eventId }) => eventId));
+  const delivered = new Set(deliveries.filter(({ state }) => state === 'delivered').map(({ id }) => id));
   const told = groupBy(
     events
       .filter(({ id }) => delivered.has(id))

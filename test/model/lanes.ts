@@ -3,6 +3,7 @@
 
 import pg from 'pg';
 import { readSettings } from '../../bench/durability.ts';
+import { TYPES } from '../../src/db/values.ts';
 import { MACHINES } from '../../tools/machines.ts';
 import { RECORDER, recording } from '../machines/recorder.ts';
 import { startDatabases } from '../support/databases.ts';
@@ -33,7 +34,8 @@ export async function startLanes(): Promise<Lanes> {
   const databases = await startDatabases({ settings: SETTINGS });
   const clients: pg.Client[] = [];
   const connect = async (url: string): Promise<pg.Client> => {
-    const client = new pg.Client({ connectionString: url });
+    // As the product reads them: workers of the product run on these.
+    const client = new pg.Client({ connectionString: url, types: TYPES });
     // A connection that breaks while idle reports here; the statement that follows then fails with the reason.
     client.on('error', () => undefined);
     clients.push(client);

@@ -302,6 +302,17 @@ export class World {
     return 'arrived';
   }
 
+  /** For a control alone: the row of a checkout whose session is known before it. */
+  async writeCheckout({ p_order_id, p_n }: Record<string, unknown>): Promise<void> {
+    await this.#lane.db1.rows(
+      `insert into public.checkouts (order_id, n, idempotency_key, tenant, livemode, params, next_attempt_at)
+       select o.order_id, $2::int, 'sluice:checkout:' || o.order_id || ':' || $2, o.tenant, o.livemode,
+         intake.checkout_params(o, $2::int, 'https://tickets.example'), o.hold_until
+       from public.orders o where o.order_id = $1 and o.hold_until is not null on conflict do nothing`,
+      [p_order_id, p_n],
+    );
+  }
+
   // ---- operators
 
   async requestVoid(claims: readonly string[], isRefund: boolean): Promise<void> {
@@ -311,13 +322,13 @@ export class World {
   }
 
   async operate(verb: 'replay' | 'discard', letter: number): Promise<string> {
-    const [row] = await this.#lane.db1.rows<{ outcome: string; claim_id: string }>(
-      `select outcome, claim_id from public.${verb}_dead_letters(array[$1::bigint], $2, null, false)`,
+    const [row] = await this.#lane.db1.rows<{ outcome: string; claim_id?: string }>(
+      `select * from public.${verb}_dead_letters(array[$1::bigint], $2, null, false)`,
       [letter, ACTOR],
     );
     await this.look('db1');
     // What was paid for ends by a void, and its buyer gets the money back.
-    if (verb === 'discard' && row?.outcome === 'paid') await this.requestVoid([row.claim_id], true);
+    if (verb === 'discard' && row?.outcome === 'paid') await this.requestVoid([row.claim_id ?? ''], true);
     return row?.outcome ?? 'no row';
   }
 }
