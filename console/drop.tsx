@@ -4,8 +4,10 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { createApi } from './drop/api.ts';
 import { monotonic, ServerClock } from './drop/clock.ts';
+import { About, Event } from './drop/event.tsx';
 import { Left } from './drop/parts.tsx';
 import { type Progress, Purchase } from './drop/purchase.ts';
+import { mostSeats, type QuantityProps } from './drop/quantity.tsx';
 import { Rosette } from './drop/rosette.tsx';
 import { type Scene, sceneOf } from './drop/scene.ts';
 import { SceneView } from './drop/scenes.tsx';
@@ -47,6 +49,7 @@ const purchase: Purchase = new Purchase({
     if (progress.kind === 'refused' && progress.code === 'auth_required') sessions.refused();
     tellProgress(purchase.progress);
   },
+  goTo: (url) => location.assign(url),
 });
 /** A session does not stay in the address, nor in the history. */
 function takeSession(): void {
@@ -55,32 +58,52 @@ function takeSession(): void {
 }
 takeSession();
 
+/** The payment page sends people back with the claim in the address; it does not stay there. */
+function takeReturn(): string | undefined {
+  const claimId = new URLSearchParams(location.search).get('claim');
+  if (claimId === null) return undefined;
+  history.replaceState(history.state, '', location.pathname + location.hash);
+  return purchase.returnTo(claimId) ? undefined : claimId;
+}
+
 function Page() {
   const [progress, setProgress] = useState<Progress>(purchase.progress);
   const [watched, setWatched] = useState<Watched>({ pool: undefined, isConnected: true });
   const [signedIn, setSignedIn] = useState<SignedIn>(sessions.state);
   const [isOnline, setOnline] = useState(navigator.onLine);
+  const [wanted, setWanted] = useState(1);
+  const [strange, setStrange] = useState<string>();
   const now = useClock();
   useEffect(() => {
     tellProgress = setProgress;
     tellWatched = setWatched;
     tellSignedIn = setSignedIn;
-    return start(setOnline);
+    const stop = start(setOnline);
+    setStrange(takeReturn());
+    return stop;
   }, []);
   useEffect(() => sessions.look(), [now]);
 
   const scene = sceneOf(progress, watched, signedIn.session !== undefined, now);
-  const name = nameOf(pool);
   const seen = typeof watched.pool === 'object' ? watched.pool : undefined;
+  const details = seen?.details ?? undefined;
+  const name = details?.title ?? nameOf(pool);
+  const quantity = seen === undefined ? 1 : Math.min(wanted, mostSeats(seen));
+  const choice: QuantityProps | undefined = seen && { pool: seen, quantity, onChange: setWanted };
   useEffect(() => {
     document.title = `${titleOf(scene, now)} · ${name}`;
   });
   return (
     <main data-scene={scene.kind}>
       <header class="poster">
-        <Rosette text={pool} />
+        {details?.picture_url ? (
+          <img class="picture" src={details.picture_url} alt="" referrerpolicy="no-referrer" />
+        ) : (
+          <Rosette text={pool} />
+        )}
         <p class="badge">{BADGES[scene.kind]}</p>
         <h1>{name}</h1>
+        {details && <Event details={details} />}
         {seen && <p class="sub">{seatsText(seen.capacity)}</p>}
       </header>
       <section class="panel" aria-label="Your ticket">
@@ -89,19 +112,28 @@ function Page() {
             {isOnline ? 'Connection lost. Reconnecting…' : 'You are offline.'} What you asked for is kept.
           </p>
         )}
+        {strange !== undefined && (
+          <p class="banner" role="alert">
+            You come back from paying for a seat that this browser did not ask for. Open this page where you
+            asked for it. Your payment is not lost: the organiser finds it by <b class="code">{strange}</b>.
+          </p>
+        )}
         <Who signedIn={signedIn} sessions={sessions} />
         <div class="scene">
           <SceneView
-            pool={pool}
+            name={name}
             scene={scene}
             now={now}
+            choice={choice}
             signIn={(isGuest) => <SignIn api={api} sessions={sessions} isGuest={isGuest} />}
-            onBuy={() => purchase.buy()}
+            onBuy={() => purchase.buy(quantity)}
+            onPay={() => void purchase.pay()}
             onGiveBack={() => void purchase.giveBack()}
             onForget={() => purchase.forget()}
           />
         </div>
         {seen && scene.kind !== 'ticket' && <Left {...seen} />}
+        {details?.text && <About text={details.text} />}
         <p class="sr-only" role="status">
           {announced(scene)}
         </p>
@@ -125,8 +157,12 @@ function start(setOnline: (isOnline: boolean) => void): () => void {
     setOnline(navigator.onLine);
     if (document.visibilityState === 'hidden') return watch.rest();
     purchase.wake();
+    // A ticket may have been taken back meanwhile, and late money may have bought other seats.
+    void purchase.check();
     watch.wake();
   };
+  // The payment page was left by the button for back: browsers show this page as it was.
+  const onShow = ({ persisted }: PageTransitionEvent) => persisted && purchase.comeBack();
   const onStorage = ({ key }: StorageEvent) => {
     if (key === store.key || key === null) purchase.resume();
   };
@@ -134,6 +170,7 @@ function start(setOnline: (isOnline: boolean) => void): () => void {
   addEventListener('offline', wake);
   addEventListener('storage', onStorage);
   addEventListener('hashchange', takeSession);
+  addEventListener('pageshow', onShow);
   document.addEventListener('visibilitychange', wake);
   // Both ids are made now: two tabs that first made them when pressed at once would make two each.
   store.buyer();
@@ -147,6 +184,7 @@ function start(setOnline: (isOnline: boolean) => void): () => void {
     removeEventListener('offline', wake);
     removeEventListener('storage', onStorage);
     removeEventListener('hashchange', takeSession);
+    removeEventListener('pageshow', onShow);
     document.removeEventListener('visibilitychange', wake);
   };
 }
@@ -157,9 +195,13 @@ const BADGES: Readonly<Record<Scene['kind'], string>> = {
   unknown: 'Live drop',
   countdown: 'Coming up',
   open: 'On sale',
+  pay: 'Seat held',
+  paying: 'Seat held',
   held: 'Seat held',
   ticket: 'Confirmed',
   ended: 'On sale',
+  refund: 'Refunded',
+  voided: 'Taken back',
   sign_in: 'Live drop',
   sold_out: 'Sold out',
   closed: 'Closed',
@@ -173,9 +215,13 @@ const ANNOUNCED: Readonly<Record<Scene['kind'], string>> = {
   unknown: 'There is no drop here.',
   countdown: 'The drop has not opened yet.',
   open: 'On sale now.',
+  pay: 'A seat is held for you until you have paid.',
+  paying: 'Your payment is being confirmed.',
   held: 'A seat is held for you. Your ticket is being written.',
   ticket: 'Your ticket is confirmed.',
   ended: 'Your seat was given back.',
+  refund: 'Your money goes back.',
+  voided: 'Your ticket was taken back.',
   sign_in: 'Sign in to buy here.',
   sold_out: 'Sold out.',
   closed: 'The drop is closed.',

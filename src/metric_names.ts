@@ -33,6 +33,9 @@ const CLAIM_OUTCOMES = [
   'claimed',
   'same',
   'sold_out',
+  'not_enough',
+  'quantity_refused',
+  'secret_required',
   'limit',
   'address_limit',
   'closed',
@@ -42,9 +45,6 @@ const CLAIM_OUTCOMES = [
   'server_required',
   'challenge_required',
   'challenge_used',
-  'secret_required',
-  'quantity_refused',
-  'not_enough',
   'busy',
 ];
 const BRIDGE_OUTCOMES = [

@@ -2,7 +2,7 @@
 // its own on a pool of ten connections.
 
 import { identify } from '#core/auth.ts';
-import { CLAIM_BODY } from '#core/claim.ts';
+import { CLAIM_BODY } from '#core/claim_body.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson, refuse } from '#core/router.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { OperatorAuth } from '../../src/server/operator_auth.ts';

@@ -11,19 +11,23 @@ export type Answer<Value> =
   /** No connection, no server, one that says to come back, or somebody else's answer: the same again can succeed. */
   | { readonly kind: 'trouble'; readonly retryAfterMs: number };
 
-export interface Order {
+export interface Asked {
   readonly request_id: string;
   readonly secret: string;
   /** Left out where a token says it. */
   readonly user_id?: string;
+  /** Left out for one. */
+  readonly quantity?: number;
   /** The solution, where the pool asks for one. */
   readonly challenge?: string;
 }
 
 export interface Api {
-  claim(pool: string, order: Order): Promise<Answer<Claim>>;
+  claim(pool: string, asked: Asked): Promise<Answer<Claim>>;
   getClaim(claimId: string, secret: string): Promise<Answer<Claim>>;
   release(claimId: string, secret: string): Promise<Answer<Claim>>;
+  /** Where to pay for the order of the claim. */
+  checkout(claimId: string, secret: string): Promise<Answer<{ readonly url: string }>>;
   getPool(pool: string): Promise<Answer<PoolStatus>>;
   /** Null where the pool asks for none. */
   getChallenge(pool: string): Promise<Answer<unknown>>;
@@ -36,6 +40,9 @@ const TIMEOUT_MS = 20_000;
 
 const CLAIM_REFUSALS = [
   'sold_out',
+  'not_enough',
+  'quantity_refused',
+  'secret_required',
   'closed',
   'limit',
   'unknown_pool',
@@ -48,6 +55,7 @@ const CLAIM_REFUSALS = [
   'invalid_input',
 ];
 const RELEASE_REFUSALS = ['already_committed', 'dead_letter', 'not_yours', 'unknown_claim'];
+const CHECKOUT_REFUSALS = ['hold_over', 'paid', 'not_for_payment', 'unknown_claim', 'not_yours'];
 /** The only answer that says a claim is not there. */
 export const CLAIM_IS_GONE = 'unknown_claim';
 const POOL_IS_NONE = ['unknown_pool', 'invalid_input', 'not_found'];
@@ -98,15 +106,17 @@ export function createApi(token: () => string | undefined): Api {
   });
   const poolPath = (pool: string) => `/v1/pools/${encodeURIComponent(pool)}`;
   return {
-    claim: (pool, order) =>
+    claim: (pool, asked) =>
       askForClaim(`${poolPath(pool)}/claims`, CLAIM_REFUSALS, {
         method: 'POST',
         headers: headers({ 'content-type': 'application/json' }),
-        body: JSON.stringify(order),
+        body: JSON.stringify(asked),
       }),
     getClaim: (claimId, secret) => askForClaim(`/v1/claims/${claimId}`, [CLAIM_IS_GONE], claimWith(secret)),
     release: (claimId, secret) =>
       askForClaim(`/v1/claims/${claimId}`, RELEASE_REFUSALS, { method: 'DELETE', ...claimWith(secret) }),
+    checkout: (claimId, secret) =>
+      ask(`/v1/claims/${claimId}/checkout`, CHECKOUT_REFUSALS, { method: 'POST', ...claimWith(secret) }),
     getPool: (pool) => ask(poolPath(pool), POOL_IS_NONE),
     getChallenge: (pool) => ask(`${poolPath(pool)}/challenge`, POOL_IS_NONE, { cache: 'no-store' }),
     getLogin: () => ask('/v1/login', []),

@@ -42,12 +42,13 @@ export function Left({ available, capacity }: { available: number; capacity: num
 }
 
 const STEPS = ['Asked', 'Seat held', 'Confirmed'];
+const PAID_STEPS = ['Seat held', 'Paid', 'Confirmed'];
 
 /** How far a claim has come: `done` of the three steps. */
-export function Steps({ done }: { done: number }) {
+export function Steps({ done, isPaid = false }: { done: number; isPaid?: boolean }) {
   return (
     <ol class="steps">
-      {STEPS.map((step, index) => (
+      {(isPaid ? PAID_STEPS : STEPS).map((step, index) => (
         <li
           key={step}
           class={index < done ? 'done' : undefined}

@@ -3,6 +3,7 @@
 import { solveChallenge } from '../../packages/client/src/solve.ts';
 import type { Api } from './api.ts';
 import { delayOf, type Pace, Pause } from './pause.ts';
+import { standingOf } from './standing.ts';
 import type { Claim, Store } from './store.ts';
 
 export type Progress =
@@ -10,26 +11,31 @@ export type Progress =
   /** `solved`, from 0 to 1, while the device solves the pool's challenge. */
   | { readonly kind: 'asking'; readonly trouble: boolean; readonly solved?: number }
   | { readonly kind: 'refused'; readonly code: string; readonly at: number }
-  /** The seat is ours; the ledger does not have it yet. */
+  /** The seat is ours; it is not paid yet, or the ledger does not have it yet. */
   | {
       readonly kind: 'held';
       readonly claim: Claim;
       readonly trouble: boolean;
       readonly since: number;
       readonly giveBack: GiveBack;
+      readonly payment: Payment;
     }
   /** `isMissing` where the server does not know it, as after a restore: the ledger may, so it is kept. */
   | { readonly kind: 'ticket'; readonly claim: Claim; readonly isMissing: boolean }
+  /** Without a seat; money for it may come or go back. */
   | { readonly kind: 'ended'; readonly claim: Claim };
 
 /** `failed`: there was no answer, and the same again can succeed. `refused`: it is a ticket by now, or the organiser has it. */
 export type GiveBack = 'asked' | 'failed' | 'refused' | undefined;
 
-const ENDED: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded', 'voided']);
+/** `asked`: the way to the payment page is asked for, or begun. `failed`: there was no answer. */
+export type Payment = 'asked' | 'failed' | undefined;
 
 const ASK_AGAIN: Pace = { firstMs: 400, factor: 2, mostMs: 8_000 };
 /** Most claims are tickets after a fraction of a second; in an outage of the ledger thousands look for minutes. */
 const LOOK_AGAIN: Pace = { firstMs: 250, factor: 1.5, mostMs: 5_000 };
+/** Late money, and money on its way back: it takes what it takes. */
+const LOOK_LATE: Pace = { firstMs: 2_000, factor: 1.5, mostMs: 30_000 };
 /** The server may open a moment after our idea of its clock. */
 const OPENING_GRACE_MS = 3_000;
 const OPENING_PAUSE_MS = 250;
@@ -47,6 +53,8 @@ export interface PurchaseOptions {
   /** When the pool opens or opened, as far as is known. */
   readonly opensAt: () => number | undefined;
   readonly onChange: (progress: Progress) => void;
+  /** Leaves the page for this address. */
+  readonly goTo: (url: string) => void;
 }
 
 export class Purchase {
@@ -55,6 +63,8 @@ export class Purchase {
   #progress: Progress = { kind: 'idle' };
   /** One loop at a time; what it finds out of date, it leaves. */
   #run = new AbortController();
+  /** The claim that the loop looks at. */
+  #followed: string | undefined;
 
   constructor(options: PurchaseOptions) {
     this.#options = options;
@@ -77,12 +87,20 @@ export class Purchase {
   /** What is remembered is shown at once, and looked up afterwards. A claim that is on its way is looked up anyway. */
   async check(): Promise<void> {
     const { store, api } = this.#options;
-    const { claim } = store.attempt();
-    if (claim === null || this.#progress.kind === 'held') return;
-    const answer = await api.getClaim(claim.claim_id, store.attempt().secret);
-    if (store.attempt().claim?.claim_id !== claim.claim_id || answer.kind !== 'refused') return;
-    if (claim.status === 'committed') this.#finish({ kind: 'ticket', claim, isMissing: true });
+    const { claim, secret } = store.attempt();
+    if (claim === null || this.#followed !== undefined) return;
+    const answer = await api.getClaim(claim.claim_id, secret);
+    if (store.attempt().claim?.claim_id !== claim.claim_id || answer.kind === 'trouble') return;
+    if (answer.kind === 'ok') this.#have(answer.value);
+    else if (standingOf(claim) === 'ticket') this.#finish({ kind: 'ticket', claim, isMissing: true });
     else this.#letGo();
+  }
+
+  /** The person comes back from paying; false where this browser does not know the claim. */
+  returnTo(claimId: string): boolean {
+    const isKnown = this.#options.store.returnTo(claimId);
+    if (isKnown) this.changeBuyer();
+    return isKnown;
   }
 
   /** The person's own wish, for a ticket that the server does not know. */
@@ -93,12 +111,40 @@ export class Purchase {
   }
 
   /** The button. A second press while the first is on its way does nothing. */
-  buy(): void {
+  buy(quantity: number): void {
     const { kind } = this.#progress;
     if (kind === 'asking' || kind === 'held' || kind === 'ticket') return;
     if (kind === 'ended') this.#options.store.renew();
-    this.#options.store.change({ asked: true });
+    this.#options.store.change({ asked: true, quantity });
     void this.#ask();
+  }
+
+  /** The way to the payment page. What comes of it the looks at the claim tell, here or wherever the person comes back to. */
+  async pay(): Promise<void> {
+    if (this.#progress.kind !== 'held' || this.#progress.payment === 'asked') return;
+    const { claim } = this.#progress;
+    const { api, store, goTo } = this.#options;
+    this.#setPayment('asked');
+    const answer = await api.checkout(claim.claim_id, store.attempt().secret);
+    if (store.attempt().claim?.claim_id !== claim.claim_id) return;
+    if (answer.kind === 'ok') {
+      store.change({ sentToPay: true });
+      goTo(answer.value.url);
+      return;
+    }
+    // Paid already, or too late: the next look shows which.
+    this.#setPayment(answer.kind === 'trouble' ? 'failed' : undefined);
+    this.wake();
+  }
+
+  /** The person is back on a page that was left for the payment page, as browsers keep it. */
+  comeBack(): void {
+    this.#setPayment(undefined);
+    this.wake();
+  }
+
+  #setPayment(payment: Payment): void {
+    if (this.#progress.kind === 'held') this.#set({ ...this.#progress, payment });
   }
 
   /** Gives the seat back. With a worker at it that takes a moment, and the looks at the claim tell. */
@@ -136,11 +182,12 @@ export class Purchase {
     this.#set({ kind: 'asking', trouble: false });
     let challenge: string | undefined;
     for (let tries = 0, solved = 0; ; tries++) {
-      const { request_id, secret } = store.attempt();
+      const { request_id, secret, quantity } = store.attempt();
       const user_id = store.buyer();
       const answer = await api.claim(pool, {
         request_id,
         secret,
+        ...(quantity > 1 && { quantity }),
         ...(user_id !== undefined && { user_id }),
         ...(challenge !== undefined && { challenge }),
       });
@@ -205,18 +252,27 @@ export class Purchase {
   }
 
   #have(answer: Claim): void {
-    const { claim_id, resource_id, user_id, status, claimed_at, hold_until } = answer;
-    const claim = { claim_id, resource_id, user_id, status, claimed_at, hold_until };
-    this.#options.store.change({ asked: false, claim });
-    if (status === 'committed') this.#finish({ kind: 'ticket', claim, isMissing: false });
-    else if (ENDED.has(status)) this.#finish({ kind: 'ended', claim });
-    else if (this.#progress.kind !== 'held') void this.#follow(claim);
+    // What is another number in a moment is not kept, nor what is not the claim's.
+    const { claim_id, resource_id, user_id, status, claimed_at, hold_until, label, order, ticket_url } =
+      answer;
+    const claim: Claim = {
+      ...{ claim_id, resource_id, user_id, status, claimed_at, hold_until },
+      ...(label !== undefined && { label }),
+      ...(order?.claims !== undefined && { order }),
+      ...(ticket_url !== undefined && { ticket_url }),
+    };
+    const { sentToPay } = this.#options.store.change({ asked: false, claim });
+    const standing = standingOf(claim);
+    if (standing === 'ticket') this.#finish({ kind: 'ticket', claim, isMissing: false });
+    else if (isSettled(claim, sentToPay)) this.#finish({ kind: 'ended', claim });
+    else if (this.#followed !== claim_id) void this.#follow(claim);
   }
 
   /** Ends the loop before it. */
   #begin(): AbortSignal {
     this.#run.abort();
     this.#run = new AbortController();
+    this.#followed = undefined;
     return this.#run.signal;
   }
 
@@ -229,10 +285,12 @@ export class Purchase {
     const signal = this.#begin();
     const { api, now, store } = this.#options;
     const since = now();
-    let claim = first;
-    this.#set({ kind: 'held', claim, trouble: false, since, giveBack: undefined });
+    this.#followed = first.claim_id;
+    this.#tell(first, since, false);
     for (let tries = 0; ; tries++) {
-      await this.#pause.wait(delayOf(LOOK_AGAIN, tries));
+      const pace = this.#progress.kind === 'ended' ? LOOK_LATE : LOOK_AGAIN;
+      // What is to be paid is known from the first look on: it does not wait.
+      await this.#pause.wait(tries === 0 && first.status === 'held' ? 0 : delayOf(pace, tries));
       if (signal.aborted) return;
       const answer = await api.getClaim(first.claim_id, store.attempt().secret);
       if (signal.aborted) return;
@@ -240,11 +298,23 @@ export class Purchase {
         this.#letGo();
         return;
       }
-      if (answer.kind === 'ok') claim = answer.value;
-      const giveBack = this.#progress.kind === 'held' ? this.#progress.giveBack : undefined;
-      this.#set({ kind: 'held', claim, trouble: answer.kind === 'trouble', since, giveBack });
-      if (answer.kind === 'ok') this.#have(claim);
+      if (answer.kind === 'ok') {
+        this.#tell(answer.value, since, false);
+        this.#have(answer.value);
+      } else if ('claim' in this.#progress) this.#tell(this.#progress.claim, since, true);
     }
+  }
+
+  /** What the claim that is followed has come to. */
+  #tell(claim: Claim, since: number, trouble: boolean): void {
+    const standing = standingOf(claim);
+    if (standing === 'ended' || standing === 'refund' || standing === 'voided') {
+      this.#set({ kind: 'ended', claim });
+      return;
+    }
+    const { giveBack, payment } =
+      this.#progress.kind === 'held' ? this.#progress : { giveBack: undefined, payment: undefined };
+    this.#set({ kind: 'held', claim, trouble, since, giveBack, payment });
   }
 
   /**
@@ -260,4 +330,13 @@ export class Purchase {
     this.#progress = progress;
     this.#options.onChange(progress);
   }
+}
+
+/** Nothing more comes of it. Where the person was sent to pay, late money may still bring other seats. */
+function isSettled(claim: Claim, sentToPay: boolean): boolean {
+  const standing = standingOf(claim);
+  const { order } = claim;
+  if (standing === 'refund') return order?.status === 'refunded';
+  if (standing === 'ended') return order?.status !== 'expired' || !sentToPay;
+  return standing === 'voided';
 }

@@ -1,6 +1,7 @@
 // Which scene the page shows, from what is known. No more than that is decided here.
 
-import type { GiveBack, Progress } from './purchase.ts';
+import type { GiveBack, Payment, Progress } from './purchase.ts';
+import { standingOf } from './standing.ts';
 import type { Claim } from './store.ts';
 import type { PoolNow, Watched } from './watch.ts';
 
@@ -17,15 +18,18 @@ export type Scene =
       /** From 0 to 1, while the device solves the pool's challenge. */
       readonly solved?: number | undefined;
     }
+  /** `pay`: held until it is paid. `paying`: the payment is on its way to us. `held`: the ticket is being written. */
   | {
-      readonly kind: 'held';
+      readonly kind: 'pay' | 'paying' | 'held';
       readonly claim: Claim;
       readonly hasTrouble: boolean;
       readonly since: number;
       readonly giveBack: GiveBack;
+      readonly payment: Payment;
     }
   | { readonly kind: 'ticket'; readonly claim: Claim; readonly isMissing: boolean }
-  | { readonly kind: 'ended'; readonly claim: Claim }
+  /** `refund`: money came that buys nothing. `voided`: the ticket was taken back. */
+  | { readonly kind: 'ended' | 'refund' | 'voided'; readonly claim: Claim }
   /** Only for people who are signed in; `isGuest` where an anonymous sign-in will not do. */
   | { readonly kind: 'sign_in'; readonly isGuest: boolean }
   | { readonly kind: 'sold_out' }
@@ -35,7 +39,7 @@ export type Scene =
 /** What the stream told last may be a moment older than the refusal; after this long it would have told of the change. */
 const STALE_MS = 4_000;
 /** Refusals that are about the pool and not about the buyer. */
-const SHORTAGES: ReadonlySet<string> = new Set(['sold_out', 'closed']);
+const SHORTAGES: ReadonlySet<string> = new Set(['sold_out', 'not_enough', 'closed']);
 
 export function sceneOf(
   progress: Progress,
@@ -45,15 +49,17 @@ export function sceneOf(
 ): Scene {
   switch (progress.kind) {
     case 'ticket':
-    case 'ended':
       return progress;
+    case 'ended':
+      return { kind: sceneOfEnd(progress.claim), claim: progress.claim };
     case 'held':
       return {
-        kind: 'held',
+        kind: sceneOfHold(progress.claim),
         claim: progress.claim,
         hasTrouble: progress.trouble,
         since: progress.since,
         giveBack: progress.giveBack,
+        payment: progress.payment,
       };
     case 'asking':
       return { kind: 'open', isAsking: true, hasTrouble: progress.trouble, solved: progress.solved };
@@ -63,6 +69,17 @@ export function sceneOf(
   if (pool === undefined) return { kind: isConnected ? 'loading' : 'unreachable' };
   if (pool === 'unknown') return { kind: 'unknown' };
   return sceneOfPool(pool, isSignedIn, now);
+}
+
+function sceneOfEnd(claim: Claim): 'ended' | 'refund' | 'voided' {
+  const standing = standingOf(claim);
+  return standing === 'refund' || standing === 'voided' ? standing : 'ended';
+}
+
+function sceneOfHold(claim: Claim): 'pay' | 'paying' | 'held' {
+  const standing = standingOf(claim);
+  if (standing === 'to_pay') return 'pay';
+  return standing === 'paying' ? 'paying' : 'held';
 }
 
 /** A seat came back, or the pool was opened: there is something to press again. */

@@ -2,26 +2,35 @@
 
 import type { ComponentChildren } from 'preact';
 import { BigButton, Countdown, Share, Steps, Title, Words } from './parts.tsx';
+import { Pay, Paying, Refund } from './paying.tsx';
 import { type GiveBack, UNSOLVABLE } from './purchase.ts';
+import { Quantity, type QuantityProps } from './quantity.tsx';
 import type { Scene } from './scene.ts';
+import { GiveBackButton, Seats } from './seats.tsx';
+import { hasOtherSeats, openSeatsOf, ticketsOf } from './standing.ts';
 import type { Claim } from './store.ts';
-import { aheadText, moment, shortCode, shortTime, timeLeft } from './text.ts';
+import { aheadText, moment, seatsText, shortTime, timeLeft } from './text.ts';
 import { CopyButton, Ticket } from './ticket.tsx';
 
 /** From here on a person wonders. */
 const LONG_MS = 8_000;
 
 interface SceneProps {
-  readonly pool: string;
+  /** What is on sale here. */
+  readonly name: string;
   readonly scene: Scene;
   readonly now: number;
   readonly signIn: (isGuest: boolean) => ComponentChildren;
+  /** Undefined until the pool is known. */
+  readonly choice: QuantityProps | undefined;
   readonly onBuy: () => void;
+  readonly onPay: () => void;
   readonly onGiveBack: () => void;
   readonly onForget: () => void;
 }
 
-export function SceneView({ pool, scene, now, signIn, onBuy, onGiveBack, onForget }: SceneProps) {
+export function SceneView(props: SceneProps) {
+  const { name, scene, now, signIn, choice, onBuy, onPay, onGiveBack, onForget } = props;
   switch (scene.kind) {
     case 'loading':
       return <Words title="One moment" text="Looking up this drop." isBusy />;
@@ -50,14 +59,29 @@ export function SceneView({ pool, scene, now, signIn, onBuy, onGiveBack, onForge
         </Words>
       );
     case 'open':
-      return <Open {...scene} onBuy={onBuy} />;
+      return <Open {...scene} choice={choice} onBuy={onBuy} />;
+    case 'pay':
+      return <Pay {...scene} now={now} onPay={onPay} onGiveBack={onGiveBack} />;
+    case 'paying':
+      return <Paying claim={scene.claim} />;
     case 'held':
       return <Held {...scene} now={now} onGiveBack={onGiveBack} />;
     case 'ticket':
-      return <YourTicket pool={pool} {...scene} onForget={onForget} />;
+      return <YourTickets name={name} {...scene} onForget={onForget} />;
     case 'ended':
       return (
-        <Words title="This seat was given back" text={ENDINGS[scene.claim.status] ?? 'It is on sale again.'}>
+        <Words title="This seat was given back" text={endingOf(scene.claim)}>
+          <BigButton onPress={onBuy}>Try for another</BigButton>
+        </Words>
+      );
+    case 'refund':
+      return <Refund claim={scene.claim} onBuy={onBuy} />;
+    case 'voided':
+      return (
+        <Words
+          title="Your ticket was taken back"
+          text="It was refunded, or the organiser has cancelled it. It admits nobody any more."
+        >
           <BigButton onPress={onBuy}>Try for another</BigButton>
         </Words>
       );
@@ -78,6 +102,7 @@ export function SceneView({ pool, scene, now, signIn, onBuy, onGiveBack, onForge
           title="That did not work"
           text={REFUSALS[scene.code] ?? 'The box office refused this request.'}
         >
+          {choice && <Quantity {...choice} />}
           <BigButton onPress={onBuy}>Try again</BigButton>
         </Words>
       );
@@ -91,8 +116,16 @@ const ENDINGS: Readonly<Record<string, string>> = {
   discarded: 'The organiser cancelled this claim.',
 };
 
+function endingOf({ status, order }: Claim): string {
+  if (order?.status === 'expired')
+    return 'It was held for you, and was not paid in time. If you have paid all the same, your payment is being looked up: it brings you other seats, or all of it is refunded.';
+  return ENDINGS[status] ?? 'It is on sale again.';
+}
+
 const REFUSALS: Readonly<Record<string, string>> = {
-  limit: 'You already hold as many seats as one person may have.',
+  limit: 'You already hold as many seats as one person may have, or would with these.',
+  not_enough: 'There are not so many seats left. Ask for fewer, or try again: some may come back.',
+  quantity_refused: 'One person cannot ask for so many seats at once.',
   claim_ended: 'The seat you asked for earlier was given back. You can ask for a new one.',
   address_limit: 'As many seats as one connection may have are already held from yours.',
   challenge_required: 'The check that keeps robots away did not work out. Try once more.',
@@ -105,19 +138,31 @@ function Open(props: {
   isAsking: boolean;
   hasTrouble: boolean;
   solved?: number | undefined;
+  choice: QuantityProps | undefined;
   onBuy: () => void;
 }) {
-  const { isAsking, hasTrouble, solved, onBuy } = props;
+  const { isAsking, hasTrouble, solved, choice, onBuy } = props;
   return (
     <>
       <Title>{openTitle(isAsking, solved !== undefined)}</Title>
       <p class="lead">{openText(isAsking, hasTrouble, solved !== undefined)}</p>
       {solved !== undefined && <Share of={solved}>Puzzle</Share>}
+      {choice && !isAsking && <Quantity {...choice} />}
       <BigButton isBusy={isAsking} onPress={onBuy}>
-        {isAsking ? 'Getting your ticket…' : 'Get my ticket'}
+        {buttonText(isAsking, choice)}
       </BigButton>
     </>
   );
+}
+
+function buttonText(isAsking: boolean, choice: QuantityProps | undefined): string {
+  const { pool, quantity = 1 } = choice ?? {};
+  if (pool?.confirm_by === 'payment') {
+    if (isAsking) return 'Holding your seat…';
+    return quantity > 1 ? `Hold ${seatsText(quantity)}` : 'Hold my seat';
+  }
+  const what = quantity > 1 ? `my ${quantity} tickets` : 'my ticket';
+  return isAsking ? 'Getting your ticket…' : `Get ${what}`;
 }
 
 function openTitle(isAsking: boolean, isSolving: boolean): string {
@@ -152,7 +197,9 @@ function Held(props: {
   onGiveBack: () => void;
 }) {
   const { claim, hasTrouble, since, giveBack, now, onGiveBack } = props;
-  const { status, hold_until, ahead, resource_id, ending = false } = claim;
+  const { status, hold_until, ahead, order, ending = false } = claim;
+  const isPaid = order?.status === 'paid';
+  const seats = openSeatsOf(claim);
   // A claim that was validated does not run out any more, and a dead letter is with the organiser.
   const holdsUntil = status === 'queued' && hold_until !== null ? Date.parse(hold_until) : undefined;
   return (
@@ -163,32 +210,13 @@ function Held(props: {
           ? 'It was on its way to a ticket, so this takes a moment. If the ticket was faster, it appears here.'
           : heldText(status, hasTrouble || now - since > LONG_MS)}
       </p>
-      <Steps done={2} />
+      <Steps done={2} isPaid={isPaid} />
       {holdsUntil !== undefined && <Hold leftMs={holdsUntil - now} />}
       {typeof ahead === 'number' && <p class="ahead">{aheadText(ahead)}</p>}
-      <p class="held-seat">
-        <span class="label">Seat</span>
-        <span class="code">{shortCode(resource_id)}</span>
-      </p>
-      {!ending && status !== 'dead_letter' && <GiveBackButton state={giveBack} onGiveBack={onGiveBack} />}
-    </>
-  );
-}
-
-function GiveBackButton({ state, onGiveBack }: { state: GiveBack; onGiveBack: () => void }) {
-  const isAsked = state === 'asked';
-  const ask = () => {
-    if (!isAsked && confirm('Give this seat back? It goes on sale again.')) onGiveBack();
-  };
-  return (
-    <>
-      <button type="button" class="quiet" aria-disabled={isAsked} onClick={ask}>
-        {isAsked ? 'Giving it back…' : 'Give this seat back'}
-      </button>
-      <p class="lead" role="status">
-        {state === 'failed' && 'No answer: the seat may still be yours. Try again.'}
-        {state === 'refused' && 'It cannot be given back any more.'}
-      </p>
+      <Seats seats={seats} />
+      {!ending && status !== 'dead_letter' && !isPaid && (
+        <GiveBackButton state={giveBack} isMany={seats.length > 1} onGiveBack={onGiveBack} />
+      )}
     </>
   );
 }
@@ -207,20 +235,19 @@ function Hold({ leftMs }: { leftMs: number }) {
   );
 }
 
-function YourTicket(props: { pool: string; claim: Claim; isMissing: boolean; onForget: () => void }) {
-  const { pool, claim, isMissing, onForget } = props;
+function YourTickets(props: { name: string; claim: Claim; isMissing: boolean; onForget: () => void }) {
+  const { name, claim, isMissing, onForget } = props;
+  const tickets = ticketsOf(claim);
   const forget = () => {
     if (confirm('Forget this ticket? This browser will not show it again.')) onForget();
   };
   return (
     <>
       <Title>You are in</Title>
-      <p class="lead">
-        {isMissing
-          ? 'The box office does not find this ticket at the moment. Keep the claim id: the organiser finds your seat by it.'
-          : 'Your ticket is confirmed and kept in this browser.'}
-      </p>
-      <Ticket pool={pool} claim={claim} />
+      <p class="lead">{ticketsText(claim, tickets.length, isMissing)}</p>
+      {tickets.map((seat) => (
+        <Ticket key={seat.claim_id} name={name} seat={seat} claim={claim} />
+      ))}
       <CopyButton text={claim.claim_id}>Copy claim id</CopyButton>
       {isMissing && (
         <button type="button" class="quiet" onClick={forget}>
@@ -229,4 +256,13 @@ function YourTicket(props: { pool: string; claim: Claim; isMissing: boolean; onF
       )}
     </>
   );
+}
+
+function ticketsText(claim: Claim, count: number, isMissing: boolean): string {
+  if (isMissing)
+    return 'The box office does not find this ticket at the moment. Keep the claim id: the organiser finds your seat by it.';
+  const kept = count > 1 ? `Your ${count} tickets are confirmed` : 'Your ticket is confirmed';
+  if (hasOtherSeats(claim))
+    return `${kept}. Your payment came after the hold was over, so these are other seats than those that were held.`;
+  return `${kept} and kept in this browser.`;
 }

@@ -2,6 +2,27 @@
 
 import { createRequest } from '../../packages/client/src/request.ts';
 
+export interface Seat {
+  readonly claim_id: string;
+  readonly resource_id: string;
+  readonly label: string | null;
+  readonly state: string;
+  readonly ticket_url?: string;
+}
+
+/** What holds the seats of one request together: of several seats, or of a pool that is paid for. */
+export interface Order {
+  readonly order_id: string;
+  /** Null where nothing is paid for it. */
+  readonly status: string | null;
+  /** In minor units of the currency; null where nothing is paid for it. */
+  readonly amount: number | null;
+  readonly currency: string | null;
+  readonly seats: number;
+  readonly hold_until: string | null;
+  readonly claims: readonly Seat[];
+}
+
 /** A claim as the claim door shows it. */
 export interface Claim {
   readonly claim_id: string;
@@ -10,6 +31,12 @@ export interface Claim {
   readonly status: string;
   readonly claimed_at: string;
   readonly hold_until: string | null;
+  /** Once it is a ticket. */
+  readonly ticket_url?: string;
+  /** What the seat is called, as the first look tells. */
+  readonly label?: string | null;
+  /** Known from the first look on. */
+  readonly order?: Order;
   /** It is given back as soon as the ledger knows, unless the ledger has made it a ticket already. */
   readonly ending?: boolean;
   /** About how many are carried to the ledger before it. Never kept: it is another number in a moment. */
@@ -24,14 +51,20 @@ export interface Attempt {
   readonly request_id: string;
   /** What the claim is read and given back with. */
   readonly secret: string;
+  /** How many seats: of the request, so that the same request again asks for as many. */
+  readonly quantity: number;
   /** Asked for, and not answered yet. */
   readonly asked: boolean;
+  /** The person was sent to pay: money may come, whatever has become of the seat. */
+  readonly sentToPay: boolean;
   readonly claim: Claim | null;
 }
 
 export type Storage = Pick<globalThis.Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 const BUYER_KEY = 'sluice.buyer';
+/** Attempts that the person has left for another one, and may come back to from the payment page. */
+const MAX_PAST = 10;
 
 export class Store {
   readonly #storage: Storage;
@@ -52,6 +85,10 @@ export class Store {
       : `sluice.drop@${encodeURIComponent(userId)}/${this.#pool}`;
   }
 
+  get #pastKey(): string {
+    return this.key.replace(/^sluice\.drop/, 'sluice.past');
+  }
+
   /** A name for a guest; undefined for a signed-in user, whose token says it. */
   buyer(): string | undefined {
     if (this.#userId() !== undefined) return undefined;
@@ -67,31 +104,77 @@ export class Store {
     return this.#read() ?? this.renew();
   }
 
-  change(change: Partial<Pick<Attempt, 'asked' | 'claim'>>): Attempt {
+  change(change: Partial<Pick<Attempt, 'asked' | 'claim' | 'quantity' | 'sentToPay'>>): Attempt {
     return this.#write({ ...this.attempt(), ...change });
   }
 
   /** A new request, for when the last one has come to its end. */
   renew(): Attempt {
+    this.#keepPast(this.#read());
     const { requestId, secret } = createRequest();
-    return this.#write({ request_id: requestId, secret, asked: false, claim: null });
+    return this.#write({
+      request_id: requestId,
+      secret,
+      quantity: 1,
+      asked: false,
+      sentToPay: false,
+      claim: null,
+    });
+  }
+
+  /** Back to an attempt that was left; false where this browser does not know the claim. */
+  returnTo(claimId: string): boolean {
+    const now = this.attempt();
+    if (now.claim?.claim_id === claimId) return true;
+    const found = this.#past().find(({ claim }) => claim?.claim_id === claimId);
+    if (found === undefined) return false;
+    this.#keepPast(now);
+    this.#write(found);
+    return true;
+  }
+
+  /** Where somebody was sent to pay, money may come. Nothing else is worth coming back to. */
+  #keepPast(left: Attempt | undefined): void {
+    if (left === undefined || !left.sentToPay) return;
+    const others = this.#past().filter(({ request_id }) => request_id !== left.request_id);
+    this.#storage.setItem(this.#pastKey, JSON.stringify([left, ...others].slice(0, MAX_PAST)));
+  }
+
+  #past(): Attempt[] {
+    const past = parsed(this.#storage.getItem(this.#pastKey));
+    return Array.isArray(past) ? past.flatMap((one) => attemptOf(one) ?? []) : [];
   }
 
   #read(): Attempt | undefined {
-    try {
-      const { request_id, secret, asked, claim } = JSON.parse(this.#storage.getItem(this.key) ?? '');
-      if (typeof request_id !== 'string' || typeof secret !== 'string') return undefined;
-      return { request_id, secret, asked: asked === true, claim: claim ?? null };
-    } catch {
-      // Nothing there, or not ours.
-      return undefined;
-    }
+    return attemptOf(parsed(this.#storage.getItem(this.key)));
   }
 
   #write(attempt: Attempt): Attempt {
     this.#storage.setItem(this.key, JSON.stringify(attempt));
     return this.#read() ?? attempt;
   }
+}
+
+/** Undefined where nothing is there, or what is there is not ours. */
+function parsed(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
+function attemptOf(kept: unknown): Attempt | undefined {
+  const { request_id, secret, quantity, asked, sentToPay, claim } = (kept ?? {}) as Partial<Attempt>;
+  if (typeof request_id !== 'string' || typeof secret !== 'string') return undefined;
+  return {
+    request_id,
+    secret,
+    quantity: typeof quantity === 'number' ? quantity : 1,
+    asked: asked === true,
+    sentToPay: sentToPay === true,
+    claim: claim ?? null,
+  };
 }
 
 /** The browser's own, or, where the person forbids it, one that lasts as long as the page. */

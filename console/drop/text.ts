@@ -19,15 +19,15 @@ export function nameOf(pool: string): string {
     .join(' ');
 }
 
-/**
- * What a person reads out at the door; the whole id stands below it. The end of the id: its beginning is the time at which the
- * seats were put on sale, the same for all of them.
- */
-export const shortCode = (id: string): string =>
-  id
-    .slice(-8)
-    .toUpperCase()
-    .replace(/(.{4})/, '$1 ');
+/** Where Stripe counts a currency in other units than ISO 4217 does: https://docs.stripe.com/currencies#zero-decimal */
+const STRIPES_DIGITS: Readonly<Record<string, number>> = { isk: 2, ugx: 2, mga: 0 };
+
+/** Minor units, as the provider counts them. */
+export function money(amount: number, currency: string): string {
+  const format = new Intl.NumberFormat(undefined, { style: 'currency', currency });
+  const digits = STRIPES_DIGITS[currency] ?? format.resolvedOptions().maximumFractionDigits ?? 2;
+  return format.format(amount / 10 ** digits);
+}
 
 export interface TimeLeft {
   readonly days: number;

@@ -1,29 +1,38 @@
 import { useState } from 'preact/hooks';
+import { seatName } from '../../db1/supabase/functions/_shared/tickets/words.ts';
 import { Rosette } from './rosette.tsx';
-import type { Claim } from './store.ts';
-import { moment, nameOf, shortCode } from './text.ts';
+import type { Claim, Seat } from './store.ts';
+import { moment } from './text.ts';
 
 const COPIED_MS = 2_000;
 
-/** The ticket, once the ledger has it. */
-export function Ticket({ pool, claim }: { pool: string; claim: Claim }) {
+/** A ticket, once the ledger has it. */
+export function Ticket({ name, seat, claim }: { name: string; seat: Seat; claim: Claim }) {
+  const called = seatName(seat.label, seat.resource_id);
   return (
-    <article class="ticket" aria-label={`Ticket for ${nameOf(pool)}`}>
+    <article class="ticket" aria-label={`Ticket for ${name}, seat ${called}`}>
       <div class="ticket-front">
-        <Rosette text={claim.claim_id} />
+        <Rosette text={seat.claim_id} />
         <p class="ticket-kind">Admit one</p>
-        <p class="ticket-name">{nameOf(pool)}</p>
+        <p class="ticket-name">{name}</p>
         <p class="ticket-seat">
           <span class="label">Seat</span>
-          <span class="code">{shortCode(claim.resource_id)}</span>
+          <span class="code">{called}</span>
         </p>
       </div>
-      <dl class="ticket-stub">
-        <Line name="Claim" value={claim.claim_id} isCode />
-        <Line name="Seat id" value={claim.resource_id} isCode />
-        <Line name="Holder" value={claim.user_id} isCode />
-        <Line name="Claimed" value={moment(claim.claimed_at)} />
-      </dl>
+      <div class="ticket-stub">
+        <dl>
+          <Line name="Claim" value={seat.claim_id} isCode />
+          <Line name="Seat id" value={seat.resource_id} isCode />
+          <Line name="Holder" value={claim.user_id} isCode />
+          <Line name="Claimed" value={moment(claim.claimed_at)} />
+        </dl>
+        {seat.ticket_url !== undefined && (
+          <a class="quiet" href={seat.ticket_url}>
+            Open the ticket for {called}
+          </a>
+        )}
+      </div>
     </article>
   );
 }

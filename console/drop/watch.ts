@@ -7,7 +7,12 @@ import type { ServerClock } from './clock.ts';
 import { delayOf, type Pace, Pause } from './pause.ts';
 
 type Told = Pick<PoolStatus, 'status' | 'available' | 'capacity' | 'opens_at'>;
-export type PoolNow = Told & Pick<PoolStatus, 'require_auth'>;
+/** What a look tells, and the stream after it does not: it changes when an operator changes it. */
+type Rules = Pick<
+  PoolStatus,
+  'require_auth' | 'max_quantity' | 'max_per_user' | 'confirm_by' | 'price' | 'currency' | 'details'
+>;
+export type PoolNow = Told & Rules;
 
 /** `event: pool`. All but the time is null while the database does not answer. */
 type News = { readonly [Name in keyof Told]: Told[Name] | null } & { readonly now: string };
@@ -33,6 +38,8 @@ export class Watch {
   readonly #onChange: (watched: Watched) => void;
   readonly #pause = new Pause();
   #watched: Watched = { pool: undefined, isConnected: true };
+  /** As the last look told them. */
+  #rules: Rules | undefined;
   #isHidden = false;
   #leave: (() => void) | undefined;
   #lostTimer: ReturnType<typeof setTimeout> | undefined;
@@ -58,7 +65,8 @@ export class Watch {
       else if (answer.kind === 'trouble') this.#tell({ isConnected: false });
       else {
         if (answer.sentAt !== undefined) this.#clock.toldRoughly(answer.sentAt);
-        this.#see(answer.value, answer.value.require_auth);
+        this.#rules = answer.value;
+        this.#see(answer.value, answer.value);
         if (!this.#isHidden) await this.#follow();
       }
       await this.#pause.wait(this.#isHidden ? LOOK_HIDDEN_MS : delayOf(OPEN_AGAIN, tries));
@@ -102,14 +110,8 @@ export class Watch {
 
   #hear({ now, status, available, capacity, opens_at }: News): void {
     this.#clock.told(Date.parse(now));
-    const { pool } = this.#watched;
     if (status === null || available === null || capacity === null) this.#tell({ isConnected: false });
-    // The stream does not tell who may buy; that was in the look before it.
-    else
-      this.#see(
-        { status, available, capacity, opens_at },
-        typeof pool === 'object' ? pool.require_auth : false,
-      );
+    else if (this.#rules !== undefined) this.#see({ status, available, capacity, opens_at }, this.#rules);
   }
 
   /** For a tab that comes later: its look can be a second old, and the stream speaks only of what changes. */
@@ -124,9 +126,9 @@ export class Watch {
     };
   }
 
-  #see({ status, available, capacity, opens_at }: Told, require_auth: boolean): void {
+  #see({ status, available, capacity, opens_at }: Told, rules: Rules): void {
     this.#calm();
-    this.#tell({ pool: { status, available, capacity, opens_at, require_auth }, isConnected: true });
+    this.#tell({ pool: { ...rules, status, available, capacity, opens_at }, isConnected: true });
   }
 
   #calm(): void {

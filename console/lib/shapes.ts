@@ -10,6 +10,7 @@ export type { HealthCheck } from '../../db1/supabase/functions/_shared/console/h
 export type { PoolView } from '../../db1/supabase/functions/_shared/console/pools.ts';
 export type { LiveSample, PoolLevel } from '../../db1/supabase/functions/_shared/console/sample.ts';
 export type { DeadLetter, DeadLetterResult } from '../../db1/supabase/functions/_shared/dead_letters.ts';
+export type { PoolDetails } from '../../db1/supabase/functions/_shared/pool.ts';
 export type {
   EndpointRow,
   EventDetails,

@@ -15,7 +15,8 @@ import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Trouble } from '../parts/states.tsx';
 import { say } from '../parts/toast.tsx';
 import { AddSlots } from './add_slots.tsx';
-import { CarryFields, changesOf, RuleFields } from './pool_rules.tsx';
+import { Details } from './pool_details.tsx';
+import { CarryFields, changesOf, PaymentFields, RuleFields } from './pool_rules.tsx';
 
 const CHANGE = 'POST /admin/pools/:pool';
 
@@ -43,6 +44,11 @@ function Rules({ pool, change }: { pool: PoolView; change: Change }) {
       <Card title="Rules">
         <fieldset class="bare" disabled={!mayChange}>
           <RuleFields pool={pool} errorOf={errorOf} />
+        </fieldset>
+      </Card>
+      <Card title="Payment">
+        <fieldset class="bare" disabled={!mayChange}>
+          <PaymentFields pool={pool} errorOf={errorOf} />
         </fieldset>
       </Card>
       <Card title="How it is carried to the ledger">
@@ -162,6 +168,7 @@ export function Pool({ parameter }: { parameter: string }) {
             <LevelBar level={latest?.pools?.find(({ pool_id }) => pool_id === parameter) ?? pool} hasLegend />
             <HeldBack pool={parameter} />
           </Card>
+          <Details pool={parameter} />
           <Rules key={JSON.stringify(pool)} pool={pool} change={change} />
         </>
       )}

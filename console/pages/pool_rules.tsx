@@ -2,7 +2,7 @@
 
 import type { VNode } from 'preact';
 import type { PoolView } from '../lib/shapes.ts';
-import { Check, Field, type FieldProps } from '../parts/fields.tsx';
+import { Check, Choice, Field, type FieldProps } from '../parts/fields.tsx';
 
 type Rules = Pick<
   PoolView,
@@ -15,6 +15,7 @@ type Rules = Pick<
   | 'commit_rate_per_sec'
   | 'require_auth'
   | 'allow_guests'
+  | 'max_quantity'
 >;
 
 /** As the API has them. */
@@ -24,9 +25,11 @@ const MAX_DIFFICULTY = 100_000_000;
 /** With one, no claim would be tried at all. */
 const LEAST_DELIVERIES = 2;
 const MAX_DELIVERIES = 1_000;
+const MAX_QUANTITY = 10;
+const GRACE_SEC = { min: 5, max: 600 };
 
 /** An instant as the browser's field for local time spells it. */
-function toLocal(at: string | null | undefined): string | undefined {
+export function toLocal(at: string | null | undefined): string | undefined {
   if (!at) return undefined;
   const date = new Date(at);
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
@@ -76,6 +79,12 @@ export function RuleFields({
         min: LEAST_DIFFICULTY,
         max: MAX_DIFFICULTY,
       })}
+      {field('max_quantity', 'Slots per request', 'All of them or none; 10 at most.', {
+        ...number,
+        max: MAX_QUANTITY,
+        isRequired: true,
+        value: String(pool?.max_quantity ?? 1),
+      })}
       {field('hold_sec', 'Hold, seconds', 'Empty: a claim does not run out.', number)}
       {field(
         'commit_rate_per_sec',
@@ -121,19 +130,75 @@ export function CarryFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorO
   );
 }
 
+/** What makes a ticket of a claim. */
+export function PaymentFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorOf }) {
+  const field = fieldsOf(pool, errorOf);
+  return (
+    <div class="fields">
+      <Choice
+        name="confirm_by"
+        label="A claim is a ticket"
+        value={pool.confirm_by}
+        options={[
+          ['auto', 'at once'],
+          ['payment', 'once it is paid'],
+        ]}
+      />
+      {field('price', 'Price of one slot', 'In minor units: 2500 is 25.00.', { type: 'number', min: 1 })}
+      {field('currency', 'Currency', 'Three small letters, such as eur.', { pattern: '[a-z]{3}' })}
+      {field('payment_tenant', 'Payments of', 'The tenant of the endpoint that tells them, such as stripe.')}
+      {field('expire_grace_sec', 'Grace, seconds', 'How long a hold that is over waits for the provider.', {
+        type: 'number',
+        isRequired: true,
+        ...GRACE_SEC,
+      })}
+      <Choice
+        name="refund_by"
+        label="What cannot buy is sent back"
+        value={pool.refund_by}
+        options={[
+          ['sluice', 'by Sluice, at once'],
+          ['operator', 'by an operator, after a look'],
+        ]}
+      />
+      <Check name="payment_livemode" label="Real payments, not test ones" isChecked={pool.payment_livemode} />
+    </div>
+  );
+}
+
 /** What was changed in a form: the rest is not sent, so that a rule from before a check does not stand in the way of another. */
 export function changesOf(form: HTMLFormElement): Record<string, unknown> {
-  const values: Readonly<Record<string, unknown>> = { ...rulesOf(form), ...carryOf(form) };
-  const changed = [...form.elements].filter(
-    (element): element is HTMLInputElement =>
-      element instanceof HTMLInputElement &&
-      (element.type === 'checkbox'
-        ? element.checked !== element.defaultChecked
-        : element.value !== element.defaultValue),
-  );
+  const values: Readonly<Record<string, unknown>> = {
+    ...rulesOf(form),
+    ...carryOf(form),
+    ...paymentOf(form),
+  };
+  const changed = [...form.elements].filter(isChanged);
   return Object.fromEntries(
     changed.filter(({ name }) => name in values).map(({ name }) => [name, values[name]]),
   );
+}
+
+function isChanged(element: Element): element is HTMLInputElement | HTMLSelectElement {
+  if (element instanceof HTMLSelectElement) return element.value !== element.dataset.was;
+  if (!(element instanceof HTMLInputElement)) return false;
+  return element.type === 'checkbox'
+    ? element.checked !== element.defaultChecked
+    : element.value !== element.defaultValue;
+}
+
+function paymentOf(form: HTMLFormElement): Record<string, unknown> {
+  const data = new FormData(form);
+  const text = (name: string): string => String(data.get(name) ?? '').trim();
+  return {
+    confirm_by: text('confirm_by'),
+    price: text('price') === '' ? null : Number(text('price')),
+    currency: text('currency') || null,
+    payment_tenant: text('payment_tenant') || null,
+    payment_livemode: data.has('payment_livemode'),
+    expire_grace_sec: Number(text('expire_grace_sec')),
+    refund_by: text('refund_by'),
+  };
 }
 
 function carryOf(form: HTMLFormElement): Record<string, unknown> {
@@ -164,5 +229,6 @@ export function rulesOf(form: HTMLFormElement): Rules {
     commit_rate_per_sec: number('commit_rate_per_sec'),
     require_auth: data.has('require_auth'),
     allow_guests: data.has('allow_guests'),
+    max_quantity: number('max_quantity') ?? 1,
   };
 }

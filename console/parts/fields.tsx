@@ -64,6 +64,35 @@ export function Field(props: FieldProps) {
   );
 }
 
+/** Several lines. */
+export function TextField({
+  name,
+  label,
+  value,
+  hint,
+}: Pick<FieldProps, 'name' | 'label' | 'value' | 'hint'>) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>
+        {label} <span class="muted">optional</span>
+      </label>
+      <textarea
+        id={id}
+        name={name}
+        rows={4}
+        defaultValue={value}
+        aria-describedby={hint ? `${id}-hint` : undefined}
+      />
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
 export function Check({
   name,
   label,
@@ -147,6 +176,7 @@ export function Choice({ name, label, options, value, hint, hasAny = false, onCh
       <select
         id={id}
         name={name}
+        data-was={value}
         aria-describedby={hint ? `${id}-hint` : undefined}
         onChange={(event) => onChoose?.((event.currentTarget as HTMLSelectElement).value)}
       >

@@ -138,6 +138,7 @@ function startDemoServer(
     db2Url: stack.db2.url,
     adminKey: stack.secrets.adminKey,
     jwtSecret: stack.secrets.db1JwtSecret,
+    ticketSecrets: [stack.secrets.ticketSecret],
     onClaimed: workers.wakeBridge,
     onRecorded: workers.wakeWebhooks,
     secretOf: createSecretSource({ ...process.env, ...demoSecrets(stack.secrets), ...stripeValues(stack) }),

@@ -1,5 +1,6 @@
-// The rules of a pool as options of the command line, made of the schema that the server checks them with.
+// The rules and details of a pool as options of the command line, made of the schemas that the server checks them with.
 
+import { POOL_DETAILS_BODY } from '#core/console/pool_details.ts';
 import { POOL_CHANGE_BODY } from '#core/console/pools.ts';
 import type { Schema } from '#core/schema.ts';
 import { short, UsageError } from './grammar.ts';
@@ -11,7 +12,14 @@ const YES: ReadonlySet<string> = new Set(['yes', 'true']);
 const NO: ReadonlySet<string> = new Set(['no', 'false']);
 
 // Slots, the request id and the reason are not rules, and open and close are actions of their own.
-const { add_slots: _, reason: __, is_active: ___, request_id: ____, ...RULES } = POOL_CHANGE_BODY.properties;
+const {
+  add_slots: _,
+  labels: __,
+  reason: ___,
+  is_active: ____,
+  request_id: _____,
+  ...RULES
+} = POOL_CHANGE_BODY.properties;
 
 const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   opens_at:
@@ -40,18 +48,36 @@ const MEANINGS: Readonly<Record<keyof typeof RULES, string>> = {
   refund_by: 'sluice or operator: who sends back what a payment could not buy',
 };
 
+const { reason: ______, ...DETAILS } = POOL_DETAILS_BODY.properties;
+
+const DETAIL_MEANINGS: Readonly<Record<keyof typeof DETAILS, string>> = {
+  title: 'what it is called',
+  starts_at: 'when it is, such as 2026-03-01T18:00:00Z or 2026-03-01T19:00:00+01:00',
+  time_zone: 'in which that is told to people, such as Europe/Berlin',
+  place: 'where it is',
+  picture_url: 'an https address of a picture',
+  text: 'a few words about it; empty lines part paragraphs',
+};
+
 const optionOf = (rule: string): string => rule.replaceAll('_', '-');
 const isTime = (rule: string): boolean => rule.endsWith('_at');
 
 type Hyphened<Name extends string> = Name extends `${infer A}_${infer B}` ? `${A}-${Hyphened<B>}` : Name;
-type RuleOptions = Readonly<Record<Hyphened<keyof typeof RULES>, { value: string; about: string }>>;
+type OptionsOf<Name extends string> = Readonly<Record<Hyphened<Name>, { value: string; about: string }>>;
 
-export const RULE_OPTIONS = Object.fromEntries(
-  Object.entries(MEANINGS).map(([rule, about]) => [
+function optionsOf<Name extends string>(
+  schemas: Readonly<Record<Name, Schema>>,
+  meanings: Readonly<Record<Name, string>>,
+): OptionsOf<Name> {
+  const options = Object.entries<string>(meanings).map(([rule, about]) => [
     optionOf(rule),
-    { value: placeholder(rule, RULES[rule as keyof typeof RULES]), about },
-  ]),
-) as RuleOptions;
+    { value: placeholder(rule, schemas[rule as Name]), about },
+  ]);
+  return Object.fromEntries(options) as OptionsOf<Name>;
+}
+
+export const RULE_OPTIONS = optionsOf(RULES, MEANINGS);
+export const DETAIL_OPTIONS = optionsOf(DETAILS, DETAIL_MEANINGS);
 
 function placeholder(rule: string, schema: Schema): string {
   if (isTime(rule)) return 'TIME';
@@ -59,10 +85,18 @@ function placeholder(rule: string, schema: Schema): string {
   return type === 'integer' ? 'N' : type === 'boolean' ? 'yes|no' : 'TEXT';
 }
 
-/** Only types and times are checked here; the server judges the values. */
 export function readRules(values: Record<string, unknown>): Rules {
+  return read(RULES, values);
+}
+
+export function readDetails(values: Record<string, unknown>): Rules {
+  return read(DETAILS, values);
+}
+
+/** Only types and times are checked here; the server judges the values. */
+function read(schemas: Readonly<Record<string, Schema>>, values: Record<string, unknown>): Rules {
   const rules: Rules = {};
-  for (const [rule, schema] of Object.entries<Schema>(RULES)) {
+  for (const [rule, schema] of Object.entries(schemas)) {
     const text = values[optionOf(rule)];
     if (typeof text === 'string') rules[rule] = readValue(rule, text, schema);
   }

@@ -1,13 +1,15 @@
 // `sluice pools`: what is on sale, under which rules, and changes to both.
 
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PoolView } from '#core/console/pools.ts';
-import { type SlotStep, slotSteps } from '#core/console/slot_steps.ts';
+import { LABELS_PER_STEP, type SlotStep, slotSteps } from '#core/console/slot_steps.ts';
 import { AdminClient, ApiError } from '../admin/client.ts';
-import { action, type Group, readWhole, UsageError } from './grammar.ts';
+import { action, type Group, readWhole, short, UsageError } from './grammar.ts';
 import { confirm, listAction, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
 import { RULE_OPTIONS, type Rules, readRules } from './pool_rules.ts';
+import { describe } from './pools_describe.ts';
 import { move } from './pools_move.ts';
 import { startProgress } from './progress.ts';
 import { formatTable } from './table.ts';
@@ -41,9 +43,9 @@ function addStep(api: AdminClient, pool: string, step: SlotStep, values: Values)
 type Send = (step: SlotStep, isFirst: boolean, isLast: boolean) => Promise<PoolView>;
 
 /** Each step is a transaction of its own: what was added stays, and is told, with how to go on. */
-async function inSteps(slots: number, values: Values, send: Send): Promise<PoolView> {
+async function inSteps(slots: number, values: Values, send: Send, perStep?: number): Promise<PoolView> {
   const requestId = values['request-id'] ?? randomUUID();
-  const steps = slotSteps(slots, requestId);
+  const steps = slotSteps(slots, requestId, perStep);
   const progress = startProgress(slots, 'slots');
   let added = 0;
   let latest: PoolView | undefined;
@@ -219,16 +221,63 @@ A rule that is "none" is taken away.`,
 const addSlots = action({
   about: `Put more slots on sale, at most ${MAX_SLOTS}
 
-Sends large numbers in steps of 50000.`,
+Sends large numbers in steps of 50000, and of ${LABELS_PER_STEP} with labels.`,
   args: '<pool> <n>',
-  options: { 'request-id': REQUEST_ID, reason: OPTION.reason, json: OPTION.json },
-  examples: ['sluice pools add-slots opening_night 100'],
+  options: {
+    labels: { value: 'FILE', about: 'what tickets call these slots: a file of <n> lines, one label each' },
+    'request-id': REQUEST_ID,
+    reason: OPTION.reason,
+    json: OPTION.json,
+  },
+  examples: [
+    'sluice pools add-slots opening_night 100',
+    'sluice pools add-slots opening_night 24 --labels row_7.txt',
+  ],
   async run(values, [pool, count]) {
     const slots = readWhole('the number of slots', count, [1, MAX_SLOTS]);
     const api = connect();
-    return print(await inSteps(slots, values, (step) => addStep(api, pool, step, values)), values);
+    if (values.labels === undefined)
+      return print(await inSteps(slots, values, (step) => addStep(api, pool, step, values)), values);
+    const labels = readLabels(values.labels, slots);
+    let sent = 0;
+    const made = await inSteps(
+      slots,
+      values,
+      async ({ slots: many, request_id }) => {
+        const step = { labels: labels.slice(sent, sent + many), request_id, ...reasonOf(values) };
+        const view = await api.post<PoolView>(path(pool), step);
+        sent += many;
+        return view;
+      },
+      LABELS_PER_STEP,
+    );
+    return print(made, values);
   },
 });
+
+/** The number is asked for beside the file: a wrong file is noticed before a seat is on sale. */
+function readLabels(file: string, slots: number): string[] {
+  const labels = textIn(file)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  if (labels.length !== slots)
+    throw new UsageError(`${file} has ${labels.length} labels, and ${slots} slots were asked for`);
+  const seen = new Set<string>();
+  for (const label of labels) {
+    if (seen.has(label)) throw new UsageError(`${file} has the label "${short(label)}" twice`);
+    seen.add(label);
+  }
+  return labels;
+}
+
+function textIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`the labels cannot be read: ${(error as Error).message}`);
+  }
+}
 
 export const command: Group = {
   about: 'See what is on sale, under which rules, and change both',
@@ -250,6 +299,7 @@ export const command: Group = {
     open,
     close,
     set,
+    describe,
     'add-slots': addSlots,
     move,
   },

@@ -36,6 +36,7 @@ export const COMMAND_ROLES: Readonly<Record<string, Rule>> = {
   'pools open': ['operator', 'server'],
   'pools close': ['operator', 'server'],
   'pools set': ['operator', 'server'],
+  'pools describe': ['operator', 'server'],
   'pools add-slots': ['operator', 'server'],
   'pools move': ACTS,
   'cells list': SEES,

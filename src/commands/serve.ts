@@ -12,6 +12,7 @@ import { readScrapeSettings, SCRAPE_VARIABLES } from '../server/scrape_access.ts
 import type { RunningServer, ServerOptions } from '../server/server.ts';
 import { JWT, MIN_JWT_SECRET_CHARS } from '../server/tokens.ts';
 import { onStopSignal } from '../stop_signal.ts';
+import { readTicketSecrets, TICKET_VARIABLES } from '../tickets/secrets.ts';
 import { openTracing } from '../tracing/tracing.ts';
 import { loadHandlers } from '../webhook/handlers.ts';
 import { SECRETS_FILE } from '../webhook/secret_source.ts';
@@ -62,6 +63,7 @@ async function run(): Promise<number> {
   const limits = readLimitSettings(env);
   if (typeof limits === 'string') return fail(limits);
   const buyers = await readBuyerSettings(env);
+  const ticketSecrets = readTicketSecrets(env.SLUICE_TICKET_SECRET);
   const log = createLog();
   for (const { url } of cells) await refuseEditedWhereSeen({ db1: url, db2: env.DB2_URL ?? '' }, log);
   const handlers = await loadHandlers(env.SLUICE_HANDLERS, log);
@@ -85,6 +87,7 @@ async function run(): Promise<number> {
       ...front,
       ...scrape,
       ...buyers,
+      ...(ticketSecrets && { ticketSecrets }),
       ...(env.SLUICE_REDIS_URL ? { redisUrl: env.SLUICE_REDIS_URL } : {}),
       ...(env.SLUICE_JWKS_URL ? { jwksUrl: env.SLUICE_JWKS_URL } : {}),
     });
@@ -148,6 +151,7 @@ has one, then from SLUICE_SECRETS_FILE, then from the environment.`,
     SLUICE_MAX_REQUESTS: `claims under way at once; webhooks, calls and pages have half of it each, /admin and /metrics a twentieth; more are answered 429; default ${DEFAULT_MAX_REQUESTS}`,
     ...LIMIT_VARIABLES,
     ...BUYER_VARIABLES,
+    ...TICKET_VARIABLES,
     ...SCRAPE_VARIABLES,
     SLUICE_LOG: 'debug, info (default), warn, error or silent',
   },

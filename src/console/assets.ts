@@ -23,6 +23,8 @@ export interface Pages {
   readonly console: PageFile;
   readonly drop: PageFile;
   readonly icon: PageFile;
+  /** The address of the style of tickets. */
+  readonly ticketStyle: string;
   /** By the name in the path: /assets/<name>. */
   readonly files: ReadonlyMap<string, PageFile>;
 }
@@ -50,6 +52,8 @@ async function pageFile(name: string, plain: Uint8Array): Promise<PageFile> {
   };
 }
 
+const TICKET_STYLE = /^ticket-[A-Z0-9]+\.css$/;
+
 /** A build has the pages beside the program. */
 const BUILT = join(PROGRAM_ROOT, 'pages');
 
@@ -62,6 +66,7 @@ async function load(sources: string | undefined): Promise<Pages> {
     console: await page('console.html'),
     drop: await page('drop.html'),
     icon: await page('icon.svg'),
+    ticketStyle: `/assets/${[...files.keys()].find((name) => TICKET_STYLE.test(name))}`,
     files,
   };
 }
@@ -95,7 +100,7 @@ export const SECURITY: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 };
 /** A year, as browsers recommend. Not for subdomains: they are not ours to speak for. */
-const HSTS = { 'strict-transport-security': 'max-age=31536000' };
+export const HSTS: Readonly<Record<string, string>> = { 'strict-transport-security': 'max-age=31536000' };
 const PAGE_CACHE = 'no-cache';
 const FILE_CACHE = 'public, max-age=31536000, immutable';
 

@@ -12,8 +12,9 @@ export interface PageContents {
   readonly assets: ReadonlyMap<string, Uint8Array>;
 }
 
-const ENTRIES = { console: 'main.tsx', drop: 'drop.tsx' } as const;
-type Page = keyof typeof ENTRIES;
+/** A ticket's page is drawn by the server: it has a style and no script. */
+const ENTRIES = { console: 'main.tsx', drop: 'drop.tsx', ticket: 'ticket.css' } as const;
+type Page = 'console' | 'drop';
 /** The page's style and script come at the end of its head. */
 const HTML: Readonly<Record<Page, Html>> = {
   console: { title: 'Sluice console', body: scripted('The console needs JavaScript.') },

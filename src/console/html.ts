@@ -26,6 +26,11 @@ ${lines(body)}  </body>
 `;
 }
 
+/** Text as HTML shows it, between tags and between quotes. */
+export function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
 /** A page that a script draws. */
 export const scripted = (whyScript: string): readonly string[] => [
   '<div id="app"></div>',

@@ -5,6 +5,7 @@ import { auditRoutes } from '#core/console/audit.ts';
 import { callAdminRoutes } from '#core/console/calls.ts';
 import { claimAdminRoutes } from '#core/console/claims.ts';
 import { type HealthCheckPorts, healthCheckRoutes } from '#core/console/health.ts';
+import { poolDetailsRoutes } from '#core/console/pool_details.ts';
 import { poolAdminRoutes } from '#core/console/pools.ts';
 import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
 import type { Clock, Log } from '#core/ports.ts';
@@ -35,6 +36,7 @@ export function consoleRoutes(ports: ConsolePorts): Route[] {
   return [
     { method: 'GET', path: '/admin/live', handle: () => live.answer() },
     ...poolAdminRoutes(db1),
+    ...poolDetailsRoutes(db1),
     ...claimAdminRoutes(ports),
     ...callAdminRoutes(ports.calls),
     ...auditRoutes(db1, db2),

@@ -1,6 +1,6 @@
 // The doors' ports on top of the cells: which SQL function each one calls, and in which cell.
 
-import type { ClaimOutcome, ClaimPorts, ClaimRecord } from '#core/claim.ts';
+import type { ClaimOutcome, ClaimPorts, ClaimRecord, ClaimRequest } from '#core/claim.ts';
 import type { PoolPorts, PoolStatus } from '#core/pool.ts';
 import type { ServerCell } from './cells.ts';
 import type { Fleet } from './fleet.ts';
@@ -28,6 +28,7 @@ export function createDatabasePorts(fleet: Fleet<ServerCell>): DatabasePorts {
         p_verified: requests.map((request) => request.verified),
         p_rebuild: isAside,
         p_proofs: JSON.stringify(requests.map((request) => request.proof)),
+        ...(requests.some(isGroup) && { p_quantities: requests.map(({ quantity = 1 }) => quantity) }),
       });
       if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();
       return outcomes;
@@ -47,6 +48,11 @@ export function createDatabasePorts(fleet: Fleet<ServerCell>): DatabasePorts {
         (status) => status === undefined,
       ),
   };
+}
+
+/** A batch without one leaves the argument out, and costs what it did before there were any. */
+function isGroup({ quantity }: ClaimRequest): boolean {
+  return quantity !== undefined && quantity > 1;
 }
 
 function nameOf(

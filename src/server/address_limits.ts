@@ -72,11 +72,11 @@ export class AddressLimits {
     this.#ports = ports;
   }
 
-  /** Counts a claim of a buyer; throws where its address has made too many. */
-  readonly admitClaim = (source: Source): void => {
+  /** Counts what a buyer claims; throws where its address has claimed too much. */
+  readonly admitClaim = (source: Source, slots = 1): void => {
     const network = networkOf(source, this.#ports.proxy);
     this.#watchProxy(source, network);
-    this.#claims?.takeFor(network);
+    this.#claims?.takeFor(network, slots);
   };
 
   /** All that the buckets will ever take. */
@@ -128,9 +128,9 @@ export class RateLimit implements UnsignedLimit {
     this.takeFor(networkOf(source, this.#shared.proxy));
   }
 
-  takeFor(network: Network): void {
+  takeFor(network: Network, tokens = 1): void {
     if (!this.#shared.loopback && isLoopback(network)) return;
-    this.#refuseFor(this.#buckets.take(network));
+    this.#refuseFor(this.#buckets.take(network, tokens));
   }
 
   check(source: Source): void {

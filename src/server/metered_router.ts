@@ -13,6 +13,7 @@ const GROUPS: readonly (readonly [path: string, group: RouteGroup])[] = [
   ['/webhooks/', 'webhooks'],
   ['/call-events', 'calls'],
   ['/admin/', 'admin'],
+  ['/v1/tickets/', 'admin'],
   ['/healthz', 'health'],
   ['/readyz', 'health'],
   ['/metrics', 'metrics'],

@@ -7,7 +7,8 @@ import { MAX_WAITING } from '#core/coalescer.ts';
 import { healthRoutes } from '#core/health.ts';
 import { PoolRoutes } from '#core/pool.ts';
 import type { Tracer } from '#core/ports.ts';
-import type { Route } from '#core/router.ts';
+import type { HttpRequest, Route } from '#core/router.ts';
+import { TicketTokens } from '#core/tickets/token.ts';
 import { createFindSecret, type SecretSource, Secrets } from '#core/webhook/secrets.ts';
 import { openCallRoutes } from '../calls/calls.ts';
 import { loadPages, pageRoutes } from '../console/assets.ts';
@@ -23,8 +24,10 @@ import { openInbox } from '../inbox/door.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { openCheckout, withRefunds } from '../orders/door.ts';
+import { ticketLink, ticketRoutes } from '../tickets/tickets.ts';
 import type { ApiUrls } from '../webhook/backfill.ts';
 import type { Handlers } from '../webhook/handlers.ts';
+import { nodeHmac } from '../webhook/hmac.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
 import { AddressLimits, type LimitSettings } from './address_limits.ts';
 import { addressOf } from './addresses.ts';
@@ -60,6 +63,8 @@ export interface ServerOptions extends ScrapeSettings, BuyerSettings, FleetOptio
   adminKey: string;
   jwtSecret: string;
   jwksUrl?: string;
+  /** The first signs the links of tickets, all verify them; tickets have none where left out. */
+  ticketSecrets?: readonly string[];
   /** Workers in this process: told of new claims directly, where others are told by Postgres. */
   onClaimed?: () => void;
   /** The same for new events of queued endpoints. */
@@ -133,10 +138,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     known: new KnownOperators(options.adminKey, Date.now, callFirst, log),
   });
   const ports = withRefunds(createDatabasePorts(fleet), callLedger, log);
+  const tokens = options.ticketSecrets && new TicketTokens(options.ticketSecrets, nodeHmac);
+  const publicUrl = (): string | undefined =>
+    proxy.publicUrl?.href ?? (LOOPBACK.test(options.host ?? '') ? url : undefined);
   const claims = new ClaimRoutes(
     {
       ...ports,
       ...createTokenPorts(options, auth),
+      ...(tokens && {
+        ticketUrl: async (claimId) => ticketLink(await tokens.tokenOf(claimId), publicUrl()),
+      }),
       admit: limits.admitClaim,
       metrics,
       log,
@@ -155,7 +166,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     webhook,
     secretOf,
     urls: options.apiUrls ?? process.env,
-    publicUrl: () => proxy.publicUrl?.href ?? (LOOPBACK.test(options.host ?? '') ? url : undefined),
+    publicUrl,
     metrics,
     log,
   });
@@ -190,9 +201,21 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const burst = [claims, pools, webhooks, calls, poolLive, challenges].flatMap((group): Route[] =>
     group.routes(),
   );
-  const programs = [...burst, checkout, ...health, loginRoute(options.loginUrl), scrape, ...admin];
   const pages = loadPages();
-  const pagesOnly = pageRoutes(pages, log, (request) => isHttps(request, proxy));
+  const overHttps = (request: HttpRequest) => isHttps(request, proxy);
+  const tickets = ticketRoutes({
+    tokens,
+    fleet,
+    ledger: callLedger,
+    pages,
+    publicUrl,
+    isHttps: overHttps,
+    now: Date.now,
+    log,
+  });
+  const forOperators = [...admin, ...auth.guard(tickets.check)];
+  const programs = [...burst, checkout, ...health, loginRoute(options.loginUrl), scrape, ...forOperators];
+  const pagesOnly = [tickets.page, ...pageRoutes(pages, log, overHttps)];
   const http = new HttpServer(
     new MeteredRouter(
       [...programs, openApiRoute(programs), ...pagesOnly],

@@ -22,6 +22,7 @@ const SEED_END = 2 ** 32;
 export class TokenBuckets {
   /** Between two tokens. */
   readonly #intervalMs: number;
+  readonly #burst: number;
   /** How far a bucket may run ahead of the clock: all but one of its tokens. */
   readonly #aheadMs: number;
   readonly #now: Clock;
@@ -34,6 +35,7 @@ export class TokenBuckets {
   /** `networks` is a power of two, and at least eight. `now` never goes back. */
   constructor({ burst, perSec }: Rate, networks: number, now: Clock) {
     this.#intervalMs = MS_PER_SEC / perSec;
+    this.#burst = burst;
     this.#aheadMs = (burst - 1) * this.#intervalMs;
     this.#now = now;
     this.#setMask = networks / WAYS - 1;
@@ -47,17 +49,18 @@ export class TokenBuckets {
     return this.#keys.byteLength;
   }
 
-  /** Takes a token: 0 where there was one, else the milliseconds until there is one. */
-  take(network: Network): number {
+  /** Takes so many tokens, all that a bucket holds at most: 0 where they were there, else the milliseconds until they are. */
+  take(network: Network, tokens = 1): number {
     const now = this.#now();
+    const beyondFirstMs = (Math.min(tokens, this.#burst) - 1) * this.#intervalMs;
     const bucket = this.#find(network);
     const isKnown = this.#isOf(bucket, network);
     const fullAt = isKnown ? this.#fullAtOf(bucket) : 0;
-    const waitMs = fullAt - now - this.#aheadMs;
+    const waitMs = fullAt - now - this.#aheadMs + beyondFirstMs;
     if (waitMs > 0) return waitMs;
     this.#keys[bucket * WORDS_PER_BUCKET] = network.high;
     this.#keys[bucket * WORDS_PER_BUCKET + 1] = network.low;
-    this.#fullAt[bucket * 2 + 1] = Math.max(fullAt, now) + this.#intervalMs;
+    this.#fullAt[bucket * 2 + 1] = Math.max(fullAt, now) + this.#intervalMs + beyondFirstMs;
     return 0;
   }
 

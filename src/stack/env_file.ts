@@ -8,6 +8,7 @@ export function envFile(stack: Stack, sluiceUrl: string): string {
     SLUICE_URL: sluiceUrl,
     SLUICE_ADMIN_KEY: secrets.adminKey,
     SLUICE_HOOK_SECRET: secrets.hookSecret,
+    SLUICE_TICKET_SECRET: secrets.ticketSecret,
     DB1_URL: stack.db1.url,
     DB2_URL: stack.db2.url,
     ...supabaseValues('DB1', stack.db1),

@@ -12,6 +12,7 @@ export type Secrets = {
   db2JwtSecret: string;
   adminKey: string;
   hookSecret: string;
+  ticketSecret: string;
   stripeWebhookSecret: string;
   stripeApiKey: string;
   twilioAuthToken: string;
@@ -40,6 +41,7 @@ function makeSecrets(): Secrets {
     db2JwtSecret: token(48),
     adminKey: `sluice_admin_${token(24)}`,
     hookSecret: `whsec_${randomBytes(32).toString('base64')}`,
+    ticketSecret: token(32),
     stripeWebhookSecret: `whsec_${token(24)}`,
     // Of the stand-in. Live, as the pools are that say nothing else.
     stripeApiKey: `sk_live_stand_in_${hex(12)}`,

@@ -35,6 +35,9 @@ describe('a claim', () => {
     ['same', 200],
     ['sold_out', 409],
     ['limit', 409],
+    ['not_enough', 409],
+    ['quantity_refused', 422],
+    ['secret_required', 401],
     ['closed', 409],
     ['address_limit', 409],
     ['challenge_used', 409],
@@ -78,6 +81,29 @@ describe('a claim', () => {
     assert.deepEqual(memory.seen, []);
   });
 
+  it('asks for as many slots as its quantity says, and counts all of them against the address', async () => {
+    const counted: number[] = [];
+    const { claim, memory } = claimDoor({ admit: (_, slots) => void counted.push(slots) });
+    await claim({ user_id: 'ann', quantity: 3 });
+    await claim({ user_id: 'ann', quantity: 1 });
+    await claim({ user_id: 'ann' });
+    assert.deepEqual(
+      memory.seen.map(({ quantity }) => quantity),
+      [3, 1, undefined],
+    );
+    assert.deepEqual(counted, [1, 2, 1, 1]);
+  });
+
+  for (const quantity of [0, -1, 11, 1.5, '2', null, [2], true]) {
+    it(`is refused with the quantity ${JSON.stringify(quantity)}, in words`, async () => {
+      const { claim, memory } = claimDoor();
+      const { status, json } = await claim({ user_id: 'ann', quantity });
+      assert.deepEqual([status, json.error.code], [422, 'invalid_input']);
+      assert.match(json.error.hint, /^quantity must be (of type integer|at least 1|at most 10)\./);
+      assert.deepEqual(memory.seen, []);
+    });
+  }
+
   it('is one statement for all who ask at once, and each gets its own answer', async () => {
     const { claim, memory } = claimDoor();
     const users = ['ann', 'bob', 'cat'];
@@ -115,7 +141,9 @@ describe('who may claim for whom', () => {
     it(`allows ${name}`, async () => {
       const { claim, memory } = claimDoor();
       assert.equal((await claim(body, headers)).status, 201);
-      assert.deepEqual(memory.seen, [{ poolId: 'p', userId, requestId: null, verified, proof }]);
+      assert.deepEqual(memory.seen, [
+        { poolId: 'p', userId, requestId: null, quantity: undefined, verified, proof },
+      ]);
     });
   }
 

@@ -16,10 +16,10 @@ const STATUS: PoolStatus = {
   allow_guests: false,
   max_per_address: null,
   challenge_difficulty: null,
+  max_quantity: 1,
   confirm_by: 'auto',
   price: null,
   currency: null,
-  max_quantity: 1,
   details: null,
 };
 const { challenge_difficulty: _, ...SHOWN } = STATUS;

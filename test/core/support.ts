@@ -151,8 +151,8 @@ export function askRoutes(routes: Route[], log: Log = memoryLog()) {
   };
 }
 
-export function claimDoor() {
-  const ports = memoryPorts();
+export function claimDoor(more: Partial<ClaimPorts> = {}) {
+  const ports = { ...memoryPorts(), ...more };
   const ask = askRoutes(new ClaimRoutes(ports).routes());
   const claim = (body: unknown, headers: Record<string, string> = {}) =>
     ask({ method: 'POST', path: '/v1/pools/p/claims', headers, body });

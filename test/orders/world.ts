@@ -8,7 +8,7 @@ import { NO_METRICS } from '#core/ports.ts';
 import { drainCells, startCellCrews } from '../../src/fleet/crews.ts';
 import { createLog } from '../../src/log.ts';
 import { carryOrdersOnce, type OrderCrewOptions, startOrderCrew } from '../../src/orders/crew.ts';
-import { type RunningServer, startServer } from '../../src/server/server.ts';
+import { type RunningServer, type ServerOptions, startServer } from '../../src/server/server.ts';
 import { processOnce, startWebhookCrew } from '../../src/webhook/crew.ts';
 import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
 import { ADMIN_KEY, ask, claim as claimSlot, JWT_SECRET, openClient, putOnSale } from '../server/support.ts';
@@ -53,7 +53,7 @@ export class OrderWorld {
     this.db2 = db2;
   }
 
-  static async start(): Promise<OrderWorld> {
+  static async start(more: Partial<ServerOptions> = {}): Promise<OrderWorld> {
     process.env.SLUICE_LOG ??= 'silent';
     const databases = await startDatabases();
     const standIn = await startStandInProcess({});
@@ -66,6 +66,7 @@ export class OrderWorld {
       jwtSecret: JWT_SECRET,
       secretOf,
       apiUrls: { STRIPE_API_URL: standIn.url },
+      ...more,
     });
     const db2 = await openClient(databases.db2.url);
     await addEndpoint(db2, 'stripe', 'stripe', 'queued', { livemode: 'both' });

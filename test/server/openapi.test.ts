@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
-import { CLAIM_BODY } from '#core/claim.ts';
+import { CLAIM_BODY } from '#core/claim_body.ts';
 import { POOL_CREATE_BODY } from '#core/console/pools.ts';
 import { ERROR_KINDS } from '#core/errors.ts';
 import { createDocument, UNDESCRIBED } from '#core/openapi/document.ts';

@@ -188,10 +188,16 @@ create table public.pool_details (
   pool_id public.given_pool_id primary key,
   title text,
   starts_at timestamptz,
+  -- In which starts_at is told to people: a ticket is read at the place, not where the server is. Null: UTC.
+  time_zone text,
   place text,
   picture_url text,
   text text,
   constraint title_is_short check (length(title) between 1 and 200),
+  -- Names only: Postgres takes more for a zone than browsers do.
+  constraint time_zone_is_a_name check (
+    time_zone ~ '^[A-Za-z]+(/[A-Za-z0-9_+-]+){0,2}$' and (timestamptz 'epoch' at time zone time_zone) is not null
+  ),
   constraint place_is_short check (length(place) between 1 and 200),
   constraint picture_url_is_http check (
     picture_url ~ '^https?://[^[:space:][:cntrl:]]+$' and length(picture_url) <= 2000

@@ -295,9 +295,10 @@ exception
 end
 $$;
 
--- Promise: p_slots new slots of the pool, on sale, in this transaction. Second call: as many again. Locks: those of
--- intake.slots_added. In chunks: the trigger keeps what one statement added in memory.
-create function intake.add_slots(p_pool_id text, p_slots int) returns void
+-- Promise: p_slots new slots of the pool, on sale, in this transaction, with these labels where they are given. Raises SL001 for
+-- no number of slots, and for another number of labels. Second call: as many again. Locks: those of intake.slots_added. In chunks:
+-- the trigger keeps what one statement added in memory.
+create function intake.add_slots(p_pool_id text, p_slots int, p_labels text[] default null) returns void
 language plpgsql set search_path = '' as $$
 declare
   c_chunk constant int := 50000;
@@ -305,10 +306,12 @@ declare
 begin
   if (p_slots between 0 and c_most) is not true then
     raise exception 'slots must be between 0 and %', c_most using errcode = 'SL001';
+  elsif cardinality(p_labels) <> p_slots then
+    raise exception '% labels for % slots', cardinality(p_labels), p_slots using errcode = 'SL001';
   end if;
   for v_from in 1 .. p_slots by c_chunk loop
-    insert into public.inventory_slots (pool_id)
-    select p_pool_id from generate_series(v_from, least(v_from + c_chunk - 1, p_slots));
+    insert into public.inventory_slots (pool_id, label)
+    select p_pool_id, p_labels[n] from generate_series(v_from, least(v_from + c_chunk - 1, p_slots)) n;
   end loop;
   -- What was counted before is no longer true.
   delete from intake.free_counts f where f.pool_id = p_pool_id and p_slots > 0;
@@ -389,7 +392,7 @@ begin
 end
 $$;
 
--- Promise: the pool has these rules and p_add_slots slots more, in one transaction, with one audit row that tells what the
+-- Promise: the pool has these rules and p_add_slots slots more, with p_labels where they are given, in one transaction, with one audit row that tells what the
 -- rules were before. Raises SL001 as pool_create, SL002 when there is no such pool, SL007 when p_request_id asked for another
 -- number of slots. Second call: with the same p_request_id it changes nothing, without one it adds as many slots again; what
 -- changes nothing writes no audit row. Locks: as pool_create.
@@ -399,7 +402,8 @@ create function public.pool_change(
   p_add_slots int,
   p_actor text,
   p_reason text default null,
-  p_request_id text default null
+  p_request_id text default null,
+  p_labels text[] default null
 )
 returns setof intake.pool_view
 language plpgsql security definer set search_path = '' as $$
@@ -423,7 +427,7 @@ begin
   end if;
   -- Rules before slots: they may lock messages (intake.validation_begins), and whoever holds messages waits for marks.
   v_before := intake.set_rules(p_pool_id, p_rules);
-  perform intake.add_slots(p_pool_id, p_add_slots);
+  perform intake.add_slots(p_pool_id, p_add_slots, p_labels);
   select coalesce(jsonb_object_agg(k, to_jsonb(c) -> k), '{}') into v_after
   from public.engine_config c cross join jsonb_object_keys(p_rules) k where c.pool_id = p_pool_id;
   if v_after <> v_before or p_add_slots > 0 then

@@ -1020,28 +1020,28 @@ $$;
 
 -- DETAILS: what buyers read about a pool.
 
--- Promise: what buyers read about the pool, {title, starts_at, place, picture_url, text}, or null. Second call: the same.
--- Locks: none.
+-- Promise: what buyers read about the pool, {title, starts_at, time_zone, place, picture_url, text}, or null. Second call: the
+-- same. Locks: none.
 create function public.pool_details(p_pool_id text) returns jsonb
 language sql stable security definer set search_path = '' as $$
   select to_jsonb(d) - 'pool_id' from public.pool_details d where d.pool_id = p_pool_id;
 $$;
 
--- Promise: the pool's details with what p_details names (title, starts_at, place, picture_url, text; null takes one away), with one audit
--- row that tells what was before; returns them. Raises SL001 for an unknown name or a value that the table refuses, SL002 for no
+-- Promise: the pool's details with what p_details names (as public.pool_details has them; null takes one away), with one audit row
+-- that tells what was before; returns them. Raises SL001 for an unknown name or a value that the table refuses, SL002 for no
 -- such pool. Second call: the same, and no audit row. Locks: the row.
 create function public.set_pool_details(p_pool_id text, p_details jsonb, p_actor text, p_reason text default null)
 returns jsonb
 language plpgsql security definer set search_path = '' as $$
 declare
-  c_names constant text[] := '{title,starts_at,place,picture_url,text}';
+  c_names constant text[] := '{title,starts_at,time_zone,place,picture_url,text}';
   v_old public.pool_details;
   v_new public.pool_details;
 begin
   if jsonb_typeof(p_details) is distinct from 'object' or exists (
     select from jsonb_object_keys(p_details) k where k <> all (c_names)
   ) then
-    raise exception 'the details of a pool are an object of title, starts_at, place, picture_url and text' using errcode = 'SL001';
+    raise exception 'the details of a pool are an object of %', array_to_string(c_names, ', ') using errcode = 'SL001';
   elsif not exists (
     select from public.engine_config c where c.pool_id = p_pool_id
     union all
@@ -1053,8 +1053,8 @@ begin
   v_new := jsonb_populate_record(v_old, p_details || jsonb_build_object('pool_id', p_pool_id));
   if v_new is distinct from v_old then
     insert into public.pool_details as d select v_new.*
-    on conflict (pool_id) do update set title = excluded.title, starts_at = excluded.starts_at, place = excluded.place,
-      picture_url = excluded.picture_url, text = excluded.text;
+    on conflict (pool_id) do update set title = excluded.title, starts_at = excluded.starts_at,
+      time_zone = excluded.time_zone, place = excluded.place, picture_url = excluded.picture_url, text = excluded.text;
     insert into audit.audit_logs (actor, action, subject, reason, details)
     values (p_actor, 'pool_details', 'pool ' || p_pool_id, p_reason,
       jsonb_build_object('before', to_jsonb(v_old) - 'pool_id', 'after', to_jsonb(v_new) - 'pool_id'));
@@ -1062,9 +1062,21 @@ begin
   return public.pool_details(p_pool_id);
 exception
   when check_violation or not_null_violation or invalid_text_representation or invalid_datetime_format
-    or datetime_field_overflow then
+    or datetime_field_overflow or invalid_parameter_value then
     raise exception 'a detail of the pool is refused: %', sqlerrm using errcode = 'SL001';
 end
+$$;
+
+-- Promise: what a ticket for this slot is for, and what it calls the slot; no row where neither is known. Second call: the same.
+-- Locks: none.
+create function public.seat_details(p_pool_id text, p_resource_id uuid)
+returns table (title text, starts_at timestamptz, time_zone text, place text, label text)
+language sql stable security definer set search_path = '' as $$
+  select d.title, d.starts_at, d.time_zone, d.place, m.label::text
+  from (select) one
+  left join public.pool_details d on d.pool_id = p_pool_id
+  left join public.slot_manifest m on m.slot_id = p_resource_id and m.pool_id = p_pool_id
+  where d.pool_id is not null or m.slot_id is not null;
 $$;
 
 create constraint trigger pool_details_are_noted

@@ -78,7 +78,7 @@ grant execute on function public.answer_in_cell() to service_role;
 grant execute on function public.live_sample() to service_role;
 grant execute on function public.pool_list(text, text, int) to service_role;
 grant execute on function public.pool_create(text, int, jsonb, text, text, text) to service_role;
-grant execute on function public.pool_change(text, jsonb, int, text, text, text) to service_role;
+grant execute on function public.pool_change(text, jsonb, int, text, text, text, text[]) to service_role;
 grant execute on function public.claim_search(uuid, text, text, text, text, uuid, int) to service_role;
 grant execute on function public.claim_timeline(uuid) to service_role;
 grant execute on function public.release_claim_as_operator(uuid, text, text) to service_role;
@@ -110,6 +110,7 @@ grant execute on function public.pool_unpack(text, bigint, int, text, text) to s
 grant execute on function public.pool_sent(text, bigint) to service_role;
 grant execute on function public.pool_details(text) to service_role;
 grant execute on function public.set_pool_details(text, jsonb, text, text) to service_role;
+grant execute on function public.seat_details(text, uuid) to service_role;
 grant execute on function public.begin_checkout(uuid, text, text, bytea) to service_role;
 grant execute on function public.checkout_created(uuid, int, text, text) to service_role;
 grant execute on function public.take_closing(int, int) to service_role;

@@ -747,10 +747,10 @@ $$;
 
 -- TICKETS AS THINGS.
 
--- Promise: valid, and from now on used, by this actor; used, since used_at; voided; unknown. Of two scanners one gets valid. One that
--- is being voided is waited for. Raises SL015 not read committed. Second call: used. Locks: the ticket → its use.
+-- Promise: valid, and from now on used, by this actor; used, since used_at and by used_by; voided; unknown. Of two scanners one gets
+-- valid. One that is being voided is waited for. Raises SL015 not read committed. Second call: used. Locks: the ticket → its use.
 create function public.check_ticket(p_claim_id uuid, p_actor text)
-returns table (outcome text, used_at timestamptz, pool_id text, resource_id uuid, user_id text)
+returns table (outcome text, used_at timestamptz, used_by text, pool_id text, resource_id uuid, user_id text)
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -763,15 +763,16 @@ begin
   from public.confirmed_tickets t where t.claim_id = p_claim_id for share;
   if found then
     insert into public.ticket_uses as u (claim_id, used_by) values (p_claim_id, p_actor)
-    on conflict do nothing returning u.used_at into used_at;
+    on conflict do nothing returning u.used_at, u.used_by into used_at, used_by;
     if not found then
-      select 'used', u.used_at into outcome, used_at from public.ticket_uses u where u.claim_id = p_claim_id;
+      select 'used', u.used_at, u.used_by into outcome, used_at, used_by
+      from public.ticket_uses u where u.claim_id = p_claim_id;
     end if;
     return next;
     return;
   end if;
   return query
-  select case when v.claim_id is null then 'unknown' else 'voided' end, u.used_at, v.pool_id, v.resource_id, v.user_id
+  select case when v.claim_id is null then 'unknown' else 'voided' end, u.used_at, u.used_by, v.pool_id, v.resource_id, v.user_id
   from (select) one
   left join public.voided_tickets v on v.claim_id = p_claim_id and v.confirmed_at is not null
   left join public.ticket_uses u on u.claim_id = v.claim_id;

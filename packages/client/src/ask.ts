@@ -15,7 +15,7 @@ export interface Asked {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: Readonly<Record<string, string>>;
+  readonly body?: Readonly<Record<string, string | number>>;
   /** For the error, so that the caller can go on with it. */
   readonly request?: SluiceRequest;
   readonly signal?: AbortSignal | undefined;

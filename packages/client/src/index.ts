@@ -14,7 +14,7 @@ export { createRequest, SluiceError, type SluiceErrorCode, type SluiceRequest, s
 
 /**
  * `held`: it waits for its payment. `queued` and `validated`: on its way. `committed`: it is a ticket. `dead_letter`: an operator
- * decides. The other five have given the slot back.
+ * decides. The others have given the slot back; `voided` was a ticket.
  */
 export type ClaimStatus =
   | 'held'
@@ -28,6 +28,38 @@ export type ClaimStatus =
   | 'discarded'
   | 'voided';
 
+/** One of several slots of a request. */
+export interface GroupClaim {
+  readonly claim_id: string;
+  readonly resource_id: string;
+  /** What the seat is called; null where it has no name. */
+  readonly label: string | null;
+}
+
+/** What holds the claims of one request together: of several slots, or of a pool that is paid for. */
+export interface Order {
+  /** The claim_id of the first claim. */
+  readonly order_id: string;
+  readonly seats: number;
+  /** `getClaim` tells this and all that follows. Null: nothing is paid for it. `paying`: the payment is on its way. */
+  readonly status?:
+    | 'held'
+    | 'paying'
+    | 'paid'
+    | 'expired'
+    | 'released'
+    | 'voided'
+    | 'refund_due'
+    | 'refunded'
+    | null;
+  /** In minor units of the currency; null where nothing is paid for it. */
+  readonly amount?: number | null;
+  readonly currency?: string | null;
+  readonly unit_price?: number | null;
+  readonly hold_until?: string | null;
+  readonly claims?: readonly (GroupClaim & { readonly state: ClaimStatus; readonly ticket_url?: string })[];
+}
+
 export interface Claim {
   readonly claim_id: string;
   /** The slot. */
@@ -38,6 +70,8 @@ export interface Claim {
   readonly status: ClaimStatus;
   readonly claimed_at: string;
   readonly hold_until: string | null;
+  /** What the seat is called, as `getClaim` tells; null where it has no name. */
+  readonly label?: string | null;
   /** Once it has ended without a ticket. */
   readonly ended_at?: string | null;
   readonly end_reason?: string | null;
@@ -45,6 +79,11 @@ export interface Claim {
   readonly ahead?: number | null;
   /** It ends as soon as the ledger knows and holds its slot until then; or it turns out to be a ticket. */
   readonly ending?: boolean;
+  /** Of a ticket, as `getClaim` tells: its page. The holder of the link holds the ticket. */
+  readonly ticket_url?: string;
+  readonly order?: Order;
+  /** Of `claim` with a quantity: all of them, this one first. `getClaim` has them in its `order`. */
+  readonly claims?: readonly GroupClaim[];
 }
 
 /** A claim and the secret that it was made with. Keep both: without a token, nothing else reads or releases it. */
@@ -76,20 +115,22 @@ export interface Pool {
   readonly max_per_address: number | null;
   /** Where `require_auth`: whether an anonymous sign-in will do. */
   readonly allow_guests: boolean;
-  /** `payment`: a claim is a ticket once it was paid for. */
+  /** The most slots that one request may take. */
+  readonly max_quantity: number;
+  /** `payment`: a claim is held until it is paid, and is a ticket then. */
   readonly confirm_by: 'auto' | 'payment';
-  /** Of one slot, in minor units of the currency. */
+  /** Of one slot, in minor units of the currency; null where nothing is paid. */
   readonly price: number | null;
   readonly currency: string | null;
-  /** How many slots one request may claim. */
-  readonly max_quantity: number;
-  /** What buyers read about it. */
+  /** What buyers read; each is null where the organiser has not set it. */
   readonly details: PoolDetails | null;
 }
 
 export interface PoolDetails {
   readonly title: string | null;
   readonly starts_at: string | null;
+  /** In which `starts_at` is told to people; null is UTC. */
+  readonly time_zone: string | null;
   readonly place: string | null;
   readonly picture_url: string | null;
   readonly text: string | null;
@@ -119,6 +160,8 @@ export interface ClaimOrder extends Partial<SluiceRequest> {
   readonly pool: string;
   /** May be left out with a user's token. */
   readonly userId?: string;
+  /** How many slots, all of them or none; one where left out. */
+  readonly quantity?: number;
   /** A solution of your own, for a server with a verifier of its own; `claim` solves the server's own challenges itself. */
   readonly challenge?: string;
 }
@@ -143,8 +186,8 @@ export interface SluiceClientOptions extends Partial<RetryOptions> {
 
 export interface SluiceClient {
   /**
-   * Takes one slot. Tries again after lost connections, timeouts and answers that say so, always as one request: one slot at
-   * most. Solves the server's challenge where the pool asks for one. Throws a SluiceError for what trying again does not change:
+   * Takes one slot, or a quantity of them. Tries again after lost connections, timeouts and answers that say so, always as one request: it takes
+   * its slots once at most. Solves the server's challenge where the pool asks for one. Throws a SluiceError for what trying again does not change:
    * sold_out, limit, closed, …
    */
   claim(order: ClaimOrder, options?: ClaimOptions): Promise<OwnClaim>;
@@ -215,6 +258,7 @@ async function takeSlot(ways: AskOptions, order: ClaimOrder, options: SolveOptio
       ...(order.userId !== undefined && { user_id: order.userId }),
       request_id: request.requestId,
       secret: request.secret,
+      ...(order.quantity !== undefined && { quantity: order.quantity }),
       ...(challenge !== undefined && { challenge }),
     };
     try {

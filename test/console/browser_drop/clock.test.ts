@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { seatName } from '#core/tickets/words.ts';
 import { ServerClock } from '../../../console/drop/clock.ts';
-import { nameOf, shortCode, shortTime, timeLeft } from '../../../console/drop/text.ts';
+import { money, nameOf, shortTime, timeLeft } from '../../../console/drop/text.ts';
 
 describe('the clock of the drop page', () => {
   it('is the server’s by the telling that came fastest, however wrong the local one is', () => {
@@ -45,7 +46,18 @@ describe('the words of the drop page', () => {
 
   it('tell seats apart that were put on sale at the same moment', () => {
     const seats = ['01a1df6e-48da-704a-b6a2-1a4693750774', '01a1df6e-48da-704a-b6a2-1a4693750775'];
-    assert.deepEqual(seats.map(shortCode), ['9375 0774', '9375 0775']);
+    assert.deepEqual(
+      seats.map((seat) => seatName(null, seat)),
+      ['9375 0774', '9375 0775'],
+    );
+  });
+
+  it('count money as its provider does: cents, whole yen, and whole krónur in hundreds', () => {
+    const digits = (text: string) => text.replace(/[^\d.,]/g, '');
+    assert.equal(digits(money(2_500, 'eur')), '25.00');
+    assert.equal(digits(money(2_500, 'jpy')), '2,500');
+    assert.equal(digits(money(250_000, 'isk')), '2,500');
+    assert.equal(digits(money(2_500, 'kwd')), '2.500');
   });
 
   it('make a name of a pool’s id', () => {

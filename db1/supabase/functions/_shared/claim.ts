@@ -1,20 +1,21 @@
 // The claim door: take a slot, look at a claim, give it back.
 
 import { type AuthPorts, type Caller, identify } from './auth.ts';
+import { CLAIM_BODY, requestIdOf, userIdOf } from './claim_body.ts';
 import { ClaimLanes } from './claim_lanes.ts';
 import { HttpError } from './errors.ts';
-import { MAX_ID_CHARS, wrongIn } from './given_id.ts';
 import { MissingNames } from './missing_names.ts';
 import { SERVICE, UUID } from './operator.ts';
 import { type Clock, type Log, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
 import { checked } from './query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson, refuse } from './router.ts';
-import type { Schema } from './schema.ts';
 
 export interface ClaimRequest {
   readonly poolId: string;
   readonly userId: string;
   readonly requestId: string | null;
+  /** How many slots, all of them or none; undefined is one. */
+  readonly quantity?: number | undefined;
   /** True where a token vouches for the user; the pool may insist on it. */
   readonly verified: boolean;
   /** What a buyer has shown; null where a server of ours asks, which makes its own checks. */
@@ -119,7 +120,7 @@ export interface ClaimRecord {
 
 export interface ClaimPorts extends AuthPorts {
   /** Throws where the buyer's address has claimed too often. Services and operators are not asked: they claim for many. */
-  admit?(request: HttpRequest): void;
+  admit?(request: HttpRequest, slots: number): void;
   /**
    * One statement for all; one row per request, in any order. Aside: of one pool, on a connection that other pools do not wait
    * for, so that it may bring back the slots that the pool lost in a crash.
@@ -135,6 +136,8 @@ export interface ClaimPorts extends AuthPorts {
   releaseClaim(claimId: string, userId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
   /** Releases whoever's claim it is, with an audit row under this name. A second call returns the same record and adds no row. */
   releaseAsOperator(claimId: string, actor: string): Promise<ClaimRecord | undefined>;
+  /** The link of a ticket; tickets have none where left out. */
+  ticketUrl?(claimId: string): Promise<string>;
   /** SHA-256, in hex. */
   hash(text: string): string;
   /** The network address that the request comes from, as its limits know it. */
@@ -151,48 +154,8 @@ export interface ClaimPorts extends AuthPorts {
   readonly now: Clock;
 }
 
-/** What fits into a header as well. */
-export const SECRET = {
-  type: 'string',
-  minLength: 16,
-  maxLength: 200,
-  pattern: '^[\\x21-\\x7e]+$',
-} as const satisfies Schema;
 /** Where a buyer shows the secret of a claim that it reads or releases: a path or a query would end up in logs. */
 const SECRET_HEADER = 'x-claim-secret';
-/** As long as a token of Turnstile can be. */
-const MAX_CHALLENGE_CHARS = 2_048;
-
-export const CLAIM_BODY = {
-  type: 'object',
-  properties: {
-    user_id: {
-      type: 'string',
-      minLength: 1,
-      maxLength: MAX_ID_CHARS,
-      description: 'Who the slot is for. May be left out by a signed-in user.',
-    },
-    request_id: {
-      type: 'string',
-      minLength: 1,
-      maxLength: MAX_ID_CHARS,
-      description: 'Makes a retry safe: the same id of the same user in the same pool gives the same claim.',
-    },
-    secret: {
-      ...SECRET,
-      description:
-        'Made up by the buyer, and kept as a hash: reading, repeating and releasing the claim then needs it. Not used where a token says who asks.',
-    },
-    challenge: {
-      type: 'string',
-      minLength: 1,
-      maxLength: MAX_CHALLENGE_CHARS,
-      description: 'The solution of a challenge of this pool, where it asks for one.',
-    },
-  },
-  additionalProperties: false,
-} as const satisfies Schema;
-
 /** The states of public.claim_state in which the slot has gone back on sale. */
 export const FREED_STATES: ReadonlySet<string> = new Set([
   'released',
@@ -201,8 +164,6 @@ export const FREED_STATES: ReadonlySet<string> = new Set([
   'discarded',
   'voided',
 ]);
-
-const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,200}$/;
 
 export class ClaimRoutes {
   readonly #ports: ClaimPorts;
@@ -240,7 +201,7 @@ export class ClaimRoutes {
     claimId: string,
   ): Promise<{ claim: ClaimRecord; secretHash: string | null }> {
     const caller = await identify(this.#ports, request);
-    if (!actsForAnybody(caller)) this.#ports.admit?.(request);
+    if (!actsForAnybody(caller)) this.#ports.admit?.(request, 1);
     const secretHash = this.#secretHashOf(request);
     const { claim, isOwn } = await this.#find(caller, claimId, secretHash);
     if (!isOwn) throw new HttpError('not_yours', 'It was made without a secret: it belongs to no caller.');
@@ -250,16 +211,26 @@ export class ClaimRoutes {
   async #claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {
     const startedMs = this.#ports.now();
     const caller = await identify(this.#ports, request);
-    if (caller.role === 'anonymous' || caller.role === 'user') this.#ports.admit?.(request);
+    const isBuyer = caller.role === 'anonymous' || caller.role === 'user';
+    if (isBuyer) this.#ports.admit?.(request, 1);
     const body = readJson(request, CLAIM_BODY);
+    const { quantity = 1 } = body;
+    if (isBuyer && quantity > 1) this.#ports.admit?.(request, quantity - 1);
     const requestId = requestIdOf(body.request_id, request.headers['idempotency-key']);
     const userId = userIdOf(caller, body.user_id);
     const verified = caller.role !== 'anonymous';
     if (this.#missingPools.has(poolId)) return refuse('unknown_pool', request.requestId);
     const proof = await this.#proofOf(caller, request, poolId, body);
-    const answer = await this.#lanes.submit({ poolId, userId, requestId, verified, proof });
+    const answer = await this.#lanes.submit({
+      poolId,
+      userId,
+      requestId,
+      quantity: body.quantity,
+      verified,
+      proof,
+    });
     this.#trace(answer, poolId, startedMs);
-    const { outcome, claim_id, resource_id, state, claimed_at, hold_until } = answer;
+    const { outcome, claim_id, resource_id, state, claimed_at, hold_until, group_claims } = answer;
     // Its slot may be somebody else's by now.
     if (outcome === 'same' && FREED_STATES.has(state ?? '')) return refuse('claim_ended', request.requestId);
     if (outcome !== 'claimed' && outcome !== 'same') {
@@ -267,7 +238,8 @@ export class ClaimRoutes {
       if (outcome === 'unknown_pool') this.#missingPools.add(poolId);
       return refuse(outcome, request.requestId);
     }
-    return jsonResponse(outcome === 'claimed' ? 201 : 200, {
+    const status = outcome === 'claimed' ? 201 : 200;
+    const claim = {
       claim_id,
       resource_id,
       pool_id: poolId,
@@ -276,7 +248,10 @@ export class ClaimRoutes {
       status: state,
       claimed_at,
       hold_until,
-    });
+    };
+    if (group_claims === null) return jsonResponse(status, claim);
+    const order = { order_id: claim_id, seats: group_claims.length };
+    return jsonResponse(status, { ...claim, order, claims: group_claims });
   }
 
   async #proofOf(
@@ -317,7 +292,8 @@ export class ClaimRoutes {
   async #show(request: HttpRequest, claimId: string): Promise<HttpResponse> {
     const caller = await identify(this.#ports, request);
     const { claim, isOwn } = await this.#find(caller, claimId, this.#secretHashOf(request));
-    return jsonResponse(200, isOwn ? presented(claim) : { claim_id: claim.claim_id, status: claim.state });
+    if (!isOwn) return jsonResponse(200, { claim_id: claim.claim_id, status: claim.state });
+    return jsonResponse(200, await this.#presented(claim));
   }
 
   async #release(request: HttpRequest, claimId: string): Promise<HttpResponse> {
@@ -330,7 +306,24 @@ export class ClaimRoutes {
       ? await this.#ports.releaseAsOperator(claimId, actorOf(caller))
       : await this.#ports.releaseClaim(claimId, claim.user_id, secretHash);
     if (released === undefined) throw new HttpError('unknown_claim');
-    return jsonResponse(statusOfRelease(released), presented(released));
+    return jsonResponse(statusOfRelease(released), await this.#presented(released));
+  }
+
+  /** The claim as its owner sees it. What is a ticket has its link. */
+  async #presented(claim: ClaimRecord): Promise<Record<string, unknown>> {
+    const { state, verified: _, secret_matches: __, order, ...rest } = claim;
+    const seen = { ...rest, status: state, ...(await this.#ticketOf(claim)) };
+    if (order === null) return seen;
+    const claims = order.claims.map(async (one) => ({ ...one, ...(await this.#ticketOf(one)) }));
+    return { ...seen, order: { ...order, claims: await Promise.all(claims) } };
+  }
+
+  async #ticketOf({
+    claim_id,
+    state,
+  }: Pick<ClaimRecord, 'claim_id' | 'state'>): Promise<{ ticket_url?: string }> {
+    const { ticketUrl } = this.#ports;
+    return state !== 'committed' || ticketUrl === undefined ? {} : { ticket_url: await ticketUrl(claim_id) };
   }
 
   #secretHashOf({ headers }: HttpRequest): string | null {
@@ -366,39 +359,7 @@ function actorOf(caller: Caller): string {
   return caller.role === 'operator' ? caller.name : SERVICE;
 }
 
-function requestIdOf(inBody: string | undefined, inHeader: string | string[] | undefined): string | null {
-  if (inHeader === undefined) return inBody === undefined ? null : checkedId('request_id', inBody);
-  if (typeof inHeader !== 'string' || !IDEMPOTENCY_KEY.test(inHeader)) {
-    throw new HttpError('invalid_input', 'Idempotency-Key must be 1 to 200 visible ASCII characters.');
-  }
-  if (inBody !== undefined && inBody !== inHeader) {
-    throw new HttpError('invalid_input', 'request_id and Idempotency-Key differ; send one of them.');
-  }
-  return inHeader;
-}
-
-function userIdOf(caller: Caller, inBody: string | undefined): string {
-  if (caller.role === 'user') {
-    if (inBody !== undefined && inBody !== caller.userId)
-      throw new HttpError('not_yours', 'user_id must be the token\'s "sub".');
-    return caller.userId;
-  }
-  if (inBody === undefined) throw new HttpError('invalid_input', 'user_id is missing.');
-  return checkedId('user_id', inBody);
-}
-
-function checkedId(name: string, id: string): string {
-  const wrong = wrongIn(id);
-  if (wrong !== undefined) throw new HttpError('invalid_input', `${name} ${wrong}.`);
-  return id;
-}
-
 /** Accepted, where a worker has the claim: it ends when the ledger knows. */
 export function statusOfRelease({ ending }: ClaimRecord): 200 | 202 {
   return ending ? 202 : 200;
-}
-
-function presented(claim: ClaimRecord): Record<string, unknown> {
-  const { state, verified: _, secret_matches: __, ...rest } = claim;
-  return { ...rest, status: state };
 }

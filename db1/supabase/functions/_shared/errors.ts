@@ -113,6 +113,11 @@ const ROWS = {
   hold_over: [409, 'The hold is over.', 'Claim again.'],
   paid: [409, 'The claim is paid.', 'What was paid for ends by a refund.'],
   not_for_payment: [409, 'The claim is not paid for.', 'Its pool has confirm_by auto.'],
+  no_ticket_links: [
+    404,
+    'Tickets have no links on this server.',
+    'An operator sets SLUICE_TICKET_SECRET for the server.',
+  ],
   invalid_json: [400, 'The body is not acceptable JSON.', 'Send one UTF-8 JSON object.'],
   bad_request: [400, 'This is not a valid HTTP request.', 'Check the request line and the headers.'],
   not_found: [404, 'There is nothing at this path.', 'See docs/api.md for the paths.'],

@@ -26,20 +26,23 @@ export interface PoolStatus {
   readonly allow_guests: boolean;
   readonly max_per_address: number | null;
   readonly challenge_difficulty: number | null;
-  /** What makes a ticket of a claim: the bridge at once, or its payment. */
+  /** The most slots that one request may take. */
+  readonly max_quantity: number;
+  /** `payment`: a claim is held until it is paid for. */
   readonly confirm_by: 'auto' | 'payment';
-  /** Of one slot, in minor units. */
+  /** Of one slot, in minor units of the currency. */
   readonly price: number | null;
   readonly currency: string | null;
-  /** How many slots one request may claim. */
-  readonly max_quantity: number;
-  /** What buyers read about it. */
+  /** Null where none was ever set. */
   readonly details: PoolDetails | null;
 }
 
+/** What buyers read, as public.pool_details says. */
 export interface PoolDetails {
   readonly title: string | null;
   readonly starts_at: string | null;
+  /** An IANA name, in which starts_at is told; UTC where it is null. */
+  readonly time_zone: string | null;
   readonly place: string | null;
   readonly picture_url: string | null;
   readonly text: string | null;

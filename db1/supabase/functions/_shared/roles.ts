@@ -1,4 +1,4 @@
-// What each role of an operator may do. A route below /admin that is not in the table is not served.
+// What each role of an operator may do. An operators' route that is not in the table is not served.
 
 import { HttpError } from './errors.ts';
 
@@ -33,6 +33,8 @@ export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'GET /admin/pools/:pool': 'viewer',
   'POST /admin/pools': 'operator',
   'POST /admin/pools/:pool': 'operator',
+  'GET /admin/pools/:pool/details': 'viewer',
+  'POST /admin/pools/:pool/details': 'operator',
   'GET /admin/claims': 'viewer',
   'GET /admin/claims/:claim': 'viewer',
   'POST /admin/claims/:claim/release': 'operator',
@@ -55,6 +57,7 @@ export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'GET /admin/webhooks/inbox': 'viewer',
   'POST /admin/webhooks/inbox/replay': 'operator',
   'POST /admin/webhooks/inbox/discard': 'operator',
+  'POST /v1/tickets/check': 'scanner',
 };
 
 export function isRole(text: unknown): text is Role {

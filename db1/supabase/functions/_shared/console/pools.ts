@@ -34,7 +34,7 @@ export interface PoolView extends Omit<PoolStatus, 'available' | 'details'> {
 const MAX_SLOTS = 1_000_000;
 const MAX_INT = 2_147_483_647;
 
-const TIME = {
+export const TIME = {
   type: ['string', 'null'],
   maxLength: 40,
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,6})?)?(Z|[+-]\\d\\d:\\d\\d)$',
@@ -47,6 +47,11 @@ const REQUEST_ID = {
   ...GIVEN_ID,
   description: 'Makes it safe to ask again: the same id for the same pool changes nothing the second time.',
 } as const satisfies Schema;
+
+/** A label is 100 characters at most, and 400 bytes. */
+const MAX_LABELS = 500;
+/** For as many labels as that. */
+const MAX_BODY_BYTES = 256 * 1024;
 
 const RULES = {
   is_active: { type: 'boolean', description: 'False closes the pool.' },
@@ -142,7 +147,19 @@ export const POOL_CREATE_BODY = {
 
 export const POOL_CHANGE_BODY = {
   type: 'object',
-  properties: { add_slots: SLOTS, request_id: REQUEST_ID, reason: REASON, ...RULES },
+  properties: {
+    add_slots: SLOTS,
+    labels: {
+      type: 'array',
+      items: { type: 'string', minLength: 1, maxLength: 100 },
+      minItems: 1,
+      maxItems: MAX_LABELS,
+      description: 'Adds a slot for each, which tickets call by it. Instead of add_slots.',
+    },
+    request_id: REQUEST_ID,
+    reason: REASON,
+    ...RULES,
+  },
   additionalProperties: false,
 } as const satisfies Schema;
 
@@ -157,7 +174,12 @@ export function poolAdminRoutes(db1: CallFunction): Route[] {
     { method: 'GET', path: '/admin/pools', handle: (request) => list(db1, request) },
     { method: 'POST', path: '/admin/pools', handle: (request) => create(db1, request) },
     { method: 'GET', path: '/admin/pools/:pool', handle: (_, pool) => show(db1, pool) },
-    { method: 'POST', path: '/admin/pools/:pool', handle: (request, pool) => change(db1, request, pool) },
+    {
+      method: 'POST',
+      path: '/admin/pools/:pool',
+      maxBodyBytes: MAX_BODY_BYTES,
+      handle: (request, pool) => change(db1, request, pool),
+    },
   ];
 }
 
@@ -186,11 +208,14 @@ async function create(db1: CallFunction, request: HttpRequest): Promise<HttpResp
 }
 
 async function change(db1: CallFunction, request: HttpRequest, poolId: string): Promise<HttpResponse> {
-  const { add_slots, request_id, reason, ...rules } = readJson(request, POOL_CHANGE_BODY);
+  const { add_slots, labels, request_id, reason, ...rules } = readJson(request, POOL_CHANGE_BODY);
+  if (labels !== undefined && add_slots !== undefined)
+    throw new HttpError('invalid_input', 'Send labels or add_slots: each label adds a slot.');
   const pools = db1<PoolView>('pool_change', {
     p_pool_id: poolId,
     p_rules: rules,
-    p_add_slots: add_slots ?? 0,
+    p_add_slots: labels?.length ?? add_slots ?? 0,
+    ...(labels !== undefined && { p_labels: labels }),
     p_actor: operatorOf(request),
     p_reason: reason ?? null,
     p_request_id: request_id ?? null,

@@ -4,16 +4,19 @@
 /** Takes about a second: a bar that counts these steps moves, and claims of the pool wait for no longer than that. */
 export const SLOTS_PER_STEP = 50_000;
 
+/** What one request takes of labels. */
+export const LABELS_PER_STEP = 500;
+
 export interface SlotStep {
   readonly slots: number;
   readonly request_id: string;
 }
 
 /** The same steps for the same arguments; at least one. */
-export function slotSteps(slots: number, requestId: string): SlotStep[] {
-  const steps = Math.max(1, Math.ceil(slots / SLOTS_PER_STEP));
+export function slotSteps(slots: number, requestId: string, perStep = SLOTS_PER_STEP): SlotStep[] {
+  const steps = Math.max(1, Math.ceil(slots / perStep));
   return Array.from({ length: steps }, (_, index) => ({
-    slots: Math.min(SLOTS_PER_STEP, slots - index * SLOTS_PER_STEP),
+    slots: Math.min(perStep, slots - index * perStep),
     request_id: `${requestId}.${index + 1}`,
   }));
 }

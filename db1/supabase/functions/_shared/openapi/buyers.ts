@@ -1,6 +1,6 @@
 // The doors of buyers and of orchestrators, described.
 
-import { CLAIM_BODY, SECRET } from '../claim.ts';
+import { CLAIM_BODY, SECRET } from '../claim_body.ts';
 import { MAX_ID_CHARS } from '../given_id.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
 import { COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
@@ -16,14 +16,34 @@ const CLAIM = {
   status: {
     type: 'string',
     pattern: '^(held|queued|validated|committed|dead_letter|released|expired|refused|discarded|voided)$',
-    description: 'held: it waits for its payment. committed: it is a ticket. voided: it was one.',
+    description:
+      'held: it waits for its payment. committed: it is a ticket. voided: the ticket was taken back.',
   },
   claimed_at: TEXT,
   hold_until: TEXT_OR_NULL,
 } as const;
 
+const GROUP_CLAIM = {
+  claim_id: TEXT,
+  resource_id: TEXT,
+  label: { ...TEXT_OR_NULL, description: 'What the seat is called.' },
+} as const;
+
+const TICKET_URL = {
+  ...TEXT,
+  description:
+    'Of a ticket, where the server has SLUICE_TICKET_SECRET. The holder of the link holds the ticket.',
+} as const;
+
+/** Of several slots, or of a pool that is paid for. */
+const MADE = {
+  order: shape({ order_id: TEXT, seats: COUNT }),
+  claims: { type: 'array', items: shape(GROUP_CLAIM) },
+} as const;
+
 const CLAIM_IN_FULL = {
   ...CLAIM,
+  label: { ...TEXT_OR_NULL, description: 'What the seat is called.' },
   ended_at: TEXT_OR_NULL,
   end_reason: TEXT_OR_NULL,
   ahead: {
@@ -36,12 +56,27 @@ const CLAIM_IN_FULL = {
     description:
       'It ends as soon as the ledger knows and holds its slot until then, or it turns out to be a ticket.',
   },
-  label: { ...TEXT_OR_NULL, description: 'What a ticket calls the slot.' },
-  order: {
-    type: ['object', 'null'],
-    description:
-      'What it was claimed with: {order_id, status, amount, currency, unit_price, seats, hold_until, claims}; null for a claim alone in a pool without payment. status is held, paying, paid, expired, released, voided, refund_due or refunded, and null in a pool without payment.',
-  },
+  ticket_url: TICKET_URL,
+  order: shape({
+    order_id: TEXT,
+    status: {
+      ...TEXT_OR_NULL,
+      description:
+        'held, paying, paid, expired, released, voided, refund_due or refunded; null: nothing is paid for it.',
+    },
+    seats: COUNT,
+    amount: {
+      ...COUNT_OR_NULL,
+      description: 'In minor units of the currency; null: nothing is paid for it.',
+    },
+    currency: TEXT_OR_NULL,
+    unit_price: COUNT_OR_NULL,
+    hold_until: TEXT_OR_NULL,
+    claims: {
+      type: 'array',
+      items: shape({ ...GROUP_CLAIM, state: TEXT, ticket_url: TICKET_URL }, ['ticket_url']),
+    },
+  }),
 } as const;
 
 const POOL = {
@@ -52,7 +87,8 @@ const POOL = {
 } as const;
 
 export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
-  Claim: shape(CLAIM_IN_FULL, ['ended_at', 'end_reason', 'ahead', 'ending', 'label', 'order']),
+  MadeClaim: shape({ ...CLAIM, ...MADE }, ['order', 'claims']),
+  Claim: shape(CLAIM_IN_FULL, ['ticket_url', 'order']),
   SeenClaim: shape(
     CLAIM_IN_FULL,
     Object.keys(CLAIM_IN_FULL).filter((name) => name !== 'claim_id' && name !== 'status'),
@@ -67,14 +103,22 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     allow_guests: { ...FLAG, description: 'With require_auth: anonymous sign-ins are enough.' },
     max_per_address: COUNT_OR_NULL,
     challenge: { ...FLAG, description: 'A claim needs the solution of a challenge.' },
-    confirm_by: { ...TEXT, description: 'auto, or payment: a claim is a ticket once it was paid for.' },
+    max_quantity: { ...COUNT, description: 'The most slots that one request may take.' },
+    confirm_by: { ...TEXT, description: 'auto, or payment: a claim is a ticket once it is paid.' },
     price: { ...COUNT_OR_NULL, description: 'Of one slot, in minor units of the currency.' },
     currency: TEXT_OR_NULL,
-    max_quantity: { ...COUNT, description: 'How many slots one request may claim.' },
     details: {
       type: ['object', 'null'],
-      description: 'What buyers read about it: {title, starts_at, place, picture_url, text}.',
+      description: 'What buyers read, a PoolDetails; null where nothing was ever set.',
     },
+  }),
+  PoolDetails: shape({
+    title: TEXT_OR_NULL,
+    starts_at: TEXT_OR_NULL,
+    time_zone: { ...TEXT_OR_NULL, description: 'An IANA name: starts_at is told in it. Null is UTC.' },
+    place: TEXT_OR_NULL,
+    picture_url: TEXT_OR_NULL,
+    text: TEXT_OR_NULL,
   }),
   PoolNews: shape({
     status: TEXT_OR_NULL,
@@ -96,13 +140,14 @@ const CLAIM_SECRET = {
   'X-Claim-Secret': { description: 'The secret that an unverified claim was made with.', schema: SECRET },
 };
 
+const MADE_CLAIM = { $ref: '#/components/schemas/MadeClaim' };
 const CLAIM_ANSWER = { $ref: '#/components/schemas/Claim' };
 const POOL_ID = 'The pool, percent-encoded where it holds more than letters, digits and . _ ~ : @ -';
 
 export const BUYER_DESCRIPTIONS: Descriptions = {
   'POST /v1/pools/:pool/claims': {
     tag: 'claims',
-    summary: 'Take one slot of the pool',
+    summary: 'Take one slot of the pool, or several at once',
     description:
       'Always send a request_id: after a 503 or a lost connection the same request again gives the answer, and one slot at most.',
     auth: 'token',
@@ -120,21 +165,24 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
     },
     body: CLAIM_BODY,
     answers: {
-      200: { description: 'The claim that this request_id made before.', schema: CLAIM_ANSWER },
-      201: { description: 'Claimed.', schema: CLAIM_ANSWER },
+      200: { description: 'The claim that this request_id made before.', schema: MADE_CLAIM },
+      201: {
+        description: 'Claimed. Of several slots the first, with all of them in claims.',
+        schema: MADE_CLAIM,
+      },
     },
     errors: [
       'rate_limited',
       'sold_out',
+      'not_enough',
+      'quantity_refused',
+      'secret_required',
       'limit',
       'address_limit',
       'closed',
       'guests_refused',
       'challenge_required',
       'challenge_used',
-      'secret_required',
-      'quantity_refused',
-      'not_enough',
       'claim_ended',
       'unknown_pool',
       'not_yours',

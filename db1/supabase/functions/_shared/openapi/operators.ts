@@ -2,8 +2,10 @@
 
 import { AUDIT_QUERY } from '../console/audit.ts';
 import { CLAIM_QUERY, RELEASE_BODY } from '../console/claims.ts';
+import { POOL_DETAILS_BODY } from '../console/pool_details.ts';
 import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
 import { DEAD_LETTER_BODY, DEAD_LETTER_QUERY } from '../dead_letters.ts';
+import { CHECK_BODY } from '../tickets/tickets.ts';
 import type { AnswerSchema, Descriptions, RouteDescription } from './document.ts';
 import { COUNT, COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
@@ -80,7 +82,10 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     ahead: COUNT_OR_NULL,
     ending: FLAG,
     label: TEXT_OR_NULL,
-    order: { type: ['object', 'null'], description: 'As its buyer sees it.' },
+    order: {
+      type: ['object', 'null'],
+      description: 'As in GET /v1/claims/{claim}; null: one slot that is not paid for.',
+    },
   }),
   ClaimWithTimeline: shape({
     claim: ref('OperatorClaim'),
@@ -119,6 +124,19 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     subject: TEXT,
     reason: TEXT_OR_NULL,
     details: { type: ['object', 'null'], description: 'As the case may be.' },
+  }),
+  TicketCheck: shape({
+    outcome: {
+      type: 'string',
+      pattern: '^(valid|used|voided|unknown)$',
+      description: 'valid: let the person in; the ticket is used from now on.',
+    },
+    used_at: { ...TEXT_OR_NULL, description: 'Of a valid ticket: now.' },
+    used_by: { ...TEXT_OR_NULL, description: 'The operator who checked it first.' },
+    pool_id: TEXT_OR_NULL,
+    resource_id: TEXT_OR_NULL,
+    title: TEXT_OR_NULL,
+    seat: { ...TEXT_OR_NULL, description: "The slot's label, or its short number." },
   }),
   HealthCheck: shape({ kind: TEXT, name: TEXT, status: TEXT, summary: TEXT, detail: ANYTHING }),
   LiveSample: shape({
@@ -174,6 +192,7 @@ const general = operators('admin');
 const pools = operators('admin: pools');
 const claims = operators('admin: claims');
 const letters = operators('admin: dead letters');
+const tickets = operators('tickets');
 
 const RESULTS = resultsOf('DeadLetterResult');
 
@@ -194,6 +213,15 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
     'Change rules, add slots',
     { 200: { description: 'Changed.', schema: ref('OperatorPool') } },
     { parameter: POOL_ID, body: POOL_CHANGE_BODY, errors: ['unknown_pool', 'request_conflict'] },
+  ),
+  'GET /admin/pools/:pool/details': pools.reads('What buyers read about a pool', ref('PoolDetails'), {
+    parameter: POOL_ID,
+    errors: ['unknown_pool'],
+  }),
+  'POST /admin/pools/:pool/details': pools.changes(
+    'Change what buyers read about a pool',
+    { 200: { description: 'Changed.', schema: ref('PoolDetails') } },
+    { parameter: POOL_ID, body: POOL_DETAILS_BODY, errors: ['unknown_pool'] },
   ),
   'GET /admin/claims': claims.reads('Search claims, newest first', page('OperatorClaim'), {
     query: CLAIM_QUERY,
@@ -231,6 +259,16 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
   'POST /admin/dlq/discard': letters.changes('End their claims, free their slots', RESULTS, {
     body: DEAD_LETTER_BODY,
   }),
+  'POST /v1/tickets/check': tickets.changes(
+    'Check a ticket in at the entrance',
+    { 200: { description: 'Looked at, and used where it was valid.', schema: ref('TicketCheck') } },
+    {
+      description:
+        'A ticket is valid once, whichever server is asked. After a lost answer the second says used: used_at and used_by tell by whom.',
+      body: CHECK_BODY,
+      errors: ['no_ticket_links', 'wrong_isolation'],
+    },
+  ),
   'GET /admin/audit': general.reads('What operators did, newest first', page('AuditRow'), {
     query: AUDIT_QUERY,
   }),

@@ -1,0 +1,112 @@
+// What buyers read about a pool: on its drop page and on its tickets.
+
+import { get, post } from '../lib/api.ts';
+import { useLoad } from '../lib/load.ts';
+import type { PoolDetails } from '../lib/shapes.ts';
+import { useSubmit } from '../lib/submit.ts';
+import { Field, TextField } from '../parts/fields.tsx';
+import { reasonOf } from '../parts/form_dialog.tsx';
+import { May, useMay } from '../parts/may.tsx';
+import { Card } from '../parts/small.tsx';
+import { Await, Trouble } from '../parts/states.tsx';
+import { say } from '../parts/toast.tsx';
+import { toLocal } from './pool_rules.tsx';
+
+const CHANGE = 'POST /admin/pools/:pool/details';
+
+export function Details({ pool }: { pool: string }) {
+  const path = `/admin/pools/${encodeURIComponent(pool)}/details`;
+  const loaded = useLoad(`details of ${pool}`, () => get<PoolDetails>(path));
+  const save = async (changes: Record<string, unknown>): Promise<void> => {
+    await post<PoolDetails>(path, changes);
+    loaded.reload();
+    say('The details are saved.');
+  };
+  return (
+    <Await loaded={loaded}>
+      {(details) => <DetailsForm key={JSON.stringify(details)} details={details} save={save} />}
+    </Await>
+  );
+}
+
+function DetailsForm(props: {
+  details: PoolDetails;
+  save: (changes: Record<string, unknown>) => Promise<void>;
+}) {
+  const { details, save } = props;
+  const { isBusy, error, run } = useSubmit();
+  const mayChange = useMay(CHANGE);
+  const onSubmit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    void run(() => save({ ...detailsOf(form), ...reasonOf(form) }));
+  };
+  return (
+    <form class="form-cards" onSubmit={onSubmit}>
+      <Card title="What buyers read">
+        <fieldset class="bare" disabled={!mayChange}>
+          <div class="fields">
+            <Field
+              name="title"
+              label="Title"
+              value={details.title ?? ''}
+              hint="Empty: the name of the pool."
+            />
+            <Field name="place" label="Where" value={details.place ?? ''} />
+            <Field
+              name="starts_at"
+              label="When"
+              type="datetime-local"
+              value={toLocal(details.starts_at)}
+              hint="In the time of your browser."
+            />
+            <Field
+              name="time_zone"
+              label="Time zone"
+              value={details.time_zone ?? ''}
+              hint="In which buyers read it, such as Europe/Berlin. Empty: UTC."
+            />
+            <Field
+              name="picture_url"
+              label="Picture"
+              value={details.picture_url ?? ''}
+              pattern="https://.+"
+              hint="An https address."
+            />
+          </div>
+          <TextField
+            name="text"
+            label="Text"
+            value={details.text ?? ''}
+            hint="Empty lines part paragraphs."
+          />
+        </fieldset>
+        <May do={CHANGE}>
+          <Field name="reason" label="Reason for the change" hint="For the audit log." />
+        </May>
+        {error && <Trouble error={error} />}
+        <May do={CHANGE}>
+          <p>
+            <button type="submit" class="button button-main" disabled={isBusy}>
+              Save details
+            </button>
+          </p>
+        </May>
+      </Card>
+    </form>
+  );
+}
+
+function detailsOf(form: HTMLFormElement): PoolDetails {
+  const data = new FormData(form);
+  const text = (name: string): string | null => String(data.get(name) ?? '').trim() || null;
+  const startsAt = text('starts_at');
+  return {
+    title: text('title'),
+    starts_at: startsAt === null ? null : new Date(startsAt).toISOString(),
+    time_zone: text('time_zone'),
+    place: text('place'),
+    picture_url: text('picture_url'),
+    text: text('text'),
+  };
+}
