@@ -3,7 +3,9 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { cpuUs, postmasterOf } from './cpu.ts';
+import type { HealthyOrder } from './neighbours/healthy.ts';
 import { failuresOf } from './neighbours/measure.ts';
+import type { Place } from './neighbours/neighbour.ts';
 import { type OpenPlace, type Version, versionsOf, withPlace } from './neighbours/place.ts';
 import { type Column, makeTable } from './rows.ts';
 import { median } from './stats.ts';
@@ -27,7 +29,7 @@ const NAMES = [
 /** Of one claim, of one message, and of one event. */
 type Sample = Record<(typeof NAMES)[number], number>;
 /** Of one operation. */
-type Cost = { cpuUs: number; walBytes: number };
+export type Cost = { cpuUs: number; walBytes: number };
 const NOTHING: Cost = { cpuUs: Number.NaN, walBytes: Number.NaN };
 type CostRow = Sample & { name: string; version: string; rounds: number; ops: number };
 
@@ -49,7 +51,8 @@ export const cost: Suite = {
     const plan = quick ? QUICK : FULL;
     const taken = new Map<string, Sample[]>();
     let settings: Record<string, string> = {};
-    await withPlaces(versionsOf(against), plan, [], async (places) => {
+    const slots = plan.warmUp + plan.rounds * plan.claims;
+    await withPlaces(versionsOf(against), slots, async () => undefined, async (places) => {
       await round(places, plan.warmUp, plan.perSec);
       for (const [, place] of places) settings = await place.db1.settings();
       for (let number = 1; number <= plan.rounds; number++) {
@@ -73,17 +76,17 @@ export const cost: Suite = {
 };
 
 /** All versions stand side by side, so that the rounds can take turns. */
-function withPlaces(
+export function withPlaces(
   [version, ...rest]: readonly Version[],
-  plan: Plan,
-  open: readonly [string, OpenPlace][],
+  slots: number,
+  prepare: (place: Place, version: Version) => Promise<void>,
   use: (places: readonly [string, OpenPlace][]) => Promise<void>,
+  open: readonly [string, OpenPlace][] = [],
 ): Promise<void> {
   if (version === undefined) return use(open);
-  const slots = plan.warmUp + plan.rounds * plan.claims;
-  const nothing = { healthy: 'claims' as const, prepare: async () => undefined };
-  return withPlace(version, nothing, slots, (place) =>
-    withPlaces(rest, plan, [...open, [version.name, place]], use),
+  const own = { healthy: 'claims' as const, prepare: (place: Place) => prepare(place, version) };
+  return withPlace(version, own, slots, (place) =>
+    withPlaces(rest, slots, prepare, use, [...open, [version.name, place]]),
   );
 }
 
@@ -120,17 +123,18 @@ async function round(
   );
 }
 
-async function receive(
+export async function receive(
   place: OpenPlace,
   kind: 'claims' | 'events',
   count: number,
   perSec: number,
+  more: Pick<HealthyOrder, 'pool' | 'hasSecrets'> = {},
 ): Promise<Cost> {
   const { db1, db2, server, worker } = place;
   for (const session of [db1, db2]) await settle(session);
   worker.stall();
   const spent = await meter(place, [server.pid, await postmasterOf(kind === 'claims' ? db1 : db2)]);
-  const report = await place.measure({ kind, count, perSec, patienceMs: PATIENCE_MS });
+  const report = await place.measure({ kind, count, perSec, patienceMs: PATIENCE_MS, ...more });
   if (failuresOf(report) > 0) throw new Error(`${kind} failed: ${JSON.stringify(report.failures)}`);
   return spent(count);
 }
@@ -149,7 +153,7 @@ async function takeEffect({ db2, worker }: OpenPlace): Promise<void> {
 }
 
 /** In short turns: the speed of a shared machine changes within seconds, and by a third. */
-async function carry(places: readonly [string, OpenPlace][], count: number): Promise<Map<string, Cost>> {
+export async function carry(places: readonly [string, OpenPlace][], count: number): Promise<Map<string, Cost>> {
   const untilMs = performance.now() + 10 * PATIENCE_MS;
   const meters = new Map<string, (ops: number) => Promise<Cost>>();
   for (const [name, place] of places) {

@@ -14,6 +14,7 @@ import { cost } from './cost.ts';
 import { holds } from './holds.ts';
 import { limits } from './limits.ts';
 import { neighbours } from './neighbours.ts';
+import { paid } from './paid.ts';
 import { rebuild } from './rebuild.ts';
 import type { AnyRow, Demand, Suite } from './suite.ts';
 import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
@@ -29,6 +30,7 @@ const SUITES: Record<string, Suite> = {
   backlog,
   holds,
   cost,
+  paid,
   limits,
   rebuild,
   cells,
@@ -44,7 +46,7 @@ ${Object.entries(SUITES)
   --json file   also writes the result there, for machines
   --keep        also writes bench/summaries/<suite>.json, which git keeps; refuses where the product files changed meanwhile
   --quick       everything once, small and within a minute: shows that it runs, proves nothing about speed
-  --against folder  neighbours, cost, rebuild: also measures another checkout, with its packages installed
+  --against folder  neighbours, cost, paid, rebuild: also measures another checkout, with its packages installed
 
 The raw result of a run without --quick goes to results/bench/, which git ignores.
 

@@ -4,7 +4,20 @@ import type pg from 'pg';
 import { readSettings } from '../bench/durability.ts';
 import { withClient } from '../src/migrate/sql.ts';
 import type { FinalState, Letter } from './history.ts';
-import { AUDIT, CALLS, CLAIMS, CREDITS, EVENTS, MESSAGES, PAYMENTS, SLOTS, TICKETS } from './tables.ts';
+import type { PaidState } from './paid_history.ts';
+import * as paid from './paid_tables.ts';
+import {
+  AUDIT,
+  CALLS,
+  CLAIMS,
+  CREDITS,
+  EVENTS,
+  MESSAGES,
+  PAID_TENANT,
+  PAYMENTS,
+  SLOTS,
+  TICKETS,
+} from './tables.ts';
 
 export type Urls = { db1: string; db2: string };
 
@@ -20,6 +33,27 @@ export async function collect(urls: Urls): Promise<FinalState> {
     audit: [...one.audit, ...two.audit],
     durability: { db1: one.durability, db2: two.durability },
   };
+}
+
+/** The same of paid orders. */
+export async function collectPaid(urls: Urls): Promise<PaidState> {
+  const [one, two] = await Promise.all([
+    withClient(urls.db1, async (client) => ({
+      orders: await rows<PaidState['orders'][number]>(client, paid.ORDERS),
+      claims: await rows<PaidState['claims'][number]>(client, paid.ORDER_CLAIMS),
+      decisions: await rows<PaidState['decisions'][number]>(client, paid.DECISIONS),
+      checkouts: await rows<PaidState['checkouts'][number]>(client, paid.CHECKOUTS),
+    })),
+    withClient(urls.db2, async (client) => ({
+      outbox: await rows<PaidState['outbox'][number]>(client, paid.OUTBOX),
+      refunds: await rows<PaidState['refunds'][number]>(client, paid.REFUNDS),
+      tombstones: await rows<PaidState['tombstones'][number]>(client, paid.TOMBSTONES),
+      tickets: await rows<PaidState['tickets'][number]>(client, paid.ORDER_TICKETS),
+      credits: await rows<PaidState['credits'][number]>(client, paid.ORDER_CREDITS, [PAID_TENANT]),
+      payments: await rows<PaidState['payments'][number]>(client, paid.ORDER_PAYMENTS, [PAID_TENANT]),
+    })),
+  ]);
+  return { ...one, ...two };
 }
 
 async function readIntake(client: pg.Client) {
@@ -51,6 +85,6 @@ async function readLedger(client: pg.Client) {
   };
 }
 
-async function rows<Row>(client: pg.Client, statement: string): Promise<Row[]> {
-  return (await client.query(statement)).rows as Row[];
+async function rows<Row>(client: pg.Client, statement: string, values: unknown[] = []): Promise<Row[]> {
+  return (await client.query(statement, values)).rows as Row[];
 }

@@ -1,3 +1,5 @@
+import type { PaidHistory } from './paid_history.ts';
+
 /**
  * One run, as it is judged: what clients were told, what was done to the system meanwhile, and what both databases held
  * when it had come to rest. Times are milliseconds since the run began, on the clock of the process that runs it.
@@ -36,6 +38,8 @@ export type History = {
   /** The same of events that workers had under a lease. */
   eventFinishes: EventFinish[];
   final: FinalState;
+  /** What was bought and sold; left out where the run had no pools with payment. */
+  paid?: PaidHistory;
   /** What processes did that nobody asked for: ended by themselves, or did not stop when asked to. */
   surprises?: string[];
   /** What this world lacked, and why: its faults did not happen. */
@@ -54,6 +58,8 @@ export type Pool = {
   holdSec?: number;
   /** True where the target refuses every commit: claims that reach the bridge can only become dead letters. */
   neverCommits?: boolean;
+  /** Left out: claims of this pool need no payment. */
+  payment?: { unitPrice: number; graceSec: number };
 };
 
 /** What the last attempt of a request told its client. `unknown`: it never got an answer. */
@@ -61,6 +67,8 @@ export type ClaimCall = {
   requestId: string;
   poolId: string;
   userId: string;
+  /** How many slots it asks for; 1 where it is left out. */
+  quantity?: number;
   startedAt: number;
   endedAt: number;
   attempts: number;
@@ -177,6 +185,8 @@ export type FinalState = {
     state: string;
     live: boolean;
     endReason: string | null;
+    /** The first claim of those that were claimed together, or are paid together. Left out: it stands alone. */
+    orderId?: string | null;
   }[];
   queued: Omit<Letter, 'reason'>[];
   deadLetters: Letter[];

@@ -12,6 +12,7 @@ import type {
   ReleaseCall,
   TargetCall,
 } from './history.ts';
+import type { OrderCall, VoidCall } from './paid_history.ts';
 
 /** The kinds of lines and what each holds. */
 export type Entries = {
@@ -23,6 +24,8 @@ export type Entries = {
   target: TargetCall;
   poison: { id: string };
   healthy: HealthyCall;
+  order: OrderCall;
+  void: VoidCall;
 };
 
 export type Kind = keyof Entries;
@@ -61,6 +64,7 @@ const SUBJECTS: { [K in Kind]?: (entry: Entries[K]) => string } = {
   claim: ({ poolId, requestId }) => `${poolId}/${requestId}`,
   event: ({ provider, eventId }) => `${provider}/${eventId}`,
   call: ({ siteId, signatureHash }) => `${siteId}/${signatureHash}`,
+  order: ({ orderId }) => orderId,
 };
 
 /** Everything in the journals of this folder. A last line without its end was never finished, and counts for nothing. */
@@ -84,6 +88,8 @@ function readLines(dir: string): Journalled {
     target: [],
     poison: [],
     healthy: [],
+    order: [],
+    void: [],
   };
   for (const name of readdirSync(dir).sort()) {
     if (!name.endsWith('.ndjson')) continue;

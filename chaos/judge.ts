@@ -4,13 +4,18 @@ import { auditedAsDone } from './checkers/audited.ts';
 import { everythingDrains } from './checkers/drained.ts';
 import { creditsAddUp, oneEffectPerEvent } from './checkers/effects.ts';
 import { everyClaimEndsOnce } from './checkers/ends.ts';
+import { type HoldRow, holdRows, holdsEndInTime } from './checkers/holds.ts';
 import { acknowledgedIsKept } from './checkers/kept.ts';
 import { lostLeaseEndsNothing } from './checkers/leases.ts';
 import { onlyTheHopelessDie } from './checkers/letters.ts';
 import type { Checker } from './checkers/lookup.ts';
+import { moneyIsAccountedFor } from './checkers/money.ts';
 import { type NeighbourRow, neighbourRows, neighboursDoNoHarm } from './checkers/neighbours.ts';
+import { ordersAreWhole } from './checkers/orders.ts';
 import { bothDatabasesAgree, noSlotHasTwoOwners } from './checkers/owners.ts';
+import { freedOrdersTakeNoMoney } from './checkers/sessions.ts';
 import { slotsAreConserved, soldWithinCapacity } from './checkers/slots.ts';
+import { voidsAreForEver } from './checkers/voids.ts';
 import { type Counts, countsOf, type Recovery, recoveryOf } from './counts.ts';
 import type { History } from './history.ts';
 
@@ -28,6 +33,11 @@ export const PROMISES = {
   I11: { text: 'audit rows = operator actions', check: auditedAsDone },
   I12: { text: 'no healthy message is dead-lettered', check: onlyTheHopelessDie },
   I13: { text: "a neighbour's trouble is not mine", check: neighboursDoNoHarm },
+  I14: { text: 'each payment for an order is tickets, or due, or given back, once', check: moneyIsAccountedFor },
+  I15: { text: 'no seat is held longer than its bound', check: holdsEndInTime },
+  I16: { text: 'no session of an order that is over takes money', check: freedOrdersTakeNoMoney },
+  I17: { text: 'a void is for ever: tombstone before seat', check: voidsAreForEver },
+  I18: { text: 'an order has all its seats or none, and one payment', check: ordersAreWhole },
 } as const satisfies Record<string, { text: string; check: Checker }>;
 
 export type PromiseName = keyof typeof PROMISES;
@@ -38,6 +48,8 @@ export type Verdict = {
   recovery: Recovery;
   /** What I13 was judged by, also where it was not. */
   neighbours: NeighbourRow[];
+  /** How long after their holds seats were free again: the figure of I15. */
+  holds: HoldRow[];
 };
 
 export function judge(history: History): Verdict {
@@ -49,5 +61,6 @@ export function judge(history: History): Verdict {
     counts: countsOf(history),
     recovery: recoveryOf(history),
     neighbours: neighbourRows(history),
+    holds: holdRows(history),
   };
 }

@@ -12,6 +12,15 @@ export const NEIGHBOURS = [
   'neighbour-flood',
 ] as const;
 
+/** Faults of Stripe: it is a stand-in of its own process, with its own clock and its own books. */
+export const STRIPE_FAULTS = [
+  'stripe-down',
+  'stripe-slow',
+  'stripe-cut-after-request',
+  'webhook-dropped',
+  'stripe-clock',
+] as const;
+
 export const FAULTS = [
   'kill-db1-postmaster',
   'kill-db2-postmaster',
@@ -31,6 +40,7 @@ export const FAULTS = [
   'target-errors',
   'clock-skew',
   'rolling-restart',
+  ...STRIPE_FAULTS,
   ...NEIGHBOURS,
 ] as const;
 
@@ -95,14 +105,16 @@ const MAX_FAILOVERS = 1_000;
 
 export const USAGE = `npm run chaos -- [--seed N] [--minutes M] [--faults a,b,…] [--scale full|small] [--json file] [--keep] [--journals]
 
-Starts two Postgres servers, PostgREST, Redis, two servers and two workers, lets buyers, providers, callers and an operator
-work with them while faults happen, then lets everything come to rest and judges what is left against the promises I1 to I13.
+Starts two Postgres servers, PostgREST, Redis, a stand-in for Stripe, two servers and two workers, lets buyers, providers, callers
+and an operator work with them while faults happen, then lets everything come to rest and judges what is left against the
+promises I1 to I18.
 Ends with 0 when nothing was violated.
 
 Options:
   --seed N       repeats the schedule of the run with this seed (default: by chance)
   --minutes M    how long faults happen (default 1); decimals are fine
-  --faults a,b   only these faults; "none" for none, "neighbours" for those that I13 is judged by (default: all)
+  --faults a,b   only these faults; "none" for none, "neighbours" for those that I13 is judged by, "stripe" for Stripe's
+                 (default: all)
   --scale S      small is a third of the load (default full)
   --json file    writes the verdict, the counts and the faults there
   --keep         afterwards runs the negative controls, writes chaos/summaries/ from this run and all others of the same
@@ -203,10 +215,11 @@ function readFaults(list: string | undefined): readonly FaultName[] {
   if (list === 'none') return [];
   return list.split(',').flatMap((text) => {
     if (text.trim() === 'neighbours') return NEIGHBOURS;
+    if (text.trim() === 'stripe') return STRIPE_FAULTS;
     const fault = FAULTS.find((name) => name === text.trim());
     if (fault === undefined)
       throw new UsageError(
-        `--faults: there is no fault "${text}"; there are ${FAULTS.join(', ')}, and neighbours for all of that kind`,
+        `--faults: there is no fault "${text}"; there are ${FAULTS.join(', ')}, and neighbours and stripe for all of a kind`,
       );
     return fault;
   });

@@ -77,6 +77,12 @@ const runsOf = ({ chaos }: Results): RunSummary[] => chaos?.result.runs ?? [];
 /** I13 is judged only where a neighbour had a window with enough requests in it. */
 const hasJudgedNeighbours = ({ neighbours = [] }: RunSummary): boolean =>
   neighbours.some(({ verdict }) => verdict !== 'not judged');
+/** Runs from before paid orders have none. */
+const PAID_PROMISES: ReadonlySet<string> = new Set(['I14', 'I15', 'I16', 'I17', 'I18']);
+const hasOrders = ({ holds = [] }: RunSummary): boolean => holds.length > 0;
+/** The last promise that some of the runs were judged by. */
+const lastPromise = (all: readonly RunSummary[]): string =>
+  all.some(hasOrders) ? 'I18' : all.some(hasJudgedNeighbours) ? 'I13' : 'I12';
 const controlsOf = (results: Results): ControlResult[] => results.controls?.result.controls ?? [];
 /** How often faults happened of which `isWanted` is true of the name. */
 const faultsIn = (run: RunSummary, isWanted: (name: string) => boolean = () => true): number =>
@@ -88,6 +94,7 @@ export function reportOf(results: Results): string {
     runs(results),
     promises(results),
     neighbours(results),
+    holds(results),
     controls(results),
     recovery(results),
     ...Object.entries(OTHERS).map(([name, title]) => other(results, name, title)),
@@ -111,7 +118,7 @@ function opening(results: Results): string {
       : `${number(all.length)} ${all.length === 1 ? 'run' : 'runs'}, ${number(sum(all, (one) => one.minutes))} minutes of faults: ` +
         `${number(n)} acknowledgements, ${faults()} faults ` +
         `(${faults(isCrash)} crashes, ${faults(isCut)} cuts), ` +
-        `**${number(violations)} violations** of the promises I1 to ${all.some(hasJudgedNeighbours) ? 'I13' : 'I12'}.`;
+        `**${number(violations)} violations** of the promises I1 to ${lastPromise(all)}.`;
   const bound =
     n > 0 && violations === 0
       ? `\n\nNone in n = ${number(n)} means, with 95 % confidence, fewer than 3/n = ${small(3 / n)} per acknowledgement under faults like these. It does not mean none.`
@@ -139,7 +146,7 @@ function circumstances(origin: Summary): string[] {
     `- Command: \`${origin.command}\``,
     `- Product files: ${origin.product_hash} (one hash over all of them; see [bench/README.md](../bench/README.md))`,
     `- Postgres: ${list(origin.durability)}`,
-    '- Parts: two Postgres servers, PostgREST, Redis, two servers, two workers, each wire through a proxy of ours',
+    '- Parts: two Postgres servers, PostgREST, Redis, two servers, two workers, each wire through a proxy of ours; a stand-in for Stripe',
     ...(origin.note === undefined ? [] : [`- ${origin.note}`]),
   ];
 }
@@ -218,6 +225,7 @@ function promises(results: Results): string {
 function violationsOf(name: string, all: readonly RunSummary[]): string | number {
   if (all.length === 0) return '–';
   if (name === 'I13' && !all.some(hasJudgedNeighbours)) return 'not judged';
+  if (PAID_PROMISES.has(name) && !all.some(hasOrders)) return 'not judged';
   return sum(all, (run) => run.violations[name] ?? 0);
 }
 
@@ -237,6 +245,25 @@ function neighbours(results: Results): string {
         ...[row.seed, row.neighbour, row.measure, row.requests, row.failures],
         ...[duration(row.quietP99), duration(row.p99), duration(row.limit)],
         row.why === null ? row.verdict : `${row.verdict}: ${row.why}`,
+      ]),
+    ),
+  ].join('\n');
+}
+
+function holds(results: Results): string {
+  const rows = runsOf(results).flatMap((run) => (run.holds ?? []).map((row) => ({ seed: run.seed, ...row })));
+  if (rows.length === 0) return '';
+  return [
+    '## Holds',
+    '',
+    'How long after the end of its hold an order that was not bought gave its seats back (I15). Excused is the time in which the',
+    'intake or a worker was down, and six seconds after.',
+    '',
+    table(
+      ['seed', 'orders that', 'count', 'late p50', 'p99', 'max', 'max without what is excused', 'bound'],
+      rows.map(({ seed, kind, count, late, lateUnexcused, boundMs }) => [
+        ...[seed, kind, count, duration(late?.p50), duration(late?.p99), duration(late?.max)],
+        ...[duration(lateUnexcused?.max), duration(boundMs)],
       ]),
     ),
   ].join('\n');

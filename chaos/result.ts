@@ -1,6 +1,7 @@
 // What is left of a run when its history, which is too large, is gone: the raw result, and what the report needs of it.
 
 import type { Raw } from '../bench/summaries.ts';
+import type { HoldRow } from './checkers/holds.ts';
 import type { NeighbourRow } from './checkers/neighbours.ts';
 import { type Counts, type Recovery, type Spread, throughput } from './counts.ts';
 import type { Fault, History } from './history.ts';
@@ -22,12 +23,14 @@ export type RunResult = {
   throughput: { binMs: number; counts: number[] };
   /** Left out by runs from before I13. */
   neighbours?: NeighbourRow[];
+  /** Left out by runs from before I15. */
+  holds?: HoldRow[];
 };
 
 /** One run as the report shows it: faults are counted by their name. */
 export type RunSummary = Pick<
   RunResult,
-  'seed' | 'minutes' | 'counts' | 'violations' | 'examples' | 'lostLeases' | 'deadLetters' | 'neighbours'
+  'seed' | 'minutes' | 'counts' | 'violations' | 'examples' | 'lostLeases' | 'deadLetters' | 'neighbours' | 'holds'
 > & {
   at: string;
   commit: string;
@@ -67,6 +70,7 @@ export function resultOf(history: History, verdict: Verdict): RunResult {
     calmAt: Math.round(calmAt),
     throughput: { binMs: BIN_MS, counts: throughput(history, BIN_MS) },
     neighbours: verdict.neighbours.map(roundedRow),
+    holds: verdict.holds.map(roundedHold),
   };
 }
 
@@ -78,7 +82,7 @@ export function summaryOfRuns(raw: readonly Raw<RunResult>[]): ChaosSummary {
 }
 
 function summaryOfRun({ at, commit, result }: Raw<RunResult>): RunSummary {
-  const { seed, minutes, counts, violations, examples, lostLeases, deadLetters, recovery, neighbours } =
+  const { seed, minutes, counts, violations, examples, lostLeases, deadLetters, recovery, neighbours, holds } =
     result;
   const byFault = Object.entries(recovery.byFault).map(([name, { count, toFirstAck }]) => ({
     name,
@@ -88,6 +92,7 @@ function summaryOfRun({ at, commit, result }: Raw<RunResult>): RunSummary {
   return {
     ...{ seed, minutes, at, commit, counts, violations, examples, lostLeases, deadLetters },
     ...(neighbours && { neighbours }),
+    ...(holds && { holds }),
     faults: Object.fromEntries(byFault.map(({ name, count }) => [name, count])),
     recovery: {
       toFirstAck: rounded(recovery.toFirstAck),
@@ -114,6 +119,12 @@ function roundedRow({ p99, quietP99, limit, ...row }: NeighbourRow): NeighbourRo
   const round = (ms: number | null): number | null => (ms === null ? null : Math.round(ms));
   return { ...row, p99: round(p99), quietP99: round(quietP99), limit: round(limit) };
 }
+
+const roundedHold = ({ late, lateUnexcused, ...row }: HoldRow): HoldRow => ({
+  ...row,
+  late: rounded(late),
+  lateUnexcused: rounded(lateUnexcused),
+});
 
 export function countViolations(violations: readonly Violation[]): Record<string, number> {
   const counts: Partial<Record<PromiseName, number>> = {};

@@ -24,6 +24,11 @@ export const TARGET_MOODS = ['flapping', 'hanging', 'resetting', 'redirecting'] 
 /** Seconds by which the clock of a worker is wrong: within and beyond every lease, timeout and tolerance. */
 const SKEWS_SEC = [-600, -45, 45, 600] as const;
 
+/** How long Stripe takes to answer: within and beyond what a call waits. */
+const STRIPE_SLOW_MS = [500, 3_000, 11_000] as const;
+/** By how much its clock is ahead: within and beyond the minute by which a session may come late. */
+const STRIPE_CLOCK_SEC = [-300, -45, 45, 300] as const;
+
 /**
  * About 20 faults a minute: each recovers before the next of its kind, several overlap, and throughput comes back between.
  */
@@ -50,6 +55,12 @@ const DURATION_MS: Record<FaultName, readonly [number, number]> = {
   'target-errors': [2_000, 8_000],
   'clock-skew': [4_000, 12_000],
   'rolling-restart': [0, 0],
+  // Longer and shorter than the grace of this world's pools (world.ts).
+  'stripe-down': [2_000, 12_000],
+  'stripe-slow': [3_000, 12_000],
+  'stripe-cut-after-request': [2_000, 8_000],
+  'webhook-dropped': [2_000, 10_000],
+  'stripe-clock': [4_000, 12_000],
   // Long enough for the p99 of a healthy one (clients/healthy.ts).
   'neighbour-slow-hook': [12_000, 15_000],
   'neighbour-failing-hook': [12_000, 15_000],
@@ -100,6 +111,14 @@ function targetOf(fault: FaultName, random: Random): string {
       return random.pick(TARGET_MOODS);
     case 'rolling-restart':
       return 'all';
+    case 'stripe-down':
+    case 'stripe-cut-after-request':
+    case 'webhook-dropped':
+      return 'stripe';
+    case 'stripe-slow':
+      return `${random.pick(STRIPE_SLOW_MS)} ms`;
+    case 'stripe-clock':
+      return `${random.pick(STRIPE_CLOCK_SEC)} s`;
     case 'neighbour-slow-hook':
       return random.pick(['commit', 'validation']);
     case 'neighbour-failing-hook':

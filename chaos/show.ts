@@ -1,5 +1,6 @@
 // What a person sees of a run: one line while it goes on, a table when it is over.
 
+import type { HoldRow } from './checkers/holds.ts';
 import type { NeighbourRow } from './checkers/neighbours.ts';
 import type { History } from './history.ts';
 import type { Verdict } from './judge.ts';
@@ -58,11 +59,32 @@ export function summaryOf(history: History, verdict: Verdict): string {
       .join('; ')}`,
     `recovery: ${spread('first acknowledgement', recovery.toFirstAck)}; ${spread('half throughput', recovery.toHalfThroughput)}; never ${recovery.neverRecovered}; drained after ${drained}`,
     ...neighbourLines(verdict.neighbours),
+    ...paidLines(history, verdict.holds),
     ...(history.leftOut ?? []).map((what) => `left out: ${what}`),
     ...(history.surprises ?? []).map((what) => `surprise: ${what}`),
     `violations: ${violations.length}`,
     ...violations.slice(0, EXAMPLES).map(({ promise, what }) => `  ${promise} ${what}`),
   ].join('\n');
+}
+
+/** What was bought, and how late seats were free again. */
+function paidLines({ paid }: History, holds: readonly HoldRow[]): string[] {
+  if (paid === undefined) return [];
+  const { final, books } = paid;
+  const count = <Item>(items: readonly Item[], isWanted: (item: Item) => boolean) => items.filter(isWanted).length;
+  const decided = (what: string) => count(final.decisions, ({ decision }) => decision === what);
+  const ours = books.payments.flatMap(({ refunds }) => refunds).filter(({ isOurs }) => isOurs).length;
+  const ms = (value: number | undefined) => (value === undefined ? '–' : `${Math.round(value)} ms`);
+  return [
+    `paid: ${final.orders.length} orders, ${books.sessions.length} sessions, ${count(books.payments, ({ isPaid }) => isPaid)} payments; ` +
+      `decided funds ${decided('funds')} (late ${count(final.claims, ({ replaces }) => replaces !== null)} seats), refund ${decided('refund')}, void ${decided('void')}; ` +
+      `${ours} refunds by us, ${count(final.claims, ({ state }) => state === 'voided')} voided, ${final.tickets.length} tickets`,
+    'I15, from the end of the hold until the seats were free:',
+    ...holds.map(
+      ({ kind, count: orders, late, lateUnexcused, boundMs }) =>
+        `  ${kind}: ${orders} orders, p50 ${ms(late?.p50)}, p99 ${ms(late?.p99)}, max ${ms(late?.max)}; without faults at most ${ms(lateUnexcused?.max)} (bound ${ms(boundMs)})`,
+    ),
+  ];
 }
 
 function neighbourLines(rows: readonly NeighbourRow[]): string[] {

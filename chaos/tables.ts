@@ -2,7 +2,7 @@
 
 export const CLAIMS = `
   select c.claim_id as "claimId", c.request_id as "requestId", c.pool_id as "poolId", c.slot_id as "slotId",
-    c.user_id as "userId", c.state, c.freed_at is null as live, c.end_reason as "endReason"
+    c.user_id as "userId", c.state, c.freed_at is null as live, c.end_reason as "endReason", c.order_id as "orderId"
   from public.claims c
   order by c.claim_id`;
 
@@ -10,6 +10,9 @@ export const SLOTS = `
   select s.pool_id as "poolId", s.id as "slotId", s.status
   from public.inventory_slots s
   order by s.pool_id, s.id`;
+
+/** Whose events and payments are about paid orders, and stand in a history apart from the others. */
+export const PAID_TENANT = 'stripe:paid';
 
 /**
  * Queue, dead letters and what operators took out of these, in one shape. A message is anybody's JSON: what is no object
@@ -38,12 +41,14 @@ export const EVENTS = `
     e.takeovers, e.error, e.skipped_by as "skippedBy"
   from public.webhook_events e
   left join public.webhook_endpoints p on p.webhook_id = e.webhook_id
+  where e.provider <> '${PAID_TENANT}'
   order by e.id`;
 
 /** A bigint comes as text; amounts here are far below 2^53. */
 export const CREDITS = `
   select c.provider, c.event_id as "eventId", c.user_id as "userId", c.amount::double precision as amount, c.currency
   from public.credit_ledger c
+  where c.provider <> '${PAID_TENANT}'
   order by c.id`;
 
 /** Amounts as in the credits. */
@@ -51,6 +56,7 @@ export const PAYMENTS = `
   select p.provider, p.object_id as object, p.user_id as "userId", p.state, p.amount::double precision as amount,
     p.refunded::double precision as refunded, p.currency
   from public.payments p
+  where p.provider <> '${PAID_TENANT}'
   order by p.provider, p.object_id`;
 
 export const CALLS = `

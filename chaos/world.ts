@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { withClient } from '../src/migrate/sql.ts';
 import { LOOPBACK } from '../src/stack/ports.ts';
+import { startStandIn } from '../src/stack/stripe.ts';
+import { StandInClient } from '../src/stripe_stand_in/client.ts';
 import { startRedis, type TestRedis } from '../test/calls/redis.ts';
 import { addSites, SECRETS as CALL_SECRETS } from '../test/calls/support.ts';
 import { ADMIN_KEY, JWT_SECRET, putOnSale } from '../test/server/support.ts';
@@ -14,6 +16,7 @@ import { startTestPostgrest, type TestPostgrest } from '../test/support/postgres
 import { addEndpoint, SECRETS as WEBHOOK_SECRETS } from '../test/webhook/world.ts';
 import { HEALTHY_ENDPOINT, HEALTHY_HANDLER, HEALTHY_PER_SEC, HEALTHY_POOL } from './clients/healthy.ts';
 import { HOSTILE_ENDPOINT, HOSTILE_POOLS } from './clients/hostile.ts';
+import { PAID_POOLS, PAID_RULES } from './clients/paid_buyers.ts';
 import { PROVIDER_ENDPOINTS } from './clients/providers.ts';
 import { Database } from './database.ts';
 import type { Pool, TargetCall } from './history.ts';
@@ -22,6 +25,7 @@ import { Process, SERVER_READY, WORKER_READY } from './process.ts';
 import { startProxy, type WireProxy } from './proxy.ts';
 import { createRandom } from './random.ts';
 import { LINKS, SERVERS, WORKERS } from './schedule.ts';
+import { PAID_TENANT } from './tables.ts';
 import { PICKY_POOL, startTarget, type Target } from './target.ts';
 
 /** So short that a stalled or killed worker's messages are taken over while the storm is still on. */
@@ -36,6 +40,15 @@ const HOSTILE_RETRIES = 1_000;
 const HOSTILE_SLOTS_PER_SEC = 25;
 /** The healthy pool must not sell out when a busy machine makes the run longer than planned. */
 const HEALTHY_SPARE = 3;
+/** Where Stripe tells of payments for orders. */
+const PAID_ENDPOINT = PAID_TENANT.split(':')[1] ?? '';
+const STRIPE_KEY = 'sk_live_of_chaos';
+/** Sellers hold seats for a minute at least; a run has to see many holds end. */
+const SHORT_HOLDS = 'alter table public.engine_config drop constraint payment_pool_is_complete';
+/** A tenant of its own: what it tells is judged by the stand-in's books, and not by what the providers sent. */
+const ADD_PAID_ENDPOINT = `
+  select webhook.add_endpoint(p_name => $1, p_provider => 'stripe', p_secret_names => '{STRIPE_WEBHOOK_SECRET}', p_mode => 'queued',
+    p_settings => $2, p_actor => 'test')`;
 const ENDPOINT = { lease_sec: LEASE_SEC, backoff_cap_sec: LEASE_SEC };
 
 export type World = {
@@ -55,6 +68,10 @@ export type World = {
   postgrestPort: number | undefined;
   adminKey: string;
   stripeSecret: string;
+  /** The stand-in for Stripe: its switches and its books; where it listens; the key that it knows. */
+  stripe: StandInClient;
+  stripeUrl: string;
+  stripeKey: string;
   /** What processes did that nobody asked for: ended by themselves, or did not stop. */
   surprises: string[];
   /** What this world lacks, and why. */
@@ -68,6 +85,8 @@ export type Expected = { claims: number; seconds: number; hasNeighbours: boolean
 /** Capacities of the pools. */
 function poolsFor({ claims: expected, seconds, hasNeighbours }: Expected): Pool[] {
   const hostileSlots = Math.ceil(HOSTILE_SLOTS_PER_SEC * seconds);
+  const { unitPrice, graceSec, holdSec } = PAID_RULES;
+  const paid = { commit: 'rpc', holdSec, payment: { unitPrice, graceSec } } as const;
   const neighbours: Pool[] = [
     { poolId: HEALTHY_POOL, capacity: Math.ceil(HEALTHY_PER_SEC * seconds * HEALTHY_SPARE), commit: 'rpc' },
     { poolId: HOSTILE_POOLS.commit, capacity: hostileSlots, commit: 'webhook' },
@@ -81,6 +100,9 @@ function poolsFor({ claims: expected, seconds, hasNeighbours }: Expected): Pool[
     // A twelfth of those who come: it sells out early, and what is given back is sold again.
     { poolId: 'small', capacity: Math.ceil(expected / 100), commit: 'rpc', holdSec: HOLD_SEC },
     { poolId: PICKY_POOL, capacity: Math.ceil(expected / 20), commit: 'webhook', neverCommits: true },
+    { poolId: PAID_POOLS.plenty, capacity: Math.ceil(expected / 5), ...paid },
+    // Sold out within seconds: who pays late finds no seat.
+    { poolId: PAID_POOLS.rare, capacity: Math.ceil(expected / 150), ...paid },
     ...(hasNeighbours ? neighbours : []),
   ];
 }
@@ -148,6 +170,19 @@ async function startParts(
 
   const logDir = join(dir, 'logs');
   mkdirSync(logDir);
+  const stripeSecret = WEBHOOK_SECRETS.STRIPE_WEBHOOK_SECRET ?? '';
+  const standIn = await startStandIn({
+    ...{ key: STRIPE_KEY, port: 0, journal: join(dir, 'stripe.journal'), logFile: join(logDir, 'stripe.log') },
+    webhook: {
+      url: `http://${LOOPBACK}:${links.get('client→server-1')?.port}/webhooks/${PAID_ENDPOINT}`,
+      secret: stripeSecret,
+    },
+  });
+  const forgetStandIn = cleanUpOnExit(() => process.kill(standIn.pid, 'SIGKILL'));
+  ends.push(async () => {
+    await standIn.stop();
+    forgetStandIn();
+  });
   const urlVia = (from: string, database: Database): string => {
     const url = new URL(database.url);
     url.port = String(links.get(`${from}→${database.side}`)?.port);
@@ -161,6 +196,9 @@ async function startParts(
     SLUICE_JWT_SECRET: JWT_SECRET,
     ...WEBHOOK_SECRETS,
     ...CALL_SECRETS,
+    STRIPE_API_URL: standIn.url,
+    STRIPE_API_KEY: STRIPE_KEY,
+    SLUICE_PUBLIC_URL: 'https://tickets.example',
   });
   const onFault = (what: string) => surprises.push(what);
   // Any port that is free, as with databases: one that was chosen beforehand may be somebody else's after a restart.
@@ -210,7 +248,10 @@ async function startParts(
     ports: SERVERS.map((server) => links.get(`client→${server}`)?.port ?? 0),
     postgrestPort: Number(new URL(postgrest.url).port),
     adminKey: ADMIN_KEY,
-    stripeSecret: WEBHOOK_SECRETS.STRIPE_WEBHOOK_SECRET ?? '',
+    stripeSecret,
+    stripe: new StandInClient(standIn.url, STRIPE_KEY),
+    stripeUrl: standIn.url,
+    stripeKey: STRIPE_KEY,
     surprises,
     leftOut,
   };
@@ -228,7 +269,8 @@ async function furnish(
       await client.query('insert into intake.hook_allowed_hosts (host) values ($1) on conflict do nothing', [
         host,
       ]);
-    for (const { poolId, capacity, commit, holdSec } of pools) {
+    await client.query(SHORT_HOLDS);
+    for (const { poolId, capacity, commit, holdSec, payment } of pools) {
       const { commitUrl, validateUrl } = isHostile(poolId) ? hostile : target;
       await putOnSale(client, poolId, capacity, {
         visibility_timeout_sec: 1,
@@ -239,12 +281,18 @@ async function furnish(
         ...(poolId === PICKY_POOL && { max_retries: PICKY_RETRIES }),
         ...(isHostile(poolId) && { max_retries: HOSTILE_RETRIES }),
         ...(holdSec !== undefined && { hold_sec: holdSec }),
+        ...(payment !== undefined && {
+          ...{ confirm_by: 'payment', price: payment.unitPrice, currency: PAID_RULES.currency },
+          ...{ payment_tenant: PAID_TENANT, max_quantity: PAID_RULES.maxQuantity },
+          expire_grace_sec: payment.graceSec,
+        }),
       });
     }
   });
   await withClient(db2.url, async (client) => {
     for (const [name, { mode, on_outage }] of Object.entries(PROVIDER_ENDPOINTS))
       await addEndpoint(client, name, 'stripe', mode, { ...ENDPOINT, on_outage });
+    await client.query(ADD_PAID_ENDPOINT, [PAID_ENDPOINT, ENDPOINT]);
     await addSites(client);
   });
 }

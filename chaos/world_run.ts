@@ -8,9 +8,11 @@ import { Buyers } from './clients/buyers.ts';
 import { Callers } from './clients/callers.ts';
 import { Healthy } from './clients/healthy.ts';
 import { Operator } from './clients/operator.ts';
+import { PaidBuyers } from './clients/paid_buyers.ts';
 import { Providers } from './clients/providers.ts';
 import { type AckKind, Traffic } from './clients/traffic.ts';
-import { collect } from './collect.ts';
+import { readBooks } from './books.ts';
+import { collect, collectPaid } from './collect.ts';
 import { drain } from './drain.ts';
 import { FAULT_KINDS } from './faults/kinds.ts';
 import type { Fault, History } from './history.ts';
@@ -19,13 +21,14 @@ import { createNemesis, type Happened, type Nemesis } from './nemesis.ts';
 import { type FaultName, isNeighbour, type Phase, type RunOptions } from './options.ts';
 import { createRandom } from './random.ts';
 import { type Planned, planFaults } from './schedule.ts';
+import { PAID_TENANT } from './tables.ts';
 import { readWorkerLog, type WorkerLog } from './worker_log.ts';
 import { openDir, startWorld, type World } from './world.ts';
 
 /** Per second in all, and by how many clients at a time. Bounded: the processes on trial share two cores with us. */
 const LOADS = {
-  full: { buyers: [100, 32], providers: [50, 12], callers: [40, 8], operator: 0.7, warmMs: 5_000 },
-  small: { buyers: [35, 16], providers: [18, 6], callers: [12, 4], operator: 0.7, warmMs: 3_000 },
+  full: { buyers: [100, 32], providers: [50, 12], callers: [40, 8], paid: [10, 8], operator: 0.7, warmMs: 5_000 },
+  small: { buyers: [35, 16], providers: [18, 6], callers: [12, 4], paid: [5, 4], operator: 0.7, warmMs: 3_000 },
 } as const;
 
 /** After the last fault: long enough for somebody to be acknowledged again, so that recovery can be measured. */
@@ -160,12 +163,16 @@ class Run {
 
   async #startClients(world: World, traffic: Traffic): Promise<void> {
     const { seed } = this.#options;
-    const { buyers, providers, callers, operator } = this.#load;
+    const { buyers, providers, callers, paid, operator } = this.#load;
     const lanes = (count: number, rate: number): [number, number] => [count, rate];
     await Promise.all([
       new Buyers(traffic, seed).run(...lanes(buyers[1], buyers[0])),
       new Providers(traffic, seed, world.stripeSecret).run(...lanes(providers[1], providers[0])),
       new Callers(traffic, seed).run(...lanes(callers[1], callers[0])),
+      new PaidBuyers(traffic, seed, {
+        ...{ stripe: world.stripe, stripeUrl: world.stripeUrl, stripeKey: world.stripeKey },
+        db2Url: () => world.db2.url,
+      }).run(...lanes(paid[1], paid[0])),
       new Operator(traffic, seed, world.adminKey, () => world.db1.url).run(operator),
       this.#hasNeighbours && new Healthy(traffic, world.stripeSecret, () => world.db2.url).run(),
     ]);
@@ -179,7 +186,9 @@ class Run {
   ): Promise<History> {
     // Workers are stopped first, so that all they know is in their logs.
     await Promise.all(world.workers.map((worker) => worker.stop()));
-    const final = await collect({ db1: world.db1.url, db2: world.db2.url });
+    const urls = { db1: world.db1.url, db2: world.db2.url };
+    const final = await collect(urls);
+    const [bought, books] = await Promise.all([collectPaid(urls), readBooks(world.stripe)]);
     const told = readJournals(join(this.#dir, 'journal'));
     return {
       seed: this.#options.seed,
@@ -197,6 +206,10 @@ class Run {
       faults: happened.map((fault) => withRecovery(fault, traffic)),
       ...readLogs(world, this.#startedAt),
       final,
+      paid: {
+        ...{ startedAtMs: this.#startedAt, tenant: PAID_TENANT, orders: told.order, voids: told.void },
+        ...{ final: bought, books },
+      },
       surprises: world.surprises,
       leftOut: world.leftOut,
       answers: traffic.answers,

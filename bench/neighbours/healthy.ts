@@ -1,7 +1,11 @@
 // The healthy one: what it is told, and what it reports. It is a process of its own (healthy_client.ts).
 
-/** `claims` until 201, `tickets` until the ledger has it, `events` until 2xx, `effects` until the event is a success. */
-export type HealthyKind = 'claims' | 'tickets' | 'events' | 'effects';
+/**
+ * `claims` until 201, `tickets` until the ledger has it, `events` until 2xx, `effects` until the event is a success, `orders` from the
+ * event that tells of their payment until the ledger has the ticket.
+ */
+export type HealthyKind = 'claims' | 'tickets' | 'events' | 'effects' | 'orders';
+export type HeldOrder = { claimId: string; userId: string; amount: number };
 export type HealthyOrder = {
   kind: HealthyKind;
   port: number;
@@ -10,6 +14,12 @@ export type HealthyOrder = {
   perSec: number;
   /** What takes longer has failed. */
   patienceMs: number;
+  /** Of the claims; the healthy one's where it is left out. */
+  pool?: string;
+  /** Each claim has a secret of its own. */
+  hasSecrets?: boolean;
+  /** What is paid for, one after the other: as many as `count`. */
+  orders?: readonly HeldOrder[];
 };
 /** `failures`: how many of each kind. Failed requests are in `tookMs` too, with how long they waited. */
 export type HealthyReport = { tookMs: number[]; failures: Record<string, number> };

@@ -6,16 +6,18 @@ import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { sampleOf } from '../../src/webhook/samples.ts';
-import { HEALTHY, HEALTHY_ENV, type HealthyOrder, type HealthyReport } from './healthy.ts';
+import { HEALTHY, HEALTHY_ENV, type HealthyOrder, type HealthyReport, type HeldOrder } from './healthy.ts';
 
 const MS_PER_SEC = 1_000;
 /** One indexed look at DB2 for all that wait. Latencies of tickets and effects are that coarse. */
 const LOOK_MS = 5;
 const MAX_SOCKETS = 256;
 
+const TICKETS =
+  'select t.claim_id::text as id from public.confirmed_tickets t where t.claim_id = any ($1::uuid[])';
 const LOOK = {
-  tickets:
-    'select t.claim_id::text as id from public.confirmed_tickets t where t.claim_id = any ($1::uuid[])',
+  tickets: TICKETS,
+  orders: TICKETS,
   effects: `select e.event_id as id from public.webhook_events e
     where e.provider = 'stripe' and e.event_id = any ($1) and e.status = 'success'`,
 };
@@ -46,8 +48,9 @@ function post(order: HealthyOrder, path: string, headers: Record<string, string>
 
 async function claimOnce(order: HealthyOrder): Promise<string> {
   const id = randomUUID();
-  const body = JSON.stringify({ user_id: `user ${id}`, request_id: id });
-  const answer = await post(order, `/v1/pools/${HEALTHY}/claims`, {}, body);
+  const secret = order.hasSecrets ? { secret: `secret ${id}` } : {};
+  const body = JSON.stringify({ user_id: `user ${id}`, request_id: id, ...secret });
+  const answer = await post(order, `/v1/pools/${order.pool ?? HEALTHY}/claims`, {}, body);
   if (answer.status !== 201) throw new Error(`status ${answer.status}`);
   return JSON.parse(answer.body).claim_id;
 }
@@ -56,14 +59,32 @@ async function deliverOnce(order: HealthyOrder): Promise<string> {
   const eventId = `evt_${randomUUID().replaceAll('-', '')}`;
   const atSec = Math.floor(Date.now() / MS_PER_SEC);
   const sample = { type: 'payment_intent.succeeded', eventId, user: `user ${eventId}`, amount: 2500, atSec };
-  const body = sampleOf('stripe', sample)?.body ?? '';
+  await deliver(order, sampleOf('stripe', sample)?.body ?? '', atSec);
+  return eventId;
+}
+
+/** The claim that is paid for. */
+async function payOnce(order: HealthyOrder, held: HeldOrder | undefined): Promise<string> {
+  if (held === undefined) throw new Error('there are fewer orders than requests');
+  const { claimId, userId, amount } = held;
+  const id = randomUUID().replaceAll('-', '');
+  const atSec = Math.floor(Date.now() / MS_PER_SEC);
+  const object = {
+    ...{ id: `pi_${id}`, object: 'payment_intent', amount, amount_received: amount, currency: 'eur' },
+    metadata: { claim_id: claimId, user_id: userId, verified: 'true' },
+  };
+  const event = { id: `evt_${id}`, object: 'event', type: 'payment_intent.succeeded', created: atSec };
+  await deliver(order, JSON.stringify({ ...event, livemode: true, data: { object } }), atSec);
+  return claimId;
+}
+
+async function deliver(order: HealthyOrder, body: string, atSec: number): Promise<void> {
   const signature = createHmac('sha256', HEALTHY_ENV.STRIPE_WEBHOOK_SECRET)
     .update(`${atSec}.${body}`)
     .digest('hex');
   const headers = { 'stripe-signature': `t=${atSec},v1=${signature}` };
   const answer = await post(order, `/webhooks/${HEALTHY}`, headers, body);
   if (answer.status !== 200) throw new Error(`status ${answer.status}`);
-  return eventId;
 }
 
 /** Looks at DB2 for what waits, until `isOver`. */
@@ -90,12 +111,16 @@ async function measure(order: HealthyOrder): Promise<HealthyReport> {
   const waiting: Waiting = new Map();
   const isClaim = order.kind === 'claims' || order.kind === 'tickets';
   let ended = 0;
-  const text = order.kind === 'tickets' || order.kind === 'effects' ? LOOK[order.kind] : undefined;
+  const text = order.kind === 'claims' || order.kind === 'events' ? undefined : LOOK[order.kind];
   const looking = text === undefined ? undefined : look(order, text, waiting, () => ended === order.count);
-  const one = async (dueMs: number): Promise<void> => {
+  const ask = (at: number): Promise<string> => {
+    if (order.kind === 'orders') return payOnce(order, order.orders?.[at]);
+    return isClaim ? claimOnce(order) : deliverOnce(order);
+  };
+  const one = async (dueMs: number, at: number): Promise<void> => {
     let failure: string | undefined;
     try {
-      const id = await (isClaim ? claimOnce(order) : deliverOnce(order));
+      const id = await ask(at);
       if (text !== undefined)
         failure = await new Promise((resolve) => {
           const done = (why?: string): void => {
@@ -117,7 +142,7 @@ async function measure(order: HealthyOrder): Promise<HealthyReport> {
     const dueMs = startMs + (at * MS_PER_SEC) / order.perSec;
     const earlyMs = dueMs - performance.now();
     if (earlyMs > 0) await pause(earlyMs);
-    all.push(one(Math.max(dueMs, startMs)));
+    all.push(one(Math.max(dueMs, startMs), at));
   }
   await Promise.all([...all, looking]);
   return report;

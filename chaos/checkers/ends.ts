@@ -77,7 +77,8 @@ const endsWithoutReason: Checker = (history) => {
       .map((letter) => letter.claimId),
   );
   const reasons: Record<string, (claim: FinalClaim) => boolean> = {
-    released: ({ claimId }) => asked.has(claimId),
+    // Of an order all or nothing is released, by the id of its first claim.
+    released: ({ claimId, orderId }) => asked.has(orderId ?? claimId),
     expired: ({ poolId }) => expiring.has(poolId),
     refused: ({ claimId }) => refused.has(claimId),
     discarded: ({ claimId }) => discarded.has(claimId),

@@ -54,8 +54,12 @@ export const claimsById = ({ final }: History): Map<string, FinalClaim> =>
 
 export const isTold = (call: ClaimCall): boolean => call.told.length > 0;
 
-/** A claim that somebody else than a buyer's request made: a replay for another slot, or a message put there by hand. */
-export const isUnrequested = (claim: FinalClaim): boolean => claim.requestId === null;
+/**
+ * A claim that somebody else than a buyer's request made: a replay for another slot, or a message put there by hand. The claims
+ * of an order were asked for by its first one's request.
+ */
+export const isUnrequested = ({ requestId, orderId }: FinalClaim): boolean =>
+  requestId === null && (orderId ?? null) === null;
 
 const keysWith = (history: History, kind: TargetCall['kind'], matches: (status: number) => boolean) =>
   new Set(

@@ -68,18 +68,23 @@ const statusFor = (claim: FinalClaim | undefined): string => {
   return claim.state === 'committed' ? 'CONSUMED' : 'RESERVED';
 };
 
-/** Each request takes at most one slot: with fewer others begun by then than there are slots, some were left. */
+/** Each request takes at most what it asks for: with less asked for by then than there are slots, some were left. */
 function falselySoldOut({ pools, claims, final }: History): string[] {
   const byPool = groupBy(claims, (call) => call.poolId);
   return pools.flatMap(({ poolId, capacity }) => {
     const calls = byPool.get(poolId) ?? [];
-    const starts = Float64Array.from(calls, (call) => call.startedAt).sort();
+    const starts = Float64Array.from(
+      calls.flatMap((call) => Array.from({ length: call.quantity ?? 1 }, () => call.startedAt)),
+    ).sort();
     const unrequested = final.claims.filter(
       (claim) => claim.poolId === poolId && isUnrequested(claim),
     ).length;
     return calls
       .filter((call) => call.answer === 'sold_out')
-      .map((call) => ({ call, others: countUpTo(starts, call.endedAt) - 1 + unrequested }))
+      .map((call) => ({
+        call,
+        others: countUpTo(starts, call.endedAt) - (call.quantity ?? 1) + unrequested,
+      }))
       .filter(({ others }) => others < capacity)
       .map(
         ({ call, others }) =>

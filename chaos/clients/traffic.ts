@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Journal } from '../journal.ts';
 import { createRandom, type Random } from '../random.ts';
 
-export type AckKind = 'claim' | 'event' | 'call' | 'commit' | 'operator';
+export type AckKind = 'claim' | 'event' | 'call' | 'commit' | 'operator' | 'checkout';
 
 /** The sockets of all clients of one kind to one door. */
 const MAX_SOCKETS = 128;
@@ -21,7 +21,9 @@ export class Traffic {
   readonly ports: readonly number[];
   readonly postgrestPort: number | undefined;
   /** When each acknowledgement came, by kind, in their order. */
-  readonly acks: Record<AckKind, number[]> = { claim: [], event: [], call: [], commit: [], operator: [] };
+  readonly acks: Record<AckKind, number[]> = {
+    ...{ claim: [], event: [], call: [], commit: [], operator: [], checkout: [] },
+  };
   /** How often each kind of client was told what. */
   readonly answers: Record<string, number> = {};
   readonly #startedMs: number;

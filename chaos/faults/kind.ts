@@ -5,8 +5,11 @@ import type { Random } from '../random.ts';
 import type { Planned } from '../schedule.ts';
 import type { World } from '../world.ts';
 
-/** What clients notice of it: recovery is the next acknowledgement of this kind. `commit` is a claim carried to its end. */
-export type Touches = 'claim' | 'event' | 'call' | 'commit';
+/**
+ * What clients notice of it: recovery is the next acknowledgement of this kind. `commit` is a claim carried to its end,
+ * `checkout` a buyer who is sent to Stripe's page.
+ */
+export type Touches = 'claim' | 'event' | 'call' | 'commit' | 'checkout';
 
 /** The system on trial, and the clients' way to it: a hostile caller is a client too, and what it was told is kept. */
 export type Scene = World & { traffic: Traffic };

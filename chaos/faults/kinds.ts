@@ -8,6 +8,7 @@ import { killedWorkers } from './killed_workers.ts';
 import type { FaultKind } from './kind.ts';
 import { clockSkew, killProcess, rollingRestart, stallWorker } from './processes.ts';
 import { slowHook } from './slow_hook.ts';
+import { stripeClock, stripeCut, stripeDown, stripeSlow, webhookDropped } from './stripe.ts';
 import { stuckTransaction } from './stuck_transaction.ts';
 import { flushRedis, killRedis, targetErrors, wire } from './surroundings.ts';
 
@@ -30,6 +31,11 @@ export const FAULT_KINDS: Record<FaultName, FaultKind> = {
   'target-errors': targetErrors,
   'clock-skew': clockSkew,
   'rolling-restart': rollingRestart,
+  'stripe-down': stripeDown,
+  'stripe-slow': stripeSlow,
+  'stripe-cut-after-request': stripeCut,
+  'webhook-dropped': webhookDropped,
+  'stripe-clock': stripeClock,
   'neighbour-slow-hook': slowHook,
   'neighbour-failing-hook': failingHook,
   'neighbour-stuck-transaction': stuckTransaction,

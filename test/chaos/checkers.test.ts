@@ -4,6 +4,7 @@ import type { History } from '../../chaos/history.ts';
 import { judge, PROMISES, type PromiseName } from '../../chaos/judge.ts';
 import { BAD_HISTORIES } from './bad_histories.ts';
 import { goodHistory } from './good_history.ts';
+import { addOrders } from './good_orders.ts';
 
 const brokenBy = (history: History): PromiseName[] => [
   ...new Set(judge(history).violations.map((violation) => violation.promise)),
@@ -12,6 +13,12 @@ const brokenBy = (history: History): PromiseName[] => [
 describe('the checkers', () => {
   test('find nothing wrong with a good history', () => {
     assert.deepEqual(judge(goodHistory()).violations, []);
+  });
+
+  test('find nothing wrong with orders that were bought, refunded, voided and bought late', () => {
+    const history = goodHistory();
+    addOrders(history);
+    assert.deepEqual(judge(history).violations, []);
   });
 
   test('allow a dead letter of a pool whose target refuses all, also when the target was never reached', () => {

@@ -3,7 +3,9 @@
 
 import { readFileSync } from 'node:fs';
 import { type Found, runBlocks, type Subject } from './engine.ts';
-import type { Lane, Lanes, Side } from './lanes.ts';
+import type { Lane, Lanes } from './lanes.ts';
+import { ORDER_CONTROLS } from './order_controls.ts';
+import { change } from './patch.ts';
 import { CLAIMS, EVENTS } from './subjects.ts';
 
 export type Control = { summary: string; subject: Subject; apply(lane: Lane): Promise<void> };
@@ -21,16 +23,6 @@ const HISTORIES_MAX = 2_000;
 
 const sqlFile = (name: string): string =>
   readFileSync(new URL(`./controls/${name}.sql`, import.meta.url), 'utf8');
-
-/** The deployed function with a piece of it replaced, wherever it stands. */
-async function change(side: Side, name: string, from: string, to: string): Promise<void> {
-  const [row] = await side.rows<{ text: string }>(
-    'select pg_get_functiondef(p.oid) as text from pg_proc p where p.oid = $1::regproc',
-    [name],
-  );
-  if (!row?.text.includes(from)) throw new Error(`${name} does not contain "${from}"`);
-  await side.run(row.text.replaceAll(from, () => to));
-}
 
 /** What counts as a message that no worker has taken. */
 const untaken = (condition: string): string =>
@@ -168,6 +160,7 @@ export const CONTROLS: Record<string, Control> = {
         'p_known.captured + p_told.captured',
       ),
   },
+  ...ORDER_CONTROLS,
 };
 
 export async function runControl(

@@ -3,10 +3,12 @@
 
 import pg from 'pg';
 import { readSettings } from '../../bench/durability.ts';
+import { TYPES } from '../../src/db/values.ts';
 import { MACHINES } from '../../tools/machines.ts';
 import { RECORDER, recording } from '../machines/recorder.ts';
 import { startDatabases } from '../support/databases.ts';
 import { SHOP } from './events/statements.ts';
+import { PREPARE_INTAKE, PREPARE_LEDGER } from './orders/statements.ts';
 
 /** One database of a lane. Statements are prepared once: a history sends the same few hundreds of times. */
 export type Side = {
@@ -15,7 +17,8 @@ export type Side = {
   run(sql: string): Promise<void>;
 };
 
-export type Lane = { db1: Side; db2: Side };
+/** `breaks` names what a control switches off in the world around the databases. */
+export type Lane = { db1: Side; db2: Side; breaks: Set<string> };
 
 /** `open` makes a lane; `prepare` is how a control switches a guard off in it. */
 export type Lanes = {
@@ -31,7 +34,8 @@ export async function startLanes(): Promise<Lanes> {
   const databases = await startDatabases({ settings: SETTINGS });
   const clients: pg.Client[] = [];
   const connect = async (url: string): Promise<pg.Client> => {
-    const client = new pg.Client({ connectionString: url });
+    // As the product reads them: workers of the product run on these.
+    const client = new pg.Client({ connectionString: url, types: TYPES });
     // A connection that breaks while idle reports here; the statement that follows then fails with the reason.
     client.on('error', () => undefined);
     clients.push(client);
@@ -58,8 +62,10 @@ export async function startLanes(): Promise<Lanes> {
       const lane = {
         db1: asSide(await connect(otherDatabase(databases.db1.url, name))),
         db2: asSide(await connect(otherDatabase(databases.db2.url, name))),
+        breaks: new Set<string>(),
       };
-      await lane.db2.run(SHOP);
+      await lane.db2.run(SHOP + PREPARE_LEDGER);
+      await lane.db1.run(PREPARE_INTAKE);
       for (const machine of MACHINES) await lane[machine.side].run(RECORDER + recording(machine));
       await prepare?.(lane);
       return lane;

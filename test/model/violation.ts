@@ -14,6 +14,11 @@ export type PromiseName =
   | 'I10'
   | 'I11'
   | 'I12'
+  | 'I14'
+  | 'I15'
+  | 'I16'
+  | 'I17'
+  | 'I18'
   | 'model';
 
 export class Violation extends Error {

@@ -1,0 +1,47 @@
+// What operators do: void, with and without a refund, and see to dead letters.
+
+import fc from 'fast-check';
+import { pick, step } from '../../step.ts';
+import type { ClaimState } from '../state.ts';
+import type { World } from '../world.ts';
+import { anyNumber, type Command } from './buyers.ts';
+
+const voidable = ({ state }: World): ClaimState[] =>
+  state.intake.claims.filter((claim) => !claim.isFreed && claim.state !== 'held');
+
+export const voidClaims: Command = fc
+  .tuple(anyNumber, fc.boolean(), fc.integer({ min: 0, max: 4 }))
+  .map(([at, isWhole, luck]) =>
+    step(
+      `void ${at}`,
+      (world) => voidable(world).length > 0,
+      async (_, world) => {
+        const all = voidable(world);
+        const one = pick(all, at);
+        const claims = isWhole ? all.filter(({ order, id }) => id === one.id || (order !== null && order === one.order)) : [one];
+        const isRefund = luck > 0;
+        const names = claims.map(({ id }) => world.name(id, 'claim '));
+        world.doing(`an operator voids ${names.join(' and ')}${isRefund ? '' : ' without a refund'}`);
+        await world.requestVoid(
+          claims.map(({ id }) => id),
+          isRefund,
+        );
+      },
+    ),
+  );
+
+const onLetters = (verb: 'replay' | 'discard'): Command =>
+  anyNumber.map((at) =>
+    step(
+      `${verb} ${at}`,
+      ({ state }) => state.intake.letters.length > 0,
+      async (_, world) => {
+        const { id, claim } = pick(world.state.intake.letters, at);
+        world.doing(`an operator ${verb}s the dead letter of ${world.name(claim, 'claim ')}`);
+        world.got(await world.operate(verb, id));
+      },
+    ),
+  );
+
+export const replay = onLetters('replay');
+export const discard = onLetters('discard');

@@ -1,0 +1,107 @@
+// What Stripe and its network do: deliver, deliver again, lose, deliver to the wrong endpoint; refunds and disputes outside.
+
+import fc from 'fast-check';
+import { pick, step } from '../../step.ts';
+import { type Delivery, type Payment, refundedOf } from '../stripe.ts';
+import type { World } from '../world.ts';
+import { anyNumber, type Command } from './buyers.ts';
+
+/** So little that something is left of every payment. */
+const PART = 3;
+
+const nameOf = ({ event }: Delivery): string => `${event.type} of ${subjectOf(event.data.object)}`;
+const subjectOf = ({ payment_intent, id }: Record<string, unknown>): string => String(payment_intent ?? id);
+
+export const deliver: Command = fc.tuple(anyNumber, fc.integer({ min: 0, max: 3 })).map(([at, again]) =>
+  step(
+    `deliver ${at}`,
+    ({ stripe }) => stripe.deliveries.length > 0,
+    (_, world) => deliverAt(world, at % world.stripe.deliveries.length, again === 0),
+  ),
+);
+
+/** Stripe comes again with what was answered "not now"; `isKept`: it comes again whatever was answered. */
+export async function deliverAt(world: World, at: number, isKept: boolean): Promise<void> {
+  const { deliveries } = world.stripe;
+  const delivery = pick(deliveries, at);
+  world.doing(`${nameOf(delivery)} is delivered to ${delivery.endpoint}`);
+  const outcome = await world.deliver(delivery);
+  world.got(outcome);
+  const isTaken = outcome === 'success' || outcome === 'skipped';
+  // At a foreign endpoint a refund never finds its payment.
+  if ((isTaken && !isKept) || delivery.endpoint === 'other') deliveries.splice(deliveries.indexOf(delivery), 1);
+}
+
+const losable = ({ stripe }: World): Delivery[] => stripe.deliveries.filter(({ mayBeLost }) => mayBeLost);
+
+export const lose: Command = anyNumber.map((at) =>
+  step(
+    `lose ${at}`,
+    (world) => losable(world).length > 0,
+    async (_, world) => {
+      const delivery = pick(losable(world), at);
+      const { deliveries } = world.stripe;
+      deliveries.splice(deliveries.indexOf(delivery), 1);
+      world.doing(`${nameOf(delivery)} is lost for ever`);
+    },
+  ),
+);
+
+export const misdeliver: Command = anyNumber.map((at) =>
+  step(
+    `misdeliver ${at}`,
+    ({ stripe }) => stripe.deliveries.length > 0,
+    async (_, world) => {
+      const delivery = pick(world.stripe.deliveries, at);
+      world.doing(`${nameOf(delivery)} will be delivered to another tenant's endpoint as well`);
+      world.stripe.deliveries.push({ ...delivery, endpoint: 'other', mayBeLost: true });
+    },
+  ),
+);
+
+export const arrive: Command = anyNumber.map((at) =>
+  step(
+    `arrive ${at}`,
+    ({ late }) => late.length > 0,
+    async (_, world) => {
+      const index = at % world.late.length;
+      world.doing(`a call that was given up arrives at Stripe: ${world.late[index]?.what}`);
+      world.got(await world.arrive(index));
+    },
+  ),
+);
+
+/** What is left of a payment that an operator can see in Stripe's dashboard. */
+const refundable = ({ stripe }: World): Payment[] =>
+  stripe.payments.filter(
+    (one) => one.isPaid && one.isLive && one.kind !== 'foreign' && !one.isLost && refundedOf(one) < one.amount,
+  );
+
+export const refundOutside: Command = fc.tuple(anyNumber, fc.integer({ min: 0, max: 4 })).map(([at, how]) =>
+  step(
+    `refund ${at} outside`,
+    (world) => refundable(world).length > 0,
+    async (_, world) => {
+      const payment = pick(refundable(world), at);
+      const left = payment.amount - refundedOf(payment);
+      const amount = how < 3 ? left : Math.min(left, PART);
+      world.doing(`${payment.id}: ${amount} of ${payment.amount} are refunded in Stripe's dashboard`);
+      world.stripe.refundOutside(payment, amount);
+    },
+  ),
+);
+
+export const loseDispute: Command = anyNumber.map((at) =>
+  step(
+    `lose a dispute ${at}`,
+    (world) => refundable(world).some((one) => refundedOf(one) === 0),
+    async (_, world) => {
+      const payment = pick(
+        refundable(world).filter((one) => refundedOf(one) === 0),
+        at,
+      );
+      world.doing(`${payment.id}: a dispute is lost`);
+      world.stripe.loseDispute(payment);
+    },
+  ),
+);

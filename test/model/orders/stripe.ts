@@ -1,0 +1,285 @@
+// Stripe in memory: its sessions, payments, refunds and keys, as its books have them, and the events that it would deliver.
+// It mirrors what the design's own model of Stripe does. Time stands still here too: `advance` moves everything into the past.
+
+import { completedEvent, disputeEvent, paidEvent, refundedEvent, type StripeEvent } from './stripe_events.ts';
+
+/** A session must expire at least so long after it was made: what comes later than its creator thought is refused. */
+const SHORTEST_SESSION_SEC = 30 * 60;
+/** Stripe promises a day. Longer than any fence of ours, and short enough for histories in which it has forgotten. */
+const KEYS_KEPT_SEC = 3 * 60 * 60;
+const MS_PER_SEC = 1_000;
+
+/** As Stripe has it: what is named like this goes over the wire. */
+export type Session = {
+  id: string;
+  object: 'checkout.session';
+  status: 'open' | 'complete' | 'expired';
+  payment_status: 'paid' | 'unpaid';
+  payment_intent: string | null;
+  client_reference_id: string;
+  metadata: Record<string, string>;
+  amount_total: number;
+  currency: string;
+  created: number;
+  expires_at: number;
+  url: string;
+  livemode: boolean;
+  mode: 'payment';
+};
+
+export type Refund = {
+  id: string;
+  object: 'refund';
+  payment_intent: string;
+  amount: number;
+  currency: string;
+  status: 'succeeded';
+  created: number;
+  metadata: Record<string, string>;
+};
+
+/** How a payment came about. All but `session` were made by hand. */
+export const HAND_MADE = ['right', 'short', 'over', 'other-user', 'unverified', 'test', 'foreign'] as const;
+export type Kind = (typeof HAND_MADE)[number] | 'session';
+
+export type Payment = {
+  id: string;
+  kind: Kind;
+  amount: number;
+  currency: string;
+  /** The order that it names. */
+  order: string;
+  metadata: Record<string, string>;
+  isLive: boolean;
+  /** False while a delayed method has not paid. */
+  isPaid: boolean;
+  hasFailed: boolean;
+  isDelayed: boolean;
+  isLost: boolean;
+  refunds: Refund[];
+  session: Session | undefined;
+};
+
+/** One delivery that Stripe has to make. `isTold` once some delivery of it had its effect. */
+export type Delivery = { event: StripeEvent; endpoint: 'stripe' | 'other'; mayBeLost: boolean };
+
+export type CreateParams = {
+  client_reference_id: string;
+  expires_at: number;
+  metadata: Record<string, string>;
+  line_items: { quantity: number; price_data: { currency: string; unit_amount: number } }[];
+};
+
+/** What Stripe says no to, as its HTTP API does. */
+export class StripeRefusal extends Error {
+  readonly statusCode = 400;
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export const refundedOf = ({ refunds }: Payment): number =>
+  refunds.reduce((sum, { amount }) => sum + amount, 0);
+/** What we refunded ourselves. */
+export const refundedByUs = ({ refunds }: Payment): number =>
+  refunds.reduce((sum, { amount, metadata }) => sum + (metadata.sluice_refund === undefined ? 0 : amount), 0);
+
+export class Stripe {
+  readonly sessions: Session[] = [];
+  readonly payments: Payment[] = [];
+  readonly deliveries: Delivery[] = [];
+  readonly #keys = new Map<string, { print: string; answer: unknown; atSec: number }>();
+  /** Stands in every id. */
+  readonly #run: string;
+  readonly #skewSec: number;
+  readonly #forgetsKeys: (kind: string) => boolean;
+  #serial = 0;
+
+  constructor(run: string, skewSec: number, forgetsKeys: (kind: string) => boolean) {
+    this.#run = run;
+    this.#skewSec = skewSec;
+    this.#forgetsKeys = forgetsKeys;
+  }
+
+  nowSec(): number {
+    return Math.floor(Date.now() / MS_PER_SEC) + this.#skewSec;
+  }
+
+  advance(seconds: number): void {
+    for (const session of this.sessions) {
+      session.expires_at -= seconds;
+      session.created -= seconds;
+    }
+    for (const key of this.#keys.values()) key.atSec -= seconds;
+    this.#lapse();
+  }
+
+  #lapse(): void {
+    for (const session of this.sessions)
+      if (session.status === 'open' && session.expires_at <= this.nowSec()) session.status = 'expired';
+  }
+
+  #id(kind: string): string {
+    return `${kind}_${this.#run}${++this.#serial}`;
+  }
+
+  /** A key that is known has its answer for a while, and never another request's. A refusal is not kept. */
+  #once<Answer>(kind: string, key: string, print: string, make: () => Answer): Answer {
+    const known = this.#keys.get(key);
+    if (known && known.atSec + KEYS_KEPT_SEC > this.nowSec() && !this.#forgetsKeys(kind)) {
+      if (known.print !== print)
+        throw new Error(`Stripe was given the key ${key} with other parameters: ${known.print} and ${print}`);
+      return structuredClone(known.answer) as Answer;
+    }
+    const answer = make();
+    this.#keys.set(key, { print, answer: structuredClone(answer), atSec: this.nowSec() });
+    return answer;
+  }
+
+  create(params: CreateParams, key: string): Session {
+    // When it expires is moved with everything else, so it is no part of what is compared.
+    const { expires_at, ...others } = params;
+    return this.#once('create', key, JSON.stringify(others), () => {
+      if (expires_at < this.nowSec() + SHORTEST_SESSION_SEC)
+        throw new StripeRefusal('parameter_invalid', 'expires_at is less than 30 minutes from now');
+      const [line] = params.line_items;
+      const id = this.#id('cs');
+      const session: Session = {
+        id,
+        object: 'checkout.session',
+        ...{ status: 'open', payment_status: 'unpaid', payment_intent: null, mode: 'payment', livemode: true },
+        client_reference_id: params.client_reference_id,
+        metadata: params.metadata,
+        amount_total: params.line_items.reduce((sum, one) => sum + one.quantity * one.price_data.unit_amount, 0),
+        currency: line?.price_data.currency ?? '',
+        created: this.nowSec(),
+        expires_at,
+        url: `https://checkout.example/${id}`,
+      };
+      this.sessions.push(session);
+      return { ...session };
+    });
+  }
+
+  session(id: string): Session {
+    this.#lapse();
+    const found = this.sessions.find((session) => session.id === id);
+    if (found === undefined) throw new StripeRefusal('resource_missing', `there is no session ${id}`);
+    return { ...found };
+  }
+
+  /** Newest first, as Stripe lists them. */
+  sessionsSince(createdSec: number): Session[] {
+    this.#lapse();
+    return this.sessions.filter(({ created }) => created >= createdSec).reverse();
+  }
+
+  expire(id: string): Session {
+    this.#lapse();
+    const found = this.sessions.find((session) => session.id === id);
+    if (found === undefined) throw new StripeRefusal('resource_missing', `there is no session ${id}`);
+    if (found.status !== 'open')
+      throw new StripeRefusal('', `only sessions that are open can be expired; this one is ${found.status}`);
+    found.status = 'expired';
+    return { ...found };
+  }
+
+  payment(id: string): Payment {
+    const found = this.payments.find((payment) => payment.id === id);
+    if (found === undefined) throw new StripeRefusal('resource_missing', `there is no payment ${id}`);
+    return found;
+  }
+
+  refund(params: { payment_intent: string; amount: number; metadata: Record<string, string> }, key: string): Refund {
+    return this.#once('refund', key, JSON.stringify(params), () => {
+      const payment = this.payment(params.payment_intent);
+      const left = payment.amount - refundedOf(payment);
+      if (payment.isLost) throw new StripeRefusal('charge_disputed', 'the charge has been charged back');
+      if (left === 0) throw new StripeRefusal('charge_already_refunded', 'the charge is already refunded');
+      if (params.amount > left)
+        throw new StripeRefusal('', `the refund (${params.amount}) is greater than what is left (${left})`);
+      const refund = this.#book(payment, params.amount, params.metadata);
+      this.#tell(refundedEvent(this.#id('evt'), payment, this.nowSec()), true);
+      return refund;
+    });
+  }
+
+  refundsOf(id: string): Refund[] {
+    return this.payment(id).refunds.map((refund) => ({ ...refund }));
+  }
+
+  #book(payment: Payment, amount: number, metadata: Record<string, string>): Refund {
+    const { id, currency } = payment;
+    const refund: Refund = {
+      ...{ id: this.#id('re'), object: 'refund', payment_intent: id, amount, currency, status: 'succeeded' },
+      ...{ created: this.nowSec(), metadata },
+    };
+    payment.refunds.push(refund);
+    return refund;
+  }
+
+  #tell(event: StripeEvent, mayBeLost: boolean, endpoint: Delivery['endpoint'] = 'stripe'): void {
+    this.deliveries.push({ event, endpoint, mayBeLost });
+  }
+
+  /** The buyer pays on Stripe's page, now or by a method that pays later. False where the session takes no money. */
+  pay(session: Session, isDelayed: boolean): Payment | undefined {
+    this.#lapse();
+    if (session.status !== 'open') return undefined;
+    const payment = this.#newPayment('session', session.client_reference_id, session.amount_total, session.metadata);
+    session.status = 'complete';
+    session.payment_intent = payment.id;
+    Object.assign(payment, { isDelayed, isPaid: false, session, currency: session.currency });
+    if (isDelayed) this.#tell(completedEvent(this.#id('evt'), session, 'completed', this.nowSec()), true);
+    else this.#succeed(payment, session, 'completed');
+    return payment;
+  }
+
+  /** What a delayed method comes to. */
+  conclude(payment: Payment, succeeds: boolean): void {
+    const { session } = payment;
+    if (session === undefined || payment.isPaid || payment.hasFailed) return;
+    if (succeeds) this.#succeed(payment, session, 'async_payment_succeeded');
+    else {
+      payment.hasFailed = true;
+      this.#tell(completedEvent(this.#id('evt'), session, 'async_payment_failed', this.nowSec()), true);
+    }
+  }
+
+  #succeed(payment: Payment, session: Session, how: 'completed' | 'async_payment_succeeded'): void {
+    payment.isPaid = true;
+    session.payment_status = 'paid';
+    this.#tell(completedEvent(this.#id('evt'), session, how, this.nowSec()), true);
+    this.#tell(paidEvent(this.#id('evt'), payment, this.nowSec()), true);
+  }
+
+  #newPayment(kind: Kind, order: string, amount: number, metadata: Record<string, string>): Payment {
+    const payment: Payment = {
+      ...{ id: this.#id('pi'), kind, amount, currency: 'eur', order, metadata, isLive: kind !== 'test' },
+      ...{ isPaid: true, hasFailed: false, isDelayed: false, isLost: false, refunds: [], session: undefined },
+    };
+    this.payments.push(payment);
+    return payment;
+  }
+
+  /** A payment that a server of the seller's own made. */
+  payByHand(kind: Kind, order: string, amount: number, metadata: Record<string, string>): Payment {
+    const payment = this.#newPayment(kind, order, amount, metadata);
+    this.#tell(paidEvent(this.#id('evt'), payment, this.nowSec()), false, kind === 'foreign' ? 'other' : 'stripe');
+    return payment;
+  }
+
+  /** In Stripe's dashboard. Its events are told again and again, so they are never lost for good. */
+  refundOutside(payment: Payment, amount: number): void {
+    this.#book(payment, amount, {});
+    this.#tell(refundedEvent(this.#id('evt'), payment, this.nowSec()), false);
+  }
+
+  loseDispute(payment: Payment): void {
+    payment.isLost = true;
+    this.#tell(disputeEvent(this.#id('evt'), payment, this.nowSec()), false);
+  }
+}

@@ -1,0 +1,65 @@
+// Events as Stripe delivers them, with what the handlers of DB2 read.
+
+import type { Payment, Session } from './stripe.ts';
+
+export type StripeEvent = {
+  id: string;
+  object: 'event';
+  type: string;
+  created: number;
+  livemode: boolean;
+  api_version: string;
+  data: { object: Record<string, unknown> };
+};
+
+const API_VERSION = '2025-03-31.basil';
+
+const event = (
+  id: string,
+  type: string,
+  created: number,
+  livemode: boolean,
+  object: Record<string, unknown>,
+): StripeEvent => ({
+  ...{ id, object: 'event', type, created, livemode, api_version: API_VERSION, data: { object } },
+});
+
+/** A copy: the session goes on. */
+export function completedEvent(
+  id: string,
+  session: Session,
+  how: 'completed' | 'async_payment_succeeded' | 'async_payment_failed',
+  nowSec: number,
+): StripeEvent {
+  return event(id, `checkout.session.${how}`, nowSec, session.livemode, { ...session });
+}
+
+export function paidEvent(id: string, payment: Payment, nowSec: number): StripeEvent {
+  const { id: intent, amount, currency, metadata, isLive } = payment;
+  return event(id, 'payment_intent.succeeded', nowSec, isLive, {
+    ...{ id: intent, object: 'payment_intent', amount, amount_received: amount, currency, metadata },
+    ...{ status: 'succeeded', livemode: isLive },
+  });
+}
+
+/** The charge tells the sum of all refunds. */
+export function refundedEvent(id: string, payment: Payment, nowSec: number): StripeEvent {
+  const { id: intent, amount, currency, metadata, isLive, refunds } = payment;
+  return event(id, 'charge.refunded', nowSec, isLive, {
+    ...{ id: chargeOf(intent), object: 'charge', payment_intent: intent, captured: true, amount },
+    ...{ amount_captured: amount, amount_refunded: refunds.reduce((sum, one) => sum + one.amount, 0) },
+    ...{ currency, metadata, livemode: isLive },
+  });
+}
+
+export function disputeEvent(id: string, payment: Payment, nowSec: number): StripeEvent {
+  const { id: intent, amount, currency, isLive } = payment;
+  const charge = chargeOf(intent);
+  return event(id, 'charge.dispute.closed', nowSec, isLive, {
+    ...{ id: `dp${intent}`, object: 'dispute', charge, payment_intent: intent, amount, currency },
+    ...{ status: 'lost', livemode: isLive, metadata: {} },
+    balance_transactions: [{ id: `txn${intent}`, amount: -amount, currency, fee: 0, net: -amount }],
+  });
+}
+
+const chargeOf = (intent: string): string => intent.replace('pi', 'ch');
