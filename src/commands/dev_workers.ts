@@ -3,6 +3,7 @@ import { DEFAULT_BATCH_SIZE, DEFAULT_WORKERS } from '../bridge/crew.ts';
 import { readSign } from '../bridge/sign.ts';
 import { startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
+import { startRetention } from '../scheduler/retention.ts';
 import { startSealing } from '../scheduler/sealing.ts';
 import type { Stack } from '../stack/stack.ts';
 import { DEFAULT_WEBHOOK_BATCH, DEFAULT_WEBHOOK_WORKERS, startWebhookCrew } from '../webhook/crew.ts';
@@ -56,11 +57,12 @@ export function startDevWorkers(
     onRecorded: webhooks.wake,
   });
   const sealing = startSealing([db1Url, db2Url], log);
+  const retention = startRetention([db1Url, db2Url], log);
   return {
     wakeBridge: crews.wake,
     wakeWebhooks: webhooks.wake,
     async stop() {
-      await Promise.all([crews.stop(), webhooks.stop(), sealing.stop()]);
+      await Promise.all([crews.stop(), webhooks.stop(), sealing.stop(), retention.stop()]);
     },
   };
 }

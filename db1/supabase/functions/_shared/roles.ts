@@ -55,6 +55,8 @@ export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'GET /admin/webhooks/inbox': 'viewer',
   'POST /admin/webhooks/inbox/replay': 'operator',
   'POST /admin/webhooks/inbox/discard': 'operator',
+  'POST /admin/users/export': 'admin',
+  'POST /admin/users/erase': 'admin',
 };
 
 export function isRole(text: unknown): text is Role {

@@ -80,6 +80,16 @@ select bag_eq(
     ('service_role', 'pool_sent(text,bigint)'),
     ('service_role', 'known_operators()'),
     ('service_role', 'operator_used(text)'),
+    ('service_role', 'begin_erasure(text,boolean,text,text,text)'),
+    ('service_role', 'erase_step(text,integer)'),
+    ('service_role', 'finish_erasure(text)'),
+    ('service_role', 'personal_places(boolean)'),
+    ('service_role', 'export_user(text,boolean,text,jsonb,integer)'),
+    ('service_role', 'note_export(text,boolean,text,text)'),
+    ('service_role', 'prune_step(integer)'),
+    ('service_role', 'retention_rules()'),
+    ('service_role', 'open_claims_of(text,integer)'),
+    ('service_role', 'erase_claims(text,uuid[])'),
     ('service_role', 'seal_audit(integer)') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
