@@ -1,6 +1,7 @@
 // `sluice retention`: what is kept for how long, in both databases; of several cells the first tells, and all are told.
 
 import type { CallFunction } from '#core/call_function.ts';
+import { blameOf } from '#core/failure.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
@@ -36,7 +37,12 @@ async function onDatabases<Result>(
   try {
     return await work(open.map((db) => (name, args) => db.call(`public.${name}`, args)));
   } catch (error) {
-    throw explained(error, 'a database');
+    if (blameOf(error) !== 'denied') throw explained(error, 'a database');
+    throw new StackError(
+      'only the owner of the databases may do this',
+      "give the owner's addresses as DB1_URL and DB2_URL",
+      error,
+    );
   } finally {
     await Promise.all(open.map((db) => db.end()));
   }

@@ -372,7 +372,8 @@ describe('an erasure', () => {
     const ofDb1 = ['db1 public.claims', 'db1 public.inventory_slots', 'db1 audit.audit_logs'];
     assert.deepEqual(at, [...ofDb1, 'db2 public.confirmed_tickets', 'db2 audit.audit_logs']);
     const verified = await runHere(['users', 'export', 'exa.export@example.com', '--verified'], env);
-    assert.deepEqual(JSON.parse(verified.stdout).found, []);
+    const ofVerified: { place: string }[] = JSON.parse(verified.stdout).found;
+    assert(ofVerified.every(({ place }) => place === 'audit.audit_logs'), verified.stdout);
   });
 });
 

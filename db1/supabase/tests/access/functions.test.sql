@@ -111,6 +111,16 @@ select bag_eq(
   $$ select p.oid::regprocedure::text from pg_proc p
      where p.pronamespace in ('public'::regnamespace, 'intake'::regnamespace) and p.prosecdef $$,
   $$ values
+    ('begin_erasure(text,boolean,text,text,text)'),
+    ('erase_step(text,integer)'),
+    ('finish_erasure(text)'),
+    ('personal_places(boolean)'),
+    ('export_user(text,boolean,text,jsonb,integer)'),
+    ('note_export(text,boolean,text,text)'),
+    ('prune_step(integer)'),
+    ('retention_rules()'),
+    ('open_claims_of(text,integer)'),
+    ('erase_claims(text,uuid[])'),
     ('claim_resource_and_queue(text,text,text)'),
     ('release_own_claim(uuid,text,text,bytea)'),
     ('claim_batch(text[],text[],text[],boolean[],boolean,jsonb)'),

@@ -161,6 +161,15 @@ select bag_eq(
     ('ledger_health()'),
     ('copy_operators(jsonb)'),
     ('known_operators()'),
+    ('begin_erasure(text,boolean,text,text,text)'),
+    ('erase_step(text,integer)'),
+    ('finish_erasure(text)'),
+    ('personal_places(boolean)'),
+    ('export_user(text,boolean,text,jsonb,integer)'),
+    ('note_export(text,boolean,text,text)'),
+    ('prune_step(integer)'),
+    ('retention_rules()'),
+    ('erase_tickets(text,jsonb)'),
     ('seal_audit(integer)') $$,
   'these functions in public run with the rights of their owner, and no others'
 );
