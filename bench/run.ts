@@ -15,6 +15,7 @@ import { holds } from './holds.ts';
 import { limits } from './limits.ts';
 import { neighbours } from './neighbours.ts';
 import { rebuild } from './rebuild.ts';
+import { retention } from './retention.ts';
 import type { AnyRow, Demand, Suite } from './suite.ts';
 import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
 import { webhooks } from './webhooks.ts';
@@ -32,6 +33,7 @@ const SUITES: Record<string, Suite> = {
   limits,
   rebuild,
   cells,
+  retention,
 };
 
 const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]

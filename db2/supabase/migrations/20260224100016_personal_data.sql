@@ -324,6 +324,13 @@ begin
 end
 $$;
 
+-- Promise: how many erasures have stood still for ten minutes: their programs were cut short, and until they go on this database
+-- knows the ids. Second call: the same, later. Locks: none. For the owner only: no role is granted it.
+create function audit.unfinished_erasures() returns int
+language sql stable set search_path = '' as $$
+  select count(*)::int from audit.erasures e where e.touched_at < now() - interval '10 minutes';
+$$;
+
 -- Promise: the places that can hold something about a user of this namespace (null: both), in their order. Second call: the same.
 -- Locks: none.
 create function public.personal_places(p_verified boolean) returns setof text
