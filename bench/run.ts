@@ -16,6 +16,7 @@ import { limits } from './limits.ts';
 import { neighbours } from './neighbours.ts';
 import { paid } from './paid.ts';
 import { rebuild } from './rebuild.ts';
+import { retention } from './retention.ts';
 import type { AnyRow, Demand, Suite } from './suite.ts';
 import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
 import { webhooks } from './webhooks.ts';
@@ -34,6 +35,7 @@ const SUITES: Record<string, Suite> = {
   limits,
   rebuild,
   cells,
+  retention,
 };
 
 const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]

@@ -4,6 +4,7 @@ import { readSign } from '../bridge/sign.ts';
 import { startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
 import { startOrderCrew } from '../orders/crew.ts';
+import { startRetention } from '../scheduler/retention.ts';
 import { startSealing } from '../scheduler/sealing.ts';
 import { stripeValues } from '../stack/env_file.ts';
 import type { Stack } from '../stack/stack.ts';
@@ -69,11 +70,12 @@ export function startDevWorkers(
     onFunded: crews.wake,
   });
   const sealing = startSealing([db1Url, db2Url], log);
+  const retention = startRetention([db1Url, db2Url], log);
   return {
     wakeBridge: crews.wake,
     wakeWebhooks: webhooks.wake,
     async stop() {
-      await Promise.all([crews.stop(), webhooks.stop(), orders.stop(), sealing.stop()]);
+      await Promise.all([crews.stop(), webhooks.stop(), orders.stop(), sealing.stop(), retention.stop()]);
     },
   };
 }

@@ -52,7 +52,7 @@ const NUMBER_SETTINGS = {
   'max-body-bytes': { range: rangeOf(SETTING.max_body_bytes), about: 'the largest body the endpoint takes' },
   'keep-payload-days': {
     range: rangeOf(SETTING.keep_payload_days),
-    about: 'after how many days prune removes payloads',
+    about: 'after how many days payloads are removed (default: what `sluice retention list` says)',
   },
 } as const;
 const SETTINGS = {

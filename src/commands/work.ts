@@ -13,6 +13,7 @@ import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { carryOrdersOnce, type OrderCrewOptions, startOrderCrew } from '../orders/crew.ts';
+import { startRetention } from '../scheduler/retention.ts';
 import { startSealing } from '../scheduler/sealing.ts';
 import {
   type MetricsServer,
@@ -113,10 +114,12 @@ async function workUntilStopped(
   const webhooks = startWebhookCrew(webhookOptions);
   const crews = startCellCrews({ ...options, onRecorded: webhooks.wake });
   const orders = startOrderCrew({ ...orderOptions, onFunded: crews.wake });
-  const sealing = startSealing([...cellsOf(options).map(({ url }) => url), options.db2Url], options.log);
+  const urls = [...cellsOf(options).map(({ url }) => url), options.db2Url];
+  const sealing = startSealing(urls, options.log);
+  const retention = startRetention(urls, options.log);
   options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
   options.log.info('workers stopping', { signal: await stopped });
-  await Promise.all([crews.stop(), webhooks.stop(), orders.stop(), sealing.stop(), page?.stop()]);
+  await Promise.all([crews.stop(), webhooks.stop(), orders.stop(), sealing.stop(), retention.stop(), page?.stop()]);
   options.log.info('workers stopped');
   return 0;
 }
@@ -198,7 +201,8 @@ Carries every claim from DB1's queue to DB2, or to the dead letters, once, and l
 effect, once. Events and calls that were accepted into the inbox while DB2 was away are recorded first. Runs until SIGTERM or
 Ctrl-C: then it finishes or hands back what it holds. A second signal ends it at once; what it held comes back when its leases
 run out.
-Where pg_cron is absent it also runs the cron jobs of DB1. Where there are several cells it carries from all of them. Once an hour it
+Where pg_cron is absent it also runs the cron jobs of DB1. It removes what is older than \`sluice retention list\` says. Where there are
+several cells it carries from all of them. Once an hour it
 asks providers for which a key is set what they sent in the last day, and records what is missing. Any number of these processes may
 run at the same time.`,
   options: OPTIONS,

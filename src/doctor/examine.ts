@@ -16,6 +16,7 @@ import { createSecretSource } from '../webhook/secret_source.ts';
 import { secretsOf, secretUses } from '../webhook/secret_users.ts';
 import { examineChain } from './audit_chain.ts';
 import { judgeCell } from './cell.ts';
+import { examineErasures } from './erasures.ts';
 import { type Finding, fail, ok, skip, warn } from './finding.ts';
 import {
   judgeAddresses,
@@ -141,7 +142,8 @@ async function examineBoth(
       ...(withLedger && fromLedger ? judgeLedger(fromLedger.ledger_sample) : []),
       ...(withLedger ? [judgeSecrets(uses)] : []),
       await examineChain('db1', db1),
-      ...(withLedger ? [await examineChain('db2', db2)] : []),
+      ...(await examineErasures('db1', db1)),
+      ...(withLedger ? [await examineChain('db2', db2), ...(await examineErasures('db2', db2))] : []),
     ];
   } catch (error) {
     return [

@@ -1,10 +1,13 @@
 // The operators' doors, behind an operator's key or the console's session.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallFunction } from '#core/call_function.ts';
 import { createEndingStore, DeadLetterRoutes } from '#core/dead_letters.ts';
 import { createInboxOperatorStore, inboxRoutes } from '#core/inbox/operators.ts';
 import { operatorOf } from '#core/operator.ts';
 import type { Route } from '#core/router.ts';
+import { type UserPorts, userDatabases } from '#core/users/databases.ts';
+import { userRoutes } from '#core/users/routes.ts';
 import { type WebhookAdminPorts, WebhookAdminRoutes } from '#core/webhook/admin.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
 import { createUnnamedPaymentStore, unnamedPaymentRoutes } from '#core/webhook/unnamed_payments.ts';
@@ -39,6 +42,11 @@ function intakesOf(fleet: Fleet<CallableCell>): ConsolePorts['intakes'] {
   return fleet.isOne ? [{ call: fleet.only.call }] : fleet.cells;
 }
 
+/** A cell that is away ends an erasure, which goes on when it is asked for again. */
+function userPorts({ fleet, db2, now }: AdminPorts): UserPorts {
+  return { ...userDatabases(db2, fleet.cells), now, pause: (ms) => sleep(ms) };
+}
+
 /** Every route below /admin is made here, and none leaves without its guard. */
 export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
   // The guard has asked already.
@@ -60,6 +68,7 @@ export function adminRoutes(auth: OperatorAuth, ports: AdminPorts): Route[] {
         ...inboxRoutes('/admin/webhooks/inbox', createInboxOperatorStore(ports.db1), authorize),
         ...webhooks.routes('/admin/webhooks'),
         ...unnamedPaymentRoutes('/admin/webhooks', createUnnamedPaymentStore(ports.webhook), authorize),
+        ...userRoutes('/admin/users', userPorts(ports), authorize),
         ...consoleRoutes({ ...ports, intakes: intakesOf(ports.fleet) }),
       ].map((route) => tellingAway(route, ports.fleet)),
     ),

@@ -68,6 +68,7 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     { name: 'ended_sessions', homes: ['intake.ended_sessions'], furniture: 'true', keepsFurniture: true },
     { name: 'operators', homes: ['audit.operators'] },
     { name: 'user_keys', homes: ['audit.user_keys'] },
+    { name: 'retention', homes: ['audit.retention'], furniture: 'true', keepsFurniture: true },
     { name: 'audit_logs', homes: ['audit.audit_logs'], furniture: NOTED },
   ],
   db2: [
@@ -98,6 +99,7 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     },
     { name: 'confirmed_tickets', homes: ['public.confirmed_tickets'] },
     { name: 'voided_tickets', homes: ['public.voided_tickets'] },
+    { name: 'erased_claims', homes: ['public.erased_claims'] },
     { name: 'webhook_bodies', homes: ['public.webhook_bodies'], isWide: true },
     { name: 'webhook_events', homes: ['public.webhook_events'], isWide: true },
     { name: 'webhook_replies', homes: ['webhook.replies'], isWide: true },
@@ -112,6 +114,7 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     { name: 'ticket_uses', homes: ['public.ticket_uses'] },
     { name: 'calls', homes: ['public.calls'], isWide: true },
     { name: 'user_keys', homes: ['audit.user_keys'] },
+    { name: 'retention', homes: ['audit.retention'], furniture: 'true', keepsFurniture: true },
     {
       name: 'audit_logs',
       homes: ['audit.audit_logs'],
@@ -153,12 +156,16 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
     'intake.doors_copied': 'as copied_doors',
     'audit.chain': 'the audit rows are sealed anew, from the first one on',
     'audit.seals': 'as chain',
+    'audit.erasures': 'an erasure that was cut short is begun anew',
+    'audit.personal_places': 'the migrations fill it; rows of your own are added again',
     'public.engine_metrics': 'a history of 30 days for charts; it begins anew',
     'public.engine_metrics_id_seq': 'as engine_metrics',
   },
   db2: {
     'audit.chain': 'the audit rows are sealed anew, from the first one on',
     'audit.seals': 'as chain',
+    'audit.erasures': 'an erasure that was cut short is begun anew',
+    'audit.personal_places': 'the migrations fill it; rows of your own are added again',
     'audit.operators': "a copy of DB1's",
     'public.payment_rules': 'the migrations fill it',
     'public.webhook_handlers':

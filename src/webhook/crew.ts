@@ -36,8 +36,6 @@ const SQL_HANDLER_CONNECTIONS = 2;
 const HANDLERS_NAME = 'sluice-webhook-handlers';
 /** What webhook.wake_workers notifies. */
 const WAKE_CHANNEL = 'sluice_webhooks';
-const PRUNE_MS = 60 * 60 * 1_000;
-const PRUNE_AT_ONCE = 1_000;
 const REGISTER_MS = 60 * 1_000;
 /** How often a worker looks whether an hour is over. */
 const COMPARE_MS = 60 * 1_000;
@@ -64,9 +62,6 @@ export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
   const chores = createDatabase({ url: db2Url, max: 1, applicationName: 'sluice-webhook-chores', log });
   const tellFaults = createFaultTeller(log);
   const loops = [
-    startLoop('pruning payloads', PRUNE_MS, log, async (signal) => {
-      while (!signal.aborted && (await prune(chores)) === PRUNE_AT_ONCE);
-    }),
     // Again and again: the database may be away at the start, and another release may have said otherwise since.
     startLoop('registering handlers', REGISTER_MS, log, async () => {
       tellFaults(await registerHandlers(chores, handlers));
@@ -98,13 +93,6 @@ function startComparing(options: WebhookCrewOptions & Pick<ComparisonOptions, 's
       await db2.end();
     },
   };
-}
-
-async function prune(database: ReturnType<typeof createDatabase>): Promise<number> {
-  const [row] = await database.call<{ prune_payloads: number }>('webhook.prune_payloads', {
-    p_limit: PRUNE_AT_ONCE,
-  });
-  return row?.prune_payloads ?? 0;
 }
 
 export interface ProcessedOnce {

@@ -14,6 +14,10 @@ const SUITES: Record<string, { rows: string[]; numbers: string[] }> = {
   },
   holds: { rows: ['holds 0', 'holds 100'], numbers: ['singles', 'single_p50_ms', 'single_max_ms'] },
   rebuild: { rows: ['rebuild 1000'], numbers: ['slots', 'rebuild_sec', 'quiet_p99_ms', 'p99_ms'] },
+  retention: {
+    rows: ['retention 2000'],
+    numbers: ['parts', 'part_max_ms', 'requests', 'quiet_p99_ms', 'p99_ms'],
+  },
   cost: {
     rows: ['this'],
     numbers: [

@@ -292,7 +292,7 @@ describe('what the doctor thinks', () => {
     const jobs = [
       job('expire_holds', '* * * * *'),
       job('reap_orphaned_slots', '*/2 * * * *'),
-      job('purge_cron_history', '17 3 * * *'),
+      job('retention', '17 * * * *'),
     ];
     const answer = (name: string) => Promise.resolve([{ [name]: { ...vitals, jobs } } as never]);
     const health = await checkHealth({ intakes: [{ call: answer }], db2: answer, now: () => 0 });
@@ -300,7 +300,7 @@ describe('what the doctor thinks', () => {
     assert.deepEqual(shortly(found), [
       'warn cron job expire_holds',
       'warn cron job reap_orphaned_slots',
-      'ok cron job purge_cron_history',
+      'ok cron job retention',
       'warn cron job drain_queue_trigger',
       'warn cron job metrics_snapshot',
       'warn cron job rebuild_lost_pools',

@@ -163,7 +163,7 @@ describe('sluice doctor finds', () => {
     }
     const mended = await doctor();
     assert.match(mended.of('cron job expire_holds')?.found ?? '', /has not run yet/);
-    assert.equal(mended.of('cron job purge_cron_history')?.status, 'ok');
+    assert.equal(mended.of('cron job retention')?.status, 'ok');
   });
 
   it('swapped addresses, and advises nothing that would change a database', async () => {

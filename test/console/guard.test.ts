@@ -141,6 +141,8 @@ describe('every admin route', () => {
       'POST /admin/webhooks/inbox/discard': { msg_ids: [refused[1].msg_id] },
       'POST /admin/dlq/replay': { msg_ids: [letters[0]] },
       'POST /admin/dlq/discard': { msg_ids: [letters[1]] },
+      'POST /admin/users/export': { user_id: `${MARK} buyer` },
+      'POST /admin/users/erase': { user_id: `${MARK} buyer` },
     };
     return (await places()).map(({ method, path }) => {
       const [prefix = '', rest] = path.split(/\{\w+\}/);

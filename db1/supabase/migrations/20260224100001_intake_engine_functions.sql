@@ -691,7 +691,7 @@ $$;
 
 -- Promise: the message leaves the queue and its payload, with original_msg_id, final_read_ct and
 -- routed_to_dlq_at, stands in the dead letters; its claim, if it has one, waits as dead_letter. What counted as
--- validated still does. Returns the dead letter's id. Null, and nothing changes, where somebody else has read the
+-- validated still does, and the user is whom the queue names: one who was erased meanwhile stays so. Returns the dead letter's id. Null, and nothing changes, where somebody else has read the
 -- message since p_read_ct. Second call for the same message: null, nothing changes. Locks: the message, then the claim.
 create function public.intake_route_to_dlq(p_msg_id bigint, p_payload jsonb, p_read_ct int) returns bigint
 language plpgsql security definer set search_path = '' as $$
@@ -707,7 +707,8 @@ begin
   end if;
   v_dlq_id := pgmq.send('intake_dlq', intake.object_of(p_payload) || jsonb_build_object(
     'original_msg_id', p_msg_id, 'final_read_ct', p_read_ct, 'routed_to_dlq_at', now()
-  ) || case when v_message ->> 'state' = 'validated' then '{"state": "validated"}'::jsonb else '{}' end);
+  ) || case when v_message ->> 'state' = 'validated' then '{"state": "validated"}'::jsonb else '{}' end
+    || case when v_message ? 'user_id' then jsonb_build_object('user_id', v_message -> 'user_id') else '{}' end);
   update public.claims c
   set state = 'dead_letter', msg_id = v_dlq_id
   where c.claim_id = intake.uuid_or_null(v_message ->> 'claim_id') and coalesce(c.msg_id, p_msg_id) = p_msg_id

@@ -72,22 +72,6 @@ begin
 end
 $$;
 
--- Promise: what cron writes every minute and nobody asks for any more is deleted: its own history, and snapshots of
--- engine_metrics. Both grow for ever otherwise. Returns how many snapshots. Second call: 0. Locks: the rows deleted.
-create function intake.purge_history() returns int
-language plpgsql set search_path = '' as $$
-declare
-  c_runs_days constant int := 7;
-  c_metrics_days constant int := 30;
-  v_snapshots int;
-begin
-  delete from cron.job_run_details d where d.end_time < now() - make_interval(days => c_runs_days);
-  delete from public.engine_metrics m where m.captured_at < now() - make_interval(days => c_metrics_days);
-  get diagnostics v_snapshots = row_count;
-  return v_snapshots;
-end
-$$;
-
 select cron.schedule('metrics_snapshot', '* * * * *', 'select public.snapshot_engine_metrics()');
 select cron.schedule('reap_orphaned_slots', '*/2 * * * *', 'select public.reap_orphaned_slots()');
 -- What goes on until nothing is left commits after each part. The stand-in runs commands inside a function, where nothing
@@ -104,4 +88,3 @@ select cron.schedule(
   'drain_queue_trigger', '* * * * *',
   'select intake.trigger_drain() /* net.http_post to the bridge-worker */'
 );
-select cron.schedule('purge_cron_history', '17 3 * * *', 'select intake.purge_history()');

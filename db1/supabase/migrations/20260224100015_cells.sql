@@ -348,8 +348,9 @@ $$;
 
 -- Promise: the whole pool is in parcels for cell p_to, and this cell sells, shows and changes it no more: from here on it has no
 -- such pool, and its place says where it goes. Raises SL001 where this database is not a cell or is p_to itself, SL002 for no such
--- pool, SL018 where it is on its way to another cell, SL022 as intake.refuse_unrest. Second call: the same parcels.
--- Locks: the pool's row → orders → dead letters, in the order of their ids → claims, in the order of their ids → the pool (advisory) → slots.
+-- pool, SL018 where it is on its way to another cell, SL022 as intake.refuse_unrest, and while a user is being erased. Second call:
+-- the same parcels.
+-- Locks: erasures (advisory, shared) → the pool's row → orders → dead letters, in the order of their ids → claims, in the order of their ids → the pool (advisory) → slots.
 -- A claim that passed the gate before the pool was closed has its slot locked: waiting for the slots is waiting for it.
 create function public.pool_pack(p_pool_id text, p_to text, p_actor text, p_reason text default null)
 returns table (version bigint, parcels int)
@@ -364,6 +365,11 @@ declare
 begin
   if v_here in ('', p_to) then
     raise exception 'this database is not a cell, or is cell % itself', p_to using errcode = 'SL001';
+  end if;
+  perform pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended('sluice erasure', 0));
+  if exists (select from audit.erasures) then
+    raise exception 'a user is being erased, who may have claims in this pool'
+      using errcode = 'SL022', hint = 'npx sluice users erase goes on with an erasure that was cut short';
   end if;
   select c.is_active into v_is_active from public.engine_config c where c.pool_id = p_pool_id for update;
   if not found then

@@ -128,6 +128,16 @@ grant execute on function public.order_details(uuid) to service_role;
 grant execute on function public.known_operators() to service_role;
 grant execute on function public.operator_used(text) to service_role;
 grant execute on function public.seal_audit(int) to service_role;
+grant execute on function public.begin_erasure(text, boolean, text, text, text) to service_role;
+grant execute on function public.erase_step(text, int) to service_role;
+grant execute on function public.finish_erasure(text) to service_role;
+grant execute on function public.personal_places(boolean) to service_role;
+grant execute on function public.export_user(text, boolean, text, jsonb, int) to service_role;
+grant execute on function public.note_export(text, boolean, text, text) to service_role;
+grant execute on function public.prune_step(int) to service_role;
+grant execute on function public.retention_rules() to service_role;
+grant execute on function public.open_claims_of(text, int) to service_role;
+grant execute on function public.erase_claims(text, uuid[]) to service_role;
 
 grant select, insert, update, delete on public.engine_config to service_role;
 grant select, insert, update, delete on public.inventory_slots to service_role;

@@ -36,7 +36,7 @@ select is(public.reap_orphaned_slots(), 0, 'a second run finds nothing, and ten 
 
 select bag_eq(
   $$ select jobname::text, schedule, active from cron.job
-     where command ~ '(public|intake)\.' or jobname = 'purge_cron_history' $$,
+     where command ~ '(public|intake|audit)\.' $$,
   $$ values
     ('metrics_snapshot', '* * * * *', true),
     ('reap_orphaned_slots', '*/2 * * * *', true),
@@ -44,7 +44,7 @@ select bag_eq(
     ('rebuild_lost_pools', '* * * * *', true),
     ('drain_queue_trigger', '* * * * *', true),
     ('seal_audit', '* * * * *', true),
-    ('purge_cron_history', '17 3 * * *', true) $$,
+    ('retention', '17 * * * *', true) $$,
   'these jobs are scheduled, and no others'
 );
 select matches(
@@ -66,16 +66,17 @@ select lives_ok(
 )
 from cron.job j
 where j.jobname in
-  ('metrics_snapshot', 'reap_orphaned_slots', 'drain_queue_trigger', 'purge_cron_history')
+  ('metrics_snapshot', 'reap_orphaned_slots', 'drain_queue_trigger')
 order by j.jobname;
 -- pg_cron calls procedures that commit, which no test can inside its transaction; the stand-in calls the functions below them.
 select matches(
-  j.command, format('^(call intake.%s|select %s)\(', p.procedure, p.function), format('%s does it in parts', j.jobname)
+  j.command, format('^(call %s|select %s)\(', p.procedure, p.function), format('%s does it in parts', j.jobname)
 )
 from cron.job j
 join (values
-  ('expire_holds', 'expire_due_holds', 'public.expire_holds'),
-  ('rebuild_lost_pools', 'rebuild_lost_pools', 'intake.rebuild_lost_pool')
+  ('expire_holds', 'intake.expire_due_holds', 'public.expire_holds'),
+  ('rebuild_lost_pools', 'intake.rebuild_lost_pools', 'intake.rebuild_lost_pool'),
+  ('retention', 'audit.prune_all', 'public.prune_step')
 ) p (name, procedure, function) on p.name = j.jobname
 order by j.jobname;
 

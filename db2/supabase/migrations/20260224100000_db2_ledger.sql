@@ -95,6 +95,31 @@ create table public.voided_tickets (
 create index voided_tickets_by_user on public.voided_tickets (user_id);
 create index voided_tickets_by_order on public.voided_tickets (order_id) where order_id is not null;
 
+-- Claims that were on their way when their user was erased (20260224100016_personal_data.sql), with the name that stands for the
+-- user now. A worker may have such a claim in its hands, under the old name: its ticket gets this one.
+create table public.erased_claims (
+  claim_id uuid primary key,
+  replacement text not null
+);
+
+-- Promise: the users of these claims, in their order, with the replacement of each whose user was erased meanwhile. Second call:
+-- the same. Locks: none.
+create function public.users_now(p_claim_ids uuid[], p_user_ids text[]) returns text[]
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
+begin
+  if not exists (select from public.erased_claims e where e.claim_id = any (p_claim_ids)) then
+    return p_user_ids;
+  end if;
+  return array(
+    select coalesce(e.replacement, u.user_id)
+    from unnest(p_claim_ids, p_user_ids) with ordinality u (claim_id, user_id, ordinal)
+    left join public.erased_claims e on e.claim_id = u.claim_id
+    order by u.ordinal
+  );
+end
+$$;
+
 -- PostgREST lets every signed-in user ask for the planner's estimate of a query (Prefer: count=planned). What ANALYZE keeps of
 -- these columns would tell how many tickets another user has, or a pool has sold. Without it all values are estimated alike.
 -- Every query by one of them has an index that the planner takes anyway.
@@ -160,7 +185,8 @@ begin
     from jsonb_to_recordset(p_claims) as c (claim_id uuid, resource_id uuid, pool_id text, user_id text)
     where not exists (
       select from public.confirmed_tickets k
-      where k.resource_id = c.resource_id and k.claim_id = k.resource_id and (k.pool_id, k.user_id) = (c.pool_id, c.user_id)
+      where k.resource_id = c.resource_id and k.claim_id = k.resource_id and k.pool_id = c.pool_id
+        and k.user_id in (c.user_id, (select e.replacement from public.erased_claims e where e.claim_id = c.claim_id))
     )
     order by c.resource_id
     on conflict do nothing
@@ -184,9 +210,10 @@ begin
   perform public.answer_in_cell();
   v_placeholders := public.place_claims(p_claims);
   insert into public.voided_tickets (claim_id, resource_id, pool_id, user_id, verified, cause)
-  select c.claim_id, c.resource_id, c.pool_id, c.user_id, coalesce(c.verified, true), c.cause
+  select c.claim_id, c.resource_id, c.pool_id, coalesce(e.replacement, c.user_id), coalesce(c.verified, true), c.cause
   from jsonb_to_recordset(p_claims)
     as c (claim_id uuid, resource_id uuid, pool_id text, user_id text, verified boolean, cause text)
+  left join public.erased_claims e on e.claim_id = c.claim_id
   where c.claim_id = any (v_placeholders)
   on conflict do nothing;
   delete from public.confirmed_tickets t where t.claim_id = any (v_placeholders);
@@ -197,7 +224,7 @@ end
 $$;
 
 -- Promise: a ticket for each of the rows that nothing stands in the way of; returns which were written, and which claims are
--- voided. Undone and tried again where one was voided while the insert waited: a row that is deleted again in the same
+-- voided. Undone and tried again where one was voided, or its user erased, while the insert waited: a row that is deleted again in the same
 -- transaction would still be told to listeners of the ledger. Second call: writes none.
 -- Locks: tickets in the order of their slots.
 create function public.write_tickets(
@@ -206,14 +233,17 @@ create function public.write_tickets(
 )
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
+declare
+  v_user_ids text[];
 begin
   loop
+    v_user_ids := public.users_now(p_claim_ids, p_user_ids);
     voided := array(select v.claim_id from public.voided_tickets v where v.claim_id = any (p_claim_ids));
     begin
       with inserted as (
         insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id, verified, order_id)
         select i.resource_id, i.pool_id, i.user_id, coalesce(i.claim_id, i.resource_id), i.verified, i.order_id
-        from unnest(p_resource_ids, p_pool_ids, p_user_ids, p_claim_ids, p_verified, p_order_ids)
+        from unnest(p_resource_ids, p_pool_ids, v_user_ids, p_claim_ids, p_verified, p_order_ids)
           as i (resource_id, pool_id, user_id, claim_id, verified, order_id)
         where (i.claim_id = any (voided)) is not true
         order by i.resource_id
@@ -223,7 +253,7 @@ begin
       select array_agg(i.resource_id), array_agg(i.claim_id) into resource_ids, claim_ids from inserted i;
       exit when not exists (
         select from public.voided_tickets v where v.claim_id = any (p_claim_ids) and v.claim_id <> all (voided)
-      );
+      ) and public.users_now(p_claim_ids, p_user_ids) = v_user_ids;
       raise exception using errcode = 'SL099';
     exception when sqlstate 'SL099' then
       null;
@@ -236,7 +266,8 @@ $$;
 -- its way: committed, already (this claim has its ticket), conflict (the slot or the claim has another ticket), voided (the
 -- claim has ended: see voided_tickets). ordinal counts the payloads from 1. A payload that is no ticket (a field missing, no
 -- uuid) raises the table's own error and nothing is written. Where the payload or the ticket names no claim, the same user
--- counts as already, another as conflict. Without verified the user counts as proven. Raises SL015 not read committed.
+-- counts as already, another as conflict. Without verified the user counts as proven. The ticket of a user who was erased while
+-- the claim was on its way is written under the replacement. Raises SL015 not read committed.
 -- Second call: already. Locks: tickets in the order of their slots, so that two batches do not deadlock.
 create function public.finalize_batch(p_payloads jsonb)
 returns table (ordinal int, resource_id uuid, claim_id uuid, outcome text)
@@ -273,7 +304,8 @@ begin
       as i (resource_id, pool_id, user_id, claim_id, verified, order_id)
     order by i.resource_id;
     -- After the insert, in a statement of its own: it sees what was voided while the insert waited (void_tickets).
-    if not exists (select from public.voided_tickets v where v.claim_id = any (v_claim_ids)) then
+    if not exists (select from public.voided_tickets v where v.claim_id = any (v_claim_ids))
+       and not exists (select from public.erased_claims e where e.claim_id = any (v_claim_ids)) then
       return query
       select p.ordinal::int, p.resource_id, p.claim_id, 'committed'
       from unnest(v_resource_ids, v_claim_ids) with ordinality as p (resource_id, claim_id, ordinal);
@@ -285,6 +317,7 @@ begin
   end;
   select w.resource_ids, w.claim_ids, w.voided into v_committed, v_committed_claims, v_voided
   from public.write_tickets(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified, v_order_ids) w;
+  v_user_ids := public.users_now(v_claim_ids, v_user_ids);
   -- A statement of its own: it sees the tickets that others committed while the insert waited for them.
   return query
   select p.ordinal::int, p.resource_id, p.claim_id,
@@ -315,7 +348,7 @@ create function public.tickets_of(p_payloads jsonb) returns table (ordinal int, 
 language sql stable set search_path = '' as $$
   select public.answer_in_cell();
   select p.ordinal::int, case
-      when t.user_id = p.user_id and t.pool_id = p.pool_id
+      when t.user_id = coalesce(e.replacement, p.user_id) and t.pool_id = p.pool_id
         and (t.claim_id in (p.claim_id, t.resource_id) or p.claim_id is null and t.verified = coalesce(p.verified, true))
         then 'already'
       else 'conflict'
@@ -323,7 +356,8 @@ language sql stable set search_path = '' as $$
   from rows from (
     jsonb_to_recordset(p_payloads) as (resource_id uuid, pool_id text, user_id text, claim_id uuid, verified boolean)
   ) with ordinality as p (resource_id, pool_id, user_id, claim_id, verified, ordinal)
-  join public.confirmed_tickets t on t.resource_id = p.resource_id;
+  join public.confirmed_tickets t on t.resource_id = p.resource_id
+  left join public.erased_claims e on e.claim_id = p.claim_id;
 $$;
 
 -- Promise: the claim in the payload has its ticket. Raises SL020 when the slot or the claim has another one:
@@ -359,6 +393,7 @@ create policy own_tickets on public.confirmed_tickets
   using ((select auth.uid())::text = user_id and verified);
 
 alter table public.voided_tickets enable row level security;
+alter table public.erased_claims enable row level security;
 
 create policy own_voided_tickets on public.voided_tickets
   for select to authenticated

@@ -150,6 +150,24 @@ language sql stable security definer set search_path = '' as $$
   where e.id = p_id;
 $$;
 
+-- Promise: the error of the event with pseudonyms for the users that its payload names as user_id: it goes into the audit log, whose
+-- rows no erasure can change. Second call: the same. Locks: those of audit.pseudonym.
+create function webhook.error_for_log(p_event public.webhook_events) returns text
+language plpgsql set search_path = '' as $$
+declare
+  v_error text := p_event.error;
+  v_user_id text;
+begin
+  for v_user_id in
+    select distinct u #>> '{}' from jsonb_path_query(p_event.payload, '$.**.user_id') u
+    where strpos(p_event.error, u #>> '{}') > 0
+  loop
+    v_error := audit.text_without(v_error, v_user_id, audit.pseudonym(v_user_id));
+  end loop;
+  return v_error;
+end
+$$;
+
 -- Promise: one audit row for each of these events, with what they were before the action. Second call: a second row
 -- each. Locks: none.
 create function webhook.write_audit(p_ids uuid[], p_actor text, p_action text, p_reason text, p_details jsonb)
@@ -158,7 +176,8 @@ language sql set search_path = '' as $$
   insert into audit.audit_logs (actor, action, subject, reason, details)
   select p_actor, p_action, 'webhook event ' || e.id, p_reason, p_details || jsonb_build_object(
     'webhook_id', e.webhook_id, 'provider', e.provider, 'event_id', e.event_id, 'event_type', e.event_type,
-    'status', e.status, 'attempts', e.attempts, 'takeovers', e.takeovers, 'error', e.error, 'skipped_by', e.skipped_by
+    'status', e.status, 'attempts', e.attempts, 'takeovers', e.takeovers, 'error', webhook.error_for_log(e),
+    'skipped_by', e.skipped_by
   )
   from public.webhook_events e
   where e.id = any (p_ids)
@@ -277,47 +296,40 @@ begin
 end
 $$;
 
--- Promise: the ids of up to p_limit events whose payload may go, as prune_payloads describes them. Second call: the same.
--- Locks: the events.
+-- Promise: the ids of up to p_limit events whose payload may go, as prune_payloads describes them. Endpoint by endpoint, each by
+-- the index, also of endpoints that are deleted: those that keep their payloads are not even looked at. Second call: the same.
+-- Locks: the events; what others have locked is skipped.
 create function webhook.lock_prunable(p_days int, p_limit int) returns uuid[]
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  v_default int := (select r.keep_days from audit.retention r where r.what = 'webhook_payloads');
 begin
-  if p_days is not null then
-    return array(
-      select e.id
-      from public.webhook_events e
-      where e.status in ('success', 'skipped')
-        and (e.payload is not null or e.raw_body is not null or e.body_id is not null)
-        and e.received_at < now() - make_interval(days => p_days)
-      limit p_limit
-      for update
-    );
-  end if;
-  -- Endpoint by endpoint, each by the index: those that keep their payloads are not even looked at.
   return array(
     select k.id
-    from public.webhook_endpoints p
+    from unnest(webhook.webhook_ids()) w (webhook_id)
+    left join public.webhook_endpoints p on p.webhook_id = w.webhook_id
     cross join lateral (
       select e.id
       from public.webhook_events e
       where e.status in ('success', 'skipped')
         and (e.payload is not null or e.raw_body is not null or e.body_id is not null)
-        and e.webhook_id = p.webhook_id and e.received_at < now() - make_interval(days => p.keep_payload_days)
+        and e.webhook_id = w.webhook_id
+        and e.received_at < now() - make_interval(days => coalesce(p_days, p.keep_payload_days, v_default))
       order by e.received_at
       limit p_limit
-      for update
+      for update skip locked
     ) k
-    where p.keep_payload_days is not null
     limit p_limit
   );
 end
 $$;
 
 -- Promise: payload and raw body of up to p_limit events that were processed or skipped (quarantined ones too), and came
--- in more than p_days ago (null: more than their endpoint's keep_payload_days, null there keeps them), are gone; so are
--- bodies that no event points to any more, and those of alarms as old. The keys stay for ever. Dead letters keep theirs:
--- they can still be replayed. Returns how many events; call again until it is less than p_limit. An audit row when
--- p_actor is a person. Second call: the next ones, then 0. Locks: one prune at a time → the events.
+-- in more than p_days ago (null: more than their endpoint's keep_payload_days, or where that is null than audit.retention says),
+-- are gone; so are bodies that no event points to any more, and with the last events those of alarms as old. The keys stay for
+-- ever. Dead letters keep theirs: they can still be replayed. Returns how many events; call again until it is less than p_limit. An
+-- audit row when p_actor is a person. Second call: the next ones, then 0. Locks: one prune at a time → the events.
 create function webhook.prune_payloads(
   p_days int default null,
   p_limit int default 1000,
@@ -333,7 +345,7 @@ begin
   if p_days < 0 then
     raise exception 'a number of days is not negative' using errcode = 'SL001';
   end if;
-  perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('webhook.prune_payloads', 0));
+  perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sluice retention', 0));
   v_ids := webhook.lock_prunable(p_days, p_limit);
   v_body_ids := array(
     select e.body_id from public.webhook_events e where e.id = any (v_ids) and e.body_id is not null
@@ -344,11 +356,16 @@ begin
   delete from webhook.replies r where r.event_id = any (v_ids);
   delete from public.webhook_bodies b
   where b.id = any (v_body_ids) and not exists (select from public.webhook_events e where e.body_id = b.id);
-  update public.webhook_alarms a
-  set body = null
-  where a.body is not null and a.at < now() - make_interval(days => coalesce(p_days, (
-    select p.keep_payload_days from public.webhook_endpoints p where p.webhook_id = a.webhook_id
-  )));
+  if cardinality(v_ids) < p_limit then
+    update public.webhook_alarms a set body = null where a.id = any (array(
+      select o.id from public.webhook_alarms o
+      left join public.webhook_endpoints p on p.webhook_id = o.webhook_id
+      cross join audit.retention r
+      where o.body is not null and r.what = 'webhook_payloads'
+        and o.at < now() - make_interval(days => coalesce(p_days, p.keep_payload_days, r.keep_days))
+      limit p_limit
+    ));
+  end if;
   if p_actor is not null then
     insert into audit.audit_logs (actor, action, subject, reason, details)
     values (p_actor, 'webhook_prune', 'webhook payloads', p_reason,
@@ -402,12 +419,11 @@ language sql stable security definer set search_path = '' as $$
   order by 1, 2;
 $$;
 
--- Node's workers take events as well where pg_cron is, each event is taken by one of them; and without pg_cron they prune.
+-- Node's workers take events as well where pg_cron is, each event is taken by one of them.
 do $$
 begin
   if pg_catalog.to_regnamespace('cron') is not null then
     perform cron.schedule('webhook_work', '* * * * *', 'call webhook.work()');
-    perform cron.schedule('webhook_prune', '23 * * * *', 'select webhook.prune_payloads(null, 100000)');
   end if;
 end
 $$;

@@ -45,7 +45,8 @@ create table if not exists public.calls (
   site_id text not null,
   event_id text,
   kind text not null default 'unknown',
-  payload jsonb not null default '{}',
+  -- Null where it was pruned (20260224100017_retention.sql).
+  payload jsonb default '{}',
   occurred_at timestamptz not null default now(),
   received_at timestamptz not null default now(),
   -- sha256 of the x-ops-signature header, as hex; null where the request was not signed.
@@ -53,7 +54,7 @@ create table if not exists public.calls (
 );
 
 -- Where it was taken over (`sluice migrate --adopt`).
-alter table public.calls alter id set default calls.new_id();
+alter table public.calls alter id set default calls.new_id(), alter payload drop not null;
 
 -- The last guard: a signature is recorded once a site. Rows without one are not in it.
 create unique index if not exists calls_site_signature_hash_uq
@@ -131,7 +132,9 @@ begin
     case
       when own.id is not null then 'recorded'
       when signed.id is not null then 'duplicate'
-      when (named.kind, named.payload, named.occurred_at) = (i.kind, i.payload::jsonb, i.occurred_at) then 'duplicate'
+      -- What was pruned cannot be compared any more.
+      when (named.kind, coalesce(named.payload, i.payload::jsonb), named.occurred_at) = (i.kind, i.payload::jsonb, i.occurred_at)
+        then 'duplicate'
       else 'event_conflict'
     end
   from unnest(v_ids, p_site_ids, p_event_ids, p_kinds, p_payloads, p_occurred_at, p_signature_hashes)

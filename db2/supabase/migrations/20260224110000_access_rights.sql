@@ -46,6 +46,7 @@ grant execute on function public.finalize_transaction(jsonb) to service_role;
 grant execute on function public.finalize_batch(jsonb) to service_role;
 grant execute on function public.write_tickets(uuid[], text[], text[], uuid[], boolean[], uuid[]) to service_role;
 grant execute on function public.refuse_isolation() to service_role;
+grant execute on function public.users_now(uuid[], text[]) to service_role;
 grant execute on function public.void_tickets(jsonb) to service_role;
 grant execute on function public.tickets_of(jsonb) to service_role;
 grant execute on function public.tickets_page(uuid, int, uuid[]) to service_role;
@@ -81,6 +82,15 @@ grant execute on function public.ledger_order_metrics() to service_role;
 grant execute on function public.voided_claims(uuid[]) to service_role;
 grant execute on function public.settled_payments(text, int) to service_role;
 grant execute on function public.resettle_payments(text[], text, text) to service_role;
+grant execute on function public.begin_erasure(text, boolean, text, text, text) to service_role;
+grant execute on function public.erase_step(text, int) to service_role;
+grant execute on function public.finish_erasure(text) to service_role;
+grant execute on function public.personal_places(boolean) to service_role;
+grant execute on function public.export_user(text, boolean, text, jsonb, int) to service_role;
+grant execute on function public.note_export(text, boolean, text, text) to service_role;
+grant execute on function public.prune_step(int) to service_role;
+grant execute on function public.retention_rules() to service_role;
+grant execute on function public.erase_tickets(text, jsonb) to service_role;
 
 -- The row policies narrow this to a user's own.
 grant execute on function public.answer_in_cell() to authenticated, service_role;
@@ -88,6 +98,7 @@ grant execute on function public.my_tickets() to authenticated, service_role;
 grant select on public.confirmed_tickets to authenticated;
 grant select, insert on public.confirmed_tickets to service_role;
 grant select on public.voided_tickets to authenticated, service_role;
+grant select on public.erased_claims to service_role;
 
 -- service_role reads the tables of webhooks and calls, and writes them through functions only.
 grant usage on schema webhook, calls to service_role;

@@ -200,7 +200,7 @@ const CALLS: AdoptedTable = {
     { name: 'site_id', type: 'text', isRequired: true },
     { name: 'event_id', type: 'text' },
     { name: 'kind', type: 'text', isRequired: true, default: `'unknown'`, fill: `'unknown'` },
-    { name: 'payload', type: 'jsonb', isRequired: true, default: `'{}'`, fill: `'{}'` },
+    { name: 'payload', type: 'jsonb', default: `'{}'`, fill: `'{}'` },
     {
       name: 'occurred_at',
       type: 'timestamp with time zone',

@@ -65,6 +65,8 @@ export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'POST /admin/webhooks/inbox/replay': 'operator',
   'POST /admin/webhooks/inbox/discard': 'operator',
   'POST /v1/tickets/check': 'scanner',
+  'POST /admin/users/export': 'admin',
+  'POST /admin/users/erase': 'admin',
 };
 
 export function isRole(text: unknown): text is Role {

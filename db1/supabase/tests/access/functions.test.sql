@@ -91,6 +91,16 @@ select bag_eq(
     ('service_role', 'order_details(uuid)'),
     ('service_role', 'known_operators()'),
     ('service_role', 'operator_used(text)'),
+    ('service_role', 'begin_erasure(text,boolean,text,text,text)'),
+    ('service_role', 'erase_step(text,integer)'),
+    ('service_role', 'finish_erasure(text)'),
+    ('service_role', 'personal_places(boolean)'),
+    ('service_role', 'export_user(text,boolean,text,jsonb,integer)'),
+    ('service_role', 'note_export(text,boolean,text,text)'),
+    ('service_role', 'prune_step(integer)'),
+    ('service_role', 'retention_rules()'),
+    ('service_role', 'open_claims_of(text,integer)'),
+    ('service_role', 'erase_claims(text,uuid[])'),
     ('service_role', 'seal_audit(integer)') $$,
   'these rights to execute are granted, and no others; PUBLIC has none'
 );
@@ -112,6 +122,16 @@ select bag_eq(
   $$ select p.oid::regprocedure::text from pg_proc p
      where p.pronamespace in ('public'::regnamespace, 'intake'::regnamespace) and p.prosecdef $$,
   $$ values
+    ('begin_erasure(text,boolean,text,text,text)'),
+    ('erase_step(text,integer)'),
+    ('finish_erasure(text)'),
+    ('personal_places(boolean)'),
+    ('export_user(text,boolean,text,jsonb,integer)'),
+    ('note_export(text,boolean,text,text)'),
+    ('prune_step(integer)'),
+    ('retention_rules()'),
+    ('open_claims_of(text,integer)'),
+    ('erase_claims(text,uuid[])'),
     ('claim_resource_and_queue(text,text,text)'),
     ('release_own_claim(uuid,text,text,bytea)'),
     ('claim_batch(text[],text[],text[],boolean[],boolean,jsonb,integer[])'),

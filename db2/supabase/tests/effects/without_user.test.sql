@@ -46,7 +46,7 @@ select results_eq(
 );
 select throws_ok(
   $$ select tests.apply('charge.succeeded', '{"id": "ch_2", "payment_intent": "pi_2"}') $$,
-  'SL030', 'payment pi_2 is known in usd of user bob, not in usd of user ann', 'another user contradicts that'
+  'SL030', 'payment pi_2 is known as another user''s', 'another user contradicts that'
 );
 
 select * from finish();

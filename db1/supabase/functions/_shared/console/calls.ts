@@ -21,7 +21,8 @@ export interface CallRow {
 
 /** A row of calls.show_call. */
 export interface CallDetails extends Omit<CallRow, 'is_signed'> {
-  readonly payload: Readonly<Record<string, unknown>>;
+  /** Null where it was pruned. */
+  readonly payload: Readonly<Record<string, unknown>> | null;
   /** Null where the request was not signed. */
   readonly signature_hash: string | null;
 }

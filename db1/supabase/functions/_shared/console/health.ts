@@ -61,9 +61,9 @@ export const JOBS: Readonly<Record<string, string>> = {
   drain_queue_trigger: 'the bridge worker among the Edge Functions is not called',
   expire_holds: 'holds do not end',
   metrics_snapshot: 'engine_metrics stands still',
-  purge_cron_history: 'cron.job_run_details and engine_metrics grow for ever',
   rebuild_lost_pools: 'after a crash a pool stays empty until it is asked for',
   reap_orphaned_slots: 'slots that nobody holds stay off sale',
+  retention: 'what is to be kept for a while is kept for ever',
 };
 /** A worker carries a delivery within a second; one that waits for longer waits for DB2. */
 const INBOX_WARN_SEC = 60;

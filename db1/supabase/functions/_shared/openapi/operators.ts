@@ -6,6 +6,7 @@ import { POOL_DETAILS_BODY } from '../console/pool_details.ts';
 import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
 import { DEAD_LETTER_BODY, DEAD_LETTER_QUERY } from '../dead_letters.ts';
 import { CHECK_BODY } from '../tickets/tickets.ts';
+import { ERASE_BODY, EXPORT_BODY } from '../users/routes.ts';
 import type { AnswerSchema, Descriptions, RouteDescription } from './document.ts';
 import { COUNT, COUNT_OR_NULL, FLAG, shape, TEXT, TEXT_OR_NULL } from './shapes.ts';
 
@@ -138,6 +139,17 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     title: TEXT_OR_NULL,
     seat: { ...TEXT_OR_NULL, description: "The slot's label, or its short number." },
   }),
+  UserData: shape({
+    database: TEXT,
+    place: { ...TEXT, description: 'A table.' },
+    rows: { type: 'array', items: ANYTHING },
+  }),
+  Erasure: shape({
+    status: { ...TEXT, description: 'erased, nothing (no database knew the user) or working' },
+    replacement: { ...TEXT_OR_NULL, description: 'What stands in the place of the id now.' },
+    changed: { type: 'object', description: 'Rows changed, by database and table.' },
+    waits_for: { ...TEXT_OR_NULL, description: 'What a worker has now, where status is working.' },
+  }),
   HealthCheck: shape({ kind: TEXT, name: TEXT, status: TEXT, summary: TEXT, detail: ANYTHING }),
   LiveSample: shape({
     at: TEXT,
@@ -199,6 +211,7 @@ const pools = operators('admin: pools');
 const claims = operators('admin: claims');
 const letters = operators('admin: dead letters');
 const tickets = operators('tickets');
+const users = operators('admin: users');
 
 const RESULTS = resultsOf('DeadLetterResult');
 
@@ -274,6 +287,22 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
       body: CHECK_BODY,
       errors: ['no_ticket_links', 'wrong_isolation'],
     },
+  ),
+  'POST /admin/users/export': users.reads(
+    'All that is known about a user',
+    shape({
+      found: { type: 'array', items: ref('UserData') },
+      next: { ...TEXT_OR_NULL, description: 'What to send as `after`; null: that was all.' },
+    }),
+    { body: EXPORT_BODY, errors: ['cell_unavailable'] },
+  ),
+  'POST /admin/users/erase': users.changes(
+    'Erase a user from all databases',
+    {
+      200: { description: 'Done, or there was nothing.', schema: ref('Erasure') },
+      202: { description: 'Not yet: ask again, and it goes on.', schema: ref('Erasure') },
+    },
+    { body: ERASE_BODY, errors: ['cell_unavailable'] },
   ),
   'GET /admin/audit': general.reads('What operators did, newest first', page('AuditRow'), {
     query: AUDIT_QUERY,

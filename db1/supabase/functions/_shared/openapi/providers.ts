@@ -128,7 +128,7 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     changes: COUNT,
   }),
   Call: shape({ ...CALL, is_signed: FLAG }),
-  CallWithPayload: shape({ ...CALL, payload: ANYTHING, signature_hash: TEXT_OR_NULL }),
+  CallWithPayload: shape({ ...CALL, payload: ANYTHING_OR_NULL, signature_hash: TEXT_OR_NULL }),
 };
 
 const CALL_ANSWER: AnswerSchema = {
