@@ -14,6 +14,7 @@ import { cost } from './cost.ts';
 import { holds } from './holds.ts';
 import { limits } from './limits.ts';
 import { neighbours } from './neighbours.ts';
+import { quorum } from './quorum.ts';
 import { rebuild } from './rebuild.ts';
 import type { AnyRow, Demand, Suite } from './suite.ts';
 import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
@@ -32,6 +33,7 @@ const SUITES: Record<string, Suite> = {
   limits,
   rebuild,
   cells,
+  quorum,
 };
 
 const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]
