@@ -126,6 +126,13 @@ export class Fleet<Cell extends FleetCell> {
     return cell;
   }
 
+  /** Throws 503 where it is away, or is not the cell that it is said to be. */
+  answering(name: string): Cell {
+    const cell = this.#byName.get(name);
+    if (cell === undefined || this.#away.has(name)) throw cellAway([name]);
+    return cell;
+  }
+
   /**
    * The cell that the pool lives in, undefined where there is no such pool. `notIn` has just said that it has none. Throws 503
    * where the cell, or one that may have the pool, is away, and where the pool is being moved.
@@ -135,7 +142,7 @@ export class Fleet<Cell extends FleetCell> {
     const place = this.#places.get(poolId);
     if (place === undefined || place.cell === notIn || place.movingTo !== undefined)
       return this.#lookedUp(poolId, notIn);
-    return this.#answering(place.cell);
+    return this.answering(place.cell);
   }
 
   /**
@@ -146,8 +153,8 @@ export class Fleet<Cell extends FleetCell> {
   async knownCellOf(poolId: string): Promise<{ readonly lives?: Cell; readonly meantFor?: Cell }> {
     const { place, meantFor } = await this.#lookUps.submit(poolId);
     if (place?.movingTo !== undefined) throw new HttpError('pool_moving');
-    if (place !== undefined) return { lives: this.#answering(place.cell) };
-    return meantFor === undefined ? {} : { meantFor: this.#answering(meantFor) };
+    if (place !== undefined) return { lives: this.answering(place.cell) };
+    return meantFor === undefined ? {} : { meantFor: this.answering(meantFor) };
   }
 
   /** All other cells that answer know from now on that the pool lives there: if that cell is lost, its name is still taken. */
@@ -239,7 +246,7 @@ export class Fleet<Cell extends FleetCell> {
     if (place === undefined && away.length > 0) throw cellAway(away);
     if (place?.movingTo !== undefined) throw new HttpError('pool_moving');
     if (place === undefined || place.cell === notIn) return undefined;
-    return this.#answering(place.cell);
+    return this.answering(place.cell);
   }
 
   /** Asks all cells for some pools at once. */
@@ -255,12 +262,6 @@ export class Fleet<Cell extends FleetCell> {
       const meantFor = copies.get(poolId);
       return { ...(place ? { place } : meantFor !== undefined && { meantFor }), away };
     });
-  }
-
-  #answering(name: string): Cell {
-    const cell = this.#byName.get(name);
-    if (cell === undefined || this.#away.has(name)) throw cellAway([name]);
-    return cell;
   }
 
   async #look(cell: Cell, isReading: boolean): Promise<void> {

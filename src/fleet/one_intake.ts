@@ -138,7 +138,7 @@ async function createPool<Cell extends CallableCell>(
   const { lives, meantFor } = await fleet.knownCellOf(poolId);
   if (lives !== undefined && named !== undefined && lives !== named)
     throw new HttpError('pool_elsewhere', `It lives in cell ${lives.name}; \`sluice pools move\` moves it.`);
-  const cell = lives ?? named ?? meantFor ?? emptiest(fleet);
+  const cell = lives ?? (named && fleet.answering(named.name)) ?? meantFor ?? emptiest(fleet);
   const rows = await cell.call<Row>(name, args).catch(async (error: unknown) => {
     if (isUnavailable(error)) await fleet.tellPlace(poolId, cell);
     throw error;
