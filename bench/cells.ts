@@ -19,7 +19,7 @@ import { openWorld, type Session, sessionOf, settle, type World } from './world.
 const FULL = {
   rounds: 7,
   claims: 6_000,
-  buyers: 128,
+  buyers: 64,
   warmUp: 6_000,
   perSec: 200,
   quiet: 2_000,
@@ -30,17 +30,28 @@ const QUICK: Plan = { rounds: 1, claims: 100, buyers: 16, warmUp: 20, perSec: 50
 type Plan = typeof FULL;
 
 const MAX_GROWTH = 1.05;
+/** What is compared: how many cells, and how many buyers each of them has. */
+const WAYS = [
+  { name: 'one cell', cells: 1, part: 1 },
+  { name: 'two cells, as many buyers each', cells: 2, part: 1 },
+  { name: 'two cells, half the buyers each', cells: 2, part: 2 },
+] as const;
+type Way = (typeof WAYS)[number];
 /** Claims for the pool of the cell that is away, beside the others. */
 const AWAY_PER_SEC = 20;
 const [IN_A, IN_B, STEADY, LOST] = ['in_a', 'in_b', 'steady', 'lost'];
 
+const number = (heading: string, name: string): Column<AnyRow> => ({
+  heading,
+  text: ({ [name]: value }) => (value === undefined ? '' : Number(value).toFixed(0)),
+});
 const COLUMNS: Column<AnyRow>[] = [
   { heading: 'row', isText: true, text: ({ name }) => name },
-  {
-    heading: 'CPU µs a claim',
-    text: ({ cpu_us }) => (cpu_us === undefined ? '' : Number(cpu_us).toFixed(0)),
-  },
-  { heading: 'rate', text: ({ rate }) => (rate === undefined ? '' : Number(rate).toFixed(0)) },
+  number('CPU µs a claim', 'cpu_us'),
+  number('of the server', 'server_cpu_us'),
+  number('of the databases', 'database_cpu_us'),
+  number('claims a batch', 'batch'),
+  number('rate', 'rate'),
   {
     heading: 'quiet p99 ms',
     text: ({ quiet_p99_ms: ms }) => (ms === undefined ? '' : Number(ms).toFixed(1)),
@@ -68,29 +79,41 @@ interface Place {
 }
 
 async function measure(place: Place, plan: Plan, progress: (line: string) => void) {
-  const costs = { one: [] as Cost[], two: [] as Cost[] };
-  await cost(place, 'one', plan.warmUp, plan);
-  await cost(place, 'two', plan.warmUp, plan);
+  const taken = new Map<Way, Cost[]>(WAYS.map((way) => [way, []]));
+  for (const way of WAYS) await cost(place, way, plan.warmUp, plan);
   for (let round = 1; round <= plan.rounds; round++) {
     progress(`round ${round} of ${plan.rounds}`);
-    // The order changes from round to round: whatever drifts, drifts for both.
-    for (const which of round % 2 === 0 ? (['two', 'one'] as const) : (['one', 'two'] as const))
-      costs[which].push(await cost(place, which, plan.claims, plan));
+    // The order changes from round to round: whatever drifts, drifts for all.
+    for (const way of round % 2 === 0 ? [...WAYS].reverse() : WAYS)
+      taken.get(way)?.push(await cost(place, way, plan.claims, plan));
   }
-  const rows: AnyRow[] = (['one', 'two'] as const).map((which) => ({
-    name: which === 'one' ? 'one cell' : 'two cells',
-    cpu_us: median(costs[which].map(({ cpu }) => cpu)),
-    rate: median(costs[which].map(({ rate }) => rate)),
-  }));
+  const rows: AnyRow[] = WAYS.map((way) => {
+    const of = (name: keyof Cost) => median((taken.get(way) ?? []).map((one) => one[name]));
+    return {
+      name: way.name,
+      buyers: (plan.buyers * way.cells) / way.part,
+      cpu_us: of('server') + of('databases'),
+      server_cpu_us: of('server'),
+      database_cpu_us: of('databases'),
+      batch: of('batch'),
+      rate: of('rate'),
+    };
+  });
   progress(`cell b is away for ${plan.awaySec} s`);
   const killed = await lose(place, plan);
   rows.push(killed.row);
-  const ratios = costs.one.map(({ cpu }, at) => (MAX_GROWTH * cpu) / (costs.two[at]?.cpu ?? Number.NaN));
+  const ratioOf = (way: Way): number =>
+    median(
+      (taken.get(WAYS[0]) ?? []).map((one, round) => {
+        const two = taken.get(way)?.[round] ?? { server: Number.NaN, databases: Number.NaN };
+        return (MAX_GROWTH * (one.server + one.databases)) / (two.server + two.databases);
+      }),
+    );
   const demands: Demand[] = [
     {
-      what: `${MAX_GROWTH} times the CPU of a claim with one cell / with two, median`,
+      what: `${MAX_GROWTH} times the CPU of a claim with one cell / with two that have as many buyers each, median`,
       atLeast: 1,
-      value: median(ratios),
+      value: ratioOf(WAYS[1]),
     },
     {
       what: 'allowed p99 / p99 while the other cell is away, 0 where a request failed',
@@ -106,23 +129,42 @@ async function measure(place: Place, plan: Plan, progress: (line: string) => voi
   return { settings: await place.world.db1.settings(), rows, demands, table: makeTable(COLUMNS, rows) };
 }
 
+/** CPU in µs for each claim, and how the claims were made. */
 interface Cost {
-  readonly cpu: number;
+  readonly server: number;
+  readonly databases: number;
+  readonly batch: number;
   readonly rate: number;
 }
 
-/** Of the server and both cells, while many buyers of each cell claim one after the other. */
-async function cost(place: Place, which: 'one' | 'two', claims: number, { buyers }: Plan): Promise<Cost> {
+/** Of the server and both cells, while many buyers claim one after the other. */
+async function cost(place: Place, way: Way, claims: number, { buyers }: Plan): Promise<Cost> {
   const { world, b } = place;
   for (const session of [world.db1, b]) await settle(session);
-  const pids = [place[which].pid, await postmasterOf(world.db1), await postmasterOf(b)];
-  const cpu = () => pids.reduce((sum, pid) => sum + cpuUs(pid), 0);
-  const [before, startMs] = [cpu(), performance.now()];
-  const pools = which === 'one' ? [IN_A] : [IN_A, IN_B];
-  // As many buyers for each cell: batches of half the size would cost more, whatever the number of cells.
-  const all = claims * pools.length;
-  await claimInTurn(place[which].port, pools, all, buyers * pools.length);
-  return { cpu: (cpu() - before) / all, rate: (all * 1_000) / (performance.now() - startMs) };
+  const server = way.cells === 1 ? place.one : place.two;
+  const postmasters = [await postmasterOf(world.db1), await postmasterOf(b)];
+  const databases = () => postmasters.reduce((sum, pid) => sum + cpuUs(pid), 0);
+  const pools = way.cells === 1 ? [IN_A] : [IN_A, IN_B];
+  const all = (claims * way.cells) / way.part;
+  const [before, startMs] = [
+    { server: cpuUs(server.pid), databases: databases(), batches: await batchesOf(server.port) },
+    performance.now(),
+  ];
+  await claimInTurn(server.port, pools, all, (buyers * way.cells) / way.part);
+  const took = performance.now() - startMs;
+  return {
+    server: (cpuUs(server.pid) - before.server) / all,
+    databases: (databases() - before.databases) / all,
+    batch: all / ((await batchesOf(server.port)) - before.batches),
+    rate: (all * 1_000) / took,
+  };
+}
+
+/** How many batches of claims the server has sent. */
+async function batchesOf(port: number): Promise<number> {
+  const headers = { authorization: `Bearer ${KEYS.adminKey}` };
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`, { headers })).text();
+  return Number(/^sluice_claim_batch_size_count(?:\{\})? (\d+)$/m.exec(text)?.[1] ?? 0);
 }
 
 async function lose({ second, two }: Place, { perSec, quiet: count, awaySec }: Plan) {
@@ -211,7 +253,7 @@ async function furnish(
   { rounds, claims, warmUp, quiet, perSec, awaySec }: Plan,
   pools: readonly string[],
 ): Promise<void> {
-  const slots = Math.max(2 * (warmUp + rounds * claims), quiet + perSec * awaySec + 100);
+  const slots = Math.max(WAYS.length * (warmUp + rounds * claims), quiet + perSec * awaySec + 100);
   await session.ask('select public.cell_join($1, $2, $3)', [cell, number, 'bench']);
   for (const pool of pools)
     await session.ask('select public.pool_create($1, $2, $3, $4)', [pool, slots, '{}', 'bench']);

@@ -15,6 +15,7 @@ import { holds } from './holds.ts';
 import { limits } from './limits.ts';
 import { neighbours } from './neighbours.ts';
 import { paid } from './paid.ts';
+import { quorum } from './quorum.ts';
 import { rebuild } from './rebuild.ts';
 import { retention } from './retention.ts';
 import type { AnyRow, Demand, Suite } from './suite.ts';
@@ -36,6 +37,7 @@ const SUITES: Record<string, Suite> = {
   rebuild,
   cells,
   retention,
+  quorum,
 };
 
 const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]

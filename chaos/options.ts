@@ -95,6 +95,8 @@ export type Command = {
 export type CellsCommand = {
   seed: number;
   failovers: number;
+  /** After so long no fault begins; what is under way is ended and looked at. Not bounded where left out. */
+  minutes?: number;
   /** Goes on where an earlier run with this seed ended. */
   resume: boolean;
   controls: boolean;
@@ -123,8 +125,8 @@ Options:
   --journals     leaves journals and logs also when nothing was violated
   --cells        instead of all this: a cell of three nodes under Patroni for each database, on Debian as root; faults of cells
                  under claims, events and calls, until --failovers N (default ${DEFAULT_FAILOVERS}) of them have moved a primary; then controls
-                 that must lose something. --skip-controls leaves these out. --resume goes on with the faults of --seed N where
-                 results/chaos/cells-N.jsonl ends.
+                 that must lose something. --skip-controls leaves these out. --minutes M begins no fault after M minutes.
+                 --resume goes on with the faults of --seed N where results/chaos/cells-N.jsonl ends.
 
 The raw result goes to results/chaos/, which git ignores.
 
@@ -135,7 +137,8 @@ Examples:
   npm run chaos -- --seed 1 --minutes 1
   npm run chaos -- --faults kill-worker,stall-worker --minutes 0.5 --json run.json
   npm run chaos -- --faults neighbours --minutes 2 --scale small
-  npm run chaos -- --cells --failovers 20 --seed 1`;
+  npm run chaos -- --cells --failovers 20 --seed 1
+  npm run chaos -- --cells --failovers 100 --seed 1 --minutes 30 --resume`;
 
 const MAX_SEED = 2 ** 31 - 1;
 /** A day: longer runs are better made as several, each with a seed of its own. */
@@ -150,6 +153,7 @@ export function readCellsCommand(args: string[], chosenSeed: () => number): Cell
       cells: { type: 'boolean' },
       seed: { type: 'string' },
       failovers: { type: 'string' },
+      minutes: { type: 'string' },
       resume: { type: 'boolean', default: false },
       'skip-controls': { type: 'boolean', default: false },
     },
@@ -162,6 +166,7 @@ export function readCellsCommand(args: string[], chosenSeed: () => number): Cell
   return {
     seed: readSeed(values.seed, chosenSeed),
     failovers,
+    ...(values.minutes !== undefined && { minutes: readMinutes(values.minutes) }),
     resume: values.resume,
     controls: !values['skip-controls'],
   };
@@ -172,6 +177,13 @@ function readSeed(given: string | undefined, chosenSeed: () => number): number {
   if (!Number.isInteger(seed) || seed < 0 || seed > MAX_SEED)
     throw new UsageError(`--seed is "${given}"; it must be a whole number from 0 to ${MAX_SEED}`);
   return seed;
+}
+
+function readMinutes(given: string): number {
+  const minutes = Number(given);
+  if (!(minutes > 0 && minutes <= MAX_MINUTES))
+    throw new UsageError(`--minutes is "${given}"; it must be a number above 0, up to ${MAX_MINUTES}`);
+  return minutes;
 }
 
 /** Undefined where help was asked for. */
@@ -190,11 +202,7 @@ export function readCommand(args: string[], chosenSeed: () => number): Command |
     },
   });
   if (values.help) return undefined;
-  const minutes = Number(values.minutes ?? '1');
-  if (!(minutes > 0 && minutes <= MAX_MINUTES))
-    throw new UsageError(
-      `--minutes is "${values.minutes}"; it must be a number above 0, up to ${MAX_MINUTES}`,
-    );
+  const minutes = readMinutes(values.minutes ?? '1');
   const seed = readSeed(values.seed, chosenSeed);
   const scale = values.scale ?? 'full';
   if (scale !== 'full' && scale !== 'small')

@@ -11,8 +11,11 @@ const MS_PER_SEC = 1_000;
 const PATIENCE_MS = 30_000;
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
-function claim(port: number, pool: string): Promise<{ status: number; body: string }> {
-  const id = randomUUID();
+function claim(
+  port: number,
+  pool: string,
+  id: string = randomUUID(),
+): Promise<{ status: number; body: string }> {
   const body = JSON.stringify({ user_id: `user ${id}`, request_id: id });
   return new Promise((resolve, reject) => {
     const options = { agent, host: '127.0.0.1', port, method: 'POST', path: `/v1/pools/${pool}/claims` };
@@ -31,22 +34,32 @@ function claim(port: number, pool: string): Promise<{ status: number; body: stri
   });
 }
 
-/** `count` claims in all, in the pools in turn, as fast as `buyers` get their answers. */
+/**
+ * `count` claims in all, in the pools in turn, as fast as `buyers` get their answers. Returns what each answer took, in
+ * milliseconds. `ids` are those of the requests, where they are to be known.
+ */
 export async function claimInTurn(
   port: number,
   pools: readonly string[],
   count: number,
   buyers: number,
-): Promise<void> {
+  ids: readonly string[] = [],
+): Promise<number[]> {
+  const tookMs: number[] = [];
   let next = 0;
   const buy = async (): Promise<void> => {
     while (next < count) {
-      const pool = pools[next++ % pools.length] ?? '';
-      const { status, body } = await claim(port, pool);
-      if (status !== 201) throw new Error(`a claim in ${pool} was answered ${status}: ${body}`);
+      const turn = next++;
+      const pool = pools[turn % pools.length] ?? '';
+      const startMs = performance.now();
+      const { status, body } = await claim(port, pool, ids[turn]);
+      if (status !== 201 && status !== 200)
+        throw new Error(`a claim in ${pool} was answered ${status}: ${body}`);
+      tookMs.push(performance.now() - startMs);
     }
   };
   await Promise.all(Array.from({ length: buyers }, buy));
+  return tookMs;
 }
 
 /** Each counts from the moment it was due, whatever became of the earlier ones. */

@@ -1,6 +1,7 @@
 // What breaks in a cell. Each fault leaves the cell broken; Cell.heal makes it whole again.
 
 import { setTimeout as pause } from 'node:timers/promises';
+import type pg from 'pg';
 import { withClient } from '../../src/migrate/sql.ts';
 import type { Cell } from './cell.ts';
 import type { CellNode } from './node.ts';
@@ -12,12 +13,18 @@ const SILENCE_MS = 12_000;
 const LAG_MS = 1_500;
 /** Long enough for a client to ask again after a cancelled wait, and shorter than a watcher needs to leave the primary. */
 const CANCEL_MS = 3_500;
+/** Milliseconds on a quiet machine. */
+const CAUGHT_UP_MS = 30_000;
 /** Seconds on a quiet machine. */
 const SWITCHOVER_MS = 120_000;
 
+/** How many: the watcher is left out, because its wait is how the server finds out that the primary is alone. */
 const CANCEL_WAITS = `
-  select pg_catalog.pg_cancel_backend(a.pid) from pg_catalog.pg_stat_activity a
+  select count(pg_catalog.pg_cancel_backend(a.pid))::int as cancelled from pg_catalog.pg_stat_activity a
   where a.wait_event = 'SyncRep' and a.application_name like 'sluice-%' and a.application_name <> 'sluice-watcher'`;
+const LOG_END = 'select pg_catalog.pg_current_wal_flush_lsn() as lsn';
+const HAVE_ALL = `
+  select count(*) = 2 as yes from pg_catalog.pg_stat_replication r where r.flush_lsn >= $1::pg_lsn`;
 
 export interface Fault {
   readonly name: string;
@@ -117,28 +124,46 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'lag-kill',
-    about: 'both standbys get nothing for 1.5 s, then kill -9 of the primary',
+    about:
+      'kill -9 of the primary’s Patroni, both standbys get nothing for 1.5 s, then kill -9 of its Postgres',
     async break(cell, primary) {
       await whileStandbysHang(cell, primary, () => pause(LAG_MS));
     },
   },
   {
     name: 'cancel-waits',
-    about:
-      'both standbys get nothing, all waits for them are cancelled for 3.5 s, then kill -9 of the primary',
+    about: 'the same for 3.5 s, and all waits for the standbys are cancelled meanwhile',
     async break(cell, primary) {
-      await whileStandbysHang(cell, primary, () => cancelWaits(cell, primary));
+      await whileStandbysHang(cell, primary, () =>
+        withClient(cell.urlOf(primary), async (client) => {
+          const untilMs = Date.now() + CANCEL_MS;
+          while (Date.now() < untilMs) await cancelWaits(client);
+        }),
+      );
     },
   },
 ];
 
-/** The first to be promoted has only what it had before: what was acknowledged meanwhile is lost. */
-async function whileStandbysHang(cell: Cell, primary: CellNode, work: () => Promise<unknown>): Promise<void> {
+/**
+ * What the primary commits during `work` is on the primary alone, and is lost with it: the standby that is promoted has what it had
+ * before. Patroni of the primary dies first. While it lives it tells etcd each second how far the primary is, and a standby that
+ * is behind that is not promoted (maximum_lag_on_failover 0): the old primary would come back with all that it has.
+ */
+export async function whileStandbysHang(
+  cell: Cell,
+  primary: CellNode,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  primary.killPatroni();
   const standbys = cell.nodes.filter((node) => node !== primary);
+  await withClient(cell.urlOf(primary), async (client) => {
+    const { lsn } = (await client.query(LOG_END)).rows[0];
+    const haveAll = async () => (await client.query(HAVE_ALL, [lsn])).rows[0].yes;
+    await until(`the standbys of ${cell.side} have what etcd knows of`, haveAll, CAUGHT_UP_MS, 10);
+  });
   for (const node of standbys) node.freezePostgres();
   try {
     await work();
-    primary.killPatroni();
     primary.killPostgres();
   } finally {
     for (const node of standbys) {
@@ -149,14 +174,11 @@ async function whileStandbysHang(cell: Cell, primary: CellNode, work: () => Prom
   await leaves(cell, primary);
 }
 
-async function cancelWaits(cell: Cell, primary: CellNode): Promise<void> {
-  const until = Date.now() + CANCEL_MS;
-  await withClient(cell.urlOf(primary), async (client) => {
-    while (Date.now() < until) {
-      await client.query(CANCEL_WAITS);
-      await pause(20);
-    }
-  });
+/** Returns how many sessions waited. Those of the watcher go on to wait. */
+export async function cancelWaits(client: pg.Client): Promise<number> {
+  const { cancelled } = (await client.query(CANCEL_WAITS)).rows[0];
+  await pause(20);
+  return cancelled;
 }
 
 /** Until another node leads: a node that comes back before that leads again. Where none does, that is no failover. */

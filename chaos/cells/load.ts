@@ -15,8 +15,8 @@ import { type Kind, Tally, type Told } from './tally.ts';
 export const CLAIM_POOL = 'cells';
 export const EVENT_ENDPOINT = 'cells';
 const RETRY_MS = 100;
-/** Between two requests of one client. Workers on a busy machine carry few events a second, and all must drain in the end. */
-const REST_MS: Readonly<Record<Kind, number>> = { claim: 25, event: 400, call: 100 };
+/** Between two requests of one client: all must drain in the end, and the pool must not be sold out before that. */
+const REST_MS: Readonly<Record<Kind, number>> = { claim: 100, event: 400, call: 100 };
 /** How often an answered request is sent once more: the answer must be the same. */
 const AGAIN_SHARE = 0.3;
 

@@ -17,7 +17,7 @@ import { CLAIM_POOL, EVENT_ENDPOINT, Load } from './load.ts';
 const SLOTS = 50_000;
 const CLIENTS = { claim: 4, event: 2, call: 2 };
 /** A worker that a failover cut off gives its messages back soon. */
-const LEASE_SEC = 10;
+export const LEASE_SEC = 10;
 
 export interface CellWorld {
   readonly cells: Readonly<Record<'db1' | 'db2', Cell>>;
@@ -49,7 +49,7 @@ export async function startCellWorld(run: string, seed: number): Promise<CellWor
       await addSites(client);
     });
     const surprises: string[] = [];
-    const server = await startProcesses(db1, db2, surprises, ends);
+    const server = await startProcesses({ DB1_URL: db1.url, DB2_URL: db2.url }, surprises, ends);
     const load = new Load({ port: () => server.port, clients: CLIENTS, run, seed });
     ends.push(() => load.stop());
     return { cells: { db1, db2 }, load, surprises, stop };
@@ -59,16 +59,15 @@ export async function startCellWorld(run: string, seed: number): Promise<CellWor
   }
 }
 
-async function startProcesses(
-  db1: Cell,
-  db2: Cell,
+/** A server and a worker on the databases that `places` names. */
+export async function startProcesses(
+  places: Readonly<Record<string, string>>,
   surprises: string[],
   ends: (() => unknown)[],
 ): Promise<Process> {
   const logDir = mkdtempSync(join(tmpdir(), 'sluice-cells-log-'));
   const env = {
-    DB1_URL: db1.url,
-    DB2_URL: db2.url,
+    ...places,
     SLUICE_ADMIN_KEY: ADMIN_KEY,
     SLUICE_JWT_SECRET: JWT_SECRET,
     SLUICE_LOG: 'info',

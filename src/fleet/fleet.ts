@@ -41,8 +41,13 @@ const LOOKS_A_READING = 5;
 /** The digits of the pool in the id of a claim, behind the time and the version (intake.pool_digits). */
 const DIGITS = [15, 18] as const;
 
-/** Where there is no such place: no cell has the pool, or one that may have it does not answer. */
-type LookedUp = { readonly place?: Place; readonly away: readonly string[] };
+interface LookedUp {
+  /** Left out where no cell has the pool, or one that may have it does not answer. */
+  readonly place?: Place;
+  /** What a copy says of a cell that answers and does not have it: the pool was to be made there. */
+  readonly meantFor?: string;
+  readonly away: readonly string[];
+}
 
 export class Fleet<Cell extends FleetCell> {
   readonly cells: readonly Cell[];
@@ -121,6 +126,13 @@ export class Fleet<Cell extends FleetCell> {
     return cell;
   }
 
+  /** Throws 503 where it is away, or is not the cell that it is said to be. */
+  answering(name: string): Cell {
+    const cell = this.#byName.get(name);
+    if (cell === undefined || this.#away.has(name)) throw cellAway([name]);
+    return cell;
+  }
+
   /**
    * The cell that the pool lives in, undefined where there is no such pool. `notIn` has just said that it has none. Throws 503
    * where the cell, or one that may have the pool, is away, and where the pool is being moved.
@@ -130,7 +142,27 @@ export class Fleet<Cell extends FleetCell> {
     const place = this.#places.get(poolId);
     if (place === undefined || place.cell === notIn || place.movingTo !== undefined)
       return this.#lookedUp(poolId, notIn);
-    return this.#answering(place.cell);
+    return this.answering(place.cell);
+  }
+
+  /**
+   * For one who makes a pool: the cell that it lives in, or was to be made in, as far as the cells that answer know. Throws 503 where
+   * they know that it lives in a cell that is away. A cell that is away may have a pool that none of them has heard of: that
+   * does not keep the others from making pools.
+   */
+  async knownCellOf(poolId: string): Promise<{ readonly lives?: Cell; readonly meantFor?: Cell }> {
+    const { place, meantFor } = await this.#lookUps.submit(poolId);
+    if (place?.movingTo !== undefined) throw new HttpError('pool_moving');
+    if (place !== undefined) return { lives: this.answering(place.cell) };
+    return meantFor === undefined ? {} : { meantFor: this.answering(meantFor) };
+  }
+
+  /** All other cells that answer know from now on that the pool lives there: if that cell is lost, its name is still taken. */
+  async tellPlace(poolId: string, { name }: Cell): Promise<void> {
+    const others = this.cells.filter((cell) => cell.name !== name && !this.#away.has(cell.name));
+    await Promise.all(
+      others.map((cell) => this.#teach(cell, [{ poolId, place: { cell: name, version: 1 } }])),
+    );
   }
 
   /** Asks the cell of the pool, and where that has none any more the cell that the pool has moved to. */
@@ -220,7 +252,7 @@ export class Fleet<Cell extends FleetCell> {
     if (place === undefined && away.length > 0) throw cellAway(away);
     if (place?.movingTo !== undefined) throw new HttpError('pool_moving');
     if (place === undefined || place.cell === notIn) return undefined;
-    return this.#answering(place.cell);
+    return this.answering(place.cell);
   }
 
   /** Asks all cells for some pools at once. */
@@ -230,16 +262,12 @@ export class Fleet<Cell extends FleetCell> {
     );
     const { places } = mergePlaces(new Map(answers.map(([{ name }, rows]) => [name, rows])));
     if (places.size > 0) this.#keep(new Map([...this.#places, ...places]));
+    const copies = new Map(answers.flatMap(([, rows]) => rows.map(({ pool_id, cell }) => [pool_id, cell])));
     return poolIds.map((poolId) => {
       const place = places.get(poolId);
-      return { ...(place && { place }), away };
+      const meantFor = copies.get(poolId);
+      return { ...(place ? { place } : meantFor !== undefined && { meantFor }), away };
     });
-  }
-
-  #answering(name: string): Cell {
-    const cell = this.#byName.get(name);
-    if (cell === undefined || this.#away.has(name)) throw cellAway([name]);
-    return cell;
   }
 
   async #look(cell: Cell, isReading: boolean): Promise<void> {
@@ -275,22 +303,28 @@ export class Fleet<Cell extends FleetCell> {
         pools: doubled,
       });
     this.#doubles = doubled;
-    const names = [...this.#here.values()];
     await Promise.all(
       this.cells.map(async (cell) => {
         const some = this.#reports.has(cell.name) ? lacking(cell.name, this.#reports, places) : [];
-        if (some.length === 0) return;
-        const learning = cell.watch('cell_learn', {
-          p_pool_ids: some.map(({ poolId }) => poolId),
-          p_cells: some.map(({ place }) => place.cell),
-          p_versions: some.map(({ place }) => place.version),
-          p_names: names.map(({ name }) => name),
-          p_numbers: names.map(({ number }) => number),
-        });
-        await learning.catch((cause: unknown) =>
-          this.#log.warn('a cell has not learnt where pools live', { cell: cell.name, cause }),
-        );
+        if (some.length > 0) await this.#teach(cell, some);
       }),
+    );
+  }
+
+  async #teach(
+    cell: Cell,
+    some: readonly { readonly poolId: string; readonly place: Pick<Place, 'cell' | 'version'> }[],
+  ): Promise<void> {
+    const names = [...this.#here.values()];
+    const learning = cell.watch('cell_learn', {
+      p_pool_ids: some.map(({ poolId }) => poolId),
+      p_cells: some.map(({ place }) => place.cell),
+      p_versions: some.map(({ place }) => place.version),
+      p_names: names.map(({ name }) => name),
+      p_numbers: names.map(({ number }) => number),
+    });
+    await learning.catch((cause: unknown) =>
+      this.#log.warn('a cell has not learnt where pools live', { cell: cell.name, cause }),
     );
   }
 

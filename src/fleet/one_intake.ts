@@ -6,6 +6,7 @@ import type { AuditRow } from '#core/console/audit.ts';
 import type { PoolView } from '#core/console/pools.ts';
 import type { IntakeLook } from '#core/console/sample.ts';
 import { HttpError } from '#core/errors.ts';
+import { isUnavailable } from '#core/failure.ts';
 import { cellAway, type Fleet, type FleetCell } from './fleet.ts';
 
 export interface CallableCell extends FleetCell {
@@ -146,18 +147,26 @@ async function orderDetails<Cell extends CallableCell>(
   return row === undefined ? [] : [row];
 }
 
-/** In the cell that is named, or the one with the fewest pools; a pool that is there already is answered by its own cell. */
+/**
+ * In the cell that is named, or the one with the fewest pools; a pool that is there already is answered by its own cell. The other
+ * cells are told, also where the answer is lost with the cell: asked again, the pool is not made a second time elsewhere.
+ */
 async function createPool<Cell extends CallableCell>(
   fleet: Fleet<Cell>,
   name: string,
   { p_cell, ...args }: Args,
 ): Promise<Row[]> {
   const named = p_cell === undefined ? undefined : fleet.named(String(p_cell));
-  const lives = await fleet.cellOf(String(args.p_pool_id));
+  const poolId = String(args.p_pool_id);
+  const { lives, meantFor } = await fleet.knownCellOf(poolId);
   if (lives !== undefined && named !== undefined && lives !== named)
     throw new HttpError('pool_elsewhere', `It lives in cell ${lives.name}; \`sluice pools move\` moves it.`);
-  const cell = lives ?? named ?? emptiest(fleet);
-  const rows = await cell.call<Row>(name, args);
+  const cell = lives ?? (named && fleet.answering(named.name)) ?? meantFor ?? emptiest(fleet);
+  const rows = await cell.call<Row>(name, args).catch(async (error: unknown) => {
+    if (isUnavailable(error)) await fleet.tellPlace(poolId, cell);
+    throw error;
+  });
+  await fleet.tellPlace(poolId, cell);
   return rows.map((row) => ({ ...row, cell: cell.name }));
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { movePool } from '../../src/fleet/move.ts';
 import { ADMIN_KEY, ask, assertRefusal, bearer, claim, startTestServer } from '../server/support.ts';
 import { caller, furnishPool, query, startFleet, type TestFleet } from './support.ts';
@@ -101,11 +102,10 @@ test('a cell that is down costs its own pools only, and nothing is lost when it 
     async () =>
       (await ask(`${url}/admin/pools`, { headers: OPERATOR })).headers['x-sluice-cells-away'] === 'b',
   );
-  assert.equal(
-    (await create(url, { pool_id: 'fresh' })).status,
-    503,
-    'the name may be taken in the cell that is away',
-  );
+  assertRefusal(await create(url, { pool_id: 'in_b' }), 503, 'cell_unavailable');
+  assertRefusal(await create(url, { pool_id: 'fresh', cell: 'b' }), 503, 'cell_unavailable');
+  const fresh = await create(url, { pool_id: 'fresh' });
+  assert.deepEqual([fresh.status, fresh.json.cell], [201, 'a'], fresh.text);
 
   // A door that starts now knows from the copy in cell a where the pool lives.
   const late = await startDoor(t, fleet);
@@ -121,6 +121,33 @@ test('a cell that is down costs its own pools only, and nothing is lost when it 
     await eventually(
       async () => (await claim(url, 'in_b', { user_id: 'u0', request_id: 'r0' })).status < 300,
     );
+});
+
+test('a pool whose cell is lost while it is made is not made a second time elsewhere', async (t) => {
+  const fleet = await startFleet(t);
+  const url = await startDoor(t, fleet);
+  // The other cell knows of it before it is answered.
+  assert.equal((await create(url, { pool_id: 'made', cell: 'b' })).status, 201);
+  assert.equal((await query(fleet.a.url, `select from intake.pool_places where cell = 'b'`)).length, 1);
+  const holder = new pg.Client({ connectionString: fleet.b.url });
+  holder.on('error', () => undefined);
+  await holder.connect();
+  await holder.query('begin; lock table public.engine_config');
+  const lost = create(url, { pool_id: 'unknown', cell: 'b' });
+  await eventually(async () => {
+    const { rowCount } = await holder.query(`select from pg_locks where not granted`);
+    return rowCount !== 0;
+  });
+  await fleet.b.stop('immediate');
+  assert.equal((await lost).status, 503);
+  assert.equal((await create(url, { pool_id: 'unknown' })).status, 503);
+  assert.equal((await create(url, { pool_id: 'other' })).json.cell, 'a');
+
+  // It was not made: where the copy says so it can be, once the cell is back.
+  const back = await fleet.b.restart();
+  const cells = [fleet.cells[0], { name: 'b', url: back.url }].filter((cell) => cell !== undefined);
+  const again = await startDoor(t, fleet, cells);
+  assert.equal((await create(again, { pool_id: 'unknown' })).json.cell, 'b');
 });
 
 test('a door follows a pool that moves, and finds its claims again', async (t) => {

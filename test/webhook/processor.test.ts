@@ -160,14 +160,14 @@ describe('a step of the processor', () => {
 });
 
 describe('the sets of an SQL handler', () => {
-  const sizesOf = async (msPerEvent: number, sets: number, batchSize?: number) => {
+  const sizesOf = async (msPerEvent: number, sets: number, batchSize?: number, msPerSet = 0) => {
     const world = new ProcessWorld();
     const processor = world.processor(batchSize);
     world.process = (ids) => {
-      world.nowMs += ids.length * msPerEvent;
+      world.nowMs += msPerSet + ids.length * msPerEvent;
       return new Map(ids.map((id) => [id, SUCCESS]));
     };
-    world.events = Array.from({ length: 1_000 }, (_, index) => takenEvent(`${index}`));
+    world.events = Array.from({ length: 4_000 }, (_, index) => takenEvent(`${index}`));
     for (let set = 0; set < sets; set++) await processor.step(neverAborted);
     return world.sets.map(({ length }) => length);
   };
@@ -182,6 +182,19 @@ describe('the sets of an SQL handler', () => {
     assert.deepEqual(await sizesOf(100, 5), [2, 4, 8, 10, 10]);
     assert.deepEqual(await sizesOf(500, 3), [2, 2, 2]);
     assert.deepEqual(await sizesOf(5_000, 3), [2, 1, 1]);
+  });
+
+  it('grow although the commit of each takes long: it takes no longer for more events', async () => {
+    for (const msPerSet of [600, 1_200, 3_000]) {
+      const sizes = await sizesOf(5, 30, 100, msPerSet);
+      assert.deepEqual([sizes.at(-1), msPerSet], [100, msPerSet], `${sizes}`);
+    }
+  });
+
+  it('stay short where a larger one is tried in vain now and then', async () => {
+    const sizes = (await sizesOf(500, 40)).slice(20);
+    assert.ok(sizes.filter((size) => size === 2).length >= 16, `${sizes}`);
+    assert.ok(Math.max(...sizes) <= 4, `${sizes}`);
   });
 
   it('shrink at once when it becomes slow, and say nothing by a suspect', async () => {
