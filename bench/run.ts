@@ -18,6 +18,7 @@ import { rebuild } from './rebuild.ts';
 import type { AnyRow, Demand, Suite } from './suite.ts';
 import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
 import { webhooks } from './webhooks.ts';
+import { whole } from './whole.ts';
 
 const SUITES: Record<string, Suite> = {
   claims,
@@ -32,6 +33,7 @@ const SUITES: Record<string, Suite> = {
   limits,
   rebuild,
   cells,
+  whole,
 };
 
 const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]
@@ -44,7 +46,7 @@ ${Object.entries(SUITES)
   --json file   also writes the result there, for machines
   --keep        also writes bench/summaries/<suite>.json, which git keeps; refuses where the product files changed meanwhile
   --quick       everything once, small and within a minute: shows that it runs, proves nothing about speed
-  --against folder  neighbours, cost, rebuild: also measures another checkout, with its packages installed
+  --against folder  neighbours, cost, rebuild, whole: also measures another checkout, with its packages installed
 
 The raw result of a run without --quick goes to results/bench/, which git ignores.
 
