@@ -20,6 +20,7 @@ export type Followed = {
 const MS_PER_SEC = 1_000;
 /** One indexed look at DB2 for all that wait: ticket times are that coarse. */
 const LOOK_MS = 5;
+const LAST_LOOK_MS = 500;
 const PATIENCE_MS = 60_000;
 const CREATED = 201;
 const CONFLICT = 409;
@@ -105,7 +106,8 @@ class Follower {
 }
 
 let follower = new Follower();
-let working: Promise<unknown> = Promise.resolve();
+let buying: Promise<unknown> = Promise.resolve();
+let looking: Promise<unknown> = Promise.resolve();
 
 process.on('message', async (message: FollowOrder | 'stop' | 'report' | 'end') => {
   if (message === 'end') {
@@ -113,14 +115,18 @@ process.on('message', async (message: FollowOrder | 'stop' | 'report' | 'end') =
     process.disconnect?.();
   } else if (message === 'stop') {
     follower.stopBuying();
+    await buying;
     process.send?.(true);
   } else if (message === 'report') {
+    // All is drained by now: one look finds what there is.
+    await pause(LAST_LOOK_MS);
     const report = follower.report();
-    await working;
+    await looking;
     process.send?.(report);
   } else {
     follower = new Follower();
-    working = Promise.all([follower.buy(message), follower.look(message.db2Url)]);
+    buying = follower.buy(message);
+    looking = follower.look(message.db2Url);
     process.send?.(true);
   }
 });
