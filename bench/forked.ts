@@ -14,6 +14,10 @@ export class Forked {
     this.#ended = once(this.#child, 'exit');
   }
 
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
   async ask<Answer>(message: object | string): Promise<Answer> {
     const answered = once(this.#child, 'message') as Promise<[Answer]>;
     this.#child.send(message);

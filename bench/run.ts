@@ -21,6 +21,7 @@ import { retention } from './retention.ts';
 import type { AnyRow, Demand, Suite } from './suite.ts';
 import { beginRun, keepSummary, type Raw, writeRaw } from './summaries.ts';
 import { webhooks } from './webhooks.ts';
+import { whole } from './whole.ts';
 
 const SUITES: Record<string, Suite> = {
   claims,
@@ -38,6 +39,7 @@ const SUITES: Record<string, Suite> = {
   cells,
   retention,
   quorum,
+  whole,
 };
 
 const usage = `npm run bench -- <suite> [--json file] [--keep | --quick] [--against folder]
@@ -50,7 +52,7 @@ ${Object.entries(SUITES)
   --json file   also writes the result there, for machines
   --keep        also writes bench/summaries/<suite>.json, which git keeps; refuses where the product files changed meanwhile
   --quick       everything once, small and within a minute: shows that it runs, proves nothing about speed
-  --against folder  neighbours, cost, paid, rebuild: also measures another checkout, with its packages installed
+  --against folder  neighbours, cost, paid, rebuild, whole: also measures another checkout, with its packages installed
 
 The raw result of a run without --quick goes to results/bench/, which git ignores.
 

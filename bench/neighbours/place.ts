@@ -33,29 +33,36 @@ export function versionsOf(against: string | undefined): Version[] {
   ];
 }
 
-export type OpenPlace = Place & {
-  server: Process;
-  worker: Process;
+export type OpenPlace = Omit<Product, 'end'> & {
   /** `kind` is the healthy one's where it is left out. */
   measure(
     order: Omit<HealthyOrder, 'kind' | 'port' | 'db2Url'> & Partial<HealthyOrder>,
   ): Promise<HealthyReport>;
 };
 
-/** `slots` are what the healthy one can sell in all its measurements. */
-export async function withPlace<T>(
+/** Two fresh databases with `serve` and `work` beside them. */
+export type Product = Place & { server: Process; worker: Process; end(): Promise<void> };
+
+/** Made ready by `prepare` before the processes start; nothing keeps running where that fails. */
+export async function openProduct(
   version: Version,
-  { healthy, prepare }: Pick<Neighbour, 'healthy' | 'prepare'>,
-  slots: number,
-  use: (place: OpenPlace) => Promise<T>,
-): Promise<T> {
-  const logDir = mkdtempSync(join(tmpdir(), 'sluice-neighbours-'));
+  prepare: (place: Place) => Promise<unknown>,
+): Promise<Product> {
+  const logDir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   const world = await openWorld({}, async () => undefined, version.root);
   const opened: pg.Client[] = [];
   const processes: Process[] = [];
   const forget = cleanUpOnExit(() => {
     for (const one of processes) one.killNow();
   });
+  const end = async (): Promise<void> => {
+    // Killed, not stopped: what the hostile one left is not worth waiting for.
+    await Promise.all(processes.map((one) => one.kill()));
+    forget();
+    await Promise.allSettled(opened.map((client) => client.end()));
+    await world.stop();
+    rmSync(logDir, { recursive: true });
+  };
   try {
     const connect = async (side: 'db1' | 'db2'): Promise<pg.Client> => {
       const client = new pg.Client({ connectionString: side === 'db1' ? world.db1Url : world.db2Url });
@@ -64,35 +71,47 @@ export async function withPlace<T>(
       return client;
     };
     const place: Place = { ...world, port: 0, adminKey: KEYS.adminKey, connect };
+    await prepare(place);
+    const server = startProcess(version, place, 'serve', SERVER_READY, logDir);
+    const worker = startProcess(version, place, 'work', WORKER_READY, logDir);
+    processes.push(server, worker);
+    await Promise.all([server.start(), worker.start()]);
+    return { ...place, port: server.port, server, worker, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+/** `slots` are what the healthy one can sell in all its measurements. */
+export async function withPlace<T>(
+  version: Version,
+  { healthy, prepare }: Pick<Neighbour, 'healthy' | 'prepare'>,
+  slots: number,
+  use: (place: OpenPlace) => Promise<T>,
+): Promise<T> {
+  const product = await openProduct(version, async (place) => {
     await addPool(place, HEALTHY, slots);
-    await world.db2.value('webhook.add_endpoint', {
+    await place.db2.value('webhook.add_endpoint', {
       p_name: HEALTHY,
       p_provider: 'stripe',
       p_secret_names: Object.keys(HEALTHY_ENV),
       p_actor: 'bench',
     });
     await prepare(place);
-    const server = startProcess(version, place, 'serve', SERVER_READY, logDir);
-    const worker = startProcess(version, place, 'work', WORKER_READY, logDir);
-    processes.push(server, worker);
-    await Promise.all([server.start(), worker.start()]);
-    place.port = server.port;
+  });
+  try {
     const client = new Forked(CLIENT);
     const measure: OpenPlace['measure'] = (order) =>
-      client.ask({ kind: healthy, ...order, port: server.port, db2Url: world.db2Url });
+      client.ask({ kind: healthy, ...order, port: product.port, db2Url: product.db2Url });
     try {
-      return await use({ ...place, server, worker, measure });
+      return await use({ ...product, measure });
     } finally {
       client.tell('end');
       await client.end();
     }
   } finally {
-    // Killed, not stopped: what the hostile one left is not worth waiting for.
-    await Promise.all(processes.map((one) => one.kill()));
-    forget();
-    await Promise.allSettled(opened.map((client) => client.end()));
-    await world.stop();
-    rmSync(logDir, { recursive: true });
+    await product.end();
   }
 }
 

@@ -1,0 +1,40 @@
+// The product as it is deployed: `sluice serve` and `sluice work`, of this checkout or of another.
+
+import { postmasterOf } from '../cpu.ts';
+import { addPool } from '../neighbours/neighbour.ts';
+import { openProduct, type Version } from '../neighbours/place.ts';
+import { bloatOf, type OpenWay, POOL, type Way } from './way.ts';
+
+const TABLES = ['public.inventory_slots', 'public.claims', 'pgmq.q_intake_queue'];
+
+export function oursOf(version: Version): Way {
+  return { name: version.name === 'this' ? 'sluice' : version.name, open: () => open(version) };
+}
+
+async function open(version: Version): Promise<OpenWay> {
+  const product = await openProduct(version, (place) => addPool(place, POOL, 0));
+  const { db1, db2 } = product;
+  return {
+    port: product.port,
+    parts: {
+      server: product.server.pid,
+      worker: product.worker.pid,
+      db1: await postmasterOf(db1),
+      db2: await postmasterOf(db2),
+    },
+    world: product,
+    addSlots: (count) =>
+      db1.ask(
+        'insert into public.inventory_slots (pool_id) select $1 from pg_catalog.generate_series(1, $2::int)',
+        [POOL, count],
+      ),
+    isSoldOut: () =>
+      db1.ask(
+        `select not exists (select from public.inventory_slots where pool_id = $1 and status = 'AVAILABLE')`,
+        [POOL],
+      ),
+    isDrained: () => db1.ask('select not exists (select from pgmq.q_intake_queue)'),
+    bloat: () => bloatOf(product, TABLES),
+    stop: product.end,
+  };
+}

@@ -1,0 +1,2 @@
+export const KEYS = { slots: 'slots', requests: 'requests', users: 'users', stream: 'claims' };
+export const GROUP = 'ledger';
