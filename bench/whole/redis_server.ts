@@ -3,7 +3,7 @@
 
 import { createClient } from 'redis';
 import { identify } from '#core/auth.ts';
-import { CLAIM_BODY } from '#core/claim.ts';
+import { CLAIM_BODY } from '#core/claim_body.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, readJson, refuse } from '#core/router.ts';
 import { OperatorAuth } from '../../src/server/operator_auth.ts';
 import { createTokenPorts } from '../../src/server/tokens.ts';
