@@ -124,7 +124,7 @@ describe('npm start', () => {
     await stopDev(dev, 'SIGKILL');
     assert.deepEqual(
       left.map(isAlive),
-      [true, true, true, true],
+      CHILDREN.map(() => true),
       'a SIGKILL of the parent leaves them running',
     );
     dev = startDev({ dir });
