@@ -25,13 +25,7 @@ export type Progress =
 /** `failed`: there was no answer, and the same again can succeed. `refused`: it is a ticket by now, or the organiser has it. */
 export type GiveBack = 'asked' | 'failed' | 'refused' | undefined;
 
-const ENDED: ReadonlySet<string> = new Set([
-  'released',
-  'expired',
-  'refused',
-  'discarded',
-  'voided',
-]);
+const ENDED: ReadonlySet<string> = new Set(['released', 'expired', 'refused', 'discarded', 'voided']);
 
 const ASK_AGAIN: Pace = { firstMs: 400, factor: 2, mostMs: 8_000 };
 /** Most claims are tickets after a fraction of a second; in an outage of the ledger thousands look for minutes. */
