@@ -2,7 +2,7 @@
 // until nothing is due, or two of each beside each other.
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { NO_METRICS } from '#core/ports.ts';
 import { drainCells, startCellCrews } from '../../src/fleet/crews.ts';
@@ -113,6 +113,19 @@ export class OrderWorld {
     return { claim_id: answer.json.claim_id, secret, pool };
   }
 
+  /** Several seats of one request; the buyer has the first claim. */
+  async claimGroup(pool: string, quantity: number, user = 'ann'): Promise<Buyer> {
+    const secret = `secret-${randomUUID()}`;
+    const hash = createHash('sha256').update(secret).digest('hex');
+    const { rows } = await this.db1.query(
+      `select outcome, claim_id from public.claim_batch(p_pool_ids => array[$1], p_user_ids => array[$2],
+         p_request_ids => array[$3], p_verified => array[false], p_proofs => $4, p_quantities => array[$5::int])`,
+      [pool, user, randomUUID(), JSON.stringify([{ secret_hash: hash, address: '127.0.0.1' }]), quantity],
+    );
+    assert.equal(rows[0].outcome, 'claimed');
+    return { claim_id: rows[0].claim_id, secret, pool };
+  }
+
   checkout({ claim_id, secret }: Buyer) {
     const headers = { 'x-claim-secret': secret };
     return ask(`${this.server.url}/v1/claims/${claim_id}/checkout`, { method: 'POST', headers });
@@ -175,12 +188,20 @@ export class OrderWorld {
     };
   }
 
+  /** Events that are recorded take effect. */
+  async events(): Promise<void> {
+    const { signal } = new AbortController();
+    const { db2Url } = this.orderOptions;
+    const shared = { db2Url, metrics: NO_METRICS, log: LOG };
+    await processOnce({ ...shared, workers: 1, batchSize: 100, handlers: NO_HANDLERS }, signal);
+  }
+
   /** Events, orders and claims, each until nothing is due. */
   async work(): Promise<void> {
     const { signal } = new AbortController();
     const { db1Url, db2Url } = this.orderOptions;
     const shared = { db1Url, db2Url, metrics: NO_METRICS, log: LOG };
-    await processOnce({ ...shared, workers: 1, batchSize: 100, handlers: NO_HANDLERS }, signal);
+    await this.events();
     await carryOrdersOnce(this.orderOptions, signal);
     await drainCells({ ...shared, workers: 1, batchSize: 100 }, signal);
   }
