@@ -54,7 +54,7 @@ const CLAIM_REFUSALS = [
   'claim_ended',
   'invalid_input',
 ];
-const RELEASE_REFUSALS = ['already_committed', 'dead_letter', 'not_yours', 'unknown_claim'];
+const RELEASE_REFUSALS = ['already_committed', 'dead_letter', 'paid', 'not_yours', 'unknown_claim'];
 const CHECKOUT_REFUSALS = ['hold_over', 'paid', 'not_for_payment', 'unknown_claim', 'not_yours'];
 /** The only answer that says a claim is not there. */
 export const CLAIM_IS_GONE = 'unknown_claim';

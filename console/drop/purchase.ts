@@ -34,6 +34,8 @@ export type Payment = 'asked' | 'failed' | undefined;
 const ASK_AGAIN: Pace = { firstMs: 400, factor: 2, mostMs: 8_000 };
 /** Most claims are tickets after a fraction of a second; in an outage of the ledger thousands look for minutes. */
 const LOOK_AGAIN: Pace = { firstMs: 250, factor: 1.5, mostMs: 5_000 };
+/** How long the way to another page may take. */
+const LEAVING_MS = 15_000;
 /** Late money, and money on its way back: it takes what it takes. */
 const LOOK_LATE: Pace = { firstMs: 2_000, factor: 1.5, mostMs: 30_000 };
 /** The server may open a moment after our idea of its clock. */
@@ -130,6 +132,8 @@ export class Purchase {
     if (answer.kind === 'ok') {
       store.change({ sentToPay: true });
       goTo(answer.value.url);
+      // A page that is still here was not left: the person has stopped it, or the network has.
+      setTimeout(() => this.#setPayment(undefined), LEAVING_MS);
       return;
     }
     // Paid already, or too late: the next look shows which.

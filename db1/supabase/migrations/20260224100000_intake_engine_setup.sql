@@ -196,7 +196,7 @@ create table public.pool_details (
   constraint title_is_short check (length(title) between 1 and 200),
   -- Names only: Postgres takes more for a zone than browsers do.
   constraint time_zone_is_a_name check (
-    time_zone ~ '^[A-Za-z]+(/[A-Za-z0-9_+-]+){0,2}$' and (timestamptz 'epoch' at time zone time_zone) is not null
+    time_zone ~ '^[A-Za-z]+(/[A-Za-z0-9_+-]+){0,2}$' and timestamptz 'epoch' at time zone time_zone > '-infinity'
   ),
   constraint place_is_short check (length(place) between 1 and 200),
   constraint picture_url_is_http check (

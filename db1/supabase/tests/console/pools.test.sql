@@ -1,6 +1,6 @@
 -- Operators make and change pools: in one transaction, with one audit row, or not at all.
 begin;
-select plan(36);
+select plan(39);
 
 create function pg_temp.audit() returns text language sql
 as $$ select concat_ws('|', actor, action, subject, reason, details) from audit.audit_logs order by id desc limit 1 $$;
@@ -48,6 +48,21 @@ select is((select available from public.pool_list('bare')), 10::bigint, 'a pool 
 select is_empty($$ select from intake.free_counts $$, 'and then no other is counted');
 select is((select available from public.pool_list('large')), 2001::bigint, 'a large one is');
 select isnt_empty($$ select from intake.free_counts where pool_id = 'large' $$, 'and leaves its count');
+
+-- Slots may have labels.
+select is(
+  (select capacity from public.pool_change('large', '{}', 2, 'olga', null, null, '{"Row 1, seat 1","Row 1, seat 2"}')), 2003::bigint,
+  'slots are added with labels'
+);
+select results_eq(
+  $$ select s.label::text, m.label::text from public.inventory_slots s join public.slot_manifest m on m.slot_id = s.id
+     where s.pool_id = 'large' and s.label is not null order by s.sale_order $$,
+  $$ values ('Row 1, seat 1', 'Row 1, seat 1'), ('Row 1, seat 2', 'Row 1, seat 2') $$, 'in their order, and the manifest has them too'
+);
+select throws_ok(
+  $$ select public.pool_change('large', '{}', 2, 'olga', null, null, '{"one"}') $$, 'SL001', '1 labels for 2 slots',
+  'as many labels as slots'
+);
 
 -- A request_id makes it safe to ask again.
 select is(

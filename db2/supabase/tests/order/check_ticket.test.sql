@@ -3,12 +3,12 @@ begin;
 select plan(17);
 
 create function pg_temp.check(p_claim int, p_actor text default 'gate 1') returns text language sql as $$
-  select concat_ws(' ', c.outcome, c.used_at = now(), c.pool_id, right(c.resource_id::text, 1), c.user_id)
+  select concat_ws(' ', c.outcome, c.used_at = now(), c.used_by, c.pool_id, right(c.resource_id::text, 1), c.user_id)
   from public.check_ticket(tests.claim_id(p_claim), p_actor) c
 $$;
 select tests.sell_two();
-select is(pg_temp.check(1), 'valid t p 1 ann', 'a ticket is valid');
-select is(pg_temp.check(1, 'gate 2'), 'used t p 1 ann', 'once');
+select is(pg_temp.check(1), 'valid t gate 1 p 1 ann', 'a ticket is valid');
+select is(pg_temp.check(1, 'gate 2'), 'used t gate 1 p 1 ann', 'once');
 select results_eq(
   $$ select claim_id, used_at, used_by from public.ticket_uses $$, $$ values (tests.claim_id(1), now(), 'gate 1') $$,
   'the first gate has let it in'
@@ -23,7 +23,7 @@ select is(
 select is((select used_at is null from public.ticket_details(tests.claim_id(2))), true, 'and that the other was not');
 select tests.apply_payment('refund.created', '{"id": "re_1", "payment_intent": "pi_1", "amount": 2000, "currency": "usd"}');
 select is(pg_temp.check(2), 'voided p 2 ann', 'a ticket that was voided is not let in');
-select is(pg_temp.check(1), 'voided t p 1 ann', 'nor one that was used before that');
+select is(pg_temp.check(1), 'voided t gate 1 p 1 ann', 'nor one that was used before that');
 select is((select count(*)::int from public.ticket_uses), 1, 'and no use is noted');
 select is(
   (select concat_ws(' ', pool_id, user_id, confirmed_at = now(), voided_at = now(), cause, used_at = now())
