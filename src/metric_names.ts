@@ -45,9 +45,6 @@ const CLAIM_OUTCOMES = [
   'server_required',
   'challenge_required',
   'challenge_used',
-  'secret_required',
-  'quantity_refused',
-  'not_enough',
   'busy',
 ];
 const BRIDGE_OUTCOMES = [

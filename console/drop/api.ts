@@ -55,7 +55,7 @@ const CLAIM_REFUSALS = [
   'invalid_input',
 ];
 const RELEASE_REFUSALS = ['already_committed', 'dead_letter', 'not_yours', 'unknown_claim'];
-const CHECKOUT_REFUSALS = ['hold_over', 'already_paid', 'not_paid_for', 'unknown_claim', 'not_yours'];
+const CHECKOUT_REFUSALS = ['hold_over', 'paid', 'not_for_payment', 'unknown_claim', 'not_yours'];
 /** The only answer that says a claim is not there. */
 export const CLAIM_IS_GONE = 'unknown_claim';
 const POOL_IS_NONE = ['unknown_pool', 'invalid_input', 'not_found'];

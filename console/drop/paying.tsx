@@ -21,6 +21,14 @@ export function Pay({ claim, hasTrouble, giveBack, payment, now, onPay, onGiveBa
   const { order } = claim;
   const until = order?.hold_until ?? claim.hold_until;
   const leftMs = until === null ? undefined : Date.parse(until) - now;
+  if (claim.ending)
+    return (
+      <Words
+        title="These seats are being given back"
+        text="The payment page is closed first, so this takes a moment. If you have paid, your tickets appear here."
+        isBusy
+      />
+    );
   if (leftMs !== undefined && leftMs <= 0)
     return (
       <Words

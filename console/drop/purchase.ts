@@ -265,7 +265,7 @@ export class Purchase {
     const standing = standingOf(claim);
     if (standing === 'ticket') this.#finish({ kind: 'ticket', claim, isMissing: false });
     else if (isSettled(claim, sentToPay)) this.#finish({ kind: 'ended', claim });
-    else if (this.#followed !== claim_id) void this.#follow(answer);
+    else if (this.#followed !== claim_id) void this.#follow(claim);
   }
 
   /** Ends the loop before it. */

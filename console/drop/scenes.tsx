@@ -80,7 +80,7 @@ export function SceneView(props: SceneProps) {
       return (
         <Words
           title="Your ticket was taken back"
-          text="It was refunded, or the organiser has cancelled it. It admits nobody any more."
+          text="It was refunded, or the organiser has cancelled it. It is not valid any more."
         >
           <BigButton onPress={onBuy}>Try for another</BigButton>
         </Words>
@@ -145,7 +145,7 @@ function Open(props: {
   return (
     <>
       <Title>{openTitle(isAsking, solved !== undefined)}</Title>
-      <p class="lead">{openText(isAsking, hasTrouble, solved !== undefined)}</p>
+      <p class="lead">{openText(isAsking, hasTrouble, solved !== undefined, choice)}</p>
       {solved !== undefined && <Share of={solved}>Puzzle</Share>}
       {choice && !isAsking && <Quantity {...choice} />}
       <BigButton isBusy={isAsking} onPress={onBuy}>
@@ -170,12 +170,20 @@ function openTitle(isAsking: boolean, isSolving: boolean): string {
   return isAsking ? 'Asking for your seat' : 'On sale now';
 }
 
-function openText(isAsking: boolean, hasTrouble: boolean, isSolving: boolean): string {
+function openText(
+  isAsking: boolean,
+  hasTrouble: boolean,
+  isSolving: boolean,
+  choice: QuantityProps | undefined,
+): string {
   if (hasTrouble) return 'No answer yet. We go on asking with the same request, so you cannot buy twice.';
   if (isSolving)
     return 'Your device solves a small puzzle, so that robots cannot take every seat. It takes a few seconds; keep this page open.';
-  return isAsking
-    ? 'You are in line. This takes a moment.'
+  if (isAsking) return 'You are in line. This takes a moment.';
+  if (choice?.pool.confirm_by === 'payment')
+    return 'First your seats are held, then you pay. Pressing twice never costs you more.';
+  return choice !== undefined && choice.quantity > 1
+    ? 'You get all of them, or none. Pressing twice never costs you more.'
     : 'One press, one seat. Pressing twice never costs you a second one.';
 }
 

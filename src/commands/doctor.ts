@@ -6,6 +6,7 @@ import { examine } from '../doctor/examine.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { StackError } from '../failure.ts';
 import { createLog } from '../log.ts';
+import { TICKET_VARIABLES } from '../tickets/secrets.ts';
 import { action } from './grammar.ts';
 import { type Connection, readConnection, readDatabaseUrls, readStackEnv, VARIABLES } from './operator.ts';
 import { createPaint, formatTable, type Paint } from './table.ts';
@@ -62,7 +63,7 @@ export const command = action({
 
 Looks at both databases and the server, and says of each thing whether it is well and what to do if not: versions,
 durability, standbys and Patroni's settings, migrations, rights (those that the migrations grant, and no others), clocks, extensions, cron jobs, workers,
-the age of the queue, dead letters, secrets of webhook endpoints and call sites. Changes nothing.
+the age of the queue, dead letters, secrets of webhook endpoints, call sites and tickets. Changes nothing.
 
   ok     as it should be
   warn   works, but an operator should look at it
@@ -73,6 +74,7 @@ the age of the queue, dead letters, secrets of webhook endpoints and call sites.
     ...VARIABLES.databases,
     ...ACK_VARIABLE,
     ...POOLER_VARIABLES,
+    ...TICKET_VARIABLES,
     'DB1_PATRONI_URL, DB2_PATRONI_URL':
       'the REST APIs of Patroni, several with commas (default: port 8008 of each host of an address with several)',
     'SLUICE_URL, SLUICE_ADMIN_KEY':

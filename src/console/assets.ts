@@ -99,6 +99,11 @@ export const SECURITY: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 };
+/** The organiser's picture is wherever the organiser has put it. */
+const DROP_SECURITY: Readonly<Record<string, string>> = {
+  ...SECURITY,
+  'content-security-policy': `${SECURITY['content-security-policy']}; img-src 'self' https:`,
+};
 /** A year, as browsers recommend. Not for subdomains: they are not ours to speak for. */
 export const HSTS: Readonly<Record<string, string>> = { 'strict-transport-security': 'max-age=31536000' };
 const PAGE_CACHE = 'no-cache';
@@ -110,15 +115,16 @@ export function pageRoutes(
   log: Log,
   isHttps: (request: HttpRequest) => boolean = () => false,
 ): Route[] {
-  const send = (request: HttpRequest, file: PageFile, cache: string): HttpResponse => {
-    const answer = fileResponse(request, file, cache);
+  const send = (request: HttpRequest, file: PageFile, cache: string, security = SECURITY): HttpResponse => {
+    const answer = fileResponse(request, file, cache, security);
     return isHttps(request) ? { ...answer, headers: { ...answer.headers, ...HSTS } } : answer;
   };
   pages.catch((error: unknown) => log.error('the pages cannot be loaded', { cause: error }));
   const page = (path: string, name: 'console' | 'drop' | 'icon'): Route => ({
     method: 'GET',
     path,
-    handle: async (request) => send(request, (await pages)[name], PAGE_CACHE),
+    handle: async (request) =>
+      send(request, (await pages)[name], PAGE_CACHE, name === 'drop' ? DROP_SECURITY : SECURITY),
   });
   return [
     // Browsers ask for it whatever a page says.
@@ -137,12 +143,17 @@ export function pageRoutes(
   ];
 }
 
-function fileResponse(request: HttpRequest, file: PageFile, cache: string): HttpResponse {
+function fileResponse(
+  request: HttpRequest,
+  file: PageFile,
+  cache: string,
+  security: Readonly<Record<string, string>>,
+): HttpResponse {
   const encoding = (['br', 'gzip'] as const).find((name) => file[name] !== undefined && takes(request, name));
   return {
     status: 200,
     headers: {
-      ...SECURITY,
+      ...security,
       'content-type': file.type,
       'cache-control': cache,
       vary: 'accept-encoding',

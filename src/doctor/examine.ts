@@ -35,6 +35,7 @@ import {
 import { type Look, look, messageOf } from './look.ts';
 import { judgeHolds, judgeMoney, judgePaidPools, type PaidPool, readEndpoints } from './orders.ts';
 import { readPatroni } from './patroni.ts';
+import { judgeTicketSecret } from './tickets.ts';
 
 export interface Patient {
   /** The intake, or several of them. */
@@ -56,6 +57,7 @@ export async function examine(patient: Patient): Promise<Finding[]> {
   return [
     ...findings,
     ...(isOne ? [] : await examineFleet(patient.cells, patient.log)),
+    judgeTicketSecret(patient.env),
     ...(await examineServer(patient.server)),
   ];
 }

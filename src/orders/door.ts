@@ -6,10 +6,10 @@ import { canWait } from '#core/failure.ts';
 import { type CheckoutPorts, checkoutRoute, createCheckoutStore } from '#core/orders/checkout.ts';
 import type { Log, Metrics } from '#core/ports.ts';
 import type { Route } from '#core/router.ts';
+import type { ApiUrls } from '#core/webhook/backfill/sources.ts';
 import type { SecretSource } from '#core/webhook/secrets.ts';
 import type { ServerCell } from '../fleet/cells.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import type { ApiUrls } from '../webhook/backfill.ts';
 import { openPayments } from './stripe.ts';
 
 export interface CheckoutDoor extends Pick<CheckoutPorts, 'own' | 'publicUrl'> {

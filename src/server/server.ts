@@ -9,6 +9,7 @@ import { PoolRoutes } from '#core/pool.ts';
 import type { Tracer } from '#core/ports.ts';
 import type { HttpRequest, Route } from '#core/router.ts';
 import { TicketTokens } from '#core/tickets/token.ts';
+import type { ApiUrls } from '#core/webhook/backfill/sources.ts';
 import { createFindSecret, type SecretSource, Secrets } from '#core/webhook/secrets.ts';
 import { openCallRoutes } from '../calls/calls.ts';
 import { loadPages, pageRoutes } from '../console/assets.ts';
@@ -24,8 +25,7 @@ import { openInbox } from '../inbox/door.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { openCheckout, withRefunds } from '../orders/door.ts';
-import { ticketRoutes } from '../tickets/tickets.ts';
-import type { ApiUrls } from '../webhook/backfill.ts';
+import { ticketLink, ticketRoutes } from '../tickets/tickets.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
 import { createSecretSource } from '../webhook/secret_source.ts';
@@ -140,13 +140,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const ports = withRefunds(createDatabasePorts(fleet), callLedger, log);
   const tokens = options.ticketSecrets && new TicketTokens(options.ticketSecrets, nodeHmac);
-  const { publicUrl } = proxy;
+  const publicUrl = (): string | undefined =>
+    proxy.publicUrl?.href ?? (LOOPBACK.test(options.host ?? '') ? url : undefined);
   const claims = new ClaimRoutes(
     {
       ...ports,
       ...createTokenPorts(options, auth),
       ...(tokens && {
-        ticketUrl: async (claimId) => `${publicUrl?.origin ?? ''}/t/${await tokens.tokenOf(claimId)}`,
+        ticketUrl: async (claimId) => ticketLink(await tokens.tokenOf(claimId), publicUrl()),
       }),
       admit: limits.admitClaim,
       metrics,
@@ -166,7 +167,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     webhook,
     secretOf,
     urls: options.apiUrls ?? process.env,
-    publicUrl: () => proxy.publicUrl?.href ?? (LOOPBACK.test(options.host ?? '') ? url : undefined),
+    publicUrl,
     metrics,
     log,
   });

@@ -16,8 +16,8 @@ export interface TicketPagePorts extends Pick<TicketPorts, 'tokens' | 'seatDetai
   ticketDetails(claimId: string): Promise<TicketDetails | undefined>;
   /** The address of the style, as files of the pages have it. */
   stylesheet(): Promise<string>;
-  /** The address that people have; without it the code holds the token alone. */
-  readonly publicUrl?: URL | undefined;
+  /** What the code says. */
+  codeOf(token: string): string;
   isHttps(request: HttpRequest): boolean;
   readonly now: Clock;
 }
@@ -61,8 +61,8 @@ export function ticketPageRoute(ports: TicketPagePorts): Route {
     }
     if (ticket === undefined) return page(404, style, 'No ticket', UNKNOWN);
     const title = ticket.seat?.title ?? nameOf(ticket.pool_id);
-    const code = codeOf(ports.publicUrl, token);
-    return page(200, style, `Ticket · ${title}`, ticketHtml(ticket, claimId, title, code));
+    const html = ticketHtml(ticket, claimId, title, ports.codeOf(token));
+    return page(200, style, `Ticket · ${title}`, html);
   }
 }
 
@@ -70,11 +70,6 @@ async function look(ports: TicketPagePorts, claimId: string): Promise<Ticket | u
   const details = await ports.ticketDetails(claimId);
   if (details === undefined) return undefined;
   return { ...details, seat: await seatOf(ports, details.pool_id, details.resource_id) };
-}
-
-/** A camera opens a link; a scanner reads either. */
-function codeOf(publicUrl: URL | undefined, token: string): string {
-  return publicUrl === undefined ? token : new URL(`/t/${token}`, publicUrl).href;
 }
 
 const NO_LINKS = words('Tickets have no links here', 'The organiser has not switched them on.');
@@ -112,11 +107,11 @@ function ticketHtml(ticket: Ticket, claimId: string, title: string, code: string
     ...(seat?.place == null ? [] : [fact('Where', seat.place)]),
     fact('Seat', seatName(seat?.label, resource_id), 'seat'),
     '</dl>',
-    `<p class="note">${noteOf(ticket, state)}</p>`,
-    // A code that admits nobody is not shown: it would only be scanned.
+    // A code that admits no person is not shown: it would only be scanned.
     ...(state === 'voided'
       ? []
       : [`<div class="qr" role="img" aria-label="The ticket's code">${renderSVG(code, QR)}</div>`]),
+    `<p class="note">${noteOf(ticket, state)}</p>`,
     '<dl class="ids">',
     fact('Ticket', claimId, 'code'),
     '</dl>',
@@ -133,9 +128,9 @@ function fact(name: string, value: string, className = ''): string {
 function noteOf({ seat, used_at, voided_at }: Ticket, state: State): string {
   const zone = seat?.time_zone;
   if (state === 'voided' && voided_at !== null)
-    return `Taken back on ${momentAt(voided_at, zone)}. It admits nobody any more.`;
+    return `Taken back on ${momentAt(voided_at, zone)}. It is not valid any more.`;
   if (state === 'used' && used_at !== null)
-    return `Checked in on ${momentAt(used_at, zone)}. It admits nobody a second time.`;
+    return `Checked in on ${momentAt(used_at, zone)}. It is not valid a second time.`;
   return 'Show this code at the entrance. It admits one person, once: keep the link to yourself.';
 }
 

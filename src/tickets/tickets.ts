@@ -21,10 +21,17 @@ export interface TicketOptions {
   /** Functions of schema public of DB2. */
   readonly ledger: CallFunction;
   readonly pages: Promise<Pages>;
-  readonly publicUrl: URL | undefined;
+  /** Where people find this server; undefined where the operator has not said. */
+  publicUrl(): string | undefined;
   isHttps(request: HttpRequest): boolean;
   readonly now: Clock;
   readonly log: Log;
+}
+
+/** A path where the server does not know its own address. */
+export function ticketLink(token: string, publicUrl: string | undefined): string {
+  const path = `/t/${token}`;
+  return publicUrl === undefined ? path : new URL(path, publicUrl).href;
 }
 
 /** `check` is for operators: the caller puts it behind its role. */
@@ -52,7 +59,8 @@ export function ticketRoutes(options: TicketOptions): { readonly page: Route; re
       ticketDetails: async (claimId) =>
         (await ledger<TicketDetails>('ticket_details', { p_claim_id: claimId }))[0],
       stylesheet: async () => (await pages).ticketStyle,
-      publicUrl,
+      // A camera opens a link; a scanner reads either.
+      codeOf: (token) => (publicUrl() === undefined ? token : ticketLink(token, publicUrl())),
       isHttps,
       now,
     }),

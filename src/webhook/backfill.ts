@@ -6,14 +6,17 @@ import type { Log } from '#core/ports.ts';
 import { type Api, type ApiPorts, type Ask, createAsk, SourceError } from '#core/webhook/backfill/ask.ts';
 import { Backfill, type Counts } from '#core/webhook/backfill/backfill.ts';
 import type { AskingEndpoint, Source, Stretch } from '#core/webhook/backfill/source.ts';
-import { keyNameOf, SOURCE_PROVIDERS, sourceOf } from '#core/webhook/backfill/sources.ts';
+import {
+  type ApiUrls,
+  apiUrl,
+  keyNameOf,
+  SOURCE_PROVIDERS,
+  sourceOf,
+} from '#core/webhook/backfill/sources.ts';
 import { minSecretChars, SECRET_FAULTS, type Secrets } from '#core/webhook/secrets.ts';
 import type { Database } from '../db/database.ts';
 import { nodeHmac } from './hmac.ts';
 import { openWebhookStore } from './store.ts';
-
-/** The addresses of the providers' APIs, by the variables that move them. */
-export type ApiUrls = Readonly<Record<string, string | undefined>>;
 
 export const API_VARIABLES = {
   STRIPE_API_KEY: 'a restricted key of Stripe: may read events and charges (docs/integrations/stripe.md)',
@@ -22,8 +25,6 @@ export const API_VARIABLES = {
   'STRIPE_API_URL, TWILIO_API_URL':
     "the providers' APIs (default: https://api.stripe.com, https://api.twilio.com)",
 };
-
-const LOOPBACK = /^(127(\.\d{1,3}){3}|\[::1\]|localhost)$/;
 
 export interface OpenSource {
   readonly source: Source;
@@ -84,19 +85,6 @@ function open(
       log.info('a provider is asked again', { endpoint: endpoint.name, reason, wait_ms: Math.round(waitMs) }),
   };
   return { source, accounts, ask: createAsk(api, ports) };
-}
-
-/** A key goes nowhere in clear text but to this very machine. */
-export function apiUrl({ urlVariable, url }: Source, urls: ApiUrls): string {
-  const given = urls[urlVariable] || url;
-  const parsed = URL.canParse(given) ? new URL(given) : undefined;
-  const isSafe =
-    parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && LOOPBACK.test(parsed.hostname));
-  if (isSafe) return given;
-  throw new SourceError(
-    `${urlVariable} is not an https address`,
-    'http is for 127.0.0.1, [::1] and localhost only: the key would be readable on its way',
-  );
 }
 
 export interface BackfillOptions {

@@ -3,10 +3,11 @@
 
 import type { Log, Metrics } from '#core/ports.ts';
 import { type AskingEndpoint, stretchOf } from '#core/webhook/backfill/source.ts';
+import type { ApiUrls } from '#core/webhook/backfill/sources.ts';
 import { createOperatorStore } from '#core/webhook/operators.ts';
 import type { SecretSource } from '#core/webhook/secrets.ts';
 import type { Database } from '../db/database.ts';
-import { type ApiUrls, backfill, isKeyed, openSource } from './backfill.ts';
+import { backfill, isKeyed, openSource } from './backfill.ts';
 import { secretsOf } from './secret_users.ts';
 
 export interface ComparisonOptions {

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { callRest } from '../access/rest.ts';
 import { type Answer, ask, claim } from '../server/support.ts';
+import { WITHOUT_A_TRACE } from '../support/lost_tickets.ts';
 import type { TestPostgrest } from '../support/postgrest.ts';
 import type { Session } from '../support/sessions.ts';
 import {
@@ -19,7 +20,6 @@ import {
   VISIBLE_TICKETS,
   WAY_PAST_THE_SERVER,
 } from './claim_guards.ts';
-import { WITHOUT_A_TRACE } from '../support/lost_tickets.ts';
 
 export const VICTIM = 'a0000000-0000-4000-8000-000000000001';
 const SECRET = 'the-secret-of-the-victim';

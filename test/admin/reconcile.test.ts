@@ -3,9 +3,9 @@ import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { openClient, putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { WITHOUT_A_TRACE } from '../support/lost_tickets.ts';
 import { claimMany, sluice, standing } from '../work/support.ts';
 import { auditCount, bury } from './support.ts';
-import { WITHOUT_A_TRACE } from '../support/lost_tickets.ts';
 
 describe('sluice reconcile', () => {
   let databases: TestDatabases;

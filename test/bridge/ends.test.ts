@@ -11,10 +11,10 @@ import { startCrew } from '../../src/bridge/crew.ts';
 import { createLog } from '../../src/log.ts';
 import type { Worker } from '../../src/worker.ts';
 import { putOnSale } from '../server/support.ts';
+import { WITHOUT_A_TRACE } from '../support/lost_tickets.ts';
 import { sluice } from '../work/support.ts';
 import { DEAD, FaultWorld, gateAt, SOLD_ELSEWHERE, TICKET } from './fault_support.ts';
 import { startProxy } from './proxy.ts';
-import { WITHOUT_A_TRACE } from '../support/lost_tickets.ts';
 
 const noStop = new AbortController().signal;
 /** What is promised while a worker runs and the ledger answers. */
@@ -190,7 +190,9 @@ describe('a claim that a worker has taken', () => {
       `update public.engine_config set commit_webhook_url = $1 where pool_id = 'n15 ledger'`,
       [hookUrl],
     );
-    await world.db2.query(`delete from public.confirmed_tickets where pool_id = 'n15 ledger' and ${WITHOUT_A_TRACE}`);
+    await world.db2.query(
+      `delete from public.confirmed_tickets where pool_id = 'n15 ledger' and ${WITHOUT_A_TRACE}`,
+    );
     assert.deepEqual(
       (await reconcile()).map(({ kind }: { kind: string }) => kind),
       ['claim_without_ticket'],

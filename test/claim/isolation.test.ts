@@ -70,6 +70,11 @@ describe('a transaction that is not read committed', () => {
         'release as operator': () =>
           old.rows(`select * from public.release_claim_as_operator($1, 'olga')`, [claimId]),
         expire: () => old.rows('select public.expire_holds()'),
+        checkout: () => old.rows(`select public.begin_checkout($1, 'ann', 'https://example.com')`, [claimId]),
+        close: () => old.rows(`select public.close_checkout($1, 1, null, 'expired', null)`, [claimId]),
+        settle: () => old.rows(`select public.settle_payment('{}', false)`),
+        'void targets': () => old.rows('select public.void_targets(null, array[$1::uuid])', [claimId]),
+        'finish a void': () => old.rows(`select public.finish_void(array[$1::uuid], 'x')`, [claimId]),
       };
       for (const [what, ask] of Object.entries(asked)) {
         await begin(level);

@@ -239,6 +239,12 @@ describe('two transactions that free slots', () => {
       );
       return endsOf(session, pools.toReversed(), 'ann');
     },
+    'a void': (session, pools) =>
+      session.rows(
+        `select public.finish_void(array_agg(claim_id order by pool_id desc), 'refunded')
+         from public.claims where pool_id = any ($1) and user_id = 'ann'`,
+        [pools],
+      ),
     'a commit': (session, pools) =>
       session.rows(
         `select intake.consume_slots(array_agg(slot_id order by pool_id desc))

@@ -50,6 +50,7 @@ describe('sluice doctor', () => {
       DB2_URL: databases.db2.url,
       SLUICE_URL: server.url,
       SLUICE_ADMIN_KEY: ADMIN_KEY,
+      SLUICE_TICKET_SECRET: 'a secret for the links of tickets',
       SLUICE_LOG: 'silent',
     };
   });

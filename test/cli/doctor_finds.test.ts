@@ -271,6 +271,19 @@ describe('sluice doctor finds', () => {
     }
   });
 
+  it('tickets without links, and a secret for them that can be guessed', async () => {
+    const check = 'ticket links';
+    const missing = await doctor({ SLUICE_TICKET_SECRET: '' });
+    assert.equal(missing.of(check)?.status, 'warn');
+    assert.match(missing.of(check)?.todo ?? '', /openssl rand/);
+    const short = await doctor({ SLUICE_TICKET_SECRET: 'guessable' });
+    assert.deepEqual([short.code, short.of(check)?.status], [1, 'fail']);
+    assert.doesNotMatch(JSON.stringify(short.checks), /guessable/);
+    const [now, before] = ['n'.repeat(32), 'b'.repeat(32)];
+    const rotated = (await doctor({ SLUICE_TICKET_SECRET: `${now}, ${before}` })).of(check);
+    assert.deepEqual([rotated?.status, rotated?.found], ['ok', 'SLUICE_TICKET_SECRET is set, with 1 older']);
+  });
+
   it('a pool whose claims are never tried', async () => {
     await putOnSale(db1, 'once', 1);
     await db1.query(`update engine_config set max_retries = 1 where pool_id = 'once'`);

@@ -2,9 +2,13 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { createPayments } from '#core/orders/stripe.ts';
 import { withClient } from '../../src/migrate/sql.ts';
+import { openStripe } from '../../src/orders/stripe.ts';
 import { PROJECT_ROOT } from '../../src/project_root.ts';
 import { FUNCTION_NAMES } from '../../src/stack/functions.ts';
+import { StandInClient } from '../../src/stripe_stand_in/client.ts';
+import { putOnSale } from '../server/support.ts';
 import { addressesOf, deno, run, startWorld, type World } from './world.ts';
 
 const FUNCTIONS = 'db1/supabase/functions';
@@ -97,6 +101,46 @@ describe('the Edge Functions on a running stack', () => {
       await curl(`curl 'http://127.0.0.1:54321/rest/v1/inventory_slots?select=id,status&status=eq.CONSUMED' \\
       -H 'apikey: <db1_service_role_key>'`);
     assert.ok(consumed.some((slot) => slot.id === slotId));
+  });
+
+  test('a paid order that no webhook told becomes a ticket in one call, and one that was not paid is freed', async () => {
+    const { db1, db2, stripe } = world.stack;
+    assert.ok(stripe);
+    const client = new StandInClient(stripe.url, stripe.key);
+    const payments = createPayments(await openStripe(stripe.key, { STRIPE_API_URL: stripe.url }));
+    const orders = await withClient(db1.url, async (database) => {
+      await putOnSale(database, 'paid', 2, {
+        confirm_by: 'payment',
+        price: 500,
+        currency: 'eur',
+        payment_tenant: 'stripe',
+        hold_sec: 600,
+      });
+      await database.query(`select public.claim_batch('{paid,paid}', '{ann,bob}', '{1,2}', '{true,true}')`);
+      const { rows } = await database.query(
+        `select b.order_id, b.n, b.params, b.idempotency_key from public.claims c
+         cross join lateral public.begin_checkout(c.claim_id, c.user_id, 'http://127.0.0.1') b where c.pool_id = 'paid'`,
+      );
+      for (const { order_id, n, params, idempotency_key } of rows) {
+        const { id, url } = await payments.createSession(params, idempotency_key);
+        await database.query('select public.checkout_created($1, $2, $3, $4)', [order_id, n, id, url]);
+        if (params.metadata.user_id === 'ann') await client.pay(id);
+      }
+      await database.query('update public.orders set hold_until = now()');
+      await database.query('update public.checkouts set next_attempt_at = now()');
+      return rows.length;
+    });
+    assert.equal(orders, 2);
+    assert.equal((await drain()).processed, 1);
+    assert.equal(
+      await countIn(db2.url, `public.confirmed_tickets where pool_id = 'paid' and user_id = 'ann'`),
+      1,
+    );
+    await drain();
+    assert.equal(
+      await countIn(db1.url, `public.inventory_slots where pool_id = 'paid' and status = 'AVAILABLE'`),
+      1,
+    );
   });
 
   test('the audit log names service_role, whatever an X-Operator says', async () => {

@@ -10,6 +10,7 @@ import { denoFlags, FUNCTION_NAMES, findDeno } from '../../src/stack/functions.t
 import { isAlive } from '../../src/stack/processes.ts';
 import { giveToServer } from '../../src/stack/server_user.ts';
 import { type Stack, startStack } from '../../src/stack/stack.ts';
+import { STAND_IN_NAME } from '../../src/stack/stripe.ts';
 import { cleanUpOnExit } from '../support/databases.ts';
 import { notedPid } from '../support/dev.ts';
 
@@ -19,7 +20,14 @@ export type World = {
   stop(): Promise<void>;
 };
 
-const CHILDREN = [...FUNCTION_NAMES, 'db1-postgrest', 'db2-postgrest', 'db1-postgres', 'db2-postgres'];
+const CHILDREN = [
+  ...FUNCTION_NAMES,
+  STAND_IN_NAME,
+  'db1-postgrest',
+  'db2-postgrest',
+  'db1-postgres',
+  'db2-postgres',
+];
 
 /** The stack of `npm start` without its workers: nobody but the functions touches the queue. */
 export async function startWorld(): Promise<World> {

@@ -31,7 +31,8 @@ describe('claims go the ways that are on the list', () => {
   const newHeld = async (by = 'claim_resource_and_queue'): Promise<Claim> => {
     const pool = await newPool();
     await run(PAID, [pool]);
-    if (by === 'claim_batch') await run(`select * from public.claim_batch(array[$1], '{ann}', '{r1}')`, [pool]);
+    if (by === 'claim_batch')
+      await run(`select * from public.claim_batch(array[$1], '{ann}', '{r1}')`, [pool]);
     else await run(`select public.claim_resource_and_queue($1, 'ann')`, [pool]);
     const [claim] = await session.rows<Claim>('select * from public.claims where pool_id = $1', [pool]);
     assert(claim !== undefined);
@@ -127,7 +128,9 @@ describe('claims go the ways that are on the list', () => {
   const DRIVERS: Record<string, (step: Step & { from: string }) => Promise<unknown>> = {
     claim_resource_and_queue: ({ to }) => (to === 'held' ? newHeld() : newClaim()),
     claim_batch: async ({ to }) =>
-      to === 'held' ? newHeld('claim_batch') : run(`select * from public.claim_batch(array[$1], '{ann}', '{r1}')`, [await newPool()]),
+      to === 'held'
+        ? newHeld('claim_batch')
+        : run(`select * from public.claim_batch(array[$1], '{ann}', '{r1}')`, [await newPool()]),
     async bridge_finish({ from, to }) {
       if (from !== null) return finish(await claimIn(from), to);
       const pool_id = await newPool();

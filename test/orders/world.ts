@@ -2,13 +2,13 @@
 // until nothing is due, or two of each beside each other.
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { NO_METRICS } from '#core/ports.ts';
 import { drainCells, startCellCrews } from '../../src/fleet/crews.ts';
 import { createLog } from '../../src/log.ts';
 import { carryOrdersOnce, type OrderCrewOptions, startOrderCrew } from '../../src/orders/crew.ts';
-import { type RunningServer, startServer } from '../../src/server/server.ts';
+import { type RunningServer, type ServerOptions, startServer } from '../../src/server/server.ts';
 import { processOnce, startWebhookCrew } from '../../src/webhook/crew.ts';
 import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
 import { ADMIN_KEY, ask, claim as claimSlot, JWT_SECRET, openClient, putOnSale } from '../server/support.ts';
@@ -53,7 +53,7 @@ export class OrderWorld {
     this.db2 = db2;
   }
 
-  static async start(): Promise<OrderWorld> {
+  static async start(more: Partial<ServerOptions> = {}): Promise<OrderWorld> {
     process.env.SLUICE_LOG ??= 'silent';
     const databases = await startDatabases();
     const standIn = await startStandInProcess({});
@@ -66,6 +66,7 @@ export class OrderWorld {
       jwtSecret: JWT_SECRET,
       secretOf,
       apiUrls: { STRIPE_API_URL: standIn.url },
+      ...more,
     });
     const db2 = await openClient(databases.db2.url);
     await addEndpoint(db2, 'stripe', 'stripe', 'queued', { livemode: 'both' });
@@ -110,6 +111,19 @@ export class OrderWorld {
     assert.equal(answer.status, 201, answer.text);
     assert.equal(answer.json.status, 'held');
     return { claim_id: answer.json.claim_id, secret, pool };
+  }
+
+  /** Several seats of one request; the buyer has the first claim. */
+  async claimGroup(pool: string, quantity: number, user = 'ann'): Promise<Buyer> {
+    const secret = `secret-${randomUUID()}`;
+    const hash = createHash('sha256').update(secret).digest('hex');
+    const { rows } = await this.db1.query(
+      `select outcome, claim_id from public.claim_batch(p_pool_ids => array[$1], p_user_ids => array[$2],
+         p_request_ids => array[$3], p_verified => array[false], p_proofs => $4, p_quantities => array[$5::int])`,
+      [pool, user, randomUUID(), JSON.stringify([{ secret_hash: hash, address: '127.0.0.1' }]), quantity],
+    );
+    assert.equal(rows[0].outcome, 'claimed');
+    return { claim_id: rows[0].claim_id, secret, pool };
   }
 
   checkout({ claim_id, secret }: Buyer) {
@@ -174,12 +188,20 @@ export class OrderWorld {
     };
   }
 
+  /** Events that are recorded take effect. */
+  async events(): Promise<void> {
+    const { signal } = new AbortController();
+    const { db2Url } = this.orderOptions;
+    const shared = { db2Url, metrics: NO_METRICS, log: LOG };
+    await processOnce({ ...shared, workers: 1, batchSize: 100, handlers: NO_HANDLERS }, signal);
+  }
+
   /** Events, orders and claims, each until nothing is due. */
   async work(): Promise<void> {
     const { signal } = new AbortController();
     const { db1Url, db2Url } = this.orderOptions;
     const shared = { db1Url, db2Url, metrics: NO_METRICS, log: LOG };
-    await processOnce({ ...shared, workers: 1, batchSize: 100, handlers: NO_HANDLERS }, signal);
+    await this.events();
     await carryOrdersOnce(this.orderOptions, signal);
     await drainCells({ ...shared, workers: 1, batchSize: 100 }, signal);
   }

@@ -68,7 +68,7 @@ select
   c.max_per_address,
   c.challenge_difficulty,
   c.max_per_user is not null or c.require_auth or c.max_per_address is not null or c.challenge_difficulty is not null
-    or c.confirm_by = 'payment' as has_rules,
+    as has_rules,
   coalesce(c.confirm_by = 'payment', false) as is_paid
 from intake.pool_marks m
 left join public.engine_config c on c.pool_id = m.pool_id;
@@ -479,20 +479,17 @@ begin
       p_request.secret_hash, case when v_pool.max_per_address is not null then p_request.address end,
       case when v_pool.challenge_difficulty is not null then p_request.challenge end, v_pool.hold_until, v_msg_id
     )
-    on conflict do nothing
-    returning c.claim_id into v_answer.claim_id;
+    on conflict do nothing returning c.claim_id into v_answer.claim_id;
     if not found then
       v_answer := intake.lost_race(p_request, v_slot.id);
       continue;
     end if;
-    update public.inventory_slots s
-    set status = 'RESERVED', locked_by = p_request.user_id, locked_at = now()
+    update public.inventory_slots s set status = 'RESERVED', locked_by = p_request.user_id, locked_at = now()
     where s.ctid = v_slot.tid;
     insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
     values (v_msg_id, clock_timestamp(), jsonb_build_object(
       'claim_id', v_answer.claim_id, 'pool_id', p_pool_id, 'resource_id', v_slot.id,
-      'user_id', p_request.user_id, 'verified', p_request.verified, 'state', 'queued'
-    ));
+      'user_id', p_request.user_id, 'verified', p_request.verified, 'state', 'queued'));
     -- The stripes are about equally far: one claim in 64 looks whether the mark can follow.
     if v_stripe = 0 and v_slot.sale_order - v_pool.low_order > 1024 then
       perform intake.advance_mark(p_pool_id);

@@ -216,30 +216,16 @@ begin
   from seat s
   where s.msg_id is not null;
   if v_is_held then
-    perform intake.open_orders(p_pool, p_rules, array[p_request], array[v_order_id], cardinality(v_ids));
+    insert into public.orders (
+      order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until
+    )
+    values (
+      v_order_id, p_pool.pool_id, p_request.user_id, p_request.verified, cardinality(v_ids), p_rules.price, p_rules.currency,
+      p_rules.payment_tenant, p_rules.payment_livemode, p_pool.hold_until,
+      p_pool.hold_until + make_interval(secs => p_rules.expire_grace_sec)
+    );
   end if;
   return v_ids;
-end
-$$;
-
--- Promise: an order for each of the requests, with p_seats seats, by the rules that hold now. Second call: a unique violation.
--- Locks: none that others have.
-create function intake.open_orders(
-  p_pool intake.pool_gates, p_rules public.engine_config, p_requests intake.claim_request[], p_order_ids uuid[], p_seats int
-)
-returns void
-language plpgsql set search_path = '' as $$
-begin
-  insert into public.orders (
-    order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until
-  )
-  select t.order_id, p_pool.pool_id, t.user_id, t.verified, p_seats, p_rules.price, p_rules.currency, p_rules.payment_tenant,
-    p_rules.payment_livemode, p_pool.hold_until, p_pool.hold_until + make_interval(secs => p_rules.expire_grace_sec)
-  from rows from (unnest(p_order_ids), unnest(p_requests)) as t (
-    order_id,
-    ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty, quantity
-  )
-  where t.order_id is not null;
 end
 $$;
 
@@ -262,6 +248,7 @@ declare
 begin
   select c.* into v_rules from public.engine_config c where c.pool_id = p_pool.pool_id;
   v_answer.outcome := case
+    when p_pool.is_paid and not p_request.verified and p_request.secret_hash is null then 'secret_required'
     when v_wanted > coalesce(v_rules.max_quantity, 1) then 'quantity_refused'
     -- The rules have changed since the pool was looked at.
     when p_pool.is_paid and v_rules.confirm_by <> 'payment' then 'busy'
@@ -288,6 +275,9 @@ begin
       v_ids := intake.write_group(p_pool, v_rules, p_request, v_slots.slot_ids, v_slots.tids);
       v_answer := intake.group_answer(v_ids[1]);
       v_answer.outcome := 'claimed';
+      if v_slots.last_order - p_pool.low_order >= c_reach then
+        perform intake.advance_mark(p_pool.pool_id);
+      end if;
     exception
       when sqlstate 'SL099' then
         v_answer := intake.claim_of_request(p_request.request_key);
@@ -296,9 +286,6 @@ begin
         v_answer := intake.lost_races(p_request, v_slots.slot_ids);
     end;
   end loop;
-  if v_answer.outcome = 'claimed' and v_slots.last_order - p_pool.low_order >= c_reach then
-    perform intake.advance_mark(p_pool.pool_id);
-  end if;
   return v_answer;
 end
 $$;
@@ -348,18 +335,20 @@ language plpgsql set search_path = '' as $$
 declare
   v_begin text := lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7'
     || left(encode(sha256(convert_to(p_pool.pool_id, 'UTF8')), 'hex'), 3);
-  v_ids uuid[] := array(select (v_begin || substr(gen_random_uuid()::text, 19))::uuid from unnest(p_slot_ids));
-  v_rules public.engine_config;
+  v_rules record;
   v_answers intake.numbered_answer[];
 begin
-  select c.* into v_rules from public.engine_config c where c.pool_id = p_pool.pool_id and c.confirm_by = 'payment';
+  select c.price, c.currency, c.payment_tenant, c.payment_livemode,
+    p_pool.hold_until + make_interval(secs => c.expire_grace_sec) as grace_until
+  into v_rules
+  from public.engine_config c where c.pool_id = p_pool.pool_id and c.confirm_by = 'payment';
   if not found then
     return '{}';
   end if;
   with pair as materialized (
-    select t.*
-    from rows from (unnest(v_ids), unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
-      claim_id, slot_id, tid,
+    select (v_begin || substr(gen_random_uuid()::text, 19))::uuid as claim_id, t.*
+    from rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
+      slot_id, tid,
       ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty, quantity
     )
     where t.slot_id is not null
@@ -374,6 +363,14 @@ begin
     from pair p
     order by p.request_key
   ),
+  opened as (
+    insert into public.orders (
+      order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until
+    )
+    select p.claim_id, p_pool.pool_id, p.user_id, p.verified, 1, v_rules.price, v_rules.currency, v_rules.payment_tenant,
+      v_rules.payment_livemode, p_pool.hold_until, v_rules.grace_until
+    from pair p
+  ),
   reserved as (
     update public.inventory_slots s
     set status = 'RESERVED', locked_by = p.user_id, locked_at = now()
@@ -385,7 +382,6 @@ begin
   )::intake.numbered_answer)
   into v_answers
   from pair p;
-  perform intake.open_orders(p_pool, v_rules, p_requests, v_ids, 1);
   return coalesce(v_answers, '{}');
 exception
   when unique_violation then

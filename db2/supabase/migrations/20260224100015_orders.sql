@@ -87,14 +87,6 @@ language sql set search_path = '' as $$
   for update;
 $$;
 
--- Promise: true where nothing of the payment is left to the seller by a full refund or a lost dispute: then it buys nothing.
--- Second call: the same. Locks: none.
-create function webhook.is_gone(p_payment public.payments) returns boolean
-language sql immutable set search_path = '' as $$
-  select coalesce(p_payment.amount > 0 and p_payment.refunded >= p_payment.amount, false)
-    or p_payment.told = 'dispute_lost' and p_payment.disputed is distinct from 0;
-$$;
-
 -- Promise: the ledger has a row about what the payment bought, once for each kind and source (the row of claim_outbox, the voided
 -- claim or the refund that it is about). purchase: it bought tickets. purchase_void: one was taken back. forfeit: the seller keeps
 -- the money. With payment, refund and dispute the rows of a payment add up to what of it is owed. Second call: writes nothing.
@@ -305,7 +297,9 @@ set enable_seqscan = off as $$
 declare
   v_key constant text := p_new.provider || '/' || p_new.object_id;
   v_back bigint := p_known.refunded - p_new.refunded + coalesce(p_new.disputed, 0) - coalesce(p_known.disputed, 0);
-  v_is_gone constant boolean := webhook.is_gone(p_new);
+  -- Nothing of it is left to the seller, by a full refund or a lost dispute.
+  v_is_gone constant boolean := coalesce(p_new.amount > 0 and p_new.refunded >= p_new.amount, false)
+    or p_new.told = 'dispute_lost' and p_new.disputed is distinct from 0;
 begin
   if p_rule.fact = 'payment' and p_object #>> '{metadata,claim_id}' is not null then
     insert into public.claim_outbox (id, kind, payment_key, fact)

@@ -32,6 +32,7 @@ export const SERVER_CODES = [
   'not_yours',
   'overloaded',
   'paid',
+  'payment_unavailable',
   'quantity_refused',
   'rate_limited',
   'secret_required',

@@ -7,11 +7,11 @@ import {
   type TicketRow,
   type VoidedRow,
 } from '#core/reconcile.ts';
+import { WITHOUT_A_TRACE } from '../../support/lost_tickets.ts';
 import type { Lane } from '../lanes.ts';
 import type { ClaimAnswer, Finish, IntakeState, Request, Taken, TicketState, Told } from './answers.ts';
 import type { Claim, Delivery, Heard, Message, Pool, Slot } from './model.ts';
 import { CLEAN, INTAKE_STATE, LEDGER_STATE, LOSE_CACHE, SWEEP } from './statements.ts';
-import { WITHOUT_A_TRACE } from '../../support/lost_tickets.ts';
 
 export type * from './answers.ts';
 

@@ -1,4 +1,4 @@
-// Carries what waits on DB1's queue, and in its inbox, to DB2 or to the dead letters. POST, with the service role key as bearer.
+// Carries DB1's queue and inbox to DB2, and paid orders between both and Stripe. POST, with the service role key as bearer.
 
 import { createClient } from 'jsr:@supabase/supabase-js@2';
 import { Webhook } from 'npm:standardwebhooks@1';
@@ -11,14 +11,15 @@ import { createHandler } from '../_shared/edge/handler.ts';
 import { createEdgeHook, type FetchWithHost } from '../_shared/edge/hook.ts';
 import { carrierPorts } from '../_shared/edge/inbox.ts';
 import { createEdgeLog } from '../_shared/edge/log.ts';
+import { orderPorts } from '../_shared/edge/orders.ts';
 import { type CreateClient, callDatabase } from '../_shared/edge/rpc.ts';
+import type { StripeOptions } from '../_shared/orders/stripe.ts';
 import { NO_METRICS } from '../_shared/ports.ts';
 
 const env = (name: string): string | undefined => Deno.env.get(name);
 const log = createEdgeLog(env('SLUICE_LOG'), console.error);
 
 const connect: CreateClient = (url, key, options) => createClient(url, key, options);
-
 /** Undefined on a runtime that is too old for it. */
 const fetchWithHost = ((): FetchWithHost | undefined => {
   if (typeof Deno.createHttpClient !== 'function') return undefined;
@@ -27,15 +28,22 @@ const fetchWithHost = ((): FetchWithHost | undefined => {
 })();
 
 const db1 = callDatabase(connect, env, 'DB1');
-const db2 = callDatabase(connect, env, 'DB2');
-const ledger = createLedger(db2);
+const db2Of = (schema: string) => callDatabase(connect, env, 'DB2', schema);
+const db2 = db2Of('public');
+
+/** Loaded when the first payment needs it. */
+const open = async (key: string, options: StripeOptions) => {
+  const { default: Stripe } = await import('npm:stripe@23');
+  return new Stripe(key, { ...options, httpClient: Stripe.createFetchHttpClient() });
+};
 
 const route = bridgeWorkerRoute('/bridge-worker', {
   authorize: requireKey(env('DB1_SUPABASE_SERVICE_ROLE_KEY')),
   intake: createIntake(db1),
   ends: createEndPorts(db1, () => db2, log),
-  ledger: () => ledger,
-  ...carrierPorts(db1, (schema) => callDatabase(connect, env, 'DB2', schema), log),
+  ledger: () => createLedger(db2),
+  ...carrierPorts(db1, db2Of, log),
+  ...orderPorts(db1, db2Of, env, open, log),
   hook: createEdgeHook(
     Deno.resolveDns,
     fetchWithHost,

@@ -1,6 +1,6 @@
 -- An order whose hold is over ends once its session is closed, or when its grace has run out; all of its claims together.
 begin;
-select plan(20);
+select plan(22);
 
 select tests.paid_pool('end', 9, '{"max_quantity": 2}');
 select tests.ask('end', 'ann', 2), tests.ask('end', 'bob'), tests.ask('end', 'cid'), tests.ask('end', 'dan');
@@ -20,6 +20,12 @@ select is((tests.claim_of('end', 'ann')).end_reason, 'hold expired', 'the claims
 select is(public.expire_holds(), 0, 'a second run finds nothing');
 select is(tests.states((tests.order_of('end', 'bob')).order_id), 'held', 'an open session keeps its slot');
 select is(tests.states((tests.order_of('end', 'cid')).order_id), 'held', 'until the last second of the grace');
+-- A checkout that began after the order was found due, and before it was locked.
+select is(
+  intake.end_orders(array[(tests.order_of('end', 'bob')).order_id], array[(tests.order_of('end', 'bob')).order_id], '{}'), '{}'::uuid[],
+  'an order is asked for its session again under the lock'
+);
+select is((tests.order_of('end', 'bob')).ended_at, null, 'and does not end');
 update public.orders set grace_until = now() where user_id = 'cid' and pool_id = 'end';
 select is(public.expire_holds(), 1, 'then it is not waited for any longer');
 select is(tests.states((tests.order_of('end', 'cid')).order_id), 'expired', 'and ends');

@@ -4,6 +4,7 @@ import { Bridge } from '../bridge/bridge.ts';
 import { Ender, type EndPorts } from '../bridge/ends.ts';
 import type { BridgePorts } from '../bridge/ports.ts';
 import type { Carrier } from '../inbox/carrier.ts';
+import type { Courier } from '../orders/courier.ts';
 import type { Log } from '../ports.ts';
 import { type HttpRequest, jsonResponse, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
@@ -13,6 +14,7 @@ import type { EdgeRoute } from './handler.ts';
 const GUARD_MS = 50_000;
 /** Longer than the guard and three calls of 10 s after it, so that no second worker takes what this one still holds. */
 const LEASE_SEC = 90;
+const ORDERS_MS = 15_000;
 const BATCH_SIZE = 100;
 const MAX_BODY_BYTES = 64 * 1024;
 /** The cron job sends `{}`, people nothing at all. Whoever sends more expects something that will not happen. */
@@ -24,6 +26,8 @@ export interface BridgeWorkerPorts extends BridgePorts {
   readonly ends: EndPorts;
   /** A new carrier of the inbox each time, for the same reason as a new bridge. */
   readonly inbox: () => Pick<Carrier, 'drain'>;
+  /** New lanes of paid orders each time, in the order in which one's work becomes another's. */
+  readonly orders: () => readonly Pick<Courier, 'drain'>[];
   /** Brings the copy of endpoints and sites in DB1 up to date. */
   copyDoors(): Promise<void>;
 }
@@ -51,9 +55,10 @@ export function bridgeWorkerRoute(path: string, ports: BridgeWorkerPorts): EdgeR
       const bridge = new Bridge(ports, { batchSize: BATCH_SIZE, leaseSec: LEASE_SEC });
       const guard = AbortSignal.timeout(GUARD_MS);
       const ended = await endDue(new Ender(ports.ends), ports.log, guard);
+      const orders = await carryOrders(ports, guard);
       const drained = await drain(bridge, guard);
       const inbox = await carryInbox(ports, guard);
-      ports.log.info('drained', { request_id: request.requestId, ended, inbox, ...drained });
+      ports.log.info('drained', { request_id: request.requestId, ended, orders, inbox, ...drained });
       return jsonResponse(200, drained);
     },
   };
@@ -69,6 +74,20 @@ async function endDue(ender: Ender, log: Log, signal: AbortSignal): Promise<numb
     log.warn('claims that are to end wait', { cause });
     return 0;
   }
+}
+
+/** Before the queue, so that what was paid for is carried by the same call; and not for all of it, because Stripe may be slow. */
+async function carryOrders({ orders, log }: BridgeWorkerPorts, guard: AbortSignal): Promise<number> {
+  const signal = AbortSignal.any([guard, AbortSignal.timeout(ORDERS_MS)]);
+  let carried = 0;
+  for (const lane of orders())
+    try {
+      carried += (await lane.drain(signal)).total;
+    } catch (cause) {
+      // A database is away: what waits there waits on.
+      log.warn('paid orders wait', { cause });
+    }
+  return carried;
 }
 
 /** Deliveries that were accepted while DB2 was away, and the copy of doors by which the next outage is got through. */

@@ -1,22 +1,27 @@
 // Which key a tenant's payments are made with: that which its endpoint names, or the usual one. Keys are known for a minute, and for
 // as long as DB2 is away: sessions can be made and ended without it.
 
+import type { CallFunction } from '../call_function.ts';
 import { inTime } from '../deadline.ts';
 import { HttpError } from '../errors.ts';
 import { canWait } from '../failure.ts';
 import type { Clock, Log } from '../ports.ts';
-import type { AskingEndpoint } from '../webhook/backfill/source.ts';
 import { keyNameOf } from '../webhook/backfill/sources.ts';
 import { stripe as source } from '../webhook/backfill/stripe.ts';
-import { minSecretChars, type ReadSecret, SECRET_FAULTS, type SecretSource } from '../webhook/secrets.ts';
+import { createOperatorStore } from '../webhook/operators.ts';
+import {
+  createFindSecret,
+  minSecretChars,
+  SECRET_FAULTS,
+  type SecretSource,
+  Secrets,
+} from '../webhook/secrets.ts';
 import { PaymentError, type Payments, type PaymentsOf } from './ports.ts';
 import { createPayments, type StripeClient } from './stripe.ts';
 
 export interface KeyPorts {
-  /** webhook.list_endpoints of DB2. */
-  endpoints(): Promise<readonly AskingEndpoint[]>;
-  /** Secrets.read: Vault's value of a name that may be used, else the runtime's. */
-  readSecret(name: string, minChars: number): Promise<ReadSecret>;
+  /** Functions of schema webhook of DB2. */
+  readonly webhook: CallFunction;
   /** What the runtime knows by the name. */
   readonly secretOf: SecretSource;
   open(key: string): StripeClient | Promise<StripeClient>;
@@ -38,10 +43,11 @@ interface Known {
 
 export function createPaymentsOf(ports: KeyPorts): PaymentsOf {
   const known = new Map<string, Known>();
+  const secrets = new Secrets({ ...ports, findSecret: createFindSecret(ports.webhook) });
   const find = async (tenant: string): Promise<Known> => {
     const before = known.get(tenant);
     if (before !== undefined && ports.now() < before.untilMs) return before;
-    const key = await keyOf(tenant, before?.key, ports);
+    const key = await keyOf(tenant, before?.key, ports, secrets);
     const payments = before?.key === key ? before.payments : createPayments(await ports.open(key));
     const found = { key, payments, untilMs: ports.now() + KNOWN_MS };
     known.set(tenant, found);
@@ -58,9 +64,18 @@ export function createPaymentsOf(ports: KeyPorts): PaymentsOf {
   };
 }
 
-async function keyOf(tenant: string, before: string | undefined, ports: KeyPorts): Promise<string> {
+async function keyOf(
+  tenant: string,
+  before: string | undefined,
+  ports: KeyPorts,
+  secrets: Secrets,
+): Promise<string> {
   try {
-    return await inTime(ASK_MS, readKey(tenant, ports), () => new HttpError('database_unavailable'));
+    return await inTime(
+      ASK_MS,
+      readKey(tenant, ports.webhook, secrets),
+      () => new HttpError('database_unavailable'),
+    );
   } catch (error) {
     if (error instanceof PaymentError || !canWait(error)) throw error;
     const key = before ?? (tenant === PROVIDER ? ports.secretOf(source.keyName) : undefined);
@@ -70,13 +85,14 @@ async function keyOf(tenant: string, before: string | undefined, ports: KeyPorts
   }
 }
 
-async function readKey(tenant: string, { endpoints, readSecret }: KeyPorts): Promise<string> {
-  const own = (await endpoints()).filter((one) => one.provider === PROVIDER && one.tenant === tenant);
+async function readKey(tenant: string, webhook: CallFunction, secrets: Secrets): Promise<string> {
+  const endpoints = await createOperatorStore(webhook).listEndpoints();
+  const own = endpoints.filter((one) => one.provider === PROVIDER && one.tenant === tenant);
   const named = own.find(({ api_key_name }) => api_key_name !== null) ?? own[0];
   const name = named && keyNameOf(named);
   if (name === undefined)
     throw new PaymentError('key', `no endpoint of tenant ${tenant} names a key of Stripe (--api-key-name)`);
-  const read = await readSecret(name, minSecretChars());
+  const read = await secrets.read(name, minSecretChars());
   if ('value' in read) return checked(read.value, name);
   throw new PaymentError('key', `${name} ${SECRET_FAULTS[read.fault]}`);
 }

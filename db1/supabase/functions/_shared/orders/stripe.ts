@@ -1,6 +1,8 @@
 // Stripe as paid orders see it, on top of its own package. The package comes in: Node and the Edge Functions import it from
 // different places. It must not try again by itself (maxNetworkRetries 0): leases and breakers do.
 
+import { type ApiUrls, apiUrl } from '../webhook/backfill/sources.ts';
+import { stripe as source } from '../webhook/backfill/stripe.ts';
 import {
   PaymentError,
   type PaymentErrorKind,
@@ -30,13 +32,28 @@ export interface StripeClient {
   };
 }
 
-/** As createFetchHttpClient has it, a call gives up after this; leases are longer. */
-export const STRIPE_TIMEOUT_MS = 10_000;
+/** A call gives up after this; leases are longer. */
+const TIMEOUT_MS = 10_000;
 const PAGE = 100;
 /** A payment that was tried and can still be made. */
 const PENDING: ReadonlySet<unknown> = new Set(['processing', 'requires_action', 'requires_capture']);
 /** A refund that has not taken money back, or has given it back again. */
 const UNDONE: ReadonlySet<unknown> = new Set(['failed', 'canceled']);
+
+/** How the package is to be set up, beside its fetch client. Throws where the address is not one that a key may be sent to. */
+export function stripeOptions(urls: ApiUrls) {
+  const { protocol, hostname, port } = new URL(apiUrl(source, urls));
+  return {
+    host: hostname,
+    protocol: protocol === 'http:' ? ('http' as const) : ('https' as const),
+    ...(port !== '' && { port }),
+    maxNetworkRetries: 0,
+    timeout: TIMEOUT_MS,
+    telemetry: false,
+  };
+}
+
+export type StripeOptions = ReturnType<typeof stripeOptions>;
 
 export function createPayments(stripe: StripeClient): Payments {
   const { sessions } = stripe.checkout;

@@ -22,7 +22,7 @@ export async function* listPages(
   account: string | undefined,
   filter: Readonly<Record<string, string>> = {},
 ): AsyncGenerator<JsonObject[]> {
-  const headers = account === undefined ? {} : { 'stripe-account': account };
+  const headers: Record<string, string> = account === undefined ? {} : { 'stripe-account': account };
   let after: string | undefined;
   for (;;) {
     const query = new URLSearchParams({
@@ -48,11 +48,13 @@ export function accountsOf(accounts: readonly string[]): (string | undefined)[] 
   return [undefined, ...accounts.filter((account) => ACCOUNT.test(account))];
 }
 
+const FILTERS: readonly Readonly<Record<string, string>>[] = [{ delivery_success: 'false' }, {}];
+
 /** Undelivered events first: they are what is missing, if anything is. */
 async function* list(ask: Ask, stretch: Stretch, accounts: readonly string[]): AsyncGenerator<Fetched[]> {
   for (const account of accountsOf(accounts)) {
     const seen = new Set<unknown>();
-    for (const filter of [{ delivery_success: 'false' }, {}]) {
+    for (const filter of FILTERS) {
       for await (const events of listPages(ask, '/v1/events', stretch, account, filter)) {
         const unseen = events.filter(({ id }) => !seen.has(id));
         if ('delivery_success' in filter) for (const { id } of events) seen.add(id);

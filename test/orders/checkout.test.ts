@@ -1,0 +1,180 @@
+// POST /v1/claims/:id/checkout: one session at a time, whatever happens between the row and Stripe's answer.
+
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, it } from 'node:test';
+import type Stripe from 'stripe';
+import { createSluiceClient } from '#client/index.ts';
+import { ask, assertRefusal, bearer, startTestServer, token } from '../server/support.ts';
+import { type Buyer, OrderWorld, PRICE, secretOf } from './world.ts';
+
+describe('checkout', () => {
+  let world: OrderWorld;
+  before(async () => {
+    world = await OrderWorld.start();
+  });
+  after(() => world?.stop());
+  afterEach(() => world.standIn.control.set({ down: false, cut: false, slowMs: 0, failNext: 0 }));
+
+  const sessionsOf = async ({ claim_id }: Buyer) =>
+    (await world.standIn.control.books<{ session: Stripe.Checkout.Session }>('session'))
+      .map(({ session }) => session)
+      .filter((session) => session.client_reference_id === claim_id);
+  const checkoutsOf = async ({ claim_id }: Buyer): Promise<string[]> => {
+    const sql = 'select n, state from public.checkouts where order_id = $1 order by n';
+    return (await world.db1.query(sql, [claim_id])).rows.map(({ n, state }) => `${n} ${state}`);
+  };
+
+  it('asks Stripe for exactly what the order is: price, order, user, and the way back', async () => {
+    const pool = await world.pool(2);
+    const buyer = await world.claimGroup(pool, 2);
+    const { json } = await world.checkout(buyer);
+    assert.equal(json.amount, 2 * PRICE);
+    const [session] = await sessionsOf(buyer);
+    const back = `${world.server.url}/drop/${pool}?claim=${buyer.claim_id}`;
+    assert.deepEqual(
+      [session?.amount_total, session?.currency, session?.success_url, session?.cancel_url],
+      [2 * PRICE, 'eur', back, back],
+    );
+    assert.deepEqual(session?.allowed_payment_method_types, ['card']);
+    assert.deepEqual(session?.metadata, {
+      claim_id: buyer.claim_id,
+      user_id: 'ann',
+      verified: 'false',
+      pool_id: pool,
+      checkout: `${buyer.claim_id}:1`,
+    });
+  });
+
+  it('never takes the way back from the request', async () => {
+    const buyer = await world.claim(await world.pool(1));
+    const headers = { 'x-claim-secret': buyer.secret, host: 'evil.example', origin: 'https://evil.example' };
+    const url = `${world.server.url}/v1/claims/${buyer.claim_id}/checkout`;
+    const { status } = await ask(url, { method: 'POST', headers });
+    assert.equal(status, 201);
+    assert.ok((await sessionsOf(buyer))[0]?.success_url?.startsWith(`${world.server.url}/drop/`));
+  });
+
+  it('is for the owner: the secret, the token of the user, and no other', async () => {
+    const pool = await world.pool(2);
+    const buyer = await world.claim(pool);
+    assertRefusal(
+      await world.checkout({ ...buyer, secret: 'another-secret-0123456789' }),
+      404,
+      'unknown_claim',
+    );
+    const url = (id: string) => `${world.server.url}/v1/claims/${id}/checkout`;
+    const ann = bearer(await token({ sub: 'ann', role: 'authenticated' }));
+    const mine = await ask(`${world.server.url}/v1/pools/${pool}/claims`, {
+      method: 'POST',
+      headers: ann,
+      body: { request_id: 'r1' },
+    });
+    assert.equal(mine.json.status, 'held', mine.text);
+    const bob = bearer(await token({ sub: 'bob', role: 'authenticated' }));
+    assertRefusal(await ask(url(mine.json.claim_id), { method: 'POST', headers: bob }), 404, 'unknown_claim');
+    assert.equal((await ask(url(mine.json.claim_id), { method: 'POST', headers: ann })).status, 201);
+    assert.equal((await ask(url(mine.json.claim_id), { method: 'GET', headers: ann })).status, 405);
+  });
+
+  it('is refused where the pool takes no payments, and for ids that are none', async () => {
+    await world.db1.query(`insert into public.engine_config (pool_id) values ('auto')`);
+    await world.db1.query(`insert into public.inventory_slots (pool_id) values ('auto')`);
+    const secret = 'a-secret-of-the-auto-pool';
+    const { json } = await ask(`${world.server.url}/v1/pools/auto/claims`, {
+      method: 'POST',
+      body: { user_id: 'ann', request_id: '1', secret },
+    });
+    const auto = { claim_id: json.claim_id, secret, pool: 'auto' };
+    assertRefusal(await world.checkout(auto), 409, 'not_for_payment');
+    assertRefusal(await world.checkout({ ...auto, claim_id: 'no-uuid' }), 422, 'invalid_input');
+  });
+
+  it('answers 503 while Stripe is down, and gives the same one session afterwards', async () => {
+    const buyer = await world.claim(await world.pool(1));
+    await world.standIn.control.set({ down: true });
+    const refused = await world.checkout(buyer);
+    assertRefusal(refused, 503, 'payment_unavailable');
+    assert.ok(Number(refused.headers['retry-after']) > 0);
+    await world.standIn.control.set({ down: false, cut: true });
+    assertRefusal(await world.checkout(buyer), 503, 'payment_unavailable');
+    await world.standIn.control.set({ cut: false });
+    const made = await world.checkout(buyer);
+    assert.equal(made.status, 201, made.text);
+    assert.equal((await sessionsOf(buyer)).length, 1);
+    assert.deepEqual(await checkoutsOf(buyer), ['1 open']);
+  });
+
+  it('of two at once gives one session', async () => {
+    const buyer = await world.claim(await world.pool(1));
+    await world.standIn.control.set({ slowMs: 100 });
+    const answers = await Promise.all([1, 2, 3].map(() => world.checkout(buyer)));
+    for (const answer of answers) assert.ok([200, 201, 503].includes(answer.status), answer.text);
+    assert.equal((await sessionsOf(buyer)).length, 1);
+    assert.equal((await world.checkout(buyer)).status, 200);
+  });
+
+  it('takes another key where the first one repeats a failure that made nothing', async () => {
+    const buyer = await world.claim(await world.pool(1));
+    await world.standIn.control.set({ failNext: 1, failuresAreDone: false });
+    assertRefusal(await world.checkout(buyer), 503, 'payment_unavailable');
+    const made = await world.checkout(buyer);
+    assert.equal(made.status, 201, made.text);
+    assert.deepEqual(await checkoutsOf(buyer), ['1 expired', '2 open']);
+    assert.equal((await sessionsOf(buyer)).length, 1);
+  });
+
+  it('finds the session that was made although Stripe answered 500', async () => {
+    const buyer = await world.claim(await world.pool(1));
+    await world.standIn.control.set({ failNext: 1, failuresAreDone: true });
+    assertRefusal(await world.checkout(buyer), 503, 'payment_unavailable');
+    const made = await world.checkout(buyer);
+    assert.equal(made.status, 201, made.text);
+    assert.deepEqual(await checkoutsOf(buyer), ['1 open']);
+    assert.deepEqual(
+      (await sessionsOf(buyer)).map(({ url }) => url),
+      [made.json.url],
+    );
+  });
+
+  it('of a server that does not know its own address, or has no key that fits, makes nothing', async () => {
+    const servers = [
+      { more: { host: '0.0.0.0' }, hint: /SLUICE_PUBLIC_URL/ },
+      { more: { secretOf: () => undefined }, hint: /Try again/ },
+      { more: { secretOf: () => 'whsec_not_a_key_of_stripe' }, hint: /Try again/ },
+      { more: { secretOf: () => 'sk_test_0123456789abcdef' }, hint: /Try again/ },
+    ];
+    for (const { more, hint } of servers) {
+      const server = await startTestServer(world.databases, {
+        host: '127.0.0.1',
+        secretOf,
+        apiUrls: { STRIPE_API_URL: world.standIn.url },
+        ...more,
+      });
+      try {
+        const buyer = await world.claim(await world.pool(1));
+        const answer = await ask(
+          `${server.url.replace('0.0.0.0', '127.0.0.1')}/v1/claims/${buyer.claim_id}/checkout`,
+          {
+            method: 'POST',
+            headers: { 'x-claim-secret': buyer.secret },
+          },
+        );
+        assertRefusal(answer, 503, 'payment_unavailable');
+        assert.match(answer.json.error.hint, hint);
+        assert.equal((await sessionsOf(buyer)).length, 0);
+      } finally {
+        await server.stop();
+      }
+    }
+  });
+
+  it('is a call of the client, and tells what trying again does not change', async () => {
+    const client = createSluiceClient({ url: world.server.url });
+    const claim = await client.claim({ pool: await world.pool(1), userId: 'ann' });
+    assert.equal(claim.status, 'held');
+    const { url, amount, currency } = await client.checkout(claim);
+    assert.deepEqual([amount, currency, (await client.checkout(claim)).url], [PRICE, 'eur', url]);
+    await client.release(claim);
+    await assert.rejects(client.checkout(claim), { code: 'hold_over', retryable: false });
+  });
+});
