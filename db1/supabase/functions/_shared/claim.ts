@@ -198,7 +198,6 @@ export class ClaimRoutes {
   /** The claim that the request names, and who asks; throws where it is not the caller's own. */
   async own(request: HttpRequest, claimId: string) {
     const caller = await identify(this.#ports, request);
-    if (!actsForAnybody(caller)) this.#ports.admit?.(request, 1);
     const secretHash = this.#secretHashOf(request);
     const { claim, isOwn } = await this.#find(caller, claimId, secretHash);
     if (!isOwn)
