@@ -42,6 +42,7 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
         String(a.order_id) < String(b.order_id) ? 1 : -1,
       ),
     order_details: orderDetails,
+    order_audit: (all, name, args) => fromAll(all, name, args),
     audit_page: (all, name, args) => newestOf(all, name, args),
     sessions_ended: (all, name, args) => fromAll(all, name, args),
     session_end: (all, name, args) => toAll(all, name, args),

@@ -5,6 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import type Stripe from 'stripe';
+import { planBuyers } from '../../src/demo/paid/plan.ts';
+import { StandInClient } from '../../src/stripe_stand_in/client.ts';
 import { claim, openClient } from '../server/support.ts';
 import { type Dev, PROJECT, processesUnder, readEnv, startDev, stopDev } from '../support/dev.ts';
 import { sluice } from '../work/support.ts';
@@ -111,6 +115,86 @@ describe('sluice demo', () => {
     assert.equal((await demo('--buyers', '5', '--seats', '5').ended).code, 0);
   });
 
+  /** Holds of the newest paid pool run out as soon as each buyer has paid who is going to in time, or has left for the bank. */
+  async function hurryHolds(buyers: number, mend: (db2: pg.Client, pool: string) => Promise<unknown>) {
+    const { DB1_URL = '', DB2_URL = '', STRIPE_API_URL = '', STRIPE_API_KEY = '' } = readEnv(dir);
+    const [db1, db2] = [await openClient(DB1_URL), await openClient(DB2_URL)];
+    const standIn = new StandInClient(STRIPE_API_URL, STRIPE_API_KEY);
+    const going = planBuyers(buyers).filter(({ way }) => way !== 'leaves').length;
+    try {
+      for (;;) {
+        const { rows } = await db1.query(
+          `select max(c.pool_id) as pool, count(o.order_id)::int as orders
+           from public.engine_config c join public.orders o on o.pool_id = c.pool_id where o.ended_at is null
+             and c.pool_id = (select max(p.pool_id) from public.engine_config p where p.pool_id ~ '^demo_paid_')`,
+        );
+        const { pool } = rows[0];
+        const sessions = await standIn.books<{ session: Stripe.Checkout.Session }>('session');
+        const complete = sessions.filter(
+          ({ session }) => session.metadata?.pool_id === pool && session.status === 'complete',
+        );
+        if (rows[0].orders === buyers && complete.length >= going) {
+          await mend(db2, pool);
+          await db1.query(
+            `update public.orders set hold_until = now(), grace_until = now() + interval '5 seconds'
+             where pool_id = $1 and hold_until is not null`,
+            [pool],
+          );
+          await db1.query(
+            `update public.checkouts k set next_attempt_at = now() from public.orders o
+             where o.order_id = k.order_id and o.pool_id = $1 and k.next_attempt_at < 'infinity'`,
+            [pool],
+          );
+          return;
+        }
+        await sleep(50);
+      }
+    } finally {
+      await Promise.all([db1.end(), db2.end()]);
+    }
+  }
+
+  it('lets buyers pay, late, twice and not at all, and three books agree to the cent', async () => {
+    const running = demo('--paid', '--buyers', '20', '--seats', '50', '--json');
+    await hurryHolds(20, async () => undefined);
+    const { code, stdout, stderr } = await running.ended;
+    assert.equal(code, 0, stdout + stderr);
+    const outcome = JSON.parse(stdout);
+    assert.deepEqual([outcome.ok, outcome.problems], [true, []]);
+    const kinds = outcome.rows.map(({ what }: { what: string }) => what);
+    for (const what of [
+      'paid in time',
+      'let the hold run out',
+      'paid late, got seats',
+      'refunded by the seller',
+    ])
+      assert.ok(kinds.includes(what), `${what} in ${kinds}`);
+    assert.equal(await ticketsOf(outcome.pool_id), outcome.sums.tickets);
+    assert.equal((await fetch(outcome.ticket_url)).status, 200);
+  });
+
+  it('ends with 1 where a cent is missing in the ledger', async () => {
+    const running = demo('--paid', '--buyers', '4', '--seats', '12');
+    await hurryHolds(4, async (db2, pool) => {
+      const take = async () =>
+        (
+          await db2.query(
+            `update public.payments p set captured = captured - 1
+             from public.confirmed_tickets t
+             where t.pool_id = $1 and t.order_id = p.order_id and p.captured = 8500 and not exists (
+               select from public.webhook_events e where e.status in ('pending', 'processing', 'failed'))`,
+            [pool],
+          )
+        ).rowCount;
+      // When nothing is left that could tell the payment again.
+      while ((await take()) === 0) await sleep(50);
+    });
+    const { code, stdout } = await running.ended;
+    assert.equal(code, 1, stdout);
+    assert.match(stdout, /not what Sluice promises/);
+    assert.match(stdout, /Stripe has 8500 and 0 refunded, the ledger 8499/);
+  });
+
   it('stops no ledger but the one of this stack', async () => {
     const env = readEnv(dir);
     const elsewhere = { ...env, DB2_URL: (env.DB2_URL ?? '').replace(/:\d+\//, ':1/'), SLUICE_DIR: dir };
@@ -137,6 +221,25 @@ describe('sluice demo without a stack', () => {
     const { code, stderr } = await sluice(['demo'], { SLUICE_DIR: join(tmpdir(), 'sluice-nowhere') }).ended;
     assert.equal(code, 1);
     assert.match(stderr, /npm start/);
+  });
+
+  it('pays nowhere but at a stand-in on this machine', async () => {
+    const env = {
+      SLUICE_URL: 'http://127.0.0.1:1',
+      SLUICE_ADMIN_KEY: 'x'.repeat(20),
+      DB1_URL: 'postgres://x',
+      DB2_URL: 'postgres://x',
+    };
+    const stripe = { STRIPE_API_URL: 'https://api.stripe.com', STRIPE_API_KEY: 'sk_test_x' };
+    const { code, stderr } = await sluice(['demo', '--paid'], {
+      ...env,
+      ...stripe,
+      SLUICE_DIR: join(tmpdir(), 'sluice-nowhere'),
+    }).ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: no stand-in for Stripe runs here/);
+    for (const words of [['--outage'], ['--buyers=501']])
+      assert.equal((await sluice(['demo', '--paid', ...words], env).ended).code, 2, words.join(' '));
   });
 
   it('understands nothing but whole numbers', async () => {

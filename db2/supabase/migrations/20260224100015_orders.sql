@@ -308,8 +308,8 @@ begin
     and not exists (select from public.claim_outbox o where o.id = 'settle:' || v_key) then
     insert into public.claim_outbox (id, kind, payment_key, fact)
     values ('settle:' || v_key, 'settle', v_key, jsonb_build_object(
-      'payment_key', v_key, 'tenant', p_new.provider, 'livemode', p_object -> 'livemode', 'claim_id', p_new.order_id,
-      'user_id', p_new.user_id, 'verified', p_object #>> '{metadata,verified}', 'amount', p_new.captured,
+      'payment_key', v_key, 'tenant', p_new.provider, 'livemode', coalesce(p_object -> 'livemode', 'true'),
+      'claim_id', p_new.order_id, 'user_id', p_new.user_id, 'verified', p_object #>> '{metadata,verified}', 'amount', p_new.captured,
       'currency', p_new.currency, 'checkout', p_object #>> '{metadata,checkout}'
     ));
   end if;
@@ -860,7 +860,8 @@ end
 $$;
 
 -- Promise: what waits, looked at up to 10000 of a kind and no further: outbox {settle, void} each {due, oldest_sec}; refunds by state
--- {due, review, failed}; braked, refunds that the brake holds; decisions of the last hour by kind {funds, refund, void, ignored}.
+-- {due, review, failed}; braked, refunds that the brake holds; decisions of the last hour by kind {funds, refund, void, ignored}, without payments for claims that are
+-- not paid for.
 -- Second call: the same, later. Locks: none.
 create function public.ledger_order_metrics() returns jsonb
 language sql stable security definer set search_path = ''
@@ -871,7 +872,8 @@ set enable_seqscan = off as $$
     select r.state, r.braked_at from public.refunds_due r where r.state in ('due', 'review', 'failed') limit 10000
   ), decided as materialized (
     select o.result ->> 'decision' as decision from public.claim_outbox o
-    where o.kind = 'settle' and o.state = 'done' and o.finished_at > now() - interval '1 hour' limit 10000
+    where o.kind = 'settle' and o.state = 'done' and o.finished_at > now() - interval '1 hour'
+      and o.result ->> 'reason' is distinct from 'no_order' limit 10000
   )
   select jsonb_build_object(
     'outbox', (
