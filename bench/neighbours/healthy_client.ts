@@ -48,7 +48,7 @@ function post(order: HealthyOrder, path: string, headers: Record<string, string>
 
 async function claimOnce(order: HealthyOrder): Promise<string> {
   const id = randomUUID();
-  const secret = order.hasSecrets ? { secret: `secret ${id}` } : {};
+  const secret = order.hasSecrets ? { secret: `secret-${id}` } : {};
   const body = JSON.stringify({ user_id: `user ${id}`, request_id: id, ...secret });
   const answer = await post(order, `/v1/pools/${order.pool ?? HEALTHY}/claims`, {}, body);
   if (answer.status !== 201) throw new Error(`status ${answer.status}`);

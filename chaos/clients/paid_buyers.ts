@@ -12,7 +12,7 @@ import { asksToComeAgain, Clients, type Traffic } from './traffic.ts';
 
 /** `paid` has seats for all; `rare` sells out, so that who pays late finds none. */
 export const PAID_POOLS = { plenty: 'paid', rare: 'paid-rare' } as const;
-export const PAID_RULES = { unitPrice: 1_000, currency: 'eur', holdSec: 6, graceSec: 5, maxQuantity: 3 } as const;
+export const PAID_RULES = { unitPrice: 1_000, currency: 'eur', holdSec: 10, graceSec: 5, maxQuantity: 3 } as const;
 const RARE_SHARE = 0.3;
 const GROUP_SHARE = 0.3;
 /** What becomes of an order that got its seats, of all of them. */

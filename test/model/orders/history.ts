@@ -24,9 +24,9 @@ const COMMANDS_MAX = 70;
 const SLOTS_MAX = 3;
 /** Each round lets every process work until it finds nothing; a few rounds in a row without work are the end. */
 const ROUNDS_MAX = 60;
-const QUIET_ROUNDS = 4;
-/** Longer than any hold, grace, lease or pause of a worker. */
-const DRAIN_TICK_SEC = 400;
+const QUIET_ROUNDS = 3;
+/** In all longer than any hold, grace, lease or pause of a worker: a slow payment is looked at after an hour at the latest. */
+const DRAIN_TICK_SEC = 1_300;
 /** No luck means that nothing is given up. */
 const LUCKY = 9;
 
@@ -92,7 +92,7 @@ async function begin(world: World): Promise<void> {
 }
 
 /** Until it finds nothing more to do. True where it found something. */
-async function exhaust(world: World, name: ProcessName): Promise<boolean> {
+export async function exhaust(world: World, name: ProcessName): Promise<boolean> {
   for (let found = 0; ; found++) {
     ensure(found < ROUNDS_MAX, 'I10', () => `the ${name} finds something to do for ever`);
     const { length } = world.history;
@@ -105,7 +105,7 @@ async function exhaust(world: World, name: ProcessName): Promise<boolean> {
 }
 
 /** Faults stop. Half of the processes that stalled are gone; the others finish what they had begun, however late. */
-async function end(world: World): Promise<void> {
+export async function end(world: World): Promise<void> {
   world.doing('faults stop');
   for (const [at, actor] of [...world.actors].entries()) if (at % 2 === 0) await world.finish(actor);
   world.actors = [];

@@ -36,7 +36,7 @@ const bridge: Make = (world, luck) => async (ask) => {
   if (taken === undefined) return false;
   const finish = (verdict: string, reason: string | null) =>
     ask('db1', `finishes as ${verdict}`, () => finishMessage(world, taken, verdict, reason));
-  if (luck === 0) return finish('dead_letter', '22023: planted').then(() => true);
+  if (luck < 2) return finish('dead_letter', '22023: planted').then(() => true);
   const outcome = await ask('db2', 'finalizes', () => finalize(world, taken));
   if (outcome === 'voided') await finish('gone', 'the claim has ended');
   else if (outcome === 'conflict') await finish('dead_letter', 'ticket_conflict');

@@ -14,6 +14,8 @@ export type Scene = {
   freedInTime: ReadonlySet<string>;
   /** Seconds since holds were last ended: what should have ended by then has. */
   expiredSecAgo: number | null;
+  /** Claims that had ended at some moment before. */
+  ended: ReadonlySet<string>;
   /** Claims that operators voided without giving money back. */
   forfeited: ReadonlySet<string>;
 };
@@ -64,12 +66,15 @@ const tickets: Look = ({ state: { intake, ledger } }) => {
   });
 };
 
-/** A void is for ever, and the tombstone comes before the slot. */
-const voids: Look = ({ state: { intake, ledger } }) => {
+/** A claim that has ended never lives again, and the tombstone of a void comes before the slot. */
+const voids: Look = ({ state: { intake, ledger }, ended }) => {
   const voided = new Set(ledger.voided.map(({ claim }) => claim));
-  return intake.claims
-    .filter(({ id, state }) => state === 'voided' && !voided.has(id))
-    .map(({ id }) => ['I17', `claim ${id} is voided, and the ledger has no tombstone`]);
+  return intake.claims.flatMap(({ id, state, isFreed }): Finding[] => {
+    if (!isFreed && ended.has(id)) return [['I17', `claim ${id} had ended, and lives again`]];
+    if (state === 'voided' && !voided.has(id))
+      return [['I17', `claim ${id} is voided, and the ledger has no tombstone`]];
+    return [];
+  });
 };
 
 const holds: Look = ({ state, expiredSecAgo }) =>
@@ -107,7 +112,7 @@ const boughtBy = ({ intake, ledger }: State, key: string): number => {
 
 const money: Look = ({ state, stripe, rules }) =>
   stripe.payments.flatMap((payment): Finding[] => {
-    const key = keyOf(payment.id);
+    const key = keyOf(payment);
     const found: Finding[] = [];
     const mine = boughtBy(state, key);
     const ours = refundedByUs(payment);
@@ -151,12 +156,12 @@ const moneyAtRest: Look = (scene) =>
     payment.isPaid && payment.isLive && payment.kind !== 'foreign'
       ? judgeAtRest(scene, payment)
       : scene.state.ledger.refunds
-          .filter(({ key }) => key === keyOf(payment.id))
+          .filter(({ key }) => key === keyOf(payment))
           .map(({ id }): Finding => ['I14', `a refund is due for ${payment.id} (${payment.kind}): ${id}`]),
   );
 
 function judgeAtRest({ state, rules, forfeited }: Scene, payment: Payment): Finding[] {
-  const key = keyOf(payment.id);
+  const key = keyOf(payment);
   const isTold = state.ledger.payments.some((one) => one.key === key);
   // Made by hand, and no event ever came.
   if (!isTold && payment.session === undefined) return [];

@@ -67,4 +67,6 @@ export function seatsOf({ intake }: State, order: string): ClaimState[] {
   return late.length > 0 ? late : all;
 }
 
-export const keyOf = (payment: string): string => `stripe/${payment}`;
+/** Its tenant is that of the endpoint at which it is told. */
+export const keyOf = ({ id, kind }: { id: string; kind: string }): string =>
+  `${kind === 'foreign' ? 'stripe:other' : 'stripe'}/${id}`;

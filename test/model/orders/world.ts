@@ -37,12 +37,15 @@ export const codeOf = (error: unknown): string => {
   return code;
 };
 
+/** Of all lanes: the ledger keeps its credits, and no history may meet another's. */
+let histories = 0;
+
 export class World {
   readonly #lane: Lane;
-  #histories = 0;
   #slots = 0;
   #requests = 0;
   #expiredSecAgo: number | null = null;
+  #isUnchanged = false;
   history: string[] = [];
   stripe = new Stripe('', 0, () => false);
   state: State = EMPTY;
@@ -52,6 +55,7 @@ export class World {
   /** Calls to Stripe that are still on their way, their callers long gone. */
   late: { what: string; make: () => Promise<unknown> }[] = [];
   #freedInTime = new Set<string>();
+  #ended = new Set<string>();
   #forfeited = new Set<string>();
   /** Names for people: orders and claims in the order in which they came. */
   readonly #names = new Map<string, string>();
@@ -66,17 +70,18 @@ export class World {
 
   /** Stands in the ids of this history, and of none before it. */
   get run(): string {
-    return `h${this.#histories}x`;
+    return `o${histories}x`;
   }
 
   async reset(rules: Rules): Promise<void> {
     this.history = [];
-    this.#histories++;
+    histories++;
     this.rules = rules;
     this.stripe = new Stripe(this.run, rules.skewSec, (kind) => this.breaks.has(`no-${kind}-key`));
     this.actors = [];
     this.late = [];
     this.#freedInTime = new Set();
+    this.#ended = new Set();
     this.#forfeited = new Set();
     this.#names.clear();
     this.#expiredSecAgo = null;
@@ -135,11 +140,16 @@ export class World {
   call(to: 'db1' | 'db2', schema = 'public'): CallFunction {
     return async <Row>(name: string, args: Record<string, unknown>) => {
       const { text, values = [] } = queryFor(`${schema}.${name}`, args);
-      return (await this.#lane[to].rows(text, values)) as Row[];
+      const rows = (await this.#lane[to].rows(text, values)) as Row[];
+      // A take that finds nothing changes nothing.
+      this.#isUnchanged = name.includes('take') && rows.length === 0;
+      return rows;
     };
   }
 
+  /** Reads what the call may have changed, and holds the promises against it. */
   async look(side?: Callee): Promise<void> {
+    if (side === 'stripe') return this.#check(checkAlways);
     const [intake, ledger] = await Promise.all([
       side === 'db2' ? this.state.intake : this.#read<State['intake']>('db1', INTAKE),
       side === 'db1' ? this.state.ledger : this.#read<State['ledger']>('db2', LEDGER, [`%${this.run}%`]),
@@ -148,6 +158,7 @@ export class World {
     for (const { id } of intake.orders) this.name(id, 'order ');
     for (const { id } of intake.claims) this.name(id, 'claim ');
     this.#check(checkAlways);
+    for (const { id, isFreed } of intake.claims) if (isFreed) this.#ended.add(id);
   }
 
   async #read<Part>(side: 'db1' | 'db2', statement: string, args?: unknown[]): Promise<Part> {
@@ -165,6 +176,7 @@ export class World {
         rules: { unitPrice, payPool, maxPerUser: this.rules.maxPerUser },
         freedInTime: this.#freedInTime,
         expiredSecAgo: this.#expiredSecAgo,
+        ended: this.#ended,
         forfeited: this.#forfeited,
       });
     } catch (error) {
@@ -210,7 +222,7 @@ export class World {
     const decided = new Set(this.state.intake.decisions.map(({ key }) => key));
     for (const payment of this.stripe.payments)
       if (payment.order === order && payment.session && payment.isPaid && !payment.isDelayed)
-        if (!decided.has(keyOf(payment.id)))
+        if (!decided.has(keyOf(payment)))
           throw new Violation('I16', this.#named(`order ${order} was freed although ${payment.id} was paid`));
   }
 
@@ -276,10 +288,11 @@ export class World {
     // Only a request to Stripe can come long after its caller has given up: a database would roll it back.
     const real = fate === 'late' && next.to !== 'stripe' ? 'lost' : fate;
     this.history.push(`  ${actor.name}: ${next.what}${real === 'done' ? '' : ` (${real})`}`);
+    this.#isUnchanged = false;
     const late = await actor.step(real);
     if (late !== undefined) this.late.push({ what: next.what, make: late });
     if (actor.next === undefined) this.actors = this.actors.filter((one) => one !== actor);
-    await this.look(next.to);
+    if (!this.#isUnchanged) await this.look(next.to);
   }
 
   /** Runs a process to its end, undisturbed. */
@@ -319,6 +332,17 @@ export class World {
     await this.#lane.db2.rows('select public.request_void($1, $2, $3, $4)', [claims, isRefund, ACTOR, null]);
     if (!isRefund) for (const claim of claims) this.#forfeited.add(claim);
     await this.look('db2');
+  }
+
+  /** A repair of `reconcile --fix`, whenever what it knows was read. */
+  async repair(slot: string, kind: string, ticket: object): Promise<void> {
+    this.doing(`a repair of ${this.name(slot, 'slot ')}: ${kind}`);
+    const [row] = await this.#lane.db1.rows<{ outcome: string }>(
+      `select public.reconcile_fix($1, $2, '${ACTOR}', $3) as outcome`,
+      [slot, kind, ticket],
+    );
+    this.got(row?.outcome ?? 'no row');
+    await this.look('db1');
   }
 
   async operate(verb: 'replay' | 'discard', letter: number): Promise<string> {

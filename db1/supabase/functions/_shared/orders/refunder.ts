@@ -76,6 +76,8 @@ export class Refunder {
     try {
       const payments = await this.#ports.paymentsOf(due.tenant);
       const refund = await this.#refundOf(due, payments);
+      // Before ours: with it the sum may be full, and then no ticket of the payment may live.
+      await this.#tellOthers(due, payments, refund.id);
       targets.of(STRIPE).breaker.succeeded();
       const state = await this.#told(due, refund);
       targets.of(LEDGER).breaker.succeeded();
@@ -115,9 +117,12 @@ export class Refunder {
     }
   }
 
-  /** Refunds that are not ours and may never have been told: where all of it went back, nothing is owed any more. */
-  async #tellOthers({ tenant, payment }: DueRefund, payments: Payments): Promise<void> {
-    for (const refund of await payments.refundsOf(payment))
+  /**
+   * The other refunds of the payment, which may never have been told, or only as a sum by its charge: one refund and a sum that
+   * was told before it do not add up. Where all of it went back, nothing is owed any more.
+   */
+  async #tellOthers({ tenant, payment }: DueRefund, payments: Payments, own?: unknown): Promise<void> {
+    for (const refund of (await payments.refundsOf(payment)).filter(({ id }) => id !== own))
       await this.#ports.db2('record_pulled', { p_tenant: tenant, p_object: refund });
   }
 
