@@ -230,7 +230,7 @@ comment on column public.engine_config.challenge_difficulty is
 create view intake.default_rules as
 select 100 as batch_size, 45 as visibility_timeout_sec, 10 as max_retries, 'finalize_transaction'::text as commit_rpc_name;
 
--- Kept for 30 days (20260224100019_retention.sql).
+-- Kept for 30 days (20260224100020_retention.sql).
 create table public.engine_metrics (
   id bigint generated always as identity primary key,
   captured_at timestamptz not null default now(),

@@ -95,7 +95,7 @@ create table public.voided_tickets (
 create index voided_tickets_by_user on public.voided_tickets (user_id);
 create index voided_tickets_by_order on public.voided_tickets (order_id) where order_id is not null;
 
--- Claims that were on their way when their user was erased (20260224100016_personal_data.sql), with the name that stands for the
+-- Claims that were on their way when their user was erased (20260224100017_personal_data.sql), with the name that stands for the
 -- user now. A worker may have such a claim in its hands, under the old name: its ticket gets this one.
 create table public.erased_claims (
   claim_id uuid primary key,
@@ -281,9 +281,7 @@ declare
   v_claim_ids uuid[];
   v_verified boolean[];
   v_order_ids uuid[];
-  v_committed uuid[];
-  v_committed_claims uuid[];
-  v_voided uuid[];
+  v_written record;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform public.refuse_isolation();
@@ -315,14 +313,13 @@ begin
   exception when unique_violation or sqlstate 'SL099' then
     null;
   end;
-  select w.resource_ids, w.claim_ids, w.voided into v_committed, v_committed_claims, v_voided
-  from public.write_tickets(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified, v_order_ids) w;
+  v_written := public.write_tickets(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified, v_order_ids);
   v_user_ids := public.users_now(v_claim_ids, v_user_ids);
   -- A statement of its own: it sees the tickets that others committed while the insert waited for them.
   return query
   select p.ordinal::int, p.resource_id, p.claim_id,
     case
-      when p.claim_id = any (v_voided) then 'voided'
+      when p.claim_id = any (v_written.voided) then 'voided'
       when t.user_id <> p.user_id or p.claim_id is null and t.verified <> p.verified or t.pool_id <> p.pool_id
         or t.claim_id not in (coalesce(p.claim_id, t.claim_id), t.resource_id) or t.claim_id is null then 'conflict'
       when c.resource_id is not null and row_number() over (
@@ -333,7 +330,7 @@ begin
     end
   from unnest(v_resource_ids, v_pool_ids, v_user_ids, v_claim_ids, v_verified)
     with ordinality as p (resource_id, pool_id, user_id, claim_id, verified, ordinal)
-  left join unnest(v_committed, v_committed_claims) as c (resource_id, claim_id)
+  left join unnest(v_written.resource_ids, v_written.claim_ids) as c (resource_id, claim_id)
     on c.resource_id = p.resource_id and c.claim_id = coalesce(p.claim_id, p.resource_id)
   -- One look a ticket by its key, however large the ledger has grown since the plan was made.
   left join lateral (

@@ -469,7 +469,7 @@ begin
 end
 $$;
 
--- Promise: whether this is the name that stands for an erased user (20260224100016_personal_data.sql). Second call: the same. Locks: none.
+-- Promise: whether this is the name that stands for an erased user (20260224100017_personal_data.sql). Second call: the same. Locks: none.
 create function audit.is_replacement(p_user_id text) returns boolean
 language sql immutable parallel safe set search_path = '' as $$
   select p_user_id ~ '^erased:[0-9a-f]{32}$';

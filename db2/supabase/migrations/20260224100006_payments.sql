@@ -426,6 +426,23 @@ begin
 end
 $$;
 
+-- Promise: raises SL030 where an event tells another user, currency or order of a payment than is known. The message leaves out
+-- the users' ids: errors stay, and stand in the audit log. Second call: the same. Locks: none.
+create function webhook.refuse_contradiction(p_known public.payments, p_told public.payments) returns void
+language plpgsql set search_path = '' as $$
+begin
+  if p_known.user_id <> p_told.user_id then
+    raise exception 'payment % is known as another user''s', p_told.object_id using errcode = 'SL030';
+  elsif p_known.currency <> p_told.currency then
+    raise exception 'payment % is known in %, not in %', p_told.object_id, p_known.currency, p_told.currency
+      using errcode = 'SL030';
+  elsif p_known.order_id <> p_told.order_id then
+    raise exception 'payment % is known for order %, not for %', p_told.object_id, p_known.order_id, p_told.order_id
+      using errcode = 'SL030';
+  end if;
+end
+$$;
+
 -- Promise: what an event tells about a payment is known: the state where it is newer (state, occurred_at, arrival), the
 -- money in any case, once per fact; the ledger has what that changed, once the user is known. p_told is the payment as
 -- this event alone tells it; p_amount is the fact's. Answers "already known" or "older than what is known" where nothing
@@ -463,16 +480,7 @@ begin
     if audit.is_replacement(v_known.user_id) then
       p_told.user_id := v_known.user_id;
     end if;
-    -- Without the users' ids: errors stay, and stand in the audit log.
-    if v_known.user_id <> p_told.user_id then
-      raise exception 'payment % is known as another user''s', p_told.object_id using errcode = 'SL030';
-    elsif v_known.currency <> p_told.currency then
-      raise exception 'payment % is known in %, not in %', p_told.object_id, v_known.currency, p_told.currency
-        using errcode = 'SL030';
-    elsif v_known.order_id <> p_told.order_id then
-      raise exception 'payment % is known for order %, not for %', p_told.object_id, v_known.order_id, p_told.order_id
-        using errcode = 'SL030';
-    end if;
+    perform webhook.refuse_contradiction(v_known, p_told);
     v_new := webhook.merge_payment(v_known, p_told);
   end if;
   if p_rule.kind = 'refund' then

@@ -45,7 +45,7 @@ create table if not exists public.calls (
   site_id text not null,
   event_id text,
   kind text not null default 'unknown',
-  -- Null where it was pruned (20260224100017_retention.sql).
+  -- Null where it was pruned (20260224100018_retention.sql).
   payload jsonb default '{}',
   occurred_at timestamptz not null default now(),
   received_at timestamptz not null default now(),
