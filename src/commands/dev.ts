@@ -60,7 +60,7 @@ async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): 
       ...settings,
       projectRoot: PROJECT_ROOT,
       functionEnv: functionEnv(process.env),
-      // Whoever has a key of Stripe wants Stripe.
+      // A person who has set a key wants Stripe itself.
       hasStripe: Boolean(process.env.STRIPE_API_KEY),
       say,
       signal: stopping.signal,
@@ -180,7 +180,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 const WHAT_RUNS = `Starts two Postgres databases with Sluice's schema, PostgREST and a gateway in front of each, the Edge Functions, the
-Sluice server, and the workers that carry claims from DB1 to DB2 and process webhook events. Sets up the webhook
+Sluice server, a stand-in for Stripe, and the workers that carry claims and payments and process webhook events. Sets up the webhook
 endpoints stripe, twilio, whatsapp and daily. Keeps its data in .sluice/ and stops on Ctrl-C. When a database, PostgREST
 or a function dies, the rest goes on and that one is started again.`;
 
@@ -195,6 +195,7 @@ const up = action({
     SLUICE_DIR: 'where data, secrets and the env file live (default .sluice)',
     POSTGREST_BIN: 'another PostgREST than the one npm installed',
     DENO_BIN: 'another Deno than the one npm installed, for the functions',
+    STRIPE_API_KEY: 'a key of Stripe: it is used instead of the stand-in, which is not started then',
     SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',
     ...BUYER_VARIABLES,
     ...SECRETS_FILE,

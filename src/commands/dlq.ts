@@ -107,6 +107,9 @@ async function act(
   const waiting = ends.filter(({ outcome }) => outcome === 'ending').length;
   if (waiting > 0 && !values.json)
     console.error(`${waiting} still ending: they hold their slots until a worker has told the ledger.`);
+  const voiding = ends.filter(({ outcome }) => outcome === 'voiding').length;
+  if (voiding > 0 && !values.json)
+    console.error(`${voiding} of paid claims: a worker voids them, frees their slots and refunds them.`);
   return ends.every(isDone) ? 0 : 1;
 }
 

@@ -145,7 +145,10 @@ has one, then from SLUICE_SECRETS_FILE, then from the environment.`,
     SLUICE_PORT: `default ${DEFAULT_PORT}`,
     SLUICE_HOST:
       'the interface to listen on, such as 127.0.0.1 behind a proxy on the same machine; default all',
-    SLUICE_PUBLIC_URL: 'the address browsers have, where a proxy changes the name (docs/secure.md); optional',
+    SLUICE_PUBLIC_URL:
+      'the address browsers have, where a proxy changes the name (docs/secure.md); pools that are paid for need it, others do not',
+    'STRIPE_API_KEY, STRIPE_API_URL':
+      'for pools that are paid for: a key that may write Checkout Sessions, and the API (default https://api.stripe.com)',
     SLUICE_TRUSTED_PROXIES:
       'how many proxies in front add to X-Forwarded-For; default 0: the server does not believe the header',
     SLUICE_MAX_REQUESTS: `claims under way at once; webhooks, calls and pages have half of it each, /admin and /metrics a twentieth; more are answered 429; default ${DEFAULT_MAX_REQUESTS}`,

@@ -195,7 +195,8 @@ export const command = action({
   about: `Carry claims to the ledger and process webhook events
 
 Carries every claim from DB1's queue to DB2, or to the dead letters, once, and lets every recorded webhook event take
-effect, once. Events and calls that were accepted into the inbox while DB2 was away are recorded first. Runs until SIGTERM or
+effect, once. Carries payments and voids between the databases, ends sessions of Stripe whose holds are over, and sends refunds that are
+due. Events and calls that were accepted into the inbox while DB2 was away are recorded first. Runs until SIGTERM or
 Ctrl-C: then it finishes or hands back what it holds. A second signal ends it at once; what it held comes back when its leases
 run out.
 Where pg_cron is absent it also runs the cron jobs of DB1. Where there are several cells it carries from all of them. Once an hour it

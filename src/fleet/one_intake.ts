@@ -25,12 +25,14 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
   const ways: Readonly<Record<string, Way<Cell>>> = {
     pool_create: createPool,
     pool_change: onPool,
+    set_pool_details: onPool,
     pool_list: (all, name, args) =>
       args.p_pool_id == null ? listPools(all, name, args) : onPool(all, name, args),
     pool_details: onPool,
     set_pool_details: onPool,
     get_claim: onClaim,
     release_claim_as_operator: onClaim,
+    order_details: onOrder,
     claim_timeline: (all, name, args) => fromAll(all, name, args),
     claim_search: async (all, name, args) =>
       first(args, await fromAll(all, name, args), (a, b) =>
@@ -121,6 +123,19 @@ async function onClaim<Cell extends CallableCell>(
   const row = await fleet.onClaim(String(args.p_claim_id), async (cell) => {
     const [found] = await cell.call<Row>(name, args);
     return found && { ...found, cell: cell.name };
+  });
+  return row === undefined ? [] : [row];
+}
+
+/** An order has the id of its first claim. */
+async function onOrder<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
+  const row = await fleet.onClaim(String(args.p_order_id), async (cell) => {
+    const [found] = await cell.call<Row>(name, args);
+    return found?.[name] == null ? undefined : { ...found, cell: cell.name };
   });
   return row === undefined ? [] : [row];
 }

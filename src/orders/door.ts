@@ -12,7 +12,7 @@ import type { ServerCell } from '../fleet/cells.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { openPayments } from './stripe.ts';
 
-export interface CheckoutDoor extends Pick<CheckoutPorts, 'own' | 'publicUrl'> {
+export interface CheckoutDoor extends Pick<CheckoutPorts, 'own' | 'admit' | 'publicUrl'> {
   fleet: Fleet<ServerCell>;
   /** Functions of schema webhook of DB2. */
   webhook: CallFunction;
@@ -22,26 +22,15 @@ export interface CheckoutDoor extends Pick<CheckoutPorts, 'own' | 'publicUrl'> {
   log: Log;
 }
 
-export function openCheckout({
-  own,
-  publicUrl,
-  fleet,
-  webhook,
-  secretOf,
-  urls,
-  metrics,
-  log,
-}: CheckoutDoor): Route {
+export function openCheckout(door: CheckoutDoor): Route {
+  const { fleet, webhook, secretOf, urls, ...ports } = door;
   return checkoutRoute({
-    own,
-    publicUrl,
+    ...ports,
     store: createCheckoutStore(
       (claimId, ask) => fleet.onClaim(claimId, ({ call }) => ask(call)),
       (hex) => Buffer.from(hex, 'hex'),
     ),
-    paymentsOf: openPayments(webhook, secretOf, urls, log),
-    metrics,
-    log,
+    paymentsOf: openPayments(webhook, secretOf, urls, ports.log),
   });
 }
 

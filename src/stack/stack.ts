@@ -91,7 +91,6 @@ type Start = {
   home: string;
   runFiles: RunFiles;
   parts: Parts;
-  stripe: StripeStandIn | undefined;
 };
 
 /** Starts both databases with platform, migrations and seed, PostgREST, the functions and the gateways. All or nothing. */
@@ -128,21 +127,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const home = reachableDir(paths.postgres);
     makeServerDir(join(home, 'extensions'));
     copyExtensionFiles(join(home, 'extensions', 'extension'));
-    const stripe = options.hasStripe
-      ? undefined
-      : await keepStandIn({
-          key: secrets.stripeApiKey,
-          runDir: paths.run,
-          journal: paths.stripe,
-          runFiles,
-          say: options.say,
-        });
-    const start: Start = { options, secrets, home, runFiles, parts, stripe };
-    const [[db1, db2]] = await allOrError([
-      startSides(gateways, start),
-      startEdge(gateways, start),
-      startStripe(start),
-    ]);
+    const start: Start = { options, secrets, home, runFiles, parts };
+    const [[db1, db2], stripe] = await allOrError([startSides(gateways, start), startEdge(gateways, start)]);
     options.signal?.throwIfAborted();
     parts.doors.push(await startControl(paths.control, { db1, db2 }, options.say));
     return { db1, db2, secrets, stripe, stop };
@@ -294,23 +280,31 @@ async function keepRest(name: SideName, url: string, gateway: Gateway, start: St
   options.say(`${TITLE[name]}: REST on ${gateway.url}/rest/v1`);
 }
 
-async function startStripe({ options, parts, stripe }: Start): Promise<void> {
-  if (stripe === undefined) return;
-  parts.standIns.push(stripe.keeper);
-  await stripe.keeper.start();
-  options.say(`Stripe: a stand-in on ${stripe.url}`);
-}
-
-async function startEdge(gateways: Record<SideName, Gateway>, start: Start): Promise<void> {
+/** The functions, and before them the stand-in for Stripe, whose address they know. */
+async function startEdge(
+  gateways: Record<SideName, Gateway>,
+  start: Start,
+): Promise<StripeStandIn | undefined> {
   const { options, secrets, runFiles, parts } = start;
+  const paths = layout(options.dir);
+  const stripe = options.hasStripe
+    ? undefined
+    : await keepStandIn({
+        key: secrets.stripeApiKey,
+        runDir: paths.run,
+        journal: paths.stripe,
+        runFiles,
+        onKeeper: (keeper) => parts.standIns.push(keeper),
+        say: options.say,
+      });
   await startFunctions({
     projectRoot: options.projectRoot,
-    runDir: layout(options.dir).run,
+    runDir: paths.run,
     gateway: gateways.db1,
     env: {
       ...options.functionEnv,
       ...demoSecrets(secrets),
-      ...stripeValues(start),
+      ...stripeValues({ stripe }),
       SLUICE_HOOK_SECRET: secrets.hookSecret,
       ...(await databaseEnv('db1', gateways.db1, secrets)),
       ...(await databaseEnv('db2', gateways.db2, secrets)),
@@ -319,6 +313,7 @@ async function startEdge(gateways: Record<SideName, Gateway>, start: Start): Pro
     onKeeper: (keeper) => parts.functions.push(keeper),
     say: options.say,
   });
+  return stripe;
 }
 
 /** The three names under which a function knows a database. */

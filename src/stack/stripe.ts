@@ -7,7 +7,7 @@ import { PROGRAM_ROOT } from '../project_root.ts';
 import { StandInClient } from '../stripe_stand_in/client.ts';
 import { type Child, type ChildOptions, startChild, whenReady } from './child.ts';
 import { Keeper } from './keeper.ts';
-import { freePort, LOOPBACK, portIsFree } from './ports.ts';
+import { portIsFree } from './ports.ts';
 import type { RunFiles } from './run_files.ts';
 
 /** Of its process and its log. */
@@ -17,7 +17,6 @@ export const STAND_IN_NAME = 'stripe-stand-in';
 export type StripeStandIn = {
   url: string;
   key: string;
-  keeper: Keeper<StandInProcess>;
   /** Where it delivers its events from now on. */
   deliverTo(webhook: Webhook): Promise<void>;
 };
@@ -60,7 +59,7 @@ export async function startStandIn(options: StandInProcessOptions): Promise<Stan
   );
 }
 
-/** Nothing depends on it, so a taken one is stepped over; pages of sessions that are still open keep their address. */
+/** A taken one is stepped over. Where it is free, the pages of open sessions keep their address over a restart. */
 const USUAL_PORT = 54_360;
 
 export type KeptStandInOptions = {
@@ -68,35 +67,45 @@ export type KeptStandInOptions = {
   runDir: string;
   journal: string;
   runFiles: RunFiles;
+  /** Told the keeper before its first start. */
+  onKeeper(keeper: Keeper<StandInProcess>): void;
   say(line: string): void;
 };
 
-/** It is started by `keeper.start()`; its address is known before. */
 export async function keepStandIn(options: KeptStandInOptions): Promise<StripeStandIn> {
-  const { key, runDir, journal, runFiles, say } = options;
-  const port = (await portIsFree(USUAL_PORT)) ? USUAL_PORT : await freePort();
-  const url = `http://${LOOPBACK}:${port}`;
+  const { key, runDir, journal, runFiles, onKeeper, say } = options;
   const logFile = join(runDir, `${STAND_IN_NAME}.log`);
+  let port: number | undefined;
   let webhook: Webhook | undefined;
+  const startOn = (wanted: number, signal: AbortSignal) =>
+    startStandIn({
+      key,
+      port: wanted,
+      journal,
+      webhook,
+      logFile,
+      signal,
+      onSpawn: (pid) => runFiles.note(STAND_IN_NAME, pid),
+    });
+  const startFirst = async (signal: AbortSignal) =>
+    // Another stack may take the usual port between the look and the start.
+    (await portIsFree(USUAL_PORT))
+      ? startOn(USUAL_PORT, signal).catch(() => startOn(0, signal))
+      : startOn(0, signal);
   const keeper = new Keeper<StandInProcess>({
     title: 'Stripe (stand-in)',
     logFile,
     say,
-    launch: (signal) =>
-      startStandIn({
-        key,
-        port,
-        journal,
-        webhook,
-        logFile,
-        signal,
-        onSpawn: (pid) => runFiles.note(STAND_IN_NAME, pid),
-      }),
+    // Where it was: the server, the workers and `.sluice/env` know that address.
+    launch: (signal) => (port === undefined ? startFirst(signal) : startOn(port, signal)),
   });
+  onKeeper(keeper);
+  const { url, port: taken } = await keeper.start();
+  port = taken;
+  say(`Stripe: a stand-in on ${url}`);
   return {
     url,
     key,
-    keeper,
     async deliverTo(target) {
       webhook = target;
       await new StandInClient(url, key).deliverTo(target);

@@ -25,7 +25,10 @@ const UUID = /^[0-9a-f-]{36}$/;
 type Side = 'db1' | 'db2';
 
 /** No role of an API may call these. */
-const OWNERS_ONLY: Record<Side, string[]> = { db1: ['allow_hook_host', 'disallow_hook_host'], db2: [] };
+const OWNERS_ONLY: Record<Side, string[]> = {
+  db1: ['allow_hook_host', 'disallow_hook_host'],
+  db2: ['place_claims'],
+};
 
 /** Functions that a role may call; for service_role that is every other one, so a new one must be listed here. */
 const FUNCTIONS: Record<Side, Record<string, string[]>> = {
@@ -125,6 +128,26 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'copy_operators',
       'known_operators',
       'seal_audit',
+      'outbox_take',
+      'outbox_finish',
+      'outbox_finish_all',
+      'outbox_later',
+      'void_order_tickets',
+      'request_void',
+      'record_pulled',
+      'refunds_take',
+      'refund_sent',
+      'refund_failed',
+      'decide_refunds',
+      'list_refunds',
+      'order_refunds',
+      'check_ticket',
+      'ticket_details',
+      'ledger_order_details',
+      'ledger_order_metrics',
+      'voided_claims',
+      'settled_payments',
+      'resettle_payments',
     ],
   },
 };
@@ -147,6 +170,9 @@ const TABLES: Record<Side, Record<string, Record<string, Verb[]>>> = {
       calls: ['select'],
       confirmed_tickets: ['select', 'insert'],
       credit_ledger: ['select'],
+      claim_outbox: ['select'],
+      refunds_due: ['select'],
+      ticket_uses: ['select'],
       payment_refunds: ['select'],
       payment_rules: ['select'],
       payment_transactions: ['select'],

@@ -69,11 +69,17 @@ export async function contentsOf(url: string, pool: string): Promise<Record<stri
       (select jsonb_agg(to_jsonb(c) - 'lane') from public.engine_config c where c.pool_id = $1) as config,
       (select jsonb_agg(to_jsonb(m) - 'sale_order' order by m.slot_id) from public.slot_manifest m where m.pool_id = $1) as slots,
       (select jsonb_agg(to_jsonb(c) order by c.claim_id) from public.claims c where c.pool_id = $1) as claims,
-      (select jsonb_agg(jsonb_build_array(s.id, s.status, s.locked_by, s.sale_order) order by s.id)
+      (select jsonb_agg(jsonb_build_array(s.id, s.status, s.locked_by, s.sale_order, s.label) order by s.id)
         from public.inventory_slots s where s.pool_id = $1) as cache,
       (select jsonb_agg(jsonb_build_array(d.msg_id, d.message) order by d.msg_id)
         from pgmq.q_intake_dlq d where d.message ->> 'pool_id' = $1) as letters,
       (select jsonb_agg(r order by r.request_id) from intake.pool_requests r where r.pool_id = $1) as requests,
+      (select jsonb_agg(d) from public.pool_details d where d.pool_id = $1) as details,
+      (select jsonb_agg(o order by o.order_id) from public.orders o where o.pool_id = $1) as orders,
+      (select jsonb_agg(p order by p.payment_key) from public.order_payments p
+        join public.orders o on o.order_id = p.order_id where o.pool_id = $1) as payments,
+      (select jsonb_agg(k order by k.order_id, k.n) from public.checkouts k
+        join public.orders o on o.order_id = k.order_id where o.pool_id = $1) as checkouts,
       (select t.slots from intake.pool_totals t where t.pool_id = $1) as total,
       (select count(*)::int from intake.parcels p where p.pool_id = $1) as parcels`,
     [pool],

@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type Stripe from 'stripe';
+import { Bridge } from '#core/bridge/bridge.ts';
+import { createIntake, createLedger } from '#core/bridge/store.ts';
 import type { CallFunction } from '#core/call_function.ts';
 import type { Report } from '#core/lease_worker.ts';
 import { Closer } from '#core/orders/closer.ts';
@@ -14,6 +16,8 @@ import { NO_METRICS } from '#core/ports.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createLog } from '../../src/log.ts';
 import { openStripe } from '../../src/orders/stripe.ts';
+import { openProcessor } from '../../src/webhook/crew.ts';
+import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
 import type { Wrap } from '../bridge/fault_support.ts';
 import { Mortal } from '../bridge/mortal.ts';
 import { STAND_IN_KEY } from './stand_in_process.ts';
@@ -37,15 +41,24 @@ describe('a worker of paid orders that is killed', () => {
   let world: OrderWorld;
   let payments: Payments;
   let databases: { db1: Database; db2: Database };
+  let processor: ReturnType<typeof openProcessor>;
   before(async () => {
     world = await OrderWorld.start();
     payments = createPayments(await openStripe(STAND_IN_KEY, { STRIPE_API_URL: world.standIn.url }));
     const open = (url: string) =>
       createDatabase({ url, max: 4, applicationName: 'orders test', log: createLog('silent') });
     databases = { db1: open(world.databases.db1.url), db2: open(world.databases.db2.url) };
+    processor = openProcessor({
+      db2Url: world.databases.db2.url,
+      workers: 1,
+      batchSize: 100,
+      handlers: NO_HANDLERS,
+      metrics: NO_METRICS,
+      log: createLog('silent'),
+    });
   });
   after(async () => {
-    await Promise.all([databases?.db1.end(), databases?.db2.end()]);
+    await Promise.all([databases?.db1.end(), databases?.db2.end(), processor?.end()]);
     await world?.stop();
   });
 
@@ -99,7 +112,25 @@ describe('a worker of paid orders that is killed', () => {
     await world.delivered();
     return buyer;
   };
-  const events = () => world.events();
+  const { signal } = new AbortController();
+  const events = () => processor.processor.drain(signal, () => undefined);
+  /** What the workers do until nothing is due, on connections that stay: a test has many rounds. */
+  const work = async (): Promise<void> => {
+    await events();
+    for (const name of ['closer', 'courier', 'refunder'] as const) await laneOf(name, asIs).drain(signal);
+    await new Bridge(
+      {
+        intake: createIntake((name, args) => databases.db1.call(`public.${name}`, args)),
+        ledger: () => createLedger((name, args) => databases.db2.call(`public.${name}`, args)),
+        hook: { post: () => Promise.reject(new Error('no pool here has a hook')) },
+        log: createLog('silent'),
+        metrics: NO_METRICS,
+        now: Date.now,
+        random: Math.random,
+      },
+      { batchSize: 100, leaseSec: 60 },
+    ).drain(signal);
+  };
 
   const SCENARIOS: Record<string, Scenario> = {
     'a payment that buys': {
@@ -119,7 +150,7 @@ describe('a worker of paid orders that is killed', () => {
       lane: 'courier',
       async begin(pool) {
         const buyer = await bought(pool);
-        await world.work();
+        await work();
         assert.equal((await world.tickets(pool)).length, 1);
         const [session] = await sessionsOf(buyer);
         await world.standIn.stripe.refunds.create({ payment_intent: String(session?.payment_intent) });
@@ -205,11 +236,10 @@ describe('a worker of paid orders that is killed', () => {
         const session = await world.session(buyer);
         await world.standIn.control.pay(session);
         await world.delivered();
-        await world.work();
+        await work();
         assert.equal((await world.tickets(pool)).length, 2);
         const void_ = `select public.request_void(array[$1::uuid], true, 'test', 'a seat broke')`;
         await world.db2.query(void_, [buyer.claim_id]);
-        const { signal } = new AbortController();
         await laneOf('courier', asIs).drain(signal);
         return buyer;
       },
@@ -239,14 +269,13 @@ describe('a worker of paid orders that is killed', () => {
     const pool = await world.pool(scenario.slots ?? 1);
     const buyer = await scenario.begin(pool);
     const mortal = new Mortal(dieAt, moment);
-    const { signal } = new AbortController();
     const first = laneOf(scenario.lane, mortal.wrap).drain(signal);
     await Promise.race([first, mortal.died]);
     await loseLeases();
     await laneOf(scenario.lane, asIs).drain(signal);
     await expireHolds();
     await world.delivered();
-    await world.work();
+    await work();
     await mortal.bury(first);
     await scenario.end(pool, buyer, `killed ${mortal.diedAt}`);
     return mortal.isDead ? mortal.diedAt : undefined;
@@ -276,7 +305,6 @@ describe('a worker of paid orders that is killed', () => {
           return (mortal?.wrap(name, call as never) ?? call)(...(changed as never));
         }) as never;
     const mortal = new Mortal(2, 'after');
-    const { signal } = new AbortController();
     const first = laneOf('refunder', careless(mortal)).drain(signal);
     await Promise.race([first, mortal.died]);
     await loseLeases();

@@ -196,13 +196,18 @@ export class OrderWorld {
     await processOnce({ ...shared, workers: 1, batchSize: 100, handlers: NO_HANDLERS }, signal);
   }
 
+  /** Sessions, payments, voids and refunds, each until nothing is due. */
+  async orders(): Promise<void> {
+    await carryOrdersOnce(this.orderOptions, new AbortController().signal);
+  }
+
   /** Events, orders and claims, each until nothing is due. */
   async work(): Promise<void> {
     const { signal } = new AbortController();
     const { db1Url, db2Url } = this.orderOptions;
     const shared = { db1Url, db2Url, metrics: NO_METRICS, log: LOG };
     await this.events();
-    await carryOrdersOnce(this.orderOptions, signal);
+    await this.orders();
     await drainCells({ ...shared, workers: 1, batchSize: 100 }, signal);
   }
 

@@ -7,8 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { createSluiceClient } from '#client/index.ts';
 import { withClient } from '../../src/migrate/sql.ts';
-import { claim } from '../server/support.ts';
+import { claim, putOnSale } from '../server/support.ts';
 import { type Dev, notedPid, processesUnder, readEnv, startDev, stopDev } from '../support/dev.ts';
 import { sluice } from '../work/support.ts';
 
@@ -91,6 +93,31 @@ describe('npm start, when one of its servers is gone', () => {
     });
     await until('the claim is a ticket', () => hasTicket(last.json.claim_id));
     await until('REST of DB1 is back', async () => (await rest('DB1')) === 200);
+    assert.deepEqual(readEnv(dir), env, 'the addresses stay');
+  });
+
+  test('the stand-in for Stripe that dies comes back with its books; what was paid there becomes a ticket', async () => {
+    await withClient(env.DB1_URL ?? '', (db1) =>
+      putOnSale(db1 as pg.Client, 'paid_alive', 1, {
+        confirm_by: 'payment',
+        price: 500,
+        currency: 'eur',
+        payment_tenant: 'stripe',
+        hold_sec: 600,
+      }),
+    );
+    const client = createSluiceClient({ url: env.SLUICE_URL ?? '' });
+    const held = await client.claim({ pool: 'paid_alive', userId: 'ann' });
+    const { url } = await client.checkout(held);
+    assert.ok(url.startsWith(env.STRIPE_API_URL ?? '-'));
+    kill('stripe-stand-in');
+    const page = () => fetch(url).catch(() => undefined);
+    await until('it is gone', async () => (await page()) === undefined);
+    await until('it is back', async () => (await page())?.status === 200);
+    const paid = await fetch(url, { method: 'POST', redirect: 'manual' });
+    assert.equal(paid.headers.get('location'), `${env.SLUICE_URL}/drop/paid_alive?claim=${held.claim_id}`);
+    await until('the claim is a ticket', () => hasTicket(held.claim_id));
+    await until('it says so', () => /Stripe \(stand-in\) runs again\n/.test(dev.output()));
     assert.deepEqual(readEnv(dir), env, 'the addresses stay');
   });
 

@@ -9,7 +9,7 @@ import { withClient } from '../../src/migrate/sql.ts';
 import { isAlive } from '../../src/stack/processes.ts';
 import { type Dev, notedPid, PROJECT, processesUnder, readEnv, startDev, stopDev } from '../support/dev.ts';
 
-const CHILDREN = ['db1-postgres', 'db2-postgres', 'db1-postgrest', 'db2-postgrest'];
+const CHILDREN = ['db1-postgres', 'db2-postgres', 'db1-postgrest', 'db2-postgrest', 'stripe-stand-in'];
 
 const sluice = (dir: string, ...args: string[]) =>
   spawnSync(process.execPath, [join(PROJECT, 'bin', 'sluice.js'), ...args], {
@@ -83,6 +83,8 @@ describe('npm start', () => {
       'DAILY_WEBHOOK_SECRET',
       'OPS_SITE_ID',
       'OPS_SITE_SECRET',
+      'STRIPE_API_URL',
+      'STRIPE_API_KEY',
     ]);
     assert.equal(new Set(Object.values(env)).size, Object.keys(env).length);
     const tickets = (key: string | undefined) =>
@@ -97,7 +99,7 @@ describe('npm start', () => {
       if (/^DB\d_URL$/.test(name)) return [new URL(value).password];
       return isSecret(name) ? [value] : [];
     });
-    assert.equal(secrets.length, 14);
+    assert.equal(secrets.length, 15);
     for (const secret of secrets) assert.ok(!dev.output().includes(secret), 'a secret was printed');
     assert.match(dev.output(), /the key: grep SLUICE_ADMIN_KEY \S+\/env\n/);
   });
@@ -122,7 +124,7 @@ describe('npm start', () => {
     await stopDev(dev, 'SIGKILL');
     assert.deepEqual(
       left.map(isAlive),
-      [true, true, true, true],
+      CHILDREN.map(() => true),
       'a SIGKILL of the parent leaves them running',
     );
     dev = startDev({ dir });

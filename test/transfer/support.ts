@@ -93,6 +93,7 @@ export async function furnish(pair: Pair): Promise<void> {
     );
     await claim(db1, 'ann', 'ann-1');
     await claim(db1, 'bob', 'bob-1');
+    await furnishOrders(db1);
   });
   await work(pair);
   await withClient(pair.DB1_URL, async (db1) => {
@@ -104,6 +105,25 @@ export async function furnish(pair: Pair): Promise<void> {
       `delete from public.inventory_slots s using public.claims c where c.request_id = 'dan-1' and s.id = c.slot_id`,
     );
   });
+}
+
+/** One order is paid, one waits with a session; one payment could not buy. */
+async function furnishOrders(db1: pg.Client): Promise<void> {
+  await db1.query(`select public.pool_create('gala', 4, '{"confirm_by": "payment", "price": 1000, "currency": "eur",
+    "payment_tenant": "stripe", "hold_sec": 600, "max_quantity": 2}', 'test')`);
+  await db1.query(`select public.set_pool_details('gala', '{"title": "Gala"}', 'test')`);
+  await db1.query(`update public.inventory_slots set label = 'seat ' || sale_order where pool_id = 'gala'`);
+  await db1.query(
+    `select public.claim_batch('{gala,gala}', '{ann,bob}', '{o1,o2}', p_quantities => '{2,1}')`,
+  );
+  await db1.query(
+    `select public.settle_payment(jsonb_build_object('payment_key', 'stripe/pi_' || n, 'tenant', 'stripe', 'livemode', true,
+       'claim_id', o.order_id, 'user_id', 'ann', 'amount', 2000, 'currency', 'eur'), false)
+     from public.orders o, generate_series(7, 8) n where o.user_id = 'ann'`,
+  );
+  await db1.query(
+    `select public.begin_checkout(o.order_id, 'bob', 'https://example.com') from public.orders o where o.user_id = 'bob'`,
+  );
 }
 
 export async function claim(db1: pg.Client, user: string, request: string): Promise<string> {

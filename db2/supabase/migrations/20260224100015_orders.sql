@@ -5,8 +5,10 @@
 --
 -- THE ORDER OF LOCKS, for all that touches payments, tickets and refunds:
 --   event → payment, by its key → row of claim_outbox → tickets, by their slots → voided_tickets → refunds_due → keys of
---   credit_ledger. A payment's lock is held by all that write a row of the last two for it, so that they are one queue per
---   payment. All run at read committed: who waited must see what the other committed.
+--   credit_ledger. All that owes something of a payment, or takes tickets of it back, holds the payment, so that they are one
+--   queue per payment. All run at read committed: who waited must see what the other committed.
+--   A worker tells many events in one transaction, and their payments come in no order. One that meets a void of several orders may
+--   be a deadlock: Postgres ends one of the two, and each is tried again.
 
 -- What the intake has to be asked, once for each id. settle:<payment_key> is what the payment is for; void:<payment_key> takes
 -- back what it bought; operator:<uuid> takes back the claims that an operator named. fact is what the intake is told, result what
@@ -301,14 +303,15 @@ declare
   v_is_gone constant boolean := coalesce(p_new.amount > 0 and p_new.refunded >= p_new.amount, false)
     or p_new.told = 'dispute_lost' and p_new.disputed is distinct from 0;
 begin
-  if p_rule.fact = 'payment' and p_object #>> '{metadata,claim_id}' is not null then
+  -- Asked first: an insert would wait for a courier that is about to finish the row.
+  if p_rule.fact = 'payment' and p_object #>> '{metadata,claim_id}' is not null
+    and not exists (select from public.claim_outbox o where o.id = 'settle:' || v_key) then
     insert into public.claim_outbox (id, kind, payment_key, fact)
     values ('settle:' || v_key, 'settle', v_key, jsonb_build_object(
       'payment_key', v_key, 'tenant', p_new.provider, 'livemode', p_object -> 'livemode', 'claim_id', p_new.order_id,
       'user_id', p_new.user_id, 'verified', p_object #>> '{metadata,verified}', 'amount', p_new.captured,
       'currency', p_new.currency, 'checkout', p_object #>> '{metadata,checkout}'
-    ))
-    on conflict do nothing;
+    ));
   end if;
   if v_is_gone then
     perform webhook.take_back(p_new);
@@ -389,7 +392,8 @@ $$;
 -- Promise: each of the rows {id, token, result} is done, with what the intake answered: result is settle_payment's row for a settle
 -- ({decision, reason, order_id, is_own, refund_by, claim_ids}), and anything for a void. lost_lease: another has it by now, or it
 -- was done before, and nothing changes. Raises SL001 for a decision that is none (unknown waits: outbox_later), and then
--- finishes none. Second call: lost_lease. Locks: payments, by key → rows, by id → those of webhook.note_decision.
+-- finishes none. Second call: lost_lease.
+-- Locks: payments that did not buy, by key → rows, by id → those of webhook.note_decision.
 create function public.outbox_finish_all(p_rows jsonb) returns table (id text, outcome text)
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
@@ -399,9 +403,11 @@ declare
   v_row public.claim_outbox;
   v_done record;
 begin
+  -- What bought tickets changes nothing that is read of its payment. So it takes no lock there, and does not meet a worker that tells
+  -- many payments in the order in which they came.
   perform webhook.lock_payments(array(
-    select o.payment_key from jsonb_to_recordset(p_rows) as d (id text)
-    join public.claim_outbox o on o.id = d.id and o.kind = 'settle'
+    select o.payment_key from jsonb_to_recordset(p_rows) as d (id text, result jsonb)
+    join public.claim_outbox o on o.id = d.id and o.kind = 'settle' and d.result ->> 'decision' <> 'funds'
   ));
   for v_done in
     select d.id, d.token, d.result from jsonb_to_recordset(p_rows) as d (id text, token uuid, result jsonb) order by d.id

@@ -195,17 +195,14 @@ export class ClaimRoutes {
     return this.#lanes.drain();
   }
 
-  /** The claim that the request names, where it is the caller's own; throws where it is not. */
-  async own(
-    request: HttpRequest,
-    claimId: string,
-  ): Promise<{ claim: ClaimRecord; secretHash: string | null }> {
+  /** The claim that the request names, and who asks; throws where it is not the caller's own. */
+  async own(request: HttpRequest, claimId: string) {
     const caller = await identify(this.#ports, request);
-    if (!actsForAnybody(caller)) this.#ports.admit?.(request, 1);
     const secretHash = this.#secretHashOf(request);
     const { claim, isOwn } = await this.#find(caller, claimId, secretHash);
-    if (!isOwn) throw new HttpError('not_yours', 'It was made without a secret: it belongs to no caller.');
-    return { claim, secretHash };
+    if (!isOwn)
+      throw new HttpError('not_yours', 'It was made without a secret: only an operator can release it.');
+    return { claim, secretHash, isBuyer: !actsForAnybody(caller), actor: actorOf(caller) };
   }
 
   async #claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {
@@ -297,14 +294,10 @@ export class ClaimRoutes {
   }
 
   async #release(request: HttpRequest, claimId: string): Promise<HttpResponse> {
-    const caller = await identify(this.#ports, request);
-    const secretHash = this.#secretHashOf(request);
-    const { claim, isOwn } = await this.#find(caller, claimId, secretHash);
-    if (!isOwn)
-      throw new HttpError('not_yours', 'It was made without a secret: only an operator can release it.');
-    const released = actsForAnybody(caller)
-      ? await this.#ports.releaseAsOperator(claimId, actorOf(caller))
-      : await this.#ports.releaseClaim(claimId, claim.user_id, secretHash);
+    const { claim, secretHash, isBuyer, actor } = await this.own(request, claimId);
+    const released = isBuyer
+      ? await this.#ports.releaseClaim(claimId, claim.user_id, secretHash)
+      : await this.#ports.releaseAsOperator(claimId, actor);
     if (released === undefined) throw new HttpError('unknown_claim');
     return jsonResponse(statusOfRelease(released), await this.#presented(released));
   }

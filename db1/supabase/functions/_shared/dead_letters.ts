@@ -4,6 +4,7 @@
 import { createEndPorts, Ender, type EndOutcome } from './bridge/ends.ts';
 import type { CallFunction } from './call_function.ts';
 import { HttpError } from './errors.ts';
+import { canWait } from './failure.ts';
 import { type Authorize, type OperatorRoute, operatorRoutes } from './operator.ts';
 import type { Log } from './ports.ts';
 import { checked, digits, readQuery } from './query.ts';
@@ -33,7 +34,7 @@ export interface DeadLetter {
 export interface DeadLetterResult {
   readonly msg_id: number;
   readonly outcome: string;
-  /** Of a discard: the claim that is ending. */
+  /** Of a discard: the claim that is ending, or voiding. */
   readonly claim_id?: string | null;
 }
 
@@ -132,14 +133,17 @@ export function createDeadLetterStore(call: CallFunction): DeadLetterStore {
 const END_SEC = 1;
 const ENDED: Readonly<Record<EndOutcome, string>> = { voided: 'discarded', ticket: 'committed' };
 
-/** As `createDeadLetterStore`, and a discard ends what it can: while the ledger is away, that stays `ending`. */
+/**
+ * As `createDeadLetterStore`, and a discard ends what it can: while the ledger is away, that stays `ending`. A claim that was paid for
+ * is voided and refunded instead, which begins in the ledger: `voiding`, or `paid`, and nothing has changed, while the ledger is away.
+ */
 export function createEndingStore(db1: CallFunction, db2: CallFunction, log: Log): DeadLetterStore {
   const store = createDeadLetterStore(db1);
   const ends = createEndPorts(db1, () => db2, log);
   return {
     ...store,
     async discard(action) {
-      const results = await store.discard(action);
+      const results = await voidPaid(await store.discard(action), action, db2, log);
       if (action.dryRun || !results.some(({ outcome }) => outcome === 'ending')) return results;
       const ended = new Map<string, string>();
       try {
@@ -155,6 +159,29 @@ export function createEndingStore(db1: CallFunction, db2: CallFunction, log: Log
       });
     },
   };
+}
+
+async function voidPaid(
+  results: readonly DeadLetterResult[],
+  { dryRun, actor, reason }: DeadLetterAction,
+  db2: CallFunction,
+  log: Log,
+): Promise<DeadLetterResult[]> {
+  const claimIds = results.flatMap(({ outcome, claim_id }) =>
+    outcome === 'paid' && claim_id ? [claim_id] : [],
+  );
+  const told = (outcome: string) =>
+    results.map((result) => (result.outcome === 'paid' ? { ...result, outcome } : result));
+  if (claimIds.length === 0) return [...results];
+  if (dryRun) return told('would_void');
+  try {
+    await db2('request_void', { p_claim_ids: claimIds, p_refund: true, p_actor: actor, p_reason: reason });
+    return told('voiding');
+  } catch (cause) {
+    if (!canWait(cause)) throw cause;
+    log.warn('dead letters of paid claims stay: the ledger is away', { cause });
+    return [...results];
+  }
 }
 
 export class DeadLetterRoutes {

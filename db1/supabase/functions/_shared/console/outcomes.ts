@@ -6,9 +6,11 @@ const DONE: ReadonlySet<string> = new Set([
   'claimed',
   'discarded',
   'ending',
+  'voiding',
   'skipped',
   'would_replay',
   'would_discard',
+  'would_void',
   'would_skip',
 ]);
 

@@ -2,7 +2,7 @@
 // same request again, or the closer, gives the one session that there is.
 
 import type { CallFunction } from '../call_function.ts';
-import type { ClaimRecord } from '../claim.ts';
+import type { ClaimRecord, ClaimRoutes } from '../claim.ts';
 import { HttpError } from '../errors.ts';
 import type { Log, Metrics } from '../ports.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route } from '../router.ts';
@@ -31,7 +31,9 @@ export interface CheckoutStore {
 
 export interface CheckoutPorts {
   /** Throws where the claim is not the caller's own. */
-  own(request: HttpRequest, claimId: string): Promise<{ claim: ClaimRecord; secretHash: string | null }>;
+  readonly own: ClaimRoutes['own'];
+  /** Throws where the buyer's address has asked too often. */
+  admit(request: HttpRequest): void;
   readonly store: CheckoutStore;
   readonly paymentsOf: PaymentsOf;
   /** Where buyers come back to; undefined where the operator has not said. Never what the request says. */
@@ -45,7 +47,8 @@ export function checkoutRoute(ports: CheckoutPorts): Route {
     method: 'POST',
     path: '/v1/claims/:claim/checkout',
     async handle(request, claimId) {
-      const { claim, secretHash } = await ports.own(request, claimId);
+      const { claim, secretHash, isBuyer } = await ports.own(request, claimId);
+      if (isBuyer) ports.admit(request);
       const publicUrl = ports.publicUrl();
       if (publicUrl === undefined)
         throw new HttpError(
