@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { putOnSale } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
+import { scannedBy } from '../support/scans.ts';
 import { openSession, type Session } from '../support/sessions.ts';
 
 const SLOTS = 50_000;
@@ -19,27 +20,6 @@ const ROWS_READ_MAX = 100;
 const CALLS_UNTIL_PLANS_STAY = 7;
 
 const TABLES = ['public.inventory_slots', 'public.claims', 'pgmq.q_intake_queue'];
-type Reads = Record<string, number>;
-
-async function rowsReadInSequence(session: Session, tables: string[]): Promise<Reads> {
-  await session.value('select pg_stat_force_next_flush()');
-  const rows = await session.rows<{ name: string; rows: string }>(
-    `select t.name, t.rows from (
-       select schemaname || '.' || relname as name, seq_tup_read as rows from pg_stat_user_tables
-     ) t where t.name = any ($1)`,
-    [tables],
-  );
-  return Object.fromEntries(rows.map(({ name, rows: read }) => [name, Number(read)]));
-}
-
-/** How many rows `work` makes the server read by sequential scans, table by table. */
-async function scannedBy(session: Session, work: () => Promise<unknown>, tables = TABLES): Promise<Reads> {
-  const before = await rowsReadInSequence(session, tables);
-  await work();
-  const after = await rowsReadInSequence(session, tables);
-  return Object.fromEntries(tables.map((table) => [table, (after[table] ?? 0) - (before[table] ?? 0)]));
-}
-
 async function blocksOf(session: Session, sql: string, args: unknown[]): Promise<number> {
   const [plan] = await session.value<[{ Plan: Record<string, number> }]>(
     `explain (analyze, buffers, format json) ${sql}`,
@@ -90,7 +70,7 @@ describe('the plans of the hot statements', () => {
   async function assertNothingIsScanned(pool: string, when: string): Promise<void> {
     for (const [what, run] of Object.entries(hot)) {
       for (let call = 0; call < CALLS_UNTIL_PLANS_STAY; call++) {
-        for (const [table, rows] of Object.entries(await scannedBy(session, () => run(pool)))) {
+        for (const [table, rows] of Object.entries(await scannedBy(session, () => run(pool), TABLES))) {
           assert(rows <= ROWS_READ_MAX, `${what}, ${when}: ${rows} rows of ${table} read in sequence`);
         }
       }
@@ -148,10 +128,14 @@ describe('the plans of the hot statements', () => {
         await sellUpTo(pool, 1);
         await analyse();
         assert.equal(await session.claim(pool, 'too late'), null);
-        const reads = await scannedBy(session, async () => {
-          assert.equal(await session.claim(pool, 'too late'), null);
-          await session.batch(batchOf(pool, BATCH));
-        });
+        const reads = await scannedBy(
+          session,
+          async () => {
+            assert.equal(await session.claim(pool, 'too late'), null);
+            await session.batch(batchOf(pool, BATCH));
+          },
+          TABLES,
+        );
         assert.deepEqual(reads, Object.fromEntries(TABLES.map((table) => [table, 0])));
       });
     }

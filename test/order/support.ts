@@ -27,23 +27,27 @@ export async function newPaidPool(session: Session, slots: number, rules: object
   return pool;
 }
 
-/** What claim_batch says to one request for so many slots. */
-export async function ask(session: Session, pool: string, user: string, quantity = 1): Promise<string> {
-  const [answer] = await session.rows<{ outcome: string }>(
-    'select outcome from public.claim_batch(array[$1], array[$2], array[null], p_quantities => array[$3::int])',
+type Answer = { outcome: string; claim_id: string | null };
+
+async function claim(session: Session, pool: string, user: string, quantity: number): Promise<Answer> {
+  const [answer] = await session.rows<Answer>(
+    'select outcome, claim_id from public.claim_batch(array[$1], array[$2], array[null], p_quantities => array[$3::int])',
     [pool, user, quantity],
   );
-  return answer?.outcome ?? 'no answer';
+  if (answer === undefined) throw new Error('a request without an answer');
+  return answer;
+}
+
+/** What claim_batch says to one request for so many slots. */
+export async function ask(session: Session, pool: string, user: string, quantity = 1): Promise<string> {
+  return (await claim(session, pool, user, quantity)).outcome;
 }
 
 /** A new order. */
 export async function order(session: Session, pool: string, user: string, quantity = 1): Promise<Order> {
-  await ask(session, pool, user, quantity);
-  const [made] = await session.rows<Order>(
-    'select * from public.orders where pool_id = $1 and user_id = $2 order by order_id desc limit 1',
-    [pool, user],
-  );
-  if (made === undefined) throw new Error(`no order of ${user} in ${pool}`);
+  const { outcome, claim_id } = await claim(session, pool, user, quantity);
+  const [made] = await session.rows<Order>('select * from public.orders where order_id = $1', [claim_id]);
+  if (made === undefined) throw new Error(`no order of ${user} in ${pool}: ${outcome}`);
   return made;
 }
 

@@ -60,7 +60,8 @@ $$;
 -- intake.order_view says, where the claim is of an order; hold_until is then the order's. Second call: the same. Locks: none.
 -- Definer: the row is all a caller needs.
 create function public.get_claim(p_claim_id uuid, p_secret_hash bytea default null) returns setof intake.claim_view
-language plpgsql stable security definer set search_path = '' as $$
+language plpgsql stable security definer set search_path = ''
+set enable_seqscan = off as $$
 begin
   perform public.answer_in_cell();
   return query
@@ -82,7 +83,8 @@ $$;
 -- its secret. Null for a claim without an order. Raises SL006 not yours, SL008 no such claim. Second call: the same. Locks: none:
 -- whose claim it is never changes.
 create function intake.owned_order(p_claim_id uuid, p_user_id text, p_secret_hash bytea) returns uuid
-language plpgsql stable set search_path = '' as $$
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_claim public.claims;
 begin
@@ -240,7 +242,8 @@ $$;
 -- their messages, else once the ledger knows. Raises SL009 as intake.give_back_claim. Second call: changes nothing.
 -- Locks: messages → those of free_claims.
 create function intake.release_queued(p_claim_ids uuid[], p_pool_id text, p_reason text) returns void
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_untaken uuid[];
 begin
@@ -273,7 +276,8 @@ create function intake.give_back_claim(
   p_claim_id uuid, p_user_id text default null, p_reason text default null, p_secret_hash bytea default null
 )
 returns setof intake.claim_view
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_claim public.claims := intake.lock_group(p_claim_id);
   v_group record;
@@ -287,7 +291,7 @@ begin
     bool_or(c.state = 'committed') as has_ticket, bool_or(c.state = 'dead_letter' and c.end_as is null) as has_letter
   into v_group
   from public.claims c
-  where c.claim_id = p_claim_id or c.order_id = v_claim.order_id;
+  where c.claim_id = any (array[p_claim_id] || array(select g.claim_id from public.claims g where g.order_id = v_claim.order_id));
   if v_claim.paid and v_claim.freed_at is null then
     raise exception 'claim % is paid', p_claim_id
       using errcode = 'SL041', hint = 'what was paid for ends by a refund or a void';

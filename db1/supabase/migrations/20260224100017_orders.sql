@@ -80,7 +80,8 @@ create index checkouts_due on public.checkouts (next_attempt_at) where next_atte
 -- Promise: how an order stands: held, paying (a session was paid, and its decision is on the way), paid, expired, released, voided
 -- (all of its tickets), or refund_due (it has ended, and its payment could not buy). Second call: the same. Locks: none.
 create function intake.order_status(p_order public.orders) returns text
-language plpgsql stable set search_path = '' as $$
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
 begin
   return case
     when p_order.payment_key is not null then case
@@ -121,7 +122,8 @@ $$;
 -- pool without payment has no status, price and hold of its own. Null where there is no such order. Second call: the same.
 -- Locks: none.
 create function intake.order_view(p_order_id uuid) returns jsonb
-language plpgsql stable set search_path = '' as $$
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_order public.orders;
   v_claims jsonb := intake.order_claims(p_order_id);
@@ -446,7 +448,8 @@ returns table (
   order_id uuid, n int, idempotency_key text, tenant text, livemode boolean, params jsonb, session_id text, url text, state text,
   hold_until timestamptz, amount bigint, currency text
 )
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = ''
+set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   c_least_left constant interval := '5 seconds';
@@ -494,7 +497,8 @@ $$;
 -- order stands (intake.order_status): the buyer may be sent to the session only while that is held. Raises SL008 where there is no
 -- such checkout, SL007 where it has another session. Second call: the same. Locks: the order.
 create function public.checkout_created(p_order_id uuid, p_n int, p_session_id text, p_url text) returns text
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_order public.orders;
 begin
@@ -551,7 +555,8 @@ $$;
 -- Second call: false. Locks: the order.
 create function public.close_checkout(p_order_id uuid, p_n int, p_token uuid, p_state text, p_payment_intent text)
 returns boolean
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = ''
+set enable_seqscan = off as $$
 declare
   -- From half a minute to an hour.
   c_poll constant interval := '30 seconds';
@@ -592,7 +597,8 @@ $$;
 
 -- Promise: the checkout is looked at again in p_delay_sec; false where the lease is lost. Second call: false. Locks: the checkout.
 create function public.checkout_later(p_order_id uuid, p_n int, p_token uuid, p_delay_sec int) returns boolean
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = ''
+set enable_seqscan = off as $$
 begin
   update public.checkouts k
   set lease_token = null, next_attempt_at = clock_timestamp() + make_interval(secs => p_delay_sec)
@@ -608,7 +614,8 @@ $$;
 -- session the order has, once it is paid. Second call: a unique violation. Locks: the order, which the caller has.
 create function intake.keep_decision(p_fact jsonb, p_order_id uuid, p_decision text, p_reason text, p_is_own boolean)
 returns void
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
 begin
   insert into public.order_payments (payment_key, order_id, amount, currency, decision, reason, is_own)
   values (
@@ -634,7 +641,8 @@ $$;
 
 -- Promise: the buyer of an order as the one who asked for it, for as many slots. Second call: the same. Locks: none.
 create function intake.request_of_order(p_order public.orders) returns intake.claim_request
-language plpgsql stable set search_path = '' as $$
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
 declare
   v_request intake.claim_request;
 begin
