@@ -14,7 +14,8 @@ Without options it shows what is set. A detail that is "none" is taken away.`,
   args: '<pool>',
   options: { ...DETAIL_OPTIONS, reason: OPTION.reason, json: OPTION.json },
   examples: [
-    "sluice pools describe opening_night --title 'Opening night' --starts-at 2026-03-01T19:00:00+01:00 --time-zone Europe/Berlin --place 'Main hall'",
+    "sluice pools describe opening_night --title 'Opening night' --place 'Main hall'",
+    'sluice pools describe opening_night --starts-at 2026-03-01T18:00:00Z --time-zone Europe/Berlin',
   ],
   async run(values, [pool]) {
     const api = new AdminClient(readConnection(process.env));

@@ -29,7 +29,6 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
     pool_list: (all, name, args) =>
       args.p_pool_id == null ? listPools(all, name, args) : onPool(all, name, args),
     pool_details: onPool,
-    set_pool_details: onPool,
     get_claim: onClaim,
     release_claim_as_operator: onClaim,
     claim_timeline: (all, name, args) => fromAll(all, name, args),

@@ -16,7 +16,7 @@ import { openClient, putOnSale, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 
-const MAX_BYTES = 10 * 1024;
+const MAX_BYTES = 11 * 1024;
 
 /** What a user writes. It does not compile where status or code is any text. */
 const program = (
@@ -73,7 +73,7 @@ describe('the packed client', () => {
     await databases.stop();
   });
 
-  it('is under 10 KB, depends on nothing and brings nothing but itself', () => {
+  it('is under 11 KB, depends on nothing and brings nothing but itself', () => {
     assert.ok(statSync(archive).size < MAX_BYTES, `${statSync(archive).size} bytes`);
     const root = join(app, 'node_modules', 'sluice-client');
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
