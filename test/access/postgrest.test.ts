@@ -25,7 +25,10 @@ const UUID = /^[0-9a-f-]{36}$/;
 type Side = 'db1' | 'db2';
 
 /** No role of an API may call these. */
-const OWNERS_ONLY: Record<Side, string[]> = { db1: ['allow_hook_host', 'disallow_hook_host'], db2: [] };
+const OWNERS_ONLY: Record<Side, string[]> = {
+  db1: ['allow_hook_host', 'disallow_hook_host', 'set_retention'],
+  db2: ['set_retention'],
+};
 
 /** Functions that a role may call; for service_role that is every other one, so a new one must be listed here. */
 const FUNCTIONS: Record<Side, Record<string, string[]>> = {
@@ -100,6 +103,16 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'known_operators',
       'operator_used',
       'seal_audit',
+      'begin_erasure',
+      'erase_step',
+      'finish_erasure',
+      'personal_places',
+      'export_user',
+      'note_export',
+      'prune_step',
+      'retention_rules',
+      'open_claims_of',
+      'erase_claims',
       'hook_allowed_hosts',
     ],
   },
@@ -125,6 +138,16 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'copy_operators',
       'known_operators',
       'seal_audit',
+      'begin_erasure',
+      'erase_step',
+      'finish_erasure',
+      'personal_places',
+      'export_user',
+      'note_export',
+      'prune_step',
+      'retention_rules',
+      'erase_tickets',
+      'users_now',
     ],
   },
 };
@@ -152,6 +175,7 @@ const TABLES: Record<Side, Record<string, Record<string, Verb[]>>> = {
       payment_transactions: ['select'],
       payments: ['select'],
       voided_tickets: ['select'],
+      erased_claims: ['select'],
       webhook_alarms: ['select'],
       webhook_bodies: ['select'],
       webhook_endpoints: ['select'],
