@@ -126,7 +126,7 @@ when the command is run again. Backups and exports made before still hold the us
 /** Counts first: a name that is also a word stands in many rows. */
 async function isMeant(ports: UserPorts, request: UserRequest): Promise<boolean> {
   const counts = new Map<string, number>();
-  for await (const { database, place, rows } of readUser(ports, request)) {
+  for await (const { database, place, rows } of readUser(ports, request, undefined, false)) {
     const key = `${database} ${place}`;
     counts.set(key, (counts.get(key) ?? 0) + rows.length);
   }

@@ -7,11 +7,11 @@ import { createDatabase, type Database } from '../db/database.ts';
 import { startLoop } from '../loop.ts';
 
 const LOOK_EVERY_MS = 10 * 60 * 1_000;
-/** Ten to thirty milliseconds. */
-export const ROWS_AT_ONCE = 100;
+/** About two milliseconds: 42 µs a row, and 28 with twice as many, which a delivery beside it would wait for longer. */
+export const ROWS_AT_ONCE = 50;
 /** A part is followed by a pause of so many times its length: what is old can wait, deliveries cannot. */
-const PAUSES_A_PART = 2;
-const LEAST_PAUSE_MS = 20;
+const PAUSES_A_PART = 4;
+const LEAST_PAUSE_MS = 10;
 
 export interface Retention {
   stop(): Promise<void>;

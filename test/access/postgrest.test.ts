@@ -26,8 +26,8 @@ type Side = 'db1' | 'db2';
 
 /** No role of an API may call these. */
 const OWNERS_ONLY: Record<Side, string[]> = {
-  db1: ['allow_hook_host', 'disallow_hook_host'],
-  db2: ['place_claims'],
+  db1: ['allow_hook_host', 'disallow_hook_host', 'set_retention'],
+  db2: ['place_claims', 'set_retention'],
 };
 
 /** Functions that a role may call; for service_role that is every other one, so a new one must be listed here. */
@@ -103,6 +103,16 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'known_operators',
       'operator_used',
       'seal_audit',
+      'begin_erasure',
+      'erase_step',
+      'finish_erasure',
+      'personal_places',
+      'export_user',
+      'note_export',
+      'prune_step',
+      'retention_rules',
+      'open_claims_of',
+      'erase_claims',
       'hook_allowed_hosts',
     ],
   },
@@ -148,6 +158,16 @@ const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'voided_claims',
       'settled_payments',
       'resettle_payments',
+      'begin_erasure',
+      'erase_step',
+      'finish_erasure',
+      'personal_places',
+      'export_user',
+      'note_export',
+      'prune_step',
+      'retention_rules',
+      'erase_tickets',
+      'users_now',
     ],
   },
 };
@@ -178,6 +198,7 @@ const TABLES: Record<Side, Record<string, Record<string, Verb[]>>> = {
       payment_transactions: ['select'],
       payments: ['select'],
       voided_tickets: ['select'],
+      erased_claims: ['select'],
       webhook_alarms: ['select'],
       webhook_bodies: ['select'],
       webhook_endpoints: ['select'],

@@ -28,11 +28,15 @@ interface Page {
 /** Rows that are looked at in one call. */
 const ROWS_AT_ONCE = 1_000;
 
-/** Every page, those without a row of the user too: a reader may stop after any of them, and go on there. */
+/**
+ * Every page, those without a row of the user too: a reader may stop after any of them, and go on there. `isTold` is false for who only
+ * counts.
+ */
 export async function* readUser(
   { ledger, cells }: Pick<UserPorts, 'ledger' | 'cells'>,
   request: UserRequest,
   from?: Position,
+  isTold = true,
 ): AsyncGenerator<Found> {
   const p_user_id = request.userId;
   const p_verified = verifiedOf(request.namespace);
@@ -58,7 +62,7 @@ export async function* readUser(
       };
       const [page] = await database.call<Page>('export_user', args);
       const rows = page?.own ?? [];
-      if (rows.length > 0 && !told.has(database.name)) {
+      if (isTold && rows.length > 0 && !told.has(database.name)) {
         await database.call('note_export', {
           p_user_id,
           p_verified,
