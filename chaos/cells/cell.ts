@@ -115,14 +115,18 @@ export class Cell {
     );
   }
 
-  /** The standby that commits wait for. */
-  async syncStandby(): Promise<CellNode> {
-    const primary = await this.ready();
-    const { application_name: name } =
-      (await primary.replicas()).find(({ sync_state }) => sync_state === 'sync') ?? {};
-    const node = this.nodes.find((one) => one.name === name);
-    if (node === undefined) throw new Error(`no node is called ${name}`);
-    return node;
+  /** The standby that commits wait for. Patroni may be about to name another one: then it is asked for again. */
+  syncStandby(): Promise<CellNode> {
+    return until(
+      `a standby of ${this.side} is in step`,
+      async () => {
+        const replicas = await (await this.ready()).replicas();
+        const inStep = replicas.find(({ sync_state }) => sync_state === 'sync');
+        return this.nodes.find(({ name }) => name === inStep?.application_name);
+      },
+      READY_MS,
+      200,
+    );
   }
 
   /** Starts what is down, wakes what hangs, and waits until all three are in step again. */
