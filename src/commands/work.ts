@@ -119,7 +119,14 @@ async function workUntilStopped(
   const retention = startRetention(urls, options.log);
   options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
   options.log.info('workers stopping', { signal: await stopped });
-  await Promise.all([crews.stop(), webhooks.stop(), orders.stop(), sealing.stop(), retention.stop(), page?.stop()]);
+  await Promise.all([
+    crews.stop(),
+    webhooks.stop(),
+    orders.stop(),
+    sealing.stop(),
+    retention.stop(),
+    page?.stop(),
+  ]);
   options.log.info('workers stopped');
   return 0;
 }

@@ -131,14 +131,15 @@ alter table public.voided_tickets
   alter confirmed_at set statistics 0, alter voided_at set statistics 0, alter cause set statistics 0,
   alter verified set statistics 0, alter order_id set statistics 0, alter outbox_id set statistics 0;
 
--- Trigger. Promise: a ticket goes only where its claim has a tombstone: else the delete is refused. Second call: the same.
--- Locks: none.
+-- Trigger. Promise: a ticket goes only where its claim has a tombstone: else the delete is refused. A placeholder (place_claims) was
+-- never a ticket. Second call: the same. Locks: none.
 create function public.require_tombstones() returns trigger
 language plpgsql set search_path = '' as $$
 declare
   v_claim_id uuid := (
     select g.claim_id from gone g
-    where not exists (select from public.voided_tickets v where v.claim_id = g.claim_id)
+    where (g.resource_id, g.user_id) is distinct from (g.claim_id, '-')
+      and not exists (select from public.voided_tickets v where v.claim_id = g.claim_id)
     limit 1
   );
 begin

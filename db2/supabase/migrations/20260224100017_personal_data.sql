@@ -419,11 +419,10 @@ set enable_seqscan = off as $$
   where e.body_id = any (array(select (k ->> 'id')::uuid from jsonb_array_elements(p_keys) k));
 $$;
 
--- Promise: these claims {claim_id, resource_id, pool_id} of a user who is being erased, which are on their way, have their tickets and
+-- Promise: these claims {claim_id, resource_id, pool_id, user_id} of a user who is being erased, which are on their way, have their tickets and
 -- tombstones under the replacement, those that are written later too, whichever name a worker brings. Returns how many there were.
 -- The intake changes the claims after it. Raises SL015 not read committed. Second call: the same.
--- As void_tickets it waits for a finalize that runs by a placeholder under the key of the claim, and one that comes later waits
--- for it. Locks: tickets in the order of their slots → voided_tickets.
+-- Placeholders (place_claims) make it wait for a finalize that runs, and one that comes later wait for it. Locks: tickets in the order of their slots → voided_tickets.
 create function public.erase_tickets(p_user_id text, p_claims jsonb) returns int
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
@@ -433,20 +432,9 @@ declare
   v_slot_ids uuid[];
   v_placeholders uuid[];
 begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    perform public.refuse_isolation();
-  end if;
+  v_placeholders := public.place_claims(p_claims);
   select array_agg(c.claim_id), array_agg(c.resource_id) into v_claim_ids, v_slot_ids
   from jsonb_to_recordset(p_claims) as c (claim_id uuid, resource_id uuid);
-  with placed as (
-    insert into public.confirmed_tickets as t (resource_id, pool_id, user_id, claim_id)
-    select c.claim_id, c.pool_id, '-', c.claim_id
-    from jsonb_to_recordset(p_claims) as c (claim_id uuid, resource_id uuid, pool_id text)
-    order by c.resource_id
-    on conflict do nothing
-    returning t.claim_id
-  )
-  select coalesce(array_agg(p.claim_id), '{}') into v_placeholders from placed p;
   insert into public.erased_claims as e (claim_id, replacement) select c, v_replacement from unnest(v_claim_ids) c
   on conflict (claim_id) do update set replacement = excluded.replacement;
   -- By its slot: a ticket that names no claim.

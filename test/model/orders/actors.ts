@@ -89,7 +89,8 @@ export class Actor {
     else {
       const made = await outcomeOf(call.make);
       if (fate === 'dies-after') this.die();
-      if (fate === 'unanswered' || fate === 'dies-after') call.fail(new Outage(`the answer to ${call.what} got lost`));
+      if (fate === 'unanswered' || fate === 'dies-after')
+        call.fail(new Outage(`the answer to ${call.what} got lost`));
       else if ('error' in made) call.fail(made.error);
       else call.answer(made.value);
     }

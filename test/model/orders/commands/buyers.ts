@@ -18,18 +18,16 @@ const OFF_BY = 3;
 export const anyNumber = fc.nat(11);
 const anyUser = fc.constantFrom(...USERS);
 
-export const claim: Command = fc
-  .tuple(anyUser, fc.constantFrom(1, 1, 2))
-  .map(([user, quantity]) =>
-    step(
-      `${user} claims ${quantity}`,
-      () => true,
-      async (_, world) => {
-        world.doing(`${user} claims ${quantity}`);
-        world.got(await world.claim(PAY_POOL, user, quantity));
-      },
-    ),
-  );
+export const claim: Command = fc.tuple(anyUser, fc.constantFrom(1, 1, 2)).map(([user, quantity]) =>
+  step(
+    `${user} claims ${quantity}`,
+    () => true,
+    async (_, world) => {
+      world.doing(`${user} claims ${quantity}`);
+      world.got(await world.claim(PAY_POOL, user, quantity));
+    },
+  ),
+);
 
 export const claimAuto: Command = anyUser.map((user) =>
   step(
@@ -55,7 +53,8 @@ export const checkout: Command = anyNumber.map((at) =>
   ),
 );
 
-const openSessions = (world: World): Session[] => world.stripe.sessions.filter(({ status }) => status === 'open');
+const openSessions = (world: World): Session[] =>
+  world.stripe.sessions.filter(({ status }) => status === 'open');
 
 export const pay: Command = fc.tuple(anyNumber, fc.integer({ min: 0, max: 9 })).map(([at, method]) =>
   step(
