@@ -419,10 +419,11 @@ set enable_seqscan = off as $$
   where e.body_id = any (array(select (k ->> 'id')::uuid from jsonb_array_elements(p_keys) k));
 $$;
 
--- Promise: these claims {claim_id, resource_id, pool_id, user_id} of a user who is being erased, which are on their way, have their tickets and
+-- Promise: these claims {claim_id, resource_id, pool_id} of a user who is being erased, which are on their way, have their tickets and
 -- tombstones under the replacement, those that are written later too, whichever name a worker brings. Returns how many there were.
 -- The intake changes the claims after it. Raises SL015 not read committed. Second call: the same.
--- Placeholders (place_claims) make it wait for a finalize that runs, and one that comes later wait for it. Locks: tickets in the order of their slots → voided_tickets.
+-- Placeholders (place_claims) make it wait for a finalize that runs, and one that comes later wait for it.
+-- Locks: tickets in the order of their slots → voided_tickets.
 create function public.erase_tickets(p_user_id text, p_claims jsonb) returns int
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$

@@ -64,7 +64,7 @@ select results_eq(
 select results_eq(
   $$ select params - 'expires_at' from first $$,
   $$ select jsonb_build_object(
-       'mode', 'payment', 'client_reference_id', o.order_id, 'payment_method_types', '["card"]'::jsonb,
+       'mode', 'payment', 'client_reference_id', o.order_id, 'allowed_payment_method_types', '["card"]'::jsonb,
        'adaptive_pricing', '{"enabled": false}'::jsonb,
        'line_items', '[{"quantity": 2, "price_data": {"currency": "eur", "unit_amount": 1000, "product_data": {"name": "fair"}}}]'::jsonb,
        'metadata', m.metadata, 'payment_intent_data', jsonb_build_object('metadata', m.metadata),
