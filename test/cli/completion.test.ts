@@ -79,7 +79,7 @@ const CASES: Record<string, readonly string[]> = {
   'pools show --': ['--json', '--help'],
   'pools show opening_night --': ['--json', '--help'],
   'pools close opening_night --y': ['--yes'],
-  'pools create x --max-': ['--max-per-address', '--max-per-user', '--max-retries'],
+  'pools create x --max-': ['--max-per-address', '--max-per-user', '--max-quantity', '--max-retries'],
   'webhooks endpoints ro': ['rotate'],
   'webhooks endpoints rotate stripe --o': ['--only'],
   'webhooks list --o': [],
