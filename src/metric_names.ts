@@ -60,6 +60,28 @@ const BRIDGE_OUTCOMES = [
 
 const INBOX_OUTCOMES = ['recorded', 'failed', 'outage', 'handed_back', 'dead_letter', 'lost_lease'];
 
+/** Of all three lanes of paid orders; docs/metrics.md says which are whose. */
+const ORDER_OUTCOMES = [
+  'funds',
+  'refund',
+  'void',
+  'ignored',
+  'voided',
+  'unknown',
+  'expired',
+  'complete',
+  'processing',
+  'pulled',
+  'open',
+  'sent',
+  'done',
+  'refused',
+  'outage',
+  'failed',
+  'key',
+  'lost_lease',
+  'handed_back',
+];
 const CHECKOUT_OUTCOMES = ['created', 'again', 'outage', 'refused', 'burnt', 'key'];
 
 export const METRICS: Readonly<Record<string, Described>> = {
@@ -151,7 +173,7 @@ export const METRICS: Readonly<Record<string, Described>> = {
   sluice_order_work_total: {
     kind: 'counter',
     help: 'Payments, voids, sessions and refunds that a worker took, by what became of them.',
-    labels: { lane: ['courier', 'closer', 'refunder'], outcome: [] },
+    labels: { lane: ['courier', 'closer', 'refunder'], outcome: ORDER_OUTCOMES },
   },
   webhook_processing_total: {
     kind: 'counter',
