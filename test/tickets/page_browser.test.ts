@@ -102,7 +102,7 @@ describe("a ticket's page in a browser", { skip }, () => {
     await page.goto(`${shop.url}/t/${ticket.token}`);
     assert.match(
       await page.locator('.facts').innerText(),
-      /Thursday, 31 December 2026 at 19:30 GMT[^]*Harpa[^]*Stalls, row 12, seat 34/,
+      /Thursday, 31 December 2026 at 19:30 GMT[\s\S]*Harpa[\s\S]*Stalls, row 12, seat 34/,
     );
     assert.deepEqual(
       asked.filter((path) => path !== '/favicon.ico').map((path) => path.replace(/-\w+\.css$/, '.css')),

@@ -91,7 +91,7 @@ describe('a buyer of a pool that is paid for', { skip }, () => {
       await page.locator('.poster').innerText(),
       /Summer Night\s+Wednesday, 1 July 2026 at 20:00 CEST\s+Open-air stage/,
     );
-    assert.match(await page.locator('.about').innerText(), /Doors open[^]*\n\s*\n[^]*blanket/);
+    assert.match(await page.locator('.about').innerText(), /Doors open[\s\S]*\n\s*\n[\s\S]*blanket/);
     assert.equal(await page.locator('.price').innerText(), '€12.50');
     await page.getByLabel('One seat more').click();
     assert.equal((await page.locator('.price').innerText()).replace(/\s+/g, ' '), '€25.00 €12.50 each');
@@ -126,7 +126,7 @@ describe('a buyer of a pool that is paid for', { skip }, () => {
     assert.equal(await stranger.locator('.state').innerText(), 'Valid');
     assert.match(
       await stranger.locator('.facts').innerText(),
-      /20:00 CEST[^]*Open-air stage[^]*Row 7, seat 1/,
+      /20:00 CEST[\s\S]*Open-air stage[\s\S]*Row 7, seat 1/,
     );
     const check = async () =>
       (
