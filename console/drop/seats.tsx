@@ -33,11 +33,12 @@ export function GiveBackButton({ state, isMany, onGiveBack }: GiveBackProps) {
   return (
     <>
       <button type="button" class="quiet" aria-disabled={isAsked} onClick={ask}>
-        {isAsked ? 'Giving back…' : `Give ${what} back`}
+        {isAsked ? `Giving ${isMany ? 'them' : 'it'} back…` : `Give ${what} back`}
       </button>
       <p class="lead" role="status">
-        {state === 'failed' && `No answer: ${what} may still be yours. Try again.`}
-        {state === 'refused' && 'That is not possible any more.'}
+        {state === 'failed' &&
+          `No answer: ${isMany ? 'the seats' : 'the seat'} may still be yours. Try again.`}
+        {state === 'refused' && `${isMany ? 'They' : 'It'} cannot be given back any more.`}
       </p>
     </>
   );
