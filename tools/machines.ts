@@ -2,11 +2,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CLAIMS } from './machines/claims.ts';
+import { CLAIMS, PAID_CLAIMS } from './machines/claims.ts';
 import { EVENTS } from './machines/events.ts';
 import type { Machine } from './machines/machine.ts';
 
-export const MACHINES: readonly Machine[] = [CLAIMS, EVENTS];
+export const MACHINES: readonly Machine[] = [CLAIMS, PAID_CLAIMS, EVENTS];
 
 /** One arrow for each pair of states, with all that takes it. */
 export function diagramOf({ transitions }: Machine): string {
@@ -21,7 +21,10 @@ export function diagramOf({ transitions }: Machine): string {
 
 /** The page with the diagram between its marks; throws where it has no such marks. */
 export function withDiagram(page: string, machine: Machine): string {
-  const [start, end] = [`<!-- ${machine.table}: made by npm run machines -->`, '<!-- end -->'];
+  const [start, end] = [
+    `<!-- ${machine.mark ?? machine.table}: made by npm run machines -->`,
+    '<!-- end -->',
+  ];
   const from = page.indexOf(start);
   const to = page.indexOf(end, from);
   if (from < 0 || to < 0) throw new Error(`${machine.page} has no ${start} … ${end}`);

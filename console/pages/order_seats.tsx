@@ -7,7 +7,7 @@ import { Link } from '../lib/router.tsx';
 import type { OrderClaim, OrderView } from '../lib/shapes.ts';
 import { Check, Field } from '../parts/fields.tsx';
 import { FormDialog, reasonOf } from '../parts/form_dialog.tsx';
-import { May } from '../parts/may.tsx';
+import { useMay } from '../parts/may.tsx';
 import { Chip, Id, Moment } from '../parts/small.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { say } from '../parts/toast.tsx';
@@ -71,34 +71,34 @@ function VoidDialog({ claimIds, onClose, onDone }: VoidDialogProps) {
 export function Seats({ view, onDone }: { view: OrderView; onDone(): void }) {
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const [isAsking, setAsking] = useState(false);
+  const mayVoid = useMay(VOID);
   const voidable = view.claims.filter(({ state }) => VOIDABLE.has(state)).map(({ claim_id }) => claim_id);
   const ids = voidable.filter((id) => picked.has(id));
+  const canVoid = mayVoid && voidable.length > 0;
   return (
     <section aria-labelledby="seats">
       <h2 id="seats">Seats</h2>
-      <May do={VOID}>
-        {voidable.length > 0 && (
-          <div class={ids.length > 0 ? 'workbar workbar-active' : 'workbar'}>
-            <span role="status">
-              {ids.length > 0 ? `${ids.length} selected` : 'Select seats to void their tickets.'}
+      {canVoid && (
+        <div class={ids.length > 0 ? 'workbar workbar-active' : 'workbar'}>
+          <span role="status">
+            {ids.length > 0 ? `${ids.length} selected` : 'Select seats to void their tickets.'}
+          </span>
+          {ids.length > 0 && (
+            <span class="workbar-acts">
+              <button type="button" class="button button-danger" onClick={() => setAsking(true)}>
+                Void…
+              </button>
             </span>
-            {ids.length > 0 && (
-              <span class="workbar-acts">
-                <button type="button" class="button button-danger" onClick={() => setAsking(true)}>
-                  Void…
-                </button>
-              </span>
-            )}
-          </div>
-        )}
-      </May>
+          )}
+        </div>
+      )}
       <Table
         caption="Seats of the order"
         rows={view.claims}
         columns={columnsOf(view)}
         keyOf={({ claim_id }) => claim_id}
         nameOf={({ label, claim_id }) => `seat ${label ?? claim_id}`}
-        selection={voidable.length > 0 ? { ids: picked, set: setPicked } : undefined}
+        selection={canVoid ? { ids: picked, set: setPicked } : undefined}
       />
       {isAsking && <VoidDialog claimIds={ids} onClose={() => setAsking(false)} onDone={onDone} />}
     </section>

@@ -8,7 +8,7 @@ import { MACHINES, withDiagram } from '../../tools/machines.ts';
 import { PROJECT } from '../support/dev.ts';
 
 for (const machine of MACHINES)
-  test(`${machine.page} draws what the list of ${machine.table} says`, () => {
+  test(`${machine.page} draws what the list of ${machine.mark ?? machine.table} says`, () => {
     const page = readFileSync(join(PROJECT, machine.page), 'utf8');
     assert.equal(page, withDiagram(page, machine), 'run: npm run machines');
     const [first, ...rest] = machine.transitions;

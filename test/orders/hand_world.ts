@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import type { RunningServer } from '../../src/server/server.ts';
+import type { RunningServer, ServerOptions } from '../../src/server/server.ts';
 import { ADMIN_KEY, ask, bearer, claim, openClient, putOnSale, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { addEndpoint, SECRETS } from '../webhook/world.ts';
@@ -42,9 +42,9 @@ export class HandWorld {
     };
   }
 
-  static async start(): Promise<HandWorld> {
+  static async start(more: Partial<ServerOptions> = {}): Promise<HandWorld> {
     const databases = await startDatabases();
-    const server = await startTestServer(databases, { secretOf: (name) => SECRETS[name] });
+    const server = await startTestServer(databases, { secretOf: (name) => SECRETS[name], ...more });
     const [db1, db2] = [await openClient(databases.db1.url), await openClient(databases.db2.url)];
     await addEndpoint(db2, 'stripe', 'stripe', 'queued', { livemode: 'both' });
     return new HandWorld(databases, server, db1, db2);

@@ -1,4 +1,4 @@
-import type { Machine } from './machine.ts';
+import type { Machine, Transition } from './machine.ts';
 
 const FINISH = 'bridge_finish';
 const RECONCILE = 'reconcile_fix';
@@ -84,4 +84,21 @@ export const CLAIMS: Machine = {
     { from: 'committed', to: 'voided', event: 'void', by: [VOID] },
     { from: 'dead_letter', to: 'voided', event: 'void', by: [VOID] },
   ],
+};
+
+const PAID_STATES: ReadonlySet<string> = new Set(['queued', 'committed', 'dead_letter', 'voided']);
+
+/** A pool that is paid for has no hooks, and what was paid ends by a void alone. */
+function isOfPaid({ from, to, event }: Transition): boolean {
+  if (from === null) return event.includes('paid');
+  if (from === 'held') return true;
+  return PAID_STATES.has(from) && PAID_STATES.has(to) && !event.startsWith('reconcile');
+}
+
+/** The steps of the list above that a claim of a pool that is paid for can take, but for repairs. */
+export const PAID_CLAIMS: Machine = {
+  ...CLAIMS,
+  page: 'docs/paid_tickets.md',
+  mark: 'paid claims',
+  transitions: CLAIMS.transitions.filter(isOfPaid),
 };

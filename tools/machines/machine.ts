@@ -19,6 +19,8 @@ export type Machine = {
   alsoWhen?: string;
   /** The page with the diagram. */
   page: string;
+  /** How the marks in the page call it; by its table where left out. */
+  mark?: string;
   transitions: readonly Transition[];
 };
 
