@@ -52,18 +52,23 @@ export const cost: Suite = {
     const taken = new Map<string, Sample[]>();
     let settings: Record<string, string> = {};
     const slots = plan.warmUp + plan.rounds * plan.claims;
-    await withPlaces(versionsOf(against), slots, async () => undefined, async (places) => {
-      await round(places, plan.warmUp, plan.perSec);
-      for (const [, place] of places) settings = await place.db1.settings();
-      for (let number = 1; number <= plan.rounds; number++) {
-        progress(`round ${number} of ${plan.rounds}`);
-        // The order changes from round to round: whatever drifts, drifts for both.
-        const inTurn = number % 2 === 0 ? [...places].reverse() : places;
-        const samples = await round(inTurn, plan.claims, plan.perSec);
-        for (const [name] of places)
-          taken.set(name, [...(taken.get(name) ?? []), samples.get(name) as Sample]);
-      }
-    });
+    await withPlaces(
+      versionsOf(against),
+      slots,
+      async () => undefined,
+      async (places) => {
+        await round(places, plan.warmUp, plan.perSec);
+        for (const [, place] of places) settings = await place.db1.settings();
+        for (let number = 1; number <= plan.rounds; number++) {
+          progress(`round ${number} of ${plan.rounds}`);
+          // The order changes from round to round: whatever drifts, drifts for both.
+          const inTurn = number % 2 === 0 ? [...places].reverse() : places;
+          const samples = await round(inTurn, plan.claims, plan.perSec);
+          for (const [name] of places)
+            taken.set(name, [...(taken.get(name) ?? []), samples.get(name) as Sample]);
+        }
+      },
+    );
     const rows = [...taken].map(([version, samples]) => rowOf(version, samples, plan));
     const raw = [...taken].map(([version, samples]) => `${version}: ${samples.map(rawOf).join(' ')}`);
     return {
@@ -153,7 +158,10 @@ async function takeEffect({ db2, worker }: OpenPlace): Promise<void> {
 }
 
 /** In short turns: the speed of a shared machine changes within seconds, and by a third. */
-export async function carry(places: readonly [string, OpenPlace][], count: number): Promise<Map<string, Cost>> {
+export async function carry(
+  places: readonly [string, OpenPlace][],
+  count: number,
+): Promise<Map<string, Cost>> {
   const untilMs = performance.now() + 10 * PATIENCE_MS;
   const meters = new Map<string, (ops: number) => Promise<Cost>>();
   for (const [name, place] of places) {

@@ -2,11 +2,11 @@
 // payments become decisions and tickets.
 
 import { carry, receive, withPlaces } from './cost.ts';
-import { median } from './stats.ts';
 import { THIS, versionsOf } from './neighbours/place.ts';
 import { addPaidPool } from './paid/orders.ts';
 import { measureFlow, measureSettling, type SettleRow } from './paid/settle.ts';
 import { type Column, makeTable, whole } from './rows.ts';
+import { median } from './stats.ts';
 import type { Demand, Suite } from './suite.ts';
 
 const FULL = {
@@ -142,7 +142,11 @@ export function claimDemands(taken: Taken): Demand[] {
       1,
       cpu === undefined ? undefined : cpu * MAX_GROWTH,
     ),
-    demand('WAL of a claim in another checkout / here, without payment', SAME, ratio(other, 'auto', 'wal_bytes')),
+    demand(
+      'WAL of a claim in another checkout / here, without payment',
+      SAME,
+      ratio(other, 'auto', 'wal_bytes'),
+    ),
     demand('CPU of a claim without payment / held', 1, ratio('auto-secret', HELD_POOL, 'cpu_us')),
     demand('WAL of a claim without payment / held', 1, ratio('auto-secret', HELD_POOL, 'wal_bytes')),
   ];

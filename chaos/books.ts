@@ -6,7 +6,12 @@ import type { StandInClient } from '../src/stripe_stand_in/client.ts';
 import { groupBy } from './checkers/lookup.ts';
 import type { Books } from './paid_history.ts';
 
-type ToldObject = { payment_intent?: string | null; amount?: number; amount_refunded?: number; status?: string };
+type ToldObject = {
+  payment_intent?: string | null;
+  amount?: number;
+  amount_refunded?: number;
+  status?: string;
+};
 type Told = { type: string; object: ToldObject };
 
 export async function readBooks(stripe: StandInClient): Promise<Books> {

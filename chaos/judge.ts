@@ -33,7 +33,10 @@ export const PROMISES = {
   I11: { text: 'audit rows = operator actions', check: auditedAsDone },
   I12: { text: 'no healthy message is dead-lettered', check: onlyTheHopelessDie },
   I13: { text: "a neighbour's trouble is not mine", check: neighboursDoNoHarm },
-  I14: { text: 'each payment for an order is tickets, or due, or given back, once', check: moneyIsAccountedFor },
+  I14: {
+    text: 'each payment for an order is tickets, or due, or given back, once',
+    check: moneyIsAccountedFor,
+  },
   I15: { text: 'no seat is held longer than its bound', check: holdsEndInTime },
   I16: { text: 'no session of an order that is over takes money', check: freedOrdersTakeNoMoney },
   I17: { text: 'a void is for ever: tombstone before seat', check: voidsAreForEver },

@@ -30,7 +30,15 @@ export type RunResult = {
 /** One run as the report shows it: faults are counted by their name. */
 export type RunSummary = Pick<
   RunResult,
-  'seed' | 'minutes' | 'counts' | 'violations' | 'examples' | 'lostLeases' | 'deadLetters' | 'neighbours' | 'holds'
+  | 'seed'
+  | 'minutes'
+  | 'counts'
+  | 'violations'
+  | 'examples'
+  | 'lostLeases'
+  | 'deadLetters'
+  | 'neighbours'
+  | 'holds'
 > & {
   at: string;
   commit: string;
@@ -82,8 +90,18 @@ export function summaryOfRuns(raw: readonly Raw<RunResult>[]): ChaosSummary {
 }
 
 function summaryOfRun({ at, commit, result }: Raw<RunResult>): RunSummary {
-  const { seed, minutes, counts, violations, examples, lostLeases, deadLetters, recovery, neighbours, holds } =
-    result;
+  const {
+    seed,
+    minutes,
+    counts,
+    violations,
+    examples,
+    lostLeases,
+    deadLetters,
+    recovery,
+    neighbours,
+    holds,
+  } = result;
   const byFault = Object.entries(recovery.byFault).map(([name, { count, toFirstAck }]) => ({
     name,
     count,

@@ -71,7 +71,8 @@ export function summaryOf(history: History, verdict: Verdict): string {
 function paidLines({ paid }: History, holds: readonly HoldRow[]): string[] {
   if (paid === undefined) return [];
   const { final, books } = paid;
-  const count = <Item>(items: readonly Item[], isWanted: (item: Item) => boolean) => items.filter(isWanted).length;
+  const count = <Item>(items: readonly Item[], isWanted: (item: Item) => boolean) =>
+    items.filter(isWanted).length;
   const decided = (what: string) => count(final.decisions, ({ decision }) => decision === what);
   const ours = books.payments.flatMap(({ refunds }) => refunds).filter(({ isOurs }) => isOurs).length;
   const ms = (value: number | undefined) => (value === undefined ? '–' : `${Math.round(value)} ms`);

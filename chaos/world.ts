@@ -172,7 +172,12 @@ async function startParts(
   mkdirSync(logDir);
   const stripeSecret = WEBHOOK_SECRETS.STRIPE_WEBHOOK_SECRET ?? '';
   const standIn = await startStandIn({
-    ...{ key: STRIPE_KEY, port: 0, journal: join(dir, 'stripe.journal'), logFile: join(logDir, 'stripe.log') },
+    ...{
+      key: STRIPE_KEY,
+      port: 0,
+      journal: join(dir, 'stripe.journal'),
+      logFile: join(logDir, 'stripe.log'),
+    },
     webhook: {
       url: `http://${LOOPBACK}:${links.get('client→server-1')?.port}/webhooks/${PAID_ENDPOINT}`,
       secret: stripeSecret,

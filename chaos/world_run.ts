@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { readBooks } from './books.ts';
 import { Buyers } from './clients/buyers.ts';
 import { Callers } from './clients/callers.ts';
 import { Healthy } from './clients/healthy.ts';
@@ -11,7 +12,6 @@ import { Operator } from './clients/operator.ts';
 import { PaidBuyers } from './clients/paid_buyers.ts';
 import { Providers } from './clients/providers.ts';
 import { type AckKind, Traffic } from './clients/traffic.ts';
-import { readBooks } from './books.ts';
 import { collect, collectPaid } from './collect.ts';
 import { drain } from './drain.ts';
 import { FAULT_KINDS } from './faults/kinds.ts';
@@ -27,8 +27,22 @@ import { openDir, startWorld, type World } from './world.ts';
 
 /** Per second in all, and by how many clients at a time. Bounded: the processes on trial share two cores with us. */
 const LOADS = {
-  full: { buyers: [100, 32], providers: [50, 12], callers: [40, 8], paid: [10, 8], operator: 0.7, warmMs: 5_000 },
-  small: { buyers: [35, 16], providers: [18, 6], callers: [12, 4], paid: [5, 4], operator: 0.7, warmMs: 3_000 },
+  full: {
+    buyers: [100, 32],
+    providers: [50, 12],
+    callers: [40, 8],
+    paid: [10, 8],
+    operator: 0.7,
+    warmMs: 5_000,
+  },
+  small: {
+    buyers: [35, 16],
+    providers: [18, 6],
+    callers: [12, 4],
+    paid: [5, 4],
+    operator: 0.7,
+    warmMs: 3_000,
+  },
 } as const;
 
 /** After the last fault: long enough for somebody to be acknowledged again, so that recovery can be measured. */

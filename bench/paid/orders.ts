@@ -28,12 +28,15 @@ export async function holdOrders({ db1 }: Place, pool: string, count: number): P
   const held: HeldOrder[] = [];
   while (held.length < count) {
     const users = Array.from({ length: Math.min(AT_ONCE, count - held.length) }, () => randomUUID());
-    const rows = await db1.rows<{ ordinal: number; outcome: string; claim_id: string }>('public.claim_batch', {
-      p_pool_ids: users.map(() => pool),
-      p_user_ids: users,
-      p_request_ids: users,
-      p_verified: users.map(() => true),
-    });
+    const rows = await db1.rows<{ ordinal: number; outcome: string; claim_id: string }>(
+      'public.claim_batch',
+      {
+        p_pool_ids: users.map(() => pool),
+        p_user_ids: users,
+        p_request_ids: users,
+        p_verified: users.map(() => true),
+      },
+    );
     for (const { ordinal, outcome, claim_id } of rows) {
       if (outcome !== 'claimed') throw new Error(`an order was not held: ${outcome}`);
       held.push({ claimId: claim_id, userId: users[ordinal - 1] ?? '', amount: PRICE });
@@ -58,7 +61,12 @@ export async function tellPayments({ db2 }: Place, orders: readonly HeldOrder[])
       `select count(*) from webhook.record_events(
          array(select e.webhook_id from public.webhook_endpoints e cross join generate_series(1, cardinality($1::text[])) where e.name = $4),
          $1, $2, array_fill(now(), array[cardinality($1::text[])]), $3, null, null, $3, null, null, null)`,
-      [some.map(({ id }) => id), some.map(({ type }) => type), some.map((event) => JSON.stringify(event)), HEALTHY],
+      [
+        some.map(({ id }) => id),
+        some.map(({ type }) => type),
+        some.map((event) => JSON.stringify(event)),
+        HEALTHY,
+      ],
     );
   }
   await db2.ask(

@@ -25,12 +25,7 @@ export type SettleRow = {
 };
 
 const withOrders = <T>(slots: number, use: (place: OpenPlace) => Promise<T>): Promise<T> =>
-  withPlace(
-    THIS,
-    { healthy: 'orders', prepare: (place) => addPaidPool(place, POOL, slots) },
-    1,
-    use,
-  );
+  withPlace(THIS, { healthy: 'orders', prepare: (place) => addPaidPool(place, POOL, slots) }, 1, use);
 
 /** From the moment the worker goes on until the last payment is decided, and until the last ticket is there. */
 export function measureSettling(count: number, repetitions: number): Promise<SettleRow[]> {
@@ -50,10 +45,14 @@ async function settleOnce(place: OpenPlace, count: number): Promise<SettleRow> {
   const before = await db2.ask<number>('select count(*)::int from public.confirmed_tickets');
   const startMs = performance.now();
   worker.goOn();
-  await until(async () => !(await db2.ask<boolean>(`select exists (select from public.claim_outbox where state = 'due')`)));
+  await until(
+    async () =>
+      !(await db2.ask<boolean>(`select exists (select from public.claim_outbox where state = 'due')`)),
+  );
   const decidedMs = performance.now() - startMs;
   await until(
-    async () => (await db2.ask<number>('select count(*)::int from public.confirmed_tickets')) - before >= count,
+    async () =>
+      (await db2.ask<number>('select count(*)::int from public.confirmed_tickets')) - before >= count,
   );
   const ticketsMs = performance.now() - startMs;
   return {

@@ -70,9 +70,14 @@ export function holdRows(history: History): HoldRow[] {
 function endedHolds(history: History, paid: PaidHistory): Ended[] {
   const excused = history.faults
     .filter(isInTheWay)
-    .map(({ startedAt, healedAt, recoveredAt }) => [startedAt, (recoveredAt ?? healedAt) + AFTER_FAULT_MS] as const);
+    .map(
+      ({ startedAt, healedAt, recoveredAt }) =>
+        [startedAt, (recoveredAt ?? healedAt) + AFTER_FAULT_MS] as const,
+    );
   const asked = new Set(paid.final.checkouts.map(({ orderId }) => orderId));
-  const graceMs = new Map(history.pools.map(({ poolId, payment }) => [poolId, (payment?.graceSec ?? 0) * 1_000]));
+  const graceMs = new Map(
+    history.pools.map(({ poolId, payment }) => [poolId, (payment?.graceSec ?? 0) * 1_000]),
+  );
   return paid.final.orders.flatMap((order) => {
     const { orderId, poolId, graceUntil } = order;
     // Of an order that was bought late only the grace is left.
@@ -92,7 +97,8 @@ function endedHolds(history: History, paid: PaidHistory): Ended[] {
     const boundMs =
       kind === 'never asked to pay'
         ? LOOK_MS
-        : Math.min(kind === 'session ended' ? CALL_MS : Number.POSITIVE_INFINITY, graceUntil - holdUntil) + LOOK_MS;
+        : Math.min(kind === 'session ended' ? CALL_MS : Number.POSITIVE_INFINITY, graceUntil - holdUntil) +
+          LOOK_MS;
     return [{ order, kind, lateMs: to - from, unexcusedMs: outside(from, to, excused), boundMs }];
   });
 }

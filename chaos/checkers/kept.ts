@@ -54,9 +54,7 @@ function unaskedClaims({ claims, operatorActions, poison, final }: History): str
     )
     .reduce((sum, count) => sum + count, 0);
   const unrequested = final.claims.filter((claim) => isUnrequested(claim) && !byHand.has(claim.claimId));
-  const strangers = final.claims.filter(
-    (claim) => claim.requestId !== null && !asked.has(requestKey(claim)),
-  );
+  const strangers = final.claims.filter((claim) => claim.requestId !== null && !asked.has(requestKey(claim)));
   return [
     ...strangers.map(({ claimId, requestId }) => `claim ${claimId} is of request ${requestId}, never made`),
     ...unrequested.slice(allowed).map(({ claimId }) => `nobody asked for claim ${claimId}`),

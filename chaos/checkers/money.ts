@@ -5,7 +5,9 @@ import type { Checker } from './lookup.ts';
 import { keyOf, openRefunds, type Payment, refundedByUs, refundedOf, sum } from './paid_lookup.ts';
 
 export const moneyIsAccountedFor: Checker = ({ paid }) =>
-  paid === undefined ? [] : [...unknownPayments(paid), ...unfinished(paid), ...paid.books.payments.flatMap(judge(paid))];
+  paid === undefined
+    ? []
+    : [...unknownPayments(paid), ...unfinished(paid), ...paid.books.payments.flatMap(judge(paid))];
 
 /** What the ledger knows and Stripe does not. */
 function unknownPayments({ tenant, final, books }: PaidHistory): string[] {
@@ -39,7 +41,9 @@ const judge =
 /** What the tickets that it bought are worth. */
 function ticketsOf({ final }: PaidHistory, key: string): number {
   const bought = new Map(
-    final.orders.filter(({ paymentKey }) => paymentKey === key).map((order) => [order.orderId, order.unitPrice]),
+    final.orders
+      .filter(({ paymentKey }) => paymentKey === key)
+      .map((order) => [order.orderId, order.unitPrice]),
   );
   return sum(final.tickets.map(({ orderId }) => bought.get(orderId ?? '') ?? 0));
 }

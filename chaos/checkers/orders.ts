@@ -22,9 +22,13 @@ export const ordersAreWhole: Checker = ({ paid }) => {
     ...paid.final.orders.flatMap(({ orderId, seats: count, paymentKey }) => {
       const seats = seatsOf(orderId);
       const ended = seats.filter(({ live, state }) => !live && state !== 'voided');
-      const bought = paid.final.decisions.filter((one) => one.orderId === orderId && one.decision === 'funds');
+      const bought = paid.final.decisions.filter(
+        (one) => one.orderId === orderId && one.decision === 'funds',
+      );
       return [
-        ...(seats.length === count ? [] : [`order ${orderId} has ${seats.length} claims instead of ${count}`]),
+        ...(seats.length === count
+          ? []
+          : [`order ${orderId} has ${seats.length} claims instead of ${count}`]),
         ...(ended.length === 0 || ended.length === seats.length
           ? []
           : [`order ${orderId} ended in part: ${seats.map(({ state }) => state).join(', ')}`]),

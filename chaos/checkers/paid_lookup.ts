@@ -13,7 +13,8 @@ export const keyOf = ({ tenant }: PaidHistory, payment: { id: string }): string 
 /** The claims that were bought, or would be: those that stand for others, or else the first ones. */
 export function createSeatsOf({ final }: PaidHistory): (orderId: string) => Seat[] {
   const byOrder = new Map<string, Seat[]>();
-  for (const claim of final.claims) byOrder.set(claim.orderId, [...(byOrder.get(claim.orderId) ?? []), claim]);
+  for (const claim of final.claims)
+    byOrder.set(claim.orderId, [...(byOrder.get(claim.orderId) ?? []), claim]);
   return (orderId) => {
     const all = byOrder.get(orderId) ?? [];
     const late = all.filter(({ replaces }) => replaces !== null);

@@ -18,7 +18,9 @@ function paidAfterTheEnd(paid: PaidHistory): string[] {
       .filter(({ state }) => state === 'expired' || state === 'released');
     const inTime = freed.filter(({ freedAt }) => (freedAt ?? 0) < (order.graceUntil ?? 0));
     return inTime.length > 0 && inTime.every(({ freedAt }) => atOf(paid, freedAt ?? 0) < paidAt)
-      ? [`session ${sessionId} took money after the seats of ${orderId} were free (${seatsOf(orderId).length} seats)`]
+      ? [
+          `session ${sessionId} took money after the seats of ${orderId} were free (${seatsOf(orderId).length} seats)`,
+        ]
       : [];
   });
 }

@@ -14,7 +14,9 @@ export const voidsAreForEver: Checker = (history) => {
       const tombstone = tombstones.get(claimId);
       if (state !== 'voided') return [];
       if (tombstone === undefined) return [`claim ${claimId} is voided, and the ledger has no tombstone`];
-      return (freedAt ?? 0) < tombstone.voidedAt ? [`the seat of ${claimId} was free before its tombstone`] : [];
+      return (freedAt ?? 0) < tombstone.voidedAt
+        ? [`the seat of ${claimId} was free before its tombstone`]
+        : [];
     }),
     ...[...tombstones.keys()]
       .filter((claimId) => live.has(claimId))
@@ -33,6 +35,9 @@ function voidsWithoutReason(paid: PaidHistory): string[] {
   );
   const orders = new Map(paid.final.orders.map((order) => [order.orderId, order.paymentKey]));
   return paid.final.claims
-    .filter(({ claimId, orderId, state }) => state === 'voided' && !asked.has(claimId) && !lost.has(orders.get(orderId) ?? ''))
+    .filter(
+      ({ claimId, orderId, state }) =>
+        state === 'voided' && !asked.has(claimId) && !lost.has(orders.get(orderId) ?? ''),
+    )
     .map(({ claimId }) => `claim ${claimId} is voided without a reason`);
 }

@@ -12,7 +12,13 @@ import { asksToComeAgain, Clients, type Traffic } from './traffic.ts';
 
 /** `paid` has seats for all; `rare` sells out, so that who pays late finds none. */
 export const PAID_POOLS = { plenty: 'paid', rare: 'paid-rare' } as const;
-export const PAID_RULES = { unitPrice: 1_000, currency: 'eur', holdSec: 10, graceSec: 5, maxQuantity: 3 } as const;
+export const PAID_RULES = {
+  unitPrice: 1_000,
+  currency: 'eur',
+  holdSec: 10,
+  graceSec: 5,
+  maxQuantity: 3,
+} as const;
 const RARE_SHARE = 0.3;
 const GROUP_SHARE = 0.3;
 /** What becomes of an order that got its seats, of all of them. */
@@ -35,7 +41,10 @@ const AFTERWARDS = [
 ] as const;
 const THINKS_MS: readonly [number, number] = [100, 3_000];
 /** So late that the hold is over: before, at and after the end of the grace. */
-const LATE_MS: readonly [number, number] = [PAID_RULES.holdSec * 1_000, (PAID_RULES.holdSec + 2 * PAID_RULES.graceSec) * 1_000];
+const LATE_MS: readonly [number, number] = [
+  PAID_RULES.holdSec * 1_000,
+  (PAID_RULES.holdSec + 2 * PAID_RULES.graceSec) * 1_000,
+];
 const BANK_MS: readonly [number, number] = [500, 10_000];
 const PART = 300;
 const USERS = 300;
@@ -43,7 +52,12 @@ const OK = 200;
 
 type Buying = { client: string; call: OrderCall; secret: string; seats: number; random: Random };
 
-export type PaidOptions = { stripe: StandInClient; stripeUrl: string; stripeKey: string; db2Url: () => string };
+export type PaidOptions = {
+  stripe: StandInClient;
+  stripeUrl: string;
+  stripeKey: string;
+  db2Url: () => string;
+};
 
 export class PaidBuyers extends Clients {
   readonly #options: PaidOptions;
@@ -101,7 +115,16 @@ export class PaidBuyers extends Clients {
     const [orderId] = claimIds;
     if (orderId === undefined) return undefined;
     const call: OrderCall = {
-      ...{ orderId, poolId, userId, claimIds, sessionId: null, paidAt: null, paidWith: null, isTurnedAway: false },
+      ...{
+        orderId,
+        poolId,
+        userId,
+        claimIds,
+        sessionId: null,
+        paidAt: null,
+        paidWith: null,
+        isTurnedAway: false,
+      },
     };
     this.traffic.journal.write(client, 'order', call);
     return { client, call, secret, seats: claimIds.length, random };
@@ -127,7 +150,9 @@ export class PaidBuyers extends Clients {
     while (!this.traffic.hasGivenUp) {
       const twice = random.chance(0.1);
       const answers = await Promise.all(
-        Array.from({ length: twice ? 2 : 1 }, () => this.#ask('checkout', random, path, 'POST', secret, '{}')),
+        Array.from({ length: twice ? 2 : 1 }, () =>
+          this.#ask('checkout', random, path, 'POST', secret, '{}'),
+        ),
       );
       const urls = new Set(
         answers.flatMap((one) => (one !== undefined && one.status < 300 ? [String(one.json.url)] : [])),
@@ -173,7 +198,9 @@ export class PaidBuyers extends Clients {
     const what = choose(random, AFTERWARDS);
     if (what === undefined) return;
     await pause(random.between(...THINKS_MS));
-    const sessions = await this.#options.stripe.books<{ session: { id: string; payment_intent: string } }>('session');
+    const sessions = await this.#options.stripe.books<{ session: { id: string; payment_intent: string } }>(
+      'session',
+    );
     const intent = sessions.find(({ session }) => session.id === call.sessionId)?.session.payment_intent;
     if (typeof intent !== 'string') return;
     const whole = seats * PAID_RULES.unitPrice;
@@ -181,10 +208,22 @@ export class PaidBuyers extends Clients {
     else if (what === 'void') await this.#void(client, call, random);
     else if (what === 'paid again by hand')
       await this.#stripe('payment_intents', {
-        ...{ amount: String(random.chance(0.5) ? whole : whole - 1), currency: PAID_RULES.currency, confirm: 'true' },
-        ...{ 'metadata[claim_id]': call.orderId, 'metadata[user_id]': call.userId, 'metadata[verified]': 'false' },
+        ...{
+          amount: String(random.chance(0.5) ? whole : whole - 1),
+          currency: PAID_RULES.currency,
+          confirm: 'true',
+        },
+        ...{
+          'metadata[claim_id]': call.orderId,
+          'metadata[user_id]': call.userId,
+          'metadata[verified]': 'false',
+        },
       });
-    else await this.#stripe('refunds', { payment_intent: intent, amount: String(what === 'refund' ? whole : PART) });
+    else
+      await this.#stripe('refunds', {
+        payment_intent: intent,
+        amount: String(what === 'refund' ? whole : PART),
+      });
   }
 
   /** As Stripe's dashboard does it. What Stripe says no to (it is refunded, or charged back) is done. */
@@ -207,7 +246,12 @@ export class PaidBuyers extends Clients {
     this.traffic.journal.write(client, 'void', call);
     const reason = `chaos ${orderId}`;
     await withClient(this.#options.db2Url(), (db2) =>
-      db2.query('select public.request_void($1, $2, $3, $4)', [call.claimIds, call.isRefund, 'chaos', reason]),
+      db2.query('select public.request_void($1, $2, $3, $4)', [
+        call.claimIds,
+        call.isRefund,
+        'chaos',
+        reason,
+      ]),
     ).catch(() => undefined);
   }
 
@@ -238,7 +282,9 @@ export class PaidBuyers extends Clients {
     const port = random.pick(ports);
     const answer = await ask({ port, path, method, headers, agent, ...(body !== undefined && { body }) });
     const code = answer?.json?.error?.code ?? '';
-    this.traffic.count(answer === undefined ? `${what}: no answer` : `${what}: ${answer.status} ${code}`.trim());
+    this.traffic.count(
+      answer === undefined ? `${what}: no answer` : `${what}: ${answer.status} ${code}`.trim(),
+    );
     return answer === undefined || asksToComeAgain(answer.status) ? undefined : answer;
   }
 }

@@ -17,7 +17,9 @@ const fault = (part: string, begin: (target: string) => Change, heal: Change): F
 
 /** Connections are cut before anything has read the request. */
 export const stripeDown = fault('stripe', () => ({ down: true }), { down: false });
-export const stripeSlow = fault('stripe-speed', (target) => ({ slowMs: Number.parseInt(target, 10) }), { slowMs: 0 });
+export const stripeSlow = fault('stripe-speed', (target) => ({ slowMs: Number.parseInt(target, 10) }), {
+  slowMs: 0,
+});
 /** What was asked is done, and the answer never arrives. */
 export const stripeCut = fault('stripe', () => ({ cut: true }), { cut: false });
 /** Events of this time are never delivered. */

@@ -1,8 +1,8 @@
 // What the checkers of paid orders must reject: I14 to I18.
 
 import type { History } from '../../chaos/history.ts';
-import type { PaidHistory } from '../../chaos/paid_history.ts';
 import type { PromiseName } from '../../chaos/judge.ts';
+import type { PaidHistory } from '../../chaos/paid_history.ts';
 import { type BadHistory, bad, pick } from './bad_history.ts';
 import { addOrders, GRACE_UNTIL, HOLD_UNTIL } from './good_orders.ts';
 
@@ -52,9 +52,14 @@ export const BAD_ORDERS: BadHistory[] = [
   badOrder('I14', 'a slow payment that failed and bought a ticket all the same', [], ({ books }) => {
     pick(books.payments, 2).isPaid = false;
   }),
-  badOrder('I15', 'seats that are free seconds after a hold that its buyer never asked to pay for', [], ({ final }) => {
-    pick(final.claims, 6).freedAt = HOLD_UNTIL + 25_000;
-  }),
+  badOrder(
+    'I15',
+    'seats that are free seconds after a hold that its buyer never asked to pay for',
+    [],
+    ({ final }) => {
+      pick(final.claims, 6).freedAt = HOLD_UNTIL + 25_000;
+    },
+  ),
   badOrder('I15', 'seats that are held long after the grace', [], ({ final, orders }) => {
     pick(final.claims, 4).freedAt = GRACE_UNTIL + 25_000;
     pick(orders, O4).paidAt = 60_000;
@@ -63,7 +68,9 @@ export const BAD_ORDERS: BadHistory[] = [
     const [o2, all] = [pick(final.claims, 2), history.final.claims];
     Object.assign(o2, { state: 'held', live: true, freedAt: null });
     Object.assign(all.find(({ claimId }) => claimId === 'o2') ?? {}, { state: 'held', live: true });
-    Object.assign(history.final.slots.find(({ slotId }) => slotId === o2.slotId) ?? {}, { status: 'RESERVED' });
+    Object.assign(history.final.slots.find(({ slotId }) => slotId === o2.slotId) ?? {}, {
+      status: 'RESERVED',
+    });
   }),
   badOrder('I16', 'money that was taken after the seats were free', [], ({ orders }) => {
     Object.assign(pick(orders, O2), { paidAt: 21_500, paidWith: 'card' });
@@ -93,7 +100,9 @@ export const BAD_ORDERS: BadHistory[] = [
     const claimed = history.final.claims.find(({ claimId }) => claimId === 'o1b');
     Object.assign(pick(final.claims, 1), { state: 'expired', live: false, freedAt: GRACE_UNTIL });
     Object.assign(claimed ?? {}, { state: 'expired', live: false });
-    Object.assign(history.final.slots.find(({ slotId }) => slotId === 'slot of o1b') ?? {}, { status: 'AVAILABLE' });
+    Object.assign(history.final.slots.find(({ slotId }) => slotId === 'slot of o1b') ?? {}, {
+      status: 'AVAILABLE',
+    });
     history.final.tickets = history.final.tickets.filter(({ claimId }) => claimId !== 'o1b');
     // Half of it is due: only the order is wrong.
     final.tickets.splice(1, 1);

@@ -23,7 +23,11 @@ const seat = (claimId: string, orderId: string, state: string, freedAt: number |
   replaces: null as string | null,
 });
 
-const bought = (orderId: string, claimIds: string[], paidAt: number | null): PaidHistory['orders'][number] => ({
+const bought = (
+  orderId: string,
+  claimIds: string[],
+  paidAt: number | null,
+): PaidHistory['orders'][number] => ({
   ...{ orderId, poolId: POOL, userId: `buyer of ${orderId}`, claimIds },
   ...{ sessionId: `cs_${orderId}`, paidAt, paidWith: paidAt === null ? null : 'card', isTurnedAway: false },
 });
@@ -32,7 +36,11 @@ const payment = (id: string, orderId: string, amount: number): PaidHistory['book
   ...{ id, orderId, amount, isPaid: true, isLost: false, hasSession: true, refunds: [], isUntold: false },
 });
 
-const credit = (id: string, kind: string, amount: number) => ({ paymentKey: `${TENANT}/${id}`, kind, amount });
+const credit = (id: string, kind: string, amount: number) => ({
+  paymentKey: `${TENANT}/${id}`,
+  kind,
+  amount,
+});
 const decided = (id: string, orderId: string, decision: string) => ({
   ...{ paymentKey: `${TENANT}/${id}`, orderId, decision, reason: null },
 });

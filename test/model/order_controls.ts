@@ -2,6 +2,7 @@
 
 import type { Control } from './controls.ts';
 import type { Lane, Side } from './lanes.ts';
+import { playScenario } from './orders/directed.ts';
 import { change } from './patch.ts';
 import { ORDERS } from './subjects.ts';
 
@@ -24,6 +25,14 @@ const inWiring =
 const orders = (summary: string, apply: (lane: Lane) => Promise<void>): Control => ({
   ...{ summary, subject: ORDERS, apply },
 });
+/** Each has a scenario of its own name. */
+const withScenarios = (controls: Record<string, Control>): Record<string, Control> =>
+  Object.fromEntries(
+    Object.entries(controls).map(([name, control]) => [
+      name,
+      { ...control, direct: (lane: Lane) => playScenario(lane, name) },
+    ]),
+  );
 
 const KNOWN = 'if not exists (select from public.order_payments p where p.payment_key = v_key) then';
 const LIVE_CHECKOUT = `select from public.checkouts k where k.order_id = o.order_id and k.state in ('creating', 'open')`;
@@ -46,7 +55,7 @@ async function dropTombstones(db2: Side): Promise<void> {
   );
 }
 
-export const ORDER_CONTROLS: Record<string, Control> = {
+export const ORDER_CONTROLS = withScenarios({
   'paid-no-tombstone': orders('a void removes the ticket and leaves no tombstone', ({ db2 }) =>
     dropTombstones(db2),
   ),
@@ -90,7 +99,12 @@ export const ORDER_CONTROLS: Record<string, Control> = {
         'v_claim.freed_at is not null',
         `(v_claim.freed_at is not null and v_claim.state <> 'voided')`,
       );
-      await change(db1, 'intake.fix_from_ticket', `set state = 'committed',`, `set state = 'committed', freed_at = null,`);
+      await change(
+        db1,
+        'intake.fix_from_ticket',
+        `set state = 'committed',`,
+        `set state = 'committed', freed_at = null,`,
+      );
       await change(db1, 'intake.fix_from_ticket', `<> 'committed' and c.freed_at is null`, `<> 'committed'`);
     },
   ),
@@ -117,11 +131,19 @@ export const ORDER_CONTROLS: Record<string, Control> = {
   ),
   'void-not-kept': orders(
     'a refund that overtakes its payment is not remembered',
-    inIntake(['public.void_targets', `      ${KNOWN}\n        perform intake.keep_decision(`, '      if false then\n        perform intake.keep_decision(']),
+    inIntake([
+      'public.void_targets',
+      `      ${KNOWN}\n        perform intake.keep_decision(`,
+      '      if false then\n        perform intake.keep_decision(',
+    ]),
   ),
   'refund-voids-order': orders(
     'the refund of a payment that did not buy the tickets voids them',
-    inIntake(['public.void_targets', `where p.payment_key = v_key and p.decision = 'funds'`, 'where p.payment_key = v_key']),
+    inIntake([
+      'public.void_targets',
+      `where p.payment_key = v_key and p.decision = 'funds'`,
+      'where p.payment_key = v_key',
+    ]),
   ),
   'marked-first': orders(
     'a row of the outbox is done when it is taken',
@@ -138,7 +160,11 @@ export const ORDER_CONTROLS: Record<string, Control> = {
   'free-before-closing': orders(
     'seats are free at the end of the hold, and the session is still open',
     inIntake(
-      ['intake.lock_due', `(o.grace_until <= now() or not exists (\n            ${LIVE_CHECKOUT}\n          ))`, '(true)'],
+      [
+        'intake.lock_due',
+        `(o.grace_until <= now() or not exists (\n            ${LIVE_CHECKOUT}\n          ))`,
+        '(true)',
+      ],
       ['intake.end_orders', 'and o.grace_until > now()', 'and false'],
     ),
   ),
@@ -155,13 +181,20 @@ export const ORDER_CONTROLS: Record<string, Control> = {
       ['intake.end_orders', 'and o.grace_until > now()', ''],
     ),
   ),
-  'revive-blindly': orders('a late payment revives its claims without a look at their seats', async ({ db1 }) => {
-    await db1.run('drop index public.one_live_claim_per_slot');
-    await change(db1, 'intake.decide_payment', 'v_reason := intake.buy_late(p_order);', REVIVE);
-  }),
+  'revive-blindly': orders(
+    'a late payment revives its claims without a look at their seats',
+    async ({ db1 }) => {
+      await db1.run('drop index public.one_live_claim_per_slot');
+      await change(db1, 'intake.decide_payment', 'v_reason := intake.buy_late(p_order);', REVIVE);
+    },
+  ),
   'limit-forgotten': orders(
     'a late payment does not count what its buyer holds',
-    inIntake(['intake.buy_late', 'elsif v_refusal is not null then', `elsif v_refusal is not null and v_refusal <> 'limit' then`]),
+    inIntake([
+      'intake.buy_late',
+      'elsif v_refusal is not null then',
+      `elsif v_refusal is not null and v_refusal <> 'limit' then`,
+    ]),
   ),
   'endpoint-unchecked': orders(
     'any tenant, and test mode, may pay',
@@ -181,7 +214,11 @@ export const ORDER_CONTROLS: Record<string, Control> = {
   ),
   'own-refund-untold': orders(
     'what Stripe answers to our refund is not told to the ledger, only its webhook is',
-    inLedger(['public.refund_sent', `perform public.record_pulled(split_part(v_key, '/', 1), p_refund);`, '']),
+    inLedger([
+      'public.refund_sent',
+      `perform public.record_pulled(split_part(v_key, '/', 1), p_refund);`,
+      '',
+    ]),
   ),
   'no-refund-key': orders('refunds carry no key and are not looked up', inWiring('no-refund-key')),
-};
+});

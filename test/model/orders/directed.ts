@@ -1,15 +1,15 @@
 // Short histories, each made for one guard: with the guard they end well, without it a promise breaks. What happens here needs
 // several steps in the right order, and random histories come to some of them once in a hundred thousand.
 
-import { openDoor, PROCESSES, type ProcessName } from './processes.ts';
-import { end, exhaust } from './history.ts';
-import { deliverAt } from './commands/provider.ts';
-import { payAt } from './commands/buyers.ts';
-import type { Actor, Fate } from './actors.ts';
 import type { Lane } from '../lanes.ts';
+import type { Actor, Fate } from './actors.ts';
+import { payAt } from './commands/buyers.ts';
+import { deliverAt } from './commands/provider.ts';
+import { end, exhaust } from './history.ts';
+import { openDoor, PROCESSES, type ProcessName } from './processes.ts';
 import type { OrderState } from './state.ts';
-import { HOLD_SEC, PAY_POOL, UNIT_PRICE, type Rules, World } from './world.ts';
 import type { Kind, Payment, Session } from './stripe.ts';
+import { HOLD_SEC, PAY_POOL, type Rules, UNIT_PRICE, World } from './world.ts';
 
 const GRACE_SEC = 60;
 const RULES: Rules = { slots: 2, maxPerUser: null, graceSec: GRACE_SEC, skewSec: 0, bought: 'none' };

@@ -5,7 +5,17 @@ import fc from 'fast-check';
 import type { Bench } from '../engine.ts';
 import type { Lane } from '../lanes.ts';
 import { ensure } from '../violation.ts';
-import { checkout, claim, claimAuto, conclude, pay, payAt, payByHand, payLater, release } from './commands/buyers.ts';
+import {
+  checkout,
+  claim,
+  claimAuto,
+  conclude,
+  pay,
+  payAt,
+  payByHand,
+  payLater,
+  release,
+} from './commands/buyers.ts';
 import { discard, replay, voidClaims } from './commands/operator.ts';
 import {
   arrive,
@@ -40,18 +50,97 @@ const rules: fc.Arbitrary<Rules> = fc.record({
 
 // What drives orders forward stands here more often than what happens once a week.
 const COMMON = [
-  ...[claim, claim, claim, checkout, checkout, checkout, pay, pay, pay, pay, deliver, deliver, deliver, deliver],
-  ...[tick, tick, tick, tick, closer, closer, closer, courier, courier, courier, courier, bridge, bridge, bridge],
+  ...[
+    claim,
+    claim,
+    claim,
+    checkout,
+    checkout,
+    checkout,
+    pay,
+    pay,
+    pay,
+    pay,
+    deliver,
+    deliver,
+    deliver,
+    deliver,
+  ],
+  ...[
+    tick,
+    tick,
+    tick,
+    tick,
+    closer,
+    closer,
+    closer,
+    courier,
+    courier,
+    courier,
+    courier,
+    bridge,
+    bridge,
+    bridge,
+  ],
   ...[goOn, goOn, goOn, goOn, refunder, ender, claimAuto, lose, misdeliver, arrive],
-  ...[payByHand, refundOutside, loseDispute, release, voidClaims, reconcile, conclude, payLater, replay, discard],
+  ...[
+    payByHand,
+    refundOutside,
+    loseDispute,
+    release,
+    voidClaims,
+    reconcile,
+    conclude,
+    payLater,
+    replay,
+    discard,
+  ],
 ];
 /** Each history leans towards something. */
 const LEANINGS = [
   COMMON,
-  [...COMMON, voidClaims, voidClaims, refundOutside, refundOutside, reconcile, reconcile, courier, courier, bridge, bridge],
-  [...COMMON, refunder, refunder, refunder, refunder, refunder, voidClaims, voidClaims, voidClaims, courier, courier, lose],
+  [
+    ...COMMON,
+    voidClaims,
+    voidClaims,
+    refundOutside,
+    refundOutside,
+    reconcile,
+    reconcile,
+    courier,
+    courier,
+    bridge,
+    bridge,
+  ],
+  [
+    ...COMMON,
+    refunder,
+    refunder,
+    refunder,
+    refunder,
+    refunder,
+    voidClaims,
+    voidClaims,
+    voidClaims,
+    courier,
+    courier,
+    lose,
+  ],
   [...COMMON, tick, tick, tick, payLater, payLater, conclude, conclude, payByHand, payByHand],
-  [...COMMON, claimAuto, claimAuto, claimAuto, bridge, bridge, replay, replay, discard, discard, voidClaims, courier],
+  [
+    ...COMMON,
+    claimAuto,
+    claimAuto,
+    claimAuto,
+    bridge,
+    bridge,
+    replay,
+    replay,
+    discard,
+    discard,
+    voidClaims,
+    courier,
+  ],
 ];
 
 export function openOrders(lane: Lane): Bench {
@@ -110,8 +199,7 @@ export async function end(world: World): Promise<void> {
   for (const [at, actor] of [...world.actors].entries()) if (at % 2 === 0) await world.finish(actor);
   world.actors = [];
   while (world.late.length > 0) await world.arrive(0);
-  for (const payment of world.stripe.payments)
-    world.stripe.conclude(payment, payment.id.length % 2 === 0);
+  for (const payment of world.stripe.payments) world.stripe.conclude(payment, payment.id.length % 2 === 0);
   let quiet = 0;
   for (let round = 0; quiet < QUIET_ROUNDS; round++) {
     ensure(round < ROUNDS_MAX, 'I10', () => 'it does not come to rest');

@@ -41,25 +41,26 @@ const bridge: Make = (world, luck) => async (ask) => {
 const TAKEN = 'select msg_id::text as id, read_ct as "readCt", message from';
 
 async function takeMessage(world: World): Promise<Taken[]> {
-  const taken = await world
-    .side('db1')
-    .rows<Taken>(
-      `${TAKEN} (select array(select lane from public.engine_config order by pool_id) as lanes) a
+  const taken = await world.side('db1').rows<Taken>(
+    `${TAKEN} (select array(select lane from public.engine_config order by pool_id) as lanes) a
        cross join lateral public.bridge_take(a.lanes, array_fill(1, array[cardinality(a.lanes)]), ${LEASE_SEC})`,
-    );
+  );
   // What this worker does not carry now waits for its lease, as with a worker that died.
   if (taken.length > 0) return taken;
   return world
     .side('db1')
-    .rows<Taken>(`${TAKEN} public.bridge_take_suspect(array(select lane from public.engine_config), ${LEASE_SEC})`);
+    .rows<Taken>(
+      `${TAKEN} public.bridge_take_suspect(array(select lane from public.engine_config), ${LEASE_SEC})`,
+    );
 }
 
 async function finishMessage(world: World, { id, readCt }: Taken, verdict: string, reason: string | null) {
   await world
     .side('db1')
-    .rows('select public.bridge_finish(array[$1::bigint], array[$2::int], array[$3], array[$4::text], array[0])', [
-      ...[id, readCt, verdict, reason],
-    ]);
+    .rows(
+      'select public.bridge_finish(array[$1::bigint], array[$2::int], array[$3], array[$4::text], array[0])',
+      [...[id, readCt, verdict, reason]],
+    );
 }
 
 async function finalize(world: World, { message }: Taken): Promise<string> {
@@ -79,11 +80,17 @@ const reconcile: Make = (world) => async (ask) => {
     slots: (after, limit) =>
       one<SlotRow>('reads slots', 'select * from public.reconcile_claims($1, $2)', [after, limit]),
     slotsById: (ids) =>
-      one<SlotRow>('reads slots again', 'select * from public.reconcile_claims(null, $2, $1)', [ids, ids.length]),
+      one<SlotRow>('reads slots again', 'select * from public.reconcile_claims(null, $2, $1)', [
+        ids,
+        ids.length,
+      ]),
     tickets: (after, limit) =>
       two<TicketRow>('reads tickets', 'select * from public.tickets_page($1, $2)', [after, limit]),
     ticketsById: (ids) =>
-      two<TicketRow>('reads tickets again', 'select * from public.tickets_page(null, $2, $1)', [ids, ids.length]),
+      two<TicketRow>('reads tickets again', 'select * from public.tickets_page(null, $2, $1)', [
+        ids,
+        ids.length,
+      ]),
     endedMessages: [
       (after, limit) =>
         one('reads messages', 'select * from public.reconcile_messages($1, $2)', [after, limit]),
@@ -92,7 +99,11 @@ const reconcile: Make = (world) => async (ask) => {
   };
   const found = await findDifferences(ports);
   for (const { kind, slot_id, ticket } of found)
-    await one(`repairs ${kind}`, `select public.reconcile_fix($1, $2, '${ACTOR}', $3)`, [slot_id, kind, ticket]);
+    await one(`repairs ${kind}`, `select public.reconcile_fix($1, $2, '${ACTOR}', $3)`, [
+      slot_id,
+      kind,
+      ticket,
+    ]);
   return found.length > 0;
 };
 
@@ -125,7 +136,12 @@ const refunder: Make = (world) => (ask) => hasWorked(new Refunder(portsOf(world,
 /** Ends claims that were never paid for and that a worker may still carry. */
 const ender: Make = (world) => async (ask) => {
   const { db1, db2, log } = portsOf(world, ask);
-  return (await new Ender(createEndPorts(db1, () => db2, log), 0).end(new AbortController().signal)) > 0;
+  return (
+    (await new Ender(
+      createEndPorts(db1, () => db2, log),
+      0,
+    ).end(new AbortController().signal)) > 0
+  );
 };
 
 /** A buyer asks for the page to pay on: the calls of the checkout route. */
@@ -157,5 +173,8 @@ export const openDoor =
     }
   };
 
-export const PROCESSES = { bridge, ender, reconcile, closer, courier, refunder } satisfies Record<string, Make>;
+export const PROCESSES = { bridge, ender, reconcile, closer, courier, refunder } satisfies Record<
+  string,
+  Make
+>;
 export type ProcessName = keyof typeof PROCESSES;

@@ -1,8 +1,8 @@
 // The promises I14 to I18 about paid orders, and those before them that orders could break. `checkAlways` holds after every
 // call of any process, `checkAtRest` when everything has drained. They believe tables and Stripe's books.
 
-import { Violation, type PromiseName } from '../violation.ts';
-import { keyOf, seatsOf, type State } from './state.ts';
+import { type PromiseName, Violation } from '../violation.ts';
+import { keyOf, type State, seatsOf } from './state.ts';
 import { type Payment, refundedByUs, refundedOf, type Stripe } from './stripe.ts';
 
 /** What the promises are held against. */
@@ -24,7 +24,14 @@ type Finding = readonly [PromiseName, string];
 type Look = (scene: Scene) => Finding[];
 
 /** Purposes for which a payment must never buy a ticket. */
-const WORTHLESS: ReadonlySet<string> = new Set(['short', 'over', 'other-user', 'unverified', 'test', 'foreign']);
+const WORTHLESS: ReadonlySet<string> = new Set([
+  'short',
+  'over',
+  'other-user',
+  'unverified',
+  'test',
+  'foreign',
+]);
 /** How a claim stands when nothing is left to do. */
 const AT_REST: ReadonlySet<string> = new Set(['committed', 'expired', 'released', 'voided', 'discarded']);
 const OPEN_REFUNDS: ReadonlySet<string> = new Set(['due', 'review', 'failed']);
@@ -96,7 +103,9 @@ const orders: Look = ({ state }) =>
       found.push(['I18', `order ${id} ended in part: ${claims.map((one) => one.state)}`]);
     if (paymentKey !== null && ended.length > 0)
       found.push(['I14', `order ${id} was paid and ended as ${ended.map((one) => one.state)}`]);
-    const bought = state.intake.decisions.filter(({ order, decision }) => order === id && decision === 'funds');
+    const bought = state.intake.decisions.filter(
+      ({ order, decision }) => order === id && decision === 'funds',
+    );
     if (bought.length > 1) found.push(['I18', `order ${id} was bought by ${bought.map(({ key }) => key)}`]);
     if (bought.length === 1 && bought[0]?.key !== paymentKey)
       found.push(['I18', `order ${id} was bought by ${bought[0]?.key} and names ${paymentKey}`]);
@@ -117,7 +126,8 @@ const money: Look = ({ state, stripe, rules }) =>
     const mine = boughtBy(state, key);
     const ours = refundedByUs(payment);
     const due = sum(state.ledger.refunds.filter((one) => one.key === key).map(({ amount }) => amount));
-    if (refundedOf(payment) > payment.amount) found.push(['I14', `${payment.id} was refunded more than paid`]);
+    if (refundedOf(payment) > payment.amount)
+      found.push(['I14', `${payment.id} was refunded more than paid`]);
     if (mine > 0 && WORTHLESS.has(payment.kind))
       found.push(['I14', `${payment.id} (${payment.kind}) bought a ticket`]);
     if (ours > due) found.push(['I14', `${payment.id}: we refunded ${ours}, and ${due} were due`]);
@@ -148,7 +158,9 @@ const claimsAtRest: Look = ({ state: { intake, ledger } }) => {
 };
 
 const outboxAtRest: Look = ({ state: { ledger } }) =>
-  ledger.outbox.filter(({ state }) => state !== 'done').map(({ id, state }) => ['I10', `${id} is ${state} at rest`]);
+  ledger.outbox
+    .filter(({ state }) => state !== 'done')
+    .map(({ id, state }) => ['I10', `${id} is ${state} at rest`]);
 
 /** Each payment that names an order is tickets, refunded, due or forfeited, and nothing twice. */
 const moneyAtRest: Look = (scene) =>
@@ -204,8 +216,7 @@ function ledgerSum(state: State, key: string, open: number, outside: number): Fi
 const REST: readonly Look[] = [claimsAtRest, outboxAtRest, moneyAtRest];
 
 function check(looks: readonly Look[], scene: Scene): void {
-  for (const look of looks)
-    for (const [promise, detail] of look(scene)) throw new Violation(promise, detail);
+  for (const look of looks) for (const [promise, detail] of look(scene)) throw new Violation(promise, detail);
 }
 
 export const checkAlways = (scene: Scene): void => check(ALWAYS, scene);

@@ -150,10 +150,19 @@ export class Stripe {
       const session: Session = {
         id,
         object: 'checkout.session',
-        ...{ status: 'open', payment_status: 'unpaid', payment_intent: null, mode: 'payment', livemode: true },
+        ...{
+          status: 'open',
+          payment_status: 'unpaid',
+          payment_intent: null,
+          mode: 'payment',
+          livemode: true,
+        },
         client_reference_id: params.client_reference_id,
         metadata: params.metadata,
-        amount_total: params.line_items.reduce((sum, one) => sum + one.quantity * one.price_data.unit_amount, 0),
+        amount_total: params.line_items.reduce(
+          (sum, one) => sum + one.quantity * one.price_data.unit_amount,
+          0,
+        ),
         currency: line?.price_data.currency ?? '',
         created: this.nowSec(),
         expires_at,
@@ -193,7 +202,10 @@ export class Stripe {
     return found;
   }
 
-  refund(params: { payment_intent: string; amount: number; metadata: Record<string, string> }, key: string): Refund {
+  refund(
+    params: { payment_intent: string; amount: number; metadata: Record<string, string> },
+    key: string,
+  ): Refund {
     return this.#once('refund', key, JSON.stringify(params), () => {
       const payment = this.payment(params.payment_intent);
       const left = payment.amount - refundedOf(payment);
@@ -229,7 +241,12 @@ export class Stripe {
   pay(session: Session, isDelayed: boolean): Payment | undefined {
     this.#lapse();
     if (session.status !== 'open') return undefined;
-    const payment = this.#newPayment('session', session.client_reference_id, session.amount_total, session.metadata);
+    const payment = this.#newPayment(
+      'session',
+      session.client_reference_id,
+      session.amount_total,
+      session.metadata,
+    );
     session.status = 'complete';
     session.payment_intent = payment.id;
     Object.assign(payment, { isDelayed, isPaid: false, session, currency: session.currency });
@@ -268,7 +285,11 @@ export class Stripe {
   /** A payment that a server of the seller's own made. */
   payByHand(kind: Kind, order: string, amount: number, metadata: Record<string, string>): Payment {
     const payment = this.#newPayment(kind, order, amount, metadata);
-    this.#tell(paidEvent(this.#id('evt'), payment, this.nowSec()), false, kind === 'foreign' ? 'other' : 'stripe');
+    this.#tell(
+      paidEvent(this.#id('evt'), payment, this.nowSec()),
+      false,
+      kind === 'foreign' ? 'other' : 'stripe',
+    );
     return payment;
   }
 

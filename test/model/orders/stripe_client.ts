@@ -37,7 +37,9 @@ export function stripeClient({ stripe, breaks }: World, ask: Ask): StripeClient 
       list: (params) =>
         // A control does without the look.
         listed('lists refunds', () =>
-          breaks.has('no-refund-key') ? [] : stripe.refundsOf((params as { payment_intent: string }).payment_intent),
+          breaks.has('no-refund-key')
+            ? []
+            : stripe.refundsOf((params as { payment_intent: string }).payment_intent),
         ),
     },
   };

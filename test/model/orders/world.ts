@@ -7,7 +7,7 @@ import type { Lane, Side } from '../lanes.ts';
 import { Violation } from '../violation.ts';
 import { Actor, type Ask, type Body, type Callee, type Fate } from './actors.ts';
 import { checkAlways, checkAtRest, type Scene } from './promises.ts';
-import { keyOf, seatsOf, type State } from './state.ts';
+import { keyOf, type State, seatsOf } from './state.ts';
 import { CLEAN_INTAKE, CLEAN_LEDGER, INTAKE, LEDGER } from './statements.ts';
 import { type Delivery, Stripe } from './stripe.ts';
 
@@ -103,10 +103,10 @@ export class World {
       { length: count },
       () => `00000000-0000-7000-9000-${(++this.#slots).toString(16).padStart(12, '0')}`,
     );
-    await this.#lane.db1.rows('insert into public.inventory_slots (id, pool_id) select unnest($1::uuid[]), $2', [
-      ids,
-      pool,
-    ]);
+    await this.#lane.db1.rows(
+      'insert into public.inventory_slots (id, pool_id) select unnest($1::uuid[]), $2',
+      [ids, pool],
+    );
     for (const id of ids) this.#names.set(id, `${pool}-${this.#names.size + 1}`);
   }
 
@@ -255,7 +255,10 @@ export class World {
   /** A session of an order whose seats are free again, in time, must not take money. */
   sessionPaid(order: string): void {
     if (this.#freedInTime.has(order))
-      throw new Violation('I16', this.#named(`a session took money for order ${order} after its seats were free`));
+      throw new Violation(
+        'I16',
+        this.#named(`a session took money for order ${order} after its seats were free`),
+      );
   }
 
   /** One delivery: recorded and processed, as an endpoint does. True where Stripe is told that all is well. */
@@ -266,9 +269,10 @@ export class World {
          array[$2], array[$3], array[to_timestamp($4)], array[$5], null, null, array[$5], null, null, null) r`,
       [endpoint, event.id, event.type, event.created, JSON.stringify(event)],
     );
-    const [row] = await this.#lane.db2.rows<{ outcome: string }>('select outcome from webhook.process_event($1)', [
-      recorded?.id,
-    ]);
+    const [row] = await this.#lane.db2.rows<{ outcome: string }>(
+      'select outcome from webhook.process_event($1)',
+      [recorded?.id],
+    );
     await this.look('db2');
     return row?.outcome ?? 'no row';
   }
@@ -293,6 +297,12 @@ export class World {
     if (late !== undefined) this.late.push({ what: next.what, make: late });
     if (actor.next === undefined) this.actors = this.actors.filter((one) => one !== actor);
     if (!this.#isUnchanged) await this.look(next.to);
+  }
+
+  /** So many calls of a process, and what becomes of the next. */
+  async go(actor: Actor, steps: number, fate: Fate): Promise<void> {
+    for (let done = 0; done < steps && actor.next !== undefined; done++) await this.step(actor, 'done');
+    if (actor.next !== undefined) await this.step(actor, fate);
   }
 
   /** Runs a process to its end, undisturbed. */

@@ -18,7 +18,9 @@ export const voidClaims: Command = fc
       async (_, world) => {
         const all = voidable(world);
         const one = pick(all, at);
-        const claims = isWhole ? all.filter(({ order, id }) => id === one.id || (order !== null && order === one.order)) : [one];
+        const claims = isWhole
+          ? all.filter(({ order, id }) => id === one.id || (order !== null && order === one.order))
+          : [one];
         const isRefund = luck > 0;
         const names = claims.map(({ id }) => world.name(id, 'claim '));
         world.doing(`an operator voids ${names.join(' and ')}${isRefund ? '' : ' without a refund'}`);

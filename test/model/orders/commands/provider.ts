@@ -29,7 +29,8 @@ export async function deliverAt(world: World, at: number, isKept: boolean): Prom
   world.got(outcome);
   const isTaken = outcome === 'success' || outcome === 'skipped';
   // At a foreign endpoint a refund never finds its payment.
-  if ((isTaken && !isKept) || delivery.endpoint === 'other') deliveries.splice(deliveries.indexOf(delivery), 1);
+  if ((isTaken && !isKept) || delivery.endpoint === 'other')
+    deliveries.splice(deliveries.indexOf(delivery), 1);
 }
 
 const losable = ({ stripe }: World): Delivery[] => stripe.deliveries.filter(({ mayBeLost }) => mayBeLost);
@@ -74,7 +75,8 @@ export const arrive: Command = anyNumber.map((at) =>
 /** What is left of a payment that an operator can see in Stripe's dashboard. */
 const refundable = ({ stripe }: World): Payment[] =>
   stripe.payments.filter(
-    (one) => one.isPaid && one.isLive && one.kind !== 'foreign' && !one.isLost && refundedOf(one) < one.amount,
+    (one) =>
+      one.isPaid && one.isLive && one.kind !== 'foreign' && !one.isLost && refundedOf(one) < one.amount,
   );
 
 export const refundOutside: Command = fc.tuple(anyNumber, fc.integer({ min: 0, max: 4 })).map(([at, how]) =>
