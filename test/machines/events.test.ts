@@ -106,6 +106,31 @@ describe('events go the ways that are on the list', () => {
     return event ?? { id: '', lease_token: '' };
   };
 
+  /** A session of Stripe that paid this. */
+  const pull = (session: string, payment: string) =>
+    run(`select public.record_pulled('stripe', $1)`, [
+      {
+        ...{ id: session, object: 'checkout.session', payment_intent: payment, payment_status: 'paid' },
+        ...{ amount_total: 10, currency: 'eur', livemode: true, metadata: { user_id: 'ann' } },
+      },
+    ]);
+  /** The charge tells that all of it went back. */
+  const refundByCharge = async (payment: string) => {
+    const object = {
+      id: `ch_${events}`,
+      payment_intent: payment,
+      amount: 10,
+      amount_refunded: 10,
+      currency: 'eur',
+    };
+    const payload = JSON.stringify({ livemode: true, data: { object: { ...object, captured: true } } });
+    await run(
+      `select webhook.process_event(r.id) from webhook.record_events(array[$1::uuid], array[$2], array['charge.refunded'], null,
+         array[$3], null, null, array[$2], null, null, null) r`,
+      [pair.live, `evt_refunded_${events}`, payload],
+    );
+  };
+
   const DRIVERS: Record<string, (step: Step) => Promise<unknown>> = {
     async record_events({ from, to }) {
       if (from === null && to !== 'skipped') return record('act', to === 'dead_letter' ? 'no JSON' : null);
@@ -155,6 +180,33 @@ describe('events go the ways that are on the list', () => {
       const { id } = await eventIn(from);
       await become(to);
       return run('select * from webhook.process_event($1)', [id]);
+    },
+    async record_pulled({ to }) {
+      const payment = `pi_${++events}`;
+      await pull(`cs_${events}`, payment);
+      // Another session that tells the same payment tells nothing.
+      return to === 'skipped' ? pull(`cs_${events}_again`, payment) : undefined;
+    },
+    async refund_sent({ to }) {
+      const payment = `pi_${++events}`;
+      await pull(`cs_${events}`, payment);
+      if (to === 'skipped') await refundByCharge(payment);
+      await run(
+        `insert into public.refunds_due (id, payment_key, amount, currency, reason, state, is_auto, refund_key, token)
+         values ($1, 'stripe/' || $1, 10, 'eur', 'test', 'due', false, $1, gen_random_uuid())`,
+        [payment],
+      );
+      return run('select public.refund_sent(r.id, r.token, $2) from public.refunds_due r where r.id = $1', [
+        payment,
+        {
+          id: `re_${events}`,
+          object: 'refund',
+          payment_intent: payment,
+          amount: 10,
+          currency: 'eur',
+          status: 'succeeded',
+        },
+      ]);
     },
     replay_events: async ({ from }) =>
       run(`select * from webhook.replay_events(array[$1::uuid], 'test')`, [(await eventIn(from)).id]),

@@ -7,8 +7,15 @@ import type { Lane, Lanes } from './lanes.ts';
 import { ORDER_CONTROLS } from './order_controls.ts';
 import { change } from './patch.ts';
 import { CLAIMS, EVENTS } from './subjects.ts';
+import { Violation } from './violation.ts';
 
-export type Control = { summary: string; subject: Subject; apply(lane: Lane): Promise<void> };
+export type Control = {
+  summary: string;
+  subject: Subject;
+  apply(lane: Lane): Promise<void>;
+  /** A history made for this guard, for one that random histories may miss. Throws the violation. */
+  direct?(lane: Lane): Promise<unknown>;
+};
 export type ControlResult = {
   name: string;
   seed: number;
@@ -16,10 +23,14 @@ export type ControlResult = {
   histories: number;
   violation: string | null;
   history: readonly string[];
+  /** Random histories found nothing, and the one that was made for it did. */
+  isDirected: boolean;
 };
 
 /** Several times what the shyest one needs. */
 const HISTORIES_MAX = 2_000;
+/** Of a control that has a history of its own. */
+const HISTORIES_BEFORE_DIRECTED = 100;
 
 const sqlFile = (name: string): string =>
   readFileSync(new URL(`./controls/${name}.sql`, import.meta.url), 'utf8');
@@ -171,14 +182,26 @@ export async function runControl(
   isShrunk: boolean,
 ): Promise<ControlResult> {
   const lane = await lanes.open(control.apply);
-  const block = { subject: control.subject, seed, histories: HISTORIES_MAX, isShrunk };
+  const histories = control.direct === undefined ? HISTORIES_MAX : HISTORIES_BEFORE_DIRECTED;
+  const block = { subject: control.subject, seed, histories, isShrunk };
   const tally = await runBlocks([lane], [block], () => undefined);
   const found: Found | undefined = tally.violations[0];
+  const direct = found === undefined ? await violationOf(control, lane) : undefined;
   return {
-    name,
-    seed,
-    histories: found?.histories ?? tally.histories,
-    violation: found?.violation ?? null,
-    history: found?.history ?? [],
+    ...{ name, seed, histories: found?.histories ?? tally.histories },
+    violation: found?.violation ?? direct?.message ?? null,
+    history: found?.history ?? direct?.history ?? [],
+    isDirected: direct !== undefined,
   };
+}
+
+/** What the control's own history finds; undefined where it ends well, or there is none. */
+export async function violationOf({ direct }: Control, lane: Lane): Promise<Violation | undefined> {
+  try {
+    await direct?.(lane);
+  } catch (error) {
+    if (error instanceof Violation) return error;
+    throw error;
+  }
+  return undefined;
 }

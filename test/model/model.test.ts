@@ -5,10 +5,11 @@ import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { CONTROLS, runControl } from './controls.ts';
+import { CONTROLS, type Control, runControl, violationOf } from './controls.ts';
 import { type Found, runBlocks } from './engine.ts';
 import { type Lane, type Lanes, startLanes } from './lanes.ts';
 import { playLateTicket } from './late_ticket.ts';
+import { playScenario, SCENARIOS } from './orders/directed.ts';
 import { SUBJECTS } from './subjects.ts';
 
 const HISTORIES = 50;
@@ -74,6 +75,8 @@ describe('histories of commands', () => {
 
   describe('on databases without a guard', { concurrency: CONTROLS_AT_ONCE }, () => {
     for (const [name, control] of Object.entries(CONTROLS)) {
+      // Those of paid orders have histories of their own, which take a second each.
+      if (control.direct !== undefined) continue;
       test(`notice when ${control.summary} (${name})`, async () => {
         const isShrunk = name === SHRUNK;
         const { violation, histories, history } = await runControl(
@@ -90,6 +93,32 @@ describe('histories of commands', () => {
       });
     }
   });
+});
+
+describe('a history made for one guard of paid orders', { concurrency: CONTROLS_AT_ONCE }, () => {
+  let lanes: Lanes;
+  let plain: Lane;
+  before(async () => {
+    lanes = await startLanes();
+    plain = await lanes.open();
+  });
+  after(() => lanes?.stop());
+
+  test('is there for each guard', () => {
+    const names = Object.keys(CONTROLS).filter((name) => CONTROLS[name]?.direct !== undefined);
+    assert.deepEqual(Object.keys(SCENARIOS).sort(), names.sort());
+  });
+
+  test('ends well while the guard is there', async () => {
+    for (const name of Object.keys(SCENARIOS)) await playScenario(plain, name);
+  });
+
+  for (const name of Object.keys(SCENARIOS)) {
+    const control = CONTROLS[name] as Control;
+    test(`breaks a promise when ${control.summary} (${name})`, async () => {
+      assert.notEqual(await violationOf(control, await lanes.open(control.apply)), undefined);
+    });
+  }
 });
 
 describe('npm run model', () => {

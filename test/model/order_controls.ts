@@ -2,6 +2,7 @@
 
 import type { Control } from './controls.ts';
 import type { Lane, Side } from './lanes.ts';
+import { playScenario } from './orders/directed.ts';
 import { change } from './patch.ts';
 import { ORDERS } from './subjects.ts';
 
@@ -24,6 +25,14 @@ const inWiring =
 const orders = (summary: string, apply: (lane: Lane) => Promise<void>): Control => ({
   ...{ summary, subject: ORDERS, apply },
 });
+/** Each has a scenario of its own name. */
+const withScenarios = (controls: Record<string, Control>): Record<string, Control> =>
+  Object.fromEntries(
+    Object.entries(controls).map(([name, control]) => [
+      name,
+      { ...control, direct: (lane: Lane) => playScenario(lane, name) },
+    ]),
+  );
 
 const KNOWN = 'if not exists (select from public.order_payments p where p.payment_key = v_key) then';
 const LIVE_CHECKOUT = `select from public.checkouts k where k.order_id = o.order_id and k.state in ('creating', 'open')`;
@@ -46,7 +55,7 @@ async function dropTombstones(db2: Side): Promise<void> {
   );
 }
 
-export const ORDER_CONTROLS: Record<string, Control> = {
+export const ORDER_CONTROLS = withScenarios({
   'paid-no-tombstone': orders('a void removes the ticket and leaves no tombstone', ({ db2 }) =>
     dropTombstones(db2),
   ),
@@ -212,4 +221,4 @@ export const ORDER_CONTROLS: Record<string, Control> = {
     ]),
   ),
   'no-refund-key': orders('refunds carry no key and are not looked up', inWiring('no-refund-key')),
-};
+});

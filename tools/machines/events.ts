@@ -5,6 +5,8 @@ const TAKE = ['take_events', 'claim_next_event', 'begin_typescript_event', 'work
 const TAKE_OVER = ['take_suspect', 'claim_next_event', 'begin_typescript_event', 'work'];
 const FINISH = ['finish_event', 'process_events', 'mark_event_result', 'work'];
 const INLINE = 'process_event';
+/** What Stripe answers counts as what it delivers, at once. */
+const PULL = ['record_pulled', 'refund_sent'];
 
 export const EVENTS: Machine = {
   side: 'db2',
@@ -14,6 +16,7 @@ export const EVENTS: Machine = {
   page: 'docs/ops/webhook_runbook.md',
   transitions: [
     { from: null, to: 'pending', event: 'recorded', by: ['record_events'] },
+    { from: null, to: 'pending', event: 'recorded: an answer of Stripe', by: PULL },
     { from: null, to: 'dead_letter', event: 'recorded: quarantined', by: ['record_events'] },
     { from: null, to: 'skipped', event: 'recorded: not for its endpoint', by: ['record_events'] },
     { from: 'skipped', to: 'pending', event: 'recorded: for this endpoint', by: ['record_events'] },
@@ -31,8 +34,8 @@ export const EVENTS: Machine = {
       by: ['take_suspect', 'claim_next_event', 'work'],
     },
     { from: 'processing', to: 'pending', event: 'handed back', by: ['finish_event', 'mark_event_result'] },
-    { from: 'pending', to: 'success', event: 'inline', by: [INLINE] },
-    { from: 'pending', to: 'skipped', event: 'inline', by: [INLINE] },
+    { from: 'pending', to: 'success', event: 'inline', by: [INLINE, ...PULL] },
+    { from: 'pending', to: 'skipped', event: 'inline', by: [INLINE, ...PULL] },
     { from: 'pending', to: 'failed', event: 'inline', by: [INLINE] },
     { from: 'pending', to: 'dead_letter', event: 'inline', by: [INLINE] },
     { from: 'failed', to: 'success', event: 'inline', by: [INLINE] },

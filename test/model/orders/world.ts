@@ -299,6 +299,12 @@ export class World {
     if (!this.#isUnchanged) await this.look(next.to);
   }
 
+  /** So many calls of a process, and what becomes of the next. */
+  async go(actor: Actor, steps: number, fate: Fate): Promise<void> {
+    for (let done = 0; done < steps && actor.next !== undefined; done++) await this.step(actor, 'done');
+    if (actor.next !== undefined) await this.step(actor, fate);
+  }
+
   /** Runs a process to its end, undisturbed. */
   async finish(actor: Actor): Promise<unknown> {
     for (let steps = 0; actor.next !== undefined; steps++) {

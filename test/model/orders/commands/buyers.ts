@@ -1,9 +1,10 @@
 // What buyers do: claim, go to Stripe's page, pay there now or later, give back.
 
 import fc, { type Arbitrary, type AsyncCommand } from 'fast-check';
-import { pick, step } from '../../step.ts';
+import { pick, preferred, step } from '../../step.ts';
+import { anyFate } from '../actors.ts';
 import { openDoor } from '../processes.ts';
-import { seatsOf } from '../state.ts';
+import { type OrderState, seatsOf } from '../state.ts';
 import { HAND_MADE, type Session } from '../stripe.ts';
 import { AUTO_POOL, PAY_POOL, UNIT_PRICE, type World } from '../world.ts';
 
@@ -40,18 +41,28 @@ export const claimAuto: Command = anyUser.map((user) =>
   ),
 );
 
-/** The door of a checkout begins its work; what becomes of it other commands say. */
-export const checkout: Command = anyNumber.map((at) =>
-  step(
-    `checkout ${at}`,
-    ({ state }) => state.intake.orders.length > 0,
-    async (_, world) => {
-      const order = pick(world.state.intake.orders, at);
-      world.doing(`${order.user} wants to pay ${world.name(order.id, 'order ')}`);
-      await world.start(`door ${world.history.length}`, openDoor(world, order));
-    },
-  ),
-);
+/** Orders that may still be paid for, where there are any. */
+const payable = ({ state }: World): readonly OrderState[] =>
+  preferred(state.intake.orders, ({ holdSec, paymentKey }) => paymentKey === null && (holdSec ?? 0) > 0);
+
+/** The door of a checkout comes so far. */
+export const checkout: Command = fc
+  .tuple(anyNumber, fc.constantFrom(3, 3, 3, 2, 1, 0), anyFate)
+  .map(([at, steps, fate]) =>
+    step(
+      `checkout ${at} for ${steps} and ${fate}`,
+      ({ state }) => state.intake.orders.length > 0,
+      async (_, world) => {
+        const order = pick(payable(world), at);
+        world.doing(`${order.user} wants to pay ${world.name(order.id, 'order ')}`);
+        await world.go(
+          await world.start(`door ${world.history.length}`, openDoor(world, order)),
+          steps,
+          fate,
+        );
+      },
+    ),
+  );
 
 const openSessions = (world: World): Session[] =>
   world.stripe.sessions.filter(({ status }) => status === 'open');
@@ -102,7 +113,8 @@ export const payByHand: Command = fc
       `a payment by hand, ${kind}`,
       () => true,
       async (_, world) => {
-        const order = isUnknown === 0 ? undefined : world.state.intake.orders.at(at % 8);
+        const { orders } = world.state.intake;
+        const order = isUnknown === 0 || orders.length === 0 ? undefined : pick(orders, at);
         const id = order?.id ?? NOBODYS_ORDER;
         const seats = order === undefined ? 1 : seatsOf(world.state, id).length;
         const off = kind === 'short' ? -OFF_BY : kind === 'over' ? OFF_BY : 0;

@@ -2,26 +2,13 @@
 
 import fc from 'fast-check';
 import { pick, step } from '../../step.ts';
-import type { Body } from '../actors.ts';
-import { FAULTS, type Fate } from '../actors.ts';
+import { anyFate, type Body } from '../actors.ts';
 import { PROCESSES, type ProcessName } from '../processes.ts';
-import type { World } from '../world.ts';
 import { anyNumber, type Command } from './buyers.ts';
 
 /** Of all calls of a process that a command lets happen, before the one that goes wrong. */
 const STEPS_MAX = 6;
 const TICKS_SEC = [30, 60, 60, 120, 300, 1_200] as const;
-
-/** Mostly nothing goes wrong: else hardly any history would come far. */
-const anyFate: fc.Arbitrary<Fate> = fc.oneof(
-  { weight: 5, arbitrary: fc.constant<Fate>('done') },
-  { weight: 3, arbitrary: fc.constantFrom<Fate>(...FAULTS) },
-);
-
-async function go(world: World, actor: World['actors'][number], steps: number, fate: Fate): Promise<void> {
-  for (let done = 0; done < steps && actor.next !== undefined; done++) await world.step(actor, 'done');
-  if (actor.next !== undefined) await world.step(actor, fate);
-}
 
 /** A process begins and comes so far. */
 const work = (name: ProcessName): Command =>
@@ -32,7 +19,7 @@ const work = (name: ProcessName): Command =>
       async (_, world) => {
         const body: Body = PROCESSES[name](world, luck);
         world.doing(`a ${name} begins`);
-        await go(world, await world.start(`${name} ${world.history.length}`, body), steps, fate);
+        await world.go(await world.start(`${name} ${world.history.length}`, body), steps, fate);
       },
     ),
   );
@@ -52,7 +39,7 @@ export const goOn: Command = fc.tuple(anyNumber, fc.nat(STEPS_MAX), anyFate).map
     async (_, world) => {
       const actor = pick(world.actors, at);
       world.doing(`${actor.name} goes on`);
-      await go(world, actor, steps, fate);
+      await world.go(actor, steps, fate);
     },
   ),
 );
