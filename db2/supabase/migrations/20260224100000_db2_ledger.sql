@@ -254,7 +254,7 @@ begin
       select array_agg(i.resource_id), array_agg(i.claim_id) into resource_ids, claim_ids from inserted i;
       exit when not exists (
         select from public.voided_tickets v where v.claim_id = any (p_claim_ids) and v.claim_id <> all (voided)
-      ) and public.users_now(p_claim_ids, p_user_ids) = v_user_ids;
+      ) and public.users_now(p_claim_ids, p_user_ids) is not distinct from v_user_ids;
       raise exception using errcode = 'SL099';
     exception when sqlstate 'SL099' then
       null;
