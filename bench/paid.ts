@@ -94,13 +94,13 @@ async function measureClaims(plan: Plan, against: string | undefined, progress: 
             : [{ name: `auto ${version}`, place, more: {} }],
         );
         // The order changes from round to round: whatever drifts, drifts for all.
-        for (const { name, place, more } of turn % 2 === 0 ? ways : ways.reverse()) {
+        for (const { name, place, more } of turn % 2 === 0 ? ways : [...ways].reverse()) {
           const { cpuUs, walBytes } = await receive(place, 'claims', count, plan.perSec, more);
           samples.set(name, { cpu_us: cpuUs, wal_bytes: walBytes });
         }
         // So that the queues are as empty before each round.
         await carry(places, count);
-        return samples;
+        return new Map(ways.map(({ name }) => [name, samples.get(name) as Sample]));
       };
       await round(plan.warmUp, 0);
       for (const [, place] of places) settings = await place.db1.settings();

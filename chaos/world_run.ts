@@ -18,7 +18,7 @@ import { FAULT_KINDS } from './faults/kinds.ts';
 import type { Fault, History } from './history.ts';
 import { Journal, readJournals } from './journal.ts';
 import { createNemesis, type Happened, type Nemesis } from './nemesis.ts';
-import { type FaultName, isNeighbour, type Phase, type RunOptions } from './options.ts';
+import { type FaultName, isNeighbour, type Phase, type RunOptions, STRIPE_FAULTS } from './options.ts';
 import { createRandom } from './random.ts';
 import { type Planned, planFaults } from './schedule.ts';
 import { PAID_TENANT } from './tables.ts';
@@ -80,6 +80,8 @@ class Run {
   #startedAt = Date.now();
   readonly #load: (typeof LOADS)['full' | 'small'];
   readonly #hasNeighbours: boolean;
+  /** Paid orders are made where Stripe's faults are asked for. */
+  readonly #hasPaid: boolean;
   #phase: Phase = 'start';
   #nemesis: Nemesis | undefined;
   #traffic: Traffic | undefined;
@@ -88,6 +90,7 @@ class Run {
     this.#options = options;
     this.#dir = dir;
     this.#load = LOADS[options.scale ?? 'full'];
+    this.#hasPaid = STRIPE_FAULTS.some((fault) => options.faults.includes(fault));
     this.#hasNeighbours = this.#plan(options.faults).some(({ fault }) => isNeighbour(fault));
   }
 
@@ -183,10 +186,11 @@ class Run {
       new Buyers(traffic, seed).run(...lanes(buyers[1], buyers[0])),
       new Providers(traffic, seed, world.stripeSecret).run(...lanes(providers[1], providers[0])),
       new Callers(traffic, seed).run(...lanes(callers[1], callers[0])),
-      new PaidBuyers(traffic, seed, {
-        ...{ stripe: world.stripe, stripeUrl: world.stripeUrl, stripeKey: world.stripeKey },
-        db2Url: () => world.db2.url,
-      }).run(...lanes(paid[1], paid[0])),
+      this.#hasPaid &&
+        new PaidBuyers(traffic, seed, {
+          ...{ stripe: world.stripe, stripeUrl: world.stripeUrl, stripeKey: world.stripeKey },
+          db2Url: () => world.db2.url,
+        }).run(...lanes(paid[1], paid[0])),
       new Operator(traffic, seed, world.adminKey, () => world.db1.url).run(operator),
       this.#hasNeighbours && new Healthy(traffic, world.stripeSecret, () => world.db2.url).run(),
     ]);

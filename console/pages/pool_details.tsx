@@ -82,7 +82,7 @@ function DetailsForm(props: {
           />
         </fieldset>
         <May do={CHANGE}>
-          <Field name="reason" label="Reason for the change" hint="For the audit log." />
+          <Field name="reason" label="Reason for the new details" hint="For the audit log." />
         </May>
         {error && <Trouble error={error} />}
         <May do={CHANGE}>

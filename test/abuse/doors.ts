@@ -48,6 +48,8 @@ export interface Door {
 
 const CLAIM_BYTES = 4 * 1024;
 const OPERATOR_BYTES = 64 * 1024;
+/** Slots may come with their labels. */
+const LABELS_BYTES = 256 * 1024;
 export const SITE = 'abuse-site';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -133,7 +135,10 @@ const operatorDoors: Door[] = [
     body: (_, id) => ({ pool_id: id, slots: 1 }),
     answers: 201,
   }),
-  operator('POST', ({ pool }) => `/admin/pools/${pool}`, 'GET, POST', { body: () => ({ add_slots: 1 }) }),
+  operator('POST', ({ pool }) => `/admin/pools/${pool}`, 'GET, POST', {
+    body: () => ({ add_slots: 1 }),
+    maxBytes: LABELS_BYTES,
+  }),
   operator('GET', () => '/admin/claims', 'GET'),
   operator('POST', ({ claimId }) => `/admin/claims/${claimId}/release`, 'POST', {
     body: () => ({ reason: 'abuse' }),

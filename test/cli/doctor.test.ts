@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
@@ -94,7 +94,7 @@ describe('sluice doctor', () => {
 
   it('fails when anon may do more than the migrations grant, or service_role less', async () => {
     await db1.query(
-      'grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb) to anon',
+      'grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb, integer[]) to anon',
     );
     await db1.query('grant select on public.claims to authenticated');
     await db1.query('revoke execute on function public.get_claim(uuid, bytea) from service_role');
@@ -108,7 +108,7 @@ describe('sluice doctor', () => {
       assert.match(rights?.found ?? '', /service_role may not execute public.get_claim\(uuid, bytea\)/);
     } finally {
       await db1.query(
-        'revoke execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb) from anon',
+        'revoke execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb, integer[]) from anon',
       );
       await db1.query('revoke select on public.claims from authenticated');
       await db1.query('grant execute on function public.get_claim(uuid, bytea) to service_role');
@@ -309,11 +309,11 @@ describe('what the doctor thinks', () => {
   });
 
   it('of jobs by a list that is the one of the migration', () => {
-    const migration = readFileSync(
-      join(PROJECT, 'db1/supabase/migrations/20260224100002_intake_engine_cron.sql'),
-      'utf8',
+    const folder = join(PROJECT, 'db1/supabase/migrations');
+    const migrations = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'));
+    const scheduled = [...migrations.join('\n').matchAll(/cron\.schedule\(\s*'(\w+)'/g)].map(
+      ([, name]) => name,
     );
-    const scheduled = [...migration.matchAll(/cron\.schedule\(\s*'(\w+)'/g)].map(([, name]) => name);
     assert.deepEqual(Object.keys(JOBS).sort(), scheduled.sort());
   });
 

@@ -150,7 +150,7 @@ describe('an erasure', () => {
     await closed;
     assert((await left()) > 0, 'it was not done yet');
     await db2.query(`update audit.erasures set touched_at = now() - interval '11 minutes'`);
-    assert.match((await runHere(['doctor'], env)).stdout, /db2 erasures.*1 not finished/);
+    assert.match((await runHere(['doctor'], env)).stdout, /db2 erasures\s+1 not finished/);
     const again = await runHere(['users', 'erase', id, '--yes', '--json'], env);
     assert.equal(again.code, 0, again.stderr);
     const { replacement } = JSON.parse(again.stdout);

@@ -134,6 +134,9 @@ export async function openPools(db1: pg.Client, slots: number): Promise<void> {
   await putOnSale(db1, 'door', 10, { max_per_address: 5 });
   await putOnSale(db1, 'letters', 10);
   await putOnSale(db1, 'flight', 20);
+  await putOnSale(db1, 'paid', 10, {
+    ...{ confirm_by: 'payment', price: 1000, currency: 'usd', payment_tenant: 'stripe', hold_sec: 3600 },
+  });
 }
 
 /** Something of `id` in every place of the intake. */
@@ -153,6 +156,9 @@ export async function addToIntake(places: Places, id: string): Promise<void> {
     `${id} asked for it`,
   ]);
   await claimFor(db1, 'door', id, { proof: { address: '203.0.113.7' } });
+  // An order that waits for its payment, and its session.
+  const { claim_id } = await claimFor(db1, 'paid', id);
+  await db1.query(`select public.begin_checkout($1, $2, 'https://tickets.example.com')`, [claim_id, id]);
   await carry(places);
   // Two dead letters, of which one is discarded: it is archived, and the ledger has a tombstone.
   for (let n = 0; n < 2; n++) await claimFor(db1, 'letters', id);
@@ -233,6 +239,16 @@ export async function addToLedger(db2: pg.Client, id: string): Promise<void> {
   const object = { id: 'pi_erin', amount_received: 2500, currency: 'usd', metadata: { user_id: id } };
   const paid = { id: 'evt_erin', livemode: true, data: { object } };
   await record(db2, 'shop', 'evt_erin', 'payment_intent.succeeded', paid);
+  // A payment for an order, which the intake decides about, and a refund that failed with the name in its error.
+  await db2.query(
+    `insert into public.claim_outbox (id, kind, payment_key, fact) values ('settle:stripe/pi_seat', 'settle', 'stripe/pi_seat', $1)`,
+    [{ payment_key: 'stripe/pi_seat', user_id: id, verified: 'true', amount: 1000, currency: 'usd' }],
+  );
+  await db2.query(
+    `insert into public.refunds_due (id, payment_key, amount, currency, reason, state, is_auto, refund_key, error)
+     values ('settle:stripe/pi_gone', 'stripe/pi_gone', 1000, 'usd', 'sold_out', 'failed', true, 'key-1', $1)`,
+    [`no card of ${id}`],
+  );
   // The same id with another body, and a delivery of two events.
   await record(db2, 'shop', 'evt_erin', 'payment_intent.succeeded', { ...paid, note: `forged by ${id}` });
   await db2.query(

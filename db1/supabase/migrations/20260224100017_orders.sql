@@ -770,8 +770,9 @@ declare
   v_reason text;
   v_held int;
 begin
-  -- One without the field was made by a server of the owner, whose users are verified.
-  if p_fact ->> 'user_id' is distinct from p_order.user_id
+  -- One without the field was made by a server of the owner, whose users are verified. Providers go on naming a user who was
+  -- erased here, and the order is that one's.
+  if p_fact ->> 'user_id' is distinct from p_order.user_id and not audit.is_replacement(p_order.user_id)
      or coalesce(p_fact ->> 'verified', 'true') <> p_order.verified::text then
     v_reason := 'other_user';
     v_is_own := false;

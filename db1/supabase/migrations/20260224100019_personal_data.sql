@@ -48,6 +48,13 @@ values
     'coalesce((select c.verified from public.claims c where c.slot_id = r.id and c.freed_at is null), true)', '{}', '{}', '{}',
     null, null);
 
+insert into audit.personal_places (turn, place, key_columns, user_column, verified_by, json_columns)
+values
+  (15, 'public.orders', '{order_id}', 'user_id', 'r.verified', '{}'),
+  -- What Stripe was asked for. It is asked for again only while it has not answered; then it refuses other parameters, and the
+  -- closer finds the session by its metadata.
+  (16, 'public.checkouts', '{order_id,n}', null, '(select o.verified from public.orders o where o.order_id = r.order_id)', '{params}');
+
 insert into audit.personal_places (turn, place, key_columns, verified_by, json_columns, json_by, busy_when)
 values
   -- A message that was put there by hand: a worker that has it would write its ticket under the old name.

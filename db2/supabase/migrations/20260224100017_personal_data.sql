@@ -54,6 +54,11 @@ values
   (40, 'public.confirmed_tickets', '{resource_id}', 'user_id', true, 'r.verified', '{}'),
   (41, 'public.voided_tickets', '{claim_id}', 'user_id', true, 'r.verified', '{cause}');
 
+insert into audit.personal_places (turn, place, key_columns, verified_by, json_columns, text_columns)
+values
+  (50, 'public.claim_outbox', '{id}', $$ coalesce((r.fact ->> 'verified')::boolean, true) $$, '{fact,result}', '{error}'),
+  (51, 'public.refunds_due', '{id}', null, '{}', '{reason,error}');
+
 insert into audit.personal_places (turn, place, key_columns, json_columns, text_columns, erased_when)
 values (90, 'audit.audit_logs', '{id}', '{details}', '{actor,subject,reason}', 'r.id <= (select c.begins_after from audit.chain c)');
 
