@@ -117,17 +117,45 @@ describe('every admin route', () => {
       [delivery],
     );
     const { rows: calls } = await db2.query('select id from public.calls');
+    const other = await claim(server.url, MARK, { user_id: `${MARK} buyer` });
+    await db1.query(`select public.set_pool_details($1, jsonb_build_object('title', $1::text), 'ann')`, [
+      MARK,
+    ]);
+    const paid = {
+      confirm_by: 'payment',
+      price: 100,
+      currency: 'eur',
+      payment_tenant: 'stripe',
+      hold_sec: 3600,
+    };
+    await putOnSale(db1, `${MARK}-paid`, 1, paid);
+    const { rows: orders } = await db1.query(
+      `select claim_id from public.claim_batch(array[$1 || '-paid'], array[$1 || ' buyer'], array[null::text])`,
+      [MARK],
+    );
+    const { rows: refunds } = await db2.query(
+      `insert into public.refunds_due (id, payment_key, amount, currency, reason, state, is_auto, refund_key)
+       select 'settle:stripe/' || $1 || n, 'stripe/' || $1 || n, 100, 'eur', 'sold_out', 'review', true, $1 || n
+       from generate_series(1, 2) n returning id`,
+      [MARK],
+    );
     const ids: Record<string, string> = {
       '/admin/pools/': MARK,
       '/admin/claims/': made.json.claim_id,
       '/admin/dlq/': String(letters[0]),
       '/admin/webhooks/events/': events[0].id,
       '/admin/calls/': calls[0].id,
+      '/admin/orders/': orders[0].claim_id,
+      '/admin/refunds/': encodeURIComponent(refunds[0].id),
     };
     const bodies: Record<string, unknown> = {
       'POST /admin/pools': { pool_id: 'forged', slots: 1 },
       'POST /admin/pools/{pool}': { add_slots: 1, is_active: false },
+      'POST /admin/pools/{pool}/details': { title: 'forged' },
       'POST /admin/claims/{claim}/release': { reason: 'forged' },
+      'POST /admin/claims/void': { claim_ids: [other.json.claim_id], reason: 'forged' },
+      'POST /admin/refunds/send': { ids: [refunds[0].id], reason: 'forged' },
+      'POST /admin/refunds/skip': { ids: [refunds[1].id], reason: 'forged' },
       'POST /admin/webhooks/endpoints': {
         name: 'forged',
         provider: 'stripe',
@@ -285,7 +313,7 @@ describe('every admin route', () => {
       if (method !== 'GET') continue;
       const { status, text } = await send(server.url + target, method, bearer(ADMIN_KEY), undefined);
       assert([200, 204].includes(status), `${path}: ${text}`);
-      const isList = /^\/admin\/(pools|claims|dlq|calls|webhooks)/.test(path);
+      const isList = /^\/admin\/(pools|claims|dlq|calls|orders|refunds|webhooks)/.test(path);
       if (isList) assert(text.includes(MARK), `${path} holds nothing that could have been given away`);
     }
   });

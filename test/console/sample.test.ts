@@ -70,8 +70,8 @@ describe('a sample', () => {
         { ok: false, ms: 900 },
       ],
     );
-    const { at: _, db1: _1, db2: _2, webhooks, inbox, workers, ...values } = outage;
-    assert.deepEqual([...new Set([values, webhooks, inbox, workers].flatMap(Object.values))], [null]);
+    const { at: _, db1: _1, db2: _2, webhooks, inbox, workers, orders, ...values } = outage;
+    assert.deepEqual([...new Set([values, webhooks, inbox, workers, orders].flatMap(Object.values))], [null]);
     const back = maker.make(2_000, intake(20, 0), ledger(10));
     assert.deepEqual([back.claims_per_sec, back.commits_per_sec, back.db1.ok], [10, 5, true]);
   });

@@ -19,8 +19,10 @@ describe('orders in the console', { skip }, () => {
   let world: HandWorld;
   let browser: Browser;
   let order: Order;
+  let viewerKey: string;
   before(async () => {
     world = await HandWorld.start();
+    viewerKey = await addOperator(world.db1, 'vera', 'viewer');
     browser = await browsers.launch({
       executablePath: 'path' in chromium ? chromium.path : '',
       args: CHROMIUM_ARGS,
@@ -139,8 +141,7 @@ describe('orders in the console', { skip }, () => {
   });
 
   it('can be looked at by a viewer, who is offered nothing else', async () => {
-    const key = await addOperator(world.db1, 'vera', 'viewer');
-    const page = await signIn(`/orders/${order.order_id}`, {}, key);
+    const page = await signIn(`/orders/${order.order_id}`, {}, viewerKey);
     await page.getByRole('heading', { name: 'Seats' }).waitFor();
     assert.equal(await page.getByRole('checkbox').count(), 0);
     await page.goto(`${world.server.url}/refunds`);
