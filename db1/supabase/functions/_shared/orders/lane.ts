@@ -34,6 +34,7 @@ export class OrderLane<Row> {
   readonly #worker: LeaseWorker<Row>;
   readonly #options: LaneOptions<Row>;
   #idleUntilMs = 0;
+  #isDraining = false;
 
   constructor(options: LaneOptions<Row>) {
     const { name, targets, batch, now, log } = options;
@@ -62,9 +63,14 @@ export class OrderLane<Row> {
   }
 
   /** Until nothing is due any more. Throws when the rows cannot be read. */
-  drain(signal: AbortSignal): Promise<Report> {
+  async drain(signal: AbortSignal): Promise<Report> {
     this.#idleUntilMs = 0;
-    return this.#worker.drain(signal);
+    this.#isDraining = true;
+    try {
+      return await this.#worker.drain(signal);
+    } finally {
+      this.#isDraining = false;
+    }
   }
 
   /** Until the signal aborts, and then hands back what it holds. */
@@ -80,7 +86,8 @@ export class OrderLane<Row> {
   async #take(wanted: number): Promise<readonly Row[]> {
     const { take, idleMs, now } = this.#options;
     const rows = await take(wanted);
-    if (rows.length === 0) this.#idleUntilMs = now() + idleMs;
+    // A drain looks again when what it had under way has ended: that may be due once more.
+    if (rows.length === 0 && !this.#isDraining) this.#idleUntilMs = now() + idleMs;
     return rows;
   }
 
