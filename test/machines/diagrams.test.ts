@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { CLAIMS } from '../../tools/machines/claims.ts';
 import { compare } from '../../tools/machines/machine.ts';
-import { MACHINES, withDiagram } from '../../tools/machines.ts';
+import { DIAGRAMS, withDiagram } from '../../tools/machines.ts';
 import { PROJECT } from '../support/dev.ts';
 
-for (const machine of MACHINES)
+for (const machine of DIAGRAMS)
   test(`${machine.page} draws what the list of ${machine.mark ?? machine.table} says`, () => {
     const page = readFileSync(join(PROJECT, machine.page), 'utf8');
     assert.equal(page, withDiagram(page, machine), 'run: npm run machines');

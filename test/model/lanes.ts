@@ -66,8 +66,7 @@ export async function startLanes(): Promise<Lanes> {
       };
       await lane.db2.run(SHOP + PREPARE_LEDGER);
       await lane.db1.run(PREPARE_INTAKE);
-      for (const side of new Set(MACHINES.map((machine) => machine.side))) await lane[side].run(RECORDER);
-      for (const machine of MACHINES) await lane[machine.side].run(recording(machine));
+      for (const machine of MACHINES) await lane[machine.side].run(RECORDER + recording(machine));
       await prepare?.(lane);
       return lane;
     };

@@ -88,7 +88,7 @@ describe('large bodies', () => {
   });
 
   it('that wait too long, or whose sender leaves, give up their place', async () => {
-    const bodies = new LargeBodies({ roomBytes: 10, patienceMs: 10 });
+    const bodies = new LargeBodies({ roomBytes: 10, patienceMs: 10, now: () => 0 });
     const leave = await bodies.enter('a', 10, never);
     await assert.rejects(bodies.enter('a', 10, never), ({ kind }) => kind.code === 'overloaded');
     const sender = new AbortController();
