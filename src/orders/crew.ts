@@ -1,6 +1,7 @@
 // The workers of paid orders in this process: one courier and one refunder, and a closer for each cell.
 
 import type { CallFunction } from '#core/call_function.ts';
+import { canWait } from '#core/failure.ts';
 import type { Outcomes } from '#core/lease_worker.ts';
 import { Closer } from '#core/orders/closer.ts';
 import { Courier, type CourierOptions } from '#core/orders/courier.ts';
@@ -75,6 +76,10 @@ export async function carryOrdersOnce(
       isPaused ||= pausedUntilMs > 0;
     }
     return { totals, isPaused };
+  } catch (cause) {
+    if (!canWait(cause)) throw cause;
+    options.log.warn('paid orders wait: a database is away', { cause });
+    return { totals, isPaused: true };
   } finally {
     await end();
   }

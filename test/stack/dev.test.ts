@@ -68,6 +68,7 @@ describe('npm start', () => {
       'SLUICE_URL',
       'SLUICE_ADMIN_KEY',
       'SLUICE_HOOK_SECRET',
+      'SLUICE_TICKET_SECRET',
       'DB1_URL',
       'DB2_URL',
       'DB1_SUPABASE_URL',
@@ -99,7 +100,7 @@ describe('npm start', () => {
       if (/^DB\d_URL$/.test(name)) return [new URL(value).password];
       return isSecret(name) ? [value] : [];
     });
-    assert.equal(secrets.length, 15);
+    assert.equal(secrets.length, 16);
     for (const secret of secrets) assert.ok(!dev.output().includes(secret), 'a secret was printed');
     assert.match(dev.output(), /the key: grep SLUICE_ADMIN_KEY \S+\/env\n/);
   });
@@ -129,7 +130,10 @@ describe('npm start', () => {
     );
     dev = startDev({ dir });
     await dev.ready;
-    assert.deepEqual(left.map(isAlive), [false, false, false, false]);
+    assert.deepEqual(
+      left.map(isAlive),
+      CHILDREN.map(() => false),
+    );
     assert.match(dev.output(), /stopped db1-postgres, left over/);
     assert.equal(await claims(), 2);
     assert.equal(readEnv(dir).DB1_SUPABASE_ANON_KEY, before.DB1_SUPABASE_ANON_KEY);
@@ -138,7 +142,10 @@ describe('npm start', () => {
   test('Ctrl-C ends it with exit code 0 and leaves neither a process nor the env file', async () => {
     const children = CHILDREN.map((name) => notedPid(dir, name));
     assert.equal(await stopDev(dev, 'SIGINT'), 0);
-    assert.deepEqual(children.map(isAlive), [false, false, false, false]);
+    assert.deepEqual(
+      children.map(isAlive),
+      CHILDREN.map(() => false),
+    );
     assert.deepEqual(processesUnder(dir), []);
     assert.equal(existsSync(join(dir, 'env')), false);
   });

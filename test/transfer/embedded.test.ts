@@ -89,9 +89,12 @@ describe('a stack that another version made', () => {
       assert.equal(code, 0, stderr);
       assert.equal((await states(DB1_URL)).length > 0, true);
       const pools = await withClient(DB1_URL, (db1) =>
-        db1.query('select pool_id, count(*)::int as n from public.inventory_slots group by 1'),
+        db1.query('select pool_id, count(*)::int as n from public.inventory_slots group by 1 order by 1'),
       );
-      assert.deepEqual(pools.rows, [{ pool_id: 'opera', n: 19 }]);
+      assert.deepEqual(pools.rows, [
+        { pool_id: 'gala', n: 4 },
+        { pool_id: 'opera', n: 19 },
+      ]);
       const sites = await withClient(DB2_URL, (db2) =>
         db2.query('select site_id from public.call_sites order by 1'),
       );

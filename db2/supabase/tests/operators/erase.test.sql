@@ -42,7 +42,7 @@ select results_eq(
 
 -- No claim has no user to compare: it must end all the same.
 set local statement_timeout = '5s';
-select lives_ok($$ select * from public.write_tickets(null, null, null, null, null) $$, 'nothing to write is written at once');
+select lives_ok($$ select * from public.write_tickets(null, null, null, null, null, null) $$, 'nothing to write is written at once');
 reset statement_timeout;
 
 -- The ledger is insert only.
