@@ -28,7 +28,7 @@ const INBOX_CONNECTIONS = 2;
 const LEDGER_CONNECTIONS = 2;
 const APPLICATION = 'sluice-inbox-worker';
 
-/** Runs until stopped. It looks four times a second. */
+/** Runs until stopped. It looks once a second. */
 export function startInboxCrew(options: InboxCrewOptions): Worker {
   const { carrier, end } = openCarrier(options);
   const worker = startWorker(carrier);

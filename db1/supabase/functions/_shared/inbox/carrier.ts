@@ -32,6 +32,8 @@ export interface CarrierPorts {
 /** A delivery is recorded in milliseconds; this is how long those of a worker that died wait. */
 const LEASE_SEC = 30;
 const HEARTBEATS_PER_LEASE = 3;
+/** The inbox is empty except after an outage of DB2, and then a second more does not matter. */
+const IDLE_MS = 1_000;
 /** Messages of one take, which is bounded by bytes too. */
 const BATCH = 100;
 /** As of messages of the bridge: what lost so many workers is a dead letter. */
@@ -67,6 +69,7 @@ export class Carrier {
         laneOf: () => LANE,
         extend: (messages) => queue.extend(messages, leaseSec),
         heartbeatMs: (leaseSec * 1000) / HEARTBEATS_PER_LEASE,
+        idleMs: IDLE_MS,
         work: (group, signal) => this.#carry(group, signal),
       },
       { targets: this.#targets, now, log },

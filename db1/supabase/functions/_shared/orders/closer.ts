@@ -41,7 +41,8 @@ export interface CloserPorts {
 /** Longer than two calls of Stripe that both give up. */
 const LEASE_SEC = 30;
 const BATCH = 20;
-const IDLE_MS = 500;
+/** Holds end in seconds. */
+const IDLE_MS = 1_000;
 const STRIPE = 'Stripe';
 const LONGEST_PAUSE_SEC = 300;
 /** The courier takes well under a second to decide what was pulled. */

@@ -68,7 +68,8 @@ export interface CourierOptions {
 const LEASE_SEC = 30;
 const UNKNOWN_SEC = 15 * 60;
 const BATCH = 200;
-const IDLE_MS = 200;
+/** A buyer who has paid waits for it. */
+const IDLE_MS = 500;
 const LEDGER = 'DB2';
 const OUTAGE_PAUSE_SEC = 2;
 const LONGEST_PAUSE_SEC = 60;

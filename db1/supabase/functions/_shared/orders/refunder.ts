@@ -33,7 +33,8 @@ export interface RefunderPorts {
 /** Longer than the calls of Stripe that one refund may take, each of which gives up after ten seconds. */
 const LEASE_SEC = 60;
 const BATCH = 10;
-const IDLE_MS = 1_000;
+/** A refund takes days to arrive. */
+const IDLE_MS = 5_000;
 const STRIPE = 'Stripe';
 const LEDGER = 'DB2';
 
