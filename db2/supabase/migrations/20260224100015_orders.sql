@@ -984,9 +984,9 @@ begin
       where k.id = any (p_ids) and (k.kind = 'settle' and k.state = 'done' or k.state = 'dead_letter')
       order by k.id for update
     )
-    returning o.*
+    returning o as errand
   )
-  select coalesce(array_agg(a), '{}') into v_again from again a;
+  select coalesce(array_agg(a.errand), '{}') into v_again from again a;
   insert into audit.audit_logs (actor, action, subject, reason)
   select p_actor, 'payment_resettle', coalesce('payment ' || a.payment_key, 'outbox ' || a.id), p_reason from unnest(v_again) a;
   return cardinality(v_again);
