@@ -427,7 +427,7 @@ end
 $$;
 
 -- Promise: raises SL030 where an event tells another user, currency or order of a payment than is known. Providers go on naming a
--- user who was erased here: that is none. The message leaves out the users' ids: errors stay, and stand in the audit log.
+-- user who was erased here: that does not count. The message leaves out the users' ids: errors stay, and stand in the audit log.
 -- Second call: the same. Locks: none.
 create function webhook.refuse_contradiction(p_known public.payments, p_told public.payments) returns void
 language plpgsql set search_path = '' as $$
