@@ -125,7 +125,7 @@ export const ORDER_CONTROLS = withScenarios({
       ['intake.payment_refusal', 'when p_order.payment_key is not null then', 'when false then'],
       [
         'intake.buy_late',
-        'from public.claims c where c.order_id = p_order.order_id;',
+        'from public.claims c where c.claim_id = any (intake.claims_of_orders(array[p_order.order_id]));',
         'from public.claims c where c.order_id = p_order.order_id and c.replaces is null;',
       ],
     ),

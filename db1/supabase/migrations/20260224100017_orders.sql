@@ -87,7 +87,8 @@ begin
   return case
     when p_order.payment_key is not null then case
       when exists (
-        select from public.claims c where c.order_id = p_order.order_id and c.paid and c.freed_at is null
+        select from public.claims c
+        where c.claim_id = any (intake.claims_of_orders(array[p_order.order_id])) and c.paid and c.freed_at is null
       ) then 'paid'
       else 'voided'
     end
@@ -105,6 +106,8 @@ $$;
 create function intake.order_claims(p_order_id uuid) returns jsonb
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
+declare
+  v_claim_ids uuid[] := intake.claims_of_orders(array[p_order_id]);
 begin
   return (
     select jsonb_agg(jsonb_build_object(
@@ -112,8 +115,8 @@ begin
     ) order by c.claim_id <> p_order_id, c.claim_id)
     from public.claims c
     left join public.slot_manifest m on m.slot_id = c.slot_id
-    where c.order_id = p_order_id and (c.replaces is not null or not exists (
-      select from public.claims r where r.order_id = p_order_id and r.replaces is not null
+    where c.claim_id = any (v_claim_ids) and c.order_id = p_order_id and (c.replaces is not null or not exists (
+      select from public.claims r where r.claim_id = any (v_claim_ids) and r.replaces is not null
     ))
   );
 end
@@ -153,7 +156,7 @@ begin
       ) order by g.claim_id <> p_order_id, g.claim_id) end
       from public.claims g
       left join public.slot_manifest m on m.slot_id = g.slot_id
-      where g.order_id = p_order_id and g.replaces is null
+      where g.claim_id = any (intake.claims_of_orders(array[p_order_id])) and g.replaces is null
     )
   into v_answer
   from public.claims c
@@ -338,23 +341,17 @@ language plpgsql set search_path = '' as $$
 declare
   v_begin text := lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7'
     || left(encode(sha256(convert_to(p_pool.pool_id, 'UTF8')), 'hex'), 3);
-  v_rules record;
   v_answers intake.numbered_answer[];
 begin
-  select c.price, c.currency, c.payment_tenant, c.payment_livemode,
-    p_pool.hold_until + make_interval(secs => c.expire_grace_sec) as grace_until
-  into v_rules
-  from public.engine_config c where c.pool_id = p_pool.pool_id and c.confirm_by = 'payment';
-  if not found then
-    return '{}';
-  end if;
   with pair as materialized (
-    select (v_begin || substr(gen_random_uuid()::text, 19))::uuid as claim_id, t.*
-    from rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
+    select (v_begin || substr(gen_random_uuid()::text, 19))::uuid as claim_id, c.price, c.currency, c.payment_tenant,
+      c.payment_livemode, p_pool.hold_until + make_interval(secs => c.expire_grace_sec) as grace_until, t.*
+    from public.engine_config c
+    cross join rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
       slot_id, tid,
       ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty, quantity
     )
-    where t.slot_id is not null
+    where c.pool_id = p_pool.pool_id and c.confirm_by = 'payment' and t.slot_id is not null
   ),
   claimed as (
     insert into public.claims (
@@ -370,8 +367,8 @@ begin
     insert into public.orders (
       order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until
     )
-    select p.claim_id, p_pool.pool_id, p.user_id, p.verified, 1, v_rules.price, v_rules.currency, v_rules.payment_tenant,
-      v_rules.payment_livemode, p_pool.hold_until, v_rules.grace_until
+    select p.claim_id, p_pool.pool_id, p.user_id, p.verified, 1, p.price, p.currency, p.payment_tenant, p.payment_livemode,
+      p_pool.hold_until, p.grace_until
     from pair p
   ),
   reserved as (
@@ -704,6 +701,8 @@ $$;
 create function intake.send_orders(p_order_ids uuid[]) returns void
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  v_claim_ids uuid[] := intake.claims_of_orders(p_order_ids);
 begin
   with lane as materialized (
     select p.pool_id, intake.lane_of(p.pool_id)::bigint as lane
@@ -714,7 +713,7 @@ begin
       (l.lane << 40) + nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id
     from public.claims c
     join lane l on l.pool_id = c.pool_id
-    where c.order_id = any (p_order_ids) and c.state = 'held'
+    where c.claim_id = any (v_claim_ids) and c.state = 'held'
   ),
   sent as (
     insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
@@ -727,7 +726,7 @@ begin
   update public.claims c
   set state = 'queued', msg_id = s.msg_id, paid = true, end_as = null, end_reason = null
   from seat s
-  where c.claim_id = s.claim_id and c.order_id = any (p_order_ids);
+  where c.claim_id = s.claim_id and c.claim_id = any (v_claim_ids);
 end
 $$;
 
@@ -747,7 +746,7 @@ begin
   select array_agg(c.claim_id order by c.claim_id) as ids, array_agg(c.slot_id) as slots,
     min(c.state::text) filter (where c.state <> 'expired') as other_state
   into v_old
-  from public.claims c where c.order_id = p_order.order_id;
+  from public.claims c where c.claim_id = any (intake.claims_of_orders(array[p_order.order_id]));
   if v_old.other_state is not null then
     return v_old.other_state;
   end if;
@@ -813,11 +812,13 @@ set enable_seqscan = off as $$
 declare
   v_reason text := intake.payment_refusal(p_fact, p_order);
   v_is_own boolean := v_reason is distinct from 'other_user' and intake.is_own_payment(p_fact, p_order.order_id);
+  v_claim_ids uuid[];
   v_held int;
 begin
   if v_reason is null then
-    perform from public.claims c where c.order_id = p_order.order_id order by c.claim_id for update;
-    select count(*) into v_held from public.claims c where c.order_id = p_order.order_id and c.state = 'held';
+    v_claim_ids := intake.claims_of_orders(array[p_order.order_id]);
+    perform from public.claims c where c.claim_id = any (v_claim_ids) order by c.claim_id for update;
+    select count(*) into v_held from public.claims c where c.claim_id = any (v_claim_ids) and c.state = 'held';
     if v_held = p_order.seats then
       perform intake.send_orders(array[p_order.order_id]);
     else
@@ -851,7 +852,7 @@ begin
   );
   -- Statements of their own: they see what was committed until the locks were had.
   v_held := array(
-    select c.claim_id from public.claims c where c.order_id = any (v_orders) and c.state = 'held'
+    select c.claim_id from public.claims c where c.claim_id = any (intake.claims_of_orders(v_orders)) and c.state = 'held'
     order by c.claim_id for update skip locked
   );
   with whole as materialized (
@@ -930,7 +931,8 @@ begin
     coalesce((select c.refund_by from public.orders o join public.engine_config c on c.pool_id = o.pool_id
       where o.order_id = p.order_id), 'operator'),
     case p.decision when 'funds' then array(
-      select c.claim_id from public.claims c where c.order_id = p.order_id and c.paid order by c.claim_id <> p.order_id, c.claim_id
+      select c.claim_id from public.claims c where c.claim_id = any (intake.claims_of_orders(array[p.order_id])) and c.paid
+      order by c.claim_id <> p.order_id, c.claim_id
     ) else '{}' end
   from public.order_payments p
   where p.payment_key = any (p_payment_keys);
@@ -1057,8 +1059,10 @@ begin
   where (c.state = 'voided' or c.freed_at is null and c.state <> 'held') and c.claim_id = any (case
     when v_key is null then p_claim_ids
     else array(
-      select b.claim_id from public.order_payments p join public.claims b on b.order_id = p.order_id and b.paid
-      where p.payment_key = v_key and p.decision = 'funds'
+      select b.claim_id from public.claims b
+      where b.paid and b.claim_id = any (intake.claims_of_orders(array(
+        select p.order_id from public.order_payments p where p.payment_key = v_key and p.decision = 'funds'
+      )))
     )
   end)
   order by c.claim_id;
@@ -1127,7 +1131,7 @@ language sql stable security definer set search_path = '' as $$
       ) order by c.claim_id)
       from public.claims c
       left join public.slot_manifest m on m.slot_id = c.slot_id
-      where c.order_id = o.order_id
+      where c.claim_id = any (intake.claims_of_orders(array[o.order_id]))
     ),
     'checkouts', (
       select coalesce(jsonb_agg(to_jsonb(k) - array['order_id', 'lease_token'] order by k.n), '[]')
