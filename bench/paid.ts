@@ -46,6 +46,10 @@ const SETTLE_COLUMNS: Column<SettleRow>[] = [
   { heading: 'tickets per second', text: ({ ticket_rate }) => whole(ticket_rate) },
   { heading: 'payment to ticket p50 ms', text: ({ p50_ms }) => whole(p50_ms) },
   { heading: 'p99 ms', text: ({ p99_ms }) => whole(p99_ms) },
+  { heading: 'DB1 CPU µs', text: ({ db1_cpu_us }) => whole(db1_cpu_us) },
+  { heading: 'DB2 CPU µs', text: ({ db2_cpu_us }) => whole(db2_cpu_us) },
+  { heading: 'worker CPU µs', text: ({ worker_cpu_us }) => whole(worker_cpu_us) },
+  { heading: 'server CPU µs', text: ({ server_cpu_us }) => whole(server_cpu_us) },
 ];
 
 export const paid: Suite = {

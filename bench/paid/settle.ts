@@ -1,6 +1,7 @@
 // Payments on their way: ten thousand that wait to be decided at once, and a flow of them.
 
 import { setTimeout as pause } from 'node:timers/promises';
+import { cpuUs, postmasterOf } from '../cpu.ts';
 import { failuresOf } from '../neighbours/measure.ts';
 import { type OpenPlace, THIS, withPlace } from '../neighbours/place.ts';
 import { quantile } from '../stats.ts';
@@ -22,7 +23,10 @@ export type SettleRow = {
   ticket_rate: number;
   p50_ms: number;
   p99_ms: number;
-};
+} & Parts;
+
+/** CPU µs of an order, from its payment to its ticket; in a flow with the event's delivery. */
+type Parts = { db1_cpu_us: number; db2_cpu_us: number; worker_cpu_us: number; server_cpu_us: number };
 
 const withOrders = <T>(slots: number, use: (place: OpenPlace) => Promise<T>): Promise<T> =>
   withPlace(THIS, { healthy: 'orders', prepare: (place) => addPaidPool(place, POOL, slots) }, 1, use);
@@ -43,6 +47,7 @@ async function settleOnce(place: OpenPlace, count: number): Promise<SettleRow> {
   await tellPayments(place, await holdOrders(place, POOL, count));
   for (const session of [db1, db2]) await settle(session);
   const before = await db2.ask<number>('select count(*)::int from public.confirmed_tickets');
+  const spent = await metered(place);
   const startMs = performance.now();
   worker.goOn();
   await until(
@@ -58,6 +63,19 @@ async function settleOnce(place: OpenPlace, count: number): Promise<SettleRow> {
   return {
     ...{ name: 'settle', ops: count, rate: (count * MS_PER_SEC) / decidedMs },
     ...{ ticket_rate: (count * MS_PER_SEC) / ticketsMs, p50_ms: 0, p99_ms: 0 },
+    ...spent(count),
+  };
+}
+
+/** What each part uses from now on. */
+async function metered({ db1, db2, worker, server }: OpenPlace): Promise<(orders: number) => Parts> {
+  const pids = [await postmasterOf(db1), await postmasterOf(db2), worker.pid, server.pid];
+  const before = pids.map(cpuUs);
+  return (orders) => {
+    const [one = 0, two = 0, work = 0, serve = 0] = pids.map(
+      (pid, at) => (cpuUs(pid) - (before[at] ?? 0)) / orders,
+    );
+    return { db1_cpu_us: one, db2_cpu_us: two, worker_cpu_us: work, server_cpu_us: serve };
   };
 }
 
@@ -78,12 +96,14 @@ export function measureFlow(count: number, perSec: number): Promise<SettleRow> {
     };
     await measure(Math.min(WARM_UP, count));
     for (const session of [place.db1, place.db2]) await settle(session);
+    const spent = await metered(place);
     const report = await measure(count);
     if (failuresOf(report) > 0) throw new Error(`payments failed: ${JSON.stringify(report.failures)}`);
     const tookMs = report.tookMs.toSorted((one, other) => one - other);
     return {
       ...{ name: 'flow', ops: count, rate: perSec, ticket_rate: perSec },
       ...{ p50_ms: quantile(tookMs, 0.5), p99_ms: quantile(tookMs, 0.99) },
+      ...spent(count),
     };
   });
 }

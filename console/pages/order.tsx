@@ -21,6 +21,8 @@ const TONES: Readonly<Record<string, Step['tone']>> = {
   refund_review: 'wait',
   settle_waits: 'wait',
   void_waits: 'wait',
+  settle_dead_letter: 'bad',
+  void_dead_letter: 'bad',
   ledger_unreachable: 'wait',
 };
 
@@ -36,6 +38,8 @@ const NAMES: Readonly<Record<string, string>> = {
   payment: 'payment, as it stands',
   settle_waits: 'payment waits for its decision',
   void_waits: 'void is on its way',
+  settle_dead_letter: 'payment cannot be decided',
+  void_dead_letter: 'void cannot be carried out',
   refund_due: 'refund owed',
   refund_review: 'refund waits for an operator',
   refund_sent: 'refund sent',

@@ -193,7 +193,7 @@ Compares DB1 with DB2, slot by slot, while both run, and reports every differenc
   message_of_ended_claim   a message of a claim that has ended                        --fix: archived
   slot_status              a slot that is not what its claim says                     --fix: it is
   void_unfinished          a ticket that is void in the ledger, and a claim that lives --fix: it ends
-  payment_unsettled        a payment whose decision the intake has lost                --fix: decided again
+  payment_unsettled        a payment that the intake has no decision for (any more)   --fix: decided again
 
 With --stripe it compares both databases with Stripe, for each Stripe endpoint that has a key, and repairs nothing:
 

@@ -97,8 +97,18 @@ export function judgeMoney({ orders }: Pick<LedgerLook, 'orders'>): Finding[] {
   const waits = Object.values(outbox);
   const due = waits.reduce((sum, one) => sum + one.due, 0);
   const age = Math.max(...waits.map(({ oldest_sec }) => oldest_sec));
+  const dead = waits.reduce((sum, one) => sum + one.dead_letters, 0);
   const waiting = refunds.review + refunds.failed;
   return [
+    ...(dead > 0
+      ? [
+          fail(
+            'payments that cannot be decided',
+            `${dead} payments or voids are dead letters: DB1 could not be told`,
+            '`sluice orders show <payment>` says why; `sluice reconcile` lists payments, and --fix tries them again',
+          ),
+        ]
+      : []),
     age >= OUTBOX_WARN_SEC
       ? warn(
           'decisions about payments',

@@ -61,6 +61,7 @@ function openCell(
 
 export function orderCells(fleet: Fleet<WorkerCell>): OrderCells {
   return {
+    isOne: fleet.isOne,
     onOrder: (orderId, ask) => fleet.onClaim(orderId, ask),
     likely: (orderId) => fleet.likely(orderId),
   };

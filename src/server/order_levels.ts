@@ -20,6 +20,12 @@ const LEVELS: readonly Level<LedgerOrderLevel>[] = [
     read: ({ outbox }) => Object.entries(outbox).map(([kind, { oldest_sec }]) => [oldest_sec, { kind }]),
   },
   {
+    name: 'sluice_outbox_dead_letters',
+    help: 'Payments and voids that the intake can never be told, until an operator lets them be tried again.',
+    labels: ['kind'],
+    read: ({ outbox }) => Object.entries(outbox).map(([kind, { dead_letters }]) => [dead_letters, { kind }]),
+  },
+  {
     name: 'sluice_refunds',
     help: 'Refunds that are owed, by state.',
     labels: ['state'],

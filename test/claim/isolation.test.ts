@@ -73,6 +73,7 @@ describe('a transaction that is not read committed', () => {
         checkout: () => old.rows(`select public.begin_checkout($1, 'ann', 'https://example.com')`, [claimId]),
         close: () => old.rows(`select public.close_checkout($1, 1, null, 'expired', null)`, [claimId]),
         settle: () => old.rows(`select public.settle_payment('{}', false)`),
+        'settle many': () => old.rows(`select public.settle_payments('[]')`),
         'void targets': () => old.rows('select public.void_targets(null, array[$1::uuid])', [claimId]),
         'finish a void': () => old.rows(`select public.finish_void(array[$1::uuid], 'x')`, [claimId]),
       };

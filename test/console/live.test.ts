@@ -113,7 +113,10 @@ describe('the sampler', () => {
   };
   const webhooks = { backlog: 0, oldest_sec: null, dead_letters: 0, payments_without_user: 0, recorded: 0 };
   const orders: LedgerLook['orders'] = {
-    outbox: { settle: { due: 0, oldest_sec: 0 }, void: { due: 0, oldest_sec: 0 } },
+    outbox: {
+      settle: { due: 0, oldest_sec: 0, dead_letters: 0 },
+      void: { due: 0, oldest_sec: 0, dead_letters: 0 },
+    },
     refunds: { due: 0, review: 0, failed: 0 },
     braked: 0,
     decisions: { funds: 0, refund: 0, void: 0, ignored: 0 },

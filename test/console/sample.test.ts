@@ -22,7 +22,10 @@ const intake = (enqueued: number, queue_depth: number): { look: IntakeLook; ms: 
   ms: 1.4,
 });
 const NO_ORDERS: LedgerLook['orders'] = {
-  outbox: { settle: { due: 0, oldest_sec: 0 }, void: { due: 0, oldest_sec: 0 } },
+  outbox: {
+    settle: { due: 0, oldest_sec: 0, dead_letters: 0 },
+    void: { due: 0, oldest_sec: 0, dead_letters: 0 },
+  },
   refunds: { due: 0, review: 0, failed: 0 },
   braked: 0,
   decisions: { funds: 0, refund: 0, void: 0, ignored: 0 },

@@ -40,18 +40,16 @@ describe('claims go the ways that are on the list', () => {
   };
   const orderOver = ({ claim_id }: Claim) =>
     run(`update public.orders set hold_until = now() - interval '1 minute' where order_id = $1`, [claim_id]);
-  const pay = ({ claim_id }: Claim) =>
-    run('select * from public.settle_payment($1, false)', [
-      {
-        payment_key: `stripe/pi_${claim_id}`,
-        tenant: 'stripe',
-        livemode: true,
-        claim_id,
-        user_id: 'ann',
-        amount: 10,
-        currency: 'eur',
-      },
-    ]);
+  const factOf = ({ claim_id }: Claim) => ({
+    payment_key: `stripe/pi_${claim_id}`,
+    tenant: 'stripe',
+    livemode: true,
+    claim_id,
+    user_id: 'ann',
+    amount: 10,
+    currency: 'eur',
+  });
+  const pay = (claim: Claim) => run('select * from public.settle_payment($1, false)', [factOf(claim)]);
   const finishVoid = ({ claim_id }: Claim) =>
     run(`select public.finish_void(array[$1::uuid], 'refunded')`, [claim_id]);
   const newClaim = async (): Promise<Claim> => {
@@ -176,6 +174,8 @@ describe('claims go the ways that are on the list', () => {
       if (from === null) await run('select public.expire_holds()');
       return pay(claim);
     },
+    settle_payments: async () =>
+      run('select * from public.settle_payments($1)', [JSON.stringify([factOf(await newHeld())])]),
     finish_void: async ({ from }) => finishVoid(await claimIn(from)),
     release_own_claim: async ({ from }) => (from === 'held' ? release(await newHeld()) : claimIn('released')),
     release_claim_as_operator: async ({ from }) =>

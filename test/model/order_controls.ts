@@ -42,7 +42,7 @@ const REVIVE = `
       update public.claims c set state = 'held', freed_at = null, end_reason = null where c.order_id = p_order.order_id;
       update public.inventory_slots s set status = 'RESERVED'
         from public.claims c where c.order_id = p_order.order_id and s.id = c.slot_id;
-      perform intake.send_order(p_order);`;
+      perform intake.send_orders(array[p_order.order_id]);`;
 
 async function dropTombstones(db2: Side): Promise<void> {
   await db2.run('alter table public.confirmed_tickets disable trigger tickets_leave_a_tombstone');
@@ -109,22 +109,23 @@ export const ORDER_CONTROLS = withScenarios({
     },
   ),
   'decision-not-kept': orders('what was decided about a payment is not remembered', async ({ db1 }) => {
+    await change(db1, 'public.settle_payments', 'intake.decisions_of(v_keys)', `intake.decisions_of('{}')`);
     await change(db1, 'public.settle_payment', KNOWN, 'if true then');
     await change(
       db1,
-      'intake.keep_decision',
-      'p_decision, p_reason, p_is_own\n  );',
-      `p_decision, p_reason, p_is_own
-  ) on conflict (payment_key) do update set decision = excluded.decision, reason = excluded.reason;`,
+      'intake.keep_decisions',
+      'select d.* from unnest(p_decided) d;',
+      `select d.* from unnest(p_decided) d
+  on conflict (payment_key) do update set decision = excluded.decision, reason = excluded.reason;`,
     );
   }),
   'second-payment-funds': orders(
     'two payments may buy one order',
     inIntake(
-      ['intake.decide_payment', 'elsif p_order.payment_key is not null then', 'elsif false then'],
+      ['intake.payment_refusal', 'when p_order.payment_key is not null then', 'when false then'],
       [
         'intake.buy_late',
-        'from public.claims c where c.order_id = p_order.order_id;',
+        'from public.claims c where c.claim_id = any (intake.claims_of_orders(array[p_order.order_id]));',
         'from public.claims c where c.order_id = p_order.order_id and c.replaces is null;',
       ],
     ),
@@ -133,8 +134,8 @@ export const ORDER_CONTROLS = withScenarios({
     'a refund that overtakes its payment is not remembered',
     inIntake([
       'public.void_targets',
-      `      ${KNOWN}\n        perform intake.keep_decision(`,
-      '      if false then\n        perform intake.keep_decision(',
+      `      ${KNOWN}\n        perform intake.keep_decisions(`,
+      '      if false then\n        perform intake.keep_decisions(',
     ]),
   ),
   'refund-voids-order': orders(
@@ -153,7 +154,7 @@ export const ORDER_CONTROLS = withScenarios({
         'set token = gen_random_uuid(),',
         `set state = 'done', finished_at = now(), token = gen_random_uuid(),`,
       ],
-      ['public.outbox_finish_all', `and o.state = 'due' for update`, 'for update'],
+      ['public.outbox_finish_all', `and o.state = 'due' order by`, 'order by'],
     ),
   ),
   'no-pull': orders('a paid session is not pulled: only webhooks tell payments', inWiring('no-pull')),
@@ -207,9 +208,9 @@ export const ORDER_CONTROLS = withScenarios({
   'amount-unchecked': orders(
     'any amount pays',
     inIntake([
-      'intake.decide_payment',
-      `elsif (p_fact ->> 'amount')::bigint is distinct from p_order.seats * p_order.unit_price then`,
-      'elsif false then',
+      'intake.payment_refusal',
+      `when (p_fact -> 'amount')::text is distinct from (p_order.seats * p_order.unit_price)::text then`,
+      'when false then',
     ]),
   ),
   'own-refund-untold': orders(

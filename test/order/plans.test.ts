@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { scannedBy } from '../support/scans.ts';
 import { useDatabase } from '../support/suite.ts';
-import { ask, expire, newPaidPool, type Order, order, over, settle } from './support.ts';
+import { ask, expire, newPaidPool, type Order, order, over, settle, settleAll } from './support.ts';
 
 const ORDERS = 5_000;
 const BATCH = 1_000;
@@ -38,6 +38,11 @@ describe('orders', () => {
     'a claim of one slot': (pool) => ask(session, pool, `user ${++users}`),
     'a claim of several': (pool) => ask(session, pool, `user ${++users}`, 3),
     'a payment': paid,
+    async 'payments together'(pool) {
+      const made = [await newOrder(pool, 2), await newOrder(pool)];
+      assert.equal((await settleAll(session, made)).length, 2);
+      assert.equal((await settleAll(session, made)).length, 2, 'as they were decided');
+    },
     async 'a late payment'(pool) {
       const made = await newOrder(pool, 2);
       await over(session, made);

@@ -4,7 +4,17 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { interleave, type Session } from '../support/sessions.ts';
 import { useIntake } from '../support/suite.ts';
-import { expire, messagesOf, newPaidPool, order, over, settle, soldTwice, statesOf } from './support.ts';
+import {
+  expire,
+  messagesOf,
+  newPaidPool,
+  order,
+  over,
+  settle,
+  settleAll,
+  soldTwice,
+  statesOf,
+} from './support.ts';
 
 describe('one order, two sessions', () => {
   const { observer, first, second } = useIntake('observer', 'first', 'second');
@@ -71,6 +81,46 @@ describe('one order, two sessions', () => {
     assert.deepEqual(settled.second, settled.first);
     assert.equal(settled.first.decision, 'funds');
     assert.equal(await messagesOf(observer, told), 2);
+  });
+
+  test('payments that are decided together wait for no order, and no claim, that another session has', async () => {
+    const pool = await newPaidPool(observer, 6, { max_quantity: 2 });
+    const free = await order(observer, pool, 'ann', 2);
+    const locked = await order(observer, pool, 'bob', 2);
+    const inPart = await order(observer, pool, 'cid', 2);
+    await inside(first, () =>
+      first.rows('select from public.orders where order_id = $1 for update', [locked.order_id]),
+    );
+    await first.rows('select from public.claims where claim_id = $1 for update', [inPart.order_id]);
+    assert.deepEqual(await settleAll(second, [locked, free, inPart]), [free.order_id]);
+    assert.deepEqual(await statesOf(observer, inPart), ['held', 'held'], 'all of an order, or nothing');
+    await first.client.query('rollback');
+    assert.deepEqual(
+      await settleAll(second, [locked, free, inPart]),
+      [locked, free, inPart].map(({ order_id }) => order_id).sort(),
+    );
+    assert.equal(await messagesOf(observer, free), 2);
+  });
+
+  test('one set of payments in two sessions, the other way round: each is decided once', async () => {
+    const pool = await newPaidPool(observer, 20);
+    const orders = await Promise.all(
+      Array.from({ length: 20 }, (_, at) => order(observer, pool, `user ${at}`)),
+    );
+    await Promise.all([settleAll(first, orders), settleAll(second, orders.toReversed())]);
+    assert.equal((await settleAll(observer, orders)).length, orders.length);
+    for (const one of orders) assert.equal(await messagesOf(observer, one), 1);
+  });
+
+  test('payments that are decided together meet the expiry: an order that ends is left out', async () => {
+    const pool = await newPaidPool(observer, 2);
+    const [ending, staying] = [await order(observer, pool, 'ann'), await order(observer, pool, 'bob')];
+    await over(observer, ending);
+    await inside(first, () => expire(first));
+    assert.deepEqual(await settleAll(second, [ending, staying]), [staying.order_id]);
+    await first.client.query('commit');
+    assert.deepEqual(await settleAll(second, [ending]), []);
+    assert.deepEqual(await statesOf(observer, ending), ['expired']);
   });
 
   test('two payments of one order at once: one buys, the other is sent back', async () => {

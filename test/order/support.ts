@@ -51,22 +51,29 @@ export async function order(session: Session, pool: string, user: string, quanti
   return made;
 }
 
+const factOf = ({ order_id, user_id, seats }: Order, id: string) => ({
+  payment_key: `stripe/${id}`,
+  tenant: 'stripe',
+  livemode: true,
+  claim_id: order_id,
+  user_id,
+  amount: seats * PRICE,
+  currency: 'eur',
+});
+
+/** The right payments for these orders, at once; the ids of those that were decided. */
+export async function settleAll(session: Session, orders: readonly Order[]): Promise<string[]> {
+  const facts = orders.map((one) => factOf(one, `pi_${one.order_id}`));
+  const rows = await session.rows<{ order_id: string }>('select order_id from public.settle_payments($1)', [
+    JSON.stringify(facts),
+  ]);
+  return rows.map(({ order_id }) => order_id).sort();
+}
+
 /** The right payment for this order. */
-export async function settle(
-  session: Session,
-  { order_id, user_id, seats }: Order,
-  id: string,
-): Promise<Settled> {
+export async function settle(session: Session, order: Order, id: string): Promise<Settled> {
   const [settled] = await session.rows<Settled>('select * from public.settle_payment($1, false)', [
-    {
-      payment_key: `stripe/${id}`,
-      tenant: 'stripe',
-      livemode: true,
-      claim_id: order_id,
-      user_id,
-      amount: seats * PRICE,
-      currency: 'eur',
-    },
+    factOf(order, id),
   ]);
   if (settled === undefined) throw new Error('a settlement without an answer');
   return settled;

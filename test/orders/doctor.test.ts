@@ -42,7 +42,10 @@ describe('the doctor and paid pools', () => {
 
   it('tells of payments and refunds that wait, of the brake, and of what was ignored', () => {
     const orders: LedgerLook['orders'] = {
-      outbox: { settle: { due: 0, oldest_sec: 0 }, void: { due: 0, oldest_sec: 0 } },
+      outbox: {
+        settle: { due: 0, oldest_sec: 0, dead_letters: 0 },
+        void: { due: 0, oldest_sec: 0, dead_letters: 0 },
+      },
       refunds: { due: 1, review: 0, failed: 0 },
       braked: 0,
       decisions: { funds: 0, refund: 0, void: 0, ignored: 0 },
@@ -50,10 +53,12 @@ describe('the doctor and paid pools', () => {
     const statuses = (change: Partial<LedgerLook['orders']>) =>
       judgeMoney({ orders: { ...orders, ...change } }).map(({ status }) => status);
     assert.deepEqual(statuses({}), ['ok', 'ok']);
-    assert.deepEqual(statuses({ outbox: { ...orders.outbox, void: { due: 1, oldest_sec: 60 } } }), [
-      'warn',
-      'ok',
-    ]);
+    assert.deepEqual(
+      statuses({ outbox: { ...orders.outbox, void: { due: 1, oldest_sec: 60, dead_letters: 0 } } }),
+      ['warn', 'ok'],
+    );
+    const dead = { due: 0, oldest_sec: 0, dead_letters: 1 };
+    assert.deepEqual(statuses({ outbox: { ...orders.outbox, settle: dead } }), ['fail', 'ok', 'ok']);
     assert.deepEqual(statuses({ refunds: { ...orders.refunds, failed: 1 } }), ['ok', 'warn']);
     assert.deepEqual(statuses({ braked: 1 }), ['ok', 'fail']);
     assert.deepEqual(statuses({ decisions: { ...orders.decisions, ignored: 3 } }), ['ok', 'ok', 'warn']);

@@ -139,6 +139,9 @@ describe('the timeline of an order', () => {
     const waiting = { ...ledger, outbox: [{ ...settle, state: 'due', error: 'DB1 is away' }] };
     const step = orderTimeline(intake, waiting, []).find(({ what }) => what === 'settle_waits');
     assert.deepEqual(step?.detail, { attempts: 0, error: 'DB1 is away' });
+    const dead = { ...ledger, outbox: [{ ...settle, state: 'dead_letter', error: 'SL001 no amount' }] };
+    const given = orderTimeline(intake, dead, []).find(({ what }) => what === 'settle_dead_letter');
+    assert.deepEqual(given?.detail, { attempts: 0, error: 'SL001 no amount' });
   });
 
   it('tells seats that ended together as one step, and the seats of a late payment as theirs', () => {

@@ -23,7 +23,7 @@ export const CLAIMS: Machine = {
       by: ['claim_resource_and_queue', 'claim_batch'],
     },
     { from: null, to: 'queued', event: 'paid late: stands for a claim that expired', by: [SETTLE] },
-    { from: 'held', to: 'queued', event: 'paid', by: [SETTLE] },
+    { from: 'held', to: 'queued', event: 'paid', by: ['settle_payments', SETTLE] },
     {
       from: 'held',
       to: 'released',

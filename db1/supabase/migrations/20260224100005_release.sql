@@ -101,6 +101,18 @@ begin
 end
 $$;
 
+-- Promise: the ids of all claims of these orders: the first of an order has the order's own id, the others name it.
+-- Second call: the same. Locks: none.
+create function intake.claims_of_orders(p_order_ids uuid[]) returns uuid[]
+language plpgsql stable set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+begin
+  return p_order_ids || array(
+    select c.claim_id from public.claims c where c.order_id = any (p_order_ids) and c.order_id <> c.claim_id
+  );
+end
+$$;
+
 -- Promise: the claim, or nulls where there is none; locked with all that belong to its order. Second call: the same.
 -- Locks: the order → its claims, in the order of their ids.
 create function intake.lock_group(p_claim_id uuid) returns public.claims
@@ -112,7 +124,8 @@ begin
   select c.* into v_claim from public.claims c where c.claim_id = p_claim_id;
   if v_claim.order_id is not null then
     perform from public.orders o where o.order_id = v_claim.order_id for update;
-    perform from public.claims c where c.order_id = v_claim.order_id order by c.claim_id for update;
+    perform from public.claims c where c.claim_id = any (intake.claims_of_orders(array[v_claim.order_id]))
+    order by c.claim_id for update;
   end if;
   select c.* into v_claim from public.claims c where c.claim_id = p_claim_id for update;
   return v_claim;
@@ -214,6 +227,8 @@ $$;
 create function intake.release_order(p_order_id uuid, p_reason text) returns void
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
+declare
+  v_claim_ids uuid[] := intake.claims_of_orders(array[p_order_id]);
 begin
   update public.orders o
   set hold_until = least(o.hold_until, now()), grace_until = least(o.grace_until, now() + (o.grace_until - o.hold_until)),
@@ -225,14 +240,14 @@ begin
   end if;
   update public.claims c
   set end_as = 'released', end_reason = p_reason
-  where c.order_id = p_order_id and c.state = 'held' and c.end_as is null;
+  where c.claim_id = any (v_claim_ids) and c.state = 'held' and c.end_as is null;
   update public.checkouts k
   set next_attempt_at = clock_timestamp()
   where k.order_id = p_order_id and k.state in ('creating', 'open') and k.lease_token is null;
   if not exists (select from public.checkouts k where k.order_id = p_order_id and k.state in ('creating', 'open')) then
     update public.orders o set ended_at = now() where o.order_id = p_order_id;
     perform intake.free_claims(
-      array(select c.claim_id from public.claims c where c.order_id = p_order_id and c.state = 'held'), 'released', p_reason
+      array(select c.claim_id from public.claims c where c.claim_id = any (v_claim_ids) and c.state = 'held'), 'released', p_reason
     );
   end if;
 end
@@ -291,7 +306,7 @@ begin
     bool_or(c.state = 'committed') as has_ticket, bool_or(c.state = 'dead_letter' and c.end_as is null) as has_letter
   into v_group
   from public.claims c
-  where c.claim_id = any (array[p_claim_id] || array(select g.claim_id from public.claims g where g.order_id = v_claim.order_id));
+  where c.claim_id = any (array[p_claim_id] || intake.claims_of_orders(array[v_claim.order_id]));
   if v_claim.paid and v_claim.freed_at is null then
     raise exception 'claim % is paid', p_claim_id
       using errcode = 'SL041', hint = 'what was paid for ends by a refund or a void';
@@ -467,13 +482,13 @@ create function intake.others_of_orders(p_claim_ids uuid[]) returns uuid[]
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
-  v_order_ids uuid[] := array(
+  v_claim_ids uuid[] := intake.claims_of_orders(array(
     select distinct c.order_id from public.claims c where c.claim_id = any (p_claim_ids) and c.order_id is not null
-  );
+  ));
 begin
   return array(
     select c.claim_id from public.claims c
-    where c.order_id = any (v_order_ids) and c.claim_id <> all (p_claim_ids) and c.hold_until < now() and c.freed_at is null
+    where c.claim_id = any (v_claim_ids) and c.claim_id <> all (p_claim_ids) and c.hold_until < now() and c.freed_at is null
       and c.end_as is null and c.state in ('queued', 'dead_letter')
     for update skip locked
   );
@@ -537,7 +552,8 @@ begin
   v_count := cardinality(v_due);
   v_due := v_due || intake.others_of_orders(v_due);
   v_held := array(
-    select c.claim_id from public.claims c where c.order_id = any (v_orders) and c.state = 'held' order by c.claim_id for update
+    select c.claim_id from public.claims c where c.claim_id = any (intake.claims_of_orders(v_orders)) and c.state = 'held'
+    order by c.claim_id for update
   );
   v_locked := intake.locked_slots(v_due || v_held);
   v_held := intake.end_orders(v_orders, v_held, v_locked);

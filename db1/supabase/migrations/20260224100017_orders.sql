@@ -3,8 +3,9 @@
 -- slot, has a row of orders beside its claims: they are held until a payment buys them or the hold is over.
 --
 -- What a payment is for is decided here, once, in order_payments. The ledger (DB2) alone knows that money moved; it asks
--- settle_payment, keeps the answer, and sends back what could not buy. A session of the payment provider is asked for only when
--- its row of checkouts is committed, and is closed before the slots are on sale again, or the grace has run out.
+-- settle_payments and settle_payment, keeps the answer, and sends back what could not buy. A session of the payment provider is
+-- asked for only when its row of checkouts is committed, and is closed before the slots are on sale again, or the grace has run
+-- out.
 -- An order that was paid for ends by a void alone: first the tombstone in the ledger, then finish_void here.
 --
 -- The order's row is the mutex: claim, checkout, closing, expiry, settlement and void of one order follow one another. The order
@@ -86,7 +87,8 @@ begin
   return case
     when p_order.payment_key is not null then case
       when exists (
-        select from public.claims c where c.order_id = p_order.order_id and c.paid and c.freed_at is null
+        select from public.claims c
+        where c.claim_id = any (intake.claims_of_orders(array[p_order.order_id])) and c.paid and c.freed_at is null
       ) then 'paid'
       else 'voided'
     end
@@ -104,6 +106,8 @@ $$;
 create function intake.order_claims(p_order_id uuid) returns jsonb
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
+declare
+  v_claim_ids uuid[] := intake.claims_of_orders(array[p_order_id]);
 begin
   return (
     select jsonb_agg(jsonb_build_object(
@@ -111,8 +115,8 @@ begin
     ) order by c.claim_id <> p_order_id, c.claim_id)
     from public.claims c
     left join public.slot_manifest m on m.slot_id = c.slot_id
-    where c.order_id = p_order_id and (c.replaces is not null or not exists (
-      select from public.claims r where r.order_id = p_order_id and r.replaces is not null
+    where c.claim_id = any (v_claim_ids) and c.order_id = p_order_id and (c.replaces is not null or not exists (
+      select from public.claims r where r.claim_id = any (v_claim_ids) and r.replaces is not null
     ))
   );
 end
@@ -152,7 +156,7 @@ begin
       ) order by g.claim_id <> p_order_id, g.claim_id) end
       from public.claims g
       left join public.slot_manifest m on m.slot_id = g.slot_id
-      where g.order_id = p_order_id and g.replaces is null
+      where g.claim_id = any (intake.claims_of_orders(array[p_order_id])) and g.replaces is null
     )
   into v_answer
   from public.claims c
@@ -337,23 +341,17 @@ language plpgsql set search_path = '' as $$
 declare
   v_begin text := lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '-7'
     || left(encode(sha256(convert_to(p_pool.pool_id, 'UTF8')), 'hex'), 3);
-  v_rules record;
   v_answers intake.numbered_answer[];
 begin
-  select c.price, c.currency, c.payment_tenant, c.payment_livemode,
-    p_pool.hold_until + make_interval(secs => c.expire_grace_sec) as grace_until
-  into v_rules
-  from public.engine_config c where c.pool_id = p_pool.pool_id and c.confirm_by = 'payment';
-  if not found then
-    return '{}';
-  end if;
   with pair as materialized (
-    select (v_begin || substr(gen_random_uuid()::text, 19))::uuid as claim_id, t.*
-    from rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
+    select (v_begin || substr(gen_random_uuid()::text, 19))::uuid as claim_id, c.price, c.currency, c.payment_tenant,
+      c.payment_livemode, p_pool.hold_until + make_interval(secs => c.expire_grace_sec) as grace_until, t.*
+    from public.engine_config c
+    cross join rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
       slot_id, tid,
       ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty, quantity
     )
-    where t.slot_id is not null
+    where c.pool_id = p_pool.pool_id and c.confirm_by = 'payment' and t.slot_id is not null
   ),
   claimed as (
     insert into public.claims (
@@ -369,8 +367,8 @@ begin
     insert into public.orders (
       order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until
     )
-    select p.claim_id, p_pool.pool_id, p.user_id, p.verified, 1, v_rules.price, v_rules.currency, v_rules.payment_tenant,
-      v_rules.payment_livemode, p_pool.hold_until, v_rules.grace_until
+    select p.claim_id, p_pool.pool_id, p.user_id, p.verified, 1, p.price, p.currency, p.payment_tenant, p.payment_livemode,
+      p_pool.hold_until, p.grace_until
     from pair p
   ),
   reserved as (
@@ -609,33 +607,48 @@ $$;
 
 -- SETTLE: what a payment is for.
 
--- Promise: the decision about this payment stands, for ever. A session that was paid has kept its slots past the hold: where its
--- payment does not buy them, the hold is over now. The closer has nothing more to ask about the payment, and closes what other
--- session the order has, once it is paid. Second call: a unique violation. Locks: the order, which the caller has.
-create function intake.keep_decision(p_fact jsonb, p_order_id uuid, p_decision text, p_reason text, p_is_own boolean)
-returns void
+-- Promise: these decisions stand, for ever. A session that was paid has kept its slots past the hold: where its payment does not
+-- buy them, the hold is over now. The closer has nothing more to ask about these payments, and closes what other session an
+-- order has, once it is paid. Second call: a unique violation. Locks: the orders, which the caller has.
+create function intake.keep_decisions(p_decided public.order_payments[]) returns void
 language plpgsql set search_path = ''
-set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  v_orders uuid[] := array(select d.order_id from unnest(p_decided) d);
 begin
-  insert into public.order_payments (payment_key, order_id, amount, currency, decision, reason, is_own)
-  values (
-    p_fact ->> 'payment_key', p_order_id, (p_fact ->> 'amount')::bigint, p_fact ->> 'currency', p_decision, p_reason, p_is_own
-  );
-  update public.checkouts k
-  set next_attempt_at = 'infinity'
-  where k.order_id = p_order_id and k.state = 'complete' and k.tenant || '/' || k.payment_intent = p_fact ->> 'payment_key';
-  if p_decision = 'funds' then
-    update public.orders o
-    set payment_key = p_fact ->> 'payment_key', hold_until = null
-    where o.order_id = p_order_id;
+  insert into public.order_payments select d.* from unnest(p_decided) d;
+  with told as (
     update public.checkouts k
-    set next_attempt_at = clock_timestamp()
-    where k.order_id = p_order_id and k.state in ('creating', 'open');
-  elsif found then
-    update public.orders o
-    set hold_until = now()
-    where o.order_id = p_order_id and o.payment_key is null and o.ended_at is null and o.hold_until is null;
-  end if;
+    set next_attempt_at = 'infinity'
+    from unnest(p_decided) d
+    where k.order_id = any (v_orders) and k.order_id = d.order_id and k.state = 'complete'
+      and k.tenant || '/' || k.payment_intent = d.payment_key
+    returning d.order_id, d.decision
+  )
+  update public.orders o
+  set hold_until = now()
+  where o.order_id in (select t.order_id from told t where t.decision <> 'funds') and o.order_id = any (v_orders)
+    and o.payment_key is null and o.ended_at is null and o.hold_until is null;
+  update public.orders o
+  set payment_key = d.payment_key, hold_until = null
+  from unnest(p_decided) d
+  where o.order_id = any (v_orders) and o.order_id = d.order_id and d.decision = 'funds';
+  update public.checkouts k
+  set next_attempt_at = clock_timestamp()
+  from unnest(p_decided) d
+  where k.order_id = any (v_orders) and k.order_id = d.order_id and d.decision = 'funds' and k.state in ('creating', 'open');
+end
+$$;
+
+-- Promise: what is to be kept of this decision about a payment. Second call: the same, later. Locks: none.
+create function intake.decision_of(p_fact jsonb, p_order_id uuid, p_decision text, p_reason text, p_is_own boolean)
+returns public.order_payments
+language plpgsql set search_path = '' as $$
+begin
+  return (
+    p_fact ->> 'payment_key', p_order_id, (p_fact ->> 'amount')::bigint, p_fact ->> 'currency', p_decision, p_reason, p_is_own,
+    now()
+  )::public.order_payments;
 end
 $$;
 
@@ -683,32 +696,37 @@ begin
 end
 $$;
 
--- Promise: the order's claims were held and are on their way: queued, with their messages. Second call: changes nothing.
+-- Promise: the claims of these orders that were held are on their way: queued, with their messages. Second call: changes nothing.
 -- Locks: messages (new) → claims, which the caller has.
-create function intake.send_order(p_order public.orders) returns void
+create function intake.send_orders(p_order_ids uuid[]) returns void
 language plpgsql set search_path = ''
-set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
-  v_lane bigint := intake.lane_of(p_order.pool_id);
+  v_claim_ids uuid[] := intake.claims_of_orders(p_order_ids);
 begin
-  with seat as materialized (
-    select c.claim_id, c.slot_id, c.user_id, c.verified,
-      (v_lane << 40) + nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id
+  with lane as materialized (
+    select p.pool_id, intake.lane_of(p.pool_id)::bigint as lane
+    from (select distinct o.pool_id from public.orders o where o.order_id = any (p_order_ids)) p
+  ),
+  seat as materialized (
+    select c.claim_id, c.order_id, c.pool_id, c.slot_id, c.user_id, c.verified,
+      (l.lane << 40) + nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id
     from public.claims c
-    where c.order_id = p_order.order_id and c.state = 'held'
+    join lane l on l.pool_id = c.pool_id
+    where c.claim_id = any (v_claim_ids) and c.state = 'held'
   ),
   sent as (
     insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
     select s.msg_id, clock_timestamp(), jsonb_build_object(
-      'claim_id', s.claim_id, 'pool_id', p_order.pool_id, 'resource_id', s.slot_id, 'user_id', s.user_id,
-      'verified', s.verified, 'order_id', p_order.order_id, 'state', 'queued'
+      'claim_id', s.claim_id, 'pool_id', s.pool_id, 'resource_id', s.slot_id, 'user_id', s.user_id,
+      'verified', s.verified, 'order_id', s.order_id, 'state', 'queued'
     )
     from seat s
   )
   update public.claims c
   set state = 'queued', msg_id = s.msg_id, paid = true, end_as = null, end_reason = null
   from seat s
-  where c.claim_id = s.claim_id and c.order_id = p_order.order_id;
+  where c.claim_id = s.claim_id and c.claim_id = any (v_claim_ids);
 end
 $$;
 
@@ -728,7 +746,7 @@ begin
   select array_agg(c.claim_id order by c.claim_id) as ids, array_agg(c.slot_id) as slots,
     min(c.state::text) filter (where c.state <> 'expired') as other_state
   into v_old
-  from public.claims c where c.order_id = p_order.order_id;
+  from public.claims c where c.claim_id = any (intake.claims_of_orders(array[p_order.order_id]));
   if v_old.other_state is not null then
     return v_old.other_state;
   end if;
@@ -756,48 +774,110 @@ begin
 end
 $$;
 
--- Promise: the payment has its decision: what it is told to be for, first match: another user, a second payment, another amount or
--- currency, claims that are held, claims that have expired and can be made again; whatever else is a refund. Second call: a unique
--- violation. Locks: the order, which the caller has → its claims, in the order of their ids → those of buy_late.
+-- Promise: why this payment never buys the order, first match: another user, a second payment, another amount or currency; null
+-- where it may. Second call: the same. Locks: none.
+create function intake.payment_refusal(p_fact jsonb, p_order public.orders) returns text
+language plpgsql stable set search_path = '' as $$
+begin
+  return case
+    -- One without the field was made by a server of the owner, whose users are verified. Providers go on naming a user who was
+    -- erased here, and the order is that one's.
+    when p_fact ->> 'user_id' is distinct from p_order.user_id and not audit.is_replacement(p_order.user_id)
+      or coalesce(p_fact ->> 'verified', 'true') <> p_order.verified::text then 'other_user'
+    when p_order.payment_key is not null then 'second_payment'
+    when (p_fact -> 'amount')::text is distinct from (p_order.seats * p_order.unit_price)::text then 'amount'
+    when lower(p_fact ->> 'currency') is distinct from p_order.currency then 'currency'
+  end;
+end
+$$;
+
+-- Promise: whether the payment was made through a session that the provider was asked for here. Second call: the same. Locks: none.
+create function intake.is_own_payment(p_fact jsonb, p_order_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+set enable_seqscan = off as $$
+begin
+  return exists (
+    select from public.checkouts k
+    where k.order_id = p_order_id and k.idempotency_key = 'sluice:checkout:' || (p_fact ->> 'checkout')
+  );
+end
+$$;
+
+-- Promise: the payment has its decision: a refund where intake.payment_refusal says why; funds for claims that are held, and for
+-- claims that have expired and can be made again; whatever else is a refund. Second call: a unique violation.
+-- Locks: the order, which the caller has → its claims, in the order of their ids → those of buy_late.
 create function intake.decide_payment(p_fact jsonb, p_order public.orders) returns void
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
-  v_is_own boolean := exists (
-    select from public.checkouts k
-    where k.order_id = p_order.order_id and k.idempotency_key = 'sluice:checkout:' || (p_fact ->> 'checkout')
-  );
-  v_reason text;
+  v_reason text := intake.payment_refusal(p_fact, p_order);
+  v_is_own boolean := v_reason is distinct from 'other_user' and intake.is_own_payment(p_fact, p_order.order_id);
+  v_claim_ids uuid[];
   v_held int;
 begin
-  -- One without the field was made by a server of the owner, whose users are verified. Providers go on naming a user who was
-  -- erased here, and the order is that one's.
-  if p_fact ->> 'user_id' is distinct from p_order.user_id and not audit.is_replacement(p_order.user_id)
-     or coalesce(p_fact ->> 'verified', 'true') <> p_order.verified::text then
-    v_reason := 'other_user';
-    v_is_own := false;
-  elsif p_order.payment_key is not null then
-    v_reason := 'second_payment';
-  elsif (p_fact ->> 'amount')::bigint is distinct from p_order.seats * p_order.unit_price then
-    v_reason := 'amount';
-  elsif lower(p_fact ->> 'currency') is distinct from p_order.currency then
-    v_reason := 'currency';
-  else
-    perform from public.claims c where c.order_id = p_order.order_id order by c.claim_id for update;
-    select count(*) into v_held from public.claims c where c.order_id = p_order.order_id and c.state = 'held';
+  if v_reason is null then
+    v_claim_ids := intake.claims_of_orders(array[p_order.order_id]);
+    perform from public.claims c where c.claim_id = any (v_claim_ids) order by c.claim_id for update;
+    select count(*) into v_held from public.claims c where c.claim_id = any (v_claim_ids) and c.state = 'held';
     if v_held = p_order.seats then
-      perform intake.send_order(p_order);
+      perform intake.send_orders(array[p_order.order_id]);
     else
       v_reason := intake.buy_late(p_order);
     end if;
-    if v_reason is null then
-      perform intake.keep_decision(
-        p_fact, p_order.order_id, 'funds', case when v_held > 0 then 'in_time' else 'late' end, v_is_own
-      );
-      return;
-    end if;
   end if;
-  perform intake.keep_decision(p_fact, p_order.order_id, 'refund', v_reason, v_is_own);
+  perform intake.keep_decisions(array[case
+    when v_reason is not null then intake.decision_of(p_fact, p_order.order_id, 'refund', v_reason, v_is_own)
+    when v_held > 0 then intake.decision_of(p_fact, p_order.order_id, 'funds', 'in_time', v_is_own)
+    else intake.decision_of(p_fact, p_order.order_id, 'funds', 'late', v_is_own)
+  end]);
+end
+$$;
+
+-- Promise: of these payments, those that buy claims that are held have their decision, funds in_time: one payment of an order,
+-- of the order's tenant and mode, that names the order itself. All others are as before, also where another session has the
+-- order or one of its claims: intake.decide_payment waits for it. p_facts as in settle_payments. Second call: changes nothing.
+-- Locks: orders, in the order of their ids → claims, in the order of theirs → messages (new); it waits for none.
+create function intake.fund_held(p_facts jsonb) returns void
+language plpgsql set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  v_orders uuid[] := array(select intake.uuid_or_null(f ->> 'claim_id') from jsonb_array_elements(p_facts) f);
+  v_held uuid[];
+  v_funds public.order_payments[];
+begin
+  v_orders := array(
+    select o.order_id from public.orders o
+    where o.order_id = any (v_orders) and o.payment_key is null and o.ended_at is null
+    order by o.order_id for update skip locked
+  );
+  -- Statements of their own: they see what was committed until the locks were had.
+  v_held := array(
+    select c.claim_id from public.claims c where c.claim_id = any (intake.claims_of_orders(v_orders)) and c.state = 'held'
+    order by c.claim_id for update skip locked
+  );
+  with whole as materialized (
+    select c.order_id, count(*) as seats from public.claims c where c.claim_id = any (v_held) group by c.order_id
+  ),
+  fit as materialized (
+    select distinct on (o.order_id) f.fact, o.order_id
+    from jsonb_array_elements(p_facts) as f (fact)
+    join public.orders o on o.order_id = intake.uuid_or_null(f.fact ->> 'claim_id')
+    join whole w on w.order_id = o.order_id and w.seats = o.seats
+    where o.order_id = any (v_orders) and f.fact ->> 'tenant' = o.tenant and f.fact -> 'livemode' = to_jsonb(o.livemode)
+      and starts_with(f.fact ->> 'payment_key', o.tenant || '/') and intake.payment_refusal(f.fact, o) is null
+      and not exists (select from public.order_payments p where p.payment_key = f.fact ->> 'payment_key')
+    order by o.order_id, f.fact ->> 'payment_key'
+  ),
+  one as (
+    select distinct on (f.fact ->> 'payment_key') f.fact, f.order_id from fit f order by f.fact ->> 'payment_key', f.order_id
+  )
+  select array_agg(intake.decision_of(o.fact, o.order_id, 'funds', 'in_time', intake.is_own_payment(o.fact, o.order_id)))
+  into v_funds
+  from one o;
+  if v_funds is not null then
+    perform intake.send_orders(array(select d.order_id from unnest(v_funds) d));
+    perform intake.keep_decisions(v_funds);
+  end if;
 end
 $$;
 
@@ -836,12 +916,57 @@ begin
 end
 $$;
 
+-- Promise: what was decided about those of these payments that have a decision: is_own, it was paid through a session of ours;
+-- refund_by, who sends it back; claim_ids, what it bought. Second call: the same. Locks: none.
+create function intake.decisions_of(p_payment_keys text[])
+returns table (
+  payment_key text, decision text, reason text, order_id uuid, is_own boolean, refund_by text, claim_ids uuid[]
+)
+language plpgsql stable set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+#variable_conflict use_column
+begin
+  return query
+  select p.payment_key, p.decision, p.reason, p.order_id, p.is_own,
+    coalesce((select c.refund_by from public.orders o join public.engine_config c on c.pool_id = o.pool_id
+      where o.order_id = p.order_id), 'operator'),
+    case p.decision when 'funds' then array(
+      select c.claim_id from public.claims c where c.claim_id = any (intake.claims_of_orders(array[p.order_id])) and c.paid
+      order by c.claim_id <> p.order_id, c.claim_id
+    ) else '{}' end
+  from public.order_payments p
+  where p.payment_key = any (p_payment_keys);
+end
+$$;
+
+-- Promise: of these payments, a JSON array of facts as in settle_payment, those that buy claims that are held do so, all in one
+-- transaction; returns what is decided about any of them (intake.decisions_of). What has no row is not refused: settle_payment
+-- decides it by itself. So no payment waits for another, and one that is invalid spoils none. Raises SL015 not read committed.
+-- Second call: the decisions that were kept. Locks: those of intake.fund_held.
+create function public.settle_payments(p_facts jsonb)
+returns table (
+  payment_key text, decision text, reason text, order_id uuid, is_own boolean, refund_by text, claim_ids uuid[]
+)
+language plpgsql security definer set search_path = '' as $$
+declare
+  v_keys text[] := array(select f ->> 'payment_key' from jsonb_array_elements(p_facts) f);
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform intake.refuse_isolation();
+  end if;
+  perform public.answer_in_cell();
+  perform intake.fund_held(p_facts);
+  return query select d.* from intake.decisions_of(v_keys) d;
+end
+$$;
+
 -- Promise: what a payment is for, decided once and kept: funds (its claims are on their way to the ledger), refund, or void (it was
 -- refunded before it could buy). Two answers are not kept: ignored (another tenant or mode than the order's, or not for an order
--- at all), and unknown (no such order here: ask again, and at last with p_final, which makes it a refund). is_own: it was paid
--- through a session of ours; refund_by: who sends it back; claim_ids: what it bought. p_fact is {payment_key, tenant, livemode, claim_id, user_id,
--- verified, amount, currency, checkout}. Raises SL001 invalid, SL011 ask again, SL015 not read committed. Second call: the decision
--- that was kept. Locks: the holder (advisory, where the pool has a limit) → the order → those of intake.decide_payment.
+-- at all), and unknown (no such order here: ask again, and at last with p_final, which makes it a refund). The other columns are
+-- those of intake.decisions_of. p_fact is {payment_key, tenant, livemode, claim_id, user_id, verified, amount, currency, checkout}.
+-- For one payment, whatever it is for; those that buy what is held are decided many at a time by settle_payments.
+-- Raises SL001 invalid, SL011 ask again, SL015 not read committed. Second call: the decision that was kept.
+-- Locks: the holder (advisory, where the pool has a limit) → the order → those of intake.decide_payment.
 create function public.settle_payment(p_fact jsonb, p_final boolean)
 returns table (decision text, reason text, order_id uuid, is_own boolean, refund_by text, claim_ids uuid[])
 language plpgsql security definer set search_path = ''
@@ -857,7 +982,7 @@ begin
   end if;
   perform public.answer_in_cell();
   if (starts_with(v_key, (p_fact ->> 'tenant') || '/') and jsonb_typeof(p_fact -> 'livemode') = 'boolean'
-     and jsonb_typeof(p_fact -> 'amount') = 'number') is not true then
+     and (p_fact -> 'amount')::text ~ '^-?\d{1,18}$') is not true then
     raise exception 'a payment has a key of its tenant and its id, a livemode and an amount' using errcode = 'SL001';
   end if;
   if not exists (select from public.order_payments p where p.payment_key = v_key) then
@@ -868,7 +993,9 @@ begin
           false, 'operator', '{}'::uuid[];
         return;
       end if;
-      perform intake.keep_decision(p_fact, intake.uuid_or_null(p_fact ->> 'claim_id'), 'refund', 'unknown_order', false);
+      perform intake.keep_decisions(array[
+        intake.decision_of(p_fact, intake.uuid_or_null(p_fact ->> 'claim_id'), 'refund', 'unknown_order', false)
+      ]);
     elsif v_order.tenant <> p_fact ->> 'tenant' or v_order.livemode <> (p_fact ->> 'livemode')::boolean then
       return query select 'ignored', 'tenant', v_order.order_id, false, 'operator', '{}'::uuid[];
       return;
@@ -884,13 +1011,7 @@ begin
     end if;
   end if;
   return query
-  select p.decision, p.reason, p.order_id, p.is_own,
-    coalesce((select c.refund_by from public.orders o join public.engine_config c on c.pool_id = o.pool_id
-      where o.order_id = p.order_id), 'operator'),
-    case p.decision when 'funds' then array(
-      select c.claim_id from public.claims c where c.order_id = p.order_id and c.paid order by c.claim_id <> p.order_id, c.claim_id
-    ) else '{}' end
-  from public.order_payments p where p.payment_key = v_key;
+  select d.decision, d.reason, d.order_id, d.is_own, d.refund_by, d.claim_ids from intake.decisions_of(array[v_key]) d;
 end
 $$;
 
@@ -925,9 +1046,9 @@ begin
        or v_order.tenant = p_fact ->> 'tenant' and v_order.livemode = (p_fact ->> 'livemode')::boolean then
       perform from public.orders o where o.order_id = v_order.order_id for update;
       if not exists (select from public.order_payments p where p.payment_key = v_key) then
-        perform intake.keep_decision(
+        perform intake.keep_decisions(array[intake.decision_of(
           p_fact, coalesce(v_order.order_id, intake.uuid_or_null(p_fact ->> 'claim_id')), 'void', 'refunded_first', false
-        );
+        )]);
       end if;
     end if;
   end if;
@@ -938,8 +1059,10 @@ begin
   where (c.state = 'voided' or c.freed_at is null and c.state <> 'held') and c.claim_id = any (case
     when v_key is null then p_claim_ids
     else array(
-      select b.claim_id from public.order_payments p join public.claims b on b.order_id = p.order_id and b.paid
-      where p.payment_key = v_key and p.decision = 'funds'
+      select b.claim_id from public.claims b
+      where b.paid and b.claim_id = any (intake.claims_of_orders(array(
+        select p.order_id from public.order_payments p where p.payment_key = v_key and p.decision = 'funds'
+      )))
     )
   end)
   order by c.claim_id;
@@ -1008,7 +1131,7 @@ language sql stable security definer set search_path = '' as $$
       ) order by c.claim_id)
       from public.claims c
       left join public.slot_manifest m on m.slot_id = c.slot_id
-      where c.order_id = o.order_id
+      where c.claim_id = any (intake.claims_of_orders(array[o.order_id]))
     ),
     'checkouts', (
       select coalesce(jsonb_agg(to_jsonb(k) - array['order_id', 'lease_token'] order by k.n), '[]')

@@ -82,7 +82,7 @@ set enable_seqscan = off as $$
   select a.*
   from public.claims c
   join audit.audit_logs a on a.details ->> 'claim_id' = c.claim_id::text or a.details ->> 'ended_claim_id' = c.claim_id::text
-  where c.order_id = p_order_id
+  where c.claim_id = any (intake.claims_of_orders(array[p_order_id]))
   order by a.id;
 $$;
 

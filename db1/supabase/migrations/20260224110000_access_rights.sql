@@ -121,6 +121,7 @@ grant execute on function public.checkout_created(uuid, int, text, text) to serv
 grant execute on function public.take_closing(int, int) to service_role;
 grant execute on function public.close_checkout(uuid, int, uuid, text, text) to service_role;
 grant execute on function public.checkout_later(uuid, int, uuid, int) to service_role;
+grant execute on function public.settle_payments(jsonb) to service_role;
 grant execute on function public.settle_payment(jsonb, boolean) to service_role;
 grant execute on function public.void_targets(jsonb, uuid[], boolean) to service_role;
 grant execute on function public.finish_void(uuid[], text) to service_role;

@@ -13,7 +13,8 @@
 -- What the intake has to be asked, once for each id. settle:<payment_key> is what the payment is for; void:<payment_key> takes
 -- back what it bought; operator:<uuid> takes back the claims that an operator named. fact is what the intake is told, result what
 -- it answered. A row stays for ever: its id is what makes a fact that is told twice one. payment_key is tenant/payment.
--- token names who works on it, until next_attempt_at. attempts counts failures; an outage is none.
+-- token names who works on it, until next_attempt_at. attempts counts failures; an outage is none. dead_letter: the intake can
+-- never be told, error says why, and an operator lets it be tried again (resettle_payments).
 create table public.claim_outbox (
   id text primary key,
   kind text not null,
@@ -28,11 +29,12 @@ create table public.claim_outbox (
   created_at timestamptz not null default now(),
   finished_at timestamptz,
   constraint outbox_kind_is_known check (kind in ('settle', 'void')),
-  constraint outbox_state_is_known check (state in ('due', 'done')),
+  constraint outbox_state_is_known check (state in ('due', 'done', 'dead_letter')),
   constraint done_means_finished check ((state = 'done') = (finished_at is not null))
 ) with (fillfactor = 80);
 
 create index claim_outbox_due on public.claim_outbox (next_attempt_at) where state = 'due';
+create index claim_outbox_dead on public.claim_outbox (kind) where state = 'dead_letter';
 create index claim_outbox_decisions on public.claim_outbox (finished_at) where kind = 'settle' and state = 'done';
 
 -- What we owe a buyer. id is settle:<payment_key> (a payment that bought nothing), void:<claim_id> (a ticket that was taken
@@ -89,23 +91,26 @@ language sql set search_path = '' as $$
   for update;
 $$;
 
--- Promise: the ledger has a row about what the payment bought, once for each kind and source (the row of claim_outbox, the voided
--- claim or the refund that it is about). purchase: it bought tickets. purchase_void: one was taken back. forfeit: the seller keeps
--- the money. With payment, refund and dispute the rows of a payment add up to what of it is owed. Second call: writes nothing.
--- Locks: the key of the row; the caller holds the payment.
-create function webhook.write_order_credit(
-  p_payment_key text,
-  p_user_id text,
-  p_kind text,
-  p_source text,
-  p_amount bigint,
-  p_currency text
-)
-returns void
+-- A row of the ledger about what a payment bought. purchase: it bought tickets. purchase_void: one was taken back. forfeit: the
+-- seller keeps the money. source is the row of claim_outbox, the voided claim or the refund that it is about.
+create type webhook.order_credit as (
+  payment_key text,
+  user_id text,
+  kind text,
+  source text,
+  amount bigint,
+  currency text
+);
+
+-- Promise: the ledger has these rows, once for each kind and source. With payment, refund and dispute the rows of a payment add up
+-- to what of it is owed. Second call: writes nothing. Locks: the keys of the rows, by source; the caller holds the payments.
+create function webhook.write_order_credits(p_credits webhook.order_credit[]) returns void
 language sql set search_path = '' as $$
   insert into public.credit_ledger (user_id, amount, currency, kind, provider, object_id, event_id, business_key)
-  values (p_user_id, p_amount, p_currency, p_kind, split_part(p_payment_key, '/', 1),
-    substr(p_payment_key, strpos(p_payment_key, '/') + 1), p_source, p_kind || ':' || p_source)
+  select c.user_id, c.amount, c.currency, c.kind, split_part(c.payment_key, '/', 1),
+    substr(c.payment_key, strpos(c.payment_key, '/') + 1), c.source, c.kind || ':' || c.source
+  from unnest(p_credits) c
+  order by c.source
   on conflict do nothing;
 $$;
 
@@ -208,9 +213,13 @@ begin
     from webhook.lock_payment(p_payment_key) p
     left join public.claim_outbox s on s.id = 'settle:' || p_payment_key;
   elsif p_row.fact ->> 'cause' = 'operator' then
-    perform webhook.write_order_credit(p_payment_key, p_user_id, 'forfeit', v_source, -p_unit_price, p_currency);
+    perform webhook.write_order_credits(array[
+      (p_payment_key, p_user_id, 'forfeit', v_source, -p_unit_price, p_currency)::webhook.order_credit
+    ]);
   end if;
-  perform webhook.write_order_credit(p_payment_key, p_user_id, 'purchase_void', v_source, p_unit_price, p_currency);
+  perform webhook.write_order_credits(array[
+    (p_payment_key, p_user_id, 'purchase_void', v_source, p_unit_price, p_currency)::webhook.order_credit
+  ]);
 end
 $$;
 
@@ -308,7 +317,7 @@ begin
     and not exists (select from public.claim_outbox o where o.id = 'settle:' || v_key) then
     insert into public.claim_outbox (id, kind, payment_key, fact)
     values ('settle:' || v_key, 'settle', v_key, jsonb_build_object(
-      'payment_key', v_key, 'tenant', p_new.provider, 'livemode', coalesce(p_object -> 'livemode', 'true'),
+      'payment_key', v_key, 'tenant', p_new.provider, 'livemode', p_object -> 'livemode' is distinct from 'false',
       'claim_id', p_new.order_id, 'user_id', p_new.user_id, 'verified', p_object #>> '{metadata,verified}', 'amount', p_new.captured,
       'currency', p_new.currency, 'checkout', p_object #>> '{metadata,checkout}'
     ));
@@ -358,28 +367,28 @@ begin
 end
 $$;
 
--- Promise: what the decision makes of the payment is in the ledger. funds: it bought tickets. refund: it is owed, at once where we
--- took the money by a session of ours and the pool lets us refund, else when an operator says so. Where an earlier decision was
--- funds (the intake was restored to a moment before it), what was not taken back of that purchase is. Second call: changes
--- nothing. Locks: refunds_due → keys of the ledger; the caller holds payment and row.
+-- Promise: what a decision by which the payment bought nothing makes of it is in the ledger. refund: it is owed, at once where we took
+-- the money by a session of ours and the pool lets us refund, else when an operator says so. Where an earlier decision was funds
+-- (the intake was restored to a moment before it), what was not taken back of that purchase is. Second call: changes nothing.
+-- Locks: refunds_due → keys of the ledger; the caller holds payment and row.
 create function webhook.note_decision(p_row public.claim_outbox, p_result jsonb) returns void
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
   v_user_id constant text := p_row.fact ->> 'user_id';
-  v_currency constant text := p_row.fact ->> 'currency';
   v_amount constant bigint := p_row.fact ->> 'amount';
   v_is_ours constant boolean := (p_result ->> 'is_own')::boolean and p_result ->> 'refund_by' = 'sluice';
 begin
-  if p_result ->> 'decision' = 'funds' then
-    perform webhook.write_order_credit(p_row.payment_key, v_user_id, 'purchase', p_row.id, -v_amount, v_currency);
-    return;
-  elsif p_row.result ->> 'decision' = 'funds' then
-    perform webhook.write_order_credit(p_row.payment_key, v_user_id, 'purchase_void', p_row.id, -sum(c.amount)::bigint, v_currency)
-    from public.credit_ledger c
-    where c.user_id = v_user_id and c.provider || '/' || c.object_id = p_row.payment_key
-      and c.kind in ('purchase', 'purchase_void')
-    having sum(c.amount) <> 0;
+  if p_row.result ->> 'decision' = 'funds' then
+    perform webhook.write_order_credits(array(
+      select (
+        p_row.payment_key, v_user_id, 'purchase_void', p_row.id, -sum(c.amount)::bigint, p_row.fact ->> 'currency'
+      )::webhook.order_credit
+      from public.credit_ledger c
+      where c.user_id = v_user_id and c.provider || '/' || c.object_id = p_row.payment_key
+        and c.kind in ('purchase', 'purchase_void')
+      having sum(c.amount) <> 0
+    ));
   end if;
   if p_result ->> 'decision' = 'refund' then
     perform webhook.owe(p, p_row.id, v_amount, coalesce(p_result ->> 'reason', 'it bought nothing'),
@@ -390,45 +399,59 @@ end
 $$;
 
 -- Promise: each of the rows {id, token, result} is done, with what the intake answered: result is settle_payment's row for a settle
--- ({decision, reason, order_id, is_own, refund_by, claim_ids}), and anything for a void. lost_lease: another has it by now, or it
--- was done before, and nothing changes. Raises SL001 for a decision that is none (unknown waits: outbox_later), and then
--- finishes none. Second call: lost_lease.
--- Locks: payments that did not buy, by key → rows, by id → those of webhook.note_decision.
+-- ({decision, reason, order_id, is_own, refund_by, claim_ids}), and anything for a void. The ledger has what payments bought
+-- (funds), all in one statement, and webhook.note_decision sees to the others. lost_lease: another has it by now, or it was done
+-- before, and nothing changes. Raises SL001 for a decision that is none (unknown waits: outbox_later_all), and then finishes
+-- none. Second call: lost_lease.
+-- Locks: payments that did not buy, by key → rows, by id → those of webhook.note_decision → keys of the ledger.
 create function public.outbox_finish_all(p_rows jsonb) returns table (id text, outcome text)
 language plpgsql security definer set search_path = ''
-set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   c_decisions constant text[] := '{funds,refund,void,ignored}';
-  v_row public.claim_outbox;
+  v_ids text[] := array(select d ->> 'id' from jsonb_array_elements(p_rows) d);
   v_done record;
 begin
   -- What bought tickets changes nothing that is read of its payment. So it takes no lock there, and does not meet a worker that tells
   -- many payments in the order in which they came.
   perform webhook.lock_payments(array(
     select o.payment_key from jsonb_to_recordset(p_rows) as d (id text, result jsonb)
-    join public.claim_outbox o on o.id = d.id and o.kind = 'settle' and d.result ->> 'decision' <> 'funds'
+    join public.claim_outbox o on o.id = d.id
+    where o.id = any (v_ids) and o.kind = 'settle' and d.result ->> 'decision' <> 'funds'
   ));
+  v_ids := array(
+    select o.id from jsonb_to_recordset(p_rows) as d (id text, token uuid)
+    join public.claim_outbox o on o.id = d.id
+    where o.id = any (v_ids) and o.token = d.token and o.state = 'due' order by o.id for update of o
+  );
   for v_done in
-    select d.id, d.token, d.result from jsonb_to_recordset(p_rows) as d (id text, token uuid, result jsonb) order by d.id
+    select o as errand, d.result from jsonb_to_recordset(p_rows) as d (id text, result jsonb)
+    join public.claim_outbox o on o.id = d.id
+    where o.id = any (v_ids) and o.kind = 'settle' and d.result ->> 'decision' is distinct from 'funds'
+    order by o.id
   loop
-    select o.* into v_row from public.claim_outbox o
-    where o.id = v_done.id and o.token = v_done.token and o.state = 'due' for update;
-    id := v_done.id;
-    outcome := case when found then 'done' else 'lost_lease' end;
-    if outcome = 'done' then
-      if v_row.kind = 'settle' then
-        if (v_done.result ->> 'decision' = any (c_decisions)) is not true then
-          raise exception 'a payment is not finished as %', coalesce(v_done.result ->> 'decision', 'undecided')
-            using errcode = 'SL001', hint = 'a decision is one of ' || array_to_string(c_decisions, ', ');
-        end if;
-        perform webhook.note_decision(v_row, v_done.result);
-      end if;
-      update public.claim_outbox o
-      set state = 'done', result = v_done.result, finished_at = now(), error = null where o.id = v_done.id;
+    if (v_done.result ->> 'decision' = any (c_decisions)) is not true then
+      raise exception 'a payment is not finished as %', coalesce(v_done.result ->> 'decision', 'undecided')
+        using errcode = 'SL001', hint = 'a decision is one of ' || array_to_string(c_decisions, ', ');
     end if;
-    return next;
+    perform webhook.note_decision(v_done.errand, v_done.result);
   end loop;
+  perform webhook.write_order_credits(array(
+    select (
+      o.payment_key, o.fact ->> 'user_id', 'purchase', o.id, -(o.fact ->> 'amount')::bigint, o.fact ->> 'currency'
+    )::webhook.order_credit
+    from jsonb_to_recordset(p_rows) as d (id text, result jsonb)
+    join public.claim_outbox o on o.id = d.id
+    where o.id = any (v_ids) and o.kind = 'settle' and d.result ->> 'decision' = 'funds'
+  ));
+  update public.claim_outbox o
+  set state = 'done', result = d.result, finished_at = now(), error = null
+  from jsonb_to_recordset(p_rows) as d (id text, result jsonb)
+  where o.id = any (v_ids) and o.id = d.id;
+  return query
+  select d.id, case when d.id = any (v_ids) then 'done' else 'lost_lease' end
+  from jsonb_to_recordset(p_rows) as d (id text);
 end
 $$;
 
@@ -450,16 +473,32 @@ language sql security definer set search_path = '' as $$
   )) f;
 $$;
 
--- Promise: the row is due again in p_delay_sec seconds; false where another has it by now. p_error is what failed, and counts as an
--- attempt; null is an outage or an order that is not known yet, and counts for nothing. Second call: false. Locks: the row.
-create function public.outbox_later(p_id text, p_token uuid, p_delay_sec int, p_error text default null) returns boolean
-language plpgsql security definer set search_path = '' as $$
+-- Promise: each of the rows {id, token, delay_sec, error, is_final} is due again in delay_sec seconds. error is what failed, and
+-- counts as an attempt; null is an outage or an order that is not known yet, and counts for nothing. After the tenth attempt, or
+-- where is_final says that no other can end better, it is a dead_letter and is not taken any more. outcome: due, dead_letter,
+-- lost_lease where another has it by now. Second call: lost_lease. Locks: the rows, by id.
+create function public.outbox_later_all(p_rows jsonb) returns table (id text, outcome text)
+language plpgsql security definer set search_path = ''
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  c_attempts_max constant int := 10;
+  v_ids text[] := array(select d ->> 'id' from jsonb_array_elements(p_rows) d);
 begin
-  update public.claim_outbox o
-  set token = null, next_attempt_at = clock_timestamp() + make_interval(secs => p_delay_sec),
-    attempts = o.attempts + case when p_error is null then 0 else 1 end, error = coalesce(left(p_error, 2000), o.error)
-  where o.id = p_id and o.token = p_token and o.state = 'due';
-  return found;
+  perform from public.claim_outbox o where o.id = any (v_ids) and o.state = 'due' order by o.id for update;
+  return query
+  with late as (
+    update public.claim_outbox o
+    set token = null, next_attempt_at = clock_timestamp() + make_interval(secs => d.delay_sec),
+      attempts = o.attempts + case when d.error is null then 0 else 1 end, error = coalesce(left(d.error, 2000), o.error),
+      state = case when d.error is not null and (d.is_final or o.attempts + 1 >= c_attempts_max) then 'dead_letter' else 'due' end
+    from jsonb_to_recordset(p_rows) as d (id text, token uuid, delay_sec int, error text, is_final boolean)
+    where o.id = any (v_ids) and o.id = d.id and o.token = d.token and o.state = 'due'
+    returning o.id, o.state
+  )
+  select d.id, coalesce(l.state, 'lost_lease')
+  from jsonb_to_recordset(p_rows) as d (id text)
+  left join late l on l.id = d.id;
 end
 $$;
 
@@ -722,8 +761,9 @@ begin
     refund_key = case when v_is_new then r.id || ':' || gen_random_uuid() else r.refund_key end
   where r.id = p_refund.id;
   if p_state = 'skipped' then
-    perform webhook.write_order_credit(p_refund.payment_key, p.user_id, 'forfeit', p_refund.id, -p_refund.amount,
-      p_refund.currency)
+    perform webhook.write_order_credits(array[
+      (p_refund.payment_key, p.user_id, 'forfeit', p_refund.id, -p_refund.amount, p_refund.currency)::webhook.order_credit
+    ])
     from webhook.lock_payment(p_refund.payment_key) p where p.user_id is not null;
   end if;
 end
@@ -859,15 +899,16 @@ begin
 end
 $$;
 
--- Promise: what waits, looked at up to 10000 of a kind and no further: outbox {settle, void} each {due, oldest_sec}; refunds by state
--- {due, review, failed}; braked, refunds that the brake holds; decisions of the last hour by kind {funds, refund, void, ignored}, without payments for claims that are
--- not paid for.
--- Second call: the same, later. Locks: none.
+-- Promise: what waits, looked at up to 10000 of a kind and no further: outbox {settle, void} each {due, oldest_sec, dead_letters};
+-- refunds by state {due, review, failed}; braked, refunds that the brake holds; decisions of the last hour by kind {funds, refund,
+-- void, ignored}, without payments for claims that are not paid for. Second call: the same, later. Locks: none.
 create function public.ledger_order_metrics() returns jsonb
 language sql stable security definer set search_path = ''
 set enable_seqscan = off as $$
   with waiting as materialized (
     select o.kind, o.created_at from public.claim_outbox o where o.state = 'due' order by o.next_attempt_at limit 10000
+  ), dead as materialized (
+    select o.kind from public.claim_outbox o where o.state = 'dead_letter' limit 10000
   ), owed as materialized (
     select r.state, r.braked_at from public.refunds_due r where r.state in ('due', 'review', 'failed') limit 10000
   ), decided as materialized (
@@ -879,7 +920,8 @@ set enable_seqscan = off as $$
     'outbox', (
       select jsonb_object_agg(k, (
         select jsonb_build_object('due', count(*),
-          'oldest_sec', coalesce(greatest(0, round(extract(epoch from clock_timestamp() - min(w.created_at)), 1)), 0))
+          'oldest_sec', coalesce(greatest(0, round(extract(epoch from clock_timestamp() - min(w.created_at)), 1)), 0),
+          'dead_letters', (select count(*) from dead d where d.kind = k))
         from waiting w where w.kind = k
       )) from unnest('{settle,void}'::text[]) k
     ),
@@ -909,43 +951,45 @@ set enable_seqscan = off as $$
   where v.claim_id = any (p_claim_ids);
 $$;
 
--- Promise: p_limit settled payments after p_after in the order of their ids that the intake has decided and must know (funds, refund,
--- void). One that it does not know is unsettled (payment_unsettled: it was restored to an earlier moment; resettle_payments).
--- Second call: the same. Locks: none.
+-- Promise: p_limit payments after p_after in the order of their ids that the intake must have decided about: those that are settled
+-- (funds, refund, void), and dead letters, with their error. One that it has no decision for is unsettled (payment_unsettled: it
+-- was restored to an earlier moment, or could not be told; resettle_payments). Second call: the same. Locks: none.
 create function public.settled_payments(p_after text default null, p_limit int default 1000)
-returns table (id text, payment_key text, order_id uuid, decision text)
+returns table (id text, payment_key text, order_id uuid, decision text, error text)
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 begin
   return query
-  select o.id, o.payment_key, (o.fact ->> 'claim_id')::uuid, o.result ->> 'decision'
+  select o.id, o.payment_key, (o.fact ->> 'claim_id')::uuid, case when o.state = 'done' then o.result ->> 'decision' else o.state end,
+    o.error
   from public.claim_outbox o
-  where (p_after is null or o.id > p_after) and o.kind = 'settle' and o.state = 'done'
-    and o.result ->> 'decision' <> 'ignored'
+  where (p_after is null or o.id > p_after) and o.kind = 'settle'
+    and (o.state = 'done' and o.result ->> 'decision' <> 'ignored' or o.state = 'dead_letter')
   order by o.id
   limit p_limit;
 end
 $$;
 
--- Promise: the intake is asked again about these settled payments, each with an audit row; returns how many. Second call: 0.
--- Locks: the rows, by id.
+-- Promise: the intake is asked again about these settled payments and dead letters, each with an audit row; returns how many.
+-- Second call: 0. Locks: the rows, by id.
 create function public.resettle_payments(p_ids text[], p_actor text, p_reason text default null) returns int
 language plpgsql security definer set search_path = '' as $$
 declare
-  v_ids text[];
+  v_again public.claim_outbox[];
 begin
   with again as (
-    update public.claim_outbox o set state = 'due', finished_at = null, token = null, next_attempt_at = now()
+    update public.claim_outbox o set state = 'due', finished_at = null, token = null, next_attempt_at = now(), attempts = 0
     where o.id in (
-      select k.id from public.claim_outbox k where k.id = any (p_ids) and k.kind = 'settle' and k.state = 'done'
+      select k.id from public.claim_outbox k
+      where k.id = any (p_ids) and (k.kind = 'settle' and k.state = 'done' or k.state = 'dead_letter')
       order by k.id for update
     )
-    returning o.id
+    returning o as errand
   )
-  select coalesce(array_agg(a.id), '{}') into v_ids from again a;
+  select coalesce(array_agg(a.errand), '{}') into v_again from again a;
   insert into audit.audit_logs (actor, action, subject, reason)
-  select p_actor, 'payment_resettle', 'payment ' || substr(i, length('settle:') + 1), p_reason from unnest(v_ids) i;
-  return cardinality(v_ids);
+  select p_actor, 'payment_resettle', coalesce('payment ' || a.payment_key, 'outbox ' || a.id), p_reason from unnest(v_again) a;
+  return cardinality(v_again);
 end
 $$;
 

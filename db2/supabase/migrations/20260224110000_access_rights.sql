@@ -62,7 +62,7 @@ grant execute on function public.seal_audit(int) to service_role;
 grant execute on function public.outbox_take(int, int) to service_role;
 grant execute on function public.outbox_finish(text, uuid, jsonb) to service_role;
 grant execute on function public.outbox_finish_all(jsonb) to service_role;
-grant execute on function public.outbox_later(text, uuid, int, text) to service_role;
+grant execute on function public.outbox_later_all(jsonb) to service_role;
 grant execute on function public.void_order_tickets(text, jsonb) to service_role;
 grant execute on function public.request_void(uuid[], boolean, text, text) to service_role;
 grant execute on function public.record_pulled(text, jsonb) to service_role;

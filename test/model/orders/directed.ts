@@ -169,7 +169,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     async play(play) {
       await play.pay(await play.checkout(await play.claim('ann')));
       await play.deliverAll();
-      await play.until('courier', 'settle_payment', 'dies-after');
+      await play.until('courier', 'settle_payments', 'dies-after');
       await play.pass(LEASE_OVER_SEC);
     },
   },
@@ -189,7 +189,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     async play(play) {
       const payment = await play.pay(await play.checkout(await play.claim('ann')));
       await play.deliverAll();
-      await play.until('courier', 'settle_payment', 'dies-before');
+      await play.until('courier', 'settle_payments', 'dies-before');
       play.world.stripe.refundOutside(payment, payment.amount);
       await play.deliverAll();
       await play.work('courier');
@@ -212,7 +212,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     async play(play) {
       await play.pay(await play.checkout(await play.claim('ann')));
       await play.deliverAll();
-      await play.until('courier', 'settle_payment', 'dies-before');
+      await play.until('courier', 'settle_payments', 'dies-before');
     },
   },
   'no-pull': {

@@ -2,12 +2,14 @@
 
 import { type Difference, PAGE_ROWS, pages } from './reconcile.ts';
 
-/** A row of public.settled_payments: a payment whose decision the ledger knows. */
+/** A row of public.settled_payments: a payment whose decision the ledger knows, or that it could not have decided (`dead_letter`). */
 export interface SettledRow {
   /** Of the outbox. */
   readonly id: string;
   readonly payment_key: string;
   readonly decision: string;
+  /** Of a dead letter: why the intake could not be told. */
+  readonly error: string | null;
 }
 
 export interface PaymentReconcilePorts {
@@ -37,13 +39,16 @@ async function undecided(page: readonly SettledRow[], ports: PaymentReconcilePor
   const known = new Set(await ports.decided(page.map(({ payment_key }) => payment_key)));
   return page
     .filter(({ payment_key }) => !known.has(payment_key))
-    .map(({ id, payment_key, decision }) => ({
+    .map(({ id, payment_key, decision, error }) => ({
       kind: 'payment_unsettled',
       slot_id: null,
       pool_id: '-',
       payment_key,
       outbox_id: id,
-      detail: `decided as ${decision} in the ledger, undecided in the intake`,
+      detail:
+        decision === 'dead_letter'
+          ? `the intake could not be told: ${error}`
+          : `decided as ${decision} in the ledger, undecided in the intake`,
       ticket: null,
     }));
 }

@@ -9,7 +9,7 @@ select is(
 );
 select is(
   public.ledger_order_metrics(),
-  '{"outbox": {"settle": {"due": 0, "oldest_sec": 0}, "void": {"due": 0, "oldest_sec": 0}}, "refunds": {"due": 0, "review": 0, "failed": 0},
+  '{"outbox": {"settle": {"due": 0, "oldest_sec": 0, "dead_letters": 0}, "void": {"due": 0, "oldest_sec": 0, "dead_letters": 0}}, "refunds": {"due": 0, "review": 0, "failed": 0},
     "braked": 0, "decisions": {"funds": 0, "refund": 0, "void": 0, "ignored": 0}}'::jsonb, 'nothing waits'
 );
 select tests.sell_two();
@@ -18,7 +18,7 @@ update public.claim_outbox set created_at = now() - interval '90 seconds' where 
 select public.request_void(array[tests.claim_id(1)], true, 'bob');
 select is(
   public.ledger_order_metrics() #- '{outbox,settle,oldest_sec}' #- '{outbox,void,oldest_sec}',
-  '{"outbox": {"settle": {"due": 1}, "void": {"due": 1}}, "refunds": {"due": 0, "review": 0, "failed": 0},
+  '{"outbox": {"settle": {"due": 1, "dead_letters": 0}, "void": {"due": 1, "dead_letters": 0}}, "refunds": {"due": 0, "review": 0, "failed": 0},
     "braked": 0, "decisions": {"funds": 1, "refund": 0, "void": 0, "ignored": 0}}'::jsonb, 'what waits, and what was decided'
 );
 select cmp_ok((public.ledger_order_metrics() #>> '{outbox,settle,oldest_sec}')::numeric, '>=', 90.0, 'and for how long');

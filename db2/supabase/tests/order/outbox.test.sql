@@ -2,6 +2,12 @@
 begin;
 select plan(24);
 
+create function pg_temp.later(p_id text, p_token uuid, p_error text default null, p_is_final boolean default false) returns text
+language sql as $$
+  select l.outcome from public.outbox_later_all(jsonb_build_array(jsonb_build_object(
+    'id', p_id, 'token', p_token, 'delay_sec', 0, 'error', p_error, 'is_final', p_is_final))) l;
+$$;
+
 select tests.pay(1);
 select tests.pay(2, '{"id": "pi_2"}');
 create temp table taken as select * from public.outbox_take(1, 60);
@@ -14,13 +20,13 @@ select tests.refuses(
 );
 select tests.refuses($$ select public.outbox_finish(id, token, null) from taken $$, 'SL001', 'nor is nothing');
 select is(
-  (select public.outbox_later(id, gen_random_uuid(), 0) from taken), false, 'who does not have the lease puts nothing off'
+  (select pg_temp.later(id, gen_random_uuid()) from taken), 'lost_lease', 'who does not have the lease puts nothing off'
 );
-select is((select public.outbox_later(id, token, 0) from taken), true, 'an outage puts it off');
+select is((select pg_temp.later(id, token) from taken), 'due', 'an outage puts it off');
 select is((select attempts || ' ' || (error is null) from public.claim_outbox where id = 'settle:stripe/pi_1'), '0 true', 'and counts for nothing');
-select is((select public.outbox_later(id, token, 0) from taken), false, 'a second time there is no lease');
+select is((select pg_temp.later(id, token) from taken), 'lost_lease', 'a second time there is no lease');
 create temp table again as select * from public.outbox_take(1, 60);
-select is((select public.outbox_later(id, token, 0, 'refused') from again), true, 'a failure puts it off too');
+select is((select pg_temp.later(id, token, 'refused') from again), 'due', 'a failure puts it off too');
 select is((select attempts || ' ' || error from public.claim_outbox where id = 'settle:stripe/pi_1'), '1 refused', 'and counts');
 select is((select count(*)::int from public.outbox_take(10, 0)), 1, 'a lease of no time');
 create temp table last as select * from public.outbox_take(10, 60);

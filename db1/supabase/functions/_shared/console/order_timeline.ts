@@ -90,9 +90,9 @@ function ledgerEvents(ledger: LedgerOrder, intake: IntakeOrder): TimelineEvent[]
     ...ledger.payments.map((payment) => paymentEvent(payment, intake)),
     ...outbox
       .filter(({ state }) => state !== 'done')
-      .map(({ created_at, kind, attempts, error }) => ({
+      .map(({ created_at, kind, state, attempts, error }) => ({
         at: created_at,
-        what: `${kind}_waits`,
+        what: state === 'dead_letter' ? `${kind}_dead_letter` : `${kind}_waits`,
         detail: { attempts, ...(error !== null && { error }) },
       })),
     ...refunds.map(refundEvent),

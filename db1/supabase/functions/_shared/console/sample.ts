@@ -47,9 +47,16 @@ export interface OrderLevel {
 }
 
 /** What public.ledger_order_metrics answers; each is counted up to 10000. */
+export interface OutboxLevel {
+  readonly due: number;
+  readonly oldest_sec: number;
+  /** That can never be carried, until an operator lets them be tried again. */
+  readonly dead_letters: number;
+}
+
 export interface LedgerOrderLevel {
   /** What the courier has to carry. */
-  readonly outbox: Readonly<Record<'settle' | 'void', { readonly due: number; readonly oldest_sec: number }>>;
+  readonly outbox: Readonly<Record<'settle' | 'void', OutboxLevel>>;
   readonly refunds: Readonly<Record<'due' | 'review' | 'failed', number>>;
   /** Refunds that are held back because too many were owed at once. */
   readonly braked: number;

@@ -1,10 +1,22 @@
 // Carries what DB2 has to ask of DB1, and brings the answer back: what a payment is for (settle), and which tickets end (void). DB1's
 // decision is made once and stored there, DB2's tombstones too, so a row that is carried twice changes nothing the second time.
 // A settle gives, so DB1 goes first. A void takes away, so DB2 has the tombstone before DB1 frees the slot.
+// Payments that buy what is held, which are nearly all, go together: one statement decides a batch, and one finishes it. What that leaves
+// open is asked row by row: a late payment, a wrong one, an order that is in other hands or in another cell.
 
 import type { CallFunction } from '../call_function.ts';
 import { Coalescer } from '../coalescer.ts';
-import { canWait, codeOf, isUnavailable, toHttpError } from '../failure.ts';
+import {
+  blameOf,
+  canWait,
+  codeOf,
+  isUnavailable,
+  mayBeOneMembers,
+  mayPass,
+  SQLSTATE,
+  toHttpError,
+} from '../failure.ts';
+import { byHalves } from '../halving.ts';
 import type { Outcomes, Report } from '../lease_worker.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
 import { textOf } from '../text.ts';
@@ -23,6 +35,8 @@ export interface OutboxRow {
 }
 
 export interface Fact extends Readonly<Record<string, unknown>> {
+  /** Of a settle, and of a void that a payment asks for. */
+  readonly payment_key?: string;
   /** The order; null where the payment names none that could be one. */
   readonly claim_id?: string | null;
   /** Of a void that an operator asked for. */
@@ -32,9 +46,10 @@ export interface Fact extends Readonly<Record<string, unknown>> {
   readonly reason?: string | null;
 }
 
-/** A row of public.settle_payment. */
+/** A row of public.settle_payment, or of public.settle_payments, which names the payment too. */
 interface Decision extends Readonly<Record<string, unknown>> {
   readonly decision: 'funds' | 'refund' | 'void' | 'ignored' | 'unknown';
+  readonly payment_key?: string;
 }
 
 /** A row of public.void_targets, as far as we look at it. */
@@ -68,6 +83,8 @@ export interface CourierOptions {
 const LEASE_SEC = 30;
 const UNKNOWN_SEC = 15 * 60;
 const BATCH = 200;
+/** One is decided in DB1 while another is finished in DB2. */
+const BATCHES_UNDER_WAY = 2;
 /** A buyer who has paid waits for it. */
 const IDLE_MS = 500;
 const LEDGER = 'DB2';
@@ -79,6 +96,18 @@ interface Finished {
   readonly result: Readonly<Record<string, unknown>>;
 }
 
+/** What public.outbox_finish_all says of a row, or why it could not. */
+type Finish = { readonly outcome: string } | { readonly error: unknown };
+
+/** A row of public.outbox_later_all. */
+interface Late {
+  readonly id: string;
+  readonly token: string;
+  readonly delay_sec: number;
+  readonly error: string | null;
+  readonly is_final: boolean;
+}
+
 /** A cell could not answer, or not yet: its rows wait, and no attempt is counted. */
 class CellAway extends Error {
   override readonly name = 'CellAway';
@@ -87,7 +116,10 @@ class CellAway extends Error {
 export class Courier {
   readonly #ports: CourierPorts;
   readonly #lane: OrderLane<OutboxRow>;
-  readonly #finishes: Coalescer<Finished, string>;
+  /** By cell: one that hangs keeps up its own orders only. */
+  readonly #settles = new Map<string, Coalescer<Fact, Decision | undefined>>();
+  readonly #finishes: Coalescer<Finished, Finish>;
+  readonly #lates: Coalescer<Late, string>;
   readonly #unknownSec: number;
 
   constructor(ports: CourierPorts, { leaseSec = LEASE_SEC, unknownSec = UNKNOWN_SEC }: CourierOptions = {}) {
@@ -95,10 +127,12 @@ export class Courier {
     this.#ports = ports;
     this.#unknownSec = unknownSec;
     this.#finishes = new Coalescer((finished) => this.#finishAll(finished));
+    this.#lates = new Coalescer((late) => this.#putOff(late));
     this.#lane = new OrderLane<OutboxRow>({
       name: 'courier',
       targets: [LEDGER],
       batch: BATCH,
+      underWay: BATCHES_UNDER_WAY * BATCH,
       idleMs: IDLE_MS,
       take: (limit) => db2<OutboxRow>('outbox_take', { p_limit: limit, p_lease_sec: leaseSec }),
       // A cell that hangs keeps up its own orders only.
@@ -129,9 +163,10 @@ export class Courier {
     try {
       const result = await (row.kind === 'settle' ? this.#settle(row) : this.#void(row));
       if (result === undefined) return await this.#later(row, 'unknown', this.#growing(row));
-      const outcome = await this.#finishes.submit({ row, result });
+      const finish = await this.#finishes.submit({ row, result });
+      if ('error' in finish) throw finish.error;
       breaker.succeeded();
-      return outcome === 'done' ? String(result.decision ?? 'voided') : outcome;
+      return finish.outcome === 'done' ? String(result.decision ?? 'voided') : finish.outcome;
     } catch (error) {
       if (error instanceof CellAway) return this.#later(row, 'outage', OUTAGE_PAUSE_SEC);
       if (isUnavailable(error)) {
@@ -140,14 +175,46 @@ export class Courier {
         throw error;
       }
       if (canWait(error)) return this.#later(row, 'outage', OUTAGE_PAUSE_SEC);
-      this.#ports.log.error('a payment or a void cannot be carried yet', { outbox_id: row.id, cause: error });
-      const why = `${codeOf(error)} ${textOf(error)}`.trim();
-      return this.#later(row, 'failed', Math.min(LONGEST_PAUSE_SEC, 2 ** row.attempts), why);
+      return this.#failed(row, error);
     }
   }
 
+  /** Tried again, but for what no other try can end better. After ten tries DB2 makes it a dead letter by itself. */
+  #failed(row: OutboxRow, error: unknown): Promise<string> {
+    this.#ports.log.error('a payment or a void cannot be carried', { outbox_id: row.id, cause: error });
+    const why = `${codeOf(error)} ${textOf(error)}`.trim();
+    return this.#later(row, 'failed', Math.min(LONGEST_PAUSE_SEC, 2 ** row.attempts), why, isFinal(error));
+  }
+
   /** What DB1 decided; undefined where no cell knows the order, and one may still come to know it. */
-  async #settle({ fact, created_at }: OutboxRow): Promise<Decision | undefined> {
+  async #settle(row: OutboxRow): Promise<Decision | undefined> {
+    const cell = this.#ports.cells.likely(row.fact.claim_id ?? '');
+    let settles = this.#settles.get(cell.name);
+    if (settles === undefined) {
+      settles = new Coalescer((facts) => this.#settleAll(cell, facts));
+      this.#settles.set(cell.name, settles);
+    }
+    return (await settles.submit(row.fact)) ?? this.#settleAlone(row);
+  }
+
+  /** What the cell decides of these at once; undefined for one that has to be asked about by itself. */
+  async #settleAll(cell: OrderCell, facts: readonly Fact[]): Promise<(Decision | undefined)[]> {
+    const { cells, onFunded } = this.#ports;
+    let rows: Decision[] = [];
+    try {
+      rows = await cell.call<Decision>('settle_payments', { p_facts: facts });
+    } catch (error) {
+      // With several cells the orders may be in another one, and whatever one of them met is not the others' trouble.
+      if (cells.isOne && canWait(error) && !mayPass(error))
+        throw new CellAway('DB1 cannot be asked', { cause: error });
+      this.#ports.log.warn('payments are decided one by one', { cell: cell.name, cause: error });
+    }
+    if (rows.some(({ decision }) => decision === 'funds')) onFunded?.(cell.name);
+    const decided = new Map(rows.map(({ payment_key, ...decision }) => [payment_key, decision]));
+    return facts.map(({ payment_key }) => decided.get(payment_key));
+  }
+
+  async #settleAlone({ fact, created_at }: OutboxRow): Promise<Decision | undefined> {
     const { cells, now, onFunded } = this.#ports;
     // The last cell that may still come to know the order, and what a cell said that has nothing to do with it.
     let unsure: OrderCell | undefined;
@@ -209,28 +276,41 @@ export class Courier {
     return [own ?? (await ask(cells.likely(orderId), { p_fact: fact, p_final: true }))];
   }
 
-  async #finishAll(finished: readonly Finished[]): Promise<string[]> {
-    const rows = await this.#ports.db2<{ id: string; outcome: string }>('outbox_finish_all', {
-      p_rows: finished.map(({ row: { id, token }, result }) => ({ id, token, result })),
+  /** One that DB2 does not take spoils no other. */
+  async #finishAll(finished: readonly Finished[]): Promise<Finish[]> {
+    const finishes = new Map<Finished, Finish>();
+    await byHalves(finished, {
+      work: async (members) => {
+        const rows = await this.#ports.db2<{ id: string; outcome: string }>('outbox_finish_all', {
+          p_rows: members.map(({ row: { id, token }, result }) => ({ id, token, result })),
+        });
+        const outcomes = new Map(rows.map(({ id, outcome }) => [id, outcome]));
+        for (const member of members)
+          finishes.set(member, { outcome: outcomes.get(member.row.id) ?? 'lost_lease' });
+      },
+      mayBeOneMembers,
+      fail: (members, error) => {
+        for (const member of members) finishes.set(member, { error });
+      },
     });
-    const outcomes = new Map(rows.map(({ id, outcome }) => [id, outcome]));
-    return finished.map(({ row }) => outcomes.get(row.id) ?? 'lost_lease');
+    return finished.map((one) => finishes.get(one) ?? { outcome: 'lost_lease' });
   }
 
   async #later(
-    row: OutboxRow,
+    { id, token }: OutboxRow,
     outcome: string,
     delaySec: number,
     error: string | null = null,
+    is_final = false,
   ): Promise<string> {
-    const { id: p_id, token: p_token } = row;
-    await this.#ports.db2('outbox_later', {
-      p_id,
-      p_token,
-      p_delay_sec: Math.ceil(delaySec),
-      p_error: error,
-    });
-    return outcome;
+    const late = { id, token, delay_sec: Math.ceil(delaySec), error, is_final };
+    return (await this.#lates.submit(late)) === 'dead_letter' ? 'dead_letter' : outcome;
+  }
+
+  async #putOff(late: readonly Late[]): Promise<string[]> {
+    const rows = await this.#ports.db2<{ id: string; outcome: string }>('outbox_later_all', { p_rows: late });
+    const outcomes = new Map(rows.map(({ id, outcome }) => [id, outcome]));
+    return late.map(({ id }) => outcomes.get(id) ?? 'lost_lease');
   }
 
   /** An order that is not known: soon at first, then less often. */
@@ -248,6 +328,12 @@ async function inCells<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     if (canWait(error)) throw new CellAway('a cell cannot be asked', { cause: error });
     throw error;
   }
+}
+
+/** True for what is wrong with the row itself, however often it is tried. */
+function isFinal(error: unknown): boolean {
+  const blame = blameOf(error);
+  return codeOf(error) === SQLSTATE.invalidInput || blame === 'data' || blame === 'size';
 }
 
 /** How many of the claims have ended by now. */

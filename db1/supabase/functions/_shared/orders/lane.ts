@@ -9,8 +9,9 @@ export interface LaneOptions<Row> {
   readonly name: string;
   /** What every row needs: nothing is taken while one of them is down. */
   readonly targets: readonly string[];
-  /** Rows of one take, and rows under way. */
+  /** Rows of one take, and rows under way where that is left out. */
   readonly batch: number;
+  readonly underWay?: number;
   /** After a take that found nothing. */
   readonly idleMs: number;
   take(limit: number): Promise<readonly Row[]>;
@@ -37,11 +38,11 @@ export class OrderLane<Row> {
   #isDraining = false;
 
   constructor(options: LaneOptions<Row>) {
-    const { name, targets, batch, now, log } = options;
+    const { name, targets, batch, underWay = batch, now, log } = options;
     this.#options = options;
     this.targets = new Targets({
       now,
-      limitOf: () => batch,
+      limitOf: () => underWay,
       probesOf: () => 1,
       onChange: (target, isDown) =>
         isDown ? log.warn(`${name}: ${target} is down`) : log.info(`${name}: ${target} answers again`),

@@ -64,6 +64,8 @@ export class PaymentError extends Error {
 
 /** The cells as one, for orders: what is asked about an order is asked of the cell that has it. */
 export interface OrderCells {
+  /** No other cell can have an order. */
+  readonly isOne: boolean;
   /**
    * Asks until one knows the order, which is not undefined. Undefined when all cells have answered and none knows it. Throws while
    * one that may know it is away.
@@ -86,6 +88,7 @@ export interface OrderCell {
 export function oneCell(call: CallFunction): OrderCells {
   const cell = { name: 'db1', call };
   return {
+    isOne: true,
     onOrder: (_, ask) => ask(cell),
     likely: () => cell,
   };
