@@ -70,7 +70,7 @@ begin
 end
 $$;
 
--- Promise: with false, nobody cleans or analyses the slots until true is given: statistics go stale.
+-- Promise: false switches autovacuum off for the slots, so their statistics go stale; true switches it on again.
 -- Second call: changes nothing. Locks: both tables, briefly.
 create function bench.set_autovacuum(p_on boolean)
 returns void
