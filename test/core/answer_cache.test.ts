@@ -47,7 +47,7 @@ describe('an answer', () => {
     assert.deepEqual(world.asked, ['a']);
   });
 
-  it('that failed is told to whoever waited, and then asked for again', async () => {
+  it('that failed rejects every waiting call, and is then asked for again', async () => {
     const { world, waiting, cache } = open();
     const both = [cache.get('a'), cache.get('a')];
     waiting[0]?.reject(coded('08006'));
