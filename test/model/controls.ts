@@ -128,7 +128,7 @@ export const CONTROLS: Record<string, Control> = {
     },
   },
   'taken-hold': {
-    summary: 'a hold that runs out ends its claim at once, whoever has its message',
+    summary: 'a hold that runs out ends its claim at once, even while a worker has its message',
     subject: CLAIMS,
     apply: ({ db1 }) =>
       change(
