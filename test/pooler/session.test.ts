@@ -218,7 +218,7 @@ describe('SLUICE_POOLER', () => {
     assert.throws(() => requireDirectUrl('one', env), /needs a session/);
   });
 
-  it('is a warning of doctor where there is no pooler, and nothing without both', () => {
+  it('is a warning of doctor where no pooler runs, and nothing without both', () => {
     const look = (pooler: Look['pooler']) => ({ pooler }) as Look;
     const levels = (pooler: Look['pooler'], env = {}) =>
       judgePooler('db1', look(pooler), env).map(({ status }) => status);
