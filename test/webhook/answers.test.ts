@@ -245,7 +245,7 @@ describe('the handshake', () => {
     unusable('SHORT', 'is too short to be a secret'),
     unusable('FORBIDDEN', SECRET_FAULTS.not_allowed),
   ] as const)
-    it(`is refused, and somebody told, where the token is ${verify_token_name}`, async () => {
+    it(`is refused, and the log says why, where the token is ${verify_token_name}`, async () => {
       const { status, text, world } = await shake({ verify_token_name });
       assert.deepEqual([status, JSON.parse(text).error.code], [403, 'handshake_refused']);
       assert.deepEqual(world.warnings(), [
