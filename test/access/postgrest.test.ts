@@ -336,7 +336,7 @@ for (const defaults of ['old', 'new'] as const) {
 
     test('a signed-in user without an id cannot claim', async () => {
       const token = await rest.db1.token('authenticated');
-      assert.equal((await claim({ p_pool_id: 'open', p_user_id: 'anybody' }, token)).code, 'SL006');
+      assert.equal((await claim({ p_pool_id: 'open', p_user_id: 'ann' }, token)).code, 'SL006');
     });
 
     test('a forged token is refused', async () => {
@@ -362,7 +362,7 @@ for (const defaults of ['old', 'new'] as const) {
       assert.equal((answer.body as { state: string }[])[0]?.state, 'released');
     });
 
-    test('service_role claims and releases for anybody, and puts slots on sale', async () => {
+    test('service_role claims and releases for any user, and puts slots on sale', async () => {
       const token = await rest.db1.token('service_role');
       const slots = [{ pool_id: 'open' }, { pool_id: 'open' }];
       assert.equal(

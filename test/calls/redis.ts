@@ -36,7 +36,7 @@ export async function startRedis(t: TestContext): Promise<TestRedis | undefined>
   }
   const dir = mkdtempSync(join(tmpdir(), 'sluice-redis-'));
   let child: ChildProcess | undefined;
-  /** Its own from the first start on. It cannot choose one itself: to Redis port 0 is none. */
+  /** Chosen at the first start and then kept. Redis cannot choose one: with port 0 it does not listen. */
   let port = 0;
 
   async function start(): Promise<void> {

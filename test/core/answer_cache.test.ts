@@ -22,7 +22,7 @@ function open(atOnce?: (key: string) => string | undefined, staleMs?: number) {
 }
 
 describe('an answer', () => {
-  it('is asked for once a second for each key, also where it is that there is none', async () => {
+  it('is asked for once a second for each key, also where the answer is undefined', async () => {
     const { world, cache } = open((key) => (key === 'none' ? undefined : `answer to ${key}`));
     const got = await Promise.all(['a', 'a', 'none', 'none'].map((key) => cache.get(key)));
     assert.deepEqual(got, ['answer to a', 'answer to a', undefined, undefined]);

@@ -134,8 +134,8 @@ describe('who may claim for whom', () => {
     ['a signed-in user, without naming itself', as('ann-token'), {}, 'ann', true, { address }],
     ['a signed-in user, whose secret is not needed', as('ann-token'), { secret }, 'ann', true, { address }],
     ['an anonymous sign-in, as a guest', as('guest-token'), {}, 'guest-1', true, { address, guest: true }],
-    ['the service, for anybody', as('service-token'), { user_id: 'bob' }, 'bob', true, null],
-    ['the operator, for anybody', as(ADMIN_KEY), { user_id: 'bob' }, 'bob', true, null],
+    ['the service, for any user', as('service-token'), { user_id: 'bob' }, 'bob', true, null],
+    ['the operator, for any user', as(ADMIN_KEY), { user_id: 'bob' }, 'bob', true, null],
   ];
   for (const [name, headers, body, userId, verified, proof] of allowed) {
     it(`allows ${name}`, async () => {

@@ -25,7 +25,7 @@ const ALL_PAGES = [
   ),
 ];
 
-/** Only a global installation has it; what anybody could follow is `npx sluice`. */
+/** Only a global installation has this command; a page must say `npx sluice`. */
 const BARE_COMMAND = /(?:^|[ (])(?<!npx )(?<!-- )(?<!--no-install )sluice (?=[a-z])/;
 /** Without a terminal npx installs what it does not find, without asking. */
 const FETCHES = /npx (?!--no-install )/;

@@ -195,7 +195,7 @@ export async function runControl(
   };
 }
 
-/** What the control's own history finds; undefined where it ends well, or there is none. */
+/** The violation of the control's own history; undefined if the history ends well or the control has none. */
 export async function violationOf({ direct }: Control, lane: Lane): Promise<Violation | undefined> {
   try {
     await direct?.(lane);

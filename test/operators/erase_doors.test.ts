@@ -39,7 +39,7 @@ describe('an erasure that is asked for', () => {
     assert.equal(rows.length, 0);
   });
 
-  it('is not meant where no one says yes', async () => {
+  it('is refused without --yes where it cannot ask', async () => {
     const { code, stderr } = await runHere(['users', 'erase', 'ann'], env);
     assert.equal(code, 2);
     assert.match(stderr, /Add --yes/);

@@ -42,7 +42,7 @@ describe('orders in the admin API', () => {
     assert.ok(steps.indexOf('decided_funds') < steps.indexOf('ticket'));
   });
 
-  it('say that there is none where the claim or payment is unknown, or the pool is not paid for', async () => {
+  it('are not found where the claim or payment is unknown, or the pool takes no payments', async () => {
     assertRefusal(await world.get(`/admin/orders/${UNKNOWN_ID}`), 404, 'unknown_claim');
     assertRefusal(await world.get('/admin/orders/pi_none'), 404, 'not_found');
     await world.putOnSale('free', 1, {

@@ -161,7 +161,7 @@ describe('the claim door on real databases', () => {
     await putOnSale(client, 'ops', 3);
     for (const [headers, actor] of [
       [bearer(ADMIN_KEY), 'admin'],
-      // A name that anybody can write is not believed.
+      // The server ignores a name that any client can write.
       [{ ...bearer(ADMIN_KEY), 'x-operator': 'ada' }, 'admin'],
       [service, 'service_role'],
     ] as const) {

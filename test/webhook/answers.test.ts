@@ -292,7 +292,7 @@ describe('a request of Twilio that asks for TwiML', () => {
     assert.equal((await world.send({ body: VOICE, headers: form })).code, 'processing_failed');
   });
 
-  it('is none where it tells a status: that is answered in JSON', async () => {
+  it('is not a status callback: that is answered in JSON', async () => {
     const sent = await openTwilio('queued').send({ body: 'CallSid=CA1&CallStatus=completed', headers: form });
     assert.equal(sent.json.status, 'recorded');
   });
