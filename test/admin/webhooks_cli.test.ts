@@ -265,9 +265,9 @@ describe('sluice webhooks', () => {
       assert.equal(shown.code, 1);
       assert.equal(JSON.parse(shown.stdout).event_id, 'shown');
       assert.match(shown.stderr, /There is no event 00000000/);
-      const named = await sluice(['webhooks', 'show', 'shown', 'unknown'], { SLUICE_DIR: dir }).ended;
+      const named = await sluice(['webhooks', 'show', 'shown', 'nobody'], { SLUICE_DIR: dir }).ended;
       assert.deepEqual([named.code, JSON.parse(named.stdout).id], [1, event?.id]);
-      assert.equal(named.stderr, 'There is no event unknown.\n');
+      assert.equal(named.stderr, 'There is no event nobody.\n');
     } finally {
       rmSync(dir, { recursive: true });
     }

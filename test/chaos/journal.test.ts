@@ -57,7 +57,7 @@ describe('the journals of clients', () => {
     assert.equal(release.length, 2);
   });
 
-  it('leave out a line that was never finished, and refuse one of an unknown kind', () => {
+  it('leave out a line that was never finished, and refuse one that nobody knows', () => {
     journal.write('one', 'poison', { id: 'whole' });
     appendFileSync(join(dir, 'one.ndjson'), '{"kind":"poison","entry":{"id":"ha');
     assert.deepEqual(readJournals(dir).poison, [{ id: 'whole' }]);

@@ -32,15 +32,13 @@ const SOURCES = [
   'package.json',
   'tsconfig.json',
 ];
-/** The ids of the user without rights that every Unix has. */
-const UNPRIVILEGED = { uid: 65_534, gid: 65_534 };
+/** What `nobody` has on every Unix. */
+const NOBODY = { uid: 65_534, gid: 65_534 };
 const isRoot = process.getuid?.() === 0;
 const VERSION = `${JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')).version}\n`;
 
-/** The answer to a mistyped command: a sentence of the sources that these tests change. */
+/** What a mistyped command is answered: a sentence of the sources that tests change. */
 const SENTENCE = 'There is no command';
-const LOUD = SENTENCE.toUpperCase();
-const QUIET = SENTENCE.toLowerCase();
 
 interface Ended {
   code: number | null;
@@ -110,21 +108,21 @@ describe('the build', () => {
   });
 
   it('follows the sources: another content is built, the same content under other times is not', async () => {
-    changeTo(LOUD);
-    assert.match((await sluice(['x'])).stderr, new RegExp(`^${LOUD} x`));
-    changeTo(QUIET, LOUD);
-    assert.match((await sluice(['x'])).stderr, new RegExp(`^${QUIET} x`));
+    changeTo('THERE IS NO COMMAND');
+    assert.match((await sluice(['x'])).stderr, /^THERE IS NO COMMAND x/);
+    changeTo('there is no command', 'THERE IS NO COMMAND');
+    assert.match((await sluice(['x'])).stderr, /^there is no command x/);
     assert.equal(builds().length, 2);
     const now = new Date();
     utimesSync(join(project, 'src', 'cli.ts'), now, now);
-    assert.match((await sluice(['x'])).stderr, new RegExp(`^${QUIET} x`));
+    assert.match((await sluice(['x'])).stderr, /^there is no command x/);
     assert.equal(builds().length, 2);
   });
 
   it('leaves the build of a server that runs, for a day; a package gets the newest alone', async () => {
     await sluice(['--version']);
     const [first = ''] = builds();
-    changeTo(LOUD);
+    changeTo('THERE IS NO COMMAND');
     await sluice(['--version']);
     assert.equal((await prepare()).code, 0);
     assert.ok(builds().includes(first));
@@ -132,7 +130,7 @@ describe('the build', () => {
     utimesSync(join(project, 'dist', first), yesterday, yesterday);
     assert.equal((await prepare()).code, 0);
     assert.equal(builds().includes(first), false);
-    changeTo(QUIET, LOUD);
+    changeTo('there is no command', 'THERE IS NO COMMAND');
     await sluice(['--version']);
     assert.equal((await prepare({ npm_command: 'pack' })).code, 0);
     assert.equal(builds().length, 1);
@@ -140,11 +138,11 @@ describe('the build', () => {
 
   it('is whole for all commands that start while it is made', async () => {
     assert.equal((await prepare()).code, 0);
-    changeTo(LOUD);
+    changeTo('THERE IS NO COMMAND');
     const ended = await Promise.all(Array.from({ length: 4 }, () => sluice(['x'])));
     assert.deepEqual(
       ended.map(({ stderr }) => stderr.split('\n')[0]),
-      Array.from({ length: 4 }, () => `${LOUD} x.`),
+      Array.from({ length: 4 }, () => 'THERE IS NO COMMAND x.'),
     );
     assert.deepEqual(
       readdirSync(join(project, 'dist')).filter((name) => name.startsWith('.building-')),
@@ -189,9 +187,9 @@ describe('the build', () => {
     assert.equal((await prepare()).code, 0);
     const now = new Date();
     utimesSync(join(project, 'src', 'cli.ts'), now, now);
-    assert.deepEqual(await sluice(['--version'], UNPRIVILEGED), { code: 0, stdout: VERSION, stderr: '' });
-    changeTo(LOUD);
-    const { code, stderr } = await sluice(['--version'], UNPRIVILEGED);
+    assert.deepEqual(await sluice(['--version'], NOBODY), { code: 0, stdout: VERSION, stderr: '' });
+    changeTo('THERE IS NO COMMAND');
+    const { code, stderr } = await sluice(['--version'], NOBODY);
     assert.equal(code, 1);
     assert.match(stderr, /may not write to .*\nhint: run `npm run build` there as the user who owns it\n$/);
     assert.equal(builds().length, 1);
@@ -201,7 +199,7 @@ describe('the build', () => {
     const shared = join(home, 'shared');
     mkdirSync(shared);
     chmodSync(shared, 0o1777);
-    if (isRoot) chownSync(shared, UNPRIVILEGED.uid, UNPRIVILEGED.gid);
+    if (isRoot) chownSync(shared, NOBODY.uid, NOBODY.gid);
     const handlers = join(home, 'handlers.ts');
     writeFileSync(handlers, `console.log('loaded' as string); export default [];`);
     const nowhere = 'postgres://127.0.0.1:1/none';
