@@ -11,7 +11,7 @@ export type SentReport = { finished: Finished[]; refused: number };
 export interface Sending {
   readonly port: number;
   readonly connections: number;
-  /** The status of an answer that is none of the refused. */
+  /** The status of every answer except refusals. */
   readonly expected: number;
   /** The next request as it goes over the wire, whichever connection asks; undefined at the end. */
   next(): string | undefined;

@@ -75,7 +75,7 @@ async function signIn(url: string): Promise<string> {
     body: JSON.stringify({ key: KEYS.adminKey }),
   });
   const [cookie = ''] = (response.headers.get('set-cookie') ?? '').split(';');
-  if (cookie === '') throw new Error(`the server let nobody in: ${response.status}`);
+  if (cookie === '') throw new Error(`the server refused the sign-in: ${response.status}`);
   return cookie;
 }
 

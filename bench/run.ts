@@ -78,7 +78,7 @@ async function main(args: string[]): Promise<number> {
   const [name, ...rest] = positionals;
   const suite = name !== undefined && Object.hasOwn(SUITES, name) ? SUITES[name] : undefined;
   if (name === undefined || suite === undefined || rest.length > 0) {
-    const wrong = name === undefined ? 'Which suite?' : `There is no suite ${positionals.join(' ')}.`;
+    const wrong = name === undefined ? 'Which suite?' : `Unknown suite ${positionals.join(' ')}.`;
     throw new UsageError(`${wrong} Suites: ${Object.keys(SUITES).join(', ')}.`);
   }
   if (values.quick && values.keep)

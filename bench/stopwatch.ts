@@ -49,7 +49,7 @@ export class Stopwatch {
     this.#lastMs = performance.now();
   }
 
-  /** A look at an empty queue is no work and leaves no trace. */
+  /** A look at an empty queue is not counted. */
   async time(work: () => Promise<number>): Promise<number> {
     const startedMs = performance.now();
     const carried = await work();

@@ -74,13 +74,13 @@ export class Database {
     const deadline = Date.now() + RECOVERY_MS;
     for (;;) {
       const { rows } = await withClient(this.url, (client) => client.query<{ pid: number }>(BACKENDS));
-      // A backend may have ended since, and its number may be somebody else's by now.
+      // A backend may have ended since, and another process may have its number by now.
       const victim = random.shuffled(rows).find(({ pid }) => isChildOf(pid, this.#running.pid));
       if (victim !== undefined) {
         process.kill(victim.pid, 'SIGKILL');
         return this.takesConnections();
       }
-      if (Date.now() > deadline) throw new Error(`nobody of ours connects to ${this.side}`);
+      if (Date.now() > deadline) throw new Error(`no process of ours connects to ${this.side}`);
       await pause(POLL_MS);
     }
   }

@@ -40,7 +40,7 @@ export type History = {
   final: FinalState;
   /** What was bought and sold; left out where the run had no pools with payment. */
   paid?: PaidHistory;
-  /** What processes did that nobody asked for: ended by themselves, or did not stop when asked to. */
+  /** What processes did without being told to: ended by themselves, or did not stop when asked to. */
   surprises?: string[];
   /** What this world lacked, and why: its faults did not happen. */
   leftOut?: string[];

@@ -97,7 +97,7 @@ function readLines(dir: string): Journalled {
     lines.pop();
     for (const line of lines) {
       const { kind, entry } = JSON.parse(line) as { kind: Kind; entry: unknown };
-      if (!(kind in found)) throw new Error(`${name} has a line of kind ${kind}, which nobody knows`);
+      if (!(kind in found)) throw new Error(`${name} has a line of kind ${kind}, which is unknown`);
       (found[kind] as unknown[]).push(entry);
     }
   }

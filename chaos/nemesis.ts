@@ -19,8 +19,8 @@ export type Nemesis = {
 };
 
 /**
- * Faults to one and the same part wait for each other: a server that is being started cannot be killed and started by
- * somebody else. One that would begin after the storm is left out.
+ * Faults to one and the same part wait for each other: while one fault starts a server, another cannot kill and start it.
+ * One that would begin after the storm is left out.
  */
 export function createNemesis(
   scene: Scene,
@@ -56,7 +56,7 @@ export function createNemesis(
     const before = Promise.allSettled(parts.map((part) => lines.get(part)));
     const done = before.then(() => (isOver() ? undefined : makeHappen(plan)));
     for (const part of parts) lines.set(part, done);
-    // Told at the end of the storm; until then nobody waits for it, which must not end the process.
+    // `run` reports a failure at the end of the storm; until then it must not end the process as unhandled.
     done.catch(() => undefined);
     return done;
   }

@@ -227,7 +227,7 @@ function readFaults(list: string | undefined): readonly FaultName[] {
     const fault = FAULTS.find((name) => name === text.trim());
     if (fault === undefined)
       throw new UsageError(
-        `--faults: there is no fault "${text}"; there are ${FAULTS.join(', ')}, and neighbours and stripe for all of a kind`,
+        `--faults: unknown fault "${text}"; known are ${FAULTS.join(', ')}, and neighbours and stripe for all of a kind`,
       );
     return fault;
   });

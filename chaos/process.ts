@@ -26,7 +26,7 @@ export type ProcessOptions = {
   logDir: string;
   /** Of another checkout; ours where it is left out. */
   program?: string;
-  /** Called when it ended although nobody had ended it, or did not end when asked to. */
+  /** Called when it ended by itself, or did not end when asked to. */
   onFault(what: string): void;
 };
 
@@ -54,7 +54,7 @@ export class Process {
     return this.#child?.pid ?? 0;
   }
 
-  /** Where it listens now: another port after each start. 0, where nobody can be, while it does not. */
+  /** Where it listens now: another port after each start. 0, a port without a listener, while it does not. */
   get port(): number {
     return this.#port;
   }
@@ -90,7 +90,7 @@ export class Process {
         if (!hasEnded) this.#port = Number(said[1] ?? 0);
         return;
       }
-      // It was killed, or stopped, while it started: whoever did that starts it again.
+      // A fault killed or stopped it while it started; the same fault starts it again.
       if (!this.#isWanted) return;
       if (hasEnded) throw new Error(`${name} ended while it started: ${tailOf(path)}`);
       if (Date.now() > deadline) throw new Error(`${name} does not get ready: ${tailOf(path)}`);

@@ -1,5 +1,5 @@
 // A wire between two processes that can be slow, cut, silent in one direction, or lose the reply to a request that has
-// arrived. It never corrupts: whoever lost bytes loses the connection too, as TCP would have it.
+// arrived. It never corrupts: a client that lost bytes loses its connection too, as with TCP.
 
 import { connect, createServer, type Socket } from 'node:net';
 import type { Random } from './random.ts';
@@ -8,7 +8,7 @@ export type Trouble =
   | { kind: 'delay'; ms: number }
   /** Open connections break, new ones are refused. */
   | { kind: 'cut' }
-  /** One direction is swallowed; nobody is told. */
+  /** One direction is swallowed; neither side is told. */
   | { kind: 'half-open'; swallows: 'requests' | 'replies' }
   /** A request passes; the connection breaks when its reply arrives, with this probability per reply. */
   | { kind: 'cut-after-request'; probability: number };

@@ -14,7 +14,7 @@ export type Random = {
   shuffled<Item>(items: readonly Item[]): Item[];
 };
 
-/** mulberry32. `label` gives each user of a seed a row of numbers of its own: one drawing more changes nobody else's. */
+/** mulberry32. `label` gives each user of a seed its own row of numbers: drawing more there does not change the others. */
 export function createRandom(seed: number, label = ''): Random {
   let state = seed >>> 0;
   for (const character of label) state = Math.imul(state ^ (character.codePointAt(0) ?? 0), 0x9e3779b1) >>> 0;

@@ -191,7 +191,7 @@ function runs(results: Results): string {
     ),
     '',
     'Claims, events, calls and operator: acknowledged to a client. Lost: acknowledged and not there in the end. Duplicated:',
-    'there more than once. Unexpected: there, and nobody asked. Recovered: never acknowledged, and there all the same, which is',
+    'there more than once. Unexpected: there, and never asked for. Recovered: never acknowledged, and there all the same, which is',
     'allowed. A lost lease is a worker that came too late and was told so.',
     ...all.flatMap((run) =>
       run.examples.map(({ promise, what }) => `\n- seed ${run.seed}: ${promise} ${what}`),

@@ -15,7 +15,7 @@ import { type RunResult, resultOf, summaryOfRuns } from './result.ts';
 import { showProgress, summaryOf } from './show.ts';
 import { runHistory } from './world_run.ts';
 
-/** 0: every promise was kept. 1: one was not, a process did what nobody asked for, or a control found nothing. */
+/** 0: every promise was kept. 1: one was not, a process did what it was not told to, or a control found nothing. */
 async function main(args: string[]): Promise<number> {
   const cells = readCellsCommand(args, () => Date.now() % 1_000_000);
   if (cells !== undefined) return runCells(cells);
@@ -48,7 +48,7 @@ async function runAndJudge({ seed, minutes, faults, scale }: Command): Promise<{
   return { history, verdict };
 }
 
-/** Journals and logs of a run with findings are what somebody will want to look at. */
+/** Keeps the journals and logs of a run with findings: a person needs them to explain the findings. */
 function tidyUp({ dir }: History, isDone: boolean): void {
   if (dir === undefined) return;
   if (isDone) rmSync(dir, { recursive: true, force: true });

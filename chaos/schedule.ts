@@ -34,7 +34,7 @@ const STRIPE_CLOCK_SEC = [-300, -45, 45, 300] as const;
  */
 const MEAN_GAP_MS = 3_000;
 
-/** The shortest and the longest of each. A kill lasts until whoever was killed is started again. */
+/** The shortest and the longest of each. A kill lasts until the killed process is started again. */
 const DURATION_MS: Record<FaultName, readonly [number, number]> = {
   'kill-db1-postmaster': [200, 3_000],
   'kill-db2-postmaster': [200, 6_000],
@@ -44,7 +44,7 @@ const DURATION_MS: Record<FaultName, readonly [number, number]> = {
   'stop-db2-immediate': [200, 6_000],
   'kill-worker': [0, 4_000],
   'kill-server': [0, 2_000],
-  // Longer than the leases of this world (world.ts), so that somebody else has taken over when it wakes up.
+  // Longer than the leases of this world (world.ts), so that another worker has taken over when it wakes up.
   'stall-worker': [6_000, 10_000],
   delay: [2_000, 6_000],
   cut: [1_000, 5_000],
@@ -212,7 +212,7 @@ class Deck {
       this.#ahead = [];
     }
     const fault = this.#left.pop();
-    if (fault === undefined) throw new Error('there is no fault to plan');
+    if (fault === undefined) throw new Error('no fault is left to plan');
     const [shortest, longest] = DURATION_MS[fault];
     const target = targetOf(fault, this.random);
     return { atMs, fault, target, forMs: this.random.between(shortest, longest) };

@@ -15,7 +15,7 @@ export const SLOTS = `
 export const PAID_TENANT = 'stripe:paid';
 
 /**
- * Queue, dead letters and what operators took out of these, in one shape. A message is anybody's JSON: what is no object
+ * Queue, dead letters and what operators took out of these, in one shape. A message is any JSON: one that is not an object
  * stands in the dead letters as {"payload": …}, and whatever identifies it is text.
  */
 export const MESSAGES = `

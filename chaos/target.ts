@@ -19,7 +19,7 @@ export type Target = {
   commitUrl: string;
   begin(mood: Mood): void;
   heal(): void;
-  /** Resolves with the next call: somebody carries messages. */
+  /** Resolves with the next call: then a worker carries messages. */
   nextCall(): Promise<void>;
   close(): Promise<void>;
 };

@@ -72,7 +72,7 @@ export type World = {
   stripe: StandInClient;
   stripeUrl: string;
   stripeKey: string;
-  /** What processes did that nobody asked for: ended by themselves, or did not stop. */
+  /** What processes did without being told to: ended by themselves, or did not stop. */
   surprises: string[];
   /** What this world lacks, and why. */
   leftOut: string[];
@@ -206,7 +206,7 @@ async function startParts(
     SLUICE_PUBLIC_URL: 'https://tickets.example',
   });
   const onFault = (what: string) => surprises.push(what);
-  // Any port that is free, as with databases: one that was chosen beforehand may be somebody else's after a restart.
+  // Any port that is free, as with databases: another process may have a port chosen beforehand after a restart.
   const servers = SERVERS.map(
     (name) =>
       new Process({

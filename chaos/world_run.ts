@@ -45,7 +45,7 @@ const LOADS = {
   },
 } as const;
 
-/** After the last fault: long enough for somebody to be acknowledged again, so that recovery can be measured. */
+/** After the last fault: long enough for a client to be acknowledged again, so that recovery can be measured. */
 const AFTERMATH_MS = 2_000;
 /** Clients that have no answer by then never get one. PostgREST waits up to 32 s before it looks for its database again. */
 const PATIENCE_MS = 60_000;
@@ -75,7 +75,7 @@ export async function runHistory(options: RunOptions): Promise<History> {
 class Run {
   readonly #options: RunOptions;
   readonly #dir: string;
-  /** The run begins when the world stands: what it takes to start it is no part of it. */
+  /** The run begins when the world stands: the time to start it does not count. */
   #startedMs = performance.now();
   #startedAt = Date.now();
   readonly #load: (typeof LOADS)['full' | 'small'];

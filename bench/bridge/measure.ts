@@ -54,7 +54,7 @@ function walBytes({ db1, db2 }: World): Promise<number[]> {
   return Promise.all([db1, db2].map((session) => session.walBytes()));
 }
 
-/** Every claim has its ticket, with its own slot and buyer, and there is no other ticket. */
+/** Every claim has its ticket, with its own slot and buyer, and every ticket has its claim. */
 async function check({ db1, db2 }: World, { name, way, messages }: Cell): Promise<void> {
   const claims = await db1.ask<string>(digest('public.claims', 'slot_id'));
   const tickets = await db2.ask<string>(digest('public.confirmed_tickets', 'resource_id'));

@@ -54,7 +54,7 @@ export async function measure(world: ClaimsWorld, cell: Cell): Promise<Sample> {
   return measureHttp(world, cell);
 }
 
-/** Both pools sold to the last slot, and nobody has looked at the tables since they were full. */
+/** Sells both pools to the last slot without autovacuum, so the statistics are those of full tables. */
 export async function sellOut(world: ClaimsWorld, slots: number): Promise<void> {
   await world.db1.rows('bench.set_autovacuum', { p_on: false });
   await world.fill('plain', slots);

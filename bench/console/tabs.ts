@@ -30,7 +30,7 @@ const PAGE_DATA = [
 /** One in ten goes to another page; in two seconds that is a room full of busy operators. */
 const MOVING_SHARE = 0.1;
 const MOVE_EVERY_MS = 75;
-/** As many as a browser opens at once, so that the opening is no burst of its own. */
+/** As many as a browser opens at once, so that opening the tabs is not a burst of its own. */
 const OPENED_AT_ONCE = 6;
 const SAMPLE = Buffer.from('event: sample\n');
 

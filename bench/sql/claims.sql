@@ -1,7 +1,7 @@
 -- What the bench needs beside the two designs: fresh pools, and buyers in sets.
 create schema bench;
 
--- Connects like anybody else, but its planner shuns the sequential scan: the plain design at its friendliest.
+-- A role whose planner avoids the sequential scan: the plain design at its best.
 create role plain_indexed superuser login password 'test';
 alter role plain_indexed set enable_seqscan = off;
 
@@ -70,7 +70,7 @@ begin
 end
 $$;
 
--- Promise: with false, nobody cleans or analyses the slots until true is given: statistics go stale.
+-- Promise: false switches autovacuum off for the slots, so their statistics go stale; true switches it on again.
 -- Second call: changes nothing. Locks: both tables, briefly.
 create function bench.set_autovacuum(p_on boolean)
 returns void

@@ -16,7 +16,7 @@ export function startPlainServer(
 ): Promise<BenchServer> {
   const database = createDatabase({ url: db2Url, max: connections, applicationName: 'plain-webhooks', log });
   const stripe = providerNamed('stripe');
-  if (stripe === undefined) throw new Error('there is no provider stripe');
+  if (stripe === undefined) throw new Error('the provider stripe is missing');
 
   async function deliver(request: HttpRequest): Promise<HttpResponse> {
     const signed = { ...request, url: '' };

@@ -181,7 +181,7 @@ export async function cancelWaits(client: pg.Client): Promise<number> {
   return cancelled;
 }
 
-/** Until another node leads: a node that comes back before that leads again. Where none does, that is no failover. */
+/** Waits until another node leads: a node that comes back sooner leads again. If none takes over, it is not a failover. */
 async function leaves(cell: Cell, primary: CellNode): Promise<void> {
   await until(
     `another node leads ${cell.side}`,

@@ -13,7 +13,7 @@ export interface Told {
 
 export class Tally {
   readonly told: Told[] = [];
-  /** How many answers had which status; 0 is no answer. */
+  /** How many answers had which status; 0 stands for no answer. */
   readonly statuses = new Map<string, number>();
 
   /** `told` is left out where the answer acknowledges nothing. */

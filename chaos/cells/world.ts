@@ -22,7 +22,7 @@ export const LEASE_SEC = 10;
 export interface CellWorld {
   readonly cells: Readonly<Record<'db1' | 'db2', Cell>>;
   readonly load: Load;
-  /** What processes did that nobody asked for. */
+  /** What processes did without being told to. */
   readonly surprises: readonly string[];
   stop(): Promise<void>;
 }

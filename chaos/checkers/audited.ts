@@ -4,7 +4,7 @@
 import type { OperatorCall } from '../history.ts';
 import { type Checker, groupBy } from './lookup.ts';
 
-/** What the harness does before the run begins is audited too, and is no operator's action of this history. */
+/** What the harness does before the run begins is audited too, but does not count as an operator's action. */
 const SETUP: ReadonlySet<string> = new Set([
   'webhook_endpoint_add',
   'webhook_endpoint_change',

@@ -26,8 +26,8 @@ export const oneEffectPerEvent: Checker = (history) => {
     ...repeated(final.events, eventKey).map(([key, rows]) => `event ${key} is there ${rows.length} times`),
     ...final.events
       .filter((event) => !sent.has(eventKey(event)))
-      .map((event) => `nobody sent event ${event.eventId}`),
-    ...strangers.map((credit) => `a credit is of event ${credit.eventId}, which nobody sent`),
+      .map((event) => `event ${event.eventId} was never sent`),
+    ...strangers.map((credit) => `a credit is of event ${credit.eventId}, which was never sent`),
     ...effectsPerFact(history, creditsByFact(history)),
     ...paymentsUnlikeTheirEvents(history),
     ...repeated(final.calls, callKey).map(([key, rows]) => `call ${key} is there ${rows.length} times`),

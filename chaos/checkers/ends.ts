@@ -34,7 +34,7 @@ export function createEndsOf(history: History): (claim: FinalClaim) => string[] 
   };
 }
 
-/** Of a claim that was discarded or replayed only the archive has a letter. What was put there by hand is no claim's. */
+/** Only the archive has the letter of a discarded or replayed claim. A letter put there by hand belongs to no claim. */
 function ownLetters({ poison, final }: History): History['final']['deadLetters'] {
   const byHand = new Set(poison);
   return final.deadLetters.filter((letter) => letter.claimId !== null && !byHand.has(letter.identity ?? ''));

@@ -1,4 +1,4 @@
-// I1: what was acknowledged is there. And the other way round: what is there, somebody asked for.
+// I1: what was acknowledged is there. And the other way round: what is there was asked for.
 
 import type { ClaimCall, History } from '../history.ts';
 import {
@@ -57,7 +57,7 @@ function unaskedClaims({ claims, operatorActions, poison, final }: History): str
   const strangers = final.claims.filter((claim) => claim.requestId !== null && !asked.has(requestKey(claim)));
   return [
     ...strangers.map(({ claimId, requestId }) => `claim ${claimId} is of request ${requestId}, never made`),
-    ...unrequested.slice(allowed).map(({ claimId }) => `nobody asked for claim ${claimId}`),
+    ...unrequested.slice(allowed).map(({ claimId }) => `claim ${claimId} was never asked for`),
   ];
 }
 

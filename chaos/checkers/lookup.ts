@@ -55,8 +55,8 @@ export const claimsById = ({ final }: History): Map<string, FinalClaim> =>
 export const isTold = (call: ClaimCall): boolean => call.told.length > 0;
 
 /**
- * A claim that somebody else than a buyer's request made: a replay for another slot, or a message put there by hand. The claims
- * of an order were asked for by its first one's request.
+ * A claim that no buyer's request made: it comes from a replay for another slot, or from a message put there by hand. The
+ * request of an order's first claim asked for all of them.
  */
 export const isUnrequested = ({ requestId, orderId }: FinalClaim): boolean =>
   requestId === null && (orderId ?? null) === null;

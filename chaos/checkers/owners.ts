@@ -17,7 +17,7 @@ export const noSlotHasTwoOwners: Checker = (history) => {
   const { claims, final } = history;
   const byId = claimsById(history);
   const live = final.claims.filter((claim) => claim.live);
-  // A claim that an operator has discarded is no owner, whatever the target did with it before.
+  // A claim that an operator has discarded does not own its slot, whatever the target did with it before.
   const atTarget = [...acceptedByTarget(history, 'commit')]
     .flatMap((key) => byId.get(key) ?? [])
     .filter((claim) => claim.state !== 'discarded');
@@ -81,7 +81,7 @@ const committedWithoutTicket: Checker = (history) => {
     });
 };
 
-/** Nobody gives back what a target may have: a claim can end like this only while nobody has tried to commit it. */
+/** A slot that a target may have is never given back: a claim ends like this only before the first try to commit it. */
 const GIVEN_BACK: ReadonlySet<string> = new Set(['released', 'expired', 'refused']);
 
 const committedAndGivenBack: Checker = (history) => {

@@ -35,7 +35,9 @@ function countsThatDiffer({ pools, final }: History): string[] {
       .map(({ poolId, capacity }) => ({ poolId, capacity, have: slots.get(poolId)?.length ?? 0 }))
       .filter(({ capacity, have }) => have !== capacity)
       .map(({ poolId, capacity, have }) => `pool ${poolId} has ${have} slots instead of ${capacity}`),
-    ...[...slots.keys()].filter((poolId) => !known.has(poolId)).map((poolId) => `nobody made pool ${poolId}`),
+    ...[...slots.keys()]
+      .filter((poolId) => !known.has(poolId))
+      .map((poolId) => `pool ${poolId} was never made`),
     ...repeated(final.slots, (slot) => slot.slotId).map(([slotId]) => `slot ${slotId} is there twice`),
   ];
 }

@@ -1,5 +1,5 @@
-// An operator who looks at the dead letters of both databases and replays, discards or skips some of them; and somebody
-// who puts messages on the queue that nobody can carry, so that there are dead letters to look at.
+// An operator looks at the dead letters of both databases and replays, discards or skips some of them. A second client puts
+// messages on the queue that no worker can carry, so that there are dead letters to look at.
 
 import { randomUUID } from 'node:crypto';
 import { withClient } from '../../src/migrate/sql.ts';

@@ -2,7 +2,7 @@
 
 /**
  * Changes one place of a function and leaves the rest as it is, so that a control breaks what it says and nothing else. Fails
- * where that place is no more: then the control has to follow the function.
+ * where that place is gone: then the control has to follow the function.
  */
 const PATCH = `
 create or replace function pg_temp.patch(p_function regprocedure, p_from text, p_to text)

@@ -27,7 +27,7 @@ export type ControlResult = {
   example: Violation | null;
 };
 
-/** A control that takes longer is no control. */
+/** A control that takes longer than this has found nothing. */
 const BUDGET_MS = 180_000;
 const FIRST_SEED = 1;
 

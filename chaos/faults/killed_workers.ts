@@ -15,7 +15,7 @@ export const killedWorkers: FaultKind = {
   async begin({ workers }) {
     for (let kill = 0; kill < KILLS; kill++) {
       const victim = workers[kill % workers.length];
-      if (victim === undefined) throw new Error('there is no worker to kill');
+      if (victim === undefined) throw new Error('no worker to kill');
       await victim.kill();
       await victim.start();
       await pause(BETWEEN_MS);

@@ -13,12 +13,12 @@ const MS_PER_SEC = 1_000;
  */
 const SLOW_MS = 400;
 const UNTIL_ALL_WAIT_MS = 700;
-/** While a database is away, or a breaker still open after it, nobody holds anything: the stall waits for better days, a while. */
+/** While a database is away, or a breaker is still open after it, no worker holds a message: the stall waits this long for one. */
 const UNTIL_IT_MOVES_MS = 10_000;
 
 const LINKS = WORKERS.map((worker) => `${worker}→db2`);
 
-/** kill -9 of a server or a worker; somebody starts it again after a while. */
+/** kill -9 of a server or a worker; the end of the fault starts it again. */
 export const killProcess = (touches: Touches): FaultKind => ({
   touches: () => touches,
   partsOf: (target) => [target],
@@ -80,6 +80,6 @@ function nameOf(target: string): string {
 
 function processNamed(world: World, name: string) {
   const found = [...world.servers, ...world.workers].find((one) => one.name === name);
-  if (found === undefined) throw new Error(`there is no process ${name}`);
+  if (found === undefined) throw new Error(`unknown process ${name}`);
   return found;
 }

@@ -7,7 +7,7 @@ import type { FaultKind } from './kind.ts';
 
 /** The delay of every packet, each way: some round trips take longer than a lease, none longer than a call may. */
 const DELAY_MS: readonly [number, number] = [20, 800];
-/** Of the replies while it lasts: high enough to hit often, low enough that somebody still gets to ask. */
+/** Of the replies while it lasts: high enough to hit often, low enough that some requests still get through. */
 const CUT_PROBABILITY = 0.2;
 
 const TROUBLES: Record<Trouble['kind'], (random: Random) => Trouble> = {
@@ -26,7 +26,7 @@ export const wire = (kind: Trouble['kind']): FaultKind => ({
   partsOf: (target) => [target],
   async begin(world, { target }, random) {
     const proxy = world.links.get(target);
-    if (proxy === undefined) throw new Error(`there is no wire ${target}`);
+    if (proxy === undefined) throw new Error(`unknown wire ${target}`);
     proxy.begin(TROUBLES[kind](random));
     return () => proxy.heal();
   },

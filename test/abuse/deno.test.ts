@@ -59,7 +59,7 @@ describe('bad input at the Edge Functions', () => {
   });
 
   for (const secret of [undefined, '', 'undefined']) {
-    it(`a function whose key is ${JSON.stringify(secret) ?? 'not set'} lets nobody in`, async () => {
+    it(`a function whose key is ${JSON.stringify(secret) ?? 'not set'} refuses every token`, async () => {
       const closed = await startFunction({
         name: 'admin-dlq',
         binary: findDeno() ?? '',

@@ -5,7 +5,7 @@ import type { Expected } from './judge.ts';
 import { nowSec, type Place, type Wire } from './place.ts';
 import type { Row } from './row.ts';
 
-/** Whoever takes GET takes HEAD. */
+/** A path that takes GET also takes HEAD. */
 const withHead = (allow: string): string => allow.replace('GET', 'GET, HEAD');
 const notAllowed = ({ allow }: Door): Expected => ({
   status: 405,
@@ -27,7 +27,7 @@ const methods: Row[] = [
   ),
   {
     fact: 'wrong method',
-    name: 'GET where there is no handshake',
+    name: 'GET at a provider without a handshake',
     expect: { webhook: { status: 405, word: 'method_not_allowed', allow: 'POST' } },
     isFor: (door) => !door.name.includes('whatsapp'),
     ask: (door, place) => [{ method: 'GET', path: pathOf(door, place), headers: {} }],
@@ -107,7 +107,7 @@ const SIGNATURES: [name: string, respell: Respell, encoding?: 'hex' | 'base64'][
   ['the other encoding', (header, door) => respelled(header, (text) => otherEncoding(text, door))],
   ['another scheme', (header) => `sha1=${respelled(header, (text) => text)}`],
   [
-    'only a scheme that nobody checks',
+    'only a scheme that no provider uses',
     (header) => respelled(header, (text) => text).replace(/v1|v0|sha256|^/, 'v9'),
   ],
 ];
@@ -135,7 +135,7 @@ const signatures: Row[] = [
     expect: { webhook: BAD_SIGNATURE, call: BAD_SIGNATURE },
     // Base64, which some secrets have to be.
     ask: async (door, place) => [
-      await requestTo(door, place, { signing: { secret: Buffer.from('somebody-else').toString('base64') } }),
+      await requestTo(door, place, { signing: { secret: Buffer.from('another-secret').toString('base64') } }),
     ],
   },
   {

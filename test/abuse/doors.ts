@@ -34,15 +34,15 @@ export interface Door {
   readonly isForm?: boolean;
   /** Where fields of the event begin; at the first brace where left out. */
   readonly eventStart?: string;
-  /** Takes no credentials: whoever asks is answered. */
+  /** Answers requests without credentials. */
   readonly isPublic?: true;
   /** Opened by the key in its body. */
   readonly isSignIn?: true;
   /** What it answers to a request that is good; 200 where left out. */
   readonly answers?: number;
-  /** Has no end: nobody can wait for the whole answer. */
+  /** Its answer never ends, so a test reads only the beginning. */
   readonly isStream?: true;
-  /** Tells of an outage instead of failing by it. */
+  /** Reports an outage instead of failing with it. */
   readonly outlivesDatabases?: true;
 }
 

@@ -14,7 +14,7 @@ const TABLES = `select format('%I.%I', n.nspname, c.relname) as name
 
 export interface Watch {
   take(): Promise<Fingerprint>;
-  /** The tables that are not what they were when somebody last looked. */
+  /** The tables that have changed since the last call. */
   changes(): Promise<string[]>;
   stop(): Promise<void>;
 }

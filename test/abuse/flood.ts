@@ -17,16 +17,16 @@ const CLAIM_DOOR = /^\S+ \/v1\/(claims\/|pools\/:pool\/claims)/;
 const TOO_MANY = { status: 429, word: 'too_many_requests' };
 
 export interface Flood extends RowResult {
-  /** What those were told who were under way. */
+  /** The answers to the requests that were waiting. */
   readonly answers: readonly Answer[];
 }
 
-/** Nobody can look at a claim while somebody has locked the table, so whoever asks for one is under way until then. */
+/** Locks the claims table, so that every request for a claim waits until the lock is released. */
 export async function runFlood(place: Place): Promise<Flood> {
   const locker = await openClient(place.databaseUrls()[0]);
   const watcher = await openClient(place.databaseUrls()[0]);
   try {
-    // The server's own patience with a lock is two seconds; whatever a slow machine needs must not let anybody through.
+    // The server waits two seconds for a lock. Without a limit no request gives up, however slow the machine is.
     await locker.query('alter function public.get_claim(uuid, bytea) set lock_timeout = 0');
     await locker.query('begin; lock table public.claims');
     const path = `/v1/claims/${place.things.claimId}`;

@@ -52,7 +52,7 @@ export function shapeOf({ headers, text, json }: Answer): string[] {
     keys(json) === 'error' &&
     keys(error) === 'code,hint,message,request_id' &&
     Object.values(error).every((value) => typeof value === 'string' && value !== '');
-  if (!isShaped) return [`is no refusal of ours: ${text.slice(0, 300)}`];
+  if (!isShaped) return [`is not one of our refusals: ${text.slice(0, 300)}`];
   return error.request_id === headers['x-request-id'] ? [] : ['names another request id than its header'];
 }
 

@@ -84,7 +84,7 @@ describe('the limits of the HTTP server', () => {
     assert.equal((await ask(`${url}/fast`)).status, 200);
   });
 
-  it('counts nobody who left in the middle of a body, or with answers to come', async () => {
+  it('stops counting a client that left in the middle of a body, or before its answers', async () => {
     for (let index = 0; index < 4 * MAX_REQUESTS; index++) {
       await new Promise<void>((resolve) => {
         const socket = connect(port, '127.0.0.1', () => {
@@ -93,7 +93,7 @@ describe('the limits of the HTTP server', () => {
         socket.on('close', () => resolve());
       });
     }
-    // More requests on one connection: the others wait for the first one's answer, and their sender leaves before.
+    // More requests on one connection: they wait for the first one's answer, and the client leaves before it.
     const came = once(inside, 'came');
     const more = 'GET /fast HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(MAX_REQUESTS);
     const socket = connect(port, '127.0.0.1', () =>
@@ -106,13 +106,13 @@ describe('the limits of the HTTP server', () => {
     await empty(await fill(MAX_REQUESTS));
   });
 
-  it('answers a whole request though the next one on its connection is no request, and closes after it', async () => {
+  it('answers a whole request though garbage follows it on its connection, and closes after it', async () => {
     const came = once(inside, 'came');
     const answered = exchange(port, (socket) =>
       socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGARBAGE\r\n\r\n'),
     );
     await came;
-    // The server has read both by the time it has answered somebody who came later.
+    // The server has read both by the time it answers this later request.
     assert.equal((await ask(`${url}/fast`)).status, 200);
     for (const open of opened) open();
     const raw = await answered;

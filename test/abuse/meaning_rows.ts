@@ -86,7 +86,7 @@ const claims: Row[] = [
     CLAIM,
     USER,
     { status: 404, word: 'unknown_pool' },
-    '/v1/pools/nobody/claims',
+    '/v1/pools/unknown/claims',
   ),
   json(POOLS, 'a closed pool', CLAIM, USER, { status: 409, word: 'closed' }, '/v1/pools/abuse-shut/claims'),
   json(
@@ -99,7 +99,7 @@ const claims: Row[] = [
   ),
   json(
     'no or bad credentials',
-    'nobody in a pool for members',
+    'no token in a pool for members',
     CLAIM,
     USER,
     { status: 401, word: 'auth_required' },
@@ -121,7 +121,7 @@ const claims: Row[] = [
   },
   {
     fact: FIELDS,
-    name: 'a claim id that is no uuid',
+    name: 'a claim id that is not a uuid',
     expect: { claim: INVALID_INPUT, admin: INVALID_INPUT },
     isFor: isNamed('claims/:claim'),
     ask: async (door, place) => {
@@ -131,7 +131,7 @@ const claims: Row[] = [
   },
   {
     fact: FIELDS,
-    name: "a token for somebody else's claim",
+    name: "a token for another user's claim",
     expect: { claim: { status: 403, word: 'not_yours' } },
     isFor: isClaiming,
     ask: async (door, place) => [
@@ -154,13 +154,13 @@ const QUERIES: [name: string, query: string][] = [
   ['a filter twice', 'limit=1&limit=2'],
   ['a NUL in a filter', 'pool_id=%00'],
   ['a limit of 0', 'limit=0'],
-  ['a limit that is no number', 'limit=1e3'],
+  ['a limit that is not a number', 'limit=1e3'],
   ['a limit beyond all', 'limit=99999999999999999999'],
 ];
 const LETTER_IDS: [name: string, id: string, expected: Expected][] = [
-  ['an id that is none', 'abc', INVALID_INPUT],
+  ['an id that is not a number', 'abc', INVALID_INPUT],
   ['an id beyond 2^53', '9007199254740993', INVALID_INPUT],
-  ['an id that nobody has', '999999991', { status: 404, word: 'not_found' }],
+  ['an unknown id', '999999991', { status: 404, word: 'not_found' }],
 ];
 const LISTS = ['GET /admin/dlq', 'GET /admin/claims', 'GET /admin/calls', 'GET /admin/audit'];
 
@@ -219,7 +219,7 @@ const operators: Row[] = [
   },
   {
     fact: 'unknown message ids',
-    name: 'ids that nobody has',
+    name: 'unknown ids',
     expect: { admin: { status: 200 } },
     isFor: (door) => /dlq\/(replay|discard)|events\/(replay|skip)/.test(door.name),
     ask: async (door, place) => [
@@ -246,7 +246,7 @@ const kinds: Row[] = [
   },
   {
     fact: 'unknown event type',
-    name: 'a type that nobody handles, inline',
+    name: 'a type without a handler, inline',
     expect: {
       webhook: { status: 200, word: 'skipped', changes: ['db2 public.webhook_events'] },
     },

@@ -9,7 +9,7 @@ import { send } from './run_row.ts';
 const UNAVAILABLE = { status: 503, word: 'database_unavailable' };
 
 export async function runOutage(there: Place): Promise<RowResult> {
-  // What was said about a pool is said again for a second; about this one nobody has asked.
+  // The server caches its answer about a pool for a second. No request has asked about this pool yet.
   const place = { ...there, things: { ...there.things, pool: there.things.unseenPool } };
   const doors = DOORS.filter((door) => door.paths[place.runtime] !== undefined && !door.outlivesDatabases);
   const wrong = await Promise.all(

@@ -25,9 +25,9 @@ export interface ServeProcess {
   stop(): Promise<number | null>;
 }
 
-/** Enough to find a first failure in, and no reason to run out of memory after a hundred thousand requests. */
+/** Enough to find a first failure in, and little enough to keep in memory after 100,000 requests. */
 const MAX_OUTPUT_CHARS = 4_000_000;
-/** Far longer than it gives anybody to finish: who is not gone by then never will be. */
+/** Far longer than the server waits for open requests: a process that still runs by then never ends. */
 const STOP_MS = 60_000;
 const KB_PER_MB = 1_024;
 

@@ -125,7 +125,7 @@ async function sign(place: Place, family: Family, url: string, body: Uint8Array,
     signing.secret ?? place.secrets[secret] ?? '',
     context,
   );
-  if (headers === undefined) throw new Error(`nobody signs for ${provider}`);
+  if (headers === undefined) throw new Error(`no signer for ${provider}`);
   return { ...headers };
 }
 

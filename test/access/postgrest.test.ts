@@ -299,7 +299,7 @@ for (const defaults of ['old', 'new'] as const) {
         assert.deepEqual(names, [...(FUNCTIONS[side].service_role ?? []), ...OWNERS_ONLY[side]].toSorted());
       });
 
-      test(`no inner schema of ${side} can be reached, whoever asks`, async () => {
+      test(`no inner schema of ${side} can be reached, with any role`, async () => {
         for (const schema of ['intake', 'audit', 'pgmq', 'cron', 'net', 'auth', 'pg_catalog']) {
           for (const role of ['anon', 'service_role']) {
             const answer = await callRest(rest[side], {
@@ -324,7 +324,7 @@ for (const defaults of ['old', 'new'] as const) {
       assert.deepEqual([answer.status, answer.code], [400, 'SL005']);
     });
 
-    test('a signed-in user claims for itself, and for nobody else', async () => {
+    test('a signed-in user claims for itself, and for no other user', async () => {
       const user = randomUUID();
       const token = await rest.db1.token('authenticated', user);
       for (const pool of ['open', 'members'])
@@ -335,18 +335,18 @@ for (const defaults of ['old', 'new'] as const) {
       assert.equal(await session.db1.value(claims, [user]), 2);
     });
 
-    test('a signed-in user without an id claims for nobody', async () => {
+    test('a signed-in user without an id cannot claim', async () => {
       const token = await rest.db1.token('authenticated');
-      assert.equal((await claim({ p_pool_id: 'open', p_user_id: 'anybody' }, token)).code, 'SL006');
+      assert.equal((await claim({ p_pool_id: 'open', p_user_id: 'ann' }, token)).code, 'SL006');
     });
 
-    test('a forged token is no token', async () => {
+    test('a forged token is refused', async () => {
       const token = await rest.db1.token('service_role');
       const answer = await claim({ p_pool_id: 'open', p_user_id: 'u' }, `${token.slice(0, -4)}AAAA`);
       assert.equal(answer.status, 401);
     });
 
-    test('a signed-in user releases its own claim, and nobody else’s', async () => {
+    test('a signed-in user releases its own claim, and not another user’s', async () => {
       const owner = randomUUID();
       const other = randomUUID();
       const ownerToken = await rest.db1.token('authenticated', owner);
@@ -356,14 +356,14 @@ for (const defaults of ['old', 'new'] as const) {
       assertRefused(await release({ p_claim_id, p_user_id: owner }), 'anon');
       for (const p_user_id of [other, owner, null])
         assert.equal((await release({ p_claim_id, p_user_id }, otherToken)).code, 'SL006');
-      // A buyer says whose claim it is: there is no such call without a user.
+      // A buyer names the claim's user: PostgREST knows no call without one.
       assert.equal((await release({ p_claim_id }, ownerToken)).status, 404);
       const answer = await release({ p_claim_id, p_user_id: owner }, ownerToken);
       assert.equal(answer.status, 200);
       assert.equal((answer.body as { state: string }[])[0]?.state, 'released');
     });
 
-    test('service_role claims and releases for anybody, and puts slots on sale', async () => {
+    test('service_role claims and releases for any user, and puts slots on sale', async () => {
       const token = await rest.db1.token('service_role');
       const slots = [{ pool_id: 'open' }, { pool_id: 'open' }];
       assert.equal(

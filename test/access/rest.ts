@@ -88,7 +88,7 @@ export function assertRefused(answer: RestAnswer, what: string): void {
 export const isRefused = (answer: RestAnswer): boolean =>
   answer.code === '42501' || answer.code === 'PGRST202';
 
-/** Everything in the schema that PostgREST exposes, whoever may use it. Trigger functions cannot be called. */
+/** Everything in the schema that PostgREST exposes, whichever role may use it. Trigger functions cannot be called. */
 export async function everythingExposed(
   database: TestDatabase,
 ): Promise<{ functions: Callable[]; tables: Table[] }> {

@@ -12,7 +12,7 @@ import { startTestPostgrest, TEST_JWT_SECRET, type TestPostgrest } from '../supp
 import { openSession, type Session } from '../support/sessions.ts';
 import { assertRefused, type Callable, callRest, isRefused } from './rest.ts';
 
-/** Functions that service_role may call; nobody else may call any, and what is not listed is refused to all. */
+/** The functions that service_role may call. Other roles may call none, and a function not listed is refused to all. */
 const FUNCTIONS: Record<string, string[]> = {
   webhook: [
     'add_endpoint',

@@ -65,7 +65,7 @@ const CASES: Case[] = [
   ],
   ['a slot withdrawn while its claim lives', { ...COMMITTED, slot_status: null }, TICKET, []],
 
-  ['a ticket of a slot nobody knows', undefined, TICKET, ['ticket_without_claim']],
+  ['a ticket of an unknown slot', undefined, TICKET, ['ticket_without_claim']],
   ['a ticket of a slot on sale', FREE, TICKET, ['ticket_on_sale']],
   [
     'a ticket of a sold slot without a claim',
@@ -108,8 +108,13 @@ const CASES: Case[] = [
   ],
   ['a queued claim whose slot is sold', { ...QUEUED, slot_status: 'CONSUMED' }, undefined, ['slot_status']],
   ['a ticket whose slot is on sale', { ...COMMITTED, slot_status: 'AVAILABLE' }, TICKET, ['slot_status']],
-  ['a reserved slot nobody speaks for', { ...FREE, slot_status: 'RESERVED' }, undefined, ['slot_status']],
-  ['a sold slot nobody speaks for', { ...FREE, slot_status: 'CONSUMED' }, undefined, ['slot_status']],
+  ['a reserved slot without a claim', { ...FREE, slot_status: 'RESERVED' }, undefined, ['slot_status']],
+  [
+    'a sold slot without a claim or a ticket',
+    { ...FREE, slot_status: 'CONSUMED' },
+    undefined,
+    ['slot_status'],
+  ],
   [
     'a committed claim without a ticket, its slot on sale',
     { ...COMMITTED, slot_status: 'AVAILABLE' },

@@ -130,12 +130,12 @@ describe('sluice dlq', () => {
     }
   });
 
-  it('says what to mend when the key is wrong, nobody answers, or nothing is set', async () => {
+  it('says what to mend when the key is wrong, no server answers, or nothing is set', async () => {
     const wrong = await sluice(['dlq', 'list'], { ...env, SLUICE_ADMIN_KEY: 'wrong' }).ended;
     assert.equal(wrong.code, 1);
     assert.match(wrong.stderr, /^error: the server refused the key\nhint: set SLUICE_OPERATOR_KEY /);
-    const nobody = await sluice(['dlq', 'list'], { ...env, SLUICE_URL: 'http://127.0.0.1:1' }).ended;
-    assert.match(nobody.stderr, /^error: no server answers at /);
+    const unanswered = await sluice(['dlq', 'list'], { ...env, SLUICE_URL: 'http://127.0.0.1:1' }).ended;
+    assert.match(unanswered.stderr, /^error: no server answers at /);
     const unset = await sluice(['dlq', 'list'], { SLUICE_DIR: '/nonexistent' }).ended;
     assert.match(unset.stderr, /^error: SLUICE_URL and SLUICE_OPERATOR_KEY are not set/);
   });

@@ -139,7 +139,7 @@ describe('sluice reconcile', () => {
     );
   });
 
-  it('gives a slot to whoever has its ticket, where a dead letter stands in the way, and never puts it on sale', async () => {
+  it('gives a slot to the user who has its ticket, past a dead letter, and never puts it on sale', async () => {
     await putOnSale(db1, 'sold', 1);
     await claimMany(db1, 'sold', 1);
     const [slot = ''] = await slotsOf('sold', '{queued}');

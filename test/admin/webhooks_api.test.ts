@@ -81,7 +81,7 @@ describe('/admin/webhooks', () => {
       [changed.status, changed.json.secret_names, changed.json.is_active],
       [200, changes.secret_names, false],
     );
-    assertRefusal(await post('/endpoints/change', { name: 'nobody', changes }), 404, 'unknown_endpoint');
+    assertRefusal(await post('/endpoints/change', { name: 'unknown', changes }), 404, 'unknown_endpoint');
     assert.equal((await get('/endpoints')).json.endpoints.length, 1);
     const { rows } = await db2.query(
       `select action, actor, reason from audit.audit_logs where subject = 'webhook endpoint shop' order by id`,
@@ -123,7 +123,7 @@ describe('/admin/webhooks', () => {
       { ...one, secret_names: [] },
       { ...one, name: 'Other' },
       { ...one, name: '../x' },
-      { ...one, provider: 'nobody' },
+      { ...one, provider: 'unknown' },
       { ...one, mode: 'sometimes' },
       { ...one, max_attempts: 0 },
       { ...one, surprise: true },

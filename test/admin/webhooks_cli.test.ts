@@ -128,7 +128,7 @@ describe('sluice webhooks', () => {
     assert.equal((await webhooksHere(url.href, ['secrets', 'list'])).code, 0);
   });
 
-  it('replays what a filter finds in batches, asks nobody only with --yes, and says 1 the second time', async () => {
+  it('replays what a filter finds in batches, skips the question only with --yes, and says 1 the second time', async () => {
     const ids = Array.from({ length: 1_100 }, (_, at) => `b-${String(at).padStart(4, '0')}`);
     await storeEvents(db2, ids, { provider: 'many' });
     await storeEvents(db2, ['b-success'], { provider: 'many', status: 'success' });
@@ -237,7 +237,7 @@ describe('sluice webhooks', () => {
   });
 
   it('touches nothing without an id or a filter, whatever other options are given', async () => {
-    await storeEvents(db2, ['untouched'], { provider: 'nobody-asked' });
+    await storeEvents(db2, ['untouched'], { provider: 'unnamed' });
     const others = ['--yes', '--json', '--reason', 'r', '--limit', '1000000'];
     for (const action of ['replay', 'skip']) {
       const { code, stdout, stderr } = await webhooks(action, ...others);
@@ -334,7 +334,7 @@ describe('sluice webhooks', () => {
       ['replay', '--event-id', ''],
       ['skip', '--provider', 'x', '--idempotency-key', 'k'],
       ['endpoints', 'add', 'x', '--secret-name', 'X'],
-      ['endpoints', 'add', 'x', '--provider', 'nobody', '--secret-name', 'X'],
+      ['endpoints', 'add', 'x', '--provider', 'unknown', '--secret-name', 'X'],
       ['endpoints', 'add', 'x', '--provider', 'stripe', '--secret-name', 'whsec_abc'],
       ['endpoints', 'rotate', 'x'],
       ['endpoints', 'burn', 'x'],

@@ -20,7 +20,7 @@ describe('sluice webhooks handlers', () => {
     await databases?.stop();
   });
 
-  it('lists handlers, and removes one that nobody serves, with an audit row', async () => {
+  it('lists handlers, and removes one that no process serves, with an audit row', async () => {
     await db2.query(
       `select webhook.register_handlers('[{"name": "leftover", "provider": "p", "event_type": "old"}]')`,
     );

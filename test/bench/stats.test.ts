@@ -20,7 +20,7 @@ test('a line of the pgbench log gives client, end and duration', () => {
   ]);
 });
 
-test('a line that is no pgbench log is refused', () => {
+test('a line that is not from a pgbench log is refused', () => {
   assert.throws(() => readLog('3 17 skipped\n'), /not a line/);
 });
 

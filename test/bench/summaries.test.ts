@@ -39,7 +39,7 @@ describe('what git keeps of runs', () => {
     })),
   );
 
-  test('is no raw result: results/ is ignored, and no tracked file is in a folder of that name', () => {
+  test('leaves out raw results: results/ is ignored, and no tracked file is in a folder of that name', () => {
     const tracked = git(PROJECT, 'ls-files').split('\n');
     assert.deepEqual(
       tracked.filter((path) => /(^|\/)results\//.test(path)),

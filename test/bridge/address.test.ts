@@ -57,7 +57,7 @@ describe('an address that a hook may not have', () => {
     '2a00::1.1.1.256',
     '2a00::1.1.1',
   ])
-    it(`is whatever is none: ${text}`, () => assert.equal(isRefusedAddress(text), true));
+    it(`is any text that is not an address: ${text}`, () => assert.equal(isRefusedAddress(text), true));
 
   it('is told from public ones, however these are written', () => {
     for (const text of [
@@ -96,7 +96,7 @@ describe('a URL that cannot be a hook', () => {
     'http://local.example./',
     'http://1.1.1.1/',
   ])
-    it(`is none of ${url}`, () => assert.equal(refusalOfUrl(url, new Set()), undefined));
+    it(`is not ${url}`, () => assert.equal(refusalOfUrl(url, new Set()), undefined));
 
   it('may be allowed by name or by name and port, never with credentials', () => {
     assert.equal(refusalOfUrl('http://intranet:81/', new Set(['intranet'])), undefined);

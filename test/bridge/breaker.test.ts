@@ -81,7 +81,7 @@ for (const { name, world: make } of OWN_FAILURES) {
     assert.deepEqual(seen, [beside, beside, beside, { dead_letter: 1, committed: 3 }, { committed: 3 }]);
   });
 
-  test(`${name} for one message after another is down: nobody’s attempts are used up, from the first on`, async () => {
+  test(`${name} for one message after another is down: no message loses an attempt, from the first on`, async () => {
     let isDown = true;
     const world = make(() => isDown);
     for (let n = 1; n <= 40; n++) world.send(payload(n));

@@ -21,14 +21,14 @@ const MALFORMED: [name: string, message: unknown, reason: string][] = [
   ['a pool that is empty', payload(1, { pool_id: '' }), 'malformed: pool_id'],
   ['a pool of 201 characters', payload(1, { pool_id: 'x'.repeat(201) }), 'malformed: pool_id'],
   ['no slot', payload(1, { resource_id: undefined }), 'malformed: resource_id'],
-  ['a slot that is no uuid', payload(1, { resource_id: 'seat 7' }), 'malformed: resource_id'],
+  ['a slot that is not a uuid', payload(1, { resource_id: 'seat 7' }), 'malformed: resource_id'],
   ['a slot in a list', payload(1, { resource_id: [uuid(1)] }), 'malformed: resource_id'],
   ['a slot with a line feed', payload(1, { resource_id: `${uuid(1)}\n` }), 'malformed: resource_id'],
   ['no user', payload(1, { user_id: undefined }), 'malformed: user_id'],
   ['a user that is an object', payload(1, { user_id: {} }), 'malformed: user_id'],
   ['a user of 201 characters', payload(1, { user_id: 'x'.repeat(201) }), 'malformed: user_id'],
   ['a user of 201 wide characters', payload(1, { user_id: '😀'.repeat(201) }), 'malformed: user_id'],
-  ['a claim that is no uuid', payload(1, { claim_id: 'mine' }), 'malformed: claim_id'],
+  ['a claim that is not a uuid', payload(1, { claim_id: 'mine' }), 'malformed: claim_id'],
   ['a claim that is a number', payload(1, { claim_id: 5 }), 'malformed: claim_id'],
   ['more than 64 KB', payload(1, { note: 'x'.repeat(65 * 1024) }), 'malformed: too large'],
   ['15,000 levels', payload(1, { note: nested(15_000) }), 'malformed: nested too deeply'],
@@ -103,7 +103,7 @@ test('a message is tried until its attempts reach max_retries, and then dies wit
   assert.equal(world.endOf(explained)?.reason, 'max_retries: status 500');
 });
 
-test('a message whose claim is of another slot, pool or user is a dead letter, and nobody’s ticket', async () => {
+test('a message whose claim is of another slot, pool or user is a dead letter, and becomes no ticket', async () => {
   const world = new World();
   const forged = world.send(payload(1), { claim_state: 'mismatch' });
   world.send(payload(2));

@@ -126,7 +126,7 @@ describe('the ender', () => {
     });
 
   for (const code of ['08006', '57P01', '42883', '42501', 'ECONNREFUSED', 'ERR_SSL'])
-    test(`keeps all where the ledger serves nobody (${code}), and asks it once`, async () => {
+    test(`keeps all where the ledger refuses every call (${code}), and asks it once`, async () => {
       const world = new World();
       world.due = claims(4);
       world.fail = () => databaseError(code);

@@ -61,7 +61,7 @@ test(`${PUBLIC_ADDRESSES.length} public addresses are not`, () => {
   assert.deepEqual(PUBLIC_ADDRESSES.filter(isRefusedAddress), []);
 });
 
-test('text that is no address is refused', () => {
+test('text that is not an address is refused', () => {
   assert.deepEqual(
     NO_ADDRESSES.filter((text) => !isRefusedAddress(text)),
     [],
@@ -213,7 +213,7 @@ after(() => {
   server.close();
 });
 
-/** DNS as a test wants it, for whoever looks a name up meanwhile. */
+/** Answers every DNS lookup from `answers` while `work` runs. */
 async function withDns(answers: Record<string, string[]>, work: () => Promise<void>): Promise<void> {
   const lookup = mock.method(
     dns,
@@ -317,7 +317,7 @@ test('a host that the pool’s database allows may be called by a worker that kn
   assert.equal(await createHook().post({ ...call, allowedHosts: [`127.0.0.1:${port}`] }), 201);
 });
 
-test('no answer is a rejection: a cut connection, nobody there, or a stop', async () => {
+test('no answer is a rejection: a cut connection, a port without a listener, or a stop', async () => {
   const hook = hookAllowing(['127.0.0.1']);
   // Twice, because the second may go over a connection that is used again.
   for (const path of ['/cut', '/201', '/cut']) {

@@ -183,7 +183,7 @@ describe('a message that has to move to the lane of its pool', () => {
       [pool],
     );
 
-  test('stays while another transaction works on its claim, and nobody waits', async () => {
+  test('stays while another transaction works on its claim, and the taker does not wait', async () => {
     const pool = await lateRules();
     await meanwhile(
       worker,

@@ -71,7 +71,7 @@ const WAYS_TO_SHUT: Record<string, { shut: string; open: string }> = {
 };
 
 for (const [what, { shut, open }] of Object.entries(WAYS_TO_SHUT)) {
-  test(`somebody has ${what}: nobody’s attempts are used up, and all is committed once it is put right`, async () => {
+  test(`the ledger’s operator has ${what}: no claim loses an attempt, and all are committed after the repair`, async () => {
     const pool = `pool: ${what}`;
     await world.sell(pool, USERS, RULES);
     const bridge = startBridge();
@@ -108,7 +108,7 @@ test('a function that a pool commits by is not there yet: that pool waits, and a
     `create function public.my_commit(p_payload jsonb) returns void language sql
        as 'select public.finalize_transaction(p_payload)'`,
   );
-  assert.deepEqual(await step(bridge), { outage: 2 }, 'it is there, and nobody may call it');
+  assert.deepEqual(await step(bridge), { outage: 2 }, 'it is there, and the worker may not call it');
   await world.db2.query('grant execute on function public.my_commit to service_role');
   assert.deepEqual(await step(bridge), { committed: 2 });
   assert.equal(await deadLetters(), 0);

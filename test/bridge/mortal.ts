@@ -4,7 +4,7 @@ import type { Wrap } from './fault_support.ts';
 
 export type Moment = 'before' | 'after';
 
-/** What the dead are told when they are buried; nobody else ever sees it. */
+/** Rejects the pending calls of a dead worker when the test buries it; only that worker sees it. */
 class Buried extends Error {
   override readonly name = 'Buried';
 }

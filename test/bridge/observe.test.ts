@@ -49,7 +49,7 @@ describe('a step', () => {
     ]);
   });
 
-  it('is a span for each message that says whose it is; a failure where somebody has to look', () => {
+  it('is a span for each message with the names of its claim; a failure where an operator has to look', () => {
     const { spans, ports } = observing();
     const [one, two, three, four] = [1, 2, 3, 4].map((n) => deliveryOf(n)) as [
       Delivery,
@@ -160,7 +160,7 @@ describe('a call to a hook', () => {
     });
 });
 
-describe('where nobody traces', () => {
+describe('without a tracer', () => {
   it('no span is put together, and the metrics are told all the same', () => {
     const { spans, lines, ports } = observing(false);
     tellGroup([deliveryOf(1)], new Map(), 9_000, ports);
@@ -173,7 +173,7 @@ describe('where nobody traces', () => {
 });
 
 describe('the log of deliveries', () => {
-  it('has routine at debug level, what somebody may look for at night above it', async () => {
+  it('has routine at debug level, and above it what an operator may look for at night', async () => {
     const world = new World();
     world.pools.set('wanting', poolConfig('wanting', { validation_webhook_url: HOOK }));
     world.answer = () => 422;

@@ -1,4 +1,4 @@
-// What happens when something is down, when the ledger is metered, and when somebody says stop.
+// What happens when something is down, when the ledger is metered, and when the worker is told to stop.
 
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
@@ -7,7 +7,7 @@ import { databaseError, LEASE_SEC, neverAborted, payload, poolConfig, uuid, Worl
 
 const ALL_GOOD = (payloads: readonly unknown[]) => payloads.map(() => 'committed' as const);
 
-test('an outage of the ledger uses up nobody’s attempts, however long it lasts', async () => {
+test('an outage of the ledger uses up no message’s attempts, however long it lasts', async () => {
   const world = new World();
   world.pools.set('pool', poolConfig('pool', { max_retries: 2 }));
   for (let n = 1; n <= 5; n++) world.send(payload(n));
@@ -29,10 +29,10 @@ const OUTAGES: Record<string, Error> = {
   ),
   // The login is refused, the database is not there, its disk fails.
   ...Object.fromEntries(['28000', '28P01', '3D000', '58030', '58P01'].map(coded)),
-  // Nobody has answered: neither Postgres nor PostgREST has such a code.
+  // The ledger has not answered: neither Postgres nor PostgREST has such a code.
   ...Object.fromEntries(['CERT_HAS_EXPIRED', 'SELF_SIGNED_CERT_IN_CHAIN', 'EPROTO', 'EPERM', ''].map(coded)),
   'an error without a code': new Error('SASL: client password must be a string'),
-  'what is no error at all': 'gone' as unknown as Error,
+  'a text instead of an error': 'gone' as unknown as Error,
   // Supabase's pooler: "Tenant or user not found".
   'a session refused with XX000': Object.assign(databaseError('XX000'), { severity: 'FATAL' }),
 };
@@ -298,7 +298,7 @@ test('who is told to stop during the hook calls keeps what is decided and hands 
   assert.equal(
     world.log.filter(({ level }) => level === 'warn').length,
     0,
-    'a stop is no outage of the hook',
+    'a stop does not count as an outage of the hook',
   );
 });
 

@@ -56,7 +56,7 @@ async function rowsRead(): Promise<Record<string, number>> {
 test('a finish that was planned while everything was empty reads only its batch, whatever its verdicts', async () => {
   await putOnSale(session.client, 'p', CLAIMS);
   const batch = Array.from({ length: MAX_BATCH }, (_, n) => ({ pool: 'p', user: `user ${n}` }));
-  // The plans are made with the first few claims: nobody has looked at the claims yet, and the queue was seen empty.
+  // Postgres makes the plans with the first few claims: the claims table was never analyzed, the queue only when empty.
   await session.client.query('vacuum analyze pgmq.q_intake_queue');
   await session.batch(batch.slice(0, VERDICTS.length));
   for (const verdict of VERDICTS) await finish(await take(1), [verdict]);

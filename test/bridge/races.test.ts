@@ -70,7 +70,7 @@ test('a late mixed finish locks nothing of the new holder, so that they cannot b
   const msgIds = await take();
   await world.expireLeases();
   assert.deepEqual(await take(), msgIds);
-  // The holder is kept between its messages and its claims by somebody who has a claim's lock.
+  // `owner` holds a claim's lock, which stops the holder between its messages and its claims.
   await owner.client.query('begin');
   await owner.rows(`select from public.claims where pool_id = 'mixed' for update`);
   const holding = outcomesOf(holder, msgIds, '{2,2}', '{retry,committed}');
@@ -103,7 +103,7 @@ async function byHand(pool: string): Promise<{ slotId: string; msgIds: string[] 
 const statusOf = async (slotId: string): Promise<string> =>
   (await world.db1.query('select status from public.inventory_slots where id = $1', [slotId])).rows[0].status;
 
-test('a slot sold by hand while a buyer has it locked is consumed by whoever comes last, without a deadlock', async () => {
+test('a slot sold by hand while a buyer has it locked is consumed by the last of the two, without a deadlock', async () => {
   const [buyer, worker] = sessions;
   const { slotId, msgIds } = await byHand('locked');
   await buyer.client.query('begin');

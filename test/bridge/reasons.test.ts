@@ -6,7 +6,7 @@ import type { Finish } from '#core/bridge/ports.ts';
 import { createLedger } from '#core/bridge/store.ts';
 import { databaseError, payload, poolConfig, World } from './support.ts';
 
-test('every reason of a delivery is short and can be stored, whoever said it', async () => {
+test('every reason of a delivery is short and can be stored, wherever it comes from', async () => {
   const world = new World();
   world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));
   const odd = `x${'😀'.repeat(600)}`;
@@ -99,7 +99,7 @@ test('what is finished without its reason and refused again leaves the others fi
 });
 
 for (const [name, rows] of Object.entries({
-  'an outcome that nobody knows': [
+  'an unknown outcome': [
     { ordinal: 1, outcome: 'failed' },
     { ordinal: 2, outcome: 'committed' },
   ],

@@ -1,4 +1,4 @@
-// A refusal frees a slot. Before it frees one that somebody may have carried, the ledger is asked.
+// A refusal frees a slot. If an earlier worker may have carried the claim, the bridge asks the ledger first.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -56,7 +56,7 @@ test('a pool that commits by hook needs no ledger to refuse', async () => {
   assert.equal(world.ledgersMade, 0);
 });
 
-test('a ledger that cannot be asked refuses nobody', async () => {
+test('while the ledger cannot be asked no claim is refused', async () => {
   const world = refusing();
   const id = world.send(payload(1), AGAIN);
   world.ticketOf = () => {

@@ -26,7 +26,7 @@ test('what the ledger has is committed, what another has is a conflict, the rest
   assert.deepEqual(world.ledgerCalls, [[payload(4)]], 'and not tried again');
 });
 
-test('while nobody’s attempts are used up the ledger is not asked', async () => {
+test('the ledger is not asked about a claim that has attempts left', async () => {
   const world = new World();
   world.send(payload(1));
   await world.step();
@@ -34,7 +34,7 @@ test('while nobody’s attempts are used up the ledger is not asked', async () =
 });
 
 for (const code of ['ECONNREFUSED', '08006', '57014', '42883', 'XX000']) {
-  test(`a ledger that cannot be asked (${code}) kills nobody, and they are asked about later`, async () => {
+  test(`while the ledger cannot be asked (${code}) no claim becomes a dead letter; the bridge asks again later`, async () => {
     const world = new World();
     const id = world.send(payload(1), SPENT);
     world.ticketOf = () => {
@@ -65,7 +65,7 @@ test('while the ledger is left alone it is not asked either', async () => {
   assert.deepEqual(world.asked, []);
 });
 
-test('a pool that commits by hook has nobody to ask; one with a function of its own has the ledger', async () => {
+test('for a pool that commits by hook no ledger is asked; for one with a function of its own it is', async () => {
   const world = new World();
   world.pools.set('hook', poolConfig('hook', { commit_webhook_url: 'https://hook.example/c' }));
   world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit' }));
@@ -78,7 +78,7 @@ test('a pool that commits by hook has nobody to ask; one with a function of its 
   assert.deepEqual([world.posts, world.customCalls], [[], []]);
 });
 
-test('who is told to stop hands back what is used up, unasked', async () => {
+test('a worker that is told to stop hands back spent claims without asking', async () => {
   const world = new World();
   world.send(payload(1), SPENT);
   assert.deepEqual((await world.step(AbortSignal.abort())).outcomes, { untried: 1 });

@@ -1,4 +1,4 @@
-// What a step says about itself: to its caller, to the metrics and to whoever reads the log.
+// What a step reports: to its caller, to the metrics and to the log.
 
 import assert from 'node:assert/strict';
 import { afterEach, describe, it, mock } from 'node:test';
@@ -148,7 +148,7 @@ describe('a delivery', () => {
     );
   });
 
-  it('that nobody decided is handed back', () => {
+  it('without a verdict is handed back', () => {
     const { verdict, delay_ms } = deliveryOf(payload(1)).toFinish(() => 1);
     assert.deepEqual([verdict, delay_ms], ['outage', 500]);
   });
@@ -192,7 +192,7 @@ describe('a hook that gives no answer', () => {
     assert.doesNotMatch(JSON.stringify(world.log), /secret/, 'the rest of its address may hold a secret');
   });
 
-  it('because it cannot be reached is nobody’s failure', async () => {
+  it('because it cannot be reached is an outage, not a failure of the message', async () => {
     const world = twoPools();
     world.answer = () => Promise.reject(new Unreachable('no route'));
     const id = world.send(payload(1, { pool_id: 'hooked' }));

@@ -109,7 +109,11 @@ test('holds in a throttled pool run out, the slots are sold again, and each beco
 
 test('a claim that a dead worker may have committed keeps its slot until the ledger is asked, however often it is handed back', async () => {
   await dieAfterCommit('died');
-  assert.equal(await holdsEnd('died'), 0, 'nobody knows how far the dead worker came with any of them');
+  assert.equal(
+    await holdsEnd('died'),
+    0,
+    'the bridge cannot know how far the dead worker came with any of them',
+  );
   assert.equal(await sellAgain('died'), 0);
   assert.equal(await world.end(), 3);
   assert.deepEqual(

@@ -27,7 +27,7 @@ test('a yes is remembered before the commit, and the key is the slot of a first 
   ]);
 });
 
-test('a claim that was validated is not validated again, whoever remembers it', async () => {
+test('a validated claim is not validated again, whether its row or its message says so', async () => {
   const world = validating();
   world.send(payload(1), { claim_state: 'validated' });
   world.send(payload(2, { state: 'validated', claim_id: undefined }), { claim_state: null });
@@ -72,7 +72,7 @@ for (const status of [301, 302, 307, 400, 401, 403, 404, 405, 408, 413, 425, 451
 }
 
 for (const status of [429, 502, 503, 504]) {
-  test(`a ${status} of the validation is an outage: nobody's attempt, and the pool is left alone`, async () => {
+  test(`a ${status} of the validation is an outage: it costs no attempt, and the pool is left alone`, async () => {
     const world = validating();
     world.send(payload(1));
     world.answer = () => status;
@@ -84,7 +84,7 @@ for (const status of [429, 502, 503, 504]) {
   });
 }
 
-test('a mistyped address of the validation makes dead letters, and refuses nobody', async () => {
+test('a mistyped address of the validation makes dead letters, and refuses no claim', async () => {
   const world = validating({ max_retries: 3 });
   const ids = Array.from({ length: 12 }, (_, n) => world.send(payload(n + 1)));
   world.answer = () => 404;
@@ -176,7 +176,7 @@ test('a pool with a commit hook is committed by it, under the same key each time
   assert.equal(world.ledgersMade, 0);
 });
 
-test('a commit hook that refuses does not end the claim: it is retried, then somebody has to look', async () => {
+test('a commit hook that refuses does not end the claim: it is retried, then an operator has to look', async () => {
   const world = validating({ commit_webhook_url: COMMIT, max_retries: 3 });
   const id = world.send(payload(1));
   world.answer = (url) => (url === COMMIT ? 422 : 200);

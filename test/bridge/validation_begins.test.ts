@@ -1,5 +1,5 @@
-// A pool that begins to validate, and workers who take its messages in the same moment. Whatever is committed first, no
-// claim is left that somebody may have carried under the old rules and that a refusal under the new ones could free.
+// A pool begins to validate while workers take its messages. Whichever commits first, a refusal under the new rules never
+// frees a claim that a worker may have carried under the old ones.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -56,7 +56,11 @@ describe('a pool that begins to validate', () => {
       assert.equal(before.includes(other), true, 'others are not kept waiting');
       assert.equal((await take()).includes(pool), true);
       assert.equal(await knowsUrl(pool), end === 'commit');
-      assert.equal(await stateOf(pool), 'queued', 'nobody can have carried it: it is to be asked about');
+      assert.equal(
+        await stateOf(pool),
+        'queued',
+        'no worker can have carried it: the hook is still to be asked',
+      );
     });
   }
 

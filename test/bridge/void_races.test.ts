@@ -1,5 +1,6 @@
-// A claim ends while its ticket is being written, in two real sessions and both orders. Whoever comes second waits for the
-// first and then knows: never a ticket and a tombstone of one claim. The controls leave the placeholder out, and get both.
+// A claim ends while its ticket is being written, in two real sessions and both orders. The second session waits for the
+// first and then sees its result, so one claim never has both a ticket and a tombstone. The controls leave the placeholder
+// out, and get both.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

@@ -147,7 +147,7 @@ const REFUSED_SIGNATURES: Row[] = [
 ];
 
 const REFUSED_SITES: Row[] = [
-  ['an unknown site', () => signedRequest(BODY, { site: 'nobody' }), 401, 'bad_signature', 'unknown_site'],
+  ['an unknown site', () => signedRequest(BODY, { site: 'unknown' }), 401, 'bad_signature', 'unknown_site'],
   [
     'the site twice',
     () => withHeaders(() => ({ 'x-ops-site': twice(SITE) })),

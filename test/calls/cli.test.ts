@@ -106,8 +106,8 @@ describe('sluice calls', () => {
     assert.equal(disabled.sites[0].is_active, false);
     const enabled = await json('sites', 'enable', 'branch-7');
     assert.equal(enabled.sites[0].is_active, true);
-    await assert.rejects(run('sites', 'disable', 'nobody'), StackError);
-    await assert.rejects(run('sites', 'rotate', 'nobody', '--secret-name', 'NEW'), StackError);
+    await assert.rejects(run('sites', 'disable', 'unknown'), StackError);
+    await assert.rejects(run('sites', 'rotate', 'unknown', '--secret-name', 'NEW'), StackError);
   });
 
   it('shows the demo site, which a second start leaves as it is', async () => {

@@ -1,4 +1,4 @@
-// Who recognises a second delivery: the cache, the database, or nobody.
+// What recognises a second delivery: the cache, the database, or neither.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

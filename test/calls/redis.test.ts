@@ -75,7 +75,7 @@ async function untilState(server: CallServer, state: string): Promise<number> {
   return sent;
 }
 
-test('a Redis whose port somebody else has meanwhile starts as soon as it is free', async (t) => {
+test('a Redis whose port another process has taken starts as soon as the port is free', async (t) => {
   const redis = await startRedis(t);
   if (redis === undefined) return;
   t.after(redis.stop);
@@ -84,7 +84,7 @@ test('a Redis whose port somebody else has meanwhile starts as soon as it is fre
   other.listen(Number(new URL(redis.url).port), '127.0.0.1');
   await once(other, 'listening');
   const started = redis.start();
-  // Enough for one that takes whoever answers for Redis; the other kind does not mind.
+  // 500 ms is enough for a helper that takes any answer on the port for Redis to resolve too early.
   assert.equal(await Promise.race([started, delay(500, 'waits')]), 'waits');
   other.close();
   await started;
@@ -127,7 +127,7 @@ test('servers share a replay cache in Redis; without it they go on, and say so',
   assert.deepEqual(rows, []);
 });
 
-test('a Redis that hangs holds up nobody', async (t) => {
+test('a Redis that hangs holds up no call', async (t) => {
   const world = await setUp(t, 1);
   if (world === undefined) return;
   const { redis, servers, client } = world;

@@ -18,7 +18,7 @@ export interface TestRedis {
   kill(): Promise<void>;
   start(): Promise<void>;
   flush(): Promise<void>;
-  /** It holds its connections and answers nobody, until it goes on. */
+  /** Redis keeps its connections and answers nothing until `goOn`. */
   pause(): void;
   goOn(): void;
   stop(): Promise<void>;
@@ -27,16 +27,16 @@ export interface TestRedis {
 const READY_DEADLINE_MS = 10_000;
 const POLL_MS = 10;
 
-/** Undefined, and the test is skipped with the reason, where there is no Redis and it may not be installed. */
+/** Undefined, and the test is skipped with the reason, where Redis is missing and may not be installed. */
 export async function startRedis(t: TestContext): Promise<TestRedis | undefined> {
   const reason = await ensureDebianPackages(['redis-server']);
   if (reason !== undefined) {
-    t.skip(`no Redis here, so nobody kills one: ${reason}`);
+    t.skip(`no Redis here to kill: ${reason}`);
     return undefined;
   }
   const dir = mkdtempSync(join(tmpdir(), 'sluice-redis-'));
   let child: ChildProcess | undefined;
-  /** Its own from the first start on. It cannot choose one itself: to Redis port 0 is none. */
+  /** Chosen at the first start and then kept. Redis cannot choose one: with port 0 it does not listen. */
   let port = 0;
 
   async function start(): Promise<void> {
@@ -92,7 +92,7 @@ function launch(port: number, dir: string): ChildProcess {
   return spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'ignore'] });
 }
 
-/** False when it ended instead, because somebody else has its port: that something answers there proves nothing. */
+/** False when Redis ended because another process has its port. An answer on the port would not show that it is Redis. */
 function saysReady(child: ChildProcess): Promise<boolean> {
   return new Promise((resolve) => {
     let output = '';

@@ -18,14 +18,14 @@ describe('the replay cache of one process', () => {
     assert.equal(cache.claim('k'), 'done');
   });
 
-  it('takes a claim that was given up for new', () => {
+  it('treats a key as new after its claim was given up', () => {
     const { cache } = open();
     cache.claim('k');
     cache.release('k');
     assert.equal(cache.claim('k'), 'claimed');
   });
 
-  it('does not forget what is stored because somebody gave up', () => {
+  it('keeps what is stored when a later claim is given up', () => {
     const { cache } = open();
     cache.claim('k');
     cache.done('k');

@@ -113,7 +113,7 @@ describe('the door for call events', () => {
     ]) {
       const known = await send({ headers: given, body } as ReturnType<typeof signedRequest>);
       const unknown = await send({
-        headers: { ...given, 'x-ops-site': 'nobody' },
+        headers: { ...given, 'x-ops-site': 'unknown' },
         body,
       } as ReturnType<typeof signedRequest>);
       assert.deepEqual([known.status, known.headers['www-authenticate']], [401, undefined]);
@@ -121,7 +121,7 @@ describe('the door for call events', () => {
     }
   });
 
-  it('lists all fields to whoever sends one too many', async () => {
+  it('lists all fields when a request has an unknown one', async () => {
     const { json } = await open().send(signedRequest(callBody({ extra: 1 })));
     assert.match(json.error.hint, /known are event_id, kind, occurred_at, payload\./);
   });

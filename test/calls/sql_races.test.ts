@@ -62,8 +62,8 @@ describe('two servers that record at the same time', () => {
   });
 
   /**
-   * One records the events 1, 2, 3, the other 3, 2, 1, each signed anew, and both have to pass event 2, which a third
-   * session holds until both wait. Whoever takes the keys in the order given then holds what the other needs.
+   * One session records the events 1, 2, 3, the other 3, 2, 1, each signed anew. Both have to pass event 2, which a third
+   * session holds until both wait. If each takes the keys in the order given, each then holds what the other needs.
    */
   async function crossing(functionName: string, secondWaitsFor: 'holder' | 'first'): Promise<string[]> {
     const [observer, first, second, holder] = sessions;

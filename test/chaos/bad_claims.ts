@@ -30,7 +30,7 @@ export const BAD_CLAIMS: BadHistory[] = [
   bad('I1', 'a request with two claims', [], ({ final }) => {
     sell(final, 'c9', 'r1', 's3', 'u1');
   }),
-  bad('I1', 'a claim of a request that nobody made', [], ({ final }) => {
+  bad('I1', 'a claim of a request that no buyer made', [], ({ final }) => {
     sell(final, 'c9', 'r99', 's3', 'u9');
   }),
   bad('I1', 'a claim that no request and no replay made', [], ({ final }) => {
@@ -128,7 +128,7 @@ export const BAD_CLAIMS: BadHistory[] = [
   bad('I5', 'a sold slot that is for sale again', [], ({ final }) => {
     final.slots[0] = { poolId: 'rpc', slotId: 's1', status: 'AVAILABLE' };
   }),
-  bad('I5', 'a slot that is reserved for nobody', [], ({ final }) => {
+  bad('I5', 'a slot that is reserved without a claim', [], ({ final }) => {
     final.slots[2] = { poolId: 'rpc', slotId: 's3', status: 'RESERVED' };
   }),
   bad('I5', 'a slot that is consumed by a dead letter', [], ({ final }) => {
@@ -161,10 +161,10 @@ export const BAD_CLAIMS: BadHistory[] = [
   bad('I6', 'a claim that expired in a pool without holds', [], ({ pools }) => {
     pools[2] = { poolId: 'small', capacity: 2, commit: 'rpc' };
   }),
-  bad('I6', 'a claim that was refused by nobody', [], ({ targetCalls }) => {
+  bad('I6', 'a claim that no hook refused', [], ({ targetCalls }) => {
     targetCalls.pop();
   }),
-  bad('I6', 'a claim that was discarded by nobody', [], (history) => {
+  bad('I6', 'a claim that no operator discarded', [], (history) => {
     ask(history, 'c9', 's3', 'discarded', 'AVAILABLE');
   }),
   bad('I6', 'a claim with two dead letters', [], ({ final }) => {

@@ -19,10 +19,10 @@ export const BAD_EVENTS: BadHistory[] = [
   bad('I7', 'an event that is there twice', [], ({ final }) => {
     final.events.push(stored('row9', 'e2', 'success'));
   }),
-  bad('I7', 'an event that nobody sent', [], ({ final }) => {
+  bad('I7', 'an event that no provider sent', [], ({ final }) => {
     final.events.push(stored('row9', 'e9', 'success'));
   }),
-  bad('I7', 'an effect of an event that nobody sent', ['I8'], ({ final }) => {
+  bad('I7', 'an effect of an event that no provider sent', ['I8'], ({ final }) => {
     final.credits.push({ provider: 'stripe', eventId: 'e9', userId: 'x', amount: 1, currency: 'eur' });
   }),
   bad('I7', 'a call that is there twice', [], ({ final }) => {
@@ -106,7 +106,7 @@ export const BAD_EVENTS: BadHistory[] = [
     };
     final.audit.push(row, row);
   }),
-  bad('I11', 'an audit row of an action that nobody did', [], ({ final }) => {
+  bad('I11', 'an audit row of an action that no operator took', [], ({ final }) => {
     final.audit.push({ ...pick(final.audit, 1), reason: 'chaos 9' });
   }),
   bad('I12', 'a dead letter of a healthy message, replayed since', [], ({ final }) => {

@@ -34,7 +34,7 @@ describe('the patches of the negative controls', () => {
     });
   }
 
-  test('refuse a place that is no more', async () => {
+  test('refuse a place that is gone', async () => {
     const client = await openClient(databases.db2.url);
     const patch = CONTROLS.find(({ name }) => name === 'do-nothing')?.options.patch?.db2 ?? '';
     try {
@@ -99,7 +99,7 @@ describe('a negative control', () => {
     assert.deepEqual([result.seed, result.rounds, result.example], [null, 1, null]);
   });
 
-  test('whose servers did not even start is no control', async () => {
+  test('is refused when its servers did not even start', async () => {
     const run = async () => ({ ...goodHistory(), surprises: ['server-1 ended by itself'] });
     await assert.rejects(runControl(control, run), /control c could not be tried: server-1 ended by itself/);
   });

@@ -36,7 +36,7 @@ describe('the four counts', () => {
     assert.equal(counts.duplicated, 1);
   });
 
-  test('count a claim of a request that nobody made as unexpected', () => {
+  test('count a claim of a request that no buyer made as unexpected', () => {
     const counts = claimsAfter(({ final }) => {
       final.claims.push(claim('c9', 'r9', 'rpc', 's3', 'u1'));
     });

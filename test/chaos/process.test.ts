@@ -8,8 +8,8 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Process, SERVER_READY } from '../../chaos/process.ts';
 import { ADMIN_KEY, JWT_SECRET } from '../server/support.ts';
 
-/** Nobody listens there; a server starts all the same. */
-const NOWHERE = 'postgres://nobody@127.0.0.1:1/nothing';
+/** No database listens there; a server starts all the same. */
+const NOWHERE = 'postgres://absent@127.0.0.1:1/nothing';
 
 describe('a server as a process of its own', () => {
   let logDir: string;
@@ -32,20 +32,20 @@ describe('a server as a process of its own', () => {
     rmSync(logDir, { recursive: true });
   });
 
-  it('says where it listens, also when somebody else has its old port by then', async () => {
+  it('says where it listens, also when another process has its old port by then', async () => {
     await server.start();
     const { port } = server;
     assert.equal((await fetch(`http://127.0.0.1:${port}/healthz`)).status, 200);
     await server.kill();
 
-    const somebody = createServer().listen(port, '127.0.0.1');
-    await once(somebody, 'listening');
+    const squatter = createServer().listen(port, '127.0.0.1');
+    await once(squatter, 'listening');
     try {
       await server.start();
       assert.notEqual(server.port, port);
       assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
     } finally {
-      somebody.close();
+      squatter.close();
     }
     assert.deepEqual(faults, []);
   });

@@ -25,7 +25,7 @@ describe('a provider', () => {
   beforeEach(async () => {
     dir = mkdtempSync(join(tmpdir(), 'sluice-providers-'));
     journal = new Journal(dir);
-    // It takes everything, but of what cannot take effect nobody learns that it did: the run is over by then.
+    // It takes everything, but a sender of poison never gets the answer: the run is over by then.
     door = createServer(async (request, response) => {
       const { id, data } = JSON.parse(await text(request));
       const { event, poison } = readJournals(dir);

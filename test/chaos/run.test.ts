@@ -30,8 +30,8 @@ describe('a short run with a crash, a cut and a few other faults', () => {
     const happened = new Set(history.faults.map(({ name }) => name));
     for (const fault of FIRST) assert.ok(happened.has(fault), `no ${fault} happened`);
     for (const kind of ['claims', 'events', 'calls'] as const)
-      assert.ok(counts[kind].acknowledged > 0, `nobody's ${kind} were acknowledged`);
-    assert.ok(history.final.tickets.length > 0, 'nobody has a ticket');
+      assert.ok(counts[kind].acknowledged > 0, `no ${kind} were acknowledged`);
+    assert.ok(history.final.tickets.length > 0, 'no claim became a ticket');
     assert.ok(history.final.payments.length > 0, 'nobody has paid');
     assert.ok(history.finishes.length > 0, 'no worker told of a delivery');
     assert.ok(

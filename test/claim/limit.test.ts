@@ -36,7 +36,7 @@ describe('the limit of claims a user may hold', () => {
        where c.pool_id = $1 and c.user_id = $2 and c.freed_at is null limit 1`,
       [pool, user],
     );
-  /** Everybody asks for the same user at once, every other one in a batch. */
+  /** All sessions ask for the same user at once, every other one in a batch. */
   const rush = async (pool: string, user: string) => {
     const outcomes = await Promise.all(
       crowd.map(async (session, at) => {
@@ -68,7 +68,7 @@ describe('the limit of claims a user may hold', () => {
     assert.equal(await held(pool, 'greedy'), LIMIT);
   });
 
-  test('is each user’s own: users who race in shuffled batches all get theirs, and nobody deadlocks', async () => {
+  test('is each user’s own: users who race in shuffled batches all get theirs, without a deadlock', async () => {
     const USERS = 20;
     const pool = await newPool(1, USERS * 2);
     const outcomes = await Promise.all(
@@ -103,7 +103,7 @@ describe('the limit of claims a user may hold', () => {
         await ASKING[kind](first, pool, 'buyer');
         const answers = await second.batch([
           { pool, user: 'buyer' },
-          { pool, user: 'somebody else' },
+          { pool, user: 'another buyer' },
         ]);
         assert.deepEqual(
           answers.map((answer) => answer.outcome).sort(),

@@ -1,6 +1,6 @@
-// Who frees slots of several pools takes their marks in one order, and whoever else needs a mark, a total, a message or a
-// user's lock takes it in the same. Each test holds a gate until both have come as far as they can: in a wrong order one
-// of them ends as a deadlock (40P01), every time.
+// A transaction that frees slots of several pools takes their marks in one order. Every other transaction that needs a mark,
+// a total, a message or a user's lock takes them in the same order. Each test holds a gate until both transactions have come
+// as far as they can: in a wrong order one of them ends as a deadlock (40P01), every time.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -312,7 +312,7 @@ describe('two transactions that free slots', () => {
       assert.deepEqual([freed, await work], ['done', 'done']);
     });
 
-  test('replay a letter of a user who is being counted: busy, and nobody waits', async () => {
+  test('replay a letter of a user who is being counted: busy, without waiting', async () => {
     const [a, b] = await newPools(['ann'], 1);
     const { msgIds } = await takeOf('ann');
     for (const msgId of msgIds)

@@ -1,5 +1,5 @@
-// A pool that is stuck (somebody's open transaction, slots that are lost) beside a healthy one: the healthy pool's buyers wait
-// for nothing of it. The stuck one stays stuck until the test lets it go, so that whoever is answered before has not waited.
+// One pool is stuck (an open transaction, lost slots) beside a healthy one. Buyers of the healthy pool must not wait for it.
+// The stuck pool stays stuck until the test lets it go, so a buyer who is answered before that has not waited.
 
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
@@ -125,7 +125,7 @@ describe('beside a pool that is stuck', () => {
     assert.deepEqual(await statuses(refused), { '503 busy': 20 });
     assert.equal((await Promise.all(refused))[0]?.headers['retry-after'], '1');
     await holder.client.query('rollback');
-    assert.equal((await buy(stuck, 'lost 0')).status, 201, 'who asks first brings the slots back');
+    assert.equal((await buy(stuck, 'lost 0')).status, 201, 'the first claim brings the slots back');
   });
 
   test('that is being rebuilt by a claim of its own, no buyer waits for that', async () => {
@@ -146,7 +146,7 @@ describe('beside a pool that is stuck', () => {
           observer.value<boolean>(
             `select exists (select from pg_stat_activity where application_name like 'sluice-claims%' and wait_event = 'PgSleep')`,
           ),
-        'nobody rebuilds the pool',
+        'no claim rebuilds the pool',
       );
       const watched = watch(first);
       assert.deepEqual(await statuses(buyMany(healthy, 'meanwhile')), { '201 queued': BUYERS });
@@ -193,7 +193,7 @@ describe('beside a pool that is stuck', () => {
     }
   });
 
-  test('two servers keep their promises: nobody fails, no slot is sold twice, a retry elsewhere is the same claim', async () => {
+  test('two servers keep their promises: no neighbour fails, no slot is sold twice, a retry elsewhere is the same claim', async () => {
     const [stuck, healthy] = await newPools();
     await claimOpenly(stuck);
     const held = servers.map((server) => buy(stuck, 'held', server));

@@ -126,7 +126,7 @@ describe('the rebuild of a lost slot cache', () => {
        ) s`,
       [pool, MANY_CLAIMS],
     );
-    // One slot, the last, is held by a message somebody put on the queue by hand.
+    // The last slot is held by a message that was put on the queue by hand.
     await observer.client.query(
       `select public.intake_queue_send(jsonb_build_object('pool_id', $1::text, 'user_id', 'hand', 'resource_id', (
          select m.slot_id from public.slot_manifest m where m.pool_id = $1 order by m.sale_order desc limit 1)))`,

@@ -107,7 +107,7 @@ describe('a retried claim', () => {
     const pool = await newPool(10);
     await first.client.query('begin');
     const own = await first.claim(pool, 'buyer', 'r');
-    assert.notEqual(await second.claim(pool, 'somebody else', 'r'), own);
+    assert.notEqual(await second.claim(pool, 'another buyer', 'r'), own);
     await first.client.query('commit');
     assert.equal((await claimsOf(pool)).length, 2);
   });
@@ -126,7 +126,7 @@ describe('a retried claim', () => {
   };
 
   for (const [what, [forth, back]] of Object.entries(pairsOfBatches)) {
-    test(`is no deadlock between two batches that ${what}`, async () => {
+    test(`does not deadlock two batches that ${what}`, async () => {
       const ROUNDS = 20;
       const requests = new Set(forth).size;
       for (let round = 0; round < ROUNDS; round++) {

@@ -67,7 +67,7 @@ export function startShop(options: ShopOptions): Shop {
   }
 
   const buyers = Promise.all(Array.from({ length: options.buyers }, (_, buyer) => buy(buyer)));
-  // A buyer's failure reaches whoever waits, now or at the close.
+  // A buyer's failure rejects `soldOut`, `answers` and `close`; alone it must not end the process.
   buyers.catch(() => undefined);
   const failed = buyers.then(() => new Promise<never>(() => undefined));
   failed.catch(() => undefined);

@@ -13,7 +13,7 @@ const STEPS = 150;
 const BATCH = 8;
 const ROUNDS = 150;
 
-/** Waits for everybody, also after the first failure: nobody may be under way when the next test begins. */
+/** Waits for all work, also after the first failure: none of it may still run when the next test begins. */
 async function allOf<T>(work: Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(work);
   return Promise.all(work);
@@ -53,7 +53,7 @@ describe('a storm', () => {
     );
   };
 
-  /** Somebody's claim; several sessions may pick the same one. */
+  /** Any live claim; several sessions may pick the same one. */
   const someClaim = (pool: string) => `(select c.claim_id from public.claims c
     where c.pool_id = '${pool}' and c.freed_at is null offset $1 limit 1)`;
 

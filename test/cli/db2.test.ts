@@ -9,7 +9,7 @@ const COMMANDS = [
   ['webhooks', 'list'],
   ['webhooks', 'handlers', 'list'],
 ];
-const NOWHERE = 'postgres://nobody@127.0.0.1:1/nothing';
+const NOWHERE = 'postgres://absent@127.0.0.1:1/nothing';
 
 describe('commands that ask DB2 directly', () => {
   it('find it by DB2_URL, else by DATABASE_URL, and say so where neither is set', async (t) => {

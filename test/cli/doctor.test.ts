@@ -60,7 +60,7 @@ describe('sluice doctor', () => {
     await databases?.stop();
   });
 
-  it('finds nothing that fails in new databases, and says that nobody works yet', async () => {
+  it('finds nothing that fails in new databases, and warns that no worker runs yet', async () => {
     const { code, ok, checks } = await doctor();
     assert.deepEqual([code, ok], [0, true]);
     assert.deepEqual(
@@ -175,7 +175,7 @@ describe('sluice doctor', () => {
 
   it('fails, and goes on, when a database or the server does not answer', async () => {
     const { code, checks } = await doctor({
-      DB2_URL: 'postgres://nobody@127.0.0.1:1/x',
+      DB2_URL: 'postgres://absent@127.0.0.1:1/x',
       SLUICE_URL: 'http://127.0.0.1:1',
     });
     assert.equal(code, 1);

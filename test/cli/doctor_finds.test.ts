@@ -51,7 +51,7 @@ describe('sluice doctor finds', () => {
   /** What opens the ledger or the intake to the wrong people, how it is closed again, and what must be told. */
   const OPENED: { name: string; side: 1 | 2; open: string; close: string; told: RegExp }[] = [
     {
-      name: 'a ledger without row security, which shows everybody all tickets',
+      name: 'a ledger without row security, which shows all tickets to every user',
       side: 2,
       open: 'alter table public.confirmed_tickets disable row level security',
       close: 'alter table public.confirmed_tickets enable row level security',

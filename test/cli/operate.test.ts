@@ -149,7 +149,7 @@ describe('the operator at the command line', () => {
     assert.match((await add('--request-id', id)).stdout, /^capacity +12$/m);
   });
 
-  it('takes a page of somebody else for no answer', async (t) => {
+  it('refuses an answer that is not from a Sluice server', async (t) => {
     const proxy = await startProxy(server.url);
     t.after(() => proxy.close());
     proxy.faults.push({ status: 200, body: '<html>' });
@@ -163,7 +163,7 @@ describe('the operator at the command line', () => {
     const found = await run('claims', 'find', '--user', 'ann');
     assert.match(found.stdout, new RegExp(`^${id} +night +ann +queued +2\\S+Z +-$`, 'm'));
     assert.equal((await json('claims', 'find', '--request', 'r-1', '--pool', 'night')).items[0].claim_id, id);
-    assert.equal((await run('claims', 'find', '--user', 'nobody')).stdout, 'No such claims.\n');
+    assert.equal((await run('claims', 'find', '--user', 'unknown')).stdout, 'No such claims.\n');
     const shown = (await run('claims', 'show', id)).stdout;
     assert.match(shown, /^state +queued$/m);
     assert.match(shown, /^2\S+Z +claimed +.*resource_id=/m);

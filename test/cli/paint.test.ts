@@ -68,7 +68,7 @@ describe('the page of status', () => {
     assert.match(page, /^bridge workers +-$/m);
   });
 
-  it('tells who is at work, and what to do where nobody is', () => {
+  it('tells how many workers run, and what to do where none does', () => {
     const page = statusPage({ ...down, workers: { bridge: 4, webhook: 0 } }, 'http://h', plain);
     assert.match(page, /^bridge workers +4 +connections$/m);
     assert.match(page, /^webhook workers +0 +none; start some with sluice work$/m);

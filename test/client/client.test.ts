@@ -94,9 +94,9 @@ describe('the typed client', () => {
     assert.notEqual(other.claim_id, first.claim_id);
     const half = { pool: 'p', userId: 'cleo', requestId: 'order-7' };
     await assert.rejects(client().claim(half), TypeError);
-    // Nor does the public key of the project prove anything.
-    const everybody = client({ token: await token({ role: 'anon' }) });
-    await assert.rejects(everybody.claim(half), TypeError);
+    // The public key of the project does not prove whose request it is either.
+    const anonymous = client({ token: await token({ role: 'anon' }) });
+    await assert.rejects(anonymous.claim(half), TypeError);
     assert.equal(await claimsOf('cleo'), 2);
     // A token says whose request it is.
     const own = client({ token: await token({ role: 'authenticated', sub: 'cleo' }) });
@@ -169,7 +169,7 @@ describe('the typed client', () => {
     assert.deepEqual([status, typeof ahead], ['queued', 'number']);
     const pool = { ...(await client().pool('a:b@c')), challenge_difficulty: null };
     assert.equal(samePool(pool).capacity, 1);
-    // For who knows the id alone, or guesses, there is no such claim.
+    // Without its secret, or with a guessed one, the claim is not found.
     const { claim_id, secret } = claim;
     const guess = { claim_id, secret: createRequest().secret };
     for (const key of [claim_id, guess, { claim_id, secret: '' }]) {

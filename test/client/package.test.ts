@@ -93,7 +93,7 @@ describe('the packed client', () => {
 
   it('claims on Deno, which checks its types first', async (t) => {
     const deno = findDeno();
-    if (deno === undefined) return t.skip('there is no Deno here');
+    if (deno === undefined) return t.skip('Deno is not installed');
     writeFileSync(join(app, 'deno.json'), '{ "nodeModulesDir": "manual" }\n');
     writeFileSync(join(app, 'on_deno.ts'), program(server.url, 'deno'));
     const run = ['run', '--check', '--no-remote', '--allow-net=127.0.0.1', 'on_deno.ts'];

@@ -123,7 +123,7 @@ describe('the admin API', () => {
     await db1.query(`delete from intake.pool_marks where pool_id = 'made-once'`);
   });
 
-  it('refuses what is no pool, says why, and changes nothing', async () => {
+  it('refuses an invalid pool, says why, and changes nothing', async () => {
     const before = await all();
     const cases: [path: string, body: unknown][] = [
       ['/admin/pools', { pool_id: 'a/b', slots: 1 }],
@@ -164,7 +164,7 @@ describe('the admin API', () => {
     assert.deepEqual(seen, ['gig', 'paged-1', 'paged-2']);
   });
 
-  it('finds a claim by user, id, request, pool and state, and refuses what is no question', async () => {
+  it('finds a claim by user, id, request, pool and state, and refuses an invalid filter', async () => {
     const { json } = await claim(server.url, 'gig', { user_id: 'cleo', request_id: 'try-1' });
     const ids = async (query: string) =>
       (await get(`/admin/claims?${query}`)).items.map((item: { claim_id: string }) => item.claim_id);

@@ -101,7 +101,7 @@ describe('the pages', () => {
 describe('pages that cannot be built', () => {
   it('are refused, with the reason in the log, and nothing else is', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'sluice-pages-'));
-    writeFileSync(join(dir, 'main.tsx'), 'this is no program');
+    writeFileSync(join(dir, 'main.tsx'), 'this does not compile');
     const { server, url, log } = await listen(loadPages(dir));
     try {
       assertRefusal(await ask(`${url}/`), 500, 'internal');

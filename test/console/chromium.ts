@@ -5,7 +5,7 @@ import { ensureDebianPackages } from '../pgtap/debian_packages.ts';
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** As root, which containers are, Chromium has no sandbox; what it opens is ours. It calls nobody of its own accord. */
+/** Chromium has no sandbox as root, the user of containers; it opens only our pages. It calls no host of its own accord. */
 export const CHROMIUM_ARGS = [
   '--no-sandbox',
   '--disable-gpu',

@@ -17,7 +17,7 @@ import {
   token,
 } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
-import { nobody, openHouse, portsOf } from './open_house.ts';
+import { openHouse, portsOf, unasked } from './open_house.ts';
 
 /** In the name of everything that is stored here, and in nothing that a refusal may say. */
 const MARK = 'confidential';
@@ -265,7 +265,7 @@ describe('every admin route', () => {
   };
 
   it('is one that this test attacks', async () => {
-    const made = adminRoutes(new OperatorAuth(ADMIN_KEY, Date.now), portsOf(nobody, nobody));
+    const made = adminRoutes(new OperatorAuth(ADMIN_KEY, Date.now), portsOf(unasked, unasked));
     const spelled = made.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
     const attacked = attacks.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual([OPEN, ...attacked].toSorted(), spelled.toSorted());
@@ -303,7 +303,7 @@ describe('every admin route', () => {
     assert.deepEqual(await fingerprint(), whole);
   });
 
-  it('answers whoever has the key with what the others did not see', async () => {
+  it('shows the holder of the key what the others did not see', async () => {
     for (const { method, path, target } of attacks) {
       if (method !== 'GET') continue;
       const { status, text } = await send(server.url + target, method, bearer(ADMIN_KEY), undefined);

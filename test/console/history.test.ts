@@ -9,7 +9,7 @@ const at = (second: number, value = second) => ({
 });
 
 describe('the line of a chart', () => {
-  it('ends where nobody watched and begins anew afterwards', () => {
+  it('ends where samples are missing and begins anew afterwards', () => {
     const [times, values] = lineOf([at(0), at(1), at(200), at(201)], ({ value }) => value);
     assert.deepEqual(
       times.map((time) => time - START_MS / 1_000),

@@ -67,7 +67,7 @@ describe('the live view', () => {
     second.leave();
   });
 
-  it('shows what is left of a pool to anybody, and a pool that is none to nobody', async () => {
+  it('shows what is left of a pool to any visitor, and refuses an unknown pool', async () => {
     const events = await watchPool('gig');
     const before = (await events.next('pool')).data;
     assert.deepEqual(Object.keys(before), ['status', 'available', 'capacity', 'opens_at', 'now']);

@@ -45,7 +45,7 @@ describe('a path that leads nowhere', () => {
     }
   });
 
-  it('is none for the icon that every browser asks for', async () => {
+  it('is not the answer for the icon that every browser asks for', async () => {
     const { status, headers } = await ask(`${url}/favicon.ico`);
     assert.deepEqual([status, headers['content-type']], [200, 'image/svg+xml']);
   });

@@ -11,7 +11,7 @@ import { memoryLog } from '../core/support.ts';
 import { ADMIN_KEY } from '../server/support.ts';
 import type { TestDatabases } from '../support/databases.ts';
 
-export const nobody: CallFunction = () => Promise.reject(new Error('not asked'));
+export const unasked: CallFunction = () => Promise.reject(new Error('not asked'));
 
 export function portsOf(db1: CallFunction, db2: CallFunction, webhook = db2, calls = db2) {
   const secrets = { faultOf: async () => undefined };
@@ -19,7 +19,7 @@ export function portsOf(db1: CallFunction, db2: CallFunction, webhook = db2, cal
   return { fleet, db1, db2, webhook, secrets, calls, now: Date.now, log: memoryLog() };
 }
 
-/** The same routes with a guard that lets everybody through. */
+/** The same routes with a guard that lets every request through. */
 class NoGuard extends OperatorAuth {
   override guard(routes: readonly Route[]): Route[] {
     const operator = { name: 'eve', role: 'admin' } as const;

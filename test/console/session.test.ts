@@ -134,7 +134,7 @@ describe('an operator', () => {
       'a cookie signed with another key': { cookie: signed(`v2.${expires}.${nonce}`, 'other') },
       'a cookie of another version': { cookie: cookie.replace('v2.', 'v3.') },
       'a cookie that never ends': { cookie: signed(`v2.99999999999999999999.${nonce}`, 'other') },
-      // Somebody else's cookie in front must not hide what is wrong, nor a header that was refused fall back to it.
+      // A right cookie must not hide a wrong key: a refused header does not fall back to the cookie.
       'a wrong key with a right cookie': { cookie, ...bearer('wrong') },
     };
     for (const [what, headers] of Object.entries(refused)) {
@@ -165,7 +165,7 @@ describe('an operator', () => {
       { ...own, origin: `http://${host}.evil.example` },
       { ...own, origin: 'null' },
       { ...own, origin: '' },
-      // Nobody here is a trusted proxy, and the browser itself says where it comes from.
+      // No proxy is trusted here, so only the browser's own origin counts.
       { ...own, origin: 'http://evil.example', 'x-forwarded-host': 'evil.example' },
       { ...own, 'sec-fetch-site': 'cross-site' },
       { ...own, 'sec-fetch-site': 'same-site' },

@@ -93,7 +93,7 @@ describe('an answer that is bytes or a stream', () => {
       // The kernel takes what it can between two events, as it would between two samples.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    assert(sent < FLOOD_BYTES, 'nobody was cut');
+    assert(sent < FLOOD_BYTES, 'the slow reader was not cut');
     if (!closed.aborted) await once(closed, 'abort');
     socket.destroy();
     assert.equal(other.reader.send('still here'), true);

@@ -12,7 +12,7 @@ export interface StreamReader {
   leave(): void;
 }
 
-/** A connection of its own for each, which nobody keeps afterwards. */
+/** Opens a connection of its own for each stream, without keep-alive. */
 export async function openStream(url: string, headers: Record<string, string> = {}): Promise<StreamReader> {
   const request = get(url, { headers, agent: false });
   const [response] = (await once(request, 'response')) as [IncomingMessage];

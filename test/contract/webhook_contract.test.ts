@@ -82,7 +82,7 @@ describe('the webhook contract', () => {
     await databases?.stop();
   });
 
-  /** As somebody who writes into the table directly. */
+  /** Inserts as a client that writes into the table directly. */
   const insertEvent = async (eventId: string, payload: object) => {
     const { rowCount } = await db2.query(
       `insert into webhook_events (webhook_id, event_id, payload, status, received_at)

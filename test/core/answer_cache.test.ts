@@ -22,7 +22,7 @@ function open(atOnce?: (key: string) => string | undefined, staleMs?: number) {
 }
 
 describe('an answer', () => {
-  it('is asked for once a second for each key, also where it is that there is none', async () => {
+  it('is asked for once a second for each key, also where the answer is undefined', async () => {
     const { world, cache } = open((key) => (key === 'none' ? undefined : `answer to ${key}`));
     const got = await Promise.all(['a', 'a', 'none', 'none'].map((key) => cache.get(key)));
     assert.deepEqual(got, ['answer to a', 'answer to a', undefined, undefined]);
@@ -47,7 +47,7 @@ describe('an answer', () => {
     assert.deepEqual(world.asked, ['a']);
   });
 
-  it('that failed is told to whoever waited, and then asked for again', async () => {
+  it('that failed rejects every waiting call, and is then asked for again', async () => {
     const { world, waiting, cache } = open();
     const both = [cache.get('a'), cache.get('a')];
     waiting[0]?.reject(coded('08006'));

@@ -59,7 +59,7 @@ describe('the body of a call event', () => {
   ] as const)
     it(`is refused where it is or has ${what}`, () => assert.equal(refusalOf(value), expected));
 
-  it('is refused where it is no strict JSON, with the place', () => {
+  it('is refused where it is not strict JSON, with the place', () => {
     assert.match(refusalOf('{'), /^invalid_json: The body was refused: .+\.$/);
     assert.match(
       refusalOf('{"kind":"a","kind":"b"}'),

@@ -157,7 +157,7 @@ describe('a call event', () => {
       assert.deepEqual(world.counts, ['call_events_total site-1 refused event_conflict']);
     });
 
-    it(`that could not be stored is no replay later, and ${claim} is given up ${released} times`, async () => {
+    it(`that could not be stored does not count as a replay later, and ${claim} is given up ${released} times`, async () => {
       const { world, send, key } = open();
       world.claim = claim;
       world.record = () => Promise.reject(coded('08006'));
@@ -276,7 +276,7 @@ describe('a call event that proves nothing', () => {
     assert.deepEqual(world.asked, []);
   });
 
-  it('of a site whose secrets are not set is refused, and somebody told', async () => {
+  it('of a site whose secrets are not set is refused, and the log names each', async () => {
     const { world, log, send } = open({ secret_names: ['NONE', 'EMPTY', 'SHORT', 'FORBIDDEN'] });
     assert.equal((await send()).hint, 'Compare the secret on both sides.');
     const told = (secret: string, fault: string) => ({

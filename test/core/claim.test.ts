@@ -72,7 +72,7 @@ describe('a claim', () => {
     );
   });
 
-  it('is refused with two different ids, or an id nobody can print', async () => {
+  it('is refused with two different ids, or an id that cannot be printed', async () => {
     const { claim, memory } = claimDoor();
     assert.equal((await claim({ user_id: 'ann', request_id: 'a' }, { 'idempotency-key': 'b' })).status, 422);
     for (const key of ['', 'a b', 'é', 'x'.repeat(201)]) {
@@ -134,8 +134,8 @@ describe('who may claim for whom', () => {
     ['a signed-in user, without naming itself', as('ann-token'), {}, 'ann', true, { address }],
     ['a signed-in user, whose secret is not needed', as('ann-token'), { secret }, 'ann', true, { address }],
     ['an anonymous sign-in, as a guest', as('guest-token'), {}, 'guest-1', true, { address, guest: true }],
-    ['the service, for anybody', as('service-token'), { user_id: 'bob' }, 'bob', true, null],
-    ['the operator, for anybody', as(ADMIN_KEY), { user_id: 'bob' }, 'bob', true, null],
+    ['the service, for any user', as('service-token'), { user_id: 'bob' }, 'bob', true, null],
+    ['the operator, for any user', as(ADMIN_KEY), { user_id: 'bob' }, 'bob', true, null],
   ];
   for (const [name, headers, body, userId, verified, proof] of allowed) {
     it(`allows ${name}`, async () => {
@@ -149,9 +149,9 @@ describe('who may claim for whom', () => {
 
   const refused: [string, Record<string, string>, unknown, number][] = [
     ['a signed-in user for another', as('ann-token'), { user_id: 'bob' }, 403],
-    ['nobody without a user_id', {}, {}, 422],
+    ['no token and no user_id', {}, {}, 422],
     ['the service without a user_id', as('service-token'), {}, 422],
-    ['a token nobody issued', as('forged'), { user_id: 'ann' }, 401],
+    ['a forged token', as('forged'), { user_id: 'ann' }, 401],
     ['a user token without a subject', as('nameless-token'), { user_id: 'ann' }, 401],
     ['a token without a role', as('roleless-token'), { user_id: 'ann' }, 401],
     ['Bearer undefined', as('undefined'), { user_id: 'ann' }, 401],
@@ -195,7 +195,7 @@ describe('who may see and release a claim', () => {
     ['a verified claim, the operator', mine, as(ADMIN_KEY), 200, ['operator', 'ada']],
     ['an unverified claim, the operator', anybodys, as(ADMIN_KEY), 200, ['operator', 'ada']],
     ['a verified claim, another user', mine, as('bob-token'), 404],
-    ['a verified claim, nobody in particular', mine, {}, 404],
+    ['a verified claim, no credentials', mine, {}, 404],
     ['a verified claim, the anon key', mine, as('anon-token'), 404],
     ['a claim, a forged token', anybodys, as('forged'), 401],
   ];
@@ -231,7 +231,7 @@ describe('who may see and release a claim', () => {
     assert.deepEqual(memory.released, []);
   });
 
-  it('does not know a claim that is not there, and refuses an id that is no uuid', async () => {
+  it('does not know a claim that is not there, and refuses an id that is not a uuid', async () => {
     const { ask } = claimDoor();
     assert.equal((await ask({ path })).json.error.code, 'unknown_claim');
     assert.equal((await ask({ path: '/v1/claims/42' })).status, 422);

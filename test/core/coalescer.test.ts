@@ -44,7 +44,7 @@ function setUp(maxWaiting?: number, keyOf: (request: number) => string = () => '
   );
   const flight = (index: number): Flight => {
     const found = flights[index];
-    assert.ok(found, `there is no flight ${index}`);
+    assert.ok(found, `flight ${index} is missing`);
     return found;
   };
   return { coalescer, flights, flight };
@@ -60,7 +60,7 @@ describe('the coalescer', () => {
     assert.equal(await answer, 'answer 1');
   });
 
-  it('keeps whoever arrives during a flush for the next one, all together', async () => {
+  it('keeps requests that arrive during a flush for the next one, all together', async () => {
     const { coalescer, flights, flight } = setUp();
     const answers = [coalescer.submit(1)];
     await settle();

@@ -105,7 +105,7 @@ describe('an outage', () => {
   const OUTAGES = '08006 25006 28000 28P01 3D000 53100 53300 57P01 57P03 58030 58P01'.split(' ');
   const isOutage = (error: unknown): boolean => ['database', 'disk'].includes(blameOf(error));
 
-  it('is what a database says that can serve nobody, and the same for messages and for events', () => {
+  it('is what a database says that can serve no query, and the same for messages and for events', () => {
     for (const code of OUTAGES) {
       assert.equal(isOutage(coded(code)), true, code);
       assert.equal(verdictOf(coded(code)), 'outage', code);
@@ -114,12 +114,12 @@ describe('an outage', () => {
     assert.deepEqual([isOutage(refused), verdictOf(refused)], [true, 'outage']);
   });
 
-  it('is no login that a statement speaks of', () => {
+  it('is not an ERROR of a statement with the code of a refused login', () => {
     for (const code of ['28000', '3D000'])
       assert.equal(isOutage(Object.assign(coded(code), { severity: 'ERROR' })), false, code);
   });
 
-  it('is neither a lock, nor a timeout, nor what is missing, nor a socket that may be anybody’s', () => {
+  it('is neither a lock, nor a timeout, nor what is missing, nor an error of a socket', () => {
     for (const code of ['40001', '55P03', '57014', '42501', '42883', 'XX000', 'P0001', 'ECONNREFUSED', ''])
       assert.equal(isOutage(coded(code)), false, code);
     for (const thrown of [undefined, null, '08006', { code: 8006 }]) assert.equal(isOutage(thrown), false);
@@ -153,7 +153,7 @@ describe('the blame', () => {
       for (const code of codes.split(' ')) assert.equal(blameOf(coded(code)), blame, code);
     });
 
-  it('is our own code’s for what it stumbles over, and nobody’s who answered for anything else without a code', () => {
+  it('is broken for a bug in our own code, and unanswered for any other error without a known code', () => {
     assert.deepEqual([new TypeError('x'), new RangeError('x')].map(blameOf), ['broken', 'broken']);
     assert.deepEqual(
       [new Error('x'), 'x', null, undefined, { code: 7 }, {}].map(blameOf),

@@ -131,7 +131,7 @@ describe('the inbox of a door', () => {
     const { inbox, one } = open();
     assert.equal(await inbox.findDoor('endpoint', 'known', async () => 'of DB2' as never), 'of DB2');
     assert.deepEqual(await inbox.findDoor('endpoint', 'known', reject(away)), { name: 'one' });
-    assert.equal(await inbox.findDoor('endpoint', 'nobody', reject(away)), undefined);
+    assert.equal(await inbox.findDoor('endpoint', 'unknown', reject(away)), undefined);
     one.fails = refused;
     await assert.rejects(inbox.findDoor('endpoint', 'known', reject(away)), /not these/);
   });
@@ -187,7 +187,7 @@ describe('the reach of DB2', () => {
     assert.deepEqual(tell, [true, false]);
   });
 
-  it('takes a silence for an outage, unless DB2 has answered somebody meanwhile', async () => {
+  it('takes a silence for an outage, unless DB2 has answered another call meanwhile', async () => {
     const stuck = start();
     const slow = stuck.try(5, silent);
     clock.nowMs += 1;

@@ -96,10 +96,10 @@ describe('a door', () => {
     );
   });
 
-  it('takes HEAD where it takes GET, and follows nobody then', async () => {
+  it('takes HEAD where it takes GET, and then does not follow the stream', async () => {
     assert.equal((await ask({ method: 'HEAD', path: '/things/x' })).status, 200);
     assert.equal((await ask({ method: 'HEAD', path: '/things' })).status, 405);
-    const follow = () => assert.fail('nobody reads it');
+    const follow = () => assert.fail('HEAD has no reader');
     const stream: Route = {
       method: 'GET',
       path: '/s',

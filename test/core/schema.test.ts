@@ -28,7 +28,7 @@ const REFUSED: [string, JsonValue, RegExp][] = [
   ['null in the place of an object', null, /the body must be of type object/],
   ['a missing required field', {}, /name is missing/],
   ['a required field that only the prototype has', { constructor: 1 }, /name is missing/],
-  ['a field nobody knows', { name: 'ab', extra: 1 }, /unknown field; known are name, code/],
+  ['an unknown field', { name: 'ab', extra: 1 }, /unknown field; known are name, code/],
   ['a field that only the prototype of the schema has', { name: 'ab', toString: 1 }, /unknown field/],
   ['a number in the place of a string', { name: 12 }, /name must be of type string/],
   ['null where it is not allowed', { name: null }, /name must be of type string/],

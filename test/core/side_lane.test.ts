@@ -166,7 +166,7 @@ describe('a flush that meets a lock', () => {
     assert.deepEqual(await Promise.all(answers.slice(0, ASIDE_CONNECTIONS)), keys);
   });
 
-  it('fails with what is nobody’s own: the database is away for all', async () => {
+  it('fails for all keys when the database is away', async () => {
     const { next, submit, flights } = setUp();
     const answers = await submit('p1', 'q1');
     await (await next()).crash(Object.assign(new Error('gone'), { code: '08006' }));

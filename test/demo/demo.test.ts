@@ -63,7 +63,7 @@ describe('sluice demo', () => {
     assert.match(stdout, /Claimed +20 of 20 seats/);
     assert.match(stdout, /Sold out +40 answers/);
     assert.match(stdout, /Exactly 20 tickets for 20 claims/);
-    assert(!(stdout + stderr).includes('\u001b'), 'no colour and no cursor where nobody looks');
+    assert(!(stdout + stderr).includes('\u001b'), 'no colour and no cursor without a terminal');
     assert.equal(await ticketsOf(pool), 20);
   });
 

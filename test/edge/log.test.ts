@@ -29,7 +29,7 @@ describe('the log of an Edge Function', () => {
     assert.deepEqual(edge, node);
   });
 
-  it('takes a level that is none for info', () => {
+  it('takes an unknown level for info', () => {
     const lines: string[] = [];
     const log = createEdgeLog('loud', (line) => void lines.push(line));
     log.debug('d');

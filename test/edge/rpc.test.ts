@@ -24,7 +24,7 @@ describe('a call over PostgREST', () => {
   });
   after(() => server.close());
 
-  // Node 20 has no WebSocket, and nobody here needs one.
+  // Node 20 has no WebSocket, and these tests need none.
   const realtime = { transport: class {} as never };
   const options = { auth: { persistSession: false }, global: { fetch: timedFetch }, realtime };
   const call = callOver(() => createClient(url, 'key', options));
@@ -35,7 +35,7 @@ describe('a call over PostgREST', () => {
     );
 
   for (const [status, body, code] of [
-    // Nobody behind the gateway has said anything.
+    // The gateway answered by itself: the database has said nothing.
     [400, html, '08006'],
     [401, html, '08004'],
     [403, html, '08004'],
@@ -48,7 +48,7 @@ describe('a call over PostgREST', () => {
     [502, html, '08006'],
     [503, said('PGRST000'), '08006'],
     [401, said('PGRST301'), '08004'],
-    // Somebody has, or less at once may pass.
+    // The database answered, or a smaller request may pass.
     [413, html, '54000'],
     [404, said('PGRST202'), 'PGRST202'],
     [400, said('PGRST102'), 'PGRST102'],

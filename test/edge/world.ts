@@ -29,7 +29,7 @@ const CHILDREN = [
   'db2-postgres',
 ];
 
-/** The stack of `npm start` without its workers: nobody but the functions touches the queue. */
+/** The stack of `npm start` without its workers: only the functions touch the queue. */
 export async function startWorld(): Promise<World> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-edge-')));
   giveToServer(home);
@@ -50,7 +50,7 @@ export async function startWorld(): Promise<World> {
   await withClient(stack.db1.url, (client) =>
     client.query(`select public.allow_hook_host('127.0.0.1', 'test')`),
   );
-  // A run that is cut short leaves nobody behind; the pids are those the stack itself has noted.
+  // A run that is cut short leaves no process behind; the pids are those the stack itself has noted.
   const forget = cleanUpOnExit(() => {
     const pids = CHILDREN.map((name) => notedPid(dir, name));
     for (const pid of pids.filter(isAlive)) process.kill(pid, 'SIGKILL');

@@ -184,7 +184,7 @@ test('orders go with their pool: what was decided stays decided, and what was pa
     [3, 2, 1],
   );
 
-  // On its way: neither cell may say that there is no such order.
+  // While the pool moves, neither cell may say that the order does not exist.
   const onStep = (step: string) => {
     if (step === 'unpack') throw new Error('killed');
   };

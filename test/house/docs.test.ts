@@ -25,7 +25,7 @@ const ALL_PAGES = [
   ),
 ];
 
-/** Only a global installation has it; what anybody could follow is `npx sluice`. */
+/** Only a global installation has this command; a page must say `npx sluice`. */
 const BARE_COMMAND = /(?:^|[ (])(?<!npx )(?<!-- )(?<!--no-install )sluice (?=[a-z])/;
 /** Without a terminal npx installs what it does not find, without asking. */
 const FETCHES = /npx (?!--no-install )/;
@@ -41,7 +41,7 @@ function commandLines(page: string): string[] {
   );
 }
 
-/** Files that nobody sits before: units and schedules in the pages, in the other languages of their blocks. */
+/** Units and schedules that run without a person, from the blocks of other languages in a page. */
 function unattendedBlocks(page: string): string[] {
   return [...page.matchAll(/^```(?:ini|systemd|cron|yaml)\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
 }
@@ -71,7 +71,7 @@ describe('the documents', () => {
     for (const { page, words } of [...lines, ...inline]) {
       const [name = '', ...rest] = words;
       const command = commands[name];
-      assert.ok(command, `${page}: there is no command ${name}`);
+      assert.ok(command, `${page}: unknown command ${name}`);
       const leads = (path: readonly string[]) => path.every((word, at) => word === [name, ...rest][at]);
       const place = offers.findLast(({ path }) => leads(path));
       for (const option of rest.join(' ').match(/(?<= )--[a-z-]+/g) ?? [])

@@ -18,17 +18,17 @@ import { type CommandResult, runCommand } from '../run/command.ts';
 import { cleanUpOnExit } from '../support/databases.ts';
 import { PROJECT, processesUnder, readEnv } from '../support/dev.ts';
 
-/** The registry may be away or slow; then there is nothing to try, and that is soon clear. */
+/** The registry may be away or slow; then these limits end the attempt soon. */
 const PATIENCE = ['--fetch-timeout=60000', '--fetch-retries=1', '--no-audit', '--no-fund'];
 
-/** Effects of one's own, in a module that is no part of the package. */
+/** A user's own effects, in a module outside the package. */
 const HANDLERS = `import { type Handler, PermanentError } from 'sluice/handlers';
 const handler: Handler = { name: 'mine', provider: 'standard', types: ['*'], apply: async () => 'nothing to do' };
 console.log('loaded with', PermanentError.name);
 export default [handler];
 `;
 
-/** Its fifth line is wrong, and only that: the types are there and say so. */
+/** Only its fifth line is wrong. The package's types must say so. */
 const TYPED = `import { type HandledEvent, type Handler, PermanentError, type Transaction } from 'sluice/handlers';
 const apply = async (event: HandledEvent, tx: Transaction) => { await tx.query('select $1', [event.eventId]); };
 const handler: Handler = { name: 'mine', provider: 'standard', types: ['*'], apply };
@@ -37,7 +37,7 @@ const wrong: Handler = { name: 7, provider: 'standard', types: ['*'], apply };
 export default [handler, error, wrong];
 `;
 
-/** `npx sluice dev` in `folder`, as a person would start it, on ports nobody else has. */
+/** `npx sluice dev` in `folder`, as a person would start it, on free ports. */
 function startInstalled(folder: string): {
   child: ChildProcess;
   ended: Promise<number | null>;

@@ -9,7 +9,7 @@ import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
 /**
  * The real Supabase CLI reads both projects. It comes by npx and is not in the lock file: its platform packages are
- * not complete on every registry, and nobody needs it to run Sluice.
+ * not complete on every registry, and Sluice runs without it.
  */
 const CLI = 'supabase@3.1.0';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

@@ -52,7 +52,7 @@ describe('a call event while DB2 is away', () => {
     assertRefusal(await post(server.url, other), 503, 'database_unavailable');
     const forged = signedRequest(callBody({}), { secret: 'secret-of-a-forger-xx' });
     assertRefusal(await post(server.url, forged), 401, 'bad_signature');
-    const unknown = signedRequest(callBody({}), { site: 'nobody' });
+    const unknown = signedRequest(callBody({}), { site: 'unknown' });
     assertRefusal(await post(server.url, unknown), 401, 'bad_signature');
     assert.equal(await world.waiting(), 0);
   });

@@ -126,7 +126,7 @@ describe('the inbox', () => {
     assert.deepEqual(await count('evt_refused'), { rows: 1, ids: 1 });
   });
 
-  it('is no attempt of a delivery while DB2 lacks its functions', async () => {
+  it('uses up no attempt of a delivery while DB2 lacks its functions', async () => {
     world.cut();
     assert.equal((await world.post(server, 'stripe', 'evt_migrated')).json.status, 'accepted');
     world.heal();

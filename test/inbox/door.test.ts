@@ -51,7 +51,7 @@ describe('a delivery while DB2 is away', () => {
     const forged = await world.post(server, 'stripe', 'evt_forged', { secret: 'whsec_of_a_forger_xxxx' });
     assertRefusal(forged, 401, 'bad_signature');
     assertRefusal(await world.ring(server, 'CAforged', { secret: 'f'.repeat(32) }), 401, 'bad_signature');
-    assertRefusal(await world.post(server, 'nobody', 'evt_nobody'), 404, 'unknown_endpoint');
+    assertRefusal(await world.post(server, 'unknown', 'evt_unknown'), 404, 'unknown_endpoint');
     assert.equal(await world.waiting(), 0);
     assert.equal((await world.post(server, 'stripe', 'evt_control')).json.status, 'accepted');
   });
@@ -185,7 +185,7 @@ describe('a door that starts while DB2 is away', () => {
     world.cut();
     const server = await world.startServer();
     assertRefusal(await world.post(server, 'stripe', 'evt_early'), 503, 'database_unavailable');
-    assertRefusal(await world.post(server, 'nobody', 'evt_early'), 503, 'database_unavailable');
+    assertRefusal(await world.post(server, 'unknown', 'evt_early'), 503, 'database_unavailable');
   });
 
   it('verifies by the copy that another server has made', async () => {
@@ -196,7 +196,7 @@ describe('a door that starts while DB2 is away', () => {
     const server = await world.startServer();
     assert.equal((await world.ring(server, 'CAlate')).json.status, 'accepted');
     assertRefusal(await world.ring(server, 'CAlate', { secret: 'f'.repeat(32) }), 401, 'bad_signature');
-    assertRefusal(await world.post(server, 'nobody', 'evt_late'), 404, 'unknown_endpoint');
+    assertRefusal(await world.post(server, 'unknown', 'evt_late'), 404, 'unknown_endpoint');
     assertRefusal(await world.post(server, 'refusing', 'evt_late'), 503, 'database_unavailable');
     assert.equal(await world.waiting(), 1);
   });

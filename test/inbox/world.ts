@@ -18,12 +18,12 @@ import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { addEndpoint, paymentEvent, SECRETS, type Sending, send } from '../webhook/world.ts';
 
 export const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
-/** What a test waits for has happened long before. */
+/** Far longer than any test needs to wait. */
 const PATIENCE_MS = 20_000;
 
 export class InboxWorld {
   readonly databases: TestDatabases;
-  /** Between the server and DB1, and between everybody and DB2. */
+  /** Between the server and DB1, and between all processes and DB2. */
   readonly wires: { readonly db1: WireProxy; readonly db2: WireProxy };
   /** In front of the wire of DB2: can lose the reply to one request. */
   readonly replies: WireWithReplies;

@@ -24,7 +24,7 @@ test('a page without its marks is refused', () => {
   assert.throws(() => withDiagram('# Operate', CLAIMS), /docs\/operate\.md has no <!-- public\.claims/);
 });
 
-test('a step that is not on the list and one that nobody took are both told', () => {
+test('reports a step that is not on the list, and a listed step that was never taken', () => {
   const machine = {
     ...CLAIMS,
     transitions: [{ from: null, to: 'queued', event: 'claimed', by: ['a', 'b'] }],

@@ -128,7 +128,7 @@ export const CONTROLS: Record<string, Control> = {
     },
   },
   'taken-hold': {
-    summary: 'a hold that runs out ends its claim at once, whoever has its message',
+    summary: 'a hold that runs out ends its claim at once, even while a worker has its message',
     subject: CLAIMS,
     apply: ({ db1 }) =>
       change(
@@ -195,7 +195,7 @@ export async function runControl(
   };
 }
 
-/** What the control's own history finds; undefined where it ends well, or there is none. */
+/** The violation of the control's own history; undefined if the history ends well or the control has none. */
 export async function violationOf({ direct }: Control, lane: Lane): Promise<Violation | undefined> {
   try {
     await direct?.(lane);

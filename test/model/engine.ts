@@ -143,7 +143,7 @@ function countAnswers(history: readonly string[], answers: Record<string, number
       if (/^(SL\d{3}|[a-z_]{4,})$/.test(word)) answers[word] = (answers[word] ?? 0) + 1;
 }
 
-/** What a function raised and nobody expected is a violation like any other, with the history that led to it. */
+/** An error that the model did not expect is a violation like any other, with the history that led to it. */
 function asViolation(error: unknown, history: readonly string[]): Violation {
   const violation = error instanceof Violation ? error : new Violation('model', `it raised ${String(error)}`);
   violation.history = [...history];

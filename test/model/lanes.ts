@@ -1,5 +1,5 @@
 // Databases for many short histories: each lane is a pair of databases of its own, in which one history runs at a time.
-// So functions that work on everything (take, reap, expire, reconcile) run as they are and meet nobody else's rows.
+// So functions that work on everything (take, reap, expire, reconcile) run unchanged and meet only this history's rows.
 
 import pg from 'pg';
 import { readSettings } from '../../bench/durability.ts';
@@ -55,7 +55,7 @@ export async function startLanes(): Promise<Lanes> {
   };
   let count = 0;
   try {
-    // A database can be copied while nobody is connected to it, so whoever makes the copies sits elsewhere.
+    // Postgres copies a database only while no session is connected to it, so these two connect to `template1`.
     const one = await connect(otherDatabase(databases.db1.url, 'template1'));
     const other = await connect(otherDatabase(databases.db2.url, 'template1'));
     let making: Promise<unknown> = Promise.resolve();

@@ -1,5 +1,5 @@
 // A history that once ended badly: a slow worker writes its ticket after the claim was buried, replayed and released.
-// The replayed message is new and nobody has taken it, so the release looked safe, and the claim ended twice.
+// The replayed message is new and no worker has taken it, so the release looked safe, and the claim ended twice.
 
 import assert from 'node:assert/strict';
 import { ask, finishSome, takeSome } from './claims/commands/bridge.ts';

@@ -134,6 +134,6 @@ describe('npm run model', () => {
     const { status, stdout, stderr } = run('--control', 'no-such');
     assert.equal(status, 2);
     assert.equal(stdout, '');
-    assert.match(stderr, /there is no control no-such; there are fence-off, .*\nhint: .*--help/);
+    assert.match(stderr, /unknown control no-such; known are fence-off, .*\nhint: .*--help/);
   });
 });

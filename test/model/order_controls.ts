@@ -37,7 +37,7 @@ const withScenarios = (controls: Record<string, Control>): Record<string, Contro
 const KNOWN = 'if not exists (select from public.order_payments p where p.payment_key = v_key) then';
 const LIVE_CHECKOUT = `select from public.checkouts k where k.order_id = o.order_id and k.state in ('creating', 'open')`;
 
-/** The same claims live again, whoever has their slots. */
+/** The same claims live again, even if other buyers have their slots. */
 const REVIVE = `
       update public.claims c set state = 'held', freed_at = null, end_reason = null where c.order_id = p_order.order_id;
       update public.inventory_slots s set status = 'RESERVED'
@@ -64,7 +64,7 @@ export const ORDER_CONTROLS = withScenarios({
     inWiring('free-before-tombstone'),
   ),
   'void-frees-again': orders(
-    'a repeated void frees the seat again, whoever has it by then',
+    'a repeated void frees the seat again, even if another buyer has it by then',
     inIntake(
       [
         'public.finish_void',

@@ -19,7 +19,7 @@ const SEED_MAX = 2 ** 31 - 1_000_000;
 /** While one lane waits for its server, another one thinks. More than this only wait for each other on two cores. */
 const LANES = 3;
 const LANES_MAX = 32;
-/** Where nobody watches a bar, a line so often says that it goes on. */
+/** Without a terminal, a line this often says that the run goes on. */
 const LINE_EVERY_MS = 60_000;
 const MS_PER_SEC = 1_000;
 
@@ -81,9 +81,9 @@ function read(args: string[]): Wanted | undefined {
   if (values.help) return undefined;
   const { control, model } = values;
   if (control !== undefined && control !== 'all' && !Object.hasOwn(CONTROLS, control))
-    throw new UsageError(`there is no control ${control}; there are ${Object.keys(CONTROLS).join(', ')}`);
+    throw new UsageError(`unknown control ${control}; known are ${Object.keys(CONTROLS).join(', ')}`);
   const subjects = SUBJECTS.filter(({ name }) => model === undefined || name === model);
-  if (subjects.length === 0) throw new UsageError(`there is no model ${model}`);
+  if (subjects.length === 0) throw new UsageError(`unknown model ${model}`);
   const all = Object.keys(CONTROLS).filter(
     (name) => control === undefined || control === 'all' || name === control,
   );

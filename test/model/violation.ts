@@ -24,7 +24,7 @@ export type PromiseName =
 export class Violation extends Error {
   readonly promise: PromiseName;
   readonly detail: string;
-  /** What happened, in order, in words; filled in by whoever kept the record. */
+  /** What happened, in order, in words; the engine fills it in. */
   history: readonly string[] = [];
 
   constructor(promise: PromiseName, detail: string) {

@@ -1,4 +1,4 @@
-// One part through Stryker, in a copy of the project: nothing of it touches the checkout, and nobody's edits touch the run.
+// Runs one part through Stryker in a copy of the project: the run does not change the checkout, and edits do not change the run.
 
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -10,9 +10,9 @@ import { type MutantResult, mutate } from './mutate.ts';
 import { PARTS, type Part } from './parts.ts';
 import { type PartScore, scoreOf } from './score.ts';
 
-/** What issue and report ask of every part. */
+/** The lowest score allowed for a part. */
 const MIN_SCORE_PERCENT = 80;
-/** Hours of work that nobody waits for: whoever else uses the machine goes first. */
+/** A run takes hours and is not urgent: other work on the machine goes first. */
 const NICENESS = 10;
 const CONCURRENCY = /^[1-9]\d?$/;
 /** Nothing here talks to a database. */
@@ -71,8 +71,8 @@ function mistakeIn(
   concurrency: string,
 ): string | undefined {
   const unknown = names.filter((name) => !PARTS.some((part) => part.name === name));
-  if (unknown.length > 0) return `There is no part ${unknown.join(', ')}.`;
-  if (parts.length === 0) return 'No source of these parts is called so.';
+  if (unknown.length > 0) return `Unknown part ${unknown.join(', ')}.`;
+  if (parts.length === 0) return 'No source of these parts has this name.';
   return CONCURRENCY.test(concurrency)
     ? undefined
     : `--concurrency ${concurrency} is not a number from 1 to 99.`;

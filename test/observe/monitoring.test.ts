@@ -63,7 +63,7 @@ async function promtool(
   process.env.RUNLEVEL ??= '1';
   const reason = await ensureDebianPackages(['prometheus']);
   if (reason !== undefined) {
-    t.skip(`no promtool here, so nobody asks it: ${reason}`);
+    t.skip(`no promtool here to ask: ${reason}`);
     return undefined;
   }
   return runCommand('promtool', args, { cwd: PROMETHEUS });
@@ -75,7 +75,7 @@ describe('the dashboard', () => {
     for (const { title, expr } of drawn) {
       const names = metricsIn(expr);
       assert.ok(names.length > 0, `${title} draws nothing`);
-      for (const name of names) assert.ok(isKnown(name), `${title}: there is no ${name}`);
+      for (const name of names) assert.ok(isKnown(name), `${title}: unknown metric ${name}`);
     }
     assert.equal(isKnown('sluice_made_up_total'), false);
   });
@@ -120,7 +120,7 @@ describe('the alerts', () => {
       const [, expression = ''] = /^ {8}expr: ([\s\S]*?)^ {8}for:/m.exec(text) ?? [];
       const metrics = metricsIn(expression.replace(/^\|/, ''));
       assert.ok(metrics.length > 0, `${name} goes by nothing`);
-      for (const metric of metrics) assert.ok(isKnown(metric), `${name}: there is no ${metric}`);
+      for (const metric of metrics) assert.ok(isKnown(metric), `${name}: unknown metric ${metric}`);
     }
   });
 

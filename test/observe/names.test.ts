@@ -174,7 +174,7 @@ describe('metrics', () => {
   it('never have a path or an id from outside as a label', async () => {
     const { text: earlier } = await scrape();
     const before = scrapedSeries(earlier);
-    await ask(`${server.url}/nobody/has/this`);
+    await ask(`${server.url}/unrouted/has/this`);
     await ask(`${server.url}/v1/pools/whatever`);
     await claim(server.url, 'no-such-pool', { user_id: 'ann' });
     await ask(`${server.url}/call-events`, {
@@ -186,7 +186,7 @@ describe('metrics', () => {
     let text = earlier;
     // A page is kept for a second; another one was made after these requests.
     while (text === earlier) ({ text } = await scrape());
-    assert.doesNotMatch(text, /nobody|whatever|no-such-pool|stranger/);
+    assert.doesNotMatch(text, /unrouted|whatever|no-such-pool|stranger/);
     const added = [...scrapedSeries(text)].filter((series) => !before.has(series));
     assert.deepEqual(
       added.filter(
@@ -212,7 +212,7 @@ describe('metrics', () => {
     let text = '';
     // What was asked a moment ago is kept for a second.
     for (const deadline = Date.now() + 10_000; !/^sluice_intake_up 0$/m.test(text); ) {
-      assert.ok(Date.now() < deadline, 'DB1 is away and nobody says so');
+      assert.ok(Date.now() < deadline, 'DB1 is away and the page does not say so');
       text = (await scrape()).text;
     }
     assert.doesNotMatch(text, /^sluice_queue_depth /m);

@@ -39,7 +39,7 @@ describe('an erasure that is asked for', () => {
     assert.equal(rows.length, 0);
   });
 
-  it('is not meant where no one says yes', async () => {
+  it('is refused without --yes where it cannot ask', async () => {
     const { code, stderr } = await runHere(['users', 'erase', 'ann'], env);
     assert.equal(code, 2);
     assert.match(stderr, /Add --yes/);
@@ -70,12 +70,12 @@ describe('an erasure that is asked for', () => {
       assert.equal(rows[0].actor, 'admin');
       assert.match(rows[0].reason, /^user:[0-9a-f]{32} asked$/);
     }
-    const unknown = await post('/export', { user_id: 'nobody@example.com' });
+    const unknown = await post('/export', { user_id: 'unknown@example.com' });
     assert.deepEqual(unknown.json, { found: [], next: null });
     assert.deepEqual(
-      await rowsWith(db1, 'nobody@example.com'),
+      await rowsWith(db1, 'unknown@example.com'),
       {},
-      'who is not known is not known afterwards',
+      'an export of an unknown user stores nothing about them',
     );
     assert.equal((await post('/export', { user_id: id, after: '{}' })).status, 422);
     assert.equal((await post('/erase', { user_id: id, namespace: 'all' })).status, 422);

@@ -262,7 +262,7 @@ describe('an erasure', () => {
     assert.deepEqual(await usersOf(db1, 'public.claims', `user_id = '42'`), []);
   });
 
-  it('is no reason to bury what a provider tells about the payment later', async (t) => {
+  it('does not make a dead letter of what a provider tells about the payment later', async (t) => {
     const { db2 } = places;
     const id = 'paula.pays@example.com';
     await addToLedger(db2, id);

@@ -123,7 +123,7 @@ describe("an operator's key", () => {
       assert.match(stderr, /hint: /, name);
     }
     assert.equal((await sluice('add', 'ann', '--role', 'king')).code, 2);
-    assert.equal((await sluice('rotate', 'nobody')).code, 1);
+    assert.equal((await sluice('rotate', 'unknown')).code, 1);
   });
 
   it('is known when it was last used, to the minute', async () => {

@@ -16,7 +16,7 @@ import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { addOperator } from './support.ts';
 
 const GOLDEN = fileURLToPath(new URL('./roles.matrix.txt', import.meta.url));
-const NOBODY = '00000000-0000-4000-8000-000000000000';
+const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 const HEAD = `${ROLES.map((role) => role.padEnd(10)).join('')}what`;
 
 const line = (may: readonly boolean[], what: string): string =>
@@ -55,7 +55,11 @@ describe('the roles of operators', () => {
       for (const role of ROLES) {
         const headers = { 'content-type': 'application/json', ...bearer(keys[role] ?? '') };
         const body = method === 'POST' ? '{}' : null;
-        const answer = await fetch(server.url + path.replace(/\{\w+\}/, NOBODY), { method, headers, body });
+        const answer = await fetch(server.url + path.replace(/\{\w+\}/, UNKNOWN_ID), {
+          method,
+          headers,
+          body,
+        });
         assert.notEqual(answer.status, 401, `${role} ${method} ${path}`);
         may.push(answer.status !== 403);
         if (answer.status === 403) assert.match(await answer.text(), /"role_refused"/);
@@ -97,12 +101,12 @@ describe('the roles of operators', () => {
   /** Arguments with which the command ends for another reason once its role is enough. */
   const ARGS: Record<string, string[]> = {
     'operators add': ['', '--role', 'viewer'],
-    'operators rotate': ['nobody'],
-    'operators revoke': ['nobody', '--yes'],
+    'operators rotate': ['unknown'],
+    'operators revoke': ['unknown', '--yes'],
     'hosts allow': ['not a host'],
     'hosts remove': ['nowhere.example'],
-    'users export': ['nobody@example.com'],
-    'users erase': ['nobody@example.com'],
+    'users export': ['unknown@example.com'],
+    'users erase': ['unknown@example.com'],
     'retention set': ['nothing', '7'],
     'webhooks endpoints add': ['x', '--provider', 'stripe'],
     'webhooks endpoints change': ['x', '--max-attempts', '7'],
@@ -111,8 +115,8 @@ describe('the roles of operators', () => {
     'webhooks endpoints enable': ['x'],
     'webhooks secrets allow': ['not a name'],
     'webhooks secrets remove': ['NO_SUCH_SECRET'],
-    'webhooks handlers remove': ['nobody'],
-    'webhooks show': [NOBODY],
+    'webhooks handlers remove': ['unknown'],
+    'webhooks show': [UNKNOWN_ID],
     'webhooks payments name': ['pi_none', 'x'],
     'webhooks inbox replay': ['1'],
     'webhooks inbox discard': ['1'],
@@ -120,15 +124,15 @@ describe('the roles of operators', () => {
     'pools move': ['x', '--to', 'y'],
     'cells add': ['x'],
     'cells drain': ['x'],
-    'webhooks replay': [NOBODY, '--reason', 'x'],
-    'webhooks skip': [NOBODY, '--reason', 'x', '--yes'],
+    'webhooks replay': [UNKNOWN_ID, '--reason', 'x'],
+    'webhooks skip': [UNKNOWN_ID, '--reason', 'x', '--yes'],
     'webhooks prune': ['--days', '30', '--yes'],
     'calls sites add': ['x', '--secret-name', 'NO_SUCH_SECRET'],
     'calls sites change': ['x', '--on-outage', 'refuse'],
     'calls sites rotate': ['x', '--secret-name', 'NO_SUCH_SECRET'],
     'calls sites disable': ['x'],
     'calls sites enable': ['x'],
-    'calls show': [NOBODY],
+    'calls show': [UNKNOWN_ID],
     export: ['/nowhere/at/all'],
     import: ['/nowhere/at/all'],
     work: ['--once'],
@@ -168,12 +172,12 @@ describe('the roles of operators', () => {
     );
   });
 
-  it('hold at the claim doors: a viewer claims for nobody', async () => {
+  it('hold at the claim doors: a viewer releases no claim', async () => {
     const headers = bearer(keys.viewer ?? '');
-    const answer = await ask(`${server.url}/v1/claims/${NOBODY}`, { method: 'DELETE', headers });
+    const answer = await ask(`${server.url}/v1/claims/${UNKNOWN_ID}`, { method: 'DELETE', headers });
     assert.equal(answer.status, 403);
     assert.equal(answer.json.error.code, 'role_refused');
-    const operator = await ask(`${server.url}/v1/claims/${NOBODY}`, {
+    const operator = await ask(`${server.url}/v1/claims/${UNKNOWN_ID}`, {
       method: 'DELETE',
       headers: bearer(keys.operator ?? ''),
     });

@@ -29,7 +29,7 @@ describe('one order, two sessions', () => {
     const paid = await order(observer, await newPaidPool(observer, 1), 'ann');
     await over(observer, paid);
     await inside(first, () => settle(first, paid, `pi_${paid.order_id}`));
-    assert.equal(await expire(second), 0, 'the expiry waits for nobody');
+    assert.equal(await expire(second), 0, 'the expiry does not wait');
     await first.client.query('commit');
     assert.equal(await expire(second), 0);
     assert.deepEqual(await statesOf(observer, paid), ['queued']);
@@ -164,7 +164,7 @@ describe('one order, two sessions', () => {
     await refused;
   });
 
-  test('a session that was paid meets the expiry: whoever is first, no slot is sold twice', async () => {
+  test('a session that was paid meets the expiry: no slot is sold twice', async () => {
     const pool = await newPaidPool(observer, 1);
     const paying = await order(observer, pool, 'ann');
     await observer.rows(`select * from public.begin_checkout($1, 'ann', 'https://example.com')`, [

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { assertRefusal } from '../server/support.ts';
 import { HandWorld, PRICE } from './hand_world.ts';
 
-const NOBODY = '00000000-0000-4000-8000-000000000000';
+const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 
 describe('orders in the admin API', () => {
   let world: HandWorld;
@@ -42,8 +42,8 @@ describe('orders in the admin API', () => {
     assert.ok(steps.indexOf('decided_funds') < steps.indexOf('ticket'));
   });
 
-  it('say that there is none where the claim or payment is unknown, or the pool is not paid for', async () => {
-    assertRefusal(await world.get(`/admin/orders/${NOBODY}`), 404, 'unknown_claim');
+  it('are not found where the claim or payment is unknown, or the pool takes no payments', async () => {
+    assertRefusal(await world.get(`/admin/orders/${UNKNOWN_ID}`), 404, 'unknown_claim');
     assertRefusal(await world.get('/admin/orders/pi_none'), 404, 'not_found');
     await world.putOnSale('free', 1, {
       confirm_by: 'auto',
@@ -119,10 +119,10 @@ describe('orders in the admin API', () => {
     const order = await world.bought('cinema', 'fay', 'pi_fay', 2);
     const [first = '', second = ''] = order.claims;
     const results = async (body: object) => (await world.post('/admin/claims/void', body)).json.results;
-    const plan = await results({ claim_ids: [first, NOBODY], reason: 'rain', dry_run: true });
+    const plan = await results({ claim_ids: [first, UNKNOWN_ID], reason: 'rain', dry_run: true });
     assert.deepEqual(plan, [
       { claim_id: first, outcome: 'would_void' },
-      { claim_id: NOBODY, outcome: 'unknown_claim' },
+      { claim_id: UNKNOWN_ID, outcome: 'unknown_claim' },
     ]);
     assert.equal((await world.get('/admin/pools/cinema')).json.available, 0, 'a dry run changes nothing');
     const done = await results({ claim_ids: [first], reason: 'rain', refund: true });

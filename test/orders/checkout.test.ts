@@ -76,7 +76,7 @@ describe('checkout', () => {
     assert.equal((await ask(url(mine.json.claim_id), { method: 'GET', headers: ann })).status, 405);
   });
 
-  it('is refused where the pool takes no payments, and for ids that are none', async () => {
+  it('is refused where the pool takes no payments, and for invalid ids', async () => {
     await world.db1.query(`insert into public.engine_config (pool_id) values ('auto')`);
     await world.db1.query(`insert into public.inventory_slots (pool_id) values ('auto')`);
     const secret = 'a-secret-of-the-auto-pool';

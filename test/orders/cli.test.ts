@@ -49,7 +49,7 @@ describe('sluice orders, refunds and claims void', () => {
     const dry = await run('refunds', 'send', id, '--dry-run', '--json');
     assert.deepEqual([dry.code, JSON.parse(dry.stdout)], [0, { results: [{ id, outcome: 'would_send' }] }]);
     const asked = await run('refunds', 'send', id);
-    assert.equal(asked.code, 2, 'there is no terminal to ask at');
+    assert.equal(asked.code, 2, 'it has no terminal to ask at');
     assert.match(asked.stderr, /Send this refund\? The money goes back\. Add --yes/);
     const sent = await run('refunds', 'send', id, '--yes', '--reason', 'she asked');
     assert.deepEqual([sent.code, sent.stdout], [0, `REFUND                  OUTCOME\n${id}  due\n`]);

@@ -47,7 +47,7 @@ describe('sessions at Stripe beside the intake', () => {
     assert.deepEqual([found, asked], [[], 1]);
   });
 
-  it('are a difference where one is open for an order that is over, or that nobody knows', async () => {
+  it('are a difference where one is open for an order that is over, or that the intake does not know', async () => {
     const { found } = await compare([ours('cs_1'), ours('cs_2')], [known('cs_1', true)], []);
     assert.deepEqual(found, ['session_open cs_1', 'session_unknown cs_2']);
   });

@@ -20,7 +20,7 @@ const DOORS = [
 const WORKERS = ['test/work/work.test.ts', 'test/bridge/databases.test.ts', 'test/webhook/handlers.test.ts'];
 const EDGE = ['test/edge/edge.test.ts', 'test/edge/rpc.test.ts', 'test/edge/webhooks.test.ts'];
 
-/** Why there is none, outside Debian and without its rights. */
+/** Why PgBouncer is missing: this is not Debian, or the tests may not install packages. */
 const reason = await ensurePgbouncer();
 
 describe('behind a pooler in transaction mode', { skip: reason ?? false }, () => {

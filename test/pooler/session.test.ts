@@ -33,7 +33,7 @@ const AT_LOGIN = ['options', 'statement_timeout', 'lock_timeout', 'idle_in_trans
 
 type Probe = { pid: number; lock_timeout: string; statement_timeout: string; timezone: string; idle: string };
 
-/** Why there is none, outside Debian and without its rights. */
+/** Why PgBouncer is missing: this is not Debian, or the tests may not install packages. */
 const reason = await ensurePgbouncer();
 
 describe('a pooler in transaction mode', { skip: reason ?? false }, () => {
@@ -218,7 +218,7 @@ describe('SLUICE_POOLER', () => {
     assert.throws(() => requireDirectUrl('one', env), /needs a session/);
   });
 
-  it('is a warning of doctor where there is no pooler, and nothing without both', () => {
+  it('is a warning of doctor where no pooler runs, and nothing without both', () => {
     const look = (pooler: Look['pooler']) => ({ pooler }) as Look;
     const levels = (pooler: Look['pooler'], env = {}) =>
       judgePooler('db1', look(pooler), env).map(({ status }) => status);

@@ -32,7 +32,7 @@ const BLOCKS = new Map(
   ]),
 );
 
-/** Why there is none, outside Debian and without its rights. */
+/** Why Postgres 15 is missing: this is not Debian, or the tests may not install packages. */
 const reason = await ensureDebianPackages(['postgresql-15']);
 
 describe('the restore page', { skip: reason ?? false }, () => {

@@ -1,6 +1,6 @@
--- Tries everything as everybody: each verb on each table and sequence, each function with nothing but nulls. One row an
--- attempt: what happened, and what the catalog says should. A function of this session does it, so that each attempt is
--- undone, whether it was refused or not.
+-- Tries everything as every role: each verb on each table and sequence, each function with only nulls. One row an attempt:
+-- what happened, and what the catalog says should. A temporary function makes each attempt and undoes it, whether it was
+-- refused or not.
 create function pg_temp.attempt(p_role text, p_statement text)
 returns text
 language plpgsql

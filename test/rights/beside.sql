@@ -1,5 +1,5 @@
 -- What else decides who may do what, one line a fact: the roles and who may become whom, rights of single columns, rights
--- of anybody the matrix has no column for, policies, default rights, and settings kept for a role or a database.
+-- of roles that the matrix has no column for, policies, default rights, and settings kept for a role or a database.
 with ours as (
   select n.oid, n.nspname::text as name
   from pg_catalog.pg_namespace n

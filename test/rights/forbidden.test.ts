@@ -73,7 +73,7 @@ const WRITES: Record<Side, RestCall[]> = {
   ],
 };
 
-/** Ways up, for somebody who can run SQL as a role of the API. */
+/** Ways to more rights, for a caller who can run SQL as a role of the API. */
 const WAYS_UP = [
   'set role postgres',
   'set session authorization postgres',

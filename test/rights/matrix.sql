@@ -1,6 +1,6 @@
 -- What each role may do with each thing of ours and of what we build on, one row a thing. The letters are those of psql's
 -- \dp: r select, a insert, w update, d delete, D truncate, x references, t trigger, m maintain, U usage, C create,
--- X execute, c connect, T temporary. PUBLIC's rights count for everybody. In brackets: granted, but not to be reached by
+-- X execute, c connect, T temporary. PUBLIC's rights count for every role. In brackets: granted, but not reachable by
 -- name, because the role has no usage on the schema.
 with roles (place, name) as (
   values (1, 'anon'), (2, 'authenticated'), (3, 'service_role'), (4, 'authenticator'), (5, 'public')

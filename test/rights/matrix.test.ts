@@ -14,7 +14,7 @@ type Side = (typeof SIDES)[number];
 const UPDATE = process.env.UPDATE_GOLDEN === '1';
 const goldenFile = (side: Side) => fileURLToPath(new URL(`./${side}.matrix.txt`, import.meta.url));
 
-/** What somebody could do by mistake, and the line that then changes. */
+/** Mistakes of a later migration, each with the line that it changes. */
 const MISTAKES: Record<Side, [statement: string, line: RegExp][]> = {
   db1: [
     ['grant select on public.claims to anon', /^\+ r +- +r .*table public\.claims/m],

@@ -68,7 +68,7 @@ export const OFFENCES: Record<string, Offence[]> = {
       names: /^p on loose$/,
     },
   ],
-  policy_that_lets_everybody: [
+  policy_that_is_always_true: [
     { breaks: policy('true'), names: /^p on loose$/ },
     {
       breaks: `${TABLE} create policy p on public.loose for insert with check (true)`,

@@ -48,7 +48,7 @@ describe('a stack that is used at its most talkative', () => {
   /** What of ours is where others can look, now. */
   const everywhere = async (): Promise<Place[]> => [
     ...gathered,
-    // What it prints on standard output hands the demo's keys to whoever started it; that is what it is for.
+    // Its standard output is left out: it hands the demo's keys to the person who started it.
     ['log of npm start', log],
     ...placesInFiles(dir, HOMES),
     ...placesInProcesses(),

@@ -125,7 +125,7 @@ describe('a hook does not lead inside', () => {
     let asked = 0;
     const tried: string[] = [];
     const stop = new AbortController();
-    // Nobody is called on the internet: it is enough to see where the connection goes.
+    // The test calls no host on the internet: it is enough to see where the connection goes.
     const watch = (message: unknown) => {
       const { socket } = message as { socket: Socket };
       socket.once('connectionAttempt', (address: string) => {
@@ -213,7 +213,7 @@ describe('a hook does not lead inside', () => {
   });
 });
 
-/** DNS as a test wants it, for whoever looks a name up meanwhile. */
+/** Answers every DNS lookup with `answer` while `work` runs. */
 async function withDns(
   answer: (name: string) => readonly string[],
   work: () => Promise<void>,

@@ -28,7 +28,7 @@ const client = Deno.createHttpClient({ allowHost: true });
 const held: string[] = [];
 const fetchWithHost = (url: URL, init: RequestInit): Promise<Response> => {
   held.push(url.host);
-  // Nobody is asked on the internet: the server here stands for the public address.
+  // The test asks no host on the internet: the server here stands for the public address.
   const here = new URL(url);
   here.host = `127.0.0.1:${port}`;
   return fetch(here, { ...init, client } as RequestInit);
@@ -62,7 +62,7 @@ for (const [name, addresses] of Object.entries(PRIVATE_BY_DNS))
   byDns[name] = await post(`http://${name}:${port}/`, answers(addresses));
 const before = { seen: [...seen], held: [...held] };
 
-/** Public for whoever asks first, private for whoever asks again. */
+/** Answers the first lookup with a public address, every later one with a private address. */
 let asked = 0;
 const rebinding: Resolve = async (_name, type) => {
   if (type === 'AAAA') return [];

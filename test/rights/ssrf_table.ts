@@ -1,7 +1,7 @@
-// Where a hook must not lead, in the spellings that have got past somebody. One table for all who judge: the database
-// when a URL is stored, the core when it is called, and the adapters of Node and Deno. Imports nothing: Deno reads it, too.
+// Where a hook must not lead, in spellings that have passed other filters. One table for all that judge a URL: the database
+// when it is stored, the core when it is called, and the adapters of Node and Deno. Imports nothing: Deno reads it, too.
 
-/** Refused by everybody, without asking DNS. */
+/** Refused by every judge, without asking DNS. */
 export const REFUSED: Readonly<Record<string, readonly string[]>> = {
   'this machine, plainly': [
     'http://127.0.0.1/',

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 type Running = { pid: number; parent: number; group: number; args: string };
 
-/** What was told to end a moment ago may take this long and is not left behind. */
+/** A process that was told to end may take this long before it counts as left behind. */
 const GRACE_MS = 2_000;
 /** `sluice dev` ends two databases and what stands before them. */
 const PATIENCE_MS = 10_000;
@@ -30,19 +30,19 @@ export function endThoseIn(folder: string): Promise<string[]> {
   return endAll((one) => works(one) && isOfRun(one, inside));
 }
 
-/** Somebody who looks at a log there is not ours to end: what a run starts has the folder in its environment. */
+/** A process that only reads a log there is not ours to end: what a run starts has the folder in its environment. */
 function isOfRun({ pid, args }: Running, inside: string): boolean {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
     // Postgres writes its titles over its environment.
     return environment.includes(inside) || /^\S*postgres\b/.test(args);
   } catch {
-    // It has ended, or this is no Linux.
+    // It has ended, or this system is not Linux.
     return true;
   }
 }
 
-/** Signals as to a group, where a negative number is one; nobody there, or somebody else's, is fine. */
+/** Signals a process, or a group for a negative number. One that has ended or belongs to another user is left alone. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -62,7 +62,7 @@ async function endAll(isOurs: (one: Running) => boolean): Promise<string[]> {
   return heads.map(({ pid, args }) => `pid ${pid} was left running: ${args}`);
 }
 
-/** Looks until there are none, and in vain when the time is over: then those that are left. */
+/** Looks until none is left or the time is over, and returns those that are left. */
 async function untilNone(look: () => Running[], patienceMs: number): Promise<Running[]> {
   const until = Date.now() + patienceMs;
   let left = look();
@@ -91,7 +91,7 @@ function outputOf(pid: number): string {
   try {
     return readlinkSync(`/proc/${pid}/fd/1`);
   } catch {
-    // It has ended, is somebody else's, or this is no Linux.
+    // It has ended, belongs to another user, or this system is not Linux.
     return '';
   }
 }

@@ -43,7 +43,7 @@ test('passed, failed and skipped tests are each counted once, over several files
   assert.match(outcome.failures[1]?.detail ?? '', /boom[\s\S]*1\.test\.ts/);
 });
 
-test('a suite that is skipped is one skip: nobody runs its tests, so nobody else would tell', async () => {
+test('a suite that is skipped is one skip: its tests do not run, so they do not report', async () => {
   const outcome = await run([
     `suite('why', { skip: 'no browser' }, () => { test('a', () => {}); test('b', () => {}); });`,
     `suite('bare', { skip: true }, () => { test('c', () => {}); }); suite('runs', () => { test('d', () => {}); });`,

@@ -22,7 +22,7 @@ export function sum(outcomes: readonly Outcome[]): Outcome {
   };
 }
 
-/** In CI nobody reads that something was skipped, so there a skip is a failure. */
+/** A skip is easily overlooked in the log of CI, so there it is a failure. */
 export function strict(outcome: Outcome): Outcome {
   const failures = outcome.skips.map(({ name, detail }) => ({
     name,

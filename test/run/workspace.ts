@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { endThoseIn } from './leftovers.ts';
 
-/** Anybody may make files in it, only the owner may remove them: tests start servers as other users. */
+/** Every user may make files in it, only a file's owner may remove it: tests start servers as other users. */
 const MODE_SHARED_TEMP = 0o1777;
 const MODE_READABLE = 0o755;
 

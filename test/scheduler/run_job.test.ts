@@ -34,7 +34,7 @@ describe('cron.run_job of the stand-in', () => {
     (await by.query('select cron.run_job($1, $2) as status', [id, at])).rows[0].status;
 
   it('runs the command once for a moment and writes it down', async () => {
-    // Not qualified: the command has the search path of whoever scheduled it.
+    // Not qualified: the command has the search path of the role that scheduled it.
     const command = `insert into seen values ('once')`;
     const { id, status, details } = await run(command);
     assert.equal(status, 'succeeded');

@@ -110,7 +110,7 @@ describe('the claim door on real databases', () => {
     assert.equal(row.verified, true);
   });
 
-  it('shows and releases a claim to whoever may, once, and sells the slot again', async () => {
+  it('shows and releases a claim to its owner, once, and sells the slot again', async () => {
     await putOnSale(client, 'back', 1);
     const made = await claim(url, 'back', {}, ann);
     const path = `${url}/v1/claims/${made.json.claim_id}`;
@@ -161,7 +161,7 @@ describe('the claim door on real databases', () => {
     await putOnSale(client, 'ops', 3);
     for (const [headers, actor] of [
       [bearer(ADMIN_KEY), 'admin'],
-      // A name that anybody can write is not believed.
+      // The server ignores a name that any client can write.
       [{ ...bearer(ADMIN_KEY), 'x-operator': 'ada' }, 'admin'],
       [service, 'service_role'],
     ] as const) {
@@ -210,7 +210,7 @@ describe('the claim door on real databases', () => {
     assertRefusal(committed, 409, 'already_committed');
   });
 
-  it('does not know a claim nobody made', async () => {
+  it('does not know a claim that was never made', async () => {
     assertRefusal(await ask(`${url}/v1/claims/${UNKNOWN_CLAIM}`), 404, 'unknown_claim');
     assertRefusal(await ask(`${url}/v1/claims/${UNKNOWN_CLAIM}`, { method: 'DELETE' }), 404, 'unknown_claim');
   });

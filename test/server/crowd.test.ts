@@ -37,7 +37,7 @@ describe('a crowd', () => {
     await databases?.stop();
   });
 
-  it(`of ${BUYERS} buys exactly ${SLOTS} slots, everybody else is told, and nobody meets an error`, async () => {
+  it(`of ${BUYERS} buys exactly ${SLOTS} slots, the others are told "sold out", and no buyer meets an error`, async () => {
     await putOnSale(client, 'drop', SLOTS);
     const answers = await Promise.all(
       Array.from({ length: BUYERS }, (_, buyer) =>

@@ -28,7 +28,7 @@ describe('a statement', () => {
       assert.throws(() => statementFor(open, []), open);
   });
 
-  it('is not made with an argument that is no name', () => {
+  it('is not made with an argument that is not a name', () => {
     assert.throws(() => statementFor('public.get_claim', ['p_a => 1) --']));
   });
 });
@@ -127,7 +127,7 @@ describe('a database', () => {
     await hasty.end();
   });
 
-  it('cannot be reached where nobody listens', async () => {
+  it('cannot be reached on a port without a listener', async () => {
     const nowhere = createDatabase({
       url: 'postgres://x:y@127.0.0.1:1/z',
       max: 1,

@@ -95,7 +95,7 @@ describe('GET /openapi.json', () => {
     assert.ok(there.includes('POST /v1/pools/:pool/claims'));
   });
 
-  it('names a route that nobody has described, instead of hiding it', () => {
+  it('names a route without a description, instead of hiding it', () => {
     const routes = [{ method: 'GET', path: '/new/:thing' }];
     const made: Json = createDocument({ routes, descriptions: {}, schemas: {}, version: '0' });
     assert.deepEqual(made.paths['/new/{thing}'].get.tags, ['undescribed']);

@@ -32,7 +32,7 @@ describe('an outage', () => {
     const acknowledged: string[] = [];
     let refused = 0;
     let round = 0;
-    // A cut may meet the connection between two batches, where nobody notices; one that is noticed has to be among them.
+    // A cut between two batches goes unnoticed. At least one cut has to be noticed.
     for (; round < ROUNDS_MIN || (refused === 0 && round < ROUNDS_MAX); round++) {
       const buyers = Array.from({ length: 100 }, (_, index) => buy(round * 100 + index));
       await Promise.race(buyers);

@@ -80,7 +80,7 @@ describe('sluice serve', () => {
     assert.doesNotMatch(output, /at .*\.ts/);
   });
 
-  it('refuses an admin key that can be guessed, unless nobody beyond this machine can try', async () => {
+  it('refuses an admin key that can be guessed, unless it listens on loopback only', async () => {
     const short = await serve({ ...env, SLUICE_ADMIN_KEY: 'fifteen-letters' }).exited;
     assert.equal(short.code, 1);
     assert.match(short.output, /SLUICE_ADMIN_KEY has less than 16 characters.*\nhint: .*openssl rand/);
@@ -147,7 +147,7 @@ describe('sluice serve', () => {
     }
   });
 
-  it('refuses a port that is no number', async () => {
+  it('refuses a port that is not a number', async () => {
     for (const port of ['x', '70000', '-1', '1.5']) {
       const { code, output } = await serve({ ...env, SLUICE_PORT: port }).exited;
       assert.equal(code, 1);

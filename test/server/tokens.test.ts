@@ -56,7 +56,7 @@ describe("tokens signed with the project's secret", () => {
           .sign(Buffer.alloc(64, JWT_SECRET)),
     ],
     ['cut short', async () => (await token(USER)).slice(0, -4)],
-    ['that is no token', () => 'undefined'],
+    ['that is not a token', () => 'undefined'],
     ['of dots only', () => '..'],
   ];
   for (const [name, make] of bad) {

@@ -83,7 +83,7 @@ describe('a wrong key at a claim route', () => {
 describe('a token that has expired', () => {
   const [method, path] = CLAIM_DOORS[0];
 
-  it('is no wrong key, however often it is sent', async () => {
+  it('does not count as a wrong key, however often it is sent', async () => {
     const { send } = open();
     const expired = await token({ role: 'authenticated', sub: 'ann', exp: 1 });
     for (let time = 0; time < 20; time++) assert.equal(await send(method, path, expired), 401);

@@ -37,7 +37,7 @@ async function startEmbedded(): Promise<Server> {
   };
 }
 
-/** Or why there is none. */
+/** A server of Debian's Postgres, or the reason why it is missing. */
 async function startDebian(): Promise<Server | string> {
   const reason = await prepareDebian();
   if (reason !== undefined) return reason;

@@ -43,7 +43,7 @@ describe('the command line', () => {
     }
   });
 
-  test('a port that is no port is refused by name', () => {
+  test('an invalid port is refused by name', () => {
     const wrong = sluice(['dev'], { DB1_API_PORT: '5432l' });
     assert.equal(wrong.status, 1);
     assert.match(wrong.stderr, /DB1_API_PORT=5432l is not a port/);

@@ -150,7 +150,7 @@ describe('npm start', () => {
     assert.equal(existsSync(join(dir, 'env')), false);
   });
 
-  test('whoever read its output and left, a closed window or `| head`, does not keep it from ending well', async () => {
+  test('ends well after the reader of its output has left, a closed window or `| head`', async () => {
     dev = startDev({ dir });
     await dev.ready;
     dev.child.stdout?.destroy();

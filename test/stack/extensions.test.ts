@@ -98,7 +98,7 @@ describe('the stand-in extensions', () => {
     );
   });
 
-  test('nobody but the owner may use the schemas cron and net', async () => {
+  test('only the owner may use the schemas cron and net', async () => {
     for (const role of ['anon', 'authenticated', 'service_role']) {
       const rights = await one(
         `select has_schema_privilege($1, 'cron', 'usage') as cron, has_schema_privilege($1, 'net', 'usage') as net,

@@ -119,7 +119,7 @@ describe('the gateway', () => {
     assert.deepEqual(seen, [], 'the function is not asked');
     const answer = await fetch(`${gateway.url}/functions/v1/hello`, { method: 'POST', headers: { origin } });
     assert.deepEqual([answer.status, answer.headers.get('access-control-allow-origin')], [206, '*']);
-    const unknown = await fetch(`${gateway.url}/functions/v1/nobody`, { headers: { origin } });
+    const unknown = await fetch(`${gateway.url}/functions/v1/unknown`, { headers: { origin } });
     assert.deepEqual([unknown.status, unknown.headers.get('access-control-allow-origin')], [404, '*']);
     const rest = await fetch(`${gateway.url}/rest/v1/things`, { headers: { origin, apikey: 'k' } });
     assert.equal(rest.headers.get('access-control-allow-origin'), null);

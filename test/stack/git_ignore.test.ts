@@ -8,7 +8,7 @@ import { hideFromGit, resetStack } from '../../src/stack/folder.ts';
 import { loadSecrets } from '../../src/stack/keys.ts';
 import { layout } from '../../src/stack/settings.ts';
 
-describe("the folder of a stack in somebody else's repository", () => {
+describe("the folder of a stack in another project's repository", () => {
   let home: string;
   let dir: string;
   const git = (...args: string[]) => spawnSync('git', args, { cwd: home, encoding: 'utf8' }).stdout;

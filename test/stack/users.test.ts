@@ -17,8 +17,8 @@ import { resetStack } from '../../src/stack/folder.ts';
 import { commonGroundFor } from '../../src/stack/server_user.ts';
 import { copyProject, processesUnder, readEnv, startDev, stopDev } from '../support/dev.ts';
 
-// Numbers every Unix has free for this: `nobody` differs in name, not in what it may do.
-const NOBODY = { uid: 65534, gid: 65534 };
+// The ids of the user without rights that every Unix has, under different names.
+const UNPRIVILEGED = { uid: 65534, gid: 65534 };
 
 const isRoot = process.getuid?.() === 0;
 
@@ -43,13 +43,13 @@ describe('who may start it', () => {
     chmodSync(home, 0o755);
     const own = join(home, 'own');
     mkdirSync(own);
-    if (isRoot) chownSync(own, NOBODY.uid, NOBODY.gid);
-    // From a copy: the checkout itself may lie where nobody else can look.
+    if (isRoot) chownSync(own, UNPRIVILEGED.uid, UNPRIVILEGED.gid);
+    // From a copy: other users may not be able to read the checkout itself.
     const project = copyProject(join(home, 'project'));
-    await startsAndStops({ dir: join(own, '.sluice'), project, ...(isRoot && { user: NOBODY }) });
+    await startsAndStops({ dir: join(own, '.sluice'), project, ...(isRoot && { user: UNPRIVILEGED }) });
   });
 
-  test('root, from a checkout in a home closed to everybody else', async (t) => {
+  test('root, from a checkout in a home closed to all other users', async (t) => {
     if (!isRoot) {
       t.skip('only root lends Postgres another user');
       return;

@@ -35,7 +35,7 @@ export const FREE_PORTS = {
   DB2_PORT: '0',
 };
 
-/** `sluice dev` as a person would start it, on ports nobody else has. */
+/** `sluice dev` as a person would start it, on free ports. */
 export function startDev({ dir, project = PROJECT, env = {}, args = [], user }: DevOptions): Dev {
   const child = spawn(process.execPath, [join(project, 'bin', 'sluice.js'), 'dev', ...args], {
     cwd: '/',
@@ -58,7 +58,7 @@ export function startDev({ dir, project = PROJECT, env = {}, args = [], user }: 
     announce = resolve;
     void ended.then((code) => reject(new Error(`ended with ${code} before it was ready:\n${output}`)));
   });
-  // Whoever waits only for the end is not interested in this one failing.
+  // A caller that awaits only `ended` must not fail by this rejection.
   ready.catch(() => undefined);
   return { child, ready, ended, output: () => output };
 }

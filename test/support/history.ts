@@ -21,7 +21,7 @@ export type ClaimsRun = {
 
 const POOL = { poolId: 'pool', userId: 'buyer' };
 
-/** What is wrong, by the promise that is broken. Nothing drains here, so that nobody asks whether it did (I10). */
+/** What is wrong, by the promise that is broken. Nothing drains here, so I10 is left out. */
 export function brokenPromises(run: ClaimsRun): Partial<Record<PromiseName, string[]>> {
   const broken: Partial<Record<PromiseName, string[]>> = {};
   for (const { promise, what } of judge(asHistory(run)).violations)

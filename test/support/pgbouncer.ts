@@ -28,7 +28,7 @@ const READY_MS = 30_000;
 const POLL_MS = 20;
 const START_ATTEMPTS = 3;
 
-/** Why there is none, where there is none and it may not be installed. */
+/** Undefined, or the reason why PgBouncer is missing and cannot be installed. */
 export function ensurePgbouncer(): Promise<string | undefined> {
   return ensureDebianPackages([PROGRAM]);
 }

@@ -133,7 +133,7 @@ export async function interleave<First, Second>(
   await first.session.client.query('begin');
   const firstResult = await first.run();
   const waiting = second.run();
-  // Whoever fails before it waits must not become an unhandled rejection while we look.
+  // If `second` fails before it waits, that must not become an unhandled rejection meanwhile.
   const settled = waiting.then(
     () => undefined,
     () => undefined,

@@ -42,7 +42,7 @@ const SCALE = 4;
 /** What a scanner reads from the page: the squares of the SVG as a picture, read by a decoder that has not made them. */
 export function codeIn(html: string): string {
   const size = Number(/<svg [^>]*viewBox="0 0 (\d+) \d+"/.exec(html)?.[1]);
-  assert(size > 0, 'there is no code on the page');
+  assert(size > 0, 'the page has no code');
   const width = size * SCALE;
   const data = new Uint8Array(width * width * 4).fill(255);
   for (const [, x, y] of html.matchAll(/M(\d+),(\d+)h1v1h-1z/g))

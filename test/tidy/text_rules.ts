@@ -30,7 +30,7 @@ export function noWordsAboutTools(project: Project): Finding[] {
   return inProse(project, pattern, 'off-topic', (match) => `"${match[0]}" has no place here`);
 }
 
-/** Addresses of one registry in the lock file tie everybody to that registry. */
+/** Addresses of one registry in the lock file tie every checkout to that registry. */
 export function noResolvedAddresses(project: Project): Finding[] {
   return project.files
     .filter((file) => file.path === 'package-lock.json')

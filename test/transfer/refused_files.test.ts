@@ -82,7 +82,7 @@ describe('an import is refused, and changes nothing,', () => {
     assert.deepEqual(await contents(target), before_);
   });
 
-  test('when there is no such file, or it is a folder', async () => {
+  test('when the file does not exist, or is a folder', async () => {
     for (const path of [join(world.dir, 'nowhere.jsonl'), world.dir]) {
       const { code, stderr } = await runHere(['import', path], target);
       assert.equal(code, 1);

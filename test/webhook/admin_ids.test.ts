@@ -44,7 +44,7 @@ describe('the id of an event', () => {
     assert.equal((await replay(ID, ID.replace('A', 'B'))).status, 422);
   });
 
-  it('is refused where it is no uuid', async () => {
+  it('is refused where it is not a uuid', async () => {
     const { ask, asked } = open();
     for (const id of [ID.slice(1), `${ID}0`, ID.replace('A', 'G'), ID.replaceAll('-', '')]) {
       assert.equal((await ask({ path: `/admin/webhooks/events/${id}` })).status, 422);

@@ -245,7 +245,7 @@ describe('the handshake', () => {
     unusable('SHORT', 'is too short to be a secret'),
     unusable('FORBIDDEN', SECRET_FAULTS.not_allowed),
   ] as const)
-    it(`is refused, and somebody told, where the token is ${verify_token_name}`, async () => {
+    it(`is refused, and the log says why, where the token is ${verify_token_name}`, async () => {
       const { status, text, world } = await shake({ verify_token_name });
       assert.deepEqual([status, JSON.parse(text).error.code], [403, 'handshake_refused']);
       assert.deepEqual(world.warnings(), [
@@ -292,7 +292,7 @@ describe('a request of Twilio that asks for TwiML', () => {
     assert.equal((await world.send({ body: VOICE, headers: form })).code, 'processing_failed');
   });
 
-  it('is none where it tells a status: that is answered in JSON', async () => {
+  it('is not a status callback: that is answered in JSON', async () => {
     const sent = await openTwilio('queued').send({ body: 'CallSid=CA1&CallStatus=completed', headers: form });
     assert.equal(sent.json.status, 'recorded');
   });

@@ -150,7 +150,7 @@ describe('the processor', () => {
     assert.deepEqual(finished, [['a', 'pending']]);
   });
 
-  it('fails nobody while the database is away', async () => {
+  it('fails no event while the database is away', async () => {
     const { step, finished } = processorOf([taken('a'), taken('b')], () => {
       throw coded('57P01');
     });

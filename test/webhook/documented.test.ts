@@ -1,5 +1,5 @@
 // Every request that Twilio, Meta and Daily document, signed and sent to a queued and to an inline endpoint: each is stored as
-// the events it is, none is a dead letter, and a second delivery is none.
+// its events, none becomes a dead letter, and a second delivery adds no event.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

@@ -77,7 +77,7 @@ describe('a handler in TypeScript', () => {
     assert.equal((await effects('evt_inline')).length, 1);
   });
 
-  it('that ran in the server makes nobody take the server for a worker', async () => {
+  it('that ran in the server does not count the server as a worker', async () => {
     const workers = async () =>
       (await world.rows(`select (public.ledger_sample() ->> 'webhook_workers')::int as n`))[0]?.n;
     assert.equal((await post('inline', 'evt_no_worker')).json.status, 'processed');
@@ -169,7 +169,7 @@ describe('a handler in TypeScript', () => {
 
   it('that lost its lease meanwhile takes no effect, and its late mark changes nothing', async () => {
     call = async (event) => {
-      // Somebody else takes it over while we wait for our partner.
+      // Another worker takes it over while the handler waits for its partner.
       await world.db2.query(
         `update public.webhook_events set lease_token = gen_random_uuid(), takeovers = takeovers + 1
          where event_id = $1`,

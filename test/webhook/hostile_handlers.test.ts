@@ -151,7 +151,7 @@ describe('a hostile handler', () => {
     assert.equal((await meet({ apply }))?.status, 'failed');
   });
 
-  it('that is no async function is waited for, and what is no text is no reason', async () => {
+  it('that is not an async function is waited for, and an answer that is not text gives no reason', async () => {
     assert.equal((await meet({ apply: () => undefined }))?.status, 'success');
     await session.client.query('truncate public.webhook_events');
     const apply = (_: unknown, tx: Transaction) => tx.query('select 1');
@@ -167,9 +167,9 @@ describe('a hostile handler', () => {
     const thrown = await meet({ apply: () => Promise.reject(Object.create(null)) });
     assert.equal(thrown?.error, 'something that is no text was thrown');
     await session.client.query('truncate public.webhook_events');
-    assert.deepEqual(await meet({ apply: async () => 'for \0 nobody' }), {
+    assert.deepEqual(await meet({ apply: async () => 'for \0 test' }), {
       status: 'skipped',
-      error: 'for \ufffd nobody',
+      error: 'for \ufffd test',
       attempts: 1,
       effects: 0,
     });

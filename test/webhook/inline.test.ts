@@ -107,7 +107,7 @@ describe('an event that takes effect while its provider waits', () => {
       });
     });
 
-  it('that failed for a reason nobody knows is told as it is', async () => {
+  it('that failed with an unknown error is told as it is', async () => {
     const { process, world } = open();
     world.failure = coded('XX000');
     await assert.rejects(process(), (error) => error === world.failure);

@@ -160,7 +160,7 @@ describe('server, worker and DB2 killed at random', () => {
         if (status !== 200) await pause(AGAIN_MS);
       }
     };
-    // Whoever has nothing new delivers again what was taken long ago, until each has been killed under load.
+    // A sender without new events delivers old ones again, until each process has been killed under load.
     const sender = async (): Promise<void> => {
       for (let index = next++; index < EVENTS || chaos.spared().length > 0; index = next++) {
         await deliver(index % EVENTS);

@@ -93,7 +93,7 @@ describe('an inline effect that takes longer than the provider waits', () => {
     while ((await session.value(status, [id])) !== 'success') await sleep(10);
   };
 
-  it('is taken once by a TypeScript handler, whoever delivers meanwhile and afterwards', async () => {
+  it('is taken once by a TypeScript handler, whichever server gets a delivery meanwhile and afterwards', async () => {
     const [here, elsewhere] = [await openServer(), await openServer()];
     let open = () => {};
     gate = new Promise((resolve) => {
@@ -103,7 +103,7 @@ describe('an inline effect that takes longer than the provider waits', () => {
       const { status, json } = await here('evt_typescript', 'slow.typescript');
       assert.deepEqual([status, json.error.code], [500, 'processing_failed']);
     }
-    // Another server cannot wait for it. The event is recorded and somebody has it: that is what is said.
+    // Another server cannot wait for it. It answers that the event is recorded and being worked on.
     assert.equal((await elsewhere('evt_typescript', 'slow.typescript')).json.status, 'duplicate');
     assert.equal(await effectsOf('evt_typescript'), 0);
     open();
@@ -113,13 +113,13 @@ describe('an inline effect that takes longer than the provider waits', () => {
     assert.equal(await effectsOf('evt_typescript'), 1);
   });
 
-  it('is taken once by an SQL handler, whoever delivers meanwhile and afterwards', async () => {
+  it('is taken once by an SQL handler, whichever server gets a delivery meanwhile and afterwards', async () => {
     const [here, elsewhere] = [await openServer(), await openServer()];
     const holder = await openSession(databases.db2.url);
     await holder.client.query('begin; update app.gate set open = false');
     const { status, json } = await here('evt_sql', 'slow.sql');
     assert.deepEqual([status, json.error.code], [500, 'processing_failed']);
-    // Another server does not wait for the row, which the effect has locked: the event is recorded, and that is what it says.
+    // Another server does not wait for the row, which the effect has locked: it answers that the event is recorded.
     assert.equal((await elsewhere('evt_sql', 'slow.sql')).json.status, 'duplicate');
     await holder.client.query('rollback');
     await holder.close();

@@ -39,7 +39,7 @@ describe('metrics', () => {
     assert.match(page, /^webhook_processing_seconds_bucket\{le="0.025",.*\} 1$/m);
   });
 
-  it('spell a provider one way, whoever counts', async () => {
+  it('spell a provider one way, in every counter', async () => {
     const metrics = createMetrics();
     for (const provider of ['hmac', 'hmac:acme']) {
       const event = { webhookId: 'w', provider, eventId: 'e', eventType: 't', error: null, durationMs: 1 };

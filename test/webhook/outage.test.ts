@@ -88,7 +88,7 @@ describe('an outage of DB2', () => {
     assert.equal((await look(`select from public.webhook_events where event_id = 'evt_2'`)).length, 1);
   });
 
-  it('is no failure of the events: a worker without DB2 says so, and no attempt is counted', async () => {
+  it('is not a failure of the events: a worker without DB2 says so, and no attempt is counted', async () => {
     const options = { workers: 1, batchSize: 10, handlers: NO_HANDLERS, metrics: NO_METRICS };
     const run = (db2Url: string) =>
       processOnce({ ...options, db2Url, log: createLog('silent') }, new AbortController().signal);

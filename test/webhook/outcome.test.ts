@@ -65,7 +65,7 @@ describe('what became of an event', () => {
       ]);
     });
 
-  it('is no line where it is fine and nobody reads debug lines', () => {
+  it('writes no line for a good outcome when the debug level is off', () => {
     const log = { ...memoryLog(), debugEnabled: false };
     for (const result of ['success', 'skipped', 'failed']) tellOutcome(outcome(result), log, metricLines());
     assert.deepEqual(
@@ -150,7 +150,7 @@ describe('the trace of an event', () => {
     );
   });
 
-  it('is not put together where nobody traces', () => {
+  it('is not put together without a tracer', () => {
     const ports = tracing(false);
     traceOutcome('row', outcome('failed'), ports);
     traceRecorded(ENDPOINT, events, recorded, 8_000, ports);

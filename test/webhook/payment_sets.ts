@@ -153,7 +153,7 @@ export const SETS = {
     outcome: 'partially_refunded, paid 600, refunded 100, balance 500 usd',
   },
   takenInPartAndRefundedInBasil: {
-    name: 'held, taken in part, then refunded in two parts, since the rest is no refund any more',
+    name: 'held, taken in part, then refunded in two parts, since the rest no longer counts as a refund',
     events: inBasil([
       charge('succeeded', 0, HELD),
       charge('captured', 1, { ...PART, amount_refunded: 0 }),

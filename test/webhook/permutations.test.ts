@@ -84,7 +84,7 @@ describe('payment events', () => {
     });
   });
 
-  test('would debit a hold that nobody paid if refunds counted without a payment', async () => {
+  test('would debit an unpaid hold if refunds counted without a payment', async () => {
     const outcomes = await withChangedFunction(
       first,
       'webhook.count_refunds',
@@ -100,7 +100,7 @@ describe('payment events', () => {
     await observer.client.query(
       'truncate public.payments, public.payment_refunds, public.payment_transactions',
     );
-    // Only a test may: the trigger stands in everybody else's way.
+    // Only a test may: for every other client the trigger refuses it.
     await observer.client.query(
       `alter table public.credit_ledger disable trigger credit_ledger_is_insert_only;
        truncate public.credit_ledger;

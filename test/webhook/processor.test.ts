@@ -184,7 +184,7 @@ describe('TypeScript handlers in a step', () => {
     assert.deepEqual([total, outcomes, most.slow], [40, { success: 40 }, 8]);
   });
 
-  it('get the event of their name, and one that nobody here knows is handed back', async () => {
+  it('get the event of their name, and an event of an unknown handler is handed back', async () => {
     const world = new ProcessWorld();
     const seen: string[] = [];
     const noting = (name: string) =>

@@ -73,14 +73,14 @@ export const TABLE: Asked[] = [
     ask: ({ base }) => ask(`${base}/stripe`, { method: 'PUT', body: {} }),
   },
   {
-    name: 'GET where there is no handshake',
+    name: 'GET at a provider without a handshake',
     expected: [405, 'method_not_allowed'],
     ask: ({ base }) => ask(`${base}/stripe`),
   },
   {
-    name: 'an endpoint that nobody has set up',
+    name: 'an endpoint that was never set up',
     expected: [404, 'unknown_endpoint'],
-    ask: (target) => post(target, 'nobody', event('evt_t0')),
+    ask: (target) => post(target, 'unknown', event('evt_t0')),
   },
   {
     name: 'an endpoint that is switched off',
@@ -152,7 +152,7 @@ export const TABLE: Asked[] = [
     stored: ['evt_t10', 0],
   },
   {
-    name: 'a provider that nobody can verify',
+    name: 'an unknown provider',
     expected: [401, 'bad_signature'],
     ask: (target) => post(target, 'unknown-provider', event('evt_t11')),
     stored: ['evt_t11', 0],
@@ -202,7 +202,7 @@ export const TABLE: Asked[] = [
     stored: ['evt_t17', 1],
   },
   {
-    name: 'more levels than anybody needs',
+    name: 'too many levels',
     expected: [200, 'quarantined'],
     ask: (target) => post(target, 'stripe', event('evt_t18', `,"x":${'['.repeat(40)}${']'.repeat(40)}`)),
     stored: ['evt_t18', 1],
@@ -266,7 +266,7 @@ export const TABLE: Asked[] = [
     ask: (target) => post(target, 'inline', paymentEvent('evt_t21')),
   },
   {
-    name: 'inline: a type that nobody handles',
+    name: 'inline: a type without a handler',
     expected: [200, 'skipped'],
     ask: (target) => post(target, 'inline', event('evt_t22')),
     stored: ['evt_t22', 1],
@@ -294,7 +294,7 @@ export const TABLE: Asked[] = [
       }),
   },
   {
-    name: 'a form of Twilio with more fields than anybody sends',
+    name: 'a form of Twilio with too many fields',
     expected: [400, 'invalid_json'],
     ask: ({ base }) =>
       ask(`${base}/twilio`, {

@@ -20,7 +20,7 @@ describe('the webhook door on Node', () => {
 
   it("answers Meta's handshake with the challenge as text", () => checkHandshake(target));
 
-  it('tells whoever signs an address to an endpoint without one what to set', async () => {
+  it('tells a provider that signs the address what to set on an endpoint without one', async () => {
     const answer = await world.send('twilio-anywhere', 'twilio', 'CallSid=CA4&CallStatus=completed', {
       headers: { 'content-type': 'application/x-www-form-urlencoded', host: 'shop.example' },
     });

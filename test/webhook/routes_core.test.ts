@@ -84,7 +84,7 @@ describe('a delivery', () => {
     assert.equal(hint, 'body_hash_mismatch: the body is not the one that was signed.');
   });
 
-  it('to an endpoint that nobody knows, or that is switched off, finds nothing', async () => {
+  it('to an endpoint that is unknown or switched off finds nothing', async () => {
     const { ask, seen } = open();
     assert.equal((await ask({ path: '/webhooks/none' })).status, 404);
     const off = await open({ is_active: false }).send();
@@ -92,7 +92,7 @@ describe('a delivery', () => {
     assert.deepEqual(seen.deliveries, []);
   });
 
-  it('to an endpoint of a provider that nobody can verify is refused, and somebody told', async () => {
+  it('to an endpoint of an unknown provider is refused, and the log says why', async () => {
     const { send, warnings } = open({ provider: 'none' });
     const { status, hint } = await send();
     assert.deepEqual([status, hint], [401, 'no_secret: the endpoint has no secret to compare with.']);
@@ -105,7 +105,7 @@ describe('a delivery', () => {
     ]);
   });
 
-  it('to an endpoint without any secret is refused; with one of two missing it is taken, and somebody told', async () => {
+  it('to an endpoint without any secret is refused; with one of two missing it is taken, and the log says so', async () => {
     const notSet = 'is not set';
     for (const [secret_names, status, faults] of [
       [['NONE', 'EMPTY'], 401, [notSet, notSet]],
@@ -183,7 +183,7 @@ describe('a body', () => {
     for (const { maxBodyBytes } of open().webhooks.routes()) assert.equal(maxBodyBytes, MAX_WEBHOOK_BYTES);
   });
 
-  it('that is no JSON is kept under its hash, and refused', async () => {
+  it('that is not JSON is kept under its hash, and refused', async () => {
     const { send, seen, warnings, metrics } = open();
     const { status, code, hint } = await send({ body: '{' });
     assert.deepEqual([status, code], [400, 'invalid_json']);

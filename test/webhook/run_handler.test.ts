@@ -60,7 +60,7 @@ describe('one event through one handler', () => {
     assert.deepEqual(world.calls.at(-1)?.args, { ...LEASE, p_outcome: 'skipped', p_error: error });
   });
 
-  it('takes an answer that is no text for none', async () => {
+  it('ignores an answer that is not text', async () => {
     const world = new ProcessWorld();
     const handler = handlerOf({ apply: async () => ({ rows: 1 }) as never });
     assert.equal((await runHandler(EVENT, handler, world.runPorts(), neverAborted)).outcome, 'success');
@@ -197,7 +197,7 @@ describe('the time of a handler', () => {
 });
 
 describe('an event that is handed back', () => {
-  it('has lost its lease where somebody else has it', async () => {
+  it('has lost its lease where another worker has it', async () => {
     const world = new ProcessWorld();
     world.finish = () => 'lost_lease';
     assert.deepEqual(await handBack(EVENT, world.runPorts()), LOST);

@@ -34,7 +34,7 @@ describe('the address that a provider signed', () => {
   it('has to be set where the host came more than once', () =>
     assert.throws(() => urlOf(['localhost'] as unknown as string), { hint: /^no_public_url/ }));
 
-  it('matters to nobody who does not sign it', () =>
+  it('does not matter to a provider that does not sign it', () =>
     assert.equal(urlOf('shop.example', '', null, 'stripe'), 'http://shop.example/webhooks/t'));
 
   it('is the public one, with the query of the request', () => {

@@ -1,4 +1,4 @@
-// A handler that hangs, an event that is delivered again meanwhile, a row that somebody holds: the others go on.
+// A handler that hangs, an event that is delivered again meanwhile, a locked row: the other events go on.
 
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
@@ -129,7 +129,7 @@ describe('beside an inline handler that hangs', () => {
     assert.equal(await effectsOf('evt_again'), 1);
   });
 
-  it('a known event whose row somebody is changing is a duplicate at once', async () => {
+  it('a known event whose row another transaction is changing is a duplicate at once', async () => {
     await post('queued', 'evt_held');
     await holder.client.query(
       `begin; update public.webhook_events set error = 'mine' where event_id = 'evt_held'`,

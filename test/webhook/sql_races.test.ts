@@ -208,7 +208,7 @@ describe('two sessions at the same events', () => {
     assert.equal(await finish(), 'lost_lease');
   });
 
-  test('negative control: an event that nobody holds is taken over, and its late finish refused', async () => {
+  test('negative control: an event that no transaction holds is taken over, and its late finish refused', async () => {
     const [id] = fresh(1) as [string];
     await record(observer, shop, [id]);
     const [lease] = await take(first);
@@ -330,7 +330,7 @@ describe('two sessions at the same events', () => {
     assert.equal(await effectsOf(observer, id), 1);
   });
 
-  test('an event whose row somebody is changing can be recorded again too', async () => {
+  test('an event whose row another transaction is changing can be recorded again too', async () => {
     const [id, neighbour] = fresh(2) as [string, string];
     await record(observer, shop, [id]);
     await first.client.query('begin');

@@ -1,4 +1,4 @@
-// An event that kills, hangs or locks takes nobody with it: every healthy neighbour succeeds, once.
+// An event that kills, hangs or locks harms no other event: every healthy neighbour succeeds, once.
 
 import assert from 'node:assert/strict';
 import { before, beforeEach, describe, it } from 'node:test';

@@ -30,7 +30,7 @@ describe('the workers inside npm start', () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  it('carry a claim to the ledger and run the cron jobs, with nobody doing anything', async () => {
+  it('carry a claim to the ledger and run the cron jobs without further commands', async () => {
     const env = readEnv(dir);
     const db1 = await openClient(env.DB1_URL ?? '');
     const db2 = await openClient(env.DB2_URL ?? '');

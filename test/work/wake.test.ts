@@ -84,7 +84,7 @@ describe('a claim wakes the workers', () => {
     await committed;
   });
 
-  it('negative control: with the word switched off the same claim waits until somebody says it', async (t) => {
+  it('negative control: with the notice switched off the same claim waits for the next notice', async (t) => {
     const { rows } = await db1.query(
       `select pg_get_functiondef('public.bridge_wake()'::regprocedure) as definition`,
     );
@@ -104,7 +104,7 @@ describe('a claim wakes the workers', () => {
     await committed;
   });
 
-  it('the word goes out after the claim has committed, and not in its transaction', async () => {
+  it('the notice goes out after the claim has committed, and not in its transaction', async () => {
     const server = await startTestServer(databases);
     const other = await openClient(databases.db1.url);
     try {
@@ -113,10 +113,10 @@ describe('a claim wakes the workers', () => {
       await claim(server.url, 'p', { user_id: 'listened' });
       await notified;
       const { rows } = await other.query(`select state from public.claims where user_id = 'listened'`);
-      assert.equal(rows.length, 1, 'whoever is woken sees the claim');
+      assert.equal(rows.length, 1, 'a worker that is woken sees the claim');
       const direct = once(other, 'notification', { signal: AbortSignal.timeout(300) });
       await db1.query(`select public.claim_resource_and_queue('p', 'direct')`);
-      await assert.rejects(direct, { name: 'AbortError' }, 'the claim itself notifies nobody');
+      await assert.rejects(direct, { name: 'AbortError' }, 'the claim itself sends no notice');
     } finally {
       await other.end();
       await server.stop();

@@ -112,7 +112,7 @@ describe('sluice work', () => {
     await db1.query('delete from pgmq.q_intake_queue');
   });
 
-  it('refuses numbers that are none with exit code 2, and says which', async () => {
+  it('refuses invalid numbers with exit code 2, and says which', async () => {
     for (const args of [
       ['--workers', '0'],
       ['--workers', 'two'],

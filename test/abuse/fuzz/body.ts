@@ -2,7 +2,7 @@
 
 import type { Random } from '../../support/load.ts';
 
-/** Of no use to anybody, and small where a door would do much for a large one: a million slots take a quarter of a minute. */
+/** Useless values. Numbers are small where a large one means much work: to make a million slots takes 15 seconds. */
 const VALUES = [
   'null',
   'true',

@@ -30,7 +30,7 @@ export const CHECKS: readonly Check[] = [
   ],
   [
     0,
-    'a slot is taken and nobody has it',
+    'a slot is taken and no live claim has it',
     `select s.id from public.inventory_slots s where s.status <> 'AVAILABLE'
      and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)`,
   ],

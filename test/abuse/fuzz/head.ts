@@ -7,7 +7,7 @@ export interface Head {
   method: string;
   path: string;
   headers: [name: string, value: string][];
-  /** False once nobody can tell where the request ends. */
+  /** False once a mutation has hidden where the request ends. */
   isFramed: boolean;
 }
 
@@ -120,7 +120,7 @@ const PATHS = [
   '/metrics',
   '/openapi.json',
   '/v1',
-  '/v1/pools/nobody',
+  '/v1/pools/unknown',
   '/v1/claims/',
   '/admin',
   '/webhooks/',
@@ -185,7 +185,7 @@ const MUTATIONS: readonly Mutation[] = [
   },
 ];
 
-/** Nobody can tell any more where such a request ends, or whether it is one. */
+/** After one of these a server cannot tell where the request ends, or whether it is a request. */
 const UNFRAMED: readonly Mutation[] = [
   (head) => {
     head.method = '';

@@ -11,7 +11,7 @@ export interface Exchange {
   readonly isHung: boolean;
 }
 
-/** Longer than the server waits for anybody: whoever is not answered by then never will be. */
+/** Longer than any of the server's own timeouts: a request without an answer by then never gets one. */
 const HUNG_MS = 30_000;
 const OPENING_BRACE = 0x7b;
 

@@ -191,7 +191,7 @@ describe('an operator', { skip }, () => {
     await leave(page);
   });
 
-  it('adds an endpoint, sees what is no name of a secret, and its provider is heard', async () => {
+  it('adds an endpoint, refuses a secret in place of its name, and takes the provider’s events', async () => {
     const page = await house.signIn('/webhooks');
     await page.getByRole('button', { name: 'New endpoint' }).click();
     await page.getByLabel('Name', { exact: true }).fill('stripe-two');

@@ -142,7 +142,7 @@ describe('what is refused or fails', { skip }, () => {
     await leave(page);
   });
 
-  it('was skipped: it can be replayed where somebody skipped it or nobody handles it, and nowhere else', async () => {
+  it('was skipped: it can be replayed where an operator skipped it or it has no handler, and nowhere else', async () => {
     await deliver(house, 'stripe', 'customer.created', 'evt_unhandled');
     await deliver(house, 'stripe', 'payment_intent.succeeded', 'evt_paid');
     await processEvents(house);

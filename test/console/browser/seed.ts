@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 const SOON_DEAD = { max_retries: 2, visibility_timeout_sec: 1 };
 const POLL_MS = 50;
 
-/** One more failure in a row would be an outage of the service, and those use up nobody's attempts. */
+/** One more failure in a row would count as an outage of the service, and an outage uses up no attempts. */
 export const LETTERS_A_POOL = 2;
 
 /** A pool whose validation service answers 500, with two of its claims among the dead letters. */

@@ -145,7 +145,7 @@ export async function openHouse(executablePath: string): Promise<House> {
 export const isForDocuments = process.env.SLUICE_PICTURES === '1';
 let folder: string | undefined;
 
-/** Into the documents when that is asked for, else where nobody minds. */
+/** Saves into docs/pictures when SLUICE_PICTURES is 1, else into a temporary folder. */
 export async function picture(page: Page, name: string): Promise<void> {
   folder ??= isForDocuments
     ? join(PROJECT, 'docs', 'pictures')

@@ -112,7 +112,7 @@ describe(`${TABS} tabs of one browser`, { skip }, () => {
     const third = await open();
     const before = (await (await fetch(`${house.url}/v1/pools/told`)).json()) as { available: number };
     assert.equal(before.available, 100);
-    assert.equal((await claim(house.url, 'told', { user_id: 'somebody' })).status, 201);
+    assert.equal((await claim(house.url, 'told', { user_id: 'buyer' })).status, 201);
     for (const page of [second, third]) await page.getByText('99 of 100 left').waitFor();
     assert.equal(streams.size, 1);
     // Back in view, the first tab shows what is now, although what it is told first may be a second old.
@@ -157,7 +157,7 @@ describe(`${TABS} tabs of one browser`, { skip }, () => {
     const context = first.context();
     context.setDefaultTimeout(PATIENCE_MS);
     const streams = watchStreams(context);
-    // A sleeping tab keeps its lock and tells nobody.
+    // A sleeping tab keeps its lock and sends no messages.
     await context.addInitScript(`{
       const post = BroadcastChannel.prototype.postMessage;
       BroadcastChannel.prototype.postMessage = function (message) { if (!window.isAsleep) post.call(this, message); };

@@ -229,7 +229,7 @@ describe('a buyer on the drop page', { skip }, () => {
     await page.getByText('About 3 ahead of you').waitFor();
     await carry(3);
     await page.getByText('You are next').waitFor();
-    // The line alone is no ticket: that one comes with the buyer's own message.
+    // The end of the line is not yet a ticket: the ticket comes with the buyer's own message.
     await scene(page, 'held');
     await carry(1);
     await scene(page, 'ticket');

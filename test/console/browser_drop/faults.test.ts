@@ -10,7 +10,7 @@ const skip = 'missing' in chromium && chromium.missing;
 const BUTTON = 'button.big';
 const CLAIMS = '**/v1/claims/*';
 
-/** What stands between a buyer and the server may say anything; none of it is about the claim. */
+/** Answers of a proxy between the buyer and the server. They say nothing about the claim. */
 const STRANGERS = [
   { status: 403, json: { error: { code: 403, message: 'Forbidden' } } },
   { status: 404, json: { message: 'no Route matched with those values' } },
@@ -33,7 +33,7 @@ describe('a buyer whose answers are wrong', { skip }, () => {
     await scene(page, 'held');
     return page;
   };
-  /** Comes back, and waits until the page has looked its claim up and has had the answer, which is none to the page before. */
+  /** Leaves, comes back, and waits until the new page has looked its claim up and has the answer. */
   const reload = async (page: Page): Promise<void> => {
     const url = page.url();
     await page.goto('about:blank');
@@ -81,7 +81,7 @@ describe('a buyer whose answers are wrong', { skip }, () => {
       assert.equal(await page.locator(BUTTON).count(), 0, `after ${answer.status}`);
       await page.unroute(CLAIMS);
     }
-    // Our own word is taken for it: that the answers above were not is no accident.
+    // The control: the page does believe our own `unknown_claim`, so it ignored the answers above on purpose.
     await page.route(CLAIMS, (route) => route.fulfill(OUR_GONE));
     await page.click(BUTTON);
     await page.unroute(CLAIMS);

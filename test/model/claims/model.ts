@@ -18,7 +18,7 @@ export type * from './things.ts';
 const ENDED: ReadonlySet<ClaimState> = new Set(['released', 'expired', 'refused', 'discarded']);
 export const hasEnded = (claim: Claim): boolean => ENDED.has(claim.state);
 
-/** Nobody who was ever given it can have told the ledger. */
+/** No worker that was given the message can have told the ledger. */
 const isUntaken = ({ readCt, untriedUpTo, isReplayed }: Message): boolean =>
   !isReplayed && untriedUpTo === readCt;
 
@@ -36,7 +36,7 @@ export class Model {
   readonly tombstones = new Set<string>();
   heard: Heard[] = [];
   readonly audit: string[] = [];
-  /** True from a crash until somebody looks: rows of the cache cannot be touched by hand then. */
+  /** True from a crash until a function reads the cache and rebuilds it; until then its rows cannot be changed by hand. */
   isCacheLost = false;
 
   liveClaim(slot: Slot): Claim | undefined {
@@ -114,7 +114,7 @@ export class Model {
     claim.msgId = null;
   }
 
-  /** Some worker may have it: it ends once the ledger knows. */
+  /** A worker may have the message, so the claim ends once the ledger knows. */
   beginEnd(claim: Claim, state: 'released' | 'expired' | 'discarded'): void {
     claim.endAs ??= state;
   }
@@ -126,7 +126,7 @@ export class Model {
     return { claim, outcome: 'voided' };
   }
 
-  /** Those that end now; whoever came before has ended or committed the others. */
+  /** The claims that end now; an earlier call has ended or committed the others. */
   finishEnds(ends: readonly Heard[]): Heard[] {
     const open = ends.filter(({ claim }) => claim.endAs !== null);
     for (const { claim, outcome } of open) {
@@ -210,7 +210,7 @@ export class Model {
     return ticket.id === claim.id ? 'already' : 'conflict';
   }
 
-  /** What somebody who sells at the ledger itself must be told; a sale is a ticket whose claim nobody made. */
+  /** What a sale at the ledger itself must be answered; it is a ticket without a claim in the intake. */
   sellAtLedger(slot: Slot, user: string): 'done' | 'SL020' {
     const ticket = this.tickets.get(slot);
     if (ticket !== undefined) return ticket.user === user ? 'done' : 'SL020';
@@ -283,7 +283,7 @@ export class Model {
     claim.slot.isOrphan = false;
   }
 
-  /** A slot that nobody speaks for any more goes back on sale. */
+  /** A slot without a message or a dead letter goes back on sale. */
   freeByHand(slot: Slot): void {
     if (!this.isNamed(slot)) slot.isOrphan = false;
   }

@@ -19,7 +19,7 @@ export type PoolRules = {
 };
 
 export type Pool = PoolRules & { id: string; isOpen: boolean };
-/** isOrphan: RESERVED by hand, with nobody behind it. */
+/** isOrphan: RESERVED by hand, without a claim. */
 export type Slot = { id: string; name: string; pool: Pool; isOrphan: boolean };
 export type Claim = {
   id: string;
@@ -42,15 +42,15 @@ export type Message = {
   seen: number;
   tried: number;
   isVisible: boolean;
-  /** The delivery up to which everybody has handed it back untried. */
+  /** Up to this delivery every worker has handed it back untried. */
   untriedUpTo: number;
   /** Its claim had another message before. */
   isReplayed: boolean;
 };
-/** isValidated: its target may have it, so that nobody is asked about it again. */
+/** isValidated: its target may have it, so the validation hook is not asked again. */
 export type Letter = { id: number; claim: Claim; reason: string; readCt: number; isValidated: boolean };
 export type LedgerAnswer = 'committed' | 'already' | 'conflict' | 'voided' | 'none';
-/** What the ledger said about a claim that is to end, and nobody has told the intake yet. */
+/** What the ledger said about a claim that is to end, before the intake is told. */
 export type Heard = { claim: Claim; outcome: 'voided' | 'ticket' };
 /** A message in the hands of a worker, who may be slower than its lease. */
 export type Delivery = {

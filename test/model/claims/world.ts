@@ -182,7 +182,7 @@ export class World {
   expireHolds = (): Promise<number> => this.#job('select public.expire_holds() as count');
   reap = (): Promise<number> => this.#job(`select public.reap_orphaned_slots('0 seconds') as count`);
 
-  /** The claims that are to end now. Without a lease: whoever looks again gets them again. */
+  /** The claims that are to end now, taken without a lease: the next call gets them again. */
   async takeEnds(): Promise<string[]> {
     await this.#lane.db1.rows('select intake.ensure_inventory()');
     const rows = await this.#lane.db1.rows<{ claim_id: string }>('select * from public.take_ends(100, 0)');
@@ -308,7 +308,7 @@ export class World {
     return new Map(rows.map(({ id, outcome }) => [id, outcome]));
   }
 
-  /** Somebody reserves a slot in psql and walks away. */
+  /** A person reserves a slot in psql and walks away. */
   async orphan(slot: Slot): Promise<void> {
     await this.#lane.db1.rows(
       `update public.inventory_slots set status = 'RESERVED', locked_by = 'hand', locked_at = now() - interval '1 hour'

@@ -121,8 +121,8 @@ export function summaryOf(taken: readonly Notice[]): Summary {
 }
 
 /**
- * The last total told, less what failed since; or the refunds that have not failed, if they are more. No more than was
- * paid, and nothing as long as nobody has told that: every event that tells of a payment or a total does.
+ * The last reported total, less what failed since; or the refunds that have not failed, if they are more. At most what was
+ * paid, and 0 before an event has told what was paid: every event of a payment or a total does.
  */
 function refundedOf(taken: readonly Notice[]): number {
   if (!taken.some(({ pays, refundTotal }) => pays || refundTotal !== undefined)) return 0;

@@ -21,7 +21,7 @@ export const SHOP = `
   select webhook.add_endpoint('shop', 'shop', '{OPS_SITE_SECRET}', 'queued', '{"max_attempts": 3, "lease_sec": 3600}', 'ada');
   select webhook.add_endpoint('stripe', 'stripe', '{OPS_SITE_SECRET}', 'queued', '{"max_attempts": 3, "lease_sec": 3600}', 'ada');`;
 
-/** The ledger is insert only; whoever owns the table may say otherwise, and only here somebody does. */
+/** The ledger is insert only. Its owner can disable the trigger, and only this sweep between histories does. */
 export const SWEEP = `
   alter table public.credit_ledger disable trigger credit_ledger_is_insert_only;
   truncate public.credit_ledger, public.payments, public.payment_refunds, public.payment_transactions, public.webhook_events, public.webhook_alarms,

@@ -41,7 +41,7 @@ class Play {
 
   session(): Session {
     const session = this.world.stripe.sessions.at(-1);
-    if (session === undefined) throw new Error('there is no session');
+    if (session === undefined) throw new Error('no session yet');
     return session;
   }
 
@@ -52,7 +52,7 @@ class Play {
 
   payment(): Payment {
     const payment = this.world.stripe.payments.at(-1);
-    if (payment === undefined) throw new Error('there is no payment');
+    if (payment === undefined) throw new Error('no payment yet');
     return payment;
   }
 
@@ -325,7 +325,7 @@ export const SCENARIOS: Record<string, Scenario> = {
 /** Throws the violation where a promise breaks. */
 export async function playScenario(lane: Lane, name: string): Promise<readonly string[]> {
   const scenario = SCENARIOS[name];
-  if (scenario === undefined) throw new Error(`there is no scenario ${name}`);
+  if (scenario === undefined) throw new Error(`unknown scenario ${name}`);
   const world = new World(lane);
   try {
     await world.reset({ ...RULES, ...scenario.rules });

@@ -140,7 +140,7 @@ export class Stripe {
   }
 
   create(params: CreateParams, key: string): Session {
-    // When it expires is moved with everything else, so it is no part of what is compared.
+    // The model moves expires_at with its clock, so it is not compared.
     const { expires_at, ...others } = params;
     return this.#once('create', key, JSON.stringify(others), () => {
       if (expires_at < this.nowSec() + SHORTEST_SESSION_SEC)
@@ -176,7 +176,7 @@ export class Stripe {
   session(id: string): Session {
     this.#lapse();
     const found = this.sessions.find((session) => session.id === id);
-    if (found === undefined) throw new StripeRefusal('resource_missing', `there is no session ${id}`);
+    if (found === undefined) throw new StripeRefusal('resource_missing', `no such session ${id}`);
     return { ...found };
   }
 
@@ -189,7 +189,7 @@ export class Stripe {
   expire(id: string): Session {
     this.#lapse();
     const found = this.sessions.find((session) => session.id === id);
-    if (found === undefined) throw new StripeRefusal('resource_missing', `there is no session ${id}`);
+    if (found === undefined) throw new StripeRefusal('resource_missing', `no such session ${id}`);
     if (found.status !== 'open')
       throw new StripeRefusal('', `only sessions that are open can be expired; this one is ${found.status}`);
     found.status = 'expired';
@@ -198,7 +198,7 @@ export class Stripe {
 
   payment(id: string): Payment {
     const found = this.payments.find((payment) => payment.id === id);
-    if (found === undefined) throw new StripeRefusal('resource_missing', `there is no payment ${id}`);
+    if (found === undefined) throw new StripeRefusal('resource_missing', `no such payment ${id}`);
     return found;
   }
 

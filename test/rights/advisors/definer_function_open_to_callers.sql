@@ -1,5 +1,5 @@
--- What runs with its owner's rights and can be called by anybody on the internet must be meant to be: a buyer claims, and a
--- signed-in buyer releases.
+-- Only these functions may run with their owner's rights and be open to the internet: a buyer claims, and a signed-in buyer
+-- releases.
 select r.name || ' may execute ' || p.oid::regprocedure::text as offence
 from pg_catalog.pg_proc p
 join pg_catalog.pg_namespace n on n.oid = p.pronamespace

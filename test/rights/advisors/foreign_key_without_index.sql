@@ -1,4 +1,4 @@
--- Whoever deletes or changes the row that is pointed to reads the whole table that points.
+-- A delete or update of a referenced row reads the whole referencing table.
 select k.conname || ' on ' || k.conrelid::regclass::text as offence
 from pg_catalog.pg_constraint k
 join pg_catalog.pg_namespace n on n.oid = k.connamespace

@@ -1,4 +1,4 @@
--- Rights that whatever is made later starts out with. That pgmq lets pg_monitor look is pgmq's own.
+-- Default rights apply to everything created later. The right of pg_monitor to read pgmq's tables comes from pgmq.
 select coalesce(g.grantee::regrole::text, 'public') || ' ' || lower(g.privilege_type) || ' in '
   || coalesce(nullif(d.defaclnamespace, 0)::regnamespace::text, 'every schema') as offence
 from pg_catalog.pg_default_acl d

@@ -1,5 +1,5 @@
--- A table that anon or authenticated has rights to and no policy opens is a promise that is not kept; one with rights and
--- without row security is wide open.
+-- A table that anon or authenticated has rights to, but no policy, shows no rows in spite of its grants. Without row security
+-- it shows all of them.
 select r.name || ' has rights to ' || c.oid::regclass::text as offence
 from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace

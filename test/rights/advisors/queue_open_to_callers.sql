@@ -1,4 +1,4 @@
--- Queues, jobs and requests are for the functions that keep the promises about them, and for nobody else.
+-- Only the functions that keep the promises about queues, jobs and requests may touch them.
 select r.name || ' has rights to ' || c.oid::regclass::text as offence
 from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace

@@ -1,4 +1,4 @@
--- A row that has no name cannot be told from its twin. A unique index that takes null for a value serves as well.
+-- Without a key, two equal rows cannot be told apart. A unique index with nulls not distinct serves as well.
 select c.oid::regclass::text as offence
 from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace

@@ -1,5 +1,5 @@
--- A view without security_invoker reads with its owner's rights, past every policy. In a schema nobody else can use, that
--- harms nobody.
+-- A view without security_invoker reads with its owner's rights, past every policy. That does no harm in a schema that
+-- callers cannot use.
 select c.oid::regclass::text as offence
 from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace

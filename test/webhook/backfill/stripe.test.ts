@@ -126,7 +126,7 @@ describe('backfill from Stripe', () => {
     assert.equal((await recorded()).length, 150);
   });
 
-  it('tells a wrong key and a missing right apart, and shows the key to nobody', async () => {
+  it('tells a wrong key and a missing right apart, and never shows the key', async () => {
     send(1);
     for (const [key, hint] of [
       ['rk_live_unknown_0123456789', /HTTP 401: Invalid API Key.*\n.*STRIPE_API_KEY/],

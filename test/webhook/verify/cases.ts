@@ -196,7 +196,7 @@ export async function problemOf(
   port: HmacPort,
 ): Promise<string | undefined> {
   const known = providerNamed(provider);
-  if (known === undefined) return `there is no provider ${provider}`;
+  if (known === undefined) return `unknown provider ${provider}`;
   const context = { port, nowSec, ...(scheme && { scheme }) };
   const verification = await known.verify(request, secrets, context);
   const got = verification.ok ? 'ok' : verification.reason;

@@ -95,7 +95,7 @@ describe('sluice webhooks verify', () => {
     assert.doesNotMatch(output, /hint:/);
   });
 
-  test('a signed body that is no JSON is valid, and said to be none', async () => {
+  test('a signed body that is not JSON is valid, and the output says what it is', async () => {
     const file = join(dir, 'hello');
     writeFileSync(file, 'Hello, World!');
     const header =
@@ -214,7 +214,7 @@ describe('sluice webhooks send', () => {
       ['stripe', 'x', '--count', '0'],
     ])
       await assert.rejects(runSend(args), UsageError, args.join(' '));
-    const nobody = ['stripe', 'x', '--secret', 's', '--to', 'http://127.0.0.1:1/'];
-    await assert.rejects(runSend(nobody), StackError);
+    const unreachable = ['stripe', 'x', '--secret', 's', '--to', 'http://127.0.0.1:1/'];
+    await assert.rejects(runSend(unreachable), StackError);
   });
 });

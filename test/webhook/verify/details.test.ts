@@ -145,7 +145,7 @@ describe('a refusal says what is wrong', () => {
     }
   });
 
-  it('of the provider for everybody says what is wrong with its scheme', async () => {
+  it('of the provider with a scheme of its own says what is wrong with it', async () => {
     assert.equal(
       await refusalOf('hmac', {}),
       'no_secret: no usable signature scheme: the endpoint has none.',
@@ -164,7 +164,7 @@ describe('a claim', () => {
   const claimed: Claimed = { hash: 'SHA-256', signatures: [], messages: [] };
   const verify = (read: () => Claimed) => verifyClaim(read, ['secret'], utf8, CONTEXT);
 
-  it('that cannot be read for another reason is no refusal', async () => {
+  it('that cannot be read for another reason is not refused but throws', async () => {
     await assert.rejects(
       verify(() => {
         throw new JsonError('syntax', 0);
@@ -191,7 +191,7 @@ describe('a claim', () => {
 });
 
 describe('signing', () => {
-  it('refuses a secret that is no key for the provider', async () => {
+  it('refuses a secret that is not a key for the provider', async () => {
     const asked = { method: 'POST', url: '', body: BODY };
     const scheme = readScheme({ header: 'x-sig', id: '/id', secret_encoding: 'hex' });
     for (const [provider, message] of [

@@ -92,7 +92,7 @@ describe('what jsonb cannot keep', () => {
 });
 
 describe('a time', () => {
-  it('in seconds lies between 1970 and the end of 9999; none is no mistake, another is', () => {
+  it('in seconds lies between 1970 and the end of 9999; a missing one is null, any other undefined', () => {
     assert.equal(isoOfSeconds(0), '1970-01-01T00:00:00.000Z');
     assert.equal(isoOfSeconds(1.5), '1970-01-01T00:00:01.500Z');
     assert.equal(isoOfSeconds(253_402_300_799), '9999-12-31T23:59:59.000Z');
@@ -150,7 +150,7 @@ describe('an event', () => {
     }
   });
 
-  it('with a time that nobody can read is quarantined', () => {
+  it('with an unreadable time is quarantined', () => {
     assert.equal(eventFrom({ id: 'a', type: 't', occurredAt: undefined }, content).quarantine, 'bad_time');
   });
 

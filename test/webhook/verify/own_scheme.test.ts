@@ -1,4 +1,4 @@
-// The provider for everybody else: whatever its scheme, it verifies what it signs, and nothing else.
+// The provider `hmac`, for services without one of their own: with any scheme it verifies what it signs, and nothing else.
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';

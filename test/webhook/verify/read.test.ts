@@ -95,7 +95,7 @@ describe('a body that is one event', () => {
   });
 
   for (const name of PROVIDER_NAMES.filter((name) => name !== 'twilio' && name !== 'slack')) {
-    test(`${name}: what is no JSON is an error`, async () => {
+    test(`${name}: a body that is not JSON is an error`, async () => {
       for (const body of ['', '{', '{"a":"\\u0000"', '\ufeff{}', Buffer.from([0x7b, 0xff, 0x7d])])
         await assert.rejects(read(name, body), JsonError);
     });

@@ -153,7 +153,7 @@ describe('Slack', () => {
     assert.deepEqual([poisoned.payload, poisoned.quarantine], [null, 'nul_character']);
   });
 
-  it('takes a payload that is no object, or came twice, for a field like any other', async () => {
+  it('takes a payload that is not an object, or came twice, for a field like any other', async () => {
     for (const [body, payload] of [
       ['trigger_id=1&payload=7', '{"payload":"7","trigger_id":"1"}'],
       ['trigger_id=1&payload=%7B', '{"payload":"{","trigger_id":"1"}'],

@@ -71,7 +71,7 @@ test('Meta’s handshake is answered with the challenge, and only for the right 
   assert.equal(handshake('hub.mode=subscribe&hub.verify_token=&hub.challenge=1', ''), undefined);
 });
 
-test('a name nobody knows has no provider, not even one of Object’s own names', () => {
+test('an unknown name has no provider, not even one of Object’s own names', () => {
   for (const name of ['', 'Stripe', 'constructor', '__proto__', 'none'])
     assert.equal(providerNamed(name), undefined);
 });

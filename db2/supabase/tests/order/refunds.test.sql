@@ -79,7 +79,7 @@ select results_eq(
   $$ values ('bob', 'refund_skip', 'refund settle:stripe/pi_1', 'paid in cash', '2000') $$, 'and the log says who said so'
 );
 select is((select outcome from public.decide_refunds('{settle:stripe/pi_1}', 'skip', 'bob')), 'unchanged', 'a second time changes nothing');
-select is((select outcome from public.decide_refunds('{void:none}', 'send', 'bob')), 'unknown', 'an id that is none');
+select is((select outcome from public.decide_refunds('{void:none}', 'send', 'bob')), 'unknown', 'an unknown id');
 select tests.refuses($$ select * from public.decide_refunds('{settle:stripe/pi_1}', 'keep', 'bob') $$, 'SL001', 'another action');
 
 -- A part of an order that we refund makes the sum full: the other ticket goes too, though its webhook never comes.

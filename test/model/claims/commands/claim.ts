@@ -90,8 +90,8 @@ async function askMany(model: Model, world: World, requests: Request[]): Promise
 }
 
 /**
- * Judges the answers to requests that were made together. Who got a slot is believed if it could be had; everybody else
- * must have a reason that holds after the others were served: then no order of serving them could have done better.
+ * Judges the answers to requests that were made together. The model believes a claim if the slot was free. Every other
+ * request must have a reason that holds after the claims: then no order of serving them could have done better.
  */
 async function learn(
   model: Model,
@@ -159,7 +159,7 @@ export const release: Command = fc
       `release ${at} by ${who}`,
       (model) => model.claims.length > 0,
       async (model, world) => {
-        // Most claims are past it; every second time it is one whose message nobody has tried yet.
+        // Most claims can no longer be released. Every second time this takes one whose message no worker has tried yet.
         const isWaiting = (other: Claim) => other.state === 'queued' && model.messageOf(other)?.readCt === 0;
         const claim = pick(at % 2 === 0 ? preferred(model.claims, isWaiting) : model.claims, at >> 1);
         const user = who === 'operator' ? null : who === 'owner' ? claim.user : 'u0';

@@ -218,7 +218,7 @@ export const orphan: Command = anyNumber.map((at) =>
         model.pools.flatMap((pool) => model.freeSlots(pool)),
         at,
       );
-      world.doing(`somebody reserves ${slot.name} by hand and walks away`);
+      world.doing(`a person reserves ${slot.name} by hand and walks away`);
       await world.orphan(slot);
       slot.isOrphan = true;
     },
@@ -281,7 +281,7 @@ export const sellAtLedger: Command = anyNumber.map((at) =>
     () => true,
     async (model, world) => {
       const slot = pick(model.slots, at);
-      world.doing(`somebody writes a ticket for ${slot.name} past the intake`);
+      world.doing(`the box office writes a ticket for ${slot.name} past the intake`);
       const expected = model.sellAtLedger(slot, BOX_OFFICE);
       const answer = await world.sellAtLedger(slot, BOX_OFFICE);
       ensure(answer === expected, 'I2', () => `selling ${slot.name} answers ${answer}, not ${expected}`);

@@ -42,7 +42,7 @@ export const deliver = (scene: Scene): Command =>
             () => `${template.name} is ${answer?.outcome}, not ${expected}`,
           );
           if (known === undefined) {
-            // Whoever comes first with an id is believed; the signature was checked before.
+            // The first delivery with an id is believed; its signature was checked before.
             model.record({ ...template, isForged }, answer?.id ?? '', dueSince, model.tick());
           } else {
             ensure(answer?.status === known.status, 'I7', () => `${template.name} is ${answer?.status}`);

@@ -176,7 +176,7 @@ export const markResult: Command = fc
     ),
   );
 
-/** As a door in inline mode: now, whoever has a lease on it. */
+/** As a door in inline mode: now, even if a worker has a lease on it. */
 export const processNow: Command = anyNumber.map((at) =>
   step(
     `process ${at} at the door`,

@@ -1,4 +1,4 @@
--- A policy that is always true is no policy. cron's own are not; its tables nobody can reach anyway.
+-- A policy that is always true protects nothing. The policies of cron are not always true.
 select p.polname || ' on ' || p.polrelid::regclass::text as offence
 from pg_catalog.pg_policy p
 where btrim(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '() ') in ('true', '1 = 1')
