@@ -106,7 +106,7 @@ describe('the operator at the command line', () => {
       assert.equal((await run('pools', 'set', 'night', '--closes-at', wrong)).code, 2, wrong);
     const timed = await json('pools', 'set', 'night', '--closes-at', '2126-03-01T19:00:00+01:00');
     assert.equal(timed.closes_at.slice(0, 19), '2126-03-01T18:00:00');
-    assert.match((await run('pools', 'show', 'nowhere')).stderr, /^error: There is no such pool/);
+    assert.match((await run('pools', 'show', 'nowhere')).stderr, /^error: This pool does not exist/);
   });
 
   it('adds slots once, however often it is told to under one request id', async () => {

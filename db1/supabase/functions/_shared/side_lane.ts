@@ -154,7 +154,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Until somebody asks, or the time is over. */
+/** Waits until a request arrives, or the time is over. */
 function rest<Request, Answer>(queue: RequestQueue<Request, Answer>, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => queue.wake?.(), ms);

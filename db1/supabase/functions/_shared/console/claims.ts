@@ -10,7 +10,7 @@ import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson
 import type { Schema } from '../schema.ts';
 import { GIVEN_ID, LIMIT, searchPage } from './list.ts';
 
-/** A row of public.claim_timeline, or what the ledger adds. `at` is null where nobody wrote it down. */
+/** A row of public.claim_timeline, or what the ledger adds. `at` is null where the time was not recorded. */
 export interface TimelineEvent {
   readonly at: string | null;
   readonly what: string;

@@ -17,7 +17,7 @@ const LEASE_SEC = 90;
 const ORDERS_MS = 15_000;
 const BATCH_SIZE = 100;
 const MAX_BODY_BYTES = 64 * 1024;
-/** The cron job sends `{}`, people nothing at all. Whoever sends more expects something that will not happen. */
+/** The cron job sends `{}`, people send nothing. A caller that sends more expects something that will not happen: refuse it. */
 const NO_ORDERS = { type: 'object', properties: {}, additionalProperties: false } as const satisfies Schema;
 
 export interface BridgeWorkerPorts extends BridgePorts {

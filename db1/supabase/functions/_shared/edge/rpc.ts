@@ -12,7 +12,7 @@ export interface RpcClient {
 interface RpcAnswer {
   readonly data: unknown;
   readonly error: { readonly message: string; readonly code?: string } | null;
-  /** 0 where nobody answered. */
+  /** 0 if no answer came. */
   readonly status: number;
 }
 

@@ -1,5 +1,5 @@
-// A signature described by data. A description with which somebody could sign nothing of the body, or everything with an
-// empty key, is refused here, so that it can neither be stored nor be used.
+// A signature described by data. readScheme refuses a description whose signature would not cover the body, or would let one
+// part borrow from another, so that it can neither be stored nor be used.
 
 import type { JsonValue } from '../json.ts';
 import { check, type Schema, SchemaError } from '../schema.ts';

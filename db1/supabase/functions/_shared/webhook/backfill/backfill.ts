@@ -64,7 +64,7 @@ export class Backfill {
 
   async #read(request: Fetched): Promise<{ request: Fetched; event: ReadEvent }[]> {
     const provider = providerNamed(this.#endpoint.provider);
-    if (provider === undefined) throw new Error(`there is no provider ${this.#endpoint.provider}`);
+    if (provider === undefined) throw new Error(`unknown provider ${this.#endpoint.provider}`);
     return (await provider.read(request, this.#ports.context)).map((event) => ({ request, event }));
   }
 

@@ -50,7 +50,7 @@ const VERBS = [
   ['gather', 'Digits'],
   ['enqueue', 'QueueResult'],
 ] as const;
-/** A request for TwiML has none of these. */
+/** Fields that only callbacks have: a request for TwiML lacks them. */
 const CALLBACK_FIELDS = ['CallbackSource', 'SequenceNumber', 'Timestamp'];
 const ENDED_CALL = /^(completed|busy|no-answer|canceled|failed)$/;
 
