@@ -18,8 +18,8 @@ where p.pronamespace in (select n.oid from pg_catalog.pg_namespace n where n.nsp
 union all
 select 'pg_catalog.pg_namespace', n.oid from pg_catalog.pg_namespace n;
 
--- Where the server lets nobody add extensions, `sluice migrate` has put pgmq itself and stand-ins for the other
--- two in place as plain SQL, and the Node scheduler does the work of pg_cron and pg_net.
+-- On a server that does not allow extensions, `sluice migrate` has installed pgmq itself and stand-ins for the other
+-- two as plain SQL, and the Node scheduler does the work of pg_cron and pg_net.
 do $$
 begin
   if pg_catalog.to_regnamespace('pgmq') is null then
@@ -116,8 +116,8 @@ create index idx_available_slots
   on public.inventory_slots (pool_id, sale_order)
   where status = 'AVAILABLE';
 
--- Single claims start in one of 64 stripes at random instead of queueing up at one row: a row that somebody else
--- has locked costs a trip to the lock manager to skip. Runs of 16 slots, so that stripes seldom share a page.
+-- Single claims start in one of 64 stripes at random instead of queueing up at one row: skipping a row that another
+-- session has locked costs a trip to the lock manager. A stripe is runs of 16 slots, so that stripes seldom share a page.
 create index idx_available_stripes
   on public.inventory_slots (pool_id, (sale_order / 16 % 64), sale_order)
   where status = 'AVAILABLE';
@@ -382,7 +382,7 @@ create table intake.pool_totals (
 
 -- One row a pool, of the same persistence as the slots, and so also the sentinel: a pool with slots on the
 -- manifest and no row here has lost its cache. No free slot has a sale_order below low_order; sold_out says
--- that none is free at all. Whoever frees or adds a slot takes the row's lock (intake.slot_became_available).
+-- that none is free at all. A session that frees or adds a slot takes the row's lock (intake.slot_became_available).
 create unlogged table intake.pool_marks (
   pool_id text primary key,
   low_order bigint not null,

@@ -201,8 +201,8 @@ $$;
 -- Promise: a free slot of the pool, locked; or none, after the pool was declared sold out. Never "sold out" while
 -- another transaction may yet roll back or free a slot: p_wait waits for it and looks again, without it the answer is busy.
 -- Second call: the same question anew.
--- Locks: the slot returned; the mark, when declaring. It never waits for a slot with the mark in its hand, and
--- whoever holds slots already passes p_wait = false: either would make deadlocks.
+-- Locks: the slot returned; the mark, when declaring. It never waits for a slot while it holds the mark, and a caller
+-- that holds slots already passes p_wait = false: either wait would make deadlocks.
 create function intake.any_slot(
   p_pool_id text,
   p_low_order bigint,
@@ -231,8 +231,8 @@ begin
     order by s.sale_order limit 1;
     busy := found and not p_wait;
     exit when busy;
-    -- Wait for whoever has the slot, or the mark, to end, and look again. A row that is waited for stays locked even when it
-    -- is of no use; the block gives it back, because whoever waits for a slot must hold none, and no mark.
+    -- Wait until the session that has locked the slot, or the mark, ends; then look again. A row that was waited for stays
+    -- locked even if it is of no use. The block gives it back: a session that waits for a slot must hold no slot and no mark.
     begin
       if v_first is not null then
         select s.id, s.ctid, s.sale_order into id, tid, sale_order
@@ -246,7 +246,7 @@ begin
       if p_wait then
         select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update;
       else
-        -- A batch waits for nobody: the others in it have slots to sell.
+        -- A batch never waits for another session: its other members have slots to claim.
         select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update skip locked;
       end if;
       if v_mark.sold_out is not true then
@@ -608,9 +608,9 @@ language sql security definer set search_path = '' as $$
   from pgmq.read('intake_queue', p_visibility_timeout, p_batch_size) r;
 $$;
 
--- Promise: removes the messages and returns the ids that were there. It asks nobody who holds them; workers use the
--- fenced form of the bridge. Whoever still works the old way has set the slot CONSUMED before: then the claim is
--- committed, and a message put there by hand gets a committed claim, so that a rebuild knows the slot is sold.
+-- Promise: removes the messages and returns the ids that were there. It does not check who holds them; workers use the
+-- fenced form of the bridge. An old caller has set the slot CONSUMED before: then the claim is committed, and a message
+-- put there by hand gets a committed claim, so that a rebuild knows the slot is sold.
 -- Second call: returns nothing. Locks: the rows deleted, then their claims.
 create function public.intake_queue_delete(p_msg_ids bigint[]) returns setof bigint
 language plpgsql security definer set search_path = '' as $$
@@ -690,9 +690,10 @@ language sql immutable parallel safe set search_path = '' as $$
 $$;
 
 -- Promise: the message leaves the queue and its payload, with original_msg_id, final_read_ct and
--- routed_to_dlq_at, stands in the dead letters; its claim, if it has one, waits as dead_letter. What counted as
--- validated still does, and the user is whom the queue names: one who was erased meanwhile stays so. Returns the dead letter's id. Null, and nothing changes, where somebody else has read the
--- message since p_read_ct. Second call for the same message: null, nothing changes. Locks: the message, then the claim.
+-- routed_to_dlq_at, stands in the dead letters; its claim, if it has one, waits as dead_letter. A message that counted as
+-- validated still does. The user is the one in the queue's row, so that a user who was erased meanwhile stays erased.
+-- Returns the dead letter's id. Null, and nothing changes, if another session has read the message since p_read_ct.
+-- Second call for the same message: null, nothing changes. Locks: the message, then the claim.
 create function public.intake_route_to_dlq(p_msg_id bigint, p_payload jsonb, p_read_ct int) returns bigint
 language plpgsql security definer set search_path = '' as $$
 declare

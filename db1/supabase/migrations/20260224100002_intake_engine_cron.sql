@@ -18,7 +18,7 @@ begin
       and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)
     for update of s skip locked
   );
-  -- Usually there is none, and then nobody reads the queue.
+  -- Usually there are none, and then the queue need not be read.
   if cardinality(v_orphans) > 0 then
     v_orphans := array(select o from unnest(v_orphans) o except select h.slot_id from intake.held_by_hand h);
   end if;

@@ -130,7 +130,7 @@ declare
       and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)
   );
 begin
-  -- Nearly always there is none, and then nobody reads the queue.
+  -- Nearly always there are none, and then the queue need not be read.
   if v_slot_ids <> '{}' then
     v_slot_ids := array(select u from unnest(v_slot_ids) u except select h.slot_id from intake.held_by_hand h);
   end if;
@@ -636,9 +636,10 @@ begin
 end
 $$;
 
--- Promise: what a buyer may know of a pool, or no row where there is none: open, not_open, closed or sold_out,
--- and how many slots are left, exact up to 2000; details is what public.pool_details says. Second call: the same. Locks: those of free_slots, or of a rebuild.
--- Definer: as get_claim. Made to be asked once a second for each pool that somebody watches: a large pool is counted at
+-- Promise: what a buyer may know of a pool: open, not_open, closed or sold_out, and how many slots are left, exact up to
+-- 2000; details is what public.pool_details says. No row for an unknown pool. Second call: the same. Locks: those of
+-- free_slots, or of a rebuild.
+-- Definer: as get_claim. A server calls this once a second for each pool that a page shows, so a large pool is counted at
 -- most every 10 seconds (intake.free_slots).
 create function public.pool_status(p_pool_id text)
 returns table (

@@ -5,12 +5,12 @@
 --   seen     the read_ct of the last delivery that a worker finished
 --   tried    how many deliveries were finished as failed
 --   untried  [msg_id, read_ct] while every delivery so far was handed back untried (bridge_finish)
--- A delivery that no worker finished is a takeover: its worker died, or lost its lease. Those since the last finish are
--- read_ct - 1 - seen. Earlier ones are not kept (there is no count of them): a worker that finishes a message has lived
--- through it, so the message is not what kills workers. Webhook events go by the same rule.
+-- A delivery that no worker finished is a takeover: its worker died, or lost its lease. The takeovers since the last finish
+-- are read_ct - 1 - seen. Earlier ones are not counted: the worker that finished the message survived it, so the message
+-- does not kill workers. Webhook events follow the same rule.
 
--- Promise: a count that stands in a message, 0 where there is none. Clamped, because a message is anybody's JSON, and a
--- number that is no int would stop every take. Second call: the same. Locks: none.
+-- Promise: a count from a message, 0 if the message has none. Clamped, because any client may have written the JSON, and a
+-- number that does not fit an int would stop every take. Second call: the same. Locks: none.
 create function intake.count_in(p_message jsonb, p_key text) returns int
 language sql immutable parallel safe set search_path = '' as $$
   select case
@@ -106,8 +106,9 @@ begin
 end
 $$;
 
--- Promise: the key of the advisory lock between those who take a pool's messages and whoever lets the pool begin to
--- validate; the same for the same pool. Pools share 256 keys: each key a take holds is a place in the server's lock table.
+-- Promise: the key of the advisory lock between workers that take a pool's messages and the operator's transaction that
+-- switches on its validation; the same for the same pool. Pools share 256 keys: each key that a take holds is a place in
+-- the server's lock table.
 -- Second call: same value. Locks: none.
 create function intake.validation_lock_key(p_pool_id text) returns bigint
 language sql immutable parallel safe set search_path = '' as $$
@@ -466,9 +467,9 @@ begin
 end
 $$;
 
--- Promise: the leases that are still held last p_lease_sec from now, or longer where they did before. Returns the
--- ids of those; the others are lost. A message that its own worker has handed back counts as held until somebody else
--- takes it: workers stop extending before they finish. Second call: pushes again. Locks: the messages.
+-- Promise: the leases that are still held last p_lease_sec from now, or longer if they did before. Returns the ids of
+-- those; the others are lost. A message that its own worker has handed back counts as held until another worker takes
+-- it: workers stop extending before they finish. Second call: pushes again. Locks: the messages.
 create function public.bridge_extend(p_msg_ids bigint[], p_read_cts int[], p_lease_sec int) returns setof bigint
 language sql security definer set search_path = '' as $$
   update pgmq.q_intake_queue q

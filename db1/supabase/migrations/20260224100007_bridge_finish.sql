@@ -84,9 +84,9 @@ end
 $$;
 
 -- Promise: these slots of committed claims are CONSUMED, also those that a rebuild in progress is about to bring back,
--- and those that nobody had reserved. Second call: changes nothing. Locks: those of share_pools (waits for a rebuild)
--- → slots. One on sale that somebody is claiming is skipped: the claimer holds the slot and waits for our claim, and
--- puts the slot right when it loses (intake.lost_race).
+-- and those that were not reserved. Second call: changes nothing. Locks: those of share_pools (waits for a rebuild)
+-- → slots. A slot on sale that another session is claiming is skipped: that session holds the slot, waits for our claim,
+-- and corrects the slot when it loses (intake.lost_race).
 create function intake.consume_slots(p_slot_ids uuid[]) returns void
 language plpgsql set search_path = '' as $$
 begin
@@ -260,9 +260,9 @@ begin
 end
 $$;
 
--- Promise: each delivery ends as its verdict says, and answers it (or untried, see refused above), or changes nothing and
--- answers lost_lease when the message is no longer this worker's: taken over, withdrawn or finished before. A lease that has
--- run out is held until somebody else takes the message, and so is one that was handed back. All in one transaction.
+-- Promise: each delivery ends as its verdict says, and answers it (or untried, see refused above). If this worker has lost the
+-- message (taken over, withdrawn or finished before), it answers lost_lease and changes nothing. A lease that has run out, or
+-- was handed back, is still held until another worker takes the message. All in one transaction.
 -- Second call: lost_lease for all that left the queue. Locks: messages, in the order of their ids → those of the ends.
 create function public.bridge_finish(
   p_msg_ids bigint[],

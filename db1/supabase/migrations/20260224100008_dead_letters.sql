@@ -290,7 +290,7 @@ begin
   elsif v_claim.claim_id is null and (v_slot_id is null or not exists (
     select from public.claims c where c.slot_id = v_slot_id and c.freed_at is null
   )) then
-    -- Put there by hand, and nobody else has its slot: it goes round as it was, to be judged anew.
+    -- Put there by hand, and no live claim has its slot: it goes back on the queue as it was, to be judged anew.
     perform public.intake_queue_send(case
       when jsonb_typeof(v_original) = 'object' then v_original || jsonb_build_object('replayed_from', p_msg_id)
       else v_original
