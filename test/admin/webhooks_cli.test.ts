@@ -75,7 +75,7 @@ describe('sluice webhooks', () => {
     assert.deepEqual([own.livemode, own.accounts], ['test', []]);
     const rest = ['--provider', 'stripe', '--secret-name', 'OLD'];
     for (const [args, said] of [
-      [['--tenant', 'stripe:none'], /^there is no tenant stripe:none to share/],
+      [['--tenant', 'stripe:none'], /^the tenant stripe:none does not exist/],
       [['--tenant', 'twilio'], /^The tenant twilio is not one of stripe\./],
       [['--livemode', 'sometimes'], /livemode/],
     ] as const) {

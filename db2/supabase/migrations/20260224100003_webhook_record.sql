@@ -232,7 +232,7 @@ declare
     p_webhook_ids, p_event_ids, p_event_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
     p_dedupe_hashes, p_signatures, p_quarantines, p_backfilled, p_received_at
   );
-  -- Asked first: an insert would wait for a known event whose row somebody is changing, and the batch with it.
+  -- Asked first: an insert would wait for a known event whose row another session is changing, and delay the whole batch.
   v_known int[] := webhook.known_deliveries(v_deliveries);
 begin
   perform public.answer_in_cell();

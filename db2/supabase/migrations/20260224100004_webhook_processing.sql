@@ -1,12 +1,12 @@
 -- WEBHOOKS, process. A worker takes due events under a lease, lane by lane, runs their handlers, and marks them in the
--- transaction of the effect. Who finishes names the lease's token: one that was taken over touches nothing.
--- A take changes the lease and nothing else: attempts counts tries that ended, and a worker that died is a takeover,
--- because dying is not failing.
--- A suspect is an event that was taken over and has not been finished since: a worker may have died of it. It is taken
--- alone, so that whoever dies of it loses no neighbour's lease.
+-- transaction of the effect. Every finish names the lease's token: a worker whose lease was taken over changes nothing.
+-- A take changes the lease and nothing else: attempts counts tries that ended. The death of a worker counts as a takeover,
+-- because the handler did not fail.
+-- A suspect is an event that was taken over and has not been finished since: it may have killed its worker. It is taken
+-- alone, so that a worker that dies of it loses no other event's lease.
 
--- An event under a lease, as a worker gets it. attempts counts this try too. payload is there for a handler in TypeScript
--- only: of the others the worker needs the lease, and nobody should carry megabytes for nothing.
+-- An event under a lease, as a worker gets it. attempts counts this try too. Only an event for a TypeScript handler has its
+-- payload: for the others the worker needs just the lease, and megabytes need not travel.
 create type webhook.taken_event as (
   id uuid,
   lease_token uuid,
@@ -207,7 +207,7 @@ declare
   v_function regprocedure := pg_catalog.to_regprocedure(p_name || '(public.webhook_events)');
 begin
   if v_function is null then
-    raise exception 'there is no function %(public.webhook_events)', p_name;
+    raise exception 'the function %(public.webhook_events) does not exist', p_name;
   elsif not exists (
     select from pg_catalog.pg_proc p
     where p.oid = v_function and p.prorettype = 'text'::regtype and not p.proretset and p.prokind = 'f'
@@ -217,7 +217,7 @@ begin
   return query execute format(
     'select e.id, %s(e) from public.webhook_events e where e.id = any ($1) order by e.arrival', v_function::regproc
   ) using p_ids;
-  -- What a handler defers to the commit would fail there together with everybody else's effects.
+  -- A constraint that a handler defers would fail at commit, and undo the effects of all other events too.
   set constraints all immediate;
 end
 $$;

@@ -31,8 +31,8 @@ begin
 end
 $$;
 
--- Promise: the TypeScript handlers that events have been due for since more than p_sec seconds, with how many and for how
--- long: nobody who has them is at work. Second call: the same, later. Locks: none.
+-- Promise: the TypeScript handlers whose events have been due for more than p_sec seconds, with how many and for how long:
+-- no worker that has these handlers is running. Second call: the same, later. Locks: none.
 create function webhook.missing_handlers(p_sec int)
 returns table (name text, events bigint, oldest_due_sec double precision)
 language sql stable security definer set search_path = '' as $$
