@@ -41,7 +41,7 @@ export function startListener(options: ListenerOptions): Loop {
   };
 }
 
-/** Resolves when the connection is lost, the primary has moved, or nobody needs it any more. */
+/** Resolves when the connection is lost, the primary has moved, or `signal` aborts. */
 async function listen(
   { channel, onNotice, log }: ListenerOptions,
   home: Home,

@@ -93,7 +93,7 @@ export class HttpServer {
       },
       (request, response) => this.#onRequest(request, response),
     );
-    // Node drops headers beyond the thousandth, and one that is dropped is one that nobody checks; their bytes bound them.
+    // By default Node drops headers beyond the thousandth, and a dropped header escapes our checks. Their bytes bound them.
     this.#server.maxHeadersCount = 0;
     // Node would answer 417 without a body. Nothing we do depends on what is expected, so it is passed over.
     this.#server.on('checkExpectation', (request, response) => this.#onRequest(request, response));

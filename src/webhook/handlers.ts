@@ -24,7 +24,7 @@ interface Registration {
 
 export const NO_HANDLERS: Handlers = new Map();
 
-/** Events that wait longer than this for a handler wait for one that nobody serves. */
+/** If events wait longer than this for a handler, no worker serves it. */
 const MISSING_SEC = 60;
 
 const NAME = /^[a-z][a-z0-9_-]{0,99}$/;
@@ -140,7 +140,7 @@ interface MissingRow {
   readonly oldest_due_sec: number;
 }
 
-/** Events are left to whoever has their handler; where nobody has it, they would wait for ever and nobody would know. */
+/** A worker leaves events to the workers that have their handler. If none has it, they wait for ever: this warns of them. */
 export async function warnOfMissingHandlers(database: Database, handlers: Handlers, log: Log): Promise<void> {
   const rows = await database.call<MissingRow>('webhook.missing_handlers', { p_sec: MISSING_SEC });
   for (const { name, events, oldest_due_sec } of rows) {
