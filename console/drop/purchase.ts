@@ -322,8 +322,8 @@ export class Purchase {
   }
 
   /**
-   * The server says that there is no such claim. The request keeps its id: should that have been a mistake, the next press
-   * finds the same seat again and not a second one.
+   * The server says that the claim does not exist. The request keeps its id: if that was a mistake, the next press finds the
+   * same seat again and not a second one.
    */
   #letGo(): void {
     this.#options.store.change({ asked: false, claim: null });

@@ -133,7 +133,7 @@ export class Store {
     return true;
   }
 
-  /** Where somebody was sent to pay, money may come. Nothing else is worth coming back to. */
+  /** Keeps an attempt only if its buyer was sent to pay, because money may still come. */
   #keepPast(left: Attempt | undefined): void {
     if (left === undefined || !left.sentToPay) return;
     const others = this.#past().filter(({ request_id }) => request_id !== left.request_id);
