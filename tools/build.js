@@ -54,7 +54,7 @@ export async function makeBuild() {
     const draft = join(DIST, DRAFT + randomUUID());
     try {
       await writeBuild(esbuild, draft);
-      // An editor has saved a file meanwhile: what was read is neither the old state nor the new one.
+      // An editor has saved a file meanwhile: the build is neither of the old state nor of the new one.
       if (hashSources() !== build) continue;
       moveInto(draft, join(DIST, build));
     } finally {

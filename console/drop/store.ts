@@ -95,7 +95,7 @@ export class Store {
     const known = this.#storage.getItem(BUYER_KEY);
     if (known) return known;
     this.#storage.setItem(BUYER_KEY, `guest-${createRequest().requestId.slice(0, 12)}`);
-    // Another tab may have been first; what is kept is who we are.
+    // Another tab may have been first: the stored id is ours.
     return this.#storage.getItem(BUYER_KEY) ?? '';
   }
 

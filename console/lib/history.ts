@@ -10,7 +10,7 @@ type At = { readonly at: string };
 
 export const secondsOf = ({ at }: At): number => Date.parse(at) / 1_000;
 
-/** What is not older than the window, seen from the newest. By time and not by number: with a hole, 300 samples are more. */
+/** The points of the window, counted back from the newest. By time and not by number: 300 samples with a hole span more. */
 export function recent<Point extends At>(points: readonly Point[]): readonly Point[] {
   const last = points.at(-1);
   if (last === undefined) return points;

@@ -1,5 +1,5 @@
-// Listens to one channel on a connection of its own, to the primary. A lost connection is made again; what was said meanwhile
-// is made up for by one notice, because a notice says "look" and not what there is to see.
+// Listens to one channel on a connection of its own, to the primary. A lost connection is made again, and then one notice makes
+// up for all that were missed: a notice only says "look".
 
 import pg from 'pg';
 import type { Log } from '#core/ports.ts';

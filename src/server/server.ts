@@ -158,7 +158,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       hash: sha256,
       addressOf: (request) => addressOf(request, proxy),
     },
-    // What waits for a cell that is silent leaves the other cells their part of the room for claims.
+    // Claims that wait for a silent cell leave the other cells their share of the queue.
     Math.ceil(MAX_WAITING / fleet.cells.length),
   );
   const checkout = openCheckout({

@@ -6,7 +6,7 @@ import type { Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { importDefault } from './import_module.ts';
 
-/** One that cannot run; what is known of it is registered all the same, so that its events wait. */
+/** A handler that cannot run. It is registered all the same, as far as it is known, so that its events wait. */
 export interface FaultyHandler {
   readonly name: string;
   readonly fault: string;
@@ -87,7 +87,7 @@ function faultOf(handler: Partial<Handler> | null | undefined): string | undefin
   if (typeof name !== 'string' || !NAME.test(name)) return `has no name like ${NAME.source}`;
   if (typeof provider !== 'string' || !PROVIDER.test(provider)) return 'has no provider';
   if (!Array.isArray(types) || types.length === 0) return 'has no types';
-  if (!types.every(isType)) return 'has a type that is none: 1 to 200 characters, a star at the end only';
+  if (!types.every(isType)) return 'has an invalid type: 1 to 200 characters, a star at the end only';
   if (webhookId !== undefined && !(typeof webhookId === 'string' && UUID.test(webhookId)))
     return 'has a webhookId that is not a UUID';
   if (typeof apply !== 'function') return 'has no function apply';

@@ -3,8 +3,9 @@
 -- What runs on every claim is plpgsql: before Postgres 18 an SQL-language function plans anew at every call.
 
 -- Who asks for a slot, and what the caller has proven. trusted: a server of the owner asks, and has made its own checks.
--- guest: an anonymous sign-in. request_key: intake.request_key, where there is a request id. secret_hash, address, challenge and difficulty (of the challenge that was solved) are null where
--- there is none. ordinal counts the requests of a batch from 1. quantity: how many slots together, null for one.
+-- guest: an anonymous sign-in. request_key: intake.request_key, if there is a request id. secret_hash, address, challenge and
+-- difficulty (of the challenge that was solved) are null if the request has none. ordinal counts the requests of a batch
+-- from 1. quantity: how many slots together, null for one.
 create type intake.claim_request as (
   ordinal int,
   user_id text,
@@ -663,7 +664,7 @@ language sql security definer set search_path = '' as $$
   returning msg_id;
 $$;
 
--- Promise: the text as a uuid, or null where it is none: a message is anybody's JSON. Second call: the same.
+-- Promise: the text as a uuid, or null if it is not one: any client may have written the message. Second call: the same.
 -- Locks: none.
 create function intake.uuid_or_null(p_text text) returns uuid
 language sql immutable parallel safe set search_path = '' as $$
@@ -679,7 +680,7 @@ language sql immutable parallel safe set search_path = '' as $$
   select p_message -> 'verified' is distinct from 'false'::jsonb;
 $$;
 
--- Promise: a payload as an object: itself, or wrapped as {"payload": …} when it is none, so that reasons and
+-- Promise: a payload as an object: itself, or wrapped as {"payload": …} if it is not an object, so that reasons and
 -- ids can be added to it. Second call: unchanged. Locks: none.
 create function intake.object_of(p_payload jsonb) returns jsonb
 language sql immutable parallel safe set search_path = '' as $$

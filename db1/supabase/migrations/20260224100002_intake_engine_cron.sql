@@ -74,8 +74,8 @@ $$;
 
 select cron.schedule('metrics_snapshot', '* * * * *', 'select public.snapshot_engine_metrics()');
 select cron.schedule('reap_orphaned_slots', '*/2 * * * *', 'select public.reap_orphaned_slots()');
--- What goes on until nothing is left commits after each part. The stand-in runs commands inside a function, where nothing
--- can commit: it does one part a minute, and the Node scheduler the rest (src/scheduler/upkeep.ts).
+-- A procedure that works until nothing is left commits after each part. The stand-in of pg_cron runs commands inside a
+-- function, where nothing can commit: it does one part a minute, and the Node scheduler the rest (src/scheduler/upkeep.ts).
 select cron.schedule('expire_holds', '* * * * *', case
   when pg_catalog.to_regproc('cron.run_job') is null then 'call intake.expire_due_holds()'
   else 'select public.expire_holds(5000)'

@@ -231,7 +231,7 @@ begin
     select f.pool_id, array_agg(f.slot_id) from public.slot_manifest f
     where f.slot_id = any (p_slot_ids) group by f.pool_id order by f.pool_id
   loop
-    -- Before anybody looks which are gone: one that is being deleted now is gone afterwards.
+    -- Locked before we look which slots are gone: one that another session is deleting now is gone afterwards.
     perform from public.inventory_slots s
     where s.id = any (v_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED' for update;
     -- A rebuild has brought it back, for as long as its claim was live. The trigger takes it off the manifest.

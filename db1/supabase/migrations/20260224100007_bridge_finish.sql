@@ -6,7 +6,7 @@
 --   gone         the claim has ended, or the ledger has its tombstone: message gone
 --   retry        it failed: hidden for delay_ms, counted as an attempt
 --   outage       something else was down, perhaps in the midst of the commit: hidden for delay_ms, not counted as one
---   untried      handed back before anybody tried to commit it (the pool's ceiling, a worker that stops): as outage, and
+--   untried      handed back before a worker tried to commit it (the pool's ceiling, a worker that stops): as outage, and
 --                the message remembers it
 --   dead_letter  it will not succeed by retrying: moved to the dead letters with the reason, the claim keeps its slot
 --   validated    not an end: remembered, the lease goes on
@@ -61,7 +61,7 @@ end
 $$;
 
 -- Promise: messages that were put on the queue by hand, and so have no claim, get a committed one; returns its slots.
--- What does not say enough for a claim gets none. Second call: none. Locks: the new claims.
+-- A message that says too little for a claim gets none. Second call: none. Locks: the new claims.
 create function intake.claim_by_hand(p_messages jsonb[]) returns uuid[]
 language plpgsql set search_path = '' as $$
 declare
@@ -200,9 +200,10 @@ $$;
 -- delivery takes them for a takeover; validated remembered under the running lease; what public.take_ends has hidden for good
 -- stays hidden. A retry has tried, once a delivery: told again, it counts no more, and never have more deliveries tried than
 -- there were.
--- While every delivery was handed back untried, the message says untried: [msg_id, read_ct], and as long as that is its own
--- id and its present read_ct the ledger cannot have it: the mark of delivery n needs that of n - 1, the next take raises
--- read_ct before anybody can try, a worker that dies or tries leaves no mark, and a copy of the message has another id.
+-- While every delivery was handed back untried, the message says untried: [msg_id, read_ct]. The mark equals the message's own
+-- id and current read_ct only if no delivery has ever attempted a commit, and then the ledger cannot have it: the mark of
+-- delivery n needs that of n - 1, the next take raises read_ct before a worker can try, a worker that dies or tries leaves no
+-- mark, and a copy of the message has another id.
 -- Second call: hides them anew. Locks: messages (held by the caller), claims.
 create function intake.finish_later(p_deliveries intake.delivery[]) returns void
 language plpgsql set search_path = ''

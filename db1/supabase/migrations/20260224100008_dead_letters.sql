@@ -109,7 +109,7 @@ $$;
 
 -- Trigger. Promise: no row of the log holds the id of a user in its details. A user whom the details name is not named in the
 -- subject, the reason or another text of the row either. Second call: the same. Locks: those of audit.pseudonym. Definer, as
--- the next: who writes a row need not have rights to the keys.
+-- the next: a role that writes a row need not have rights to the keys.
 create function audit.hide_users() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -151,7 +151,7 @@ create trigger log_is_insert_only
   before update or delete or truncate on audit.audit_logs
   for each statement execute function audit.refuse_change();
 
--- What was done to a claim (public.claim_timeline). A repair can end one claim for another's sake: it has both.
+-- For the timeline of a claim (public.claim_timeline). A repair can end one claim for another: its row names both.
 create index audit_logs_by_claim on audit.audit_logs ((details ->> 'claim_id'))
   where details ->> 'claim_id' is not null;
 create index audit_logs_by_ended_claim on audit.audit_logs ((details ->> 'ended_claim_id'))
@@ -257,9 +257,9 @@ $$;
 -- Promise: the dead letter goes round again, and what happened is the answer: replayed (the same claim goes back on
 -- the queue), claimed (its slot was gone meanwhile: a new claim for the same user), or why the letter stays:
 -- sold_out, closed, limit, auth_required (the pool has begun to ask for a sign-in, and this user has none), unknown_pool,
--- busy, malformed, needs_payment (the pool is paid for, and no slot is given without), claim_is_… (its state, or ending). The claim's hold, if it had one, is over: an
--- operator has decided for it. What was validated goes round as validated: the target may have it, whatever it answered,
--- and a refusal would put its slot on sale. Second call: the caller finds the letter gone.
+-- busy, malformed, needs_payment (the pool is paid for, and no slot is given without), claim_is_… (its state, or ending). The
+-- claim's hold, if it had one, is over: an operator has decided for it. A validated claim goes round as validated: the target
+-- may have it, whatever it answered, and a refusal would put its slot on sale. Second call: the caller finds the letter gone.
 -- Locks: letter (held by the caller) → claim → those of a claim.
 create function intake.replay_one(p_msg_id bigint, p_letter jsonb) returns text
 language plpgsql set search_path = '' as $$

@@ -270,8 +270,8 @@ create table intake.pool_requests (
 );
 
 -- Promise: true the first time that this is asked for, and always without a request_id. Raises SL007 where the request_id
--- was used for another number of slots. Second call: false. Locks: the request, until the end of the transaction: who asks
--- the same meanwhile waits for it.
+-- was used for another number of slots. Second call: false. Locks: the request, until the end of the transaction: a session
+-- that asks the same meanwhile waits for it.
 create function intake.is_first_asked(p_pool_id text, p_request_id text, p_slots int) returns boolean
 language plpgsql set search_path = '' as $$
 declare

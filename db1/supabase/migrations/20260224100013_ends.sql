@@ -8,8 +8,8 @@
 -- commit, are not looked at before a worker that may have the message is through: its lease, then the deadline of its call.
 -- These are dead letters that an operator discards, and claims whose pools began to commit so since they were to end. The
 -- message is hidden from all workers first. A worker that stalls for longer than both can still commit.
--- Second call: waits for nothing more. Locks: messages, without waiting: what is locked is looked at again in a second;
--- claims (held by the caller).
+-- Second call: waits for nothing more. Locks: messages, without waiting: a locked one is looked at again in a second; claims
+-- (held by the caller).
 create function intake.wait_out(p_claim_ids uuid[]) returns void
 language plpgsql set search_path = '' as $$
 declare

@@ -248,7 +248,7 @@ $$;
 -- Trigger, at the end of the transaction. Promise: a rule that was added, changed or removed has a row in the log: that of the
 -- function that did it, which names its subject, or one from here, with who was connected, in which role, and what was before
 -- and after. tg_argv: how the log calls the thing, and the column of its name. Second call: a second row. Locks: none.
--- Definer: who may write a rule need not have rights to the log.
+-- Definer: a role that may write a rule need not have rights to the log.
 create function audit.note_rule() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare

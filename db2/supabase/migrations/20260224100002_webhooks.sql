@@ -61,8 +61,8 @@ create table webhook.tenants (
   )
 );
 
--- The names of secrets that endpoints and call sites may use. Only the owner of the database writes it: who may add an
--- endpoint must not be able to choose a variable whose value can be guessed, such as HOME. Values are never kept here.
+-- The names of secrets that endpoints and call sites may use. Only the owner of the database writes it: a role that may add
+-- an endpoint must not choose a variable whose value can be guessed, such as HOME. Values are never kept here.
 create table webhook.secret_names (
   name text primary key,
   created_at timestamptz not null default now(),
@@ -211,7 +211,7 @@ create sequence webhook.arrival_seq cache 1;
 -- lease_token names the worker that has it; a worker that finishes it with another token changes nothing.
 -- skipped_by is the operator who skipped it; null where a handler did.
 -- waiting_since is when it was first told to come later (webhook.mark_events), null when it was not.
--- backfilled: we asked the provider for it, who had not brought it. Its bytes are not those that a delivery would have.
+-- backfilled: we asked the provider for it, because it was not delivered. Its bytes are not those that a delivery would have.
 -- attempts counts tries that have ended. lane is that of its handler: workers take lane by lane.
 create table if not exists public.webhook_events (
   id uuid primary key default (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
@@ -306,9 +306,9 @@ create table public.webhook_alarms (
 
 -- Which handler takes the effect of which events: event_type is a type, or a prefix that ends in *. The most specific
 -- row wins: endpoint before provider, exact before prefix, longer prefix before shorter.
--- lane is what the handler's events are taken by; events without a handler are in lane 0. A number made from the name
--- has not to be looked up, and keeps the index of due events small. Two handlers that meet in one number only take turns:
--- which handler an event has is always asked of this table.
+-- Workers take the handler's events by its lane; events without a handler are in lane 0. A number made from the name needs no
+-- lookup, and keeps the index of due events small. Two handlers with the same number only take turns: this table always
+-- decides which handler an event has.
 create table public.webhook_handlers (
   provider text not null,
   event_type text not null,
@@ -544,7 +544,7 @@ $$;
 
 -- Trigger. Promise: no row of the log holds the id of a user in its details. A user whom the details name is not named in the
 -- subject, the reason or another text of the row either. Second call: the same. Locks: those of audit.pseudonym. Definer, as
--- the next: who writes a row need not have rights to the keys.
+-- the next: a role that writes a row need not have rights to the keys.
 create function audit.hide_users() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -675,8 +675,8 @@ begin
 end
 $$;
 
--- Promise: nothing where all the names are on the list; else raises SL001. What is not a name at all may be a secret: it is
--- not repeated here, and the table refuses it. Second call: the same. Locks: none.
+-- Promise: nothing if all the names are on the list; else raises SL001. Text that is not a name may be a secret: the error
+-- does not repeat it, and the table refuses it. Second call: the same. Locks: none.
 create function webhook.require_allowed(p_names text[]) returns void
 language plpgsql stable set search_path = '' as $$
 declare

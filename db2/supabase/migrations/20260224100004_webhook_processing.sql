@@ -104,7 +104,7 @@ end
 $$;
 
 -- Promise: of each of p_lanes up to its p_wanted due events, longest due first, each under a lease. Due is a new or failed
--- one whose time has come. Suspects are left to take_suspect. What waits in other lanes costs nothing.
+-- one whose time has come. Suspects are left to take_suspect. Events that wait in other lanes cost nothing.
 -- Second call: other events. Locks: the events, until commit; what others have locked is skipped.
 create function webhook.take_events(p_lanes int[], p_wanted int[]) returns setof webhook.taken_event
 language plpgsql security definer set search_path = ''
@@ -263,7 +263,7 @@ begin
         else
           select c.answer into v_task.error from webhook.call_handler(v_handler, array[v_task.id]) c;
           v_task.outcome := case when v_task.error is null then 'success' else 'skipped' end;
-          -- It works: what fails from now on fails by itself.
+          -- The handler works: an event that fails from now on fails by itself.
           v_failures := null;
         end if;
       exception when assert_failure or others then

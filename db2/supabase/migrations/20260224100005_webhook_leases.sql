@@ -35,8 +35,9 @@ $$;
 --   outage                          what it needs is away: tried again after 15 seconds
 --   later                           not now, says the handler: tried again after the longest wait
 --   pending                         handed back: due at once
--- After seven days of nothing but outage and later it is a dead letter. What goes round again is not a suspect any more,
--- and is in the lane of the handler it has now. p_counted: attempts that the take has counted already (claim_next_event).
+-- After seven days of nothing but outage and later the event is a dead letter. An event that goes round again stops being a
+-- suspect, and is in the lane of the handler it has now. p_counted: attempts that the take has counted already
+-- (claim_next_event).
 -- Second call: marks them again; the caller knows that they are its own. Locks: the events (held by the caller).
 create function webhook.mark_events(p_ids uuid[], p_outcomes text[], p_errors text[], p_counted int default 0)
 returns table (id uuid, status public.webhook_event_status, error text)
@@ -234,7 +235,7 @@ returns table (id uuid, webhook_id uuid, event_id text, payload jsonb, signature
 language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
-  -- More than anybody has under way; a session that never marks must not grow for ever.
+  -- More than a session has under way; one that never marks must not grow for ever.
   c_remembered constant int := 100;
   v_claims jsonb := coalesce(nullif(current_setting('webhook.claims', true), ''), '{}');
   v_looked_at int := 10;

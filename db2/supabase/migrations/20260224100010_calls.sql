@@ -132,7 +132,7 @@ begin
     case
       when own.id is not null then 'recorded'
       when signed.id is not null then 'duplicate'
-      -- What was pruned cannot be compared any more.
+      -- A pruned payload cannot be compared: it counts as equal.
       when (named.kind, coalesce(named.payload, i.payload::jsonb), named.occurred_at) = (i.kind, i.payload::jsonb, i.occurred_at)
         then 'duplicate'
       else 'event_conflict'

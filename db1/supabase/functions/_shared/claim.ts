@@ -303,7 +303,7 @@ export class ClaimRoutes {
     return jsonResponse(statusOfRelease(released), await this.#presented(released));
   }
 
-  /** The claim as its owner sees it. What is a ticket has its link. */
+  /** The claim as its owner sees it. A ticket has its link. */
   async #presented(claim: ClaimRecord): Promise<Record<string, unknown>> {
     const { state, verified: _, secret_matches: __, order, ...rest } = claim;
     const seen = { ...rest, status: state, ...(await this.#ticketOf(claim)) };

@@ -111,7 +111,7 @@ export class Delivery {
     return this.payload.state === 'validated';
   }
 
-  /** What is told of it from now on says so, as the requirement's messages do. */
+  /** From now on its payload says `validated`, as the requirement's messages do. */
   validated(): void {
     this.#payload = { ...this.payload, state: 'validated' };
   }

@@ -32,7 +32,7 @@ export interface RouteDescription {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** Who may: anybody, anybody but a token may say who it is, or operators. */
+  /** open: any caller. token: any caller, and a token may say who it is. operator: operators only. */
   readonly auth: 'open' | 'token' | 'operator';
   /** What the path's parameter is. */
   readonly parameter?: string;

@@ -159,7 +159,7 @@ export class WebhookAdminRoutes {
     return jsonResponse(200, await this.#withFault(changed));
   }
 
-  /** What is named now has to be there; what was named before may be missing, and the list says so. */
+  /** Secrets that are named now must exist; those named before may be missing, and the list says so. */
   async #requireSecrets(provider: string, named: NamedSecrets): Promise<void> {
     const fault = await this.#faultOf(provider, named);
     if (fault !== undefined) throw new HttpError('invalid_input', fault);

@@ -264,7 +264,7 @@ export class WebhookRoutes {
     return jsonResponse(200, { status, events: answers });
   }
 
-  /** Of an event that was queued, or accepted, there is none yet, and the provider does not wait. */
+  /** Null for an event that was queued or accepted: its handler has not run yet, and the provider does not wait. */
   async #replyOf({ mode }: Endpoint, [row]: readonly Recorded[] = []): Promise<string | null> {
     return mode === 'queued' || row === undefined ? null : this.#ports.store.findReply(row.id);
   }

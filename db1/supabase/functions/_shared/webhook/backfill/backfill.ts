@@ -1,5 +1,5 @@
-// Fills gaps: what the provider says it sent goes the way of a delivery, from reading to the record. What is known is a
-// duplicate, so that it can be run again, cut off, or run by two at once.
+// Fills gaps: the events that the provider says it sent go the way of a delivery, from reading to the record. A known event is
+// a duplicate, so a backfill can be run again, cut off, or run by two processes at once.
 
 import type { Log } from '../../ports.ts';
 import { ENDED_BY } from '../outcome.ts';

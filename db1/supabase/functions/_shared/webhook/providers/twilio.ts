@@ -178,7 +178,7 @@ export const twilio: Provider = {
   takesForms: true,
   signsUrl: true,
   verify,
-  // What was signed decides how the body is read; the content type was not.
+  // The signed address decides how the body is read; the content type is not signed.
   read: (request, context) =>
     bodyHashIn(request.url) === undefined ? readFields(request, context) : readJson(request, context),
   // Voice and messaging ask what to do; a status callback does not care what it gets.
