@@ -59,7 +59,7 @@ const ROWS = {
     'The buyers at this address hold as many slots as the pool allows.',
     'Release a claim before claiming again.',
   ],
-  unknown_claim: [404, 'This claim does not exist.', 'Check the claim id, and the token or the secret.'],
+  unknown_claim: [404, 'This claim was not found.', 'Check the claim id, and the token or the secret.'],
   in_flight: [409, 'The claim is being carried to its target.', 'Try again in a moment.', RETRY],
   already_committed: [409, 'The claim is already a ticket.', 'A ticket cannot be released.'],
   busy: [
