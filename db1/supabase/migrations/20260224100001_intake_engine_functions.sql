@@ -1,6 +1,6 @@
 -- INTAKE, part 2: the claim, one buyer at a time; the queue's front; the metrics snapshot.
 -- (Many buyers in one statement: 20260224100004_claim_batch.sql.)
--- What runs on every claim is plpgsql: before Postgres 18 an SQL-language function plans anew at every call.
+-- Functions that run on every claim are plpgsql: before Postgres 18 an SQL-language function plans anew at every call.
 
 -- Who asks for a slot, and what the caller has proven. trusted: a server of the owner asks, and has made its own checks.
 -- guest: an anonymous sign-in. request_key: intake.request_key, if there is a request id. secret_hash, address, challenge and
@@ -40,8 +40,8 @@ create type intake.claim_answer as (
 
 -- Promise: raises SL015. A transaction of another level than read committed looks at the database as it was when the
 -- transaction began: it would declare a pool sold out whose slot came back since, and miss a user's newest claims.
--- Who decides by what it reads looks at the level first, in its own body: that costs at most 0.6 µs, and the usual claim no
--- call. Second call: raises again. Locks: none.
+-- A function that decides by what it reads checks the level first, in its own body: that costs at most 0.6 µs, and saves the
+-- usual claim a call. Second call: raises again. Locks: none.
 create function intake.refuse_isolation() returns void
 language plpgsql set search_path = '' as $$
 begin
@@ -163,9 +163,9 @@ begin
 end
 $$;
 
--- Promise: moves the mark up to the first slot that may still be free, so that claims do not walk over what
--- is sold. It reads without locks and so still sees a slot whose claimer has not committed: the mark never
--- passes a slot that a rollback could free. Second call: changes nothing. Locks: the mark, if free; else nothing.
+-- Promise: moves the mark up to the first slot that may still be free, so that claims do not walk over sold slots. It
+-- reads without locks, and so still sees a slot whose claim is not committed: the mark never passes a slot that a
+-- rollback could free. Second call: changes nothing. Locks: the mark, if free; else nothing.
 create function intake.advance_mark(p_pool_id text) returns void
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -187,8 +187,8 @@ begin
 end
 $$;
 
--- Promise: whether a slot is free or in the hands of a claimer who has not committed: this reads without locks and
--- so sees both. Second call: the same. Locks: none.
+-- Promise: whether a slot is free, or held by a session that has not committed: this reads without locks and so sees
+-- both. Second call: the same. Locks: none.
 create function intake.maybe_free(p_pool_id text, p_low_order bigint) returns boolean
 language plpgsql set search_path = '' as $$
 begin
@@ -275,8 +275,8 @@ language sql immutable parallel safe set search_path = '' as $$
 $$;
 
 -- Promise: the answer for a claim that the database refused: another call of the same request was first (same), or the
--- challenge was good for another claim (challenge_used), or no outcome: then the cache offered a slot that a claim holds,
--- because a person set its status by hand, and now tells the truth about it. Second call: the same. Locks: the slot.
+-- challenge was used for another claim (challenge_used), or no outcome: then the cache offered a slot that a claim holds,
+-- because a person set its status by hand, and this function has corrected it. Second call: the same. Locks: the slot.
 create function intake.lost_race(p_request intake.claim_request, p_slot_id uuid)
 returns intake.claim_answer
 language plpgsql set search_path = '' as $$
@@ -335,8 +335,8 @@ begin
 end
 $$;
 
--- Promise: what stands in the way of this request whatever the slots are, first what its caller lacks and then the pool's gate;
--- null where nothing does. Second call: the same. Locks: none.
+-- Promise: why this request is refused however many slots are free: first what its caller lacks, then the pool's gate; null if
+-- it is not. Second call: the same. Locks: none.
 create function intake.gate_for(p_pool intake.pool_gates, p_request intake.claim_request) returns text
 language plpgsql immutable set search_path = '' as $$
 begin
@@ -345,7 +345,7 @@ begin
     when p_pool.require_auth and p_request.guest and not p_pool.allow_guests then 'guests_refused'
     when p_pool.is_paid and not p_request.verified and p_request.secret_hash is null then 'secret_required'
     when p_request.trusted then p_pool.gate
-    -- By the API of the database: neither an address nor a challenge comes that way.
+    -- A claim through PostgREST carries neither an address nor a challenge.
     when p_request.address is null and coalesce(p_pool.max_per_address, p_pool.challenge_difficulty) is not null
       then 'server_required'
     when p_pool.challenge_difficulty > coalesce(p_request.difficulty, 0) then 'challenge_required'
@@ -354,8 +354,8 @@ begin
 end
 $$;
 
--- Promise: true, with the locks under which the claims of this request's user and address are counted, where the pool limits
--- them, and that of its challenge. Without p_wait false where another session has one of them. Second call: has them already.
+-- Promise: true, with the locks under which the claims of this request's user and address are counted, if the pool limits
+-- them, and the lock of its challenge. Without p_wait: false if another session has one of them. Second call: has them already.
 -- Locks: user → address → challenge (advisory).
 create function intake.lock_holders(p_pool intake.pool_gates, p_request intake.claim_request, p_wait boolean) returns boolean
 language plpgsql set search_path = '' as $$
@@ -428,8 +428,8 @@ $$;
 -- Several slots at once, and a slot that is to be paid for, are intake.claim_group's.
 -- Locks: those of intake.refusal → slot → claim → message; sometimes the mark. Without p_wait it waits for no lock
 -- that another claim may hold: a caller that has claimed in this transaction already, or will again, passes false.
--- What every claim needs stands in this body and not in functions of its own: each call of a function with
--- settings costs a transaction of one claim about 10 µs.
+-- The steps that every claim needs are in this body and not in functions of their own: each call of a function
+-- with settings costs a transaction of one claim about 10 µs.
 create function intake.claim_one(p_pool_id text, p_request intake.claim_request, p_wait boolean)
 returns intake.claim_answer
 language plpgsql set search_path = ''
@@ -719,8 +719,8 @@ begin
 end
 $$;
 
--- Promise: one engine_metrics row for each active pool. One that has lost its cache has none until it is rebuilt: no number
--- rather than a wrong one. Queue depths are those of the whole queue. Second call: another set of rows. Locks: none.
+-- Promise: one engine_metrics row for each active pool. A pool that has lost its cache gets no row until it is rebuilt: no
+-- number rather than a wrong one. Queue depths are those of the whole queue. Second call: another set of rows. Locks: none.
 -- Definer: cron and service_role need no rights to the cache.
 create function public.snapshot_engine_metrics() returns void
 language plpgsql security definer set search_path = '' as $$

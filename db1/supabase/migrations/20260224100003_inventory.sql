@@ -157,9 +157,9 @@ begin
 end
 $$;
 
--- Promise: one pool that has lost its cache has it again, the smallest first, and its name comes back; null when none is
--- left that others are not rebuilding. One pool a call, so that each can be committed by itself: its lock keeps up what has
--- to do with that pool alone, and what cuts a later rebuild short does not undo this one. A claim does not wait for its turn
+-- Promise: rebuilds the smallest pool that has lost its cache, and returns its name; null when none is left that other sessions
+-- are not rebuilding. One pool a call, so that the caller can commit each by itself: its lock delays only work on that pool,
+-- and an interrupted later rebuild does not undo this one. A claim rebuilds its own pool and does not wait for this
 -- (intake.open_pool). Second call: the next pool. Locks: those of rebuild_inventory; it waits for none.
 create function intake.rebuild_lost_pool() returns text
 language plpgsql set search_path = '' as $$
@@ -215,8 +215,8 @@ end
 $$;
 
 -- Promise: those of the slots that are RESERVED go back on sale, at the head of the line: the mark has passed their
--- old place, and going back to it would make every batch walk over what was sold since. One that was deleted while a
--- claim held it is withdrawn now. Returns how many went back. Second call: 0.
+-- old place, and going back to it would make every batch walk over the slots sold since. A slot that was deleted while
+-- a claim held it is withdrawn now. Returns how many went back. Second call: 0.
 -- Locks: slots → total → mark, as slots_added and slots_withdrawn do, pool by pool in the order of their names. A caller
 -- therefore frees the slots of several pools in one call.
 create function intake.return_slots(p_slot_ids uuid[]) returns int

@@ -42,9 +42,9 @@ begin
 end
 $$;
 
--- Promise: about how many messages of its lane are carried before this one, told from the head of the lane: counted within
--- it, and beyond it estimated. The numbers in the ids are shared by all lanes, so those that lie between two messages of one
--- lane are no count; how close they lie at the head is the measure for the rest. Second call: the same. Locks: none.
+-- Promise: about how many messages of its lane are carried before this one: counted within the head of the lane, and estimated
+-- beyond it. All lanes share the numbers in the ids, so the difference of two ids is not a count; the density of ids at the head
+-- is the measure for the rest. Second call: the same. Locks: none.
 create function intake.ahead_of(p_msg_id bigint, p_head bigint[], p_taken int) returns bigint
 language sql immutable parallel safe set search_path = '' as $$
   select greatest(0, width_bucket(p_msg_id - 1, p_head) - p_taken + case

@@ -197,9 +197,9 @@ end
 $$;
 
 -- Promise: these deliveries stay on the queue: retry, outage and untried hidden for delay_ms, and seen, so that no later
--- delivery takes them for a takeover; validated remembered under the running lease; what public.take_ends has hidden for good
--- stays hidden. A retry has tried, once a delivery: told again, it counts no more, and never have more deliveries tried than
--- there were.
+-- delivery takes them for a takeover; validated remembered under the running lease; messages that public.take_ends has hidden
+-- for good stay hidden. A retry counts as tried once a delivery: finished again, it does not count again, so tried never
+-- exceeds the number of deliveries.
 -- While every delivery was handed back untried, the message says untried: [msg_id, read_ct]. The mark equals the message's own
 -- id and current read_ct only if no delivery has ever attempted a commit, and then the ledger cannot have it: the mark of
 -- delivery n needs that of n - 1, the next take raises read_ct before a worker can try, a worker that dies or tries leaves no
@@ -237,8 +237,8 @@ end
 $$;
 
 -- Promise: these deliveries stand in the dead letters with original_msg_id, final_read_ct, takeovers, routed_to_dlq_at and
--- reason, beside what the message says, tried among it; the claims whose messages they are wait as dead_letter and keep their slots. Second call: would add them again;
--- the caller deletes the messages in the same transaction. Locks: claims.
+-- reason, beside what the message says, tried among it; the claims whose messages they are wait as dead_letter and keep their
+-- slots. Second call: would add them again; the caller deletes the messages in the same transaction. Locks: claims.
 create function intake.finish_dead_letters(p_deliveries intake.delivery[]) returns void
 language plpgsql set search_path = '' as $$
 begin

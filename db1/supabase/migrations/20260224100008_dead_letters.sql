@@ -241,8 +241,8 @@ language sql set search_path = '' as $$
   ));
 $$;
 
--- Promise: what the message was before it died: without what the dead letters added. One that was no object is itself
--- again. Second call: the same. Locks: none.
+-- Promise: the message as it was before it became a dead letter, without the fields that were added then. A message that was
+-- not an object is itself again. Second call: the same. Locks: none.
 create function intake.original_of(p_letter jsonb) returns jsonb
 language sql immutable parallel safe set search_path = '' as $$
   select case

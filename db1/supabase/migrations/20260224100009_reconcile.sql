@@ -9,9 +9,9 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 -- Promise: p_limit slots after p_after in the order of their ids, or those of p_slot_ids: what the cache says, the live
--- claim, whether that has its message or dead letter, or needs none yet (it is ending, or waits for its payment), whether it should have a ticket once it is committed, and whether a message that was put
--- there by hand holds a slot without a claim. A pool of the page that has lost its cache is rebuilt first. Second call: the
--- same. Locks: those of intake.rebuild_pools.
+-- claim, whether that has its message or dead letter, or needs none yet (it is ending, or waits for its payment), whether it
+-- should have a ticket once it is committed, and whether a message that was put there by hand holds a slot without a claim.
+-- A pool of the page that has lost its cache is rebuilt first. Second call: the same. Locks: those of intake.rebuild_pools.
 create function public.reconcile_claims(
   p_after uuid default null,
   p_limit int default 1000,
