@@ -222,12 +222,12 @@ begin
 end
 $$;
 
--- Promise: the tasks with their outcomes: those of one handler together in one subtransaction, so that a batch without
--- trouble pays for one; if anything raises, nothing of that has happened, and each is tried alone, as long as there is
--- patience: waiting for a lock again and again would outlast the statement, and then all would be for nothing. Where the
--- first three fail, the handler fails and not they: the others are not tried, and keep their attempts. Those that were not
--- reached are due again in a moment. A canceled statement is raised: what stopped it is gone then, and the next try would
--- go on for ever. Second call: calls the handlers again. Locks: those of the handlers.
+-- Promise: the tasks with their outcomes. The tasks of one handler run together in one subtransaction, so that a batch
+-- without trouble pays for one. If anything raises, that subtransaction is undone and each task is tried alone, for a limited
+-- time: waiting for locks again and again would outlast the statement, and all work would be lost. If the first three fail,
+-- the fault is the handler's: the others are not tried, and keep their attempts. Tasks that were not reached are due again in
+-- a moment. A canceled statement is raised: nothing would stop the next try, and it would run for ever.
+-- Second call: calls the handlers again. Locks: those of the handlers.
 create function webhook.run_tasks(p_tasks webhook.task[]) returns setof webhook.task
 language plpgsql set search_path = '' as $$
 declare
@@ -278,7 +278,7 @@ end
 $$;
 
 -- Promise: those of the events whose lease is still held, each once, with their handlers: in the order of their arrival,
--- but those that had trouble before last, so that it is not always the same who wait behind them.
+-- but events that had trouble before come last, so that the same events do not always wait behind them.
 -- Second call: the same. Locks: the events, in the order of their ids.
 create function webhook.held_tasks(p_ids uuid[], p_lease_tokens uuid[]) returns webhook.task[]
 language plpgsql set search_path = ''
