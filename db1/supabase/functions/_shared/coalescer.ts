@@ -16,7 +16,7 @@ export const RETRY: unique symbol = Symbol('retry');
 
 /** More per statement gains nothing: at 256 connections the average batch is 128. */
 export const MAX_PER_FLUSH = 256;
-/** About half a second of work at 20k/s. A longer queue costs memory, and its last callers give up anyway. */
+/** About half a second of work at 20k/s. A longer queue only adds waiting time and memory. */
 export const MAX_WAITING = 10_000;
 /** Of requests that are weighed, in bytes: ten thousand of a megabyte each would be more memory than there is. */
 const MAX_WAITING_WEIGHT = 32 * 1024 * 1024;
