@@ -62,7 +62,7 @@ function CurrentPage() {
     return <Page key={path} parameter={parameter} />;
   }
   return (
-    <Empty title="There is no such page">
+    <Empty title="This page does not exist">
       <Link to="/">Go to the overview</Link>
     </Empty>
   );
@@ -74,7 +74,7 @@ export function App() {
   const signedIn = useStore(session);
   const { path } = usePlace();
   useEffect(() => void findSession(), []);
-  // Whoever goes to another page starts at its top.
+  // Another page is shown from its top.
   useEffect(() => {
     if (!isFirstPage) document.getElementById('main')?.focus({ preventScroll: true });
     if (!isFirstPage) scrollTo(0, 0);

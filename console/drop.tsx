@@ -212,7 +212,7 @@ const BADGES: Readonly<Record<Scene['kind'], string>> = {
 const ANNOUNCED: Readonly<Record<Scene['kind'], string>> = {
   loading: '',
   unreachable: 'The box office cannot be reached.',
-  unknown: 'There is no drop here.',
+  unknown: 'This drop does not exist.',
   countdown: 'The drop has not opened yet.',
   open: 'On sale now.',
   pay: 'A seat is held for you until you have paid.',

@@ -41,7 +41,7 @@ const KEPT_MS = 24 * 60 * 60 * 1_000;
 /** A draft that is older was left by a build that was killed. */
 const DRAFT_LIFETIME_MS = 600_000;
 
-/** The build tool is not there, which is no fault of the sources. */
+/** The build tool is not installed; the sources may be fine. */
 export class NoBuildTool extends Error {}
 
 /** Builds what the sources hold now and returns its name. */
@@ -54,7 +54,7 @@ export async function makeBuild() {
     const draft = join(DIST, DRAFT + randomUUID());
     try {
       await writeBuild(esbuild, draft);
-      // An editor has saved a file meanwhile: what was read is neither the old state nor the new one.
+      // An editor has saved a file meanwhile: the build is neither of the old state nor of the new one.
       if (hashSources() !== build) continue;
       moveInto(draft, join(DIST, build));
     } finally {

@@ -8,7 +8,7 @@ export type Answer<Value> =
   | { readonly kind: 'ok'; readonly value: Value; readonly sentAt: number | undefined }
   /** Our own server said no, with one of the codes that this door has. */
   | { readonly kind: 'refused'; readonly code: string }
-  /** No connection, no server, one that says to come back, or somebody else's answer: the same again can succeed. */
+  /** No connection, no server, a server that says to come back, or an answer that is not Sluice's: a retry can succeed. */
   | { readonly kind: 'trouble'; readonly retryAfterMs: number };
 
 export interface Asked {
@@ -75,12 +75,12 @@ async function ask<Value>(
     if (response.status < 500 && codes.includes(code)) return { kind: 'refused', code };
     return { kind: 'trouble', retryAfterMs: (Number(response.headers.get('retry-after')) || 0) * 1_000 };
   } catch {
-    // Offline, cut off half-way, too slow, or somebody else's page: nobody knows what became of the request.
+    // Offline, cut off half-way, too slow, or a page that is not Sluice's: what became of the request is unknown.
     return { kind: 'trouble', retryAfterMs: 0 };
   }
 }
 
-/** A page of somebody else that is not even about a claim is no claim. */
+/** An answer without the fields of a claim is not Sluice's: it counts as trouble. */
 async function askForClaim(
   path: string,
   codes: readonly string[],

@@ -10,7 +10,7 @@ export class ServerClock {
   #offsets: number[] = [];
   #roughOffset = 0;
 
-  /** `local` is a clock that nobody sets; see `monotonic`. */
+  /** `local` is a clock that cannot be set; see `monotonic`. */
   constructor(local: () => number) {
     this.#local = local;
   }

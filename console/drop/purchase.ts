@@ -121,7 +121,7 @@ export class Purchase {
     void this.#ask();
   }
 
-  /** The way to the payment page. What comes of it the looks at the claim tell, here or wherever the person comes back to. */
+  /** The way to the payment page. The result shows when the page next asks for the claim, in this tab or another. */
   async pay(): Promise<void> {
     if (this.#progress.kind !== 'held' || this.#progress.payment === 'asked') return;
     const { claim } = this.#progress;
@@ -256,7 +256,7 @@ export class Purchase {
   }
 
   #have(answer: Claim): void {
-    // What is another number in a moment is not kept, nor what is not the claim's.
+    // Fields that change each moment are not kept, nor those that are not the claim's.
     const { claim_id, resource_id, user_id, status, claimed_at, hold_until, label, order, ticket_url } =
       answer;
     const claim: Claim = {
@@ -293,7 +293,7 @@ export class Purchase {
     this.#tell(first, since, false);
     for (let tries = 0; ; tries++) {
       const pace = this.#progress.kind === 'ended' ? LOOK_LATE : LOOK_AGAIN;
-      // What is to be paid is known from the first look on: it does not wait.
+      // The price is known only after the first look: for a held claim it does not wait.
       await this.#pause.wait(tries === 0 && first.status === 'held' ? 0 : delayOf(pace, tries));
       if (signal.aborted) return;
       const answer = await api.getClaim(first.claim_id, store.attempt().secret);
@@ -322,8 +322,8 @@ export class Purchase {
   }
 
   /**
-   * The server says that there is no such claim. The request keeps its id: should that have been a mistake, the next press
-   * finds the same seat again and not a second one.
+   * The server says that the claim does not exist. The request keeps its id: if that was a mistake, the next press finds the
+   * same seat again and not a second one.
    */
   #letGo(): void {
     this.#options.store.change({ asked: false, claim: null });

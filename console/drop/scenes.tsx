@@ -45,7 +45,7 @@ export function SceneView(props: SceneProps) {
     case 'unknown':
       return (
         <Words
-          title="There is no drop here"
+          title="This drop does not exist"
           text="Check the address; it may have a typo, or the drop is not announced yet."
         />
       );
@@ -111,7 +111,7 @@ export function SceneView(props: SceneProps) {
 
 const ENDINGS: Readonly<Record<string, string>> = {
   expired: 'It was held for you, but not confirmed in time.',
-  released: 'You, or somebody for you, released it.',
+  released: 'You, or an operator for you, released it.',
   refused: 'The organiser did not accept this claim.',
   discarded: 'The organiser cancelled this claim.',
 };

@@ -26,7 +26,7 @@ export interface SignedIn {
 const SESSION_KEY = 'sluice.session';
 /** In the storage that tabs share: a login may come back in another tab. */
 const GOING_KEY = 'sluice.signing_in';
-/** How long signing in may take. What comes later may be a link of a stranger. */
+/** How long signing in may take. A session that comes later may be a stranger's link. */
 const LOGIN_MS = 10 * 60_000;
 
 export interface SessionPorts {
@@ -65,7 +65,7 @@ export class Sessions {
     return true;
   }
 
-  /** The person goes to sign in; what comes back is theirs. */
+  /** The person goes to sign in; a session that comes back is theirs. */
   leave(): void {
     this.#ports.shared.setItem(GOING_KEY, String(this.#ports.now()));
   }

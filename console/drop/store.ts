@@ -95,7 +95,7 @@ export class Store {
     const known = this.#storage.getItem(BUYER_KEY);
     if (known) return known;
     this.#storage.setItem(BUYER_KEY, `guest-${createRequest().requestId.slice(0, 12)}`);
-    // Another tab may have been first; what is kept is who we are.
+    // Another tab may have been first: the stored id is ours.
     return this.#storage.getItem(BUYER_KEY) ?? '';
   }
 
@@ -133,7 +133,7 @@ export class Store {
     return true;
   }
 
-  /** Where somebody was sent to pay, money may come. Nothing else is worth coming back to. */
+  /** Keeps an attempt only if its buyer was sent to pay, because money may still come. */
   #keepPast(left: Attempt | undefined): void {
     if (left === undefined || !left.sentToPay) return;
     const others = this.#past().filter(({ request_id }) => request_id !== left.request_id);

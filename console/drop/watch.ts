@@ -25,9 +25,9 @@ export interface Watched {
 
 /** A stream that ended is opened again by the browser; one that was refused is left to us. */
 const OPEN_AGAIN: Pace = { firstMs: 1_000, factor: 2, mostMs: 10_000 };
-/** A stream that is cut is usually back at once; nobody needs to read about that. */
+/** A stream that is cut is usually back at once: the page says nothing for so long. */
 const QUIET_MS = 1_500;
-/** How often a tab looks that nobody sees, for its title. It holds no stream: a browser has six connections for all its tabs. */
+/** How often a hidden tab asks, for its title. It holds no stream: a browser has six connections for all its tabs. */
 const LOOK_HIDDEN_MS = 60_000;
 
 export class Watch {
@@ -78,13 +78,13 @@ export class Watch {
     this.#pause.wake();
   }
 
-  /** Nobody sees the page. */
+  /** The page is hidden. */
   rest(): void {
     this.#isHidden = true;
     this.#leave?.();
   }
 
-  /** Until the browser gives the stream up, or nobody sees the page. */
+  /** Until the browser gives the stream up, or the page is hidden. */
   #follow(): Promise<void> {
     return new Promise((resolve) => {
       let following: Following | undefined;

@@ -12,7 +12,7 @@ export interface Act {
   readonly verb: string;
   /** What it is done to. */
   readonly noun: string;
-  /** What it does, for somebody who does it for the first time. */
+  /** What it does, for an operator who does it for the first time. */
   readonly about: string;
   readonly isDanger: boolean;
   /** What it asks of the server. */
@@ -74,7 +74,7 @@ export const EVENT_ACTS: readonly Act[] = [
   {
     verb: 'Skip',
     noun: 'event',
-    about: 'Each is left alone for good, without its effect, until somebody replays it.',
+    about: 'Each is left alone for good, without its effect, until an operator replays it.',
     isDanger: true,
     route: 'POST /admin/webhooks/events/skip',
     run: eventRun('/admin/webhooks/events/skip'),

@@ -1,4 +1,4 @@
-// Requests to the admin API. A refusal is an ApiError; a lost session also sends everybody to the sign-in form.
+// Requests to the admin API. A refusal is an ApiError; a lost session also shows the sign-in form.
 
 import type { Operator } from '../../db1/supabase/functions/_shared/roles.ts';
 import { createStore } from './store.ts';

@@ -1,4 +1,5 @@
-// The last minutes as they were watched. Nobody samples while nobody watches: such a time is a hole, and no line crosses it.
+// The last minutes as they were watched. The server samples only while a console watches: other times are holes that no line
+// crosses.
 
 /** How far back the charts go. */
 export const WINDOW_SEC = 300;
@@ -9,7 +10,7 @@ type At = { readonly at: string };
 
 export const secondsOf = ({ at }: At): number => Date.parse(at) / 1_000;
 
-/** What is not older than the window, seen from the newest. By time and not by number: with a hole, 300 samples are more. */
+/** The points of the window, counted back from the newest. By time and not by number: 300 samples with a hole span more. */
 export function recent<Point extends At>(points: readonly Point[]): readonly Point[] {
   const last = points.at(-1);
   if (last === undefined) return points;
@@ -17,7 +18,7 @@ export function recent<Point extends At>(points: readonly Point[]): readonly Poi
   return points.filter((point) => secondsOf(point) >= since);
 }
 
-/** Whether nobody watched before this point. */
+/** Whether no console watched just before this point. */
 export const isAfterHole = (before: At | undefined, point: At): boolean =>
   before !== undefined && secondsOf(point) - secondsOf(before) > HOLE_SEC;
 

@@ -15,7 +15,7 @@ export interface Page<Item> {
 
 export interface Pages<Item> extends Loaded<readonly Item[]> {
   readonly hasMore: boolean;
-  /** Why the list could not be continued; nobody but the one who asks again tries again. */
+  /** Why the list could not be continued. It is tried again only when the operator asks for more. */
   readonly moreError: ApiError | undefined;
   more(): Promise<void>;
 }
@@ -72,7 +72,7 @@ export async function listEvents(query: Query): Promise<Page<EventRow>> {
   return pageOf(events, ({ id }) => id);
 }
 
-/** All of them: there is no second page. */
+/** All of them, on one page. */
 export async function listEndpoints(): Promise<Page<EndpointRow>> {
   const { endpoints } = await get<{ endpoints: EndpointRow[] }>('/admin/webhooks/endpoints');
   return { items: endpoints, next: null };

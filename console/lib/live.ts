@@ -77,7 +77,7 @@ function follow(): () => void {
       lose();
       return;
     }
-    // The tab that has the stream sleeps, as browsers let tabs do that nobody looks at.
+    // The tab that has the stream sleeps, as hidden tabs do.
     showLost();
     following?.takeOver();
     hear();

@@ -12,7 +12,7 @@ export interface StreamOptions {
   readonly path: string;
   /** Which events are listened for. */
   readonly events: readonly string[];
-  /** Whoever holds the stream. */
+  /** Called in every tab, whichever of them holds the stream. */
   onEvent(heard: Heard): void;
   /** The connection was cut; the browser opens it again, or another tab takes over. */
   onLost(): void;

@@ -16,7 +16,7 @@ const TONES: Readonly<Record<string, Step['tone']>> = {
   ledger_unreachable: 'wait',
 };
 
-/** What operators did, in words for somebody who follows a claim. */
+/** What operators did, in words for a reader who follows a claim. */
 const NAMES: Readonly<Record<string, string>> = {
   dead_letter_replay: 'replayed by an operator',
   dead_letter_discard: 'discarded by an operator',

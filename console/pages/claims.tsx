@@ -8,7 +8,7 @@ import { Chip, Given, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import { type Column, linkColumn } from '../parts/table.tsx';
 
-/** As many as somebody looks through before they search instead. */
+/** As many as an operator looks through before they search instead. */
 const LIMIT = 50;
 const STATES = [
   'held',
@@ -56,7 +56,7 @@ export function Claims() {
       <Filters filters={FILTERS} />
       <List caption="Claims" pages={pages} columns={COLUMNS} keyOf={({ claim_id }) => claim_id}>
         <Empty title="No claim matches">
-          {isSearch ? 'Clear the search, or look for the user in another pool.' : 'Nobody has claimed yet.'}
+          {isSearch ? 'Clear the search, or look for the user in another pool.' : 'No buyer has claimed yet.'}
         </Empty>
       </List>
     </>

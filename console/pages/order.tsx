@@ -26,7 +26,7 @@ const TONES: Readonly<Record<string, Step['tone']>> = {
   ledger_unreachable: 'wait',
 };
 
-/** What happened, in words for somebody who follows an order. */
+/** What happened, in words for a reader who follows an order. */
 const NAMES: Readonly<Record<string, string>> = {
   held: 'seats held',
   checkout: 'checkout at Stripe',

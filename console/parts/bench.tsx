@@ -19,7 +19,7 @@ interface BenchProps<Row> extends Omit<TableProps<Row>, 'selection'> {
 export function Bench<Row>({ pages, acts, ...table }: BenchProps<Row>) {
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const [act, setAct] = useState<Act>();
-  // What is gone from the list is no longer selected either.
+  // A row that left the list is deselected too.
   const ids = table.rows
     .map(table.keyOf)
     .filter((key) => picked.has(key))

@@ -1,5 +1,5 @@
-// A line over the last five minutes. Times at which a database did not answer are shaded, never drawn as zero; where nobody
-// watched, there is no line.
+// A line over the last five minutes. Times at which a database did not answer are shaded, never drawn as zero. The line has a
+// gap where no console watched.
 
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
@@ -43,7 +43,7 @@ function shadeOutages(plot: uPlot, { points, source }: ChartProps): void {
   for (const [index, point] of points.entries()) {
     if (point[source]) continue;
     const before = points[index - 1];
-    // Of a hole nobody knows whether the database was there.
+    // Whether the database answered during a hole is unknown.
     const since = before === undefined || isAfterHole(before, point) ? point : before;
     const from = plot.valToPos(secondsOf(since), 'x', true);
     const to = plot.valToPos(secondsOf(point), 'x', true);

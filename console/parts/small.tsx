@@ -6,7 +6,7 @@ import { Icon } from './icons.tsx';
 
 type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'calm';
 
-/** How each state of the product looks, whoever shows it. */
+/** How each state of the product looks, on every page. */
 const TONES: Readonly<Record<string, Tone>> = {
   ok: 'good',
   open: 'good',
@@ -60,7 +60,7 @@ export function Id({ value, isShort = false }: { value: string | null | undefine
   );
 }
 
-/** A name that somebody else has given. It may be as long as they like: a table shows its beginning, and all of it on demand. */
+/** A name from outside, of any length: a table shows its beginning, and all of it on demand. */
 export function Given({ value }: { value: string | null | undefined }) {
   if (!value) return <span class="muted">{UNKNOWN}</span>;
   return (

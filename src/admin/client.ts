@@ -6,7 +6,7 @@ import { CELLS_AWAY_HEADER } from '../fleet/addresses.ts';
 /** The server said no, or nothing: what a person should read. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
-  /** 0 where nobody answered. */
+  /** 0 if no server answered. */
   readonly status: number;
   readonly code: string;
   readonly hint: string;
@@ -113,11 +113,11 @@ function warned(response: Response): Response {
 function refusalOf(status: number, text: string): ApiError {
   try {
     const { code, message, hint } = JSON.parse(text).error;
-    // What the server says is for programs that send headers; whoever is here has set a variable.
+    // The server's message is for programs that send headers; a user of this command has set a variable.
     if (code === 'auth_required') return new ApiError(status, code, 'the server refused the key', KEY_HINT);
     return new ApiError(status, String(code), String(message), String(hint));
   } catch (error) {
-    // Not our shape: somebody else answers there.
+    // Not an answer of Sluice: another server answers there.
     const hint = 'is SLUICE_URL the Sluice server?';
     return new ApiError(status, 'not_sluice', `the server answered ${status}`, hint, error);
   }

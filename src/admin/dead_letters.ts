@@ -17,7 +17,7 @@ export interface DeadLetterActionRequest {
 
 export interface DeadLetterClient {
   list(query: DeadLetterQuery): Promise<DeadLetter[]>;
-  /** Undefined where there is no such letter. */
+  /** Undefined if the letter does not exist. */
   show(msgId: number): Promise<DeadLetter | undefined>;
   act(action: 'replay' | 'discard', request: DeadLetterActionRequest): Promise<DeadLetterResult[]>;
   /** The state of a claim, or `ending` while it is going to end. */

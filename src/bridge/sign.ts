@@ -5,7 +5,7 @@ import { StackError } from '../failure.ts';
 export const HOOK_SECRET = 'SLUICE_HOOK_SECRET';
 export const MAKE_HOOK_SECRET = `${HOOK_SECRET}="whsec_$(openssl rand -base64 32)"`;
 
-/** What signs hooks with these secrets; undefined where there is none. A secret that is not one stops the command. */
+/** Signs hooks with these secrets; undefined if there are none. An invalid secret stops the command. */
 export function readSign(secrets: string | undefined): SignHook | undefined {
   try {
     return createSign(secrets, (secret) => new Webhook(secret));

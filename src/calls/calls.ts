@@ -26,7 +26,7 @@ export interface CallOptions {
   inbox?: Inbox;
 }
 
-/** memory: there is no Redis to share. */
+/** memory: no Redis is configured, so each server has its own cache. */
 export type ReplayCacheState = CacheState | 'memory';
 
 export interface OpenCallRoutes extends Pick<CallRoutes, 'drain'> {

@@ -17,7 +17,7 @@ const PAUSE_STEP_MS = 50;
 /** Commands that wait for a connection gone silent: beyond it they fail at once instead of memory growing. */
 const MAX_WAITING_COMMANDS = 10_000;
 
-/** Takes the claim back only where it is still ours: somebody may have stored the call meanwhile. */
+/** Takes the claim back only if it is still ours: another server may have stored the call meanwhile. */
 const RELEASE = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`;
 
 /** Connects by itself, now and after every loss; until then each call fails, and the caller goes on without. */
@@ -33,7 +33,7 @@ export function createRedisReplayCache(url: string): RedisReplayCache {
       reconnectStrategy: (retries) => Math.min(LONGEST_PAUSE_MS, PAUSE_STEP_MS * (retries + 1)),
     },
   });
-  // Whoever calls is told; without a listener a lost connection would end the process.
+  // Each caller sees its own failure; without a listener a lost connection would end the process.
   client.on('error', () => undefined);
   client.connect().catch(() => undefined);
   const lifetime = { expiration: { type: 'PX', value: REPLAY_TTL_MS } } as const;

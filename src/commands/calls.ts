@@ -45,7 +45,7 @@ function findSite(siteId: string): Promise<CallSite[]> {
 }
 
 function unknownSite(siteId: string): StackError {
-  return new StackError(`there is no site ${siteId}`, '`sluice calls sites list` shows them');
+  return new StackError(`unknown site ${siteId}`, '`sluice calls sites list` shows them');
 }
 
 function showSites(found: CallSite[], json: boolean): number {
@@ -187,7 +187,7 @@ async function show(ids: readonly string[], json: boolean): Promise<number> {
   );
   for (const [at, [call]] of found.entries()) {
     if (call !== undefined) console.log(JSON.stringify(call, undefined, json ? undefined : 2));
-    else console.error(`There is no call ${wanted[at]}.`);
+    else console.error(`The call ${wanted[at]} does not exist.`);
   }
   return found.every(({ length }) => length === 1) ? 0 : 1;
 }

@@ -79,7 +79,7 @@ async function show(ids: readonly string[], json: boolean): Promise<number> {
       api.get<{ claim: ClaimRecord; timeline: TimelineEvent[] }>(`/admin/claims/${id}`),
     );
     if (found === undefined) {
-      console.error(`There is no claim ${id}.`);
+      console.error(`The claim ${id} does not exist.`);
       missing += 1;
     } else if (json) console.log(JSON.stringify(found));
     else console.log(`${claimTable(found.claim)}\n\n${timelineTable(found.timeline)}\n`);

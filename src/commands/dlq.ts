@@ -28,7 +28,7 @@ const FILTER_OPTIONS = {
 const CHANGE_OPTIONS = {
   ...FILTER_OPTIONS,
   'dry-run': { about: 'say what would be done' },
-  yes: { about: 'do not ask; needed where there is no terminal, unless a replay names its letters' },
+  yes: { about: 'do not ask; needed without a terminal, unless a replay names its letters' },
   'reason-text': OPTION.reason,
   json: OPTION.json,
 };
@@ -56,7 +56,7 @@ async function show(words: readonly string[], json: boolean): Promise<number> {
   const letters = await Promise.all(ids.map((id) => client.show(id)));
   for (const [index, letter] of letters.entries()) {
     if (letter !== undefined) console.log(JSON.stringify(letter, undefined, json ? undefined : 2));
-    else console.error(`There is no dead letter ${ids[index]}.`);
+    else console.error(`The dead letter ${ids[index]} does not exist.`);
   }
   return letters.includes(undefined) ? 1 : 0;
 }

@@ -43,7 +43,7 @@ function connectionOrNone(): Connection | undefined {
   }
 }
 
-/** What is well fits on a line; what is not is told in full, however narrow the terminal. */
+/** A good finding fits on a line; a bad one is printed in full, however narrow the terminal. */
 function page(checks: readonly Finding[], paint: Paint): string {
   const rows = checks.map(({ status, check, found, todo }) => [
     status,

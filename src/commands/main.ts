@@ -48,7 +48,7 @@ export async function main(words: string[]): Promise<number> {
   if (listed === undefined) {
     const meant = nearest(name, Object.keys(COMMANDS));
     const hint = meant === undefined ? '`sluice --help` lists them' : `did you mean \`sluice ${meant}\`?`;
-    console.error(`There is no command ${name}.\nhint: ${hint}`);
+    console.error(`Unknown command ${name}.\nhint: ${hint}`);
     return EXIT_USAGE;
   }
   const [, load] = listed;

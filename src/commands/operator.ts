@@ -16,7 +16,7 @@ const MAX_NAME_CHARS = 100;
 export const OPTION = {
   json: { about: 'print JSON, for machines' },
   reason: { value: 'TEXT', about: 'why, for the audit log' },
-  yes: { about: 'do not ask; needed where there is no terminal' },
+  yes: { about: 'do not ask; needed without a terminal' },
 };
 
 /** `list` without filters. */
@@ -88,7 +88,7 @@ export interface DatabaseUrls {
   readonly db2Url?: string;
 }
 
-/** What hooks are signed with: the stack's where the databases are the stack's, and of nobody else's. */
+/** The secret that signs hooks. The stack's own is used only with the stack's own databases. */
 export function readHookSecret(env: NodeJS.ProcessEnv): string | undefined {
   return env.SLUICE_HOOK_SECRET || withStack(env, ['DB1_URL', 'DB2_URL']).SLUICE_HOOK_SECRET;
 }
@@ -135,9 +135,9 @@ export function canAsk(): boolean {
   return Boolean(process.stdin.isTTY && process.stderr.isTTY);
 }
 
-/** Asks a person at a terminal; where there is none the call is refused: only --yes says yes for nobody. */
+/** Asks the person at the terminal. Without a terminal it refuses: only --yes answers for a script. */
 export async function confirm(question: string): Promise<boolean> {
-  if (!canAsk()) throw new UsageError(`there is nobody to ask: ${question} Add --yes`);
+  if (!canAsk()) throw new UsageError(`no terminal to ask at: ${question} Add --yes`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());

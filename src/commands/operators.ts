@@ -50,7 +50,7 @@ async function tellDb2(db1: Database): Promise<void> {
   }
 }
 
-/** Told once, here: what is stored is its hash. */
+/** The key is printed once; the database stores only its hash. */
 function newKey(): { key: string; p_key_hash: Uint8Array } {
   const key = `slo_${randomBytes(KEY_BYTES).toString('base64url')}`;
   return { key, p_key_hash: Buffer.from(hashOfKey(key), 'base64url') };

@@ -42,7 +42,7 @@ function addStep(api: AdminClient, pool: string, step: SlotStep, values: Values)
 
 type Send = (step: SlotStep, isFirst: boolean, isLast: boolean) => Promise<PoolView>;
 
-/** Each step is a transaction of its own: what was added stays, and is told, with how to go on. */
+/** Each step is its own transaction: slots that were added stay, and a failure says how many, and how to go on. */
 async function inSteps(slots: number, values: Values, send: Send, perStep?: number): Promise<PoolView> {
   const requestId = values['request-id'] ?? randomUUID();
   const steps = slotSteps(slots, requestId, perStep);

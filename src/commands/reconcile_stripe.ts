@@ -160,7 +160,7 @@ async function asking<Found>(
 }
 
 function report(compared: readonly string[], found: readonly Found[], since: Date, asJson: boolean): void {
-  // A session that is open is no event that is missing.
+  // An open session does not mean that an event is missing.
   const missing = found.filter(({ kind }) => kind !== 'session_open' && kind !== 'session_unknown');
   const names = [...new Set(missing.map(({ endpoint }) => endpoint))];
   const from = new Date(Math.max(since.getTime(), Date.now() - DEFAULT_DAYS * DAY_MS + DAY_MS / 24));

@@ -51,7 +51,7 @@ async function show(ids: readonly string[], json: boolean): Promise<number> {
   for (const id of ids) {
     const found = await orUnknown(api.get<RefundRow>(`/admin/refunds/${encodeURIComponent(readId(id))}`));
     if (found === undefined) {
-      console.error(`There is no refund ${id}.`);
+      console.error(`The refund ${id} does not exist.`);
       missing += 1;
     } else if (json) console.log(JSON.stringify(found));
     else {

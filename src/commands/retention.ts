@@ -1,4 +1,4 @@
-// `sluice retention`: what is kept for how long, in both databases; of several cells the first tells, and all are told.
+// `sluice retention`: what is kept for how long, in both databases. Of several cells, list reads the first and set changes all.
 
 import type { CallFunction } from '#core/call_function.ts';
 import { blameOf } from '#core/failure.ts';

@@ -28,7 +28,7 @@ interface Sender {
   /** The words before the action, and a name, for the examples. */
   readonly path: string;
   readonly sample: string;
-  /** Those it has, for these new ones. Throws where there is none of this name, and where a new one cannot be used. */
+  /** The sender's present secrets. Throws for an unknown name, and for a new secret that cannot be used. */
   secretsOf(name: string, given: readonly string[]): Promise<readonly string[]>;
   change(
     name: string,

@@ -1,4 +1,4 @@
-// Values on the command line that several commands read. What is not understood is refused here, before anything is asked.
+// Values on the command line that several commands read. An invalid value is refused here, before any server is asked.
 
 import { HttpError } from '#core/errors.ts';
 import { UUID } from '#core/operator.ts';

@@ -62,7 +62,7 @@ async function findEndpoint(db2: Database, name: string): Promise<AskingEndpoint
   const store = createOperatorStore((called, args) => db2.call(`webhook.${called}`, args));
   const endpoint = await store.findEndpoint(name);
   if (endpoint !== undefined) return endpoint;
-  throw new StackError(`there is no endpoint ${name}`, '`sluice webhooks endpoints list` shows them');
+  throw new StackError(`unknown endpoint ${name}`, '`sluice webhooks endpoints list` shows them');
 }
 
 function checkReach({ provider }: AskingEndpoint, { since }: Stretch): void {

@@ -127,7 +127,7 @@ const change = action({
 async function secretsOf(name: string, given: readonly string[]): Promise<readonly string[]> {
   const known = await withStore((store) => store.findEndpoint(name));
   if (known === undefined)
-    throw new StackError(`there is no endpoint ${name}`, '`sluice webhooks endpoints list` shows them');
+    throw new StackError(`unknown endpoint ${name}`, '`sluice webhooks endpoints list` shows them');
   await requireSecrets(given, providerNamed(known.provider));
   return known.secret_names;
 }

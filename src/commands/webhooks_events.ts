@@ -76,7 +76,7 @@ export const show = showAction(
         const events = await findEvents(store, id);
         for (const event of events) console.log(JSON.stringify(event, undefined, json ? undefined : 2));
         if (events.length > 0) continue;
-        console.error(`There is no event ${short(id)}.`);
+        console.error(`The event ${short(id)} does not exist.`);
         code = 1;
       }
       return code;

@@ -28,7 +28,7 @@ const remove = action({
     const [row] = await withDb2((db2) => db2.call<{ remove_handler: number }>('webhook.remove_handler', by));
     const removed = row?.remove_handler ?? 0;
     if (removed === 0)
-      throw new StackError(`there is no handler ${name}`, '`sluice webhooks handlers list` shows them');
+      throw new StackError(`unknown handler ${name}`, '`sluice webhooks handlers list` shows them');
     console.log(
       json ? JSON.stringify({ removed }) : `${name} handles no events any more (${removed} types).`,
     );

@@ -32,7 +32,7 @@ interface Request {
 const SKIP_OPTIONS = {
   ...FILTER_OPTIONS,
   'dry-run': { about: 'say what would be done' },
-  yes: { about: 'do not ask; needed where there is no terminal, unless one event is named' },
+  yes: { about: 'do not ask; needed without a terminal, unless one event is named' },
   reason: OPTION.reason,
   json: OPTION.json,
 } as const;

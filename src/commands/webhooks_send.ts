@@ -70,7 +70,7 @@ async function run(
 
 async function sendOne(provider: string, order: SampleOrder, secret: string, url: string): Promise<Sent> {
   const sample = sampleOf(provider, order);
-  if (sample === undefined) throw new UsageError(`there is no sample of ${provider}`);
+  if (sample === undefined) throw new UsageError(`${provider} has no sample event`);
   const asked = { method: 'POST', url, body: Buffer.from(sample.body) };
   const context = { port: nodeHmac, nowSec: Math.floor(Date.now() / 1_000) };
   const signed = await providerNamed(provider)?.sign(asked, secret, context);

@@ -93,7 +93,7 @@ async function readEvents(
     };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return { events: [], hints: [`the signature is right, but the body is no JSON: ${error.message}`] };
+    return { events: [], hints: [`the signature is right, but the body is not JSON: ${error.message}`] };
   }
 }
 

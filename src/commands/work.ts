@@ -171,7 +171,7 @@ async function workOnce(
   };
   add('webhook_', events.totals);
   add('order_', orders.totals);
-  // What was paid for can be carried now.
+  // Claims whose payment was just accepted can be carried now.
   if (orders.totals.funds) add('', (await drainCells(options, signal)).totals);
   const isPaused = claims.isPaused || events.isPaused || orders.isPaused || claims.away.length > 0;
   const total = Object.values(totals).reduce((sum, count) => sum + count, 0);

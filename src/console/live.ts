@@ -1,4 +1,4 @@
-// The live view: one sampler for everybody who watches, and none where nobody does.
+// The live view: one sampler for all who watch; it runs only while an operator watches.
 
 import {
   HISTORY_COLUMNS,
@@ -42,7 +42,7 @@ const KEEP_HISTORY_MS = 10 * 60 * 1_000;
 /** Operators with many tabs, not a crowd. */
 const MAX_LISTENERS = 1_000;
 
-/** One question at a time to one database, with a deadline for whoever waits for the answer. */
+/** One question at a time to one database, with a deadline for the caller that waits for the answer. */
 class Watched<Look> {
   readonly #ask: () => Promise<Look>;
   readonly #name: string;
@@ -73,7 +73,7 @@ class Watched<Look> {
     try {
       return await this.#ask();
     } catch (error) {
-      // The outage is on everybody's screen already, once a second.
+      // The console shows the outage already, once a second.
       this.#log.debug(`no look at ${this.#name}`, { cause: error });
       return undefined;
     } finally {
@@ -122,7 +122,7 @@ export class LiveView {
     if (!this.#isRunning) void this.#run();
   };
 
-  /** Runs while somebody listens. Nothing in it rejects. */
+  /** Runs while a console listens. Nothing in it rejects. */
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (this.#listeners.size > 0) {

@@ -1,4 +1,4 @@
-// What buyers on a drop page watch: one question a second for each pool that somebody looks at, the same words for all.
+// The live news of a drop page: the server asks once a second for each pool that a page shows, and sends all pages the same.
 
 import { HttpError } from '#core/errors.ts';
 import type { PoolStatus } from '#core/pool.ts';
@@ -19,7 +19,7 @@ export interface PoolNews {
 type News = Omit<PoolNews, 'now'>;
 
 export interface PoolLivePorts {
-  /** Undefined where there is no such pool. */
+  /** Undefined if the pool does not exist. */
   status(poolId: string): Promise<PoolStatus | undefined>;
   now: Clock;
 }
@@ -95,7 +95,7 @@ export class PoolLive {
     });
   }
 
-  /** Says what has changed, and does so again in a second while somebody listens. */
+  /** Sends what has changed, and does so again in a second while a page listens. */
   async #tell(poolId: string, channel: Channel): Promise<void> {
     const news = await this.#ports.status(poolId).then(newsOf, () => UNKNOWN);
     if (channel.listeners.size === 0) return;

@@ -64,7 +64,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     log,
   } = options;
   const session = sessionWith({
-    // Nobody waits long for a lock behind which a crowd queues up; the caller is told to try again.
+    // Never wait long for a lock, because other sessions queue up behind the waiter; the caller is told to try again.
     lock_timeout: lockTimeoutMs,
     statement_timeout: callTimeoutMs - SERVER_LEAD_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
@@ -115,7 +115,7 @@ export function createDatabase(options: DatabaseOptions): Database {
         (error) => error instanceof RolledBack,
       ),
     async end() {
-      // The pool forgets its clients before their sockets are closed; whoever ends it may count on their being gone.
+      // The pool forgets its clients before their sockets are closed. Wait for both: the caller relies on closed connections.
       const closed = [...open].map(
         (client) => new Promise<void>((resolve) => client.once('end', () => resolve())),
       );

@@ -1,5 +1,5 @@
-// Listens to one channel on a connection of its own, to the primary. A lost connection is made again; what was said meanwhile
-// is made up for by one notice, because a notice says "look" and not what there is to see.
+// Listens to one channel on a connection of its own, to the primary. A lost connection is made again, and then one notice makes
+// up for all that were missed: a notice only says "look".
 
 import pg from 'pg';
 import type { Log } from '#core/ports.ts';
@@ -41,7 +41,7 @@ export function startListener(options: ListenerOptions): Loop {
   };
 }
 
-/** Resolves when the connection is lost, the primary has moved, or nobody needs it any more. */
+/** Resolves when the connection is lost, the primary has moved, or `signal` aborts. */
 async function listen(
   { channel, onNotice, log }: ListenerOptions,
   home: Home,

@@ -29,7 +29,7 @@ export interface CrowdOptions {
   readonly onClaim: (claim: Claim) => void;
 }
 
-/** Resolves when everybody has an answer. Throws only when it is called off. */
+/** Resolves when each buyer has an answer. Throws only when `signal` aborts. */
 export async function sendCrowd(options: CrowdOptions): Promise<void> {
   const { url, buyers, signal, tally } = options;
   const client = createSluiceClient({

@@ -3,7 +3,7 @@
 import { terminalWidth } from '../commands/table.ts';
 
 export interface Progress {
-  /** Something worth a line of its own, whoever reads it. */
+  /** Prints a line of its own, on a terminal and elsewhere. */
   say(line: string): void;
   /** Leaves the last state on the screen. */
   end(): void;

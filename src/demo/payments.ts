@@ -62,7 +62,7 @@ export class Payments {
     }
   }
 
-  /** Until it is taken, as the provider would. False when there is no use in it. */
+  /** Delivers until the server accepts it, as the provider would. False when another try would not help. */
   async #deliver(body: string): Promise<boolean> {
     const { tally, signal } = this.#options;
     const giveUpAt = Date.now() + RETRY.giveUpMs;
@@ -92,7 +92,7 @@ export class Payments {
     return false;
   }
 
-  /** The status, or 0 where nobody answered. */
+  /** The status, or 0 if the server did not answer. */
   async #post(body: string): Promise<number> {
     const { secret, signal } = this.#options;
     const url = `${this.#options.url}/webhooks/stripe`;

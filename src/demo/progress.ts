@@ -32,7 +32,7 @@ export function startProgress(options: ProgressOptions): Progress {
 }
 
 function troubleOf({ serverSilentSince, ledgerAnswers }: Tally): string[] {
-  if (serverSilentSince !== undefined) return ['The server does not answer: nobody can claim.'];
+  if (serverSilentSince !== undefined) return ['The server does not answer: buyers cannot claim.'];
   return ledgerAnswers ? [] : ['The ledger does not answer: claims go on, tickets wait.'];
 }
 

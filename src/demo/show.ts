@@ -29,7 +29,7 @@ export async function runShow(given: ShowOptions): Promise<Facts> {
   const ending = new AbortController();
   const options = { ...given, signal: AbortSignal.any([given.signal, ending.signal]) };
   const { url, pool, buyers, seats, db2, signal, tally } = options;
-  // Everybody in the crowd listens to it, and that is no leak.
+  // Every buyer of the crowd listens to these signals: so many listeners are not a leak.
   setMaxListeners(0, signal, given.signal);
   const payments = startPayments(options);
   const startedAt = Date.now();

@@ -9,7 +9,7 @@ import type { Patroni } from './patroni.ts';
 /** The first version whose leader does not overwrite its successor's key in etcd after a freeze (patroni #2689, #2693). */
 const SAFE_ETCD3_VERSION = [3, 0, 3];
 
-/** `ack` is SLUICE_ACK. Nothing is said of a server without standbys that nobody asks for any, beyond what it promises. */
+/** `ack` is SLUICE_ACK. For a single server that is not meant to have standbys, the only finding is what it acknowledges. */
 export function judgeCell(
   title: string,
   { url, facts }: Look,

@@ -63,7 +63,7 @@ export async function examine(patient: Patient): Promise<Finding[]> {
   ];
 }
 
-/** A cell and the ledger. What is the ledger's own is told with the first cell. */
+/** A cell and the ledger. Findings about the ledger alone come with the first cell. */
 async function examinePair(
   patient: Patient,
   cell: CellAddress,

@@ -12,7 +12,7 @@ import type { Facts, Look, RefusingPool } from './look.ts';
 import type { RightDifference } from './rights.ts';
 
 const OLDEST_SERVER_VERSION = 150_000;
-/** A healthy queue is younger than a second; a minute is a crowd, ten are nobody at work. */
+/** A healthy queue is younger than a second; a minute means a crowd, ten minutes mean that no worker runs. */
 const QUEUE_WARN_SEC = 60;
 const QUEUE_FAIL_SEC = 600;
 const SHOWN = 3;

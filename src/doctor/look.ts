@@ -55,9 +55,9 @@ export interface Look {
   readonly applied: number;
   /** Left out where migrations are missing: they would explain every difference. */
   readonly rights?: RightDifference[];
-  /** What is not as the migrations set row security up, a sentence each; left out likewise. */
+  /** Differences from the row security of the migrations, a sentence each; left out likewise. */
   readonly rowSecurity?: string[];
-  /** Pools of the intake whose claims would be dead letters before anybody tried one. */
+  /** Pools of the intake whose claims would become dead letters before a worker tried one. */
   readonly untriedPools: string[];
   /** Pools of the intake whose validation refused some of the newest claims. */
   readonly refusingPools: RefusingPool[];

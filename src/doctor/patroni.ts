@@ -14,7 +14,7 @@ const ANSWER_MS = 1_000;
 /** Undefined where none answers. `given` is one address of the API or several; port 8008 of each host where left out. */
 export async function readPatroni(url: string, given: string | undefined): Promise<Patroni | undefined> {
   const hosts = hostsOf(url).map((address) => hostOf(address).replace(/:\d+$/, ''));
-  // A single host is a cell of Patroni only where somebody says so: port 8008 is any program's.
+  // A single host counts as a cell of Patroni only if `given` names it: any program may listen on port 8008.
   const guessed = hosts.length > 1 ? hosts.map((host) => `http://${host}:${DEFAULT_PORT}`) : [];
   const addresses = given ? given.split(',').map((address) => address.trim()) : guessed;
   return Promise.any(addresses.map(readOne)).catch(() => undefined);

@@ -59,7 +59,7 @@ export function mergePlaces(reports: Reports): Merged {
   return { places, doubles };
 }
 
-/** What the cell has no copy of, or an older one. */
+/** The entries that the cell has no copy of, or an older one. */
 export function lacking(
   cell: string,
   reports: Reports,

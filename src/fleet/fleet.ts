@@ -115,13 +115,13 @@ export class Fleet<Cell extends FleetCell> {
     await Promise.all(this.#loops.map((loop) => loop.stop()));
   }
 
-  /** Throws where there is no cell of this name. */
+  /** Throws for an unknown name. */
   named(name: string): Cell {
     const cell = this.#byName.get(name);
     if (cell === undefined)
       throw new HttpError(
         'invalid_input',
-        `There is no cell "${name}"; there are ${[...this.#byName.keys()].join(', ')}.`,
+        `The cell "${name}" is unknown; there are ${[...this.#byName.keys()].join(', ')}.`,
       );
     return cell;
   }
@@ -134,8 +134,8 @@ export class Fleet<Cell extends FleetCell> {
   }
 
   /**
-   * The cell that the pool lives in, undefined where there is no such pool. `notIn` has just said that it has none. Throws 503
-   * where the cell, or one that may have the pool, is away, and where the pool is being moved.
+   * The cell that the pool lives in, undefined if the pool does not exist. `notIn` has just answered that it has no such pool.
+   * Throws 503 while the cell, or one that may have the pool, is away, and while the pool is being moved.
    */
   cellOf(poolId: string, notIn?: string): Cell | undefined | Promise<Cell | undefined> {
     if (this.isOne) return notIn === undefined ? this.only : undefined;

@@ -67,7 +67,7 @@ export function cellNamed(cells: readonly OpenCell[], name: string): OpenCell {
   const cell = cells.find((one) => one.name === name);
   if (cell !== undefined) return cell;
   const names = cells.map((one) => one.name).join(', ');
-  throw new StackError(`there is no cell "${name}"`, `SLUICE_CELLS has ${names}`);
+  throw new StackError(`unknown cell "${name}"`, `SLUICE_CELLS has ${names}`);
 }
 
 /** The number is the cell's for life, so all others have to say theirs first. */
@@ -147,7 +147,7 @@ async function sourceOf(
       `pool ${poolId} is in no cell that answers`,
       `cell ${away.join(', ')} does not answer; try again when it is back`,
     );
-  throw new StackError(`there is no pool ${poolId}`, 'see `sluice pools list`');
+  throw new StackError(`unknown pool ${poolId}`, 'see `sluice pools list`');
 }
 
 export interface DrainResult {

@@ -22,7 +22,7 @@ export class Cron {
     this.#now = now;
   }
 
-  /** Starts what is due and does not wait for it: a slow job holds up nobody but itself. */
+  /** Starts the jobs that are due and does not wait for them: a slow job delays no other. */
   async tick(): Promise<void> {
     const nowMs = this.#now();
     const jobs = await this.#db.call<DueJob>('cron.due_jobs', {

@@ -25,7 +25,7 @@ const REQUESTS_AT_ONCE = 16;
 /** Answers are for looking at; a longer one is cut. */
 const MAX_CONTENT_BYTES = 1024 * 1024;
 
-/** Sends until nothing is queued. Takes only as many as it sends at once: what is taken and not sent is lost. */
+/** Sends until nothing is queued. Takes only as many as it sends at once: a request that is taken and not sent is lost. */
 export async function sendQueued(db: Database, log: Log, signal: AbortSignal): Promise<void> {
   let taken = REQUESTS_AT_ONCE;
   while (taken === REQUESTS_AT_ONCE && !signal.aborted) {

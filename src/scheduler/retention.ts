@@ -9,7 +9,7 @@ import { startLoop } from '../loop.ts';
 const LOOK_EVERY_MS = 10 * 60 * 1_000;
 /** About two milliseconds: 42 µs a row, and 28 with twice as many, which a delivery beside it would wait for longer. */
 export const ROWS_AT_ONCE = 50;
-/** A part is followed by a pause of so many times its length: what is old can wait, deliveries cannot. */
+/** A part is followed by a pause of so many times its length: old rows can wait, deliveries cannot. */
 const PAUSES_A_PART = 4;
 const LEAST_PAUSE_MS = 10;
 

@@ -1,5 +1,5 @@
-// What has to go on until nothing is left, a part at a time and each part its own transaction: pg_cron has procedures for it,
-// its stand-in cannot commit inside a job.
+// Upkeep that goes on until nothing is left, a part at a time and each part its own transaction: pg_cron has procedures for it,
+// but its stand-in cannot commit inside a job.
 
 import { HOLDS_AT_ONCE } from '#core/bridge/ends.ts';
 import type { Database } from '../db/database.ts';

@@ -63,7 +63,7 @@ export class Budget {
     return ++this.#requests <= this.#limits.maxRequests;
   }
 
-  /** False where there is no room for as many bytes; then they are not held. */
+  /** False if so many bytes do not fit; then they are not held. */
   hold(bytes: number): boolean {
     if (this.#bytes + bytes > this.#limits.maxBytes) return false;
     this.#bytes += bytes;

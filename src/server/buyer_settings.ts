@@ -5,7 +5,7 @@ import { importDefault } from '../webhook/import_module.ts';
 import type { ChallengeVerifier } from './challenge.ts';
 
 export interface BuyerSettings {
-  /** Where pages send people who have to sign in; there is no sign-in on the drop page where left out. */
+  /** Where pages send people who have to sign in; the drop page offers no sign-in if this is left out. */
   loginUrl?: URL;
   /** Takes the place of the proof of work. */
   challengeVerifier?: ChallengeVerifier;

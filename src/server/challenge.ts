@@ -1,4 +1,4 @@
-// What makes claiming cost something where a pool asks for it. The built-in challenge is a proof of work, made and checked here
+// A challenge makes a claim cost something, in pools that ask for it. The built-in one is a proof of work, made and checked here
 // without a third party; a module of the operator's own may take its place.
 
 import { createHmac } from 'node:crypto';
@@ -10,9 +10,9 @@ export interface ChallengeVerifier {
   /** What a buyer of this pool has to solve, sent as JSON. */
   issue(poolId: string, difficulty: number): Promise<unknown>;
   /**
-   * What was solved, or undefined where the solution is not a good one for this pool. `id` is the same for all solutions of one
-   * challenge, and of no other: the database takes each once, over all servers. `difficulty` is what was proven; the claim is
-   * refused where the pool asks for more. Throws where it cannot tell.
+   * The solved challenge, or undefined if the solution is not valid for this pool. All solutions of one challenge have the same
+   * `id`, and no other challenge has it: the database takes each once, over all servers. `difficulty` is what was proven; the
+   * claim is refused if the pool asks for more. Throws if it cannot tell.
    */
   verify(
     solution: string,

@@ -7,7 +7,7 @@ import type { ChallengeVerifier } from './challenge.ts';
 
 export interface ChallengeOptions {
   readonly verifier: ChallengeVerifier;
-  /** What the pool asks for: null where it asks for nothing, undefined where there is no such pool. */
+  /** What the pool asks for: null if it asks for nothing, undefined if the pool does not exist. */
   difficultyOf(poolId: string): Promise<number | null | undefined>;
 }
 

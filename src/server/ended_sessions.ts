@@ -1,5 +1,5 @@
-// Sessions that were signed out before their time. A cookie carries its own proof, so somebody has to remember which ones are
-// not good any more: this process does, and the intake for all processes.
+// Sessions that operators signed out before they expired. A cookie carries its own proof, so this process remembers which
+// sessions are no longer valid, and the intake remembers it for all processes.
 
 import type { CallFunction } from '#core/call_function.ts';
 import type { Clock, Log } from '#core/ports.ts';

@@ -93,7 +93,7 @@ export class HttpServer {
       },
       (request, response) => this.#onRequest(request, response),
     );
-    // Node drops headers beyond the thousandth, and one that is dropped is one that nobody checks; their bytes bound them.
+    // By default Node drops headers beyond the thousandth, and a dropped header escapes our checks. Their bytes bound them.
     this.#server.maxHeadersCount = 0;
     // Node would answer 417 without a body. Nothing we do depends on what is expected, so it is passed over.
     this.#server.on('checkExpectation', (request, response) => this.#onRequest(request, response));
@@ -157,7 +157,7 @@ export class HttpServer {
 
     const length = headers['content-length'];
     if (!budget.enter()) {
-      // What is left of its body is read and dropped by node:http, so the connection can be kept.
+      // node:http reads and drops the rest of its body, so the connection can be kept.
       request.resume();
       this.#handle({ ...exchange, match: TOO_MANY }, NO_BODY);
     } else if (length === undefined && headers['transfer-encoding'] === undefined) {
@@ -188,7 +188,7 @@ export class HttpServer {
       requestId,
       peer: request.socket.remoteAddress,
     };
-    // Router.handle answers every failure itself; what is left here is a failure to send.
+    // Router.handle answers every failure itself; only a failure to send ends up here.
     this.#router.handle(match, asked).then(
       (answer) => {
         budget.leave(body.length);

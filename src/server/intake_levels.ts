@@ -92,7 +92,7 @@ const LEVELS_OF_ONE: readonly Level<Sample>[] = [
     name: 'sluice_pool_slots',
     help: 'Slots by state, of pools that are open or announced.',
     labels: ['pool_id', 'state'],
-    // What is planned and not announced is not for all who read metrics.
+    // Readers of the metrics must not learn of pools that are not announced yet.
     read: ({ pools, announced_pools }) =>
       pools.filter(({ pool_id }) => announced_pools.includes(pool_id)).flatMap(slotsOf),
   },

@@ -127,7 +127,7 @@ export class OperatorAuth {
     if (session === undefined || (await this.#ended.has(session))) throw new HttpError('auth_required');
     const operator = await this.#known.find(session.keyHash);
     if (operator === undefined) throw new HttpError('auth_required');
-    // A browser adds the cookie by itself, whoever made it send the request.
+    // A browser adds the cookie by itself, also to a request that a foreign page made it send.
     const isReading = request.method === 'GET' || request.method === 'HEAD';
     if (!isReading && !isFromOwnPage(request, this.#proxy)) throw new HttpError('csrf_refused');
     const isStillGood = (): boolean =>

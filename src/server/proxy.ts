@@ -3,7 +3,7 @@
 import type { HttpRequest } from '#core/router.ts';
 
 export interface ProxySettings {
-  /** How many proxies in front are ours and add to X-Forwarded-For; 0: nobody's word is taken for it. */
+  /** How many proxies in front are ours and add to X-Forwarded-For; 0: the header is ignored. */
   readonly trustedProxies: number;
   /** The address that browsers have, where it is known. */
   readonly publicUrl?: URL;

@@ -25,7 +25,7 @@ export class Refreshed {
   /** Resolves when what is known is a second old at most, or when the intake does not answer in time. Never rejects. */
   async settled(): Promise<void> {
     const reading = this.touch();
-    // Too late is no failure here.
+    // A late answer does not count as a failure here.
     if (reading !== undefined) await within(() => reading, WAIT_MS).catch(() => undefined);
   }
 

@@ -1,4 +1,4 @@
-// The Node server: databases, doors and HTTP put together, and taken apart again in an order that answers everybody.
+// The Node server: databases, doors and HTTP put together. On shutdown it answers accepted requests, then closes connections.
 
 import { createHash } from 'node:crypto';
 import type { CallFunction } from '#core/call_function.ts';
@@ -80,7 +80,7 @@ export interface ServerOptions extends ScrapeSettings, BuyerSettings, FleetOptio
   handlers?: Handlers;
   /** Shared with workers in this process; its own where left out. */
   metrics?: CollectedMetrics;
-  /** Nobody traces where left out. */
+  /** Nothing is traced if this is left out. */
   tracer?: Tracer;
   /** Claims under way at once, and a part of it for each other group; more are answered 429. DEFAULT_MAX_REQUESTS where left out. */
   maxRequests?: number;
@@ -158,7 +158,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       hash: sha256,
       addressOf: (request) => addressOf(request, proxy),
     },
-    // What waits for a cell that is silent leaves the other cells their part of the room for claims.
+    // Claims that wait for a silent cell leave the other cells their share of the queue.
     Math.ceil(MAX_WAITING / fleet.cells.length),
   );
   const checkout = openCheckout({

@@ -17,8 +17,8 @@ const PUBLISHED_ALGORITHMS = ['RS256', 'ES256'];
 export const MIN_JWT_SECRET_CHARS = 32;
 
 /**
- * What has this form is never looked up as an operator's key, and nothing else can be a token: a crowd whose sessions
- * have expired guesses no keys, and is let through where somebody at the same address does.
+ * Text of this form is never looked up as an operator's key, and nothing else can be a token. So the expired tokens of a crowd
+ * never count as guessed keys, and buyers get through even while another client at their address guesses keys.
  */
 export const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
@@ -61,12 +61,12 @@ export function createTokenPorts(
   };
 }
 
-/** Throws for what is no token at all. */
+/** Throws for text that is not a token. */
 function algorithmOf(token: string): string {
   return decodeProtectedHeader(token).alg ?? '';
 }
 
-/** False where the published keys could not be fetched: then nobody knows whether the token is good. */
+/** False if the published keys could not be fetched: then the token may still be valid. */
 function isTokensFault(error: unknown): boolean {
   if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return false;
   return error instanceof errors.JOSEError && error.code !== 'ERR_JOSE_GENERIC';

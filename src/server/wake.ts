@@ -43,7 +43,7 @@ export function createWake(say: () => Promise<void>, everyMs = AT_MOST_EVERY_MS)
       timer = undefined;
       if (isWanted) speak();
     }, everyMs);
-    // A word to workers is no reason to keep a process alive.
+    // A pending wake-up must not keep a process alive.
     timer.unref();
   };
   const wake = (): void => {

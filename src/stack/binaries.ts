@@ -39,7 +39,7 @@ function packageDir(): string {
     return dirname(dirname(require.resolve(name)));
   } catch (error) {
     throw new StackError(
-      `the npm package ${name} is not installed, so there is no Postgres to start`,
+      `the npm package ${name} is not installed, so Postgres cannot start`,
       'run `npm ci` without --omit=optional; on a platform it does not exist for, use your own Postgres: set DB1_URL and DB2_URL and run `sluice migrate` and `sluice serve`',
       error,
     );

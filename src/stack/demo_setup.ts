@@ -6,7 +6,7 @@ import { createLog } from '../log.ts';
 
 type DemoEndpoint = { name: string; secret: string; settings?: Record<string, unknown> };
 
-/** One for each provider with a handler. They take live and test events: what is tried out is mostly a test. */
+/** One for each provider with a handler. They take live and test events, because people mostly try out test events. */
 const DEMO_ENDPOINTS: DemoEndpoint[] = [
   { name: 'stripe', secret: 'STRIPE_WEBHOOK_SECRET' },
   { name: 'twilio', secret: 'TWILIO_AUTH_TOKEN' },

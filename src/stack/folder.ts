@@ -9,21 +9,21 @@ import { layout } from './settings.ts';
 const GIT_IGNORE = '.gitignore';
 const EVERYTHING = '*\n';
 
-/** Only in a folder that is ours alone: in one that somebody shares with us it would hide their files too. */
+/** Only in a folder that is ours alone: in a shared folder it would hide the user's files too. */
 export function hideFromGit(dir: string): void {
   const ours = new Set(Object.values(layout(dir)).map((path) => basename(path)));
   if (readdirSync(dir).every((name) => ours.has(name))) writeFileSync(join(dir, GIT_IGNORE), EVERYTHING);
 }
 
-/** Leaves one that somebody else wrote. */
+/** Leaves a file that we did not write. */
 function unhideFromGit(dir: string): void {
   const file = join(dir, GIT_IGNORE);
   if (existsSync(file) && readFileSync(file, 'utf8') === EVERYTHING) rmSync(file);
 }
 
 /**
- * Removes everything a stack keeps in `dir`, and what a killed run left running. Refused while it runs. Only
- * names of ours are removed: a SLUICE_DIR set by mistake to somebody's home must not cost them their files.
+ * Removes everything a stack keeps in `dir`, and ends what a killed run left running. Refused while the stack runs. It
+ * removes only names of ours: a SLUICE_DIR set by mistake to a home folder must not cost the user their files.
  */
 export async function resetStack(dir: string): Promise<boolean> {
   if (!existsSync(dir)) return false;

@@ -17,7 +17,7 @@ export type FunctionOptions = Pick<ChildOptions, 'binary' | 'logFile' | 'onSpawn
   name: FunctionName;
   /** The folder that holds db1/ and node_modules/. */
   projectRoot: string;
-  /** Where Deno keeps what it has compiled: inside the stack's folder, not in somebody's home. */
+  /** Where Deno keeps what it has compiled: inside the stack's folder, not in the user's home. */
   cacheDir: string;
 };
 
@@ -60,7 +60,7 @@ export async function startFunction(options: FunctionOptions): Promise<EdgeFunct
       DENO_DIR: cacheDir,
       DENO_NO_UPDATE_CHECK: '1',
       NO_COLOR: '1',
-      // Moves a `Deno.serve` that names no port; 0 is a free one, and nobody can take it in between.
+      // The address of a `Deno.serve` that names no port; with 0 the system picks a free one, and no process can take it first.
       DENO_SERVE_ADDRESS: `tcp:${LOOPBACK}:0`,
       ...env,
     },

@@ -67,7 +67,7 @@ const REFUSALS = {
   functions_not_running: [
     503,
     'This function is not running here',
-    'It is starting, it has ended, or there is no Deno: the start says which',
+    'It is starting, it has ended, or Deno is not installed: the start says which',
   ],
   rest_not_running: [
     503,
@@ -200,7 +200,7 @@ function forward(req: IncomingMessage, res: ServerResponse, target: Target, agen
 
 function passOn(answer: IncomingMessage, res: ServerResponse): void {
   res.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
-  // The callback is where a broken stream ends up; both ends are closed by then, and there is nobody to tell.
+  // A broken stream ends in this callback; both ends are closed by then, so the error has no reader.
   pipeline(answer, res, () => undefined);
 }
 

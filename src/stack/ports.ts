@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 
 export const LOOPBACK = '127.0.0.1';
 
-/** True when nothing listens on the port now. Somebody may still take it before we do. */
+/** True when nothing listens on the port now. Another process may still take it before we do. */
 export function portIsFree(port: number): Promise<boolean> {
   return tryListen(port).then(
     () => true,

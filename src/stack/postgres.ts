@@ -50,7 +50,7 @@ const START_DEADLINE_MS = 120_000;
 const CONNECT_PAUSE_MS = 20;
 const LEFTOVER_PATIENCE_MS = 10_000;
 // After a SIGKILL of the postmaster its children hold the shared memory until they notice, and its process id
-// stays taken until somebody collects it; in a container without a proper init that takes seconds.
+// stays taken until its parent collects it; in a container without a proper init that takes seconds.
 const RETRY = { forMs: 20_000, pauseMs: 200 };
 const LOG_TAIL_LINES = 20;
 
@@ -64,7 +64,7 @@ const DEFAULT_SETTINGS: Record<string, string> = {
   log_timezone: 'UTC',
 };
 
-// Settings of the person's own shell (PGDATA, PGOPTIONS, a UTF-8 locale nobody installed) must not reach the server.
+// Settings of the user's own shell (PGDATA, PGOPTIONS, a UTF-8 locale that is not installed) must not reach the server.
 const SERVER_ENV = { PATH: process.env.PATH ?? '', LC_ALL: 'C', LANG: 'C' };
 
 /** Starts the cluster in `dir`, creating it first where there is none; ready means it takes connections. */
@@ -91,7 +91,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   }
 }
 
-/** initdb into a name nobody looks at, then a rename: a kill half-way leaves nothing that looks like a cluster. */
+/** Runs initdb in a draft folder, then renames it: a kill half-way leaves nothing that looks like a cluster. */
 function createDataDir(dir: string, dataDir: string, password: string): void {
   const draft = `${dataDir}.new`;
   const passwordFile = join(dir, 'password.new');
@@ -167,7 +167,7 @@ async function becomesReady(
   try {
     while (!hasEnded()) {
       signal?.throwIfAborted();
-      // The port alone proves nothing: somebody else's server may be answering on it.
+      // The port alone proves nothing: another server may be answering on it.
       if (saysReady(dataDir, server.pid)) {
         await withClient(url, async () => undefined);
         return true;

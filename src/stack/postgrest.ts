@@ -24,7 +24,7 @@ export type PostgrestOptions = Pick<ChildOptions, 'binary' | 'logFile' | 'onSpaw
   schemas?: readonly string[];
 };
 
-// A port found free can be gone a moment later; three times in a row is no accident.
+// A port found free can be taken a moment later; three times in a row means another fault.
 const START_ATTEMPTS = 3;
 const CONNECTIONS = 20;
 

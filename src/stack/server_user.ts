@@ -36,7 +36,7 @@ function findServerUser(): ServerUser {
     if (account) return { uid: Number(account[2]), gid: Number(account[3]) };
   }
   throw new StackError(
-    'Postgres does not run as root, and this system has neither a user postgres nor nobody',
+    `Postgres does not run as root, and this system has no user ${UNPRIVILEGED_USERS.join(' or ')}`,
     'run as an ordinary user, or add a user named postgres',
   );
 }
@@ -94,7 +94,7 @@ export function removeReachableDir(path: string): void {
   rmSync(commonGroundFor(path), { recursive: true, force: true });
 }
 
-/** In a folder where everybody may write, a name that is already there may be somebody's trap. */
+/** In a folder that every user may write to, a name that exists already may be another user's trap. */
 export function makeOwnedDir(path: string): void {
   try {
     mkdirSync(path, { mode: 0o755 });

@@ -138,7 +138,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** Waits for all even when one fails: what is still starting could not be stopped. */
+/** Waits for all parts even when one fails: a part that is still starting cannot be stopped. */
 async function allOrError<Parts extends Promise<unknown>[]>(
   parts: [...Parts],
 ): Promise<{ [At in keyof Parts]: Awaited<Parts[At]> }> {

@@ -36,7 +36,7 @@ export function payPage({ method, url }: ApiRequest, sessions: Sessions): ApiAns
     return html(
       isKnown ? 409 : 404,
       'Checkout',
-      `<p>${isKnown ? textOf(sessions.find(id)) : 'There is no such session.'}</p>`,
+      `<p>${isKnown ? textOf(sessions.find(id)) : 'This session does not exist.'}</p>`,
     );
   }
 }

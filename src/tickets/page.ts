@@ -78,7 +78,7 @@ const LATER = words(
   'It is kept, and nothing is lost. Open this page again in a moment.',
 );
 const UNKNOWN = words(
-  'There is no such ticket',
+  'This ticket does not exist',
   'Was the link copied whole? The organiser finds your seat by the claim id that you got when you bought it.',
 );
 

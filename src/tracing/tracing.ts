@@ -46,6 +46,6 @@ async function loadOtlp(): Promise<typeof import('./otlp.ts')> {
 function readShare(text: string | undefined, log: Log): number {
   const share = Number(text || 1);
   if (share >= 0 && share <= 1) return share;
-  log.warn('OTEL_TRACES_SAMPLER_ARG is no number from 0 to 1; tracing everything', { given: text });
+  log.warn('OTEL_TRACES_SAMPLER_ARG is not a number from 0 to 1; tracing everything', { given: text });
   return 1;
 }

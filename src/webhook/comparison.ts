@@ -20,7 +20,7 @@ export interface ComparisonOptions {
 
 const HOUR_SEC = 3_600;
 const DAY_MS = 24 * HOUR_SEC * 1_000;
-/** What is younger may still be on its way to us. */
+/** A younger event may still be on its way to us. */
 const YOUNG_MS = 5 * 60 * 1_000;
 /** The next one is due by then. */
 const LONGEST_MS = HOUR_SEC * 1_000;
@@ -55,7 +55,7 @@ async function compareOne(
     const missing = counts.new - counts.unhandled;
     tell('done');
     metrics.count('webhook_missing_total', { webhook_id, provider }, missing);
-    // What has no handler has no effect either: most of it are types that the provider was never told to send.
+    // An event without a handler has no effect either: mostly its type is one that the provider was never told to send.
     log[missing > 0 ? 'warn' : 'info']('compared with the provider', {
       endpoint: endpoint.name,
       missing,

@@ -18,16 +18,16 @@ export interface WebhookCrewOptions {
   handlers: Handlers;
   metrics: Metrics;
   log: Log;
-  /** Nobody where left out. */
+  /** Nothing is traced if this is left out. */
   tracer?: Tracer;
   /** How providers are asked, once an hour, what they sent; not at all where left out. */
   compare?: Pick<ComparisonOptions, 'secretOf' | 'urls'>;
 }
 
-/** The console, `status` and `doctor` count the workers by it: nobody else may be called so. */
+/** The console, `status` and `doctor` count the workers by this name: no other connection may use it. */
 const WORKER_NAME = 'sluice-webhook-worker';
 export const DEFAULT_WEBHOOK_WORKERS = 2;
-/** One batch is one transaction for SQL handlers: more only makes everybody wait longer for its locks. */
+/** One batch is one transaction for SQL handlers: a larger one only holds its locks for longer. */
 export const DEFAULT_WEBHOOK_BATCH = 100;
 /** One for takes and finishes, one for heartbeats. Effects run on connections of their handlers. */
 const PLAIN_CONNECTIONS = 2;

@@ -6,7 +6,7 @@ import type { Database } from '../db/database.ts';
 import { StackError } from '../failure.ts';
 import { importDefault } from './import_module.ts';
 
-/** One that cannot run; what is known of it is registered all the same, so that its events wait. */
+/** A handler that cannot run. It is registered all the same, as far as it is known, so that its events wait. */
 export interface FaultyHandler {
   readonly name: string;
   readonly fault: string;
@@ -24,7 +24,7 @@ interface Registration {
 
 export const NO_HANDLERS: Handlers = new Map();
 
-/** Events that wait longer than this for a handler wait for one that nobody serves. */
+/** If events wait longer than this for a handler, no worker serves it. */
 const MISSING_SEC = 60;
 
 const NAME = /^[a-z][a-z0-9_-]{0,99}$/;
@@ -87,7 +87,7 @@ function faultOf(handler: Partial<Handler> | null | undefined): string | undefin
   if (typeof name !== 'string' || !NAME.test(name)) return `has no name like ${NAME.source}`;
   if (typeof provider !== 'string' || !PROVIDER.test(provider)) return 'has no provider';
   if (!Array.isArray(types) || types.length === 0) return 'has no types';
-  if (!types.every(isType)) return 'has a type that is none: 1 to 200 characters, a star at the end only';
+  if (!types.every(isType)) return 'has an invalid type: 1 to 200 characters, a star at the end only';
   if (webhookId !== undefined && !(typeof webhookId === 'string' && UUID.test(webhookId)))
     return 'has a webhookId that is not a UUID';
   if (typeof apply !== 'function') return 'has no function apply';
@@ -140,7 +140,7 @@ interface MissingRow {
   readonly oldest_due_sec: number;
 }
 
-/** Events are left to whoever has their handler; where nobody has it, they would wait for ever and nobody would know. */
+/** A worker leaves events to the workers that have their handler. If none has it, they wait for ever: this warns of them. */
 export async function warnOfMissingHandlers(database: Database, handlers: Handlers, log: Log): Promise<void> {
   const rows = await database.call<MissingRow>('webhook.missing_handlers', { p_sec: MISSING_SEC });
   for (const { name, events, oldest_due_sec } of rows) {

@@ -86,7 +86,7 @@ async function toJavaScript(file: string, url: string): Promise<string> {
   }
 }
 
-/** Packages stay outside, under the address of their file: what is in memory has no folder to find them from. */
+/** Packages stay outside, under the address of their file: a module in memory has no folder to find them from. */
 const packagesByAddress: Plugin = {
   name: 'packages by address',
   setup(build) {

@@ -75,7 +75,7 @@ describe('sluice webhooks', () => {
     assert.deepEqual([own.livemode, own.accounts], ['test', []]);
     const rest = ['--provider', 'stripe', '--secret-name', 'OLD'];
     for (const [args, said] of [
-      [['--tenant', 'stripe:none'], /^there is no tenant stripe:none to share/],
+      [['--tenant', 'stripe:none'], /^the tenant stripe:none does not exist/],
       [['--tenant', 'twilio'], /^The tenant twilio is not one of stripe\./],
       [['--livemode', 'sometimes'], /livemode/],
     ] as const) {
@@ -264,10 +264,10 @@ describe('sluice webhooks', () => {
       const shown = await sluice(['webhooks', 'show', event?.id ?? '', unknown], { SLUICE_DIR: dir }).ended;
       assert.equal(shown.code, 1);
       assert.equal(JSON.parse(shown.stdout).event_id, 'shown');
-      assert.match(shown.stderr, /There is no event 00000000/);
+      assert.match(shown.stderr, /The event 00000000\S* does not exist/);
       const named = await sluice(['webhooks', 'show', 'shown', 'nobody'], { SLUICE_DIR: dir }).ended;
       assert.deepEqual([named.code, JSON.parse(named.stdout).id], [1, event?.id]);
-      assert.equal(named.stderr, 'There is no event nobody.\n');
+      assert.equal(named.stderr, 'The event nobody does not exist.\n');
     } finally {
       rmSync(dir, { recursive: true });
     }

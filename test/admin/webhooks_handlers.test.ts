@@ -30,7 +30,7 @@ describe('sluice webhooks handlers', () => {
     const listed: { handlers: { name: string }[] } = await json('handlers', 'list');
     assert.ok(listed.handlers.length > 0 && listed.handlers.every(({ name }) => name !== 'leftover'));
     const again = await webhooks('handlers', 'remove', 'leftover');
-    assert.deepEqual([again.code, again.stderr.split('\n')[0]], [1, 'there is no handler leftover']);
+    assert.deepEqual([again.code, again.stderr.split('\n')[0]], [1, 'unknown handler leftover']);
     const { rows } = await db2.query(
       `select actor, reason from audit.audit_logs where action = 'webhook_handler_remove'`,
     );

@@ -75,7 +75,7 @@ describe('the operator at the command line', () => {
   it('closes, opens, changes and adds to pools', async () => {
     const unasked = await run('pools', 'close', 'night');
     assert.deepEqual([unasked.code, unasked.stdout], [2, '']);
-    assert.match(unasked.stderr, /^there is nobody to ask: Close night\? .* Add --yes\nhint: /);
+    assert.match(unasked.stderr, /^no terminal to ask at: Close night\? .* Add --yes\nhint: /);
     assert.equal((await json('pools', 'close', 'night', '--yes')).status, 'closed');
     assert.equal((await claim(server.url, 'night', { user_id: 'ann' })).json.error.code, 'closed');
     assert.equal((await json('pools', 'open', 'night')).status, 'open');
@@ -106,7 +106,7 @@ describe('the operator at the command line', () => {
       assert.equal((await run('pools', 'set', 'night', '--closes-at', wrong)).code, 2, wrong);
     const timed = await json('pools', 'set', 'night', '--closes-at', '2126-03-01T19:00:00+01:00');
     assert.equal(timed.closes_at.slice(0, 19), '2126-03-01T18:00:00');
-    assert.match((await run('pools', 'show', 'nowhere')).stderr, /^error: There is no such pool/);
+    assert.match((await run('pools', 'show', 'nowhere')).stderr, /^error: This pool does not exist/);
   });
 
   it('adds slots once, however often it is told to under one request id', async () => {
@@ -177,7 +177,7 @@ describe('the operator at the command line', () => {
     assert.match(more.stdout, new RegExp(`^${id} +released\n${unknown} +unknown_claim$`, 'm'));
     const way = (await run('claims', 'show', id)).stdout;
     assert.equal(way.match(/^2\S+Z +claim_release +.*reason=asked by phone/gm)?.length, 1, way);
-    assert.match((await run('claims', 'show', unknown)).stderr, /There is no claim /);
+    assert.match((await run('claims', 'show', unknown)).stderr, /The claim \S+ does not exist/);
   });
 
   it('says 2 to what it does not understand', async () => {

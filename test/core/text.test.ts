@@ -19,7 +19,7 @@ describe('the text of an error', () => {
         throw new Error('not me');
       },
     };
-    assert.equal(textOf(mute), 'something that is no text was thrown');
+    assert.equal(textOf(mute), 'a value that cannot be turned into text was thrown');
   });
 
   it('is storable with a mark for a NUL and for half a character', () => {

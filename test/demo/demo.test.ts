@@ -207,7 +207,7 @@ describe('sluice demo', () => {
     const running = demo('--buyers', '50000', '--seats', '50000', '--outage=60');
     await running.said(/The ledger is stopped/);
     dev.child.kill('SIGINT');
-    await running.said(/The server does not answer: nobody can claim/);
+    await running.said(/The server does not answer: buyers cannot claim/);
     // Long before the outage would have been over by itself.
     assert.equal(await dev.ended, 0, dev.output());
     assert.deepEqual(processesUnder(join(dir, 'postgres')), []);

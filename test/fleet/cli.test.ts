@@ -56,7 +56,7 @@ test('an operator adds cells, places a pool, moves it and drains a cell', async 
   await sluice('pools close shows --yes', api);
   assert.match((await sluice('pools move shows --to a')).stdout, /lives in cell a now, closed/);
   assert.match((await sluice('pools move shows --to a')).stdout, /already/);
-  assert.match((await sluice('pools move nothing --to a')).stderr, /there is no pool nothing/);
+  assert.match((await sluice('pools move nothing --to a')).stderr, /unknown pool nothing/);
   assert.equal((await sluice('pools move shows')).code, 2);
   assert.equal((await sluice('pools move shows --to c')).code, 1);
 

@@ -38,7 +38,7 @@ const isRoot = process.getuid?.() === 0;
 const VERSION = `${JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')).version}\n`;
 
 /** What a mistyped command is answered: a sentence of the sources that tests change. */
-const SENTENCE = 'There is no command';
+const SENTENCE = 'Unknown command';
 
 interface Ended {
   code: number | null;
@@ -108,21 +108,21 @@ describe('the build', () => {
   });
 
   it('follows the sources: another content is built, the same content under other times is not', async () => {
-    changeTo('THERE IS NO COMMAND');
-    assert.match((await sluice(['x'])).stderr, /^THERE IS NO COMMAND x/);
-    changeTo('there is no command', 'THERE IS NO COMMAND');
-    assert.match((await sluice(['x'])).stderr, /^there is no command x/);
+    changeTo('UNKNOWN COMMAND');
+    assert.match((await sluice(['x'])).stderr, /^UNKNOWN COMMAND x/);
+    changeTo('unknown command', 'UNKNOWN COMMAND');
+    assert.match((await sluice(['x'])).stderr, /^unknown command x/);
     assert.equal(builds().length, 2);
     const now = new Date();
     utimesSync(join(project, 'src', 'cli.ts'), now, now);
-    assert.match((await sluice(['x'])).stderr, /^there is no command x/);
+    assert.match((await sluice(['x'])).stderr, /^unknown command x/);
     assert.equal(builds().length, 2);
   });
 
   it('leaves the build of a server that runs, for a day; a package gets the newest alone', async () => {
     await sluice(['--version']);
     const [first = ''] = builds();
-    changeTo('THERE IS NO COMMAND');
+    changeTo('UNKNOWN COMMAND');
     await sluice(['--version']);
     assert.equal((await prepare()).code, 0);
     assert.ok(builds().includes(first));
@@ -130,7 +130,7 @@ describe('the build', () => {
     utimesSync(join(project, 'dist', first), yesterday, yesterday);
     assert.equal((await prepare()).code, 0);
     assert.equal(builds().includes(first), false);
-    changeTo('there is no command', 'THERE IS NO COMMAND');
+    changeTo('unknown command', 'UNKNOWN COMMAND');
     await sluice(['--version']);
     assert.equal((await prepare({ npm_command: 'pack' })).code, 0);
     assert.equal(builds().length, 1);
@@ -138,11 +138,11 @@ describe('the build', () => {
 
   it('is whole for all commands that start while it is made', async () => {
     assert.equal((await prepare()).code, 0);
-    changeTo('THERE IS NO COMMAND');
+    changeTo('UNKNOWN COMMAND');
     const ended = await Promise.all(Array.from({ length: 4 }, () => sluice(['x'])));
     assert.deepEqual(
       ended.map(({ stderr }) => stderr.split('\n')[0]),
-      Array.from({ length: 4 }, () => 'THERE IS NO COMMAND x.'),
+      Array.from({ length: 4 }, () => 'UNKNOWN COMMAND x.'),
     );
     assert.deepEqual(
       readdirSync(join(project, 'dist')).filter((name) => name.startsWith('.building-')),
@@ -188,7 +188,7 @@ describe('the build', () => {
     const now = new Date();
     utimesSync(join(project, 'src', 'cli.ts'), now, now);
     assert.deepEqual(await sluice(['--version'], NOBODY), { code: 0, stdout: VERSION, stderr: '' });
-    changeTo('THERE IS NO COMMAND');
+    changeTo('UNKNOWN COMMAND');
     const { code, stderr } = await sluice(['--version'], NOBODY);
     assert.equal(code, 1);
     assert.match(stderr, /may not write to .*\nhint: run `npm run build` there as the user who owns it\n$/);

@@ -59,7 +59,7 @@ describe('sluice orders, refunds and claims void', () => {
     const shown = await run('refunds', 'show', id);
     assert.match(shown.stdout, /^state +due$/m);
     const none = await run('refunds', 'show', 'void:none');
-    assert.deepEqual([none.code, none.stderr], [1, 'There is no refund void:none.\n']);
+    assert.deepEqual([none.code, none.stderr], [1, 'The refund void:none does not exist.\n']);
     const { rows } = await world.db2.query(
       `select actor, reason from audit.audit_logs where action = 'refund_send'`,
     );

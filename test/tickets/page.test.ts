@@ -113,7 +113,7 @@ describe("a ticket's page", () => {
       const { status, text, headers } = await open(token);
       assert.equal(status, 404, token);
       assert.match(String(headers['content-type']), /^text\/html/);
-      assert.match(text, /There is no such ticket/);
+      assert.match(text, /This ticket does not exist/);
     }
     const without = await startTestServer(databases);
     try {

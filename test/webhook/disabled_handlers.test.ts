@@ -43,7 +43,7 @@ const FAULTS = {
   late: /^stripe own\.good is registered twice$/,
   lost: /^handler 8 has a webhookId that is not a UUID$/,
   repeated: /^stripe own\.repeated is registered twice$/,
-  starry: /^handler 7 has a type that is none/,
+  starry: /^handler 7 has an invalid type/,
 };
 
 describe('of a module with bad handlers', () => {

@@ -37,7 +37,7 @@ describe('TypeScript handlers', () => {
         .map(({ level, message, fields }) => [level, message, fields?.handler]),
       [
         ['warn', 'a handler fails event after event and is left alone for a while', 'far'],
-        ['info', 'a handler is no longer left alone', 'far'],
+        ['info', 'a handler gets events again', 'far'],
       ],
     );
   });
@@ -138,7 +138,7 @@ describe('SQL handlers', () => {
         .filter(([, handler]) => handler),
       [
         ['a handler fails event after event and is left alone for a while', 'handler'],
-        ['a handler is no longer left alone', 'handler'],
+        ['a handler gets events again', 'handler'],
       ],
     );
   });

@@ -165,7 +165,7 @@ describe('a hostile handler', () => {
     assert.equal((await meet({ apply }))?.error, 'bad \ufffd byte, half a \ufffd smile');
     await session.client.query('truncate public.webhook_events');
     const thrown = await meet({ apply: () => Promise.reject(Object.create(null)) });
-    assert.equal(thrown?.error, 'something that is no text was thrown');
+    assert.equal(thrown?.error, 'a value that cannot be turned into text was thrown');
     await session.client.query('truncate public.webhook_events');
     assert.deepEqual(await meet({ apply: async () => 'for \0 test' }), {
       status: 'skipped',

@@ -6,7 +6,7 @@ export type Transition = {
   to: string;
   /** What happens, in the words of the docs. */
   event: string;
-  /** The SQL functions, called by nobody but the outside, that take this step. Without their schemas. */
+  /** The SQL functions that take this step; only those that callers outside the database use. Without their schemas. */
   by: readonly string[];
 };
 

@@ -6,7 +6,7 @@
 -- away the built-in ones.
 alter default privileges revoke execute on functions from public;
 
--- What stood here before: its rights are left as they are. The last migration looks it up, and drops this.
+-- The objects that were here before Sluice: the last migration leaves their rights as they are, and drops this table.
 create table public.stood_before as
 select 'pg_catalog.pg_class'::regclass as catalog, c.oid as object
 from pg_catalog.pg_class c
@@ -18,8 +18,8 @@ where p.pronamespace in (select n.oid from pg_catalog.pg_namespace n where n.nsp
 union all
 select 'pg_catalog.pg_namespace', n.oid from pg_catalog.pg_namespace n;
 
--- Where the server lets nobody add extensions, `sluice migrate` has put pgmq itself and stand-ins for the other
--- two in place as plain SQL, and the Node scheduler does the work of pg_cron and pg_net.
+-- On a server that does not allow extensions, `sluice migrate` has installed pgmq itself and stand-ins for the other
+-- two as plain SQL, and the Node scheduler does the work of pg_cron and pg_net.
 do $$
 begin
   if pg_catalog.to_regnamespace('pgmq') is null then
@@ -43,7 +43,7 @@ select pgmq.create('intake_dlq');
 -- that is in three years, and at 100 in 348.
 alter sequence pgmq.q_intake_queue_msg_id_seq maxvalue 1099511627775 no cycle;
 
--- A queue lives by its dead rows being swept away early: a long dead head is what every read walks over.
+-- Vacuum early: every read walks over the dead rows at the head of the queue.
 alter table pgmq.q_intake_queue set (
   fillfactor = 45,
   autovacuum_vacuum_scale_factor = 0.02,
@@ -61,7 +61,7 @@ exception
 end
 $$;
 
--- What is not part of the public contract lives here; PostgREST does not expose it.
+-- Everything outside the public contract lives in this schema; PostgREST does not expose it.
 create schema intake;
 
 create type public.slot_status as enum ('AVAILABLE', 'RESERVED', 'CONSUMED');
@@ -116,15 +116,15 @@ create index idx_available_slots
   on public.inventory_slots (pool_id, sale_order)
   where status = 'AVAILABLE';
 
--- Single claims start in one of 64 stripes at random instead of queueing up at one row: a row that somebody else
--- has locked costs a trip to the lock manager to skip. Runs of 16 slots, so that stripes seldom share a page.
+-- Single claims start in one of 64 stripes at random instead of queueing up at one row: skipping a row that another
+-- session has locked costs a trip to the lock manager. A stripe is runs of 16 slots, so that stripes seldom share a page.
 create index idx_available_stripes
   on public.inventory_slots (pool_id, (sale_order / 16 % 64), sale_order)
   where status = 'AVAILABLE';
 
 -- A row with only a pool_id is a working pool. Its lane is its own for life, until there are more than 8191 pools: then two
 -- share one. Ids of messages stay below 2^53, the largest that JavaScript can count to. Lane 0 is for pools without a row and
--- for what is sent past intake_queue_send.
+-- for messages that were not sent by intake_queue_send.
 create table public.engine_config (
   pool_id public.given_pool_id primary key,
   batch_size int not null default 100,
@@ -226,7 +226,7 @@ comment on column public.engine_config.refund_by is
 comment on column public.engine_config.challenge_difficulty is
   'Claims need a solved challenge: a proof of work of about half as many hashes. Null: no challenge.';
 
--- What a pool with slots and no row of engine_config goes by: the defaults of the table, which a test compares.
+-- The rules of a pool with slots and no row of engine_config: the defaults of that table. A test compares the two.
 create view intake.default_rules as
 select 100 as batch_size, 45 as visibility_timeout_sec, 10 as max_retries, 'finalize_transaction'::text as commit_rpc_name;
 
@@ -243,11 +243,11 @@ create table public.engine_metrics (
 create index idx_metrics_pool_ts
   on public.engine_metrics (pool_id, captured_at desc);
 
--- Promise: the answer of this transaction does not reach the client before the cell has all that it tells of. An answer that
--- writes nothing waits for no standby at commit, and a failover could take it back; this writes a record that says nothing, so
--- the commit waits as that of a change does. Only where commits are to wait: sluice.ack is quorum, or is not set while the
--- server has standbys to wait for. On a standby it raises. A record and no transaction id alone: Postgres does not wait for a
--- transaction that wrote no log. Second call: another record. Locks: none.
+-- Promise: the client gets the answer of this transaction only when the standbys have everything that the answer is based on.
+-- A transaction that writes nothing waits for no standby at commit, so a failover could take back what it has read. This
+-- function writes an empty log record, so that the commit waits like that of a change. It does so only if commits are to wait:
+-- sluice.ack is quorum, or is not set while the server has standbys to wait for. On a standby it raises. A transaction id alone
+-- would not do: Postgres does not wait for a transaction that wrote no log. Second call: another record. Locks: none.
 create function public.answer_in_cell() returns void
 language plpgsql set search_path = '' as $$
 declare
@@ -259,11 +259,11 @@ begin
 end
 $$;
 
--- Promise: 16 bytes that stand for one request: a request id is its user's own, of one namespace and one secret, so that a
--- stranger's order number blocks no buyer and tells nothing. The first four are of the request id alone, so that operators find
--- it by intake.request_keys; the other twelve are of all: to meet another buyer's takes 2^96 tries.
+-- Promise: 16 bytes that stand for one request. A request id belongs to one user, namespace and secret, so that a stranger's
+-- order number blocks no buyer and reveals nothing. The first four bytes come from the request id alone, so that operators find
+-- it by intake.request_keys; the other twelve come from all fields: to hit another buyer's key takes 2^96 tries.
 -- A key of the five columns themselves made a claim write a quarter more log (bench/README.md, cost).
--- User and request ids hold no line feed: what is hashed reads in one way only. Second call: the same. Locks: none.
+-- User and request ids hold no line feed, so the hashed text is unambiguous. Second call: the same. Locks: none.
 create function intake.request_key(
   p_pool_id text,
   p_request_id text,
@@ -361,8 +361,9 @@ comment on column public.claims.end_due is 'When the end is looked at next.';
 comment on column public.claims.committed_by is
   'What committed it, where that was not the ledger: function:<name> or hook.';
 
--- Every slot ever put on sale and not withdrawn: with claims it is all that the cache is rebuilt from. One that was withdrawn
--- while a claim held it stays until the claim ends, with withdrawn_at: a rebuild must not put it on sale again.
+-- Every slot ever put on sale and not withdrawn. The cache is rebuilt from this table, the claims, and messages that were put
+-- on the queue by hand. A slot that was withdrawn while a claim held it stays until the claim ends, with withdrawn_at: a
+-- rebuild must not put it on sale again.
 create table public.slot_manifest (
   slot_id uuid primary key,
   pool_id text not null,
@@ -384,7 +385,7 @@ create table intake.pool_totals (
 
 -- One row a pool, of the same persistence as the slots, and so also the sentinel: a pool with slots on the
 -- manifest and no row here has lost its cache. No free slot has a sale_order below low_order; sold_out says
--- that none is free at all. Whoever frees or adds a slot takes the row's lock (intake.slot_became_available).
+-- that none is free at all. A session that frees or adds a slot takes the row's lock (intake.slot_became_available).
 create unlogged table intake.pool_marks (
   pool_id text primary key,
   low_order bigint not null,

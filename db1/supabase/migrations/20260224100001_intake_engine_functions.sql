@@ -1,10 +1,11 @@
 -- INTAKE, part 2: the claim, one buyer at a time; the queue's front; the metrics snapshot.
 -- (Many buyers in one statement: 20260224100004_claim_batch.sql.)
--- What runs on every claim is plpgsql: before Postgres 18 an SQL-language function plans anew at every call.
+-- Functions that run on every claim are plpgsql: before Postgres 18 an SQL-language function plans anew at every call.
 
 -- Who asks for a slot, and what the caller has proven. trusted: a server of the owner asks, and has made its own checks.
--- guest: an anonymous sign-in. request_key: intake.request_key, where there is a request id. secret_hash, address, challenge and difficulty (of the challenge that was solved) are null where
--- there is none. ordinal counts the requests of a batch from 1. quantity: how many slots together, null for one.
+-- guest: an anonymous sign-in. request_key: intake.request_key, if there is a request id. secret_hash, address, challenge and
+-- difficulty (of the challenge that was solved) are null if the request has none. ordinal counts the requests of a batch
+-- from 1. quantity: how many slots together, null for one.
 create type intake.claim_request as (
   ordinal int,
   user_id text,
@@ -39,8 +40,8 @@ create type intake.claim_answer as (
 
 -- Promise: raises SL015. A transaction of another level than read committed looks at the database as it was when the
 -- transaction began: it would declare a pool sold out whose slot came back since, and miss a user's newest claims.
--- Who decides by what it reads looks at the level first, in its own body: that costs at most 0.6 µs, and the usual claim no
--- call. Second call: raises again. Locks: none.
+-- A function that decides by what it reads checks the level first, in its own body: that costs at most 0.6 µs, and saves the
+-- usual claim a call. Second call: raises again. Locks: none.
 create function intake.refuse_isolation() returns void
 language plpgsql set search_path = '' as $$
 begin
@@ -162,9 +163,9 @@ begin
 end
 $$;
 
--- Promise: moves the mark up to the first slot that may still be free, so that claims do not walk over what
--- is sold. It reads without locks and so still sees a slot whose claimer has not committed: the mark never
--- passes a slot that a rollback could free. Second call: changes nothing. Locks: the mark, if free; else nothing.
+-- Promise: moves the mark up to the first slot that may still be free, so that claims do not walk over sold slots. It
+-- reads without locks, and so still sees a slot whose claim is not committed: the mark never passes a slot that a
+-- rollback could free. Second call: changes nothing. Locks: the mark, if free; else nothing.
 create function intake.advance_mark(p_pool_id text) returns void
 language plpgsql set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -186,8 +187,8 @@ begin
 end
 $$;
 
--- Promise: whether a slot is free or in the hands of a claimer who has not committed: this reads without locks and
--- so sees both. Second call: the same. Locks: none.
+-- Promise: whether a slot is free, or held by a session that has not committed: this reads without locks and so sees
+-- both. Second call: the same. Locks: none.
 create function intake.maybe_free(p_pool_id text, p_low_order bigint) returns boolean
 language plpgsql set search_path = '' as $$
 begin
@@ -201,8 +202,8 @@ $$;
 -- Promise: a free slot of the pool, locked; or none, after the pool was declared sold out. Never "sold out" while
 -- another transaction may yet roll back or free a slot: p_wait waits for it and looks again, without it the answer is busy.
 -- Second call: the same question anew.
--- Locks: the slot returned; the mark, when declaring. It never waits for a slot with the mark in its hand, and
--- whoever holds slots already passes p_wait = false: either would make deadlocks.
+-- Locks: the slot returned; the mark, when declaring. It never waits for a slot while it holds the mark, and a caller
+-- that holds slots already passes p_wait = false: either wait would make deadlocks.
 create function intake.any_slot(
   p_pool_id text,
   p_low_order bigint,
@@ -231,8 +232,8 @@ begin
     order by s.sale_order limit 1;
     busy := found and not p_wait;
     exit when busy;
-    -- Wait for whoever has the slot, or the mark, to end, and look again. A row that is waited for stays locked even when it
-    -- is of no use; the block gives it back, because whoever waits for a slot must hold none, and no mark.
+    -- Wait until the session that has locked the slot, or the mark, ends; then look again. A row that was waited for stays
+    -- locked even if it is of no use. The block gives it back: a session that waits for a slot must hold no slot and no mark.
     begin
       if v_first is not null then
         select s.id, s.ctid, s.sale_order into id, tid, sale_order
@@ -246,7 +247,7 @@ begin
       if p_wait then
         select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update;
       else
-        -- A batch waits for nobody: the others in it have slots to sell.
+        -- A batch never waits for another session: its other members have slots to claim.
         select m.* into v_mark from intake.pool_marks m where m.pool_id = p_pool_id for update skip locked;
       end if;
       if v_mark.sold_out is not true then
@@ -274,8 +275,8 @@ language sql immutable parallel safe set search_path = '' as $$
 $$;
 
 -- Promise: the answer for a claim that the database refused: another call of the same request was first (same), or the
--- challenge was good for another claim (challenge_used), or no outcome: then the cache offered a slot that a claim holds,
--- because a person set its status by hand, and now tells the truth about it. Second call: the same. Locks: the slot.
+-- challenge was used for another claim (challenge_used), or no outcome: then the cache offered a slot that a claim holds,
+-- because a person set its status by hand, and this function has corrected it. Second call: the same. Locks: the slot.
 create function intake.lost_race(p_request intake.claim_request, p_slot_id uuid)
 returns intake.claim_answer
 language plpgsql set search_path = '' as $$
@@ -334,8 +335,8 @@ begin
 end
 $$;
 
--- Promise: what stands in the way of this request whatever the slots are, first what its caller lacks and then the pool's gate;
--- null where nothing does. Second call: the same. Locks: none.
+-- Promise: why this request is refused however many slots are free: first what its caller lacks, then the pool's gate; null if
+-- it is not. Second call: the same. Locks: none.
 create function intake.gate_for(p_pool intake.pool_gates, p_request intake.claim_request) returns text
 language plpgsql immutable set search_path = '' as $$
 begin
@@ -344,7 +345,7 @@ begin
     when p_pool.require_auth and p_request.guest and not p_pool.allow_guests then 'guests_refused'
     when p_pool.is_paid and not p_request.verified and p_request.secret_hash is null then 'secret_required'
     when p_request.trusted then p_pool.gate
-    -- By the API of the database: neither an address nor a challenge comes that way.
+    -- A claim through PostgREST carries neither an address nor a challenge.
     when p_request.address is null and coalesce(p_pool.max_per_address, p_pool.challenge_difficulty) is not null
       then 'server_required'
     when p_pool.challenge_difficulty > coalesce(p_request.difficulty, 0) then 'challenge_required'
@@ -353,8 +354,8 @@ begin
 end
 $$;
 
--- Promise: true, with the locks under which the claims of this request's user and address are counted, where the pool limits
--- them, and that of its challenge. Without p_wait false where another session has one of them. Second call: has them already.
+-- Promise: true, with the locks under which the claims of this request's user and address are counted, if the pool limits
+-- them, and the lock of its challenge. Without p_wait: false if another session has one of them. Second call: has them already.
 -- Locks: user → address → challenge (advisory).
 create function intake.lock_holders(p_pool intake.pool_gates, p_request intake.claim_request, p_wait boolean) returns boolean
 language plpgsql set search_path = '' as $$
@@ -427,8 +428,8 @@ $$;
 -- Several slots at once, and a slot that is to be paid for, are intake.claim_group's.
 -- Locks: those of intake.refusal → slot → claim → message; sometimes the mark. Without p_wait it waits for no lock
 -- that another claim may hold: a caller that has claimed in this transaction already, or will again, passes false.
--- What every claim needs stands in this body and not in functions of its own: each call of a function with
--- settings costs a transaction of one claim about 10 µs.
+-- The steps that every claim needs are in this body and not in functions of their own: each call of a function
+-- with settings costs a transaction of one claim about 10 µs.
 create function intake.claim_one(p_pool_id text, p_request intake.claim_request, p_wait boolean)
 returns intake.claim_answer
 language plpgsql set search_path = ''
@@ -608,9 +609,9 @@ language sql security definer set search_path = '' as $$
   from pgmq.read('intake_queue', p_visibility_timeout, p_batch_size) r;
 $$;
 
--- Promise: removes the messages and returns the ids that were there. It asks nobody who holds them; workers use the
--- fenced form of the bridge. Whoever still works the old way has set the slot CONSUMED before: then the claim is
--- committed, and a message put there by hand gets a committed claim, so that a rebuild knows the slot is sold.
+-- Promise: removes the messages and returns the ids that were there. It does not check who holds them; workers use the
+-- fenced form of the bridge. An old caller has set the slot CONSUMED before: then the claim is committed, and a message
+-- put there by hand gets a committed claim, so that a rebuild knows the slot is sold.
 -- Second call: returns nothing. Locks: the rows deleted, then their claims.
 create function public.intake_queue_delete(p_msg_ids bigint[]) returns setof bigint
 language plpgsql security definer set search_path = '' as $$
@@ -663,7 +664,7 @@ language sql security definer set search_path = '' as $$
   returning msg_id;
 $$;
 
--- Promise: the text as a uuid, or null where it is none: a message is anybody's JSON. Second call: the same.
+-- Promise: the text as a uuid, or null if it is not one: any client may have written the message. Second call: the same.
 -- Locks: none.
 create function intake.uuid_or_null(p_text text) returns uuid
 language sql immutable parallel safe set search_path = '' as $$
@@ -679,7 +680,7 @@ language sql immutable parallel safe set search_path = '' as $$
   select p_message -> 'verified' is distinct from 'false'::jsonb;
 $$;
 
--- Promise: a payload as an object: itself, or wrapped as {"payload": …} when it is none, so that reasons and
+-- Promise: a payload as an object: itself, or wrapped as {"payload": …} if it is not an object, so that reasons and
 -- ids can be added to it. Second call: unchanged. Locks: none.
 create function intake.object_of(p_payload jsonb) returns jsonb
 language sql immutable parallel safe set search_path = '' as $$
@@ -690,9 +691,10 @@ language sql immutable parallel safe set search_path = '' as $$
 $$;
 
 -- Promise: the message leaves the queue and its payload, with original_msg_id, final_read_ct and
--- routed_to_dlq_at, stands in the dead letters; its claim, if it has one, waits as dead_letter. What counted as
--- validated still does, and the user is whom the queue names: one who was erased meanwhile stays so. Returns the dead letter's id. Null, and nothing changes, where somebody else has read the
--- message since p_read_ct. Second call for the same message: null, nothing changes. Locks: the message, then the claim.
+-- routed_to_dlq_at, stands in the dead letters; its claim, if it has one, waits as dead_letter. A message that counted as
+-- validated still does. The user is the one in the queue's row, so that a user who was erased meanwhile stays erased.
+-- Returns the dead letter's id. Null, and nothing changes, if another session has read the message since p_read_ct.
+-- Second call for the same message: null, nothing changes. Locks: the message, then the claim.
 create function public.intake_route_to_dlq(p_msg_id bigint, p_payload jsonb, p_read_ct int) returns bigint
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -717,8 +719,8 @@ begin
 end
 $$;
 
--- Promise: one engine_metrics row for each active pool. One that has lost its cache has none until it is rebuilt: no number
--- rather than a wrong one. Queue depths are those of the whole queue. Second call: another set of rows. Locks: none.
+-- Promise: one engine_metrics row for each active pool. A pool that has lost its cache gets no row until it is rebuilt: no
+-- number rather than a wrong one. Queue depths are those of the whole queue. Second call: another set of rows. Locks: none.
 -- Definer: cron and service_role need no rights to the cache.
 create function public.snapshot_engine_metrics() returns void
 language plpgsql security definer set search_path = '' as $$

@@ -18,7 +18,7 @@ begin
       and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)
     for update of s skip locked
   );
-  -- Usually there is none, and then nobody reads the queue.
+  -- Usually there are none, and then the queue need not be read.
   if cardinality(v_orphans) > 0 then
     v_orphans := array(select o from unnest(v_orphans) o except select h.slot_id from intake.held_by_hand h);
   end if;
@@ -74,8 +74,8 @@ $$;
 
 select cron.schedule('metrics_snapshot', '* * * * *', 'select public.snapshot_engine_metrics()');
 select cron.schedule('reap_orphaned_slots', '*/2 * * * *', 'select public.reap_orphaned_slots()');
--- What goes on until nothing is left commits after each part. The stand-in runs commands inside a function, where nothing
--- can commit: it does one part a minute, and the Node scheduler the rest (src/scheduler/upkeep.ts).
+-- A procedure that works until nothing is left commits after each part. The stand-in of pg_cron runs commands inside a
+-- function, where nothing can commit: it does one part a minute, and the Node scheduler the rest (src/scheduler/upkeep.ts).
 select cron.schedule('expire_holds', '* * * * *', case
   when pg_catalog.to_regproc('cron.run_job') is null then 'call intake.expire_due_holds()'
   else 'select public.expire_holds(5000)'

@@ -1,17 +1,17 @@
--- INTAKE, part 4: the slot cache. What keeps manifest, marks and slots in step, and what brings the slots
--- back after a crash, a failover or a restore has emptied the UNLOGGED tables.
+-- INTAKE, part 4: the slot cache. These functions keep manifest, marks and slots in step, and bring the slots back after
+-- a crash, a failover or a restore has emptied the UNLOGGED tables.
 --
 -- THE ORDER OF LOCKS, for all that touches slots:
 --   0. the holder's count (advisory; intake.lock_holders), where the pool has a limit; then orders, in the order of their ids. A
 --      new claim has an order of its own, which no other session knows.
---   1. claims, in the order of their ids. Who needs their messages or dead letters and waits for them locks those before, in the
---      order of their ids
+--   1. claims, in the order of their ids. A session that needs their messages or dead letters, and waits for them, locks those
+--      first, in the order of their ids
 --   2. pools (advisory): all that the transaction needs, in the order of their names, before anything below. A rebuild has
---      its pool's lock alone (intake.rebuild_pools, for a single claim intake.open_pool); who ends a claim or sells its
---      slot shares it (intake.share_pools), because a rebuild in progress would not see the change.
+--      its pool's lock alone (intake.rebuild_pools, for a single claim intake.open_pool); a session that ends a claim or sells
+--      its slot shares it (intake.share_pools), because a rebuild in progress would not see the change.
 --   3. pool by pool, in the order of their names: slots → total → mark
--- A claim takes 2 before 1: a rebuild only reads claims, and who waits for a claim's row has no pool of its own yet. What
--- cannot keep the order waits for nobody: skip locked, or a try, as a batch of claims does with the pools that are lost.
+-- A claim takes 2 before 1: a rebuild only reads claims, and a session that waits for a claim's row has no pool's lock yet.
+-- A session that cannot keep the order never waits: it uses skip locked, or a try, as a batch of claims does with lost pools.
 -- test/claim/lock_order.test.ts provokes each pair.
 
 -- Promise: the key of the advisory lock that guards a pool's cache; the same for the same pool.
@@ -22,9 +22,9 @@ language sql immutable parallel safe set search_path = '' as $$
 $$;
 
 -- The slots that a message or a dead letter holds because no claim does: it was put there by hand, without a claim_id or
--- with one that nobody knows, and the bridge carries it all the same. What names a claim holds nothing by itself: the claim
--- does, and where that has ended the bridge drops the message. The one meaning of it for reaper, rebuild, refusal,
--- discard and reconcile. The test of a uuid is written out (intake.uuid_or_null takes 6.6 µs, this 1.3 µs).
+-- with an unknown one, and the bridge carries it all the same. A message that names a claim holds nothing by itself: the
+-- claim does, and if the claim has ended the bridge drops the message. Reaper, rebuild, refusal, discard and reconcile all
+-- use this view. The test of a uuid is written out (intake.uuid_or_null takes 6.6 µs, this 1.3 µs).
 create view intake.held_by_hand as
 select m.pool_id, m.slot_id, m.user_id, m.enqueued_at
 from (
@@ -157,9 +157,9 @@ begin
 end
 $$;
 
--- Promise: one pool that has lost its cache has it again, the smallest first, and its name comes back; null when none is
--- left that others are not rebuilding. One pool a call, so that each can be committed by itself: its lock keeps up what has
--- to do with that pool alone, and what cuts a later rebuild short does not undo this one. A claim does not wait for its turn
+-- Promise: rebuilds the smallest pool that has lost its cache, and returns its name; null when none is left that other sessions
+-- are not rebuilding. One pool a call, so that the caller can commit each by itself: its lock delays only work on that pool,
+-- and an interrupted later rebuild does not undo this one. A claim rebuilds its own pool and does not wait for this
 -- (intake.open_pool). Second call: the next pool. Locks: those of rebuild_inventory; it waits for none.
 create function intake.rebuild_lost_pool() returns text
 language plpgsql set search_path = '' as $$
@@ -194,7 +194,7 @@ end
 $$;
 
 -- Promise: every pool with slots on the manifest has its cache, all in this transaction: for an import, and for a look at
--- the whole while nobody sells. Returns how many were rebuilt.
+-- all pools while sales are stopped. Returns how many were rebuilt.
 -- Second call: 0. Locks: those of rebuild_pools.
 create function intake.ensure_inventory() returns int
 language sql set search_path = '' as $$
@@ -202,8 +202,8 @@ language sql set search_path = '' as $$
 $$;
 
 -- Promise: slots that are for sale can be found: the mark is not above them and sold_out is off.
--- Second call: changes nothing. Locks: the mark, so that nobody declares "sold out" from a snapshot that
--- does not see the slot yet; that is why the lock is taken even when nothing has to change.
+-- Second call: changes nothing. Locks: the mark, even when nothing has to change: otherwise another session could
+-- declare "sold out" from a snapshot that does not see the slot yet.
 create function intake.offer_slots(p_pool_id text, p_low_order bigint) returns void
 language plpgsql set search_path = '' as $$
 begin
@@ -215,10 +215,10 @@ end
 $$;
 
 -- Promise: those of the slots that are RESERVED go back on sale, at the head of the line: the mark has passed their
--- old place, and going back to it would make every batch walk over what was sold since. One that was deleted while a
--- claim held it is withdrawn now. Returns how many went back. Second call: 0.
--- Locks: slots → total → mark, as slots_added and slots_withdrawn do, pool by pool in the order of their names. So
--- whoever frees slots of several pools does it in one call.
+-- old place, and going back to it would make every batch walk over the slots sold since. A slot that was deleted while
+-- a claim held it is withdrawn now. Returns how many went back. Second call: 0.
+-- Locks: slots → total → mark, as slots_added and slots_withdrawn do, pool by pool in the order of their names. A caller
+-- therefore frees the slots of several pools in one call.
 create function intake.return_slots(p_slot_ids uuid[]) returns int
 language plpgsql set search_path = '' as $$
 declare
@@ -231,7 +231,7 @@ begin
     select f.pool_id, array_agg(f.slot_id) from public.slot_manifest f
     where f.slot_id = any (p_slot_ids) group by f.pool_id order by f.pool_id
   loop
-    -- Before anybody looks which are gone: one that is being deleted now is gone afterwards.
+    -- Locked before we look which slots are gone: one that another session is deleting now is gone afterwards.
     perform from public.inventory_slots s
     where s.id = any (v_slot_ids) and s.pool_id = v_pool_id and s.status = 'RESERVED' for update;
     -- A rebuild has brought it back, for as long as its claim was live. The trigger takes it off the manifest.
@@ -284,7 +284,7 @@ create trigger slot_identity_is_fixed
 -- Trigger. Promise: `insert into inventory_slots` is all that a person has to do to put slots on sale:
 -- manifest, capacity and mark follow in the same transaction. Second insert of a known id after a crash
 -- adds nothing to the manifest. Locks: those of rebuild_pools → pool by pool the total, then the mark.
--- Definer: whoever may insert slots need not have rights to the manifest.
+-- Definer: a role that may insert slots need not have rights to the manifest.
 create function intake.slots_added() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare

@@ -42,9 +42,9 @@ begin
 end
 $$;
 
--- Promise: about how many messages of its lane are carried before this one, told from the head of the lane: counted within
--- it, and beyond it estimated. The numbers in the ids are shared by all lanes, so those that lie between two messages of one
--- lane are no count; how close they lie at the head is the measure for the rest. Second call: the same. Locks: none.
+-- Promise: about how many messages of its lane are carried before this one: counted within the head of the lane, and estimated
+-- beyond it. All lanes share the numbers in the ids, so the difference of two ids is not a count; the density of ids at the head
+-- is the measure for the rest. Second call: the same. Locks: none.
 create function intake.ahead_of(p_msg_id bigint, p_head bigint[], p_taken int) returns bigint
 language sql immutable parallel safe set search_path = '' as $$
   select greatest(0, width_bucket(p_msg_id - 1, p_head) - p_taken + case
@@ -143,7 +143,7 @@ declare
       and not exists (select from public.claims c where c.slot_id = s.id and c.freed_at is null)
   );
 begin
-  -- Nearly always there is none, and then nobody reads the queue.
+  -- Nearly always there are none, and then the queue need not be read.
   if v_slot_ids <> '{}' then
     v_slot_ids := array(select u from unnest(v_slot_ids) u except select h.slot_id from intake.held_by_hand h);
   end if;
@@ -652,9 +652,10 @@ begin
 end
 $$;
 
--- Promise: what a buyer may know of a pool, or no row where there is none: open, not_open, closed or sold_out,
--- and how many slots are left, exact up to 2000; details is what public.pool_details says. Second call: the same. Locks: those of free_slots, or of a rebuild.
--- Definer: as get_claim. Made to be asked once a second for each pool that somebody watches: a large pool is counted at
+-- Promise: what a buyer may know of a pool: open, not_open, closed or sold_out, and how many slots are left, exact up to
+-- 2000; details is what public.pool_details says. No row for an unknown pool. Second call: the same. Locks: those of
+-- free_slots, or of a rebuild.
+-- Definer: as get_claim. A server calls this once a second for each pool that a page shows, so a large pool is counted at
 -- most every 10 seconds (intake.free_slots).
 create function public.pool_status(p_pool_id text)
 returns table (

@@ -5,12 +5,12 @@
 --   seen     the read_ct of the last delivery that a worker finished
 --   tried    how many deliveries were finished as failed
 --   untried  [msg_id, read_ct] while every delivery so far was handed back untried (bridge_finish)
--- A delivery that no worker finished is a takeover: its worker died, or lost its lease. Those since the last finish are
--- read_ct - 1 - seen. Earlier ones are not kept (there is no count of them): a worker that finishes a message has lived
--- through it, so the message is not what kills workers. Webhook events go by the same rule.
+-- A delivery that no worker finished is a takeover: its worker died, or lost its lease. The takeovers since the last finish
+-- are read_ct - 1 - seen. Earlier ones are not counted: the worker that finished the message survived it, so the message
+-- does not kill workers. Webhook events follow the same rule.
 
--- Promise: a count that stands in a message, 0 where there is none. Clamped, because a message is anybody's JSON, and a
--- number that is no int would stop every take. Second call: the same. Locks: none.
+-- Promise: a count from a message, 0 if the message has none. Clamped, because any client may have written the JSON, and a
+-- number that does not fit an int would stop every take. Second call: the same. Locks: none.
 create function intake.count_in(p_message jsonb, p_key text) returns int
 language sql immutable parallel safe set search_path = '' as $$
   select case
@@ -106,8 +106,9 @@ begin
 end
 $$;
 
--- Promise: the key of the advisory lock between those who take a pool's messages and whoever lets the pool begin to
--- validate; the same for the same pool. Pools share 256 keys: each key a take holds is a place in the server's lock table.
+-- Promise: the key of the advisory lock between workers that take a pool's messages and the operator's transaction that
+-- switches on its validation; the same for the same pool. Pools share 256 keys: each key that a take holds is a place in
+-- the server's lock table.
 -- Second call: same value. Locks: none.
 create function intake.validation_lock_key(p_pool_id text) returns bigint
 language sql immutable parallel safe set search_path = '' as $$
@@ -137,10 +138,10 @@ end
 $$;
 
 -- Promise: what may be taken of these lanes now. lanes and wanted: those with room, each once, and how much; of a lane that
--- was named twice the larger number counts, and what is null or none counts for nothing. pool_ids, pool_lanes and rooms: the
--- pools of all these lanes with their own room, which is none while a pool begins to validate (see bridge_take), and at most
--- what is in the bucket of a pool with a ceiling; is_metered says that there is such a pool. Asked before any message is
--- looked at, so that a take does not read the backlog of a pool of which nothing may be taken.
+-- was named twice the larger number counts, and null or 0 counts for nothing. pool_ids, pool_lanes and rooms: the pools of all
+-- these lanes with their own room. A pool that begins to validate has no room (see bridge_take), and a pool with a ceiling has
+-- at most what is in its bucket; is_metered says that there is such a pool. Asked before any message is looked at, so that a
+-- take does not read the backlog of a pool without room.
 -- Second call: the same. Locks: the pools' validation_lock_key, shared, and buckets, by name; it waits for neither.
 create function intake.room_in_lanes(
   p_lanes int[], p_wanted int[],
@@ -249,7 +250,8 @@ $$;
 -- Promise: those of the messages whose pool has another lane stand in that one: with new ids, as old as they were, with the
 -- same read_ct, and their claims know them. Returns the old ids of all that are not where they belong: also of those that
 -- stay for now, because another transaction works on their claim. Second call: none. Locks: the messages, which the caller
--- holds, and which no worker has under a lease → their claims, without waiting: who ends a claim waits for its message.
+-- holds, and which no worker has under a lease → their claims, without waiting: a session that ends a claim waits for its
+-- message.
 create function intake.move_to_lane(p_msg_ids bigint[]) returns bigint[]
 language plpgsql set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -303,7 +305,7 @@ end
 $$;
 
 -- Promise: the ids of the picked messages that are to be taken: none of p_strays, and of each pool the oldest, as many as it
--- has room for. What is taken of a pool with a ceiling is out of its bucket. Second call: takes it out again.
+-- has room for. Messages taken of a pool with a ceiling are taken out of its bucket. Second call: takes them out again.
 -- Locks: the buckets, which the caller holds already (intake.tokens_of).
 create function intake.within_room(
   p_msg_ids bigint[], p_msg_pools text[], p_strays bigint[], p_pool_ids text[], p_rooms int[]
@@ -338,8 +340,8 @@ end
 $$;
 
 -- Promise: the messages that may be taken of these lanes, or one suspect of them; locked, and all in the lanes of their pools.
--- Those that were not are moved there instead, and are found by a later take. What is taken of a pool with a ceiling is
--- spent. Second call: other messages, once the caller has leased these.
+-- Those that were not are moved there instead, and are found by a later take. Messages taken of a pool with a ceiling are
+-- taken out of its bucket. Second call: other messages, once the caller has leased these.
 -- Locks: those of room_in_lanes → the messages → those of move_to_lane; it waits for none.
 create function intake.messages_to_take(p_lanes int[], p_wanted int[], p_suspects boolean) returns bigint[]
 language plpgsql set search_path = ''
@@ -436,7 +438,7 @@ $$;
 
 -- Promise: of each of the lanes up to as many messages as are wanted, that no worker holds, oldest first, under a lease of
 -- p_lease_sec seconds or the pool's visibility_timeout_sec, whichever is longer. Of a pool with commit_rate_per_sec no more
--- than that allows now, for all workers together; what is taken is spent. No suspect (bridge_take_suspect).
+-- than that allows now, for all workers together; messages that are taken count against it. No suspect (bridge_take_suspect).
 -- attempts counts the deliveries that failed and this one; takeovers those before it, since the last that was finished, that
 -- no worker finished. claim_state is null for a message put there by hand, ending where the claim is going to end, and
 -- mismatch where it is of another slot, pool or user than the message tells. None of a pool that begins to validate in a transaction that has not ended: a worker
@@ -466,9 +468,9 @@ begin
 end
 $$;
 
--- Promise: the leases that are still held last p_lease_sec from now, or longer where they did before. Returns the
--- ids of those; the others are lost. A message that its own worker has handed back counts as held until somebody else
--- takes it: workers stop extending before they finish. Second call: pushes again. Locks: the messages.
+-- Promise: the leases that are still held last p_lease_sec from now, or longer if they did before. Returns the ids of
+-- those; the others are lost. A message that its own worker has handed back counts as held until another worker takes
+-- it: workers stop extending before they finish. Second call: pushes again. Locks: the messages.
 create function public.bridge_extend(p_msg_ids bigint[], p_read_cts int[], p_lease_sec int) returns setof bigint
 language sql security definer set search_path = '' as $$
   update pgmq.q_intake_queue q

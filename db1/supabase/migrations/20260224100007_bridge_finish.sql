@@ -6,7 +6,7 @@
 --   gone         the claim has ended, or the ledger has its tombstone: message gone
 --   retry        it failed: hidden for delay_ms, counted as an attempt
 --   outage       something else was down, perhaps in the midst of the commit: hidden for delay_ms, not counted as one
---   untried      handed back before anybody tried to commit it (the pool's ceiling, a worker that stops): as outage, and
+--   untried      handed back before a worker tried to commit it (the pool's ceiling, a worker that stops): as outage, and
 --                the message remembers it
 --   dead_letter  it will not succeed by retrying: moved to the dead letters with the reason, the claim keeps its slot
 --   validated    not an end: remembered, the lease goes on
@@ -61,7 +61,7 @@ end
 $$;
 
 -- Promise: messages that were put on the queue by hand, and so have no claim, get a committed one; returns its slots.
--- What does not say enough for a claim gets none. Second call: none. Locks: the new claims.
+-- A message that says too little for a claim gets none. Second call: none. Locks: the new claims.
 create function intake.claim_by_hand(p_messages jsonb[]) returns uuid[]
 language plpgsql set search_path = '' as $$
 declare
@@ -84,9 +84,9 @@ end
 $$;
 
 -- Promise: these slots of committed claims are CONSUMED, also those that a rebuild in progress is about to bring back,
--- and those that nobody had reserved. Second call: changes nothing. Locks: those of share_pools (waits for a rebuild)
--- → slots. One on sale that somebody is claiming is skipped: the claimer holds the slot and waits for our claim, and
--- puts the slot right when it loses (intake.lost_race).
+-- and those that were not reserved. Second call: changes nothing. Locks: those of share_pools (waits for a rebuild)
+-- → slots. A slot on sale that another session is claiming is skipped: that session holds the slot, waits for our claim,
+-- and corrects the slot when it loses (intake.lost_race).
 create function intake.consume_slots(p_slot_ids uuid[]) returns void
 language plpgsql set search_path = '' as $$
 begin
@@ -197,12 +197,13 @@ end
 $$;
 
 -- Promise: these deliveries stay on the queue: retry, outage and untried hidden for delay_ms, and seen, so that no later
--- delivery takes them for a takeover; validated remembered under the running lease; what public.take_ends has hidden for good
--- stays hidden. A retry has tried, once a delivery: told again, it counts no more, and never have more deliveries tried than
--- there were.
--- While every delivery was handed back untried, the message says untried: [msg_id, read_ct], and as long as that is its own
--- id and its present read_ct the ledger cannot have it: the mark of delivery n needs that of n - 1, the next take raises
--- read_ct before anybody can try, a worker that dies or tries leaves no mark, and a copy of the message has another id.
+-- delivery takes them for a takeover; validated remembered under the running lease; messages that public.take_ends has hidden
+-- for good stay hidden. A retry counts as tried once a delivery: finished again, it does not count again, so tried never
+-- exceeds the number of deliveries.
+-- While every delivery was handed back untried, the message says untried: [msg_id, read_ct]. The mark equals the message's own
+-- id and current read_ct only if no delivery has ever attempted a commit, and then the ledger cannot have it: the mark of
+-- delivery n needs that of n - 1, the next take raises read_ct before a worker can try, a worker that dies or tries leaves no
+-- mark, and a copy of the message has another id.
 -- Second call: hides them anew. Locks: messages (held by the caller), claims.
 create function intake.finish_later(p_deliveries intake.delivery[]) returns void
 language plpgsql set search_path = ''
@@ -236,8 +237,8 @@ end
 $$;
 
 -- Promise: these deliveries stand in the dead letters with original_msg_id, final_read_ct, takeovers, routed_to_dlq_at and
--- reason, beside what the message says, tried among it; the claims whose messages they are wait as dead_letter and keep their slots. Second call: would add them again;
--- the caller deletes the messages in the same transaction. Locks: claims.
+-- reason, beside what the message says, tried among it; the claims whose messages they are wait as dead_letter and keep their
+-- slots. Second call: would add them again; the caller deletes the messages in the same transaction. Locks: claims.
 create function intake.finish_dead_letters(p_deliveries intake.delivery[]) returns void
 language plpgsql set search_path = '' as $$
 begin
@@ -260,9 +261,9 @@ begin
 end
 $$;
 
--- Promise: each delivery ends as its verdict says, and answers it (or untried, see refused above), or changes nothing and
--- answers lost_lease when the message is no longer this worker's: taken over, withdrawn or finished before. A lease that has
--- run out is held until somebody else takes the message, and so is one that was handed back. All in one transaction.
+-- Promise: each delivery ends as its verdict says, and answers it (or untried, see refused above). If this worker has lost the
+-- message (taken over, withdrawn or finished before), it answers lost_lease and changes nothing. A lease that has run out, or
+-- was handed back, is still held until another worker takes the message. All in one transaction.
 -- Second call: lost_lease for all that left the queue. Locks: messages, in the order of their ids → those of the ends.
 create function public.bridge_finish(
   p_msg_ids bigint[],

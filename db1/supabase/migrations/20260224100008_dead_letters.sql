@@ -109,7 +109,7 @@ $$;
 
 -- Trigger. Promise: no row of the log holds the id of a user in its details. A user whom the details name is not named in the
 -- subject, the reason or another text of the row either. Second call: the same. Locks: those of audit.pseudonym. Definer, as
--- the next: who writes a row need not have rights to the keys.
+-- the next: a role that writes a row need not have rights to the keys.
 create function audit.hide_users() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -151,7 +151,7 @@ create trigger log_is_insert_only
   before update or delete or truncate on audit.audit_logs
   for each statement execute function audit.refuse_change();
 
--- What was done to a claim (public.claim_timeline). A repair can end one claim for another's sake: it has both.
+-- For the timeline of a claim (public.claim_timeline). A repair can end one claim for another: its row names both.
 create index audit_logs_by_claim on audit.audit_logs ((details ->> 'claim_id'))
   where details ->> 'claim_id' is not null;
 create index audit_logs_by_ended_claim on audit.audit_logs ((details ->> 'ended_claim_id'))
@@ -241,8 +241,8 @@ language sql set search_path = '' as $$
   ));
 $$;
 
--- Promise: what the message was before it died: without what the dead letters added. One that was no object is itself
--- again. Second call: the same. Locks: none.
+-- Promise: the message as it was before it became a dead letter, without the fields that were added then. A message that was
+-- not an object is itself again. Second call: the same. Locks: none.
 create function intake.original_of(p_letter jsonb) returns jsonb
 language sql immutable parallel safe set search_path = '' as $$
   select case
@@ -257,9 +257,9 @@ $$;
 -- Promise: the dead letter goes round again, and what happened is the answer: replayed (the same claim goes back on
 -- the queue), claimed (its slot was gone meanwhile: a new claim for the same user), or why the letter stays:
 -- sold_out, closed, limit, auth_required (the pool has begun to ask for a sign-in, and this user has none), unknown_pool,
--- busy, malformed, needs_payment (the pool is paid for, and no slot is given without), claim_is_… (its state, or ending). The claim's hold, if it had one, is over: an
--- operator has decided for it. What was validated goes round as validated: the target may have it, whatever it answered,
--- and a refusal would put its slot on sale. Second call: the caller finds the letter gone.
+-- busy, malformed, needs_payment (the pool is paid for, and no slot is given without), claim_is_… (its state, or ending). The
+-- claim's hold, if it had one, is over: an operator has decided for it. A validated claim goes round as validated: the target
+-- may have it, whatever it answered, and a refusal would put its slot on sale. Second call: the caller finds the letter gone.
 -- Locks: letter (held by the caller) → claim → those of a claim.
 create function intake.replay_one(p_msg_id bigint, p_letter jsonb) returns text
 language plpgsql set search_path = '' as $$
@@ -290,7 +290,7 @@ begin
   elsif v_claim.claim_id is null and (v_slot_id is null or not exists (
     select from public.claims c where c.slot_id = v_slot_id and c.freed_at is null
   )) then
-    -- Put there by hand, and nobody else has its slot: it goes round as it was, to be judged anew.
+    -- Put there by hand, and no live claim has its slot: it goes back on the queue as it was, to be judged anew.
     perform public.intake_queue_send(case
       when jsonb_typeof(v_original) = 'object' then v_original || jsonb_build_object('replayed_from', p_msg_id)
       else v_original

@@ -9,9 +9,9 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 -- Promise: p_limit slots after p_after in the order of their ids, or those of p_slot_ids: what the cache says, the live
--- claim, whether that has its message or dead letter, or needs none yet (it is ending, or waits for its payment), whether it should have a ticket once it is committed, and whether a message that was put
--- there by hand holds a slot without a claim. A pool of the page that has lost its cache is rebuilt first. Second call: the
--- same. Locks: those of intake.rebuild_pools.
+-- claim, whether that has its message or dead letter, or needs none yet (it is ending, or waits for its payment), whether it
+-- should have a ticket once it is committed, and whether a message that was put there by hand holds a slot without a claim.
+-- A pool of the page that has lost its cache is rebuilt first. Second call: the same. Locks: those of intake.rebuild_pools.
 create function public.reconcile_claims(
   p_after uuid default null,
   p_limit int default 1000,
@@ -82,8 +82,9 @@ $$;
 
 -- Promise: the claim of the ledger's ticket is committed and its slot CONSUMED; a claim that the intake does not know is
 -- made, because the ledger sold it. False when another live claim has the slot, the claim is another slot's or user's, it
--- has ended (a claim never lives again), or it waits for its payment (the payment has to be settled first): that is for a person; null when the ticket says too little. Second call: false.
--- Locks: the claim, then the slot without waiting: whoever claims holds the slot and waits for claims.
+-- has ended (a claim never lives again), or it waits for its payment (the payment has to be settled first): an operator
+-- decides those. Null when the ticket says too little. Second call: false.
+-- Locks: the claim, then the slot without waiting: a session that claims holds the slot and waits for claims.
 create function intake.fix_from_ticket(p_slot_id uuid, p_ticket jsonb) returns boolean
 language plpgsql set search_path = '' as $$
 declare
@@ -148,8 +149,8 @@ $$;
 
 -- Promise: the slot's live claim, if it is in one of these states, has a message on the queue again, so that the bridge
 -- carries it: one that lost its message, or one that is committed here and has no ticket there, unless it was committed
--- elsewhere or is going to end. A message that it has already is found again, not doubled. False when there is no such
--- claim. Second call: false.
+-- elsewhere or is going to end. A message that it has already is found again, not doubled. False when no claim fits.
+-- Second call: false.
 -- Locks: the claim, then the slot.
 create function intake.fix_requeue(p_slot_id uuid, p_states public.claim_state[]) returns boolean
 language plpgsql set search_path = '' as $$
@@ -167,7 +168,7 @@ begin
      or exists (select from pgmq.q_intake_dlq d where d.msg_id = v_claim.msg_id and v_claim.state = 'dead_letter') then
     return false;
   end if;
-  -- What was validated is not validated again, least of all a ticket. Of a dead letter that is lost nobody knows it.
+  -- A claim that was validated is not validated again, least of all a ticket. Of a lost dead letter that is unknown.
   v_state := case when v_claim.state in ('validated', 'committed') then 'validated' else 'queued' end;
   select q.msg_id into v_msg_id from pgmq.q_intake_queue q
   where intake.uuid_or_null(q.message ->> 'claim_id') = v_claim.claim_id order by q.msg_id limit 1;
@@ -183,8 +184,8 @@ begin
 end
 $$;
 
--- Promise: the slot's live claim, of which the ledger has a tombstone (p_ticket names it), is voided, as the void that was cut short
--- would have done. False where there is no such claim, or it is ending by itself. Second call: false. Locks: those of finish_void.
+-- Promise: the slot's live claim, for which the ledger has a tombstone (p_tombstone), is voided, as the interrupted void would
+-- have done. False if the slot has no such claim, or it is ending by itself. Second call: false. Locks: those of finish_void.
 create function intake.fix_void(p_slot_id uuid, p_tombstone jsonb) returns boolean
 language plpgsql set search_path = '' as $$
 declare
@@ -198,8 +199,8 @@ begin
 end
 $$;
 
--- Promise: messages of the slot's ended claims that nobody holds leave the queue for its archive. True when there was one.
--- Second call: false. Locks: the messages; what others hold is skipped.
+-- Promise: messages of the slot's ended claims that no worker holds leave the queue for its archive. True when there was one.
+-- Second call: false. Locks: the messages; those that a worker holds are skipped.
 create function intake.fix_ended_messages(p_slot_id uuid) returns boolean
 language plpgsql set search_path = '' as $$
 declare
@@ -239,7 +240,7 @@ begin
     when 'slot_status' then intake.fix_slot_status(p_slot_id)
   end;
   if v_fixed is null then
-    raise exception 'there is no repair for %', p_kind using errcode = 'SL001';
+    raise exception '% cannot be repaired', p_kind using errcode = 'SL001';
   elsif not v_fixed then
     return 'unchanged';
   end if;

@@ -8,8 +8,8 @@ create table intake.hook_allowed_hosts (
   constraint host_as_in_a_url check (host ~ '^([a-z0-9.-]{1,253}|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$')
 );
 
--- Promise: whether an address is no public unicast address: IANA's special-purpose registries and the addresses of cloud
--- metadata services. Of IPv6 only 2000::/3 is public, less what carries an IPv4 address or is documentation.
+-- Promise: true unless this is a public unicast address: IANA's special-purpose registries and the addresses of cloud
+-- metadata services are special. Of IPv6 only 2000::/3 is public, less what carries an IPv4 address or is documentation.
 -- Second call: the same. Locks: none.
 create function intake.is_special_address(p_address inet) returns boolean
 language sql immutable parallel safe set search_path = '' as $$
@@ -73,7 +73,7 @@ end
 $$;
 
 -- Trigger. Promise: engine_config holds no hook URL that intake.hook_url_refusal refuses: raises SL001. Second
--- call: the same. Locks: none. Definer: whoever may configure a pool need not have rights to the list of hosts.
+-- call: the same. Locks: none. Definer: a role that may configure a pool need not have rights to the list of hosts.
 create function intake.hook_urls_are_public() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -96,12 +96,12 @@ create trigger hook_urls_are_public
   before insert or update of validation_webhook_url, commit_webhook_url on public.engine_config
   for each row execute function intake.hook_urls_are_public();
 
--- Trigger. Promise: a pool that begins to validate does not ask about claims whose messages somebody has tried before,
--- replayed ones among them:
--- the ledger may have them, and neither a refusal nor a hold that runs out may free their slots. They count as validated,
--- in their messages or dead letters, and claims. The lock leaves no gap: takes before it are seen here, and those after it
--- get none of the pool's messages until the new rules can be read (public.bridge_take). What is read past bridge_take has
--- no such promise; the bridge asks the ledger before it refuses what was delivered before. Second call: the same.
+-- Trigger. Promise: a pool that begins to validate does not ask about claims whose messages a worker has tried before,
+-- replayed ones among them: the ledger may have them, and neither a refusal nor a hold that runs out may free their slots.
+-- They count as validated, in their messages or dead letters, and claims. The lock leaves no gap: this function sees the
+-- takes before it, and takes after it get no message of the pool until they can read the new rules (public.bridge_take).
+-- A message read without bridge_take has no such promise; the bridge asks the ledger before it refuses a message that was
+-- delivered before. Second call: the same.
 -- Locks: intake.validation_lock_key → the pool's messages that were tried, in the order of their ids → their claims →
 -- dead letters. Not those that were handed back untried: intake.give_back_claim may hold their claims and wait for them.
 -- Definer: as hook_urls_are_public.
@@ -180,7 +180,7 @@ language sql set search_path = '' as $$
   select intake.list_hook_host(p_host, true, p_actor, p_reason);
 $$;
 
--- Promise: the host is no longer on the list; pools that use it keep their URLs, and their calls are refused from now on.
+-- Promise: takes the host off the list; pools that use it keep their URLs, and their calls are refused from now on.
 -- True when it was on the list. Second call: false. Locks: those of intake.list_hook_host.
 create function public.disallow_hook_host(p_host text, p_actor text, p_reason text default null) returns boolean
 language sql set search_path = '' as $$

@@ -15,9 +15,9 @@ language sql set search_path = '' as $$
   select pg_catalog.pg_notify('sluice_intake', '');
 $$;
 
--- Promise: whether somebody has to run the cron jobs and send the queued requests, because what is installed are the
--- stand-ins: only those have these functions. Second call: the same. Locks: none. For the owner of the database alone:
--- it is also who may run what cron.job says.
+-- Promise: whether the Node scheduler has to run the cron jobs and send the queued requests, because pg_cron and pg_net are
+-- stand-ins: only the stand-ins have these functions. Second call: the same. Locks: none. For the owner of the database
+-- alone, who may also run what cron.job says.
 create function intake.scheduler_duties() returns table (run_jobs boolean, send_requests boolean)
 language sql stable set search_path = '' as $$
   select pg_catalog.to_regproc('cron.run_job') is not null, pg_catalog.to_regproc('net.take_requests') is not null;

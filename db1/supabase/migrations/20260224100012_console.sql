@@ -270,8 +270,8 @@ create table intake.pool_requests (
 );
 
 -- Promise: true the first time that this is asked for, and always without a request_id. Raises SL007 where the request_id
--- was used for another number of slots. Second call: false. Locks: the request, until the end of the transaction: who asks
--- the same meanwhile waits for it.
+-- was used for another number of slots. Second call: false. Locks: the request, until the end of the transaction: a session
+-- that asks the same meanwhile waits for it.
 create function intake.is_first_asked(p_pool_id text, p_request_id text, p_slots int) returns boolean
 language plpgsql set search_path = '' as $$
 declare
@@ -314,7 +314,7 @@ begin
     insert into public.inventory_slots (pool_id, label)
     select p_pool_id, p_labels[n] from generate_series(v_from, least(v_from + c_chunk - 1, p_slots)) n;
   end loop;
-  -- What was counted before is no longer true.
+  -- New slots make the last count of the free ones wrong.
   delete from intake.free_counts f where f.pool_id = p_pool_id and p_slots > 0;
 end
 $$;
@@ -356,8 +356,8 @@ end
 $$;
 
 -- Promise: a new pool with these rules and p_slots slots on sale, all in one transaction, with one audit row. Raises SL001
--- for what is no name, rule or number of slots, SL014 when there is such a pool, by its rules or by its slots. Second call:
--- SL014, or with the same p_request_id the pool as it is now. Locks: the request, the pool's row, those of slots_added.
+-- for an invalid name, rule or number of slots, SL014 if the pool exists, by its rules or by its slots. Second call: SL014,
+-- or with the same p_request_id the pool as it is now. Locks: the request, the pool's row, those of slots_added.
 create function public.pool_create(
   p_pool_id text,
   p_slots int,
@@ -393,10 +393,10 @@ begin
 end
 $$;
 
--- Promise: the pool has these rules and p_add_slots slots more, with p_labels where they are given, in one transaction, with one audit row that tells what the
--- rules were before. Raises SL001 as pool_create, SL002 when there is no such pool, SL007 when p_request_id asked for another
--- number of slots. Second call: with the same p_request_id it changes nothing, without one it adds as many slots again; what
--- changes nothing writes no audit row. Locks: as pool_create.
+-- Promise: the pool has these rules and p_add_slots slots more, with p_labels if given, in one transaction, with one audit row
+-- that holds the rules as they were before. Raises SL001 as pool_create, SL002 if the pool does not exist, SL007 when
+-- p_request_id asked for another number of slots. Second call: with the same p_request_id it changes nothing, without one it
+-- adds as many slots again; a call that changes nothing writes no audit row. Locks: as pool_create.
 create function public.pool_change(
   p_pool_id text,
   p_rules jsonb,
@@ -415,7 +415,7 @@ begin
   if jsonb_typeof(p_rules) is distinct from 'object' then
     raise exception 'the rules of a pool are an object' using errcode = 'SL001';
   end if;
-  -- A pool by its slots alone gets a row of its own, from this call or one that was faster; what is neither is no pool.
+  -- A pool that has only slots gets its row here, or from a call that was faster. A name with neither row nor slots is unknown.
   insert into public.engine_config (pool_id)
   select t.pool_id from intake.pool_totals t where t.pool_id = p_pool_id
   on conflict do nothing;
@@ -426,7 +426,7 @@ begin
     return query select * from public.pool_list(p_pool_id);
     return;
   end if;
-  -- Rules before slots: they may lock messages (intake.validation_begins), and whoever holds messages waits for marks.
+  -- Rules before slots: rules may lock messages (intake.validation_begins), and a session that holds messages waits for marks.
   v_before := intake.set_rules(p_pool_id, p_rules);
   perform intake.add_slots(p_pool_id, p_add_slots, p_labels);
   select coalesce(jsonb_object_agg(k, to_jsonb(c) -> k), '{}') into v_after

@@ -8,8 +8,8 @@
 -- commit, are not looked at before a worker that may have the message is through: its lease, then the deadline of its call.
 -- These are dead letters that an operator discards, and claims whose pools began to commit so since they were to end. The
 -- message is hidden from all workers first. A worker that stalls for longer than both can still commit.
--- Second call: waits for nothing more. Locks: messages, without waiting: what is locked is looked at again in a second;
--- claims (held by the caller).
+-- Second call: waits for nothing more. Locks: messages, without waiting: a locked one is looked at again in a second; claims
+-- (held by the caller).
 create function intake.wait_out(p_claim_ids uuid[]) returns void
 language plpgsql set search_path = '' as $$
 declare
@@ -82,10 +82,10 @@ begin
 end
 $$;
 
--- Promise: each of the claims that is still going to end has ended as it was to (voided: slot back on sale) or is committed
--- (ticket: the ledger has it, slot CONSUMED); its message or dead letter is gone, whoever holds it. Returns how many. One
--- whose message moved to the dead letters in this moment, or back, is left for the next look, and so is one whose slot
--- another session has locked. Raises SL015 not read committed.
+-- Promise: each of the claims that is still going to end has ended as planned (voided: slot back on sale) or is committed
+-- (ticket: the ledger has it, slot CONSUMED); its message or dead letter is gone, even if a worker holds it. Returns how many.
+-- A claim whose message is moving to the dead letters at this moment, or back, is left for the next look, and so is one whose
+-- slot another session has locked. Raises SL015 not read committed.
 -- Second call: 0. Locks: messages → dead letters, each in the order of their ids → claims → pools → slots, as bridge_finish.
 create function public.finish_ends(p_claim_ids uuid[], p_outcomes text[]) returns int
 language plpgsql security definer set search_path = ''
@@ -105,7 +105,7 @@ begin
   from public.claims c where c.claim_id = any (p_claim_ids) and c.end_as is not null;
   perform from pgmq.q_intake_queue q where q.msg_id = any (v_msg_ids) order by q.msg_id for update;
   perform from pgmq.q_intake_dlq d where d.msg_id = any (v_letter_ids) order by d.msg_id for update;
-  -- The claims first, in their order, as everybody who goes on to their slots.
+  -- The claims first, in the order of their ids, as in every function that goes on to lock their slots.
   perform from public.claims c where c.claim_id = any (p_claim_ids) and c.end_as is not null order by c.claim_id for update;
   v_locked := intake.locked_slots(p_claim_ids);
   with ending as materialized (

@@ -54,7 +54,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 -- Promise: one row: whether DB2 had this name on its list of secrets, and if so the value that this database's own Vault has for
--- it; null where it has none, or there is no Vault. Second call: the same. Locks: none.
+-- it; null if the Vault has none, or this database has no Vault. Second call: the same. Locks: none.
 create function public.copied_secret(p_name text) returns table (is_allowed boolean, value text, read_at timestamptz)
 language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -154,10 +154,11 @@ language sql immutable parallel safe set search_path = '' as $$
   select p_message - array['seen', 'tried', 'last_error', 'original_msg_id', 'routed_to_dlq_at', 'reason', 'takeovers'];
 $$;
 
--- Promise: each delivery ends as its verdict says and answers it, or changes nothing and answers lost_lease when the message is no
--- longer this worker's. recorded: DB2 has it, message gone. failed: DB2 refused it; tried again after 2, 5, 15, then 60 s, and the
--- tenth is a dead_letter. outage: DB2 was away or in a hurry; due after a second, not counted. handed_back: due at once, not
--- counted. dead_letter: kept in event_inbox_dlq with its reason until an operator replays or discards it. All in one transaction.
+-- Promise: each delivery ends as its verdict says and answers it; if this worker has lost the message, it answers lost_lease
+-- and changes nothing. recorded: DB2 has it, message gone. failed: DB2 refused it; tried again after 2, 5, 15, then 60 s, and
+-- the tenth failure is a dead_letter. outage: DB2 was away or overloaded; due after a second, not counted. handed_back: due at
+-- once, not counted. dead_letter: kept in event_inbox_dlq with its reason until an operator replays or discards it. All in one
+-- transaction.
 -- Second call: lost_lease for what left the inbox. Locks: the messages, in the order of their ids.
 create function public.inbox_finish(p_msg_ids bigint[], p_read_cts int[], p_verdicts text[], p_reasons text[])
 returns table (msg_id bigint, outcome text)

@@ -69,7 +69,7 @@ end
 $$;
 
 -- Trigger. Promise: as intake.refuse_elsewhere. Second call: the same. Locks: those of it.
--- Definer: who may make a pool need not have rights to the directory.
+-- Definer: a role that may make a pool need not have rights to the directory.
 create function intake.pool_begins_here() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin

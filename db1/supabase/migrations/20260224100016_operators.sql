@@ -48,8 +48,8 @@ exception
 end
 $$;
 
--- Promise: this key is the operator's, and the one before opens nothing any more; with an audit row. Raises SL001 when there
--- is no such operator, or a revoked one. Second call: another key, another audit row. Locks: the operator.
+-- Promise: this key is the operator's, and the key before it no longer works; with an audit row. Raises SL001 if the operator
+-- does not exist or is revoked. Second call: another key, another audit row. Locks: the operator.
 create function audit.rotate_operator(p_name text, p_key_hash bytea, p_actor text, p_reason text default null) returns void
 language plpgsql set search_path = '' as $$
 begin
@@ -57,7 +57,7 @@ begin
   set key_hash = p_key_hash, key_made_at = now(), version = o.version + 1
   where o.name = p_name and o.revoked_at is null;
   if not found then
-    raise exception 'there is no operator %', p_name using errcode = 'SL001', hint = 'list shows them';
+    raise exception 'no active operator is called %', p_name using errcode = 'SL001', hint = 'list shows them';
   end if;
   insert into audit.audit_logs (actor, action, subject, reason)
   values (p_actor, 'operator_rotate', 'operator ' || p_name, p_reason);
@@ -75,7 +75,7 @@ begin
     if exists (select from audit.operators o where o.name = p_name) then
       return false;
     end if;
-    raise exception 'there is no operator %', p_name using errcode = 'SL001', hint = 'list shows them';
+    raise exception 'no operator is called %', p_name using errcode = 'SL001', hint = 'list shows them';
   end if;
   insert into audit.audit_logs (actor, action, subject, reason)
   values (p_actor, 'operator_revoke', 'operator ' || p_name, p_reason);
@@ -147,10 +147,11 @@ language sql immutable set search_path = '' as $$
   )::text, 'UTF8'));
 $$;
 
--- Promise: up to p_limit rows more are sealed, in the order of their ids; returns how many. An id is given before its row is
--- committed, so none may be passed over while its transaction is open: the lock on the log is had only when no transaction
--- holds an uncommitted row, and whoever writes meanwhile gets a higher id. Where it cannot be had at once, 0: the next call
--- tries again, and no operator waits. Raises SL015 not read committed. Second call: the next rows, then 0.
+-- Promise: up to p_limit rows more are sealed, in the order of their ids; returns how many. A row gets its id before it is
+-- committed, so sealing must not pass over an id whose transaction is open: the lock on the log is granted only when no
+-- transaction has an uncommitted row, and a transaction that writes after that gets a higher id. If the lock is not free at
+-- once, returns 0: the next call tries again, and no operator waits. Raises SL015 not read committed. Second call: the next
+-- rows, then 0.
 -- Locks: the chain → the log against writers. Definer: service_role has no rights to the chain.
 create function public.seal_audit(p_limit int default 1000) returns int
 language plpgsql security definer set search_path = '' as $$
@@ -234,7 +235,7 @@ $$;
 -- Workers seal too, every five seconds (src/scheduler/sealing.ts).
 select cron.schedule('seal_audit', '* * * * *', 'select public.seal_audit(10000)');
 
--- RULES: what decides how the product behaves leaves a row in the log when it changes, whoever changes it.
+-- RULES: every change of a setting that decides how the product behaves leaves a row in the log, also one made in psql.
 
 -- Promise: the fields of p_one that p_other does not have alike; all of them where it is null. Second call: the same.
 -- Locks: none.
@@ -247,7 +248,7 @@ $$;
 -- Trigger, at the end of the transaction. Promise: a rule that was added, changed or removed has a row in the log: that of the
 -- function that did it, which names its subject, or one from here, with who was connected, in which role, and what was before
 -- and after. tg_argv: how the log calls the thing, and the column of its name. Second call: a second row. Locks: none.
--- Definer: who may write a rule need not have rights to the log.
+-- Definer: a role that may write a rule need not have rights to the log.
 create function audit.note_rule() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare

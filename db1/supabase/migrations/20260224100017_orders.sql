@@ -123,7 +123,7 @@ end
 $$;
 
 -- Promise: the order as its buyer sees it: {order_id, status, amount, currency, unit_price, seats, hold_until, claims}. A group of a
--- pool without payment has no status, price and hold of its own. Null where there is no such order. Second call: the same.
+-- pool without payment has no status, price and hold of its own. Null if the order does not exist. Second call: the same.
 -- Locks: none.
 create function intake.order_view(p_order_id uuid) returns jsonb
 language plpgsql stable set search_path = ''
@@ -492,8 +492,8 @@ end
 $$;
 
 -- Promise: the checkout has its session, however the order stands; a checkout that was being created is open. Answers how the
--- order stands (intake.order_status): the buyer may be sent to the session only while that is held. Raises SL008 where there is no
--- such checkout, SL007 where it has another session. Second call: the same. Locks: the order.
+-- order stands (intake.order_status): the buyer may be sent to the session only while that is held. Raises SL008 if the checkout
+-- does not exist, SL007 if it has another session. Second call: the same. Locks: the order.
 create function public.checkout_created(p_order_id uuid, p_n int, p_session_id text, p_url text) returns text
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
@@ -1021,7 +1021,7 @@ $$;
 -- those that an operator names (p_claim_ids). Claims that were voided before are among them: a courier that died goes on.
 -- A payment without a decision never buys from now on (void). One that did not buy has no claims. p_fact as in settle_payment;
 -- where the order is not in this cell, p_final keeps the decision all the same, and without it SL008 is raised: ask the other
--- cells first. Raises SL015 not read committed. Second call: the same. Locks: the order, where there is no decision.
+-- cells first. Raises SL015 not read committed. Second call: the same. Locks: the order, if its payment has no decision yet.
 create function public.void_targets(p_fact jsonb, p_claim_ids uuid[], p_final boolean default true)
 returns table (
   claim_id uuid, resource_id uuid, pool_id text, user_id text, verified boolean, order_id uuid, payment_key text,
@@ -1069,8 +1069,8 @@ begin
 end
 $$;
 
--- Promise: those of the claims that live are voided, once the ledger has their tombstones: message or dead letter gone, whoever
--- holds it, slots on sale again, also those that were CONSUMED. Returns how many of the claims have ended by now. Fewer than were
+-- Promise: those of the claims that live are voided, once the ledger has their tombstones: message or dead letter gone, even if a
+-- worker holds it, slots on sale again, CONSUMED ones too. Returns how many of the claims have ended by now. Fewer than were
 -- named: ask again, because the message of one moved in this moment, or another session has its slot. Claims that are held stay:
 -- they are released. Raises SL015 not read committed. Second call: the same number, and changes nothing.
 -- Locks: orders, in the order of their ids → messages → dead letters → claims → pools → slots, as finish_ends.
@@ -1119,7 +1119,7 @@ end
 $$;
 
 -- Promise: all that this cell knows of an order: the order with its status, its claims, also those that were replaced, its
--- checkouts, and what was decided about its payments. Null where there is no such order. Second call: the same. Locks: none.
+-- checkouts, and what was decided about its payments. Null if the order does not exist. Second call: the same. Locks: none.
 create function public.order_details(p_order_id uuid) returns jsonb
 language sql stable security definer set search_path = '' as $$
   select jsonb_build_object(

@@ -245,8 +245,9 @@ $$;
 
 -- Promise: the user is being erased from this database, of one namespace or (null) of both, under p_replacement or a name that is
 -- made here; returns the name. Raises SL001 for what cannot be the id of a user, SL011 while a pool is between two cells.
--- Second call: the same name, and the erasure goes on where it stood; a second namespace widens it to both. What was found clean
--- more than ten minutes ago is looked at again. Locks: those of audit.hold_pools → the erasure. Definer, as all that follow: service_role has no rights to the tables.
+-- Second call: the same name, and the erasure goes on where it stood; a second namespace widens it to both. Tables that were
+-- found clean more than ten minutes ago are looked at again. Locks: those of audit.hold_pools → the erasure. Definer, as all
+-- that follow: service_role has no rights to the tables.
 create function public.begin_erasure(
   p_user_id text, p_verified boolean, p_replacement text, p_actor text, p_reason text default null
 )
@@ -321,7 +322,7 @@ $$;
 
 -- Promise: the erasure is over in this database: the key of the user's pseudonym is destroyed, unless the verified user of the name
 -- stays, and neither the id nor the erasure is here any more. Returns the replacement and how many rows of each table were
--- changed, none where the user was not known here. What the planner has kept of values is made anew.
+-- changed, none if the user was not known here. The planner's statistics, which hold values, are made anew.
 -- Raises SL001 where the last pass has found something. Second call: no row. Locks: the erasure → the key.
 create function public.finish_erasure(p_user_id text) returns table (replacement text, changed jsonb)
 language plpgsql security definer set search_path = '' as $$

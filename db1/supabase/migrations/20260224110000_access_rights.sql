@@ -31,7 +31,7 @@ $$;
 
 drop table public.stood_before;
 
--- No policies: service_role passes by, nobody else has a grant to begin with.
+-- No policies: service_role bypasses row security, and no other role has a grant to begin with.
 alter table public.inventory_slots enable row level security;
 alter table public.engine_config enable row level security;
 alter table public.engine_metrics enable row level security;
@@ -143,5 +143,5 @@ grant execute on function public.erase_claims(text, uuid[]) to service_role;
 grant select, insert, update, delete on public.engine_config to service_role;
 grant select, insert, update, delete on public.inventory_slots to service_role;
 grant select on public.engine_metrics, public.claims, public.slot_manifest to service_role;
--- The default of inventory_slots.sale_order is evaluated with the rights of whoever inserts.
+-- The default of inventory_slots.sale_order is evaluated with the rights of the role that inserts.
 grant usage on sequence intake.sale_order_seq to service_role;

@@ -18,7 +18,7 @@ select results_eq(
   $$ select status::text, locked_by, locked_at
      from public.inventory_slots where id::text like '%0001' and pool_id = 'cron' $$,
   $$ values ('AVAILABLE', null::text, null::timestamptz) $$,
-  'an old RESERVED slot without a message is AVAILABLE again and nobody holds it'
+  'an old RESERVED slot without a message is AVAILABLE again and has no holder'
 );
 select results_eq(
   $$ select status::text, locked_by

@@ -265,9 +265,9 @@ $$;
 
 -- Promise: a ticket for each payload {resource_id, pool_id, user_id, claim_id?, verified?, order_id?} of the array, or what stands in
 -- its way: committed, already (this claim has its ticket), conflict (the slot or the claim has another ticket), voided (the
--- claim has ended: see voided_tickets). ordinal counts the payloads from 1. A payload that is no ticket (a field missing, no
--- uuid) raises the table's own error and nothing is written. Where the payload or the ticket names no claim, the same user
--- counts as already, another as conflict. Without verified the user counts as proven. The ticket of a user who was erased while
+-- claim has ended: see voided_tickets). ordinal counts the payloads from 1. A malformed payload (a missing field, an invalid
+-- uuid) raises the table's own error, and nothing is written. If the payload or the ticket names no claim, the same user counts
+-- as already, another user as conflict. Without verified the user counts as proven. The ticket of a user who was erased while
 -- the claim was on its way is written under the replacement. Raises SL015 not read committed.
 -- Second call: already. Locks: tickets in the order of their slots, so that two batches do not deadlock.
 create function public.finalize_batch(p_payloads jsonb)
@@ -359,7 +359,7 @@ language sql stable set search_path = '' as $$
 $$;
 
 -- Promise: the claim in the payload has its ticket. Raises SL020 when the slot or the claim has another one:
--- never a silent "nothing to do" for somebody else's seat; SL021 when the claim has ended before it became a ticket.
+-- never a silent "nothing to do" for another user's seat; SL021 when the claim has ended before it became a ticket.
 -- Second call: no error, no second row. Locks: the ticket.
 create function public.finalize_transaction(p_payload jsonb) returns void
 language plpgsql set search_path = '' as $$

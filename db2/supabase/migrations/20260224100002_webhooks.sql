@@ -61,8 +61,8 @@ create table webhook.tenants (
   )
 );
 
--- The names of secrets that endpoints and call sites may use. Only the owner of the database writes it: who may add an
--- endpoint must not be able to choose a variable whose value can be guessed, such as HOME. Values are never kept here.
+-- The names of secrets that endpoints and call sites may use. Only the owner of the database writes it: a role that may add
+-- an endpoint must not choose a variable whose value can be guessed, such as HOME. Values are never kept here.
 create table webhook.secret_names (
   name text primary key,
   created_at timestamptz not null default now(),
@@ -208,10 +208,10 @@ create sequence webhook.arrival_seq cache 1;
 -- pruned. The id begins with the time (UUID version 7), so that neighbours in time are neighbours in its index.
 -- webhook_id has no foreign key: the check would take a lock on the endpoint's row for each event, one hot row for all.
 -- next_attempt_at is when a worker may take it: of a processing event the end of its lease, of an ended one null.
--- lease_token names who works on it; whoever finishes it with another token changes nothing.
+-- lease_token names the worker that has it; a worker that finishes it with another token changes nothing.
 -- skipped_by is the operator who skipped it; null where a handler did.
 -- waiting_since is when it was first told to come later (webhook.mark_events), null when it was not.
--- backfilled: we asked the provider for it, who had not brought it. Its bytes are not those that a delivery would have.
+-- backfilled: we asked the provider for it, because it was not delivered. Its bytes are not those that a delivery would have.
 -- attempts counts tries that have ended. lane is that of its handler: workers take lane by lane.
 create table if not exists public.webhook_events (
   id uuid primary key default (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
@@ -259,7 +259,7 @@ create table if not exists public.webhook_events (
 alter table public.webhook_events alter arrival set default nextval('webhook.arrival_seq');
 select setval('webhook.arrival_seq', max(e.arrival)) from public.webhook_events e having max(e.arrival) is not null;
 
--- Where the provider signs the body and not the id: the same body under another id is no new event.
+-- For providers that sign the body and not the id: the same body under another id is the same event.
 create unique index one_event_per_signed_body
   on public.webhook_events (provider, dedupe_hash)
   where dedupe_hash is not null;
@@ -289,8 +289,8 @@ create table public.webhook_bodies (
   received_at timestamptz not null default now()
 );
 
--- A known id with another body: the provider errs, or somebody forges. The event stays as it is. Unique, so that the
--- same forgery sent for ever does not fill the disk.
+-- A known id with another body: an error of the provider, or a forgery. The event stays as it is. Unique, so that the
+-- same forgery sent again and again does not fill the disk.
 create table public.webhook_alarms (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
@@ -306,9 +306,9 @@ create table public.webhook_alarms (
 
 -- Which handler takes the effect of which events: event_type is a type, or a prefix that ends in *. The most specific
 -- row wins: endpoint before provider, exact before prefix, longer prefix before shorter.
--- lane is what the handler's events are taken by; events without a handler are in lane 0. A number made from the name
--- has not to be looked up, and keeps the index of due events small. Two handlers that meet in one number only take turns:
--- which handler an event has is always asked of this table.
+-- Workers take the handler's events by its lane; events without a handler are in lane 0. A number made from the name needs no
+-- lookup, and keeps the index of due events small. Two handlers with the same number only take turns: this table always
+-- decides which handler an event has.
 create table public.webhook_handlers (
   provider text not null,
   event_type text not null,
@@ -392,10 +392,10 @@ create trigger events_put_back_are_due
   )
   execute function webhook.go_round();
 
--- Promise: where handlers were changed, every event that has not ended is in the lane of the handler it has now. An
--- event that another transaction has locked keeps its lane: whoever takes it sees its handler, and gives it the right
--- lane when it goes round again (webhook.mark_events). Second call: changes nothing. Locks: the moved events; what is
--- locked is skipped.
+-- Promise: after a change of handlers, every event that has not ended is in the lane of the handler it has now. An
+-- event that another transaction has locked keeps its lane: the worker that takes it sees its handler, and gives it the
+-- right lane when it goes round again (webhook.mark_events). Second call: changes nothing. Locks: the moved events;
+-- locked ones are skipped.
 create function webhook.sort_events() returns trigger
 language plpgsql set search_path = '' as $$
 begin
@@ -544,7 +544,7 @@ $$;
 
 -- Trigger. Promise: no row of the log holds the id of a user in its details. A user whom the details name is not named in the
 -- subject, the reason or another text of the row either. Second call: the same. Locks: those of audit.pseudonym. Definer, as
--- the next: who writes a row need not have rights to the keys.
+-- the next: a role that writes a row need not have rights to the keys.
 create function audit.hide_users() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -675,8 +675,8 @@ begin
 end
 $$;
 
--- Promise: nothing where all the names are on the list; else raises SL001. What is not a name at all may be a secret: it is
--- not repeated here, and the table refuses it. Second call: the same. Locks: none.
+-- Promise: nothing if all the names are on the list; else raises SL001. Text that is not a name may be a secret: the error
+-- does not repeat it, and the table refuses it. Second call: the same. Locks: none.
 create function webhook.require_allowed(p_names text[]) returns void
 language plpgsql stable set search_path = '' as $$
 declare
@@ -693,9 +693,9 @@ begin
 end
 $$;
 
--- Promise: whether the name is on the list, and if so the value that Supabase's Vault has for it; null where it has none,
--- or there is no Vault. Second call: the same. Locks: none. Definer: of Vault, service_role sees through here what is on the
--- list and nothing else.
+-- Promise: whether the name is on the list, and if so the value that Supabase's Vault has for it; null if the Vault has none,
+-- or the database has no Vault. Second call: the same. Locks: none. Definer: through this function service_role reads of the
+-- Vault only what is on the list.
 create function webhook.find_secret(p_name text) returns table (is_allowed boolean, value text)
 language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -739,7 +739,7 @@ exception
   when unique_violation then
     raise exception 'there is an endpoint % already', p_name using errcode = 'SL032';
   when foreign_key_violation then
-    raise exception 'there is no tenant % to share', p_tenant using errcode = 'SL001';
+    raise exception 'the tenant % does not exist, so it cannot be shared', p_tenant using errcode = 'SL001';
   when check_violation or not_null_violation then
     raise exception '%', sqlerrm using errcode = 'SL001';
 end
@@ -757,7 +757,7 @@ declare
   v_new public.webhook_endpoints;
 begin
   if v_old.name is null then
-    raise exception 'there is no endpoint %', p_name using errcode = 'SL031';
+    raise exception 'no endpoint is called %', p_name using errcode = 'SL031';
   end if;
   v_new := webhook.changed_endpoint(v_old, p_changes);
   if (v_new.secret_names, v_new.verify_token_name, v_new.api_key_name)

@@ -120,7 +120,7 @@ $$;
 
 -- Promise: an event that another endpoint of its tenant skipped because it was not for that one (webhook.misfit: no try, no
 -- operator) belongs to the first delivery of the same content that is for its own endpoint: pending, as if it had just come.
--- What we asked the provider for has the same content under other bytes.
+-- A backfilled event has the same content in other bytes.
 -- Its arrival is the delivery's, by which compare_deliveries knows it. Second call: changes nothing. Locks: the events. One
 -- that another transaction has locked is waited for: to pass it over would lose the event.
 create function webhook.adopt_misfits(p_deliveries webhook.delivery[]) returns void
@@ -199,9 +199,9 @@ $$;
 -- hold it: kept as a dead letter with its bytes), duplicate, body_differs; status is that of the row now, lane that of its
 -- handler. An event that another endpoint skipped as not its own is recorded here. p_bodies are base64. A payload that is null
 -- is the body itself. Of a POST with several events the first carries the body and all its p_body_ids.
--- An event of an inline endpoint is due only when the server that received it must have died. No server waits for the effect of
--- what we asked the provider for (p_backfilled, see 20260224100012_backfill.sql) or of what waited in the inbox of DB1
--- (p_received_at says when it came): those are due at once.
+-- An event of an inline endpoint is due only when the server that received it must have died. Backfilled events (p_backfilled,
+-- see 20260224100012_backfill.sql) and events from the inbox of DB1 (p_received_at says when they came) are due at once,
+-- because no server waits for their effect.
 -- Second call: duplicate for all. Locks: the keys of the new events, in the order of webhook.read_deliveries, so that two
 -- batches with the same events, or the same signed bodies under other ids, do not deadlock. Ids and bodies that cross
 -- each other still can (only a forger makes those), and a key that an open transaction is about to insert is waited for,
@@ -232,7 +232,7 @@ declare
     p_webhook_ids, p_event_ids, p_event_types, p_occurred_at, p_payloads, p_bodies, p_body_ids, p_hashes,
     p_dedupe_hashes, p_signatures, p_quarantines, p_backfilled, p_received_at
   );
-  -- Asked first: an insert would wait for a known event whose row somebody is changing, and the batch with it.
+  -- Asked first: an insert would wait for a known event whose row another session is changing, and delay the whole batch.
   v_known int[] := webhook.known_deliveries(v_deliveries);
 begin
   perform public.answer_in_cell();

@@ -1,12 +1,12 @@
 -- WEBHOOKS, process. A worker takes due events under a lease, lane by lane, runs their handlers, and marks them in the
--- transaction of the effect. Who finishes names the lease's token: one that was taken over touches nothing.
--- A take changes the lease and nothing else: attempts counts tries that ended, and a worker that died is a takeover,
--- because dying is not failing.
--- A suspect is an event that was taken over and has not been finished since: a worker may have died of it. It is taken
--- alone, so that whoever dies of it loses no neighbour's lease.
+-- transaction of the effect. Every finish names the lease's token: a worker whose lease was taken over changes nothing.
+-- A take changes the lease and nothing else: attempts counts tries that ended. The death of a worker counts as a takeover,
+-- because the handler did not fail.
+-- A suspect is an event that was taken over and has not been finished since: it may have killed its worker. It is taken
+-- alone, so that a worker that dies of it loses no other event's lease.
 
--- An event under a lease, as a worker gets it. attempts counts this try too. payload is there for a handler in TypeScript
--- only: of the others the worker needs the lease, and nobody should carry megabytes for nothing.
+-- An event under a lease, as a worker gets it. attempts counts this try too. Only an event for a TypeScript handler has its
+-- payload: for the others the worker needs just the lease, and megabytes need not travel.
 create type webhook.taken_event as (
   id uuid,
   lease_token uuid,
@@ -104,7 +104,7 @@ end
 $$;
 
 -- Promise: of each of p_lanes up to its p_wanted due events, longest due first, each under a lease. Due is a new or failed
--- one whose time has come. Suspects are left to take_suspect. What waits in other lanes costs nothing.
+-- one whose time has come. Suspects are left to take_suspect. Events that wait in other lanes cost nothing.
 -- Second call: other events. Locks: the events, until commit; what others have locked is skipped.
 create function webhook.take_events(p_lanes int[], p_wanted int[]) returns setof webhook.taken_event
 language plpgsql security definer set search_path = ''
@@ -207,7 +207,7 @@ declare
   v_function regprocedure := pg_catalog.to_regprocedure(p_name || '(public.webhook_events)');
 begin
   if v_function is null then
-    raise exception 'there is no function %(public.webhook_events)', p_name;
+    raise exception 'the function %(public.webhook_events) does not exist', p_name;
   elsif not exists (
     select from pg_catalog.pg_proc p
     where p.oid = v_function and p.prorettype = 'text'::regtype and not p.proretset and p.prokind = 'f'
@@ -217,17 +217,17 @@ begin
   return query execute format(
     'select e.id, %s(e) from public.webhook_events e where e.id = any ($1) order by e.arrival', v_function::regproc
   ) using p_ids;
-  -- What a handler defers to the commit would fail there together with everybody else's effects.
+  -- A constraint that a handler defers would fail at commit, and undo the effects of all other events too.
   set constraints all immediate;
 end
 $$;
 
--- Promise: the tasks with their outcomes: those of one handler together in one subtransaction, so that a batch without
--- trouble pays for one; if anything raises, nothing of that has happened, and each is tried alone, as long as there is
--- patience: waiting for a lock again and again would outlast the statement, and then all would be for nothing. Where the
--- first three fail, the handler fails and not they: the others are not tried, and keep their attempts. Those that were not
--- reached are due again in a moment. A canceled statement is raised: what stopped it is gone then, and the next try would
--- go on for ever. Second call: calls the handlers again. Locks: those of the handlers.
+-- Promise: the tasks with their outcomes. The tasks of one handler run together in one subtransaction, so that a batch
+-- without trouble pays for one. If anything raises, that subtransaction is undone and each task is tried alone, for a limited
+-- time: waiting for locks again and again would outlast the statement, and all work would be lost. If the first three fail,
+-- the fault is the handler's: the others are not tried, and keep their attempts. Tasks that were not reached are due again in
+-- a moment. A canceled statement is raised: nothing would stop the next try, and it would run for ever.
+-- Second call: calls the handlers again. Locks: those of the handlers.
 create function webhook.run_tasks(p_tasks webhook.task[]) returns setof webhook.task
 language plpgsql set search_path = '' as $$
 declare
@@ -263,7 +263,7 @@ begin
         else
           select c.answer into v_task.error from webhook.call_handler(v_handler, array[v_task.id]) c;
           v_task.outcome := case when v_task.error is null then 'success' else 'skipped' end;
-          -- It works: what fails from now on fails by itself.
+          -- The handler works: an event that fails from now on fails by itself.
           v_failures := null;
         end if;
       exception when assert_failure or others then
@@ -278,7 +278,7 @@ end
 $$;
 
 -- Promise: those of the events whose lease is still held, each once, with their handlers: in the order of their arrival,
--- but those that had trouble before last, so that it is not always the same who wait behind them.
+-- but events that had trouble before come last, so that the same events do not always wait behind them.
 -- Second call: the same. Locks: the events, in the order of their ids.
 create function webhook.held_tasks(p_ids uuid[], p_lease_tokens uuid[]) returns webhook.task[]
 language plpgsql set search_path = ''

@@ -13,8 +13,8 @@ language sql volatile set search_path = '' as $$
 $$;
 
 -- Promise: the outcome (webhook.mark_events) of a try that ended in this SQLSTATE: SL030 is a dead letter at once, SL034
--- asks to come later; a deadlock, a lock that was not to be had and a serialization failure are somebody else in the
--- way; no connection, no resources, a server that stops or lost its disk, and a read-only one are outages.
+-- asks to come later; a deadlock, a lock timeout and a serialization failure mean that another session was in the way;
+-- no connection, no resources, a server that stops or lost its disk, and a read-only server are outages.
 -- Second call: the same. Locks: none.
 create function webhook.verdict(p_sqlstate text) returns text
 language sql immutable set search_path = '' as $$
@@ -35,8 +35,9 @@ $$;
 --   outage                          what it needs is away: tried again after 15 seconds
 --   later                           not now, says the handler: tried again after the longest wait
 --   pending                         handed back: due at once
--- After seven days of nothing but outage and later it is a dead letter. What goes round again is not a suspect any more,
--- and is in the lane of the handler it has now. p_counted: attempts that the take has counted already (claim_next_event).
+-- After seven days of nothing but outage and later the event is a dead letter. An event that goes round again stops being a
+-- suspect, and is in the lane of the handler it has now. p_counted: attempts that the take has counted already
+-- (claim_next_event).
 -- Second call: marks them again; the caller knows that they are its own. Locks: the events (held by the caller).
 create function webhook.mark_events(p_ids uuid[], p_outcomes text[], p_errors text[], p_counted int default 0)
 returns table (id uuid, status public.webhook_event_status, error text)
@@ -97,10 +98,10 @@ $$;
 
 -- Promise: the event is processed now, without a lease, exactly as process_events would, and how it stands is the
 -- answer. One that has ended answers its status unchanged; one whose handler is written in TypeScript answers
--- typescript, unchanged; one that another transaction has locked (another delivery lets it take effect) answers
--- in_flight, unchanged, and is not waited for; an id that nobody has answers no row. A worker that has a lease on it
--- loses that. The row is only locked while the handler runs, and written after it: a delivery of the same id must not
--- wait for the handler. Second call: the same answer, or the next try of one that failed. Locks: the event.
+-- typescript, unchanged; one that another transaction has locked (another delivery is processing it) answers in_flight,
+-- unchanged, without waiting; an unknown id answers no row. A worker that has a lease on the event loses it. The row is
+-- only locked while the handler runs, and written after it: a delivery of the same id must not wait for the handler.
+-- Second call: the same answer, or the next try of one that failed. Locks: the event.
 create function webhook.process_event(p_id uuid)
 returns table (status public.webhook_event_status, error text, outcome text)
 language plpgsql security definer set search_path = '' as $$
@@ -131,7 +132,7 @@ begin
 end
 $$;
 
--- Promise: true when the lease is still held, and then until the end of this transaction nobody can take it over.
+-- Promise: true when the lease is still held, and then no worker can take it over until the end of this transaction.
 -- Called before a handler's effect, in its transaction, which remembers it for finish_event. Second call: the same.
 -- Locks: the event.
 create function webhook.hold_event(p_id uuid, p_lease_token uuid) returns boolean
@@ -174,9 +175,9 @@ end
 $$;
 
 -- Promise: pushes the end of the leases that are still held into the future by their endpoints' lease_sec, for long
--- calls, and returns the ids of those. One that is locked is left as it is: who holds it in a transaction loses it to
--- nobody, and the others are not to wait for that. Second call: pushes again. Locks: the events, in the order of their
--- ids; what is locked is skipped.
+-- calls, and returns the ids of those. A locked event is left as it is: no worker can take it from the transaction that
+-- has locked it, and the other events must not wait for that. Second call: pushes again. Locks: the events, in the order
+-- of their ids; locked ones are skipped.
 create function webhook.extend_leases(p_ids uuid[], p_lease_tokens uuid[]) returns setof uuid
 language plpgsql security definer set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -234,7 +235,7 @@ returns table (id uuid, webhook_id uuid, event_id text, payload jsonb, signature
 language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
 declare
-  -- More than anybody has under way; a session that never marks must not grow for ever.
+  -- More than a session has under way; one that never marks must not grow for ever.
   c_remembered constant int := 100;
   v_claims jsonb := coalesce(nullif(current_setting('webhook.claims', true), ''), '{}');
   v_looked_at int := 10;
@@ -263,9 +264,10 @@ $$;
 
 -- Promise: the event that claim_next_event gave ends its try with p_status: failed is tried again after a while, or
 -- a dead letter after the last attempt; pending puts it back at once. Raises SL033 when it is not processing, its lease
--- has run out, or it is another's by now. Who it is, the session that claimed it knows by its token. Another one (of a
--- pool) may mark it too, but only one that nobody has taken over: of the two who may think it theirs then, it cannot
--- tell which one asks. Second call: SL033. Locks: the event.
+-- has run out, or another worker has it by now. The session that claimed the event proves its lease by the token.
+-- Another session (of a connection pool) may mark the event too, but only one that was never taken over: after a takeover
+-- two workers may believe that they hold it, and this function cannot tell which of them asks. Second call: SL033.
+-- Locks: the event.
 create function webhook.mark_event_result(p_id uuid, p_status public.webhook_event_status, p_error text default null)
 returns void
 language plpgsql security definer set search_path = '' as $$
@@ -289,9 +291,9 @@ end
 $$;
 
 -- Promise: up to p_limit due events with SQL handlers, or with none, have had a try, a few of each lane in turn. For cron,
--- where no worker runs. A procedure, because what is taken is committed before it is tried: a handler that kills its
--- session would else undo that too, and the same events would be next for ever. So no security definer and no search path
--- of its own, with which Postgres allows no commit; whoever calls it may call what it calls.
+-- where no worker runs. A procedure, because it commits each take before it runs the handlers: otherwise a handler that kills
+-- its session would undo the take too, and the same events would be next for ever. Postgres allows no commit in a procedure
+-- with security definer or a search path of its own, so this one has neither: its caller needs the rights to all it calls.
 -- Second call: the next events. Locks: those of take_events, then those of process_events.
 create procedure webhook.work(p_limit int default 1000)
 language plpgsql as $$
@@ -314,7 +316,7 @@ begin
       end if;
       commit;
       continue when v_ids is null;
-      -- As workers of Node do: nobody waits long for a lock behind which a crowd queues up.
+      -- The same as in the Node workers: never wait long for a lock, because other sessions queue up behind the waiter.
       perform pg_catalog.set_config('lock_timeout', '2s', true);
       begin
         -- An event whose handler has changed since it got its lane may be one for TypeScript: it gets its own lane.

@@ -12,8 +12,8 @@ create type public.payment_state as enum (
   'dispute_won', 'dispute_lost', 'canceled'
 );
 
--- One payment of a tenant (provider): the payment intent, or the charge that has none. What was told decides the state, whatever
--- came first: told is the highest state an event told (occurred_at, arrival and last_event_id are that event's).
+-- One payment of a tenant (provider): the payment intent, or the charge that has none. The state does not depend on the order of
+-- events: told is the highest state that an event told (occurred_at, arrival and last_event_id are that event's).
 -- user_id is null until an event names the user: the payment is recorded, and its credits wait.
 -- The money, in the payment's own currency, each sum a function of the facts that were told and not of their order:
 -- captured is the highest total of captures that an event told (a payment can be captured several times; no total ever
@@ -112,8 +112,8 @@ create table if not exists public.credit_ledger (
 
 create index credit_ledger_by_user on public.credit_ledger (user_id);
 
--- What a ledger that was taken over has credited and debited is known of its payments, so that an event about one of them
--- does not credit it again. What took money back counts as a refund.
+-- Payments of a ledger that was taken over know what it has credited and debited, so that an event about one of them does not
+-- credit it again. A debit counts as a refund.
 insert into public.payments (provider, object_id, user_id, told, occurred_at, arrival, last_event_id, amount, currency,
   captured, refund_told, refunded)
 select c.provider, c.object_id, c.user_id, 'succeeded', c.created_at, 0, c.event_id, c.captured, c.currency, c.captured,
@@ -302,10 +302,10 @@ begin
 end
 $$;
 
--- Promise: what is refunded of this payment, as what is known makes it. The total that was told, less what failed since
--- (or in the same second: a refund fails after it was told), and the sum of the refunds that told themselves: both may
--- come, in any order, and the larger is right, because each can only lag behind. What was let go of a hold does not count,
--- and no more comes back than was paid: nothing, as long as no event told a payment.
+-- Promise: how much of this payment is refunded, by what is known. Two numbers say it: the total that a charge told, less what
+-- failed since (or in the same second: a refund fails after it was told), and the sum of the refunds that told themselves.
+-- Both may come, in any order, and the larger is right, because each can only lag behind. The released part of a hold does
+-- not count. No more is refunded than was paid: nothing, as long as no event told a payment.
 -- Second call: the same. Locks: none; the caller holds the payment.
 create function webhook.count_refunds(p_payment public.payments) returns bigint
 language sql stable set search_path = ''
@@ -328,7 +328,7 @@ language plpgsql immutable set search_path = '' as $$
 declare
   -- An exchange rate comes with about six digits.
   c_slack constant numeric := 0.0001;
-  -- As JSON, so that a number in quotes is none.
+  -- As JSON, so that a number in quotes does not count as a number.
   v_amount numeric := case when (p_transaction -> 'amount')::text ~ '^-?\d{1,15}$' then p_transaction ->> 'amount' end;
   v_whole numeric := case when (p_dispute -> 'amount')::text ~ '^\d{1,15}$' then p_dispute ->> 'amount' end;
   v_rate numeric := case jsonb_typeof(p_transaction -> 'exchange_rate')
@@ -609,7 +609,7 @@ begin
       end)::webhook.skip_reason;
   end if;
   v_key := coalesce(v_key, v_object ->> 'id');
-  -- As JSON, so that a number in quotes is none.
+  -- As JSON, so that a number in quotes does not count as a number.
   v_held := nullif(v_object -> 'amount', 'null');
   v_amount := nullif(coalesce(
     nullif(v_object -> v_rule.amount_fields[1], 'null'), v_object -> v_rule.amount_fields[2]
@@ -643,8 +643,8 @@ begin
 end
 $$;
 
--- Promise: what each currency adds up to for this user with each tenant (provider), in minor units. Never over tenants: who
--- has the secret of one endpoint must not change what a user has with another. Second call: the same. Locks: none.
+-- Promise: the balance of this user by currency and tenant (provider), in minor units. Never summed over tenants: the holder of
+-- one endpoint's secret must not change what a user has with another tenant. Second call: the same. Locks: none.
 create function webhook.balance(p_user_id text) returns table (provider text, currency text, amount bigint)
 language sql stable set search_path = '' as $$
   select c.provider, c.currency, sum(c.amount)::bigint

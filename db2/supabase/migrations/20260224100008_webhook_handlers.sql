@@ -31,8 +31,8 @@ begin
 end
 $$;
 
--- Promise: the TypeScript handlers that events have been due for since more than p_sec seconds, with how many and for how
--- long: nobody who has them is at work. Second call: the same, later. Locks: none.
+-- Promise: the TypeScript handlers whose events have been due for more than p_sec seconds, with how many and for how long:
+-- no worker that has these handlers is running. Second call: the same, later. Locks: none.
 create function webhook.missing_handlers(p_sec int)
 returns table (name text, events bigint, oldest_due_sec double precision)
 language sql stable security definer set search_path = '' as $$
@@ -45,7 +45,7 @@ language sql stable security definer set search_path = '' as $$
   order by h.name;
 $$;
 
--- What is wrong with a registration. Its handler is disabled: what is registered for it waits (webhook.event_lanes).
+-- Faulty registrations. The handler is disabled: events of its types wait (webhook.event_lanes).
 create table webhook.handler_faults (
   name text primary key,
   fault text not null,
@@ -132,7 +132,7 @@ end
 $$;
 
 -- Promise: the event under a new lease, as webhook.take_events would give it, for a server that lets it take effect while
--- the provider waits; no row where it has ended, is held by another, or its handler is none of p_handlers or is disabled.
+-- the provider waits; no row if it has ended, another worker holds it, or its handler is not in p_handlers or is disabled.
 -- Second call: no row, until the lease has run out. Locks: the event; one that is locked is held by another.
 create function webhook.begin_typescript_event(p_id uuid, p_handlers text[]) returns setof webhook.taken_event
 language plpgsql security definer set search_path = '' as $$

@@ -61,8 +61,8 @@ create unique index if not exists calls_site_signature_hash_uq
   on public.calls (site_id, signature_hash)
   where signature_hash is not null;
 
--- A sender that signs its retry anew, with a new timestamp, is recognised by the event's own id. Only where the bytes
--- were signed: without a signature anybody could take an id that somebody else is about to use.
+-- A sender that signs its retry anew, with a new timestamp, is recognised by the event's own id. Only for signed calls:
+-- without a signature any caller could use up an id that another sender is about to use.
 create unique index calls_site_event_id_uq
   on public.calls (site_id, event_id)
   where event_id is not null and signature_hash is not null;
@@ -132,7 +132,7 @@ begin
     case
       when own.id is not null then 'recorded'
       when signed.id is not null then 'duplicate'
-      -- What was pruned cannot be compared any more.
+      -- A pruned payload cannot be compared: it counts as equal.
       when (named.kind, coalesce(named.payload, i.payload::jsonb), named.occurred_at) = (i.kind, i.payload::jsonb, i.occurred_at)
         then 'duplicate'
       else 'event_conflict'

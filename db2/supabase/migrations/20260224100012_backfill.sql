@@ -1,8 +1,8 @@
--- BACKFILL: what a provider sent while we were away is asked of the provider, and recorded by webhook.record_events as a
--- delivery is (p_backfilled). Here are the turns of those who ask, and what they compare with.
+-- BACKFILL: Sluice asks the provider for the events it sent while we were away, and webhook.record_events records them like
+-- deliveries (p_backfilled). Here are the turns of the processes that ask, and what they compare with.
 
--- Promise: an audit row says who asks for what the provider sent from p_since until p_until. Raises SL031 when there is no such
--- endpoint. Second call: a second row. Locks: none.
+-- Promise: an audit row says who asks for what the provider sent from p_since until p_until. Raises SL031 if the endpoint does
+-- not exist. Second call: a second row. Locks: none.
 create function webhook.begin_backfill(
   p_webhook_id uuid,
   p_since timestamptz,
@@ -16,7 +16,7 @@ declare
   v_name text := (select e.name from public.webhook_endpoints e where e.webhook_id = p_webhook_id);
 begin
   if v_name is null then
-    raise exception 'there is no endpoint with the id %', p_webhook_id using errcode = 'SL031';
+    raise exception 'no endpoint has the id %', p_webhook_id using errcode = 'SL031';
   end if;
   insert into audit.audit_logs (actor, action, subject, reason, details)
   values (p_actor, 'webhook_backfill', 'webhook endpoint ' || v_name, p_reason,

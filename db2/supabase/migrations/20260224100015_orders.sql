@@ -344,7 +344,7 @@ $$;
 
 -- Promise: up to p_limit rows of the outbox that are due, longest due first, each under a lease of p_lease_sec seconds with a token
 -- of its own. The lease only saves work: what makes it happen once is the intake's own decision. Second call: other rows.
--- Locks: the rows; what others have locked is skipped. Definer, as all that follow: service_role writes none of these tables.
+-- Locks: the rows; what others have locked is skipped. Definer, as all that follow: service_role may not write the tables.
 create function public.outbox_take(p_limit int, p_lease_sec int)
 returns table (id text, token uuid, kind text, fact jsonb, attempts int, created_at timestamptz)
 language plpgsql security definer set search_path = ''
@@ -520,7 +520,7 @@ begin
   ));
   select o.* into v_row from public.claim_outbox o where o.id = p_outbox_id and o.kind = 'void' for update;
   if not found then
-    raise exception 'there is no void % in the outbox', p_outbox_id using errcode = 'SL001';
+    raise exception 'the outbox has no void %', p_outbox_id using errcode = 'SL001';
   end if;
   v_new := webhook.end_tickets(v_row, p_claims);
   return query

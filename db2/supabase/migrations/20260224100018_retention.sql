@@ -92,7 +92,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 -- Promise: this kind is kept for so many days from now on, or (null) for ever, with an audit row; true where that is new. Raises
--- SL001 where there is no such kind, or the number is not 1 to 36500. Second call: false, no audit row. Locks: the rule.
+-- SL001 for an unknown kind, or a number outside 1 to 36500. Second call: false, no audit row. Locks: the rule.
 -- For the owner only: no role is granted it.
 create function public.set_retention(p_what text, p_keep_days int, p_actor text, p_reason text default null) returns boolean
 language plpgsql set search_path = '' as $$
@@ -100,7 +100,7 @@ declare
   v_old audit.retention := (select r from audit.retention r where r.what = p_what for update);
 begin
   if v_old.what is null then
-    raise exception 'there is no retention of %', p_what
+    raise exception '% has no retention', p_what
       using errcode = 'SL001', hint = 'known are ' || (select string_agg(r.what, ', ' order by r.turn) from audit.retention r);
   elsif v_old.keep_days is not distinct from p_keep_days then
     return false;

@@ -31,7 +31,7 @@ $$;
 
 drop table public.stood_before;
 
--- No policies but that of the tickets: service_role passes by, nobody else has a grant to begin with.
+-- No policies but that of the tickets: service_role bypasses row security, and no other role has a grant to begin with.
 alter table public.webhook_endpoints enable row level security;
 alter table public.webhook_events enable row level security;
 alter table public.webhook_bodies enable row level security;

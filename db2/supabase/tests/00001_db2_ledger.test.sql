@@ -24,7 +24,7 @@ select results_eq(
 select lives_ok(
   $$ select public.finalize_transaction(
        '{"resource_id": "00000000-0000-4000-8000-000000000001", "pool_id": "p", "user_id": "ann"}') $$,
-  'finalize_transaction for the same slot again is no error'
+  'finalize_transaction for the same slot again raises nothing'
 );
 select is(
   (select count(*)::int from public.confirmed_tickets where resource_id = '00000000-0000-4000-8000-000000000001'), 1,

@@ -1,4 +1,4 @@
-// One call over HTTP, tried until it is answered or there is no use in it. Web globals only.
+// One call over HTTP, tried until it is answered or another try would not help. Web globals only.
 
 import { noAnswer, notSluice, type Refusal, refusalOf, SluiceError } from './error.ts';
 import type { SluiceRequest } from './request.ts';

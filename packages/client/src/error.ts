@@ -62,7 +62,7 @@ function known(code: unknown): SluiceErrorCode {
 export class SluiceError extends Error {
   override readonly name = 'SluiceError';
   readonly code: SluiceErrorCode;
-  /** 0 where nobody answered. */
+  /** 0 if no server answered. */
   readonly status: number;
   readonly hint: string;
   /** True where the same call may succeed later. */
@@ -119,7 +119,7 @@ export function refusalOf(response: Response, text: string): Refusal {
   }
 }
 
-/** Somebody else's answer, whatever its status. */
+/** An answer that is not Sluice's, whatever its status. */
 export function notSluice(status: number, cause: unknown): Refusal {
   return {
     code: 'not_sluice',

@@ -8,7 +8,7 @@ export interface StreamEvent {
 /** A line or an event longer than this is not one of ours. */
 const MAX_EVENT_CHARS = 1024 * 1024;
 
-/** The server says something every 15 s. After this long the connection is gone, and nobody has told us. */
+/** The server sends something every 15 s. After this long the connection is lost, without a sign of it. */
 const SILENCE_MS = 40_000;
 
 /** Ends when the stream does, or is silent for too long. Leaving the loop early cancels the stream. */

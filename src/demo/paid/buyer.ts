@@ -21,7 +21,7 @@ export interface Market {
   readonly standIn: StandInClient;
   readonly seller: Seller;
   readonly signal: AbortSignal;
-  /** How long seats are held: who found none comes back for those that nobody paid for. */
+  /** How long seats are held: a buyer who found none comes back for the seats that were not paid for. */
   readonly holdSec: number;
   /** Called when something becomes known, for the progress. */
   readonly onStep: (step: 'answered' | 'paid' | 'over') => void;

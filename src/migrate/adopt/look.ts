@@ -219,7 +219,7 @@ class TableLook implements Adoption {
     const { unique, checks, tooNarrow } = this.#table;
     for (const { columns, constraint, index } of this.#there.keys) {
       if (!tooNarrow?.includes(columns.join())) continue;
-      const what = `(${columns.join(', ')}) is no longer unique by itself`;
+      const what = `(${columns.join(', ')}) stops being unique by itself`;
       if (constraint !== null) this.#alter(what, `drop constraint "${constraint}"`);
       else this.steps.push({ what: `${this.#table.name}: ${what}`, sql: `drop index ${index}` });
     }

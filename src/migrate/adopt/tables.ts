@@ -17,7 +17,7 @@ export interface AdoptedColumn {
   readonly means?: string;
 }
 
-/** Columns whose values are unique, where `among` holds. What is an index is made by the migrations. */
+/** Columns whose values are unique, where `among` holds. The migrations make the indexes. */
 export interface AdoptedKey {
   readonly columns: readonly string[];
   readonly among?: string;

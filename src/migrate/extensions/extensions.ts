@@ -44,7 +44,7 @@ export function copyExtensionFiles(targetDir: string, names: ExtensionName[] = A
   }
 }
 
-/** The install script as plain SQL, for servers that let nobody add extension files. */
+/** The install script as plain SQL, for servers on which extension files cannot be added. */
 export function extensionScript(name: ExtensionName): string {
   const read = readerOf(name);
   return read === undefined ? '' : read(scriptOf(name, read));

@@ -93,7 +93,7 @@ describe('the console, with names as long as they may be', { skip }, () => {
     await page.getByRole('link', { name: `${LETTERS_A_POOL} dead letters` }).click();
     await page.getByText('status 500').first().waitFor();
     await page.goto(`${house.url}/pools/${LONG_POOL.slice(1)}`);
-    await page.getByText('There is no such pool.').waitFor();
+    await page.getByText('This pool does not exist.').waitFor();
     await page.context().close();
   });
 

@@ -111,7 +111,7 @@ describe('sluice webhooks verify', () => {
     ];
     const { code, output } = await outputOf(() => runVerify(args));
     assert.equal(code, 0);
-    assert.match(output, /the body is no JSON: syntax/);
+    assert.match(output, /the body is not JSON: syntax/);
   });
 
   test('a call it does not understand is a usage error', async () => {

@@ -32,8 +32,8 @@ function spelled(verification: Verification | undefined): string {
 }
 
 const CASES: [provider: string, headers: SignedRequest['headers'], expected: string][] = [
-  ['stripe', {}, 'missing_signature: there is no header stripe-signature'],
-  ['stripe', { 'stripe-signature': '' }, 'missing_signature: there is no header stripe-signature'],
+  ['stripe', {}, 'missing_signature: the header stripe-signature is missing'],
+  ['stripe', { 'stripe-signature': '' }, 'missing_signature: the header stripe-signature is missing'],
   [
     'stripe',
     { 'stripe-signature': ['a', 'b'] },
@@ -46,8 +46,12 @@ const CASES: [provider: string, headers: SignedRequest['headers'], expected: str
     'malformed_signature: the header is not a list of name=value',
   ],
   ['stripe', { 'stripe-signature': `t=1,t=2,v1=${HEX}` }, 'malformed_signature: there are two timestamps'],
-  ['stripe', { 'stripe-signature': `v1=${HEX}` }, 'malformed_signature: there is no timestamp t='],
-  ['stripe', { 'stripe-signature': `t=${NOW},v0=${HEX}` }, 'missing_signature: there is no signature v1='],
+  ['stripe', { 'stripe-signature': `v1=${HEX}` }, 'malformed_signature: the header has no timestamp t='],
+  [
+    'stripe',
+    { 'stripe-signature': `t=${NOW},v0=${HEX}` },
+    'missing_signature: the header has no signature v1=',
+  ],
   [
     'stripe',
     { 'stripe-signature': `t=${NOW},v1=00` },
@@ -88,15 +92,19 @@ const CASES: [provider: string, headers: SignedRequest['headers'], expected: str
     { 'webhook-signature': `v1,${BASE64}\n` },
     'malformed_signature: the header is not a list of version,signature',
   ],
-  ['standard', { 'webhook-signature': 'v1a,x v2,y' }, 'missing_signature: there is no signature v1'],
-  ['standard', { 'webhook-signature': `v1,${BASE64}` }, 'missing_signature: there is no header webhook-id'],
-  ['standard', { 'svix-signature': `v1,${BASE64}` }, 'missing_signature: there is no header svix-id'],
+  ['standard', { 'webhook-signature': 'v1a,x v2,y' }, 'missing_signature: the header has no signature v1'],
+  [
+    'standard',
+    { 'webhook-signature': `v1,${BASE64}` },
+    'missing_signature: the header webhook-id is missing',
+  ],
+  ['standard', { 'svix-signature': `v1,${BASE64}` }, 'missing_signature: the header svix-id is missing'],
   [
     'standard',
     { 'svix-signature': `v1,${BASE64}`, 'webhook-signature': `v1,${BASE64}` },
-    'missing_signature: there is no header webhook-id',
+    'missing_signature: the header webhook-id is missing',
   ],
-  ['standard', {}, 'missing_signature: there is no header webhook-signature'],
+  ['standard', {}, 'missing_signature: the header webhook-signature is missing'],
 ];
 
 describe('a refusal says what is wrong', () => {

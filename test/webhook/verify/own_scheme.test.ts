@@ -114,7 +114,7 @@ describe('a scheme is refused with the reason', () => {
     [{ signed: '{timestamp}.{{body}' }, once],
     [{ signed: '{timestamp}{body}' }, between],
     [{ signed: '{timestamp}x0Z{body}' }, between],
-    [{ signed: '{timestamp}.' }, 'signed must hold {body}: else anybody could change it.'],
+    [{ signed: '{timestamp}.' }, 'signed must hold {body}: else anyone could change it.'],
     [
       { signed: '{body}' },
       'signed holds {timestamp} exactly where there is a timestamp_header: an unsigned time proves nothing.',

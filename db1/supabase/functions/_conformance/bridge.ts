@@ -40,7 +40,7 @@ const silent = () => undefined;
 const log = { debugEnabled: false, debug: silent, info: silent, warn: silent, error: silent };
 
 const unreachable: CallFunction = () =>
-  Promise.reject(Object.assign(new Error('nobody is there'), { code: '08006' }));
+  Promise.reject(Object.assign(new Error('connection refused'), { code: '08006' }));
 
 function bridgeOf(world: World, ledger: CallFunction = world.db2): Bridge {
   return new Bridge(
@@ -196,7 +196,7 @@ export const cases: readonly Case[] = [
     },
   },
   {
-    name: 'a worker that died behind the ledger leaves a ticket, also when there is no attempt left',
+    name: 'a worker that dies after the ledger committed leaves a ticket, even if the message has no attempt left',
     async run(world) {
       const poolId = await world.makePool(2, { max_retries: 1, visibility_timeout_sec: 1 });
       const slotIds = [await claim(world, poolId, 'ann'), await claim(world, poolId, 'bob')];

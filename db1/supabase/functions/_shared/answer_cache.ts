@@ -1,5 +1,5 @@
-// Answers by key, asked for once a second each, whoever asks: a request costs no question of its own, and what has changed
-// shows within that second. Where it is allowed, an answer that has grown old is given while the new one takes long.
+// Answers by key. The cache asks for each key at most once a second, however many requests want it, so a change shows within
+// that second. A caller may allow old answers (`staleMs`): the cache then gives the old one while the new one takes long.
 
 import { MISSING_MS, MissingNames } from './missing_names.ts';
 import type { Clock } from './ports.ts';
@@ -7,7 +7,7 @@ import type { Clock } from './ports.ts';
 export const KEPT_MS = MISSING_MS;
 /** Keys come from outside; without a bound they would fill the memory. */
 const MAX_KEPT = 1_000;
-/** A question that takes longer is not waited for where an old answer will do. */
+/** A request waits no longer than this for a new answer if it may have an old one. */
 const PATIENCE_MS = 100;
 
 interface Kept<Answer> {
@@ -19,13 +19,13 @@ export class AnswerCache<Answer> {
   readonly #ask: (key: string) => Promise<Answer>;
   readonly #now: Clock;
   readonly #staleMs: number;
-  /** One question at a time for each key, however long it takes; no more of them than requests are under way. */
+  /** The questions under way: at most one for each key, however long it takes. */
   readonly #asking = new Map<string, Promise<Answer>>();
   readonly #kept = new Map<string, Kept<Answer>>();
-  /** Keys whose answer is undefined. Apart from the others: made-up ones must not push out what is there. */
+  /** Keys whose answer is undefined. Kept apart, so that made-up keys cannot push real ones out of the cache. */
   readonly #missing: MissingNames;
 
-  /** `staleMs`: for how long after its second an answer will do while the next one takes long. */
+  /** `staleMs`: for how long after its second an old answer may stand in for a slow new one. */
   constructor(ask: (key: string) => Promise<Answer>, now: Clock, staleMs = 0) {
     this.#ask = ask;
     this.#now = now;
@@ -33,7 +33,7 @@ export class AnswerCache<Answer> {
     this.#missing = new MissingNames(now);
   }
 
-  /** What was answered within the last second, or is about to be; the old answer where that takes long and it will do. */
+  /** The answer of the last second, or a new one; the old one if it is young enough and the new one takes long. */
   get(key: string): Promise<Answer> {
     const kept = this.#kept.get(key);
     if (kept !== undefined && this.#now() < kept.untilMs) return kept.answer;

@@ -25,9 +25,9 @@ export interface AuthPorts {
 
 export type Caller =
   | { readonly role: 'anonymous' }
-  /** A guest is an anonymous sign-in: one and the same user each time, and anybody. */
+  /** A guest is an anonymous sign-in: the same user each time, but of unknown identity. */
   | { readonly role: 'user'; readonly userId: string; readonly isGuest: boolean }
-  /** Our own services (service_role) and operators: both may act for anybody. */
+  /** Our own services (service_role) and operators: both may act for any user. */
   | { readonly role: 'service' }
   | { readonly role: 'operator'; readonly name: string };
 

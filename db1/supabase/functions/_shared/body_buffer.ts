@@ -30,7 +30,7 @@ export class BodyBuffer {
   add(chunk: Uint8Array): boolean {
     const length = this.#length + chunk.length;
     if (length > this.#maxBytes) return false;
-    // Nearly every body is one chunk, which then is the body, without a copy. It leaves no room, so nobody writes into it.
+    // Nearly every body is one chunk: keep it without a copy. It has no room to spare, so a second chunk never writes into it.
     if (this.#length === 0) this.#room = chunk;
     else {
       if (length > this.#room.length) this.#grow(length);

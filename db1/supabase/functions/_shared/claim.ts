@@ -127,14 +127,14 @@ export interface ClaimPorts extends AuthPorts {
    */
   claimBatch(requests: readonly ClaimRequest[], isAside: boolean, cell: string): Promise<ClaimOutcome[]>;
   /**
-   * The cell that the pool lives in; undefined where there is no such pool. `notIn` has just said that it has no such pool. All
-   * pools live in one cell where left out.
+   * The cell that the pool lives in; undefined if the pool does not exist. `notIn` has just answered that it has no such pool.
+   * If this method is left out, all pools live in one cell.
    */
   cellOf?(poolId: string, notIn?: string): string | undefined | Promise<string | undefined>;
   getClaim(claimId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
   /** Releases as this user, or with the secret of an unverified claim. A second call returns the same record. */
   releaseClaim(claimId: string, userId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
-  /** Releases whoever's claim it is, with an audit row under this name. A second call returns the same record and adds no row. */
+  /** Releases any user's claim, with an audit row under this name. A second call returns the same record and adds no row. */
   releaseAsOperator(claimId: string, actor: string): Promise<ClaimRecord | undefined>;
   /** The link of a ticket; tickets have none where left out. */
   ticketUrl?(claimId: string): Promise<string>;
@@ -229,7 +229,7 @@ export class ClaimRoutes {
     });
     this.#trace(answer, poolId, startedMs);
     const { outcome, claim_id, resource_id, state, claimed_at, hold_until, group_claims } = answer;
-    // Its slot may be somebody else's by now.
+    // Another buyer may hold its slot by now.
     if (outcome === 'same' && FREED_STATES.has(state ?? '')) return refuse('claim_ended', request.requestId);
     if (outcome !== 'claimed' && outcome !== 'same') {
       if (outcome === 'busy') throw new HttpError('busy');
@@ -303,7 +303,7 @@ export class ClaimRoutes {
     return jsonResponse(statusOfRelease(released), await this.#presented(released));
   }
 
-  /** The claim as its owner sees it. What is a ticket has its link. */
+  /** The claim as its owner sees it. A ticket has its link. */
   async #presented(claim: ClaimRecord): Promise<Record<string, unknown>> {
     const { state, verified: _, secret_matches: __, order, ...rest } = claim;
     const seen = { ...rest, status: state, ...(await this.#ticketOf(claim)) };

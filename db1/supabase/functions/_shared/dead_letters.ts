@@ -212,7 +212,7 @@ export class DeadLetterRoutes {
     await this.#ports.authorize(request);
     const msgId = checked(MSG_ID, digits(id), 'msg_id');
     const [letter] = await this.#ports.list({ msg_ids: [msgId], limit: 1 });
-    if (letter === undefined) throw new HttpError('not_found', 'There is no dead letter with this id.');
+    if (letter === undefined) throw new HttpError('not_found', 'No dead letter has this id.');
     return jsonResponse(200, letter);
   }
 

@@ -1,6 +1,6 @@
-// Limits on waiting. Neither trusts the work to end by itself: after the limit nobody waits any longer.
+// Limits on waiting. Neither function trusts the work to end by itself: the caller stops waiting at the limit.
 
-/** What the work gives, or `late()` thrown where it takes longer. The work itself goes on; whoever started it ends it. */
+/** Returns what the work gives, or throws `late()` after `ms`. The work itself goes on: its starter has to end it. */
 export async function inTime<Result>(
   ms: number,
   work: Result | Promise<Result>,
@@ -22,8 +22,8 @@ export class TimedOut extends Error {
 }
 
 /**
- * What the work resolves with. Rejects when `timeoutMs` have passed (TimedOut), or `stop` aborts (its reason), whichever
- * comes first; the work's signal is aborted then, and what becomes of the work after that is nobody's business.
+ * Resolves with what the work gives. Rejects when `timeoutMs` have passed (TimedOut) or when `stop` aborts (its reason),
+ * whichever comes first. It then aborts the work's signal and ignores what the work does after that.
  */
 export async function within<Result>(
   work: (signal: AbortSignal) => Result | Promise<Result>,

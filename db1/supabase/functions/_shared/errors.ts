@@ -15,7 +15,7 @@ type Row = readonly [http: number, message: string, hint: string, retry?: typeof
 
 const ROWS = {
   invalid_input: [422, 'The request is not valid.', 'Compare the request with docs/api.md.'],
-  unknown_pool: [404, 'There is no such pool.', 'Check the pool id in the path.'],
+  unknown_pool: [404, 'This pool does not exist.', 'Check the pool id in the path.'],
   closed: [409, 'The pool is not open.', 'GET the pool to see when it opens and closes.'],
   limit: [409, 'This user holds as many slots as the pool allows.', 'Release a claim before claiming again.'],
   auth_required: [
@@ -59,7 +59,7 @@ const ROWS = {
     'The buyers at this address hold as many slots as the pool allows.',
     'Release a claim before claiming again.',
   ],
-  unknown_claim: [404, 'There is no such claim.', 'Check the claim id, and the token or the secret.'],
+  unknown_claim: [404, 'This claim was not found.', 'Check the claim id, and the token or the secret.'],
   in_flight: [409, 'The claim is being carried to its target.', 'Try again in a moment.', RETRY],
   already_committed: [409, 'The claim is already a ticket.', 'A ticket cannot be released.'],
   busy: [
@@ -76,9 +76,9 @@ const ROWS = {
   dead_letter: [409, 'The claim waits in the dead letters.', 'An operator replays or discards it.'],
   ticket_conflict: [409, 'The slot has a ticket of another claim.', 'An operator has to look at it.'],
   permanent_failure: [422, 'The event cannot take effect.', 'Its error says why; retrying will not help.'],
-  unknown_endpoint: [404, 'There is no such webhook endpoint.', 'Check the last part of the path.'],
+  unknown_endpoint: [404, 'This webhook endpoint does not exist.', 'Check the last part of the path.'],
   endpoint_exists: [409, 'An endpoint of this name exists.', 'Change it, or choose another name.'],
-  lost_lease: [409, 'Somebody else works on this event now.', 'What you did with it does not count.'],
+  lost_lease: [409, 'Another worker has taken this event over.', 'Your work on it does not count.'],
   bad_signature: [401, 'The signature was refused.', 'Compare the secret on both sides.'],
   handshake_refused: [403, 'The handshake was refused.', 'Compare the verify token on both sides.'],
   processing_failed: [
@@ -98,7 +98,7 @@ const ROWS = {
     'Try again after Retry-After seconds: the slot is held until hold_until.',
     RETRY,
   ],
-  sold_out: [409, 'The pool is sold out.', 'A slot may come back when somebody releases one.'],
+  sold_out: [409, 'The pool is sold out.', 'A slot may come back when a buyer releases one.'],
   not_enough: [409, 'Fewer slots are free than the request is for.', 'Ask for fewer.'],
   quantity_refused: [
     422,

@@ -6,8 +6,8 @@ import { type ErrorCode, HttpError } from './errors.ts';
 
 /**
  * Who is to blame.
- * - `database`: it serves nobody, whatever is asked. `disk`: it is there, and its disk fails, perhaps for one row only.
- * - `unreached`: a socket or a name failed; it may be anybody's. `unanswered`: no answer of a database at all (TLS, a proxy).
+ * - `database`: it serves no client, whatever is asked. `disk`: it serves, but its disk fails, perhaps for one row only.
+ * - `unreached`: a socket or a name failed, perhaps not a database's. `unanswered`: no database answered (TLS, a proxy).
  * - `collision`: two sessions were in each other's way. `slow`: it took too long and was cancelled.
  * - `missing`, `denied`: no such function or table, no right to it; what was called says it, or something inside it.
  * - `unserved`: PostgREST does not serve what was called.
@@ -89,7 +89,7 @@ const STATES: readonly (readonly [states: string, blame: Blame, answer?: ErrorCo
   ['40001 40P01 55P03', 'collision', 'busy'],
   ['57014', 'slow', 'busy'],
   ['42883 42P01', 'missing'],
-  // PostgREST's own codes: the schema is not served; there is no such function.
+  // PostgREST's own codes: the schema is not served; the function does not exist.
   ['PGRST106 PGRST202', 'unserved'],
   ['42501', 'denied'],
   ['42 XX PGRST', 'broken'],

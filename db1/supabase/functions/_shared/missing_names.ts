@@ -1,5 +1,5 @@
-// Names that a database did not know a moment ago: asking again within a second would cost it work for nothing. What is
-// created meanwhile is found when that second is over.
+// Names that a database did not know a moment ago: asking again within a second would cost it work for nothing. A name that
+// is created meanwhile is found when that second is over.
 
 import type { Clock } from './ports.ts';
 

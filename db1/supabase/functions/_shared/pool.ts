@@ -1,4 +1,4 @@
-// A pool as buyers see it. A crowd reloads this page: each pool is asked for once a second, whoever asks.
+// A pool as buyers see it. A crowd reloads this page, so the database is asked at most once a second for each pool.
 
 import { AnswerCache, KEPT_MS } from './answer_cache.ts';
 import type { Clock } from './ports.ts';
@@ -73,7 +73,7 @@ export class PoolRoutes {
       : jsonResponse(200, presented(status), HEADERS);
   }
 
-  /** What the database said within the last second; undefined where there is no such pool. */
+  /** What the database said within the last second; undefined if the pool does not exist. */
   status(poolId: string): Promise<PoolStatus | undefined> {
     return this.#pools.get(poolId);
   }

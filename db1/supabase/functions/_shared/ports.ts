@@ -20,7 +20,7 @@ export interface Metrics {
   observe(name: string, labels: Readonly<Record<string, string>>, value: number): void;
 }
 
-/** Where nobody collects. */
+/** For a process that collects no metrics. */
 export const NO_METRICS: Metrics = { count: () => undefined, observe: () => undefined };
 
 /** One stretch of the way of one claim or event, told when it is over. */
@@ -44,5 +44,5 @@ export interface Tracer {
   record(span: TracedSpan): void;
 }
 
-/** Where nobody traces. */
+/** For a process that records no traces. */
 export const NO_TRACER: Tracer = { isOn: false, record: () => undefined };

@@ -57,7 +57,7 @@ export type Match =
   | { readonly route: Route; readonly parameter: string; readonly refusal?: undefined }
   | { readonly refusal: HttpError; readonly allow?: string };
 
-/** How long whoever delivers an event waits for the answer, whatever hangs; Twilio hangs up after 15 s. */
+/** A provider or call site gets an answer to its delivery within this time, whatever hangs; Twilio hangs up after 15 s. */
 export const DELIVERY_MS = 10_000;
 /** The largest body a door of this group takes: a claim is about 80 bytes. */
 export const MAX_BODY_BYTES = 4096;
@@ -87,7 +87,7 @@ interface PreparedRefusal {
 function prepare(kind: ErrorKind, hint: string): PreparedRefusal {
   const headers: Record<string, string> = { ...JSON_HEADERS };
   if (kind.retryable) headers['retry-after'] = String(RETRY_AFTER_SEC);
-  // A signature that was refused is no call for a token.
+  // Only auth_required asks for a token: a refused signature (401 too) does not.
   if (kind.code === 'auth_required') headers['www-authenticate'] = 'Bearer';
   const body = JSON.stringify({ error: { code: kind.code, message: kind.message, hint, request_id: '' } });
   return { headers, beforeId: body.slice(0, -3) };
@@ -172,7 +172,7 @@ export class Router {
       if (match.refusal !== undefined) return refusalOf(match, request.requestId);
       const answer = await match.route.handle(request, match.parameter);
       if (request.method !== 'HEAD' || answer.follow === undefined) return answer;
-      // The head of a stream, and nobody who reads it. Of other answers the adapter leaves out the body.
+      // HEAD of a stream: answer its head and do not start the stream. Of other answers the adapter leaves out the body.
       const { follow: _, ...head } = answer;
       return head;
     } catch (thrown) {
@@ -215,7 +215,7 @@ function matchSegments(pattern: readonly string[], segments: readonly string[]):
   return parameter;
 }
 
-/** Undefined where the segment is no UTF-8, or not spelled as it should be. */
+/** Undefined if the segment is not valid UTF-8, or not in its one allowed spelling. */
 function unescapeParameter(segment: string): string | undefined {
   if (!ESCAPED_PARAMETER.test(segment) || NEEDLESS_ESCAPE.test(segment)) return undefined;
   try {
@@ -229,7 +229,7 @@ function unescapeParameter(segment: string): string | undefined {
 
 export const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
 
-/** Refuses (415) a body that is of none of these types, or packed: it is never inflated, a small one could become a large one. */
+/** Refuses (415) a body of another type, and a compressed one: a small body could inflate to a huge one. */
 export function requireType({ headers }: HttpRequest, types: readonly RegExp[]): void {
   const type = headers['content-type'];
   const isTaken = typeof type === 'string' && types.some((taken) => taken.test(type));

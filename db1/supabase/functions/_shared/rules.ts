@@ -1,5 +1,5 @@
-// The rules of the tables that operators write to, as sentences: whoever breaks one is told what to do instead, and never
-// sees the name of a constraint. Each is checked before the database is asked where that is possible.
+// The rules of the tables that operators write to, as sentences: an operator who breaks one reads what to do instead, and
+// never sees the name of a constraint. Where possible, a rule is checked before the database is asked.
 
 import { HttpError } from './errors.ts';
 

@@ -115,7 +115,7 @@ export class SideLane<Request, Answer> {
   }
 }
 
-/** A number of turns at a time; who waits gets the next one in the order of asking. */
+/** A number of turns at a time; waiting callers get the next ones in the order of asking. */
 class Turns {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -124,7 +124,7 @@ class Turns {
     this.#free = free;
   }
 
-  /** Says busy where there is none for so long. */
+  /** Throws busy if no turn becomes free in this time. */
   async take(patienceMs: number): Promise<void> {
     if (this.#free > 0) {
       this.#free--;
@@ -154,7 +154,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Until somebody asks, or the time is over. */
+/** Waits until a request arrives, or the time is over. */
 function rest<Request, Answer>(queue: RequestQueue<Request, Answer>, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => queue.wake?.(), ms);

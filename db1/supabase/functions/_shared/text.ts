@@ -9,7 +9,7 @@ export function textOf(error: unknown): string {
   try {
     return String(error);
   } catch {
-    return 'something that is no text was thrown';
+    return 'a value that cannot be turned into text was thrown';
   }
 }
 

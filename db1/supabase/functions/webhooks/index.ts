@@ -27,7 +27,7 @@ const webhookRoutes = new WebhookRoutes({
   hmac: webHmac,
   inbox: createEdgeInbox(callDatabase(connect, env, 'DB1'), log),
   secretOf: env,
-  // Nobody here to wake: workers look by themselves.
+  // An Edge Function has no worker to wake: workers poll.
   wake: () => undefined,
   log,
   metrics: NO_METRICS,

@@ -32,7 +32,7 @@ select results_eq(
 select public.disallow_hook_host('hooks.internal', 'olga');
 select is(
   (select allowed_hosts from public.bridge_config(array['asks'])), array['127.0.0.1:9'],
-  'a host that is no longer allowed is not among them'
+  'a host that was taken off the list is not among them'
 );
 select is_empty(
   $$ select * from public.bridge_config(array['unknown', '', null]) $$, 'an unknown pool has no rules, least of all another pool''s'

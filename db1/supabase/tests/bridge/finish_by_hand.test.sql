@@ -45,32 +45,32 @@ select is(pg_temp.finish('committed', 'again'), 'committed', 'a message by hand 
 select is((tests.claim_of('h', 'again')).state::text, 'committed', 'ends that claim');
 select is(pg_temp.status(2), 'CONSUMED', 'and its slot is consumed');
 
--- For a slot that nobody reserved.
+-- For a slot that was not reserved.
 select pg_temp.send(3, 'unreserved');
 select count(*) from tests.take(100, 0);
 select is(pg_temp.finish('committed', 'unreserved'), 'committed', 'a message by hand for a slot on sale can be committed');
 select results_eq(
   $$ select status::text, locked_by from public.inventory_slots where id = pg_temp.slot(3) $$, $$ values ('CONSUMED', 'unreserved') $$,
-  'then the slot is no longer on sale'
+  'then the slot is off sale'
 );
 
 -- The claim has ended while the ledger was asked.
 select intake.free_claims(array[(tests.claim_of('h', 'ended')).claim_id], 'released', 'changed my mind');
 update pgmq.q_intake_queue set read_ct = 1;
-select is(pg_temp.finish('committed', 'ended', 'good'), 'committed committed', 'the message of an ended claim holds up nobody');
+select is(pg_temp.finish('committed', 'ended', 'good'), 'committed committed', 'the message of an ended claim does not stop the others');
 select results_eq(
   $$ select user_id::text, state::text, end_reason from public.claims where user_id in ('ended', 'good') order by 1 $$,
   $$ values ('ended', 'released', 'changed my mind'), ('good', 'committed', null) $$, 'an ended claim stays ended'
 );
 select is(
   (select s.status::text from public.inventory_slots s where s.id = (tests.claim_of('h', 'ended')).slot_id), 'AVAILABLE',
-  'and its slot is not taken from whoever gets it next'
+  'and its slot stays free for the next buyer'
 );
 
 -- What only looks like a claim's id.
 select pg_temp.reserve(4, 'odd'), pg_temp.send(4, 'odd', '{"claim_id": "zzzzzzzz-0000-4000-8000-000000000001"}');
 select count(*) from tests.take(100, 0);
-select is(pg_temp.finish('committed', 'odd'), 'committed', 'a claim_id that only looks like a uuid stops nobody');
+select is(pg_temp.finish('committed', 'odd'), 'committed', 'a claim_id that only looks like a uuid does not stop the batch');
 select is((tests.claim_of('h', 'odd')).claim_id, pg_temp.slot(4), 'and the slot is the identity');
 
 -- Too little for a claim.
@@ -96,7 +96,7 @@ select count(*) from tests.take(100, 0);
 select is(pg_temp.finish('refused', 'twin', 'waits', 'alone'), 'refused refused refused', 'messages by hand are refused');
 select is(pg_temp.status(5), 'RESERVED', 'a slot that another message holds stays reserved');
 select is(pg_temp.status(6), 'RESERVED', 'as does one that a dead letter holds');
-select is(pg_temp.status(7), 'AVAILABLE', 'one that nobody holds is on sale again');
+select is(pg_temp.status(7), 'AVAILABLE', 'one without a holder is on sale again');
 select is(
   (select string_agg(d.outcome, ' ') from public.list_dead_letters(p_pool_id => 'h') l
    cross join lateral public.discard_dead_letters(array[l.msg_id], 'olga') d), 'discarded', 'once the letter is discarded'

@@ -1,4 +1,4 @@
--- The fence: whoever lost the lease changes nothing, and a batch ends each message by its own verdict.
+-- The fence: a worker that lost its lease changes nothing, and a batch ends each message by its own verdict.
 begin;
 select plan(27);
 
@@ -13,7 +13,7 @@ select count(*) from tests.take(1, 30);
 create temp table before as select tests.state() as state;
 select is(tests.finish('a', 1, v, 'late', 0), 'lost_lease', 'the lease was taken over: too late to say ' || v)
 from unnest(array['committed', 'refused', 'gone', 'retry', 'outage', 'untried', 'dead_letter', 'validated']) v;
-select is(tests.finish('a', 3, 'committed'), 'lost_lease', 'nor can a lease be used that nobody has yet');
+select is(tests.finish('a', 3, 'committed'), 'lost_lease', 'nor can a worker use a lease that was never given');
 select is(tests.state(), (select state from before), 'nothing has changed');
 select results_eq(
   $$ select msg_id, outcome from public.bridge_finish('{-1}', '{1}', '{committed}', '{null}', '{0}') $$,
@@ -23,7 +23,7 @@ select is_empty(
   $$ select * from public.bridge_finish('{}', '{}', '{}', '{}', '{}') $$, 'finishing nothing answers nothing'
 );
 select throws_ok(
-  format($$ select tests.finish('c', 1, %L) $$, v), 'SL001', null, coalesce(v, 'null') || ' is no verdict'
+  format($$ select tests.finish('c', 1, %L) $$, v), 'SL001', null, coalesce(v, 'null') || ' is not a verdict'
 )
 from unnest(array['done', '', 'lost_lease', null]) v;
 select is(tests.state(), (select state from before), 'a finish with an unknown verdict changes nothing');

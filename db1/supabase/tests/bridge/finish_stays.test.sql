@@ -16,7 +16,7 @@ select is(tests.finish('again', 1, 'retry', 'status 500', 3600000), 'retry', 'a 
 select ok(pg_temp.hidden_for('again') between interval '50 min' and interval '1 hour', 'it is hidden for its delay');
 select is(tests.message_of('again') ->> 'last_error', 'status 500', 'what failed is remembered');
 select is(tests.message_of('again') -> 'tried', '1', 'and counts');
-select is(tests.message_of('again') -> 'seen', '1', 'and is no takeover');
+select is(tests.message_of('again') -> 'seen', '1', 'and does not count as a takeover');
 select is((tests.claim_of('b', 'again')).state::text, 'queued', 'its claim waits');
 select is((tests.claim_of('b', 'again')).hold_until, now() + interval '60 s', 'its hold runs on');
 select is(tests.finish('again', 1, 'retry', 'status 500', 0), 'retry', 'until a worker takes it, the lease can be ended anew');

@@ -69,9 +69,9 @@ select is(
   (select commit_webhook_url from public.engine_config where pool_id = 'w'), 'https://example.com/commit', 'it keeps what it had'
 );
 
-select throws_ok(format($$ select public.allow_hook_host(%L, 'olga') $$, h), 'SL001', null, coalesce(h, 'null') || ' is no host')
+select throws_ok(format($$ select public.allow_hook_host(%L, 'olga') $$, h), 'SL001', null, coalesce(h, 'null') || ' is not a host')
 from unnest(array['http://127.0.0.1', '127.0.0.1/x', 'a b', '', '*', 'u@h', null]) h;
-select throws_ok($$ select public.allow_hook_host('h', null) $$, 'SL001', null, 'nobody can allow a host without a name');
+select throws_ok($$ select public.allow_hook_host('h', null) $$, 'SL001', null, 'an operator must give a name to allow a host');
 select is_empty($$ select public.hook_allowed_hosts() $$, 'no host is allowed to begin with');
 
 select is(public.allow_hook_host('127.0.0.1:9', 'olga', 'dev'), true, 'an operator allows a host and a port');

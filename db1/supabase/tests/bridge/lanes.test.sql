@@ -81,7 +81,7 @@ select is(
   '{8191,1,1}', 'lanes are numbers from 1 to 8191, and then from 1 again'
 );
 select throws_ok(
-  format('insert into public.engine_config (pool_id, lane) values (''wrong'', %s)', l), '23514', null, format('%s is no lane', l)
+  format('insert into public.engine_config (pool_id, lane) values (''wrong'', %s)', l), '23514', null, format('%s is not a lane', l)
 ) from unnest(array[0, 8192]) l;
 insert into public.engine_config (pool_id, lane) select 'also ruled', lane from public.engine_config where pool_id = 'ruled';
 select public.intake_queue_send(jsonb_build_object('pool_id', p)) from unnest(array['also ruled', 'ruled', 'bare']) p;

@@ -69,7 +69,7 @@ $$;
 select is(pg_temp.shared(10), 'metered 2', 'where pools share a lane, the ceiling holds for its own pool');
 update intake.pool_allowances set tokens = 0, filled_at = clock_timestamp() + interval '1 hour';
 select is(pg_temp.shared(10), 'beside 1', 'and the other is not held up by it');
-select is(pg_temp.shared(10), null, 'of which there is no more');
+select is(pg_temp.shared(10), null, 'which then has nothing left');
 update public.engine_config set commit_rate_per_sec = null where pool_id = 'metered';
 select is(pg_temp.shared(30), 'metered 18', 'without the ceiling all is taken');
 

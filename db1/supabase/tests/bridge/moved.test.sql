@@ -81,7 +81,7 @@ delete from public.engine_config where pool_id = 'late';
 update pgmq.q_intake_queue set vt = clock_timestamp(), read_ct = 0, message = message - 'untried';
 select set_eq(
   $$ select message ->> 'user_id' from lane_before b cross join lateral public.bridge_take(array[b.lane], '{10}', 0) $$,
-  array['one', 'two', 'by hand', 'held', 'odd'], 'while there is no such pool its messages are taken from its old lane'
+  array['one', 'two', 'by hand', 'held', 'odd'], 'while the pool does not exist its messages are taken from its old lane'
 );
 insert into public.engine_config (pool_id) values ('late');
 select is_empty(

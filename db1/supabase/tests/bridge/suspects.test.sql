@@ -16,7 +16,7 @@ create function pg_temp.suspect() returns text language sql as $$
 $$;
 create temp table taken as select * from tests.take(0, 0);
 
-select is(pg_temp.suspect(), null, 'what was never taken is no suspect');
+select is(pg_temp.suspect(), null, 'a message that was never taken is not a suspect');
 select pg_temp.dies('{old,odd,other}');
 select is(pg_temp.suspect(), null, 'nor is what one worker did not finish');
 insert into taken select * from tests.take(9, 0);

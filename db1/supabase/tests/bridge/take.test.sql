@@ -39,7 +39,7 @@ select results_eq(
 select is((select claim_state from second_take where message ->> 'pool_id' = 'nowhere'), null, 'a message without a claim has no state');
 select is_empty('select * from tests.take(10, 30)', 'a third worker gets nothing');
 
--- What is no lane, or no number, takes nothing and stops nothing.
+-- An invalid lane or number takes nothing and stops nothing.
 update pgmq.q_intake_queue set vt = clock_timestamp(), read_ct = 0;
 select is_empty(format('select * from public.bridge_take(%s, 30)', a), format('(%s) takes nothing', a)) from unnest(array[
   'null, null', $$ '{}', '{}' $$, $$ '{1}', '{}' $$, $$ '{}', '{1}' $$, $$ '{0}', '{0}' $$, $$ '{0}', '{-1}' $$, $$ '{0}', '{null}' $$,
@@ -72,7 +72,7 @@ begin
 end
 $$;
 select is(pg_temp.delivered_after(1, '{}'), '2 1 1', 'a lease that has run out is another delivery, a takeover, and no attempt');
-select is(pg_temp.delivered_after(1, '{"seen": 1}'), '2 1 0', 'a delivery that was finished is no takeover');
+select is(pg_temp.delivered_after(1, '{"seen": 1}'), '2 1 0', 'a delivery that was finished does not count as a takeover');
 select is(pg_temp.delivered_after(5, '{"seen": 3, "tried": 2}'), '6 3 2', 'attempts are those that failed and this one, takeovers those since');
 select is(
   (select string_agg(pg_temp.delivered_after(4, jsonb_build_object('seen', v, 'tried', v)), ', ' order by n)
@@ -150,7 +150,7 @@ select is(
     'zzzzzzzz-0000-4000-8000-000000000001', '0000000_-0000-4000-8000-000000000001', '00000000-0000-4000-8000-00000000000 ',
     '00000000-0000-4000-8000-00000000000' || chr(10), '00000000-0000-4000-8000-00000000000é', '00000000000040008000000000000001----'
   ]) id),
-  'none none none none none none', 'what only looks like a uuid is none, and stops nobody'
+  'none none none none none none', 'text that only looks like a uuid is not one, and does not stop the take'
 );
 
 select * from finish();

@@ -1,4 +1,4 @@
--- A pool that begins to validate leaves alone what somebody may have carried to the ledger before.
+-- A pool that begins to validate leaves alone claims that a worker may have carried to the ledger before.
 begin;
 select plan(19);
 
@@ -24,12 +24,12 @@ select is(pg_temp.states('v'), 'fresh queued, taken validated', 'a claim that wa
 select is(pg_temp.messages('v'), 'fresh queued, hand validated, taken validated', 'nor is what was put there by hand');
 select is(pg_temp.states('w'), 'fresh queued, taken queued', 'other pools are left alone');
 select is(public.expire_holds(), 1, 'a hold that runs out ends');
-select is(pg_temp.states('v'), 'fresh expired, taken validated', 'only the claim that nobody had taken');
+select is(pg_temp.states('v'), 'fresh expired, taken validated', 'only the claim that no worker had taken');
 
 select public.claim_resource_and_queue('v', 'next');
 select count(*) from tests.take(100, 0);
 update public.engine_config set validation_webhook_url = 'https://example.com/other' where pool_id = 'v';
-select is(pg_temp.states('v'), 'fresh expired, next queued, taken validated', 'another address is no beginning');
+select is(pg_temp.states('v'), 'fresh expired, next queued, taken validated', 'a change of the address does not count as a beginning');
 update public.engine_config set validation_webhook_url = null where pool_id = 'v';
 select is(pg_temp.states('v'), 'fresh expired, next queued, taken validated', 'nor is the end of it');
 update public.engine_config set validation_webhook_url = 'https://example.com/v' where pool_id = 'v';
@@ -67,7 +67,7 @@ select is(
   pg_temp.states('x'), 'back queued, dead validated, tried validated', 'and is not asked about: the target may have it'
 );
 
--- Replayed before the pool begins, and taken by nobody since.
+-- Replayed before the pool begins, and not taken since.
 insert into public.inventory_slots (pool_id) values ('y');
 select public.claim_resource_and_queue('y', 'again');
 create temp table died as select * from tests.take(100, 0) where message ->> 'pool_id' = 'y';
@@ -88,7 +88,7 @@ select is(
   (select f.outcome from pgmq.q_intake_queue q cross join lateral public.bridge_finish(
      array[q.msg_id], array[q.read_ct], '{refused}', '{late}', '{0}') f
    where q.message ->> 'user_id' = 'tried'),
-  'untried', 'a refusal of what counts as validated is no end'
+  'untried', 'a refusal does not end a claim that counts as validated'
 );
 select is(
   pg_temp.states('x'), 'back queued, dead validated, tried validated', 'and frees nothing'

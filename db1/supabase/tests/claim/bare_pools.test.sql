@@ -3,7 +3,7 @@ begin;
 select plan(16);
 
 select tests.refuses(
-  $$ select public.claim_resource_and_queue('nowhere', 'ann', 'r') $$, 'SL002', 'a pool nobody made is unknown'
+  $$ select public.claim_resource_and_queue('nowhere', 'ann', 'r') $$, 'SL002', 'a pool that was never made is unknown'
 );
 select tests.refuses(
   $$ select public.claim_resource_and_queue('', 'ann') $$, 'SL002', 'a pool without a name is unknown'

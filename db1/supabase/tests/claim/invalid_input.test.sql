@@ -1,4 +1,4 @@
--- What is no claim request is refused before anything is touched.
+-- An invalid claim request is refused before anything is touched.
 begin;
 select plan(14);
 

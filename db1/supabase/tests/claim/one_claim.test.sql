@@ -31,7 +31,7 @@ select isnt(
 select throws_ok(
   $$ insert into public.claims (claim_id, pool_id, slot_id, user_id)
      select gen_random_uuid(), 'one', t.id, 'bob' from taken t $$,
-  '23505', null, 'a slot cannot have two live claims, whoever writes them'
+  '23505', null, 'a slot cannot have two live claims, even if the owner inserts them'
 );
 select is(
   (select string_agg(distinct c.user_id, ',') from public.claims c where c.pool_id = 'one'), 'ann',

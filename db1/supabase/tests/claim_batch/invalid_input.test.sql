@@ -1,4 +1,4 @@
--- What is no batch is refused as a whole; an empty one has no answers.
+-- An invalid batch is refused as a whole; an empty one has no answers.
 begin;
 select plan(30);
 

@@ -22,7 +22,7 @@ select results_eq(
        array['b_limit', 'b_limit', 'b_limit'], array['bob', 'bob', 'ann'], array['b2', 'b3', 'a1']
      ) order by ordinal $$,
   array['claimed', 'limit', 'same'],
-  'claims held before count, and a retry is no new claim'
+  'claims held before count, and a retry does not'
 );
 select results_eq(
   $$ select outcome from public.claim_batch(
@@ -34,7 +34,7 @@ select results_eq(
 select results_eq(
   $$ select user_id::text, count(*)::int from public.claims where pool_id = 'b_limit' group by 1 order by 1 $$,
   $$ values ('ann', 2), ('bob', 2), ('cid', 2) $$,
-  'nobody holds more than the limit, and refused requests have left no claim'
+  'no user holds more than the limit, and refused requests have left no claim'
 );
 select is(
   (select count(*)::int from public.inventory_slots where pool_id = 'b_limit' and status = 'RESERVED'), 6,

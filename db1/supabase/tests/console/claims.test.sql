@@ -79,15 +79,15 @@ select results_eq(
   array['ending'], 'which the audit log has once'
 );
 select is(pg_temp.way('bob', 'p') like '% claim_release ending', true, 'and its way tells');
-select throws_ok($$ select public.release_claim_as_operator(gen_random_uuid(), 'olga') $$, 'SL008', null, 'nor what is no claim');
-select is_empty($$ select * from public.claim_timeline(gen_random_uuid()) $$, 'what is no claim has no way');
+select throws_ok($$ select public.release_claim_as_operator(gen_random_uuid(), 'olga') $$, 'SL008', null, 'nor can an unknown claim be');
+select is_empty($$ select * from public.claim_timeline(gen_random_uuid()) $$, 'an unknown claim has no timeline');
 
 -- What a repair did to a claim is told by its way, and to the one it ended as well.
 select public.claim_resource_and_queue('p', 'eve');
 select public.intake_route_to_dlq(msg_id, message, 3) from pgmq.q_intake_queue where message ->> 'user_id' = 'eve';
 select is(
   public.reconcile_fix(slot_id, 'ticket_of_another_claim', 'olga', jsonb_build_object('claim_id', slot_id, 'user_id', 'fay')),
-  'fixed', 'a slot goes to whoever has its ticket'
+  'fixed', 'a slot goes to the owner of its ticket'
 ) from public.claims where user_id = 'eve';
 select is(pg_temp.way('eve', 'p'), 'claimed reconcile_fix discarded', 'the claim that it ended tells it');
 select is(pg_temp.way('fay', 'p'), 'claimed reconcile_fix', 'as does the one that it made');
@@ -102,7 +102,7 @@ select is(
 ) from public.claims where user_id = 'fay';
 select is(
   (select q.message ->> 'state' from pgmq.q_intake_queue q where q.message ->> 'user_id' = 'fay'), 'validated',
-  'and nobody is asked whether it may'
+  'and the validation hook is not asked again'
 );
 create function pg_temp.plan_of(p_sql text) returns setof text language plpgsql
 as $$ begin return query execute 'explain ' || p_sql; end $$;
@@ -111,7 +111,7 @@ select is_empty(
   $$ select l from pg_temp.plan_of(
        'select from audit.audit_logs a where a.details ->> ''claim_id'' = ''x'' or a.details ->> ''ended_claim_id'' = ''y'' '
      ) l where l ~ 'Seq Scan' $$,
-  'and nobody reads the whole audit log for it'
+  'and the query does not scan the whole audit log'
 );
 reset enable_seqscan;
 

@@ -21,7 +21,7 @@ select tests.refuses($$ select public.pool_create('', 1, '{}', 'olga') $$, 'SL00
 select tests.refuses($$ select public.pool_create('x', 1000001, '{}', 'olga') $$, 'SL001', 'a million slots at a time');
 select tests.refuses($$ select public.pool_create('x', 1, '{"pool_id": "y"}', 'olga') $$, 'SL001', 'only rules are rules');
 select tests.refuses($$ select public.pool_create('x', 1, '{"batch_size": 0}', 'olga') $$, 'SL001', 'the table''s own checks hold');
-select tests.refuses($$ select public.pool_create('x', 1, '{}', null) $$, '23502', 'nobody does it without a name');
+select tests.refuses($$ select public.pool_create('x', 1, '{}', null) $$, '23502', 'an operator must give a name');
 
 select results_eq(
   $$ select status, max_per_user, commit_rate_per_sec, capacity
@@ -39,7 +39,7 @@ select results_eq(
 );
 create temp table before as select tests.state() as state;
 select * from public.pool_change('bare', '{"opens_at": "2999-01-01T00:00:00Z"}', 0, 'olga');
-select is(tests.state(), (select state from before), 'what is so already is no change');
+select is(tests.state(), (select state from before), 'a rule that holds already is not a change');
 
 -- One pool is asked for, and only that is counted: a large pool leaves a trace when it is.
 insert into public.inventory_slots (pool_id) select 'large' from generate_series(1, 2001);
@@ -84,7 +84,7 @@ select is(
 select is((select capacity from public.pool_create('once', 3, '{}', 'olga', null, 'c1')), 3::bigint, 'a pool is made once');
 select is((select capacity from public.pool_create('once', 3, '{}', 'olga', null, 'c1')), 3::bigint, 'and told again');
 select tests.refuses($$ select public.pool_create('once', 3, '{}', 'olga', null, 'c2') $$, 'SL014', 'to who asked for it');
-select throws_ok($$ select public.pool_change('nobody', '{}', 0, 'olga') $$, 'SL002', null, 'what is no pool is not changed');
+select throws_ok($$ select public.pool_change('nowhere', '{}', 0, 'olga') $$, 'SL002', null, 'an unknown pool cannot be changed');
 
 select * from finish();
 rollback;

@@ -2,7 +2,7 @@
 begin;
 select plan(6);
 
-select is_empty($$ select * from public.sessions_ended() $$, 'nobody has signed out');
+select is_empty($$ select * from public.sessions_ended() $$, 'no operator has signed out');
 select lives_ok($$ select public.session_end('one', now() + interval '1 hour') $$, 'one signs out');
 select lives_ok($$ select public.session_end('one', now() + interval '1 hour') $$, 'and once more');
 select results_eq(
@@ -10,7 +10,7 @@ select results_eq(
   $$ values ('one', true) $$, 'that is one session, with its end'
 );
 select throws_ok(
-  $$ select public.session_end(repeat('x', 65), now()) $$, '23514', null, 'what is no session is not remembered'
+  $$ select public.session_end(repeat('x', 65), now()) $$, '23514', null, 'an invalid session id is refused'
 );
 
 insert into intake.ended_sessions values ('old', now() - interval '1 hour');

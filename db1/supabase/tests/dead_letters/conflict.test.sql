@@ -1,4 +1,4 @@
--- A letter whose slot the ledger has sold to somebody else never puts that slot back on sale.
+-- A letter whose slot the ledger has sold to another user never puts that slot back on sale.
 begin;
 select plan(37);
 
@@ -39,7 +39,7 @@ select is(pg_temp.discard('cyd'), 'ending', 'a letter with another reason can be
 select is(public.finish_ends(array[(tests.claim_of('c', 'cyd')).claim_id], '{voided}'), 1, 'and is, when the ledger knows');
 select is(pg_temp.status('cyd'), 'AVAILABLE', 'and frees its slot');
 
--- The repair gives the slot to whoever the ledger sold it to.
+-- The repair gives the slot to the user whom the ledger sold it to.
 select is(pg_temp.fix('ann', 'zed', (select claim_id from claim where user_id = 'bob')), 'unchanged', 'a claim of another slot gets no second one');
 select is(pg_temp.state_of('ann'), 'dead_letter', 'and the claim waits as before');
 select is(pg_temp.fix('ann', 'zed', '00000000-0000-4000-8000-000000000007'), 'fixed', 'the owner in the ledger is put right');
@@ -54,7 +54,7 @@ select is(pg_temp.status('ann'), 'CONSUMED', 'and the slot stays sold');
 select is(
   public.reconcile_fix(pg_temp.slot_of('ann'), 'ticket_of_another_claim', 'olga',
     '{"claim_id": "00000000-0000-4000-8000-000000000008", "user_id": "eve"}'),
-  'unchanged', 'a committed claim gives way to nobody'
+  'unchanged', 'a committed claim never gives way'
 );
 
 -- By hand, and so without a claim.
@@ -63,7 +63,7 @@ select pgmq.send('intake_dlq', jsonb_build_object(
 from public.inventory_slots s where s.pool_id = 'c' and s.status = 'AVAILABLE' limit 1;
 update public.inventory_slots s set status = 'RESERVED', locked_at = now()
 from pgmq.q_intake_dlq d where d.message ->> 'user_id' = 'hand' and s.id = (d.message ->> 'resource_id')::uuid;
-select is(pg_temp.discard('hand'), 'ticket_conflict', 'a letter by hand is not discarded either while nobody holds its slot');
+select is(pg_temp.discard('hand'), 'ticket_conflict', 'a letter by hand is not discarded either while its slot has no live claim');
 insert into public.claims (claim_id, pool_id, slot_id, user_id, state)
 select (d.message ->> 'resource_id')::uuid, 'c', (d.message ->> 'resource_id')::uuid, 'owner', 'committed'
 from pgmq.q_intake_dlq d where d.message ->> 'user_id' = 'hand';
@@ -81,7 +81,7 @@ select is(pg_temp.status('bob'), 'RESERVED', 'and keeps its slot');
 update public.claims set state = 'committed' where user_id = 'bob';
 select is(pg_temp.discard('bob'), 'discarded', 'once the claim itself is a ticket, its letter can be discarded');
 
--- A message that only names somebody's claim cannot drag it into the dead letters.
+-- A message that only names another user's claim cannot drag it into the dead letters.
 insert into public.inventory_slots (pool_id) values ('c');
 select public.claim_resource_and_queue('c', 'dee');
 insert into claim select * from public.claims where user_id = 'dee';
@@ -92,7 +92,7 @@ select count(*) from tests.take(100, 30);
 select is(
   (select f.outcome from forged
    cross join lateral public.bridge_finish(array[msg_id], '{1}', '{dead_letter}', '{mismatch}', '{0}') f),
-  'dead_letter', 'a message that names somebody''s claim is a dead letter'
+  'dead_letter', 'a message that names another user''s claim is a dead letter'
 );
 select is(pg_temp.state_of('dee'), 'queued', 'the claim goes on by its own message');
 select is(pg_temp.discard('forger'), 'discarded', 'the letter is discarded');

@@ -9,7 +9,7 @@ create function pg_temp.slot(p_n int) returns uuid language sql as $$ select id 
 create function pg_temp.status(p_n int) returns text language sql
 as $$ select status::text from public.inventory_slots where id = pg_temp.slot(p_n) $$;
 
--- By hand, for a slot that nobody has.
+-- By hand, for a slot without a holder.
 select pgmq.send('intake_dlq', jsonb_build_object('pool_id', 'p', 'resource_id', pg_temp.slot(1), 'user_id', 'hand', 'reason', 'r'));
 select is(tests.replay('hand'), 'replayed', 'a letter without a claim goes round as it was');
 select is(
@@ -20,7 +20,7 @@ select is(pg_temp.status(1), 'RESERVED', 'and its slot is reserved for it');
 select is((select locked_by from public.inventory_slots where id = pg_temp.slot(1)), 'hand', 'in its user''s name');
 select is(public.reap_orphaned_slots(interval '0'), 0, 'so that the reaper leaves it alone');
 
--- By hand, for a slot that somebody else has got meanwhile.
+-- By hand, for a slot that another user has got meanwhile.
 insert into public.claims (claim_id, pool_id, slot_id, user_id) values (gen_random_uuid(), 'p', pg_temp.slot(2), 'owner');
 update public.inventory_slots set status = 'RESERVED', locked_by = 'owner' where id = pg_temp.slot(2);
 select pgmq.send('intake_dlq', jsonb_build_object('pool_id', 'p', 'resource_id', pg_temp.slot(2), 'user_id', 'other'));
@@ -64,7 +64,7 @@ select bag_eq(
 );
 select bag_eq(
   $$ select q.message from pgmq.q_intake_queue q where jsonb_typeof(q.message) is distinct from 'object' $$,
-  $$ values ('null'::jsonb), ('[1, 2]'), ('null'), ('"text"'), (null) $$, 'as does what is no object'
+  $$ values ('null'::jsonb), ('[1, 2]'), ('null'), ('"text"'), (null) $$, 'as does JSON that is not an object'
 );
 select is((select count(*)::int from audit.audit_logs), 14, 'each has its audit row');
 select is((select count(*)::int from tests.take(100, 30)), 8, 'and the bridge can take them all');
@@ -104,8 +104,8 @@ select bag_eq(
   $$ select d.outcome from public.discard_dead_letters('{-8,-9,-10}', 'olga') d $$, $$ values ('discarded'), ('discarded'), ('discarded') $$,
   'malformed letters can be discarded'
 );
-select is((tests.claim_of('p', 'owner')).state::text, 'queued', 'without touching the claim of whoever has the slot they name');
-select is(pg_temp.status(2), 'RESERVED', 'nor his slot');
+select is((tests.claim_of('p', 'owner')).state::text, 'queued', 'without touching the claim that has the slot they name');
+select is(pg_temp.status(2), 'RESERVED', 'nor that slot');
 
 select * from finish();
 rollback;

@@ -16,7 +16,7 @@ select results_eq(
 select is(tests.state(), (select state from before), 'and changes nothing, not even the audit log');
 select is_empty($$ select * from public.replay_dead_letters('{}', 'olga') $$, 'replaying nothing answers nothing');
 select throws_ok(
-  $$ select * from public.replay_dead_letters(array[tests.letter_of('ann')], null) $$, '23502', null, 'nobody can do it without a name'
+  $$ select * from public.replay_dead_letters(array[tests.letter_of('ann')], null) $$, '23502', null, 'an operator must give a name'
 );
 select is(tests.state(), (select state from before), 'and nothing changes');
 
@@ -95,7 +95,7 @@ select results_eq(
 select is((select count(*)::int from pgmq.q_intake_queue q where q.message ->> 'user_id' = 'one'), 1, 'and sends it once');
 select is((select count(*)::int from audit.audit_logs), 7, 'with one audit row');
 
--- The claim was validated before it died, and so somebody may have carried it: it is not asked about again.
+-- The claim was validated before it became a dead letter, so a worker may have carried it: it is not validated again.
 select public.intake_route_to_dlq(q.msg_id, q.message || '{"state": "validated"}', 3)
 from pgmq.q_intake_queue q where q.message ->> 'user_id' = 'one';
 select is(tests.replay('one'), 'replayed', 'a letter that had been validated is replayed');

@@ -5,7 +5,7 @@ select plan(8);
 delete from pgmq.q_intake_queue;
 set local app.bridge_worker_url = 'http://127.0.0.1:9/bridge-worker';
 set local app.service_role_key = 'a-key';
-select is(intake.trigger_drain(), null, 'an empty queue asks nobody');
+select is(intake.trigger_drain(), null, 'an empty queue calls no worker');
 
 select public.intake_queue_send('{"n": 1}');
 create temp table asked as select intake.trigger_drain() as id;
@@ -19,16 +19,16 @@ select is(
   'the request carries the service key'
 );
 select count(*) from public.intake_queue_read(30, 10);
-select is(intake.trigger_drain(), null, 'messages that a worker holds ask nobody');
+select is(intake.trigger_drain(), null, 'messages that a worker holds call no other');
 
 select public.intake_queue_send('{"n": 2}');
 set local app.bridge_worker_url = '';
 create temp table before as select count(*) as requests from net.http_request_queue;
-select is(intake.trigger_drain(), null, 'without an address nobody is asked');
+select is(intake.trigger_drain(), null, 'without an address no call is made');
 select is(
   (select count(*) from net.http_request_queue), (select requests from before), 'and no request is queued'
 );
-select is(intake.setting('no_such_setting'), null, 'a setting that nobody made is null');
+select is(intake.setting('no_such_setting'), null, 'a setting that was never made is null');
 
 select * from finish();
 rollback;

@@ -42,7 +42,7 @@ select is(tests.finish('hook_taken', 1, 'retry', '500'), 'retry', 'the worker th
 select is((select count(*)::int from pgmq.q_intake_queue where vt = 'infinity'), 2, 'and it stays hidden');
 select is(
   (select detail ->> 'next_attempt_at' from public.claim_timeline((tests.claim_of('hook', 'hook_taken')).claim_id)
-   where what = 'queued'), null, 'there is no next attempt'
+   where what = 'queued'), null, 'no further attempt is planned'
 );
 select results_eq(
   $$ select detail from public.claim_timeline((tests.claim_of('hook', 'hook_taken')).claim_id) where what = 'ending' $$,

@@ -40,7 +40,7 @@ select results_eq(
   $$ select claim_id, slot_id, 'p'::text, user_id::text, case when user_id like 'dead%' then 'discarded' else 'released' end, true
      from claim order by user_id $$, 'a worker gets what the ledger has to know'
 );
-select is_empty($$ select * from public.take_ends(100, 30) $$, 'and for a while nobody else does');
+select is_empty($$ select * from public.take_ends(100, 30) $$, 'and for a while no other worker does');
 select results_eq(
   $$ select claim_state from tests.take(100, 600) $$, $$ select ''::text limit 0 $$, 'the messages are held by the first worker'
 );

@@ -56,7 +56,7 @@ select is(public.expire_holds(), (select count(*)::int from ways), 'all are due,
 select results_eq(
   $$ select user_id::text from public.claims where pool_id = 'throttled' and state = 'expired' order by 1 $$,
   $$ select user_id from ways where is_untried order by 1 $$,
-  'those that were handed back untried each time expire, and nobody who was tried, or may have been, by any worker'
+  'those that were handed back untried each time expire, and none that a worker tried, or may have tried'
 );
 select results_eq(
   $$ select message ->> 'user_id' from pgmq.q_intake_queue order by 1 $$,

@@ -18,7 +18,7 @@ select results_eq(
   $$ values ('queued', '2026-02-24 10:00Z'::timestamptz) $$, 'an endpoint is found, and how old the copy is'
 );
 select results_eq(
-  $$ select door, read_at from public.copied_door('endpoint', 'nobody') $$,
+  $$ select door, read_at from public.copied_door('endpoint', 'unknown') $$,
   $$ values (null::jsonb, '2026-02-24 10:00Z'::timestamptz) $$, 'one that DB2 did not have is known not to exist'
 );
 select results_eq(

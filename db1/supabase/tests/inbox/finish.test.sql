@@ -48,7 +48,7 @@ begin
 end
 $$;
 select is((select max(attempts) from taken), 9, 'what DB2 refuses is tried ten times');
-select is_empty('select * from pgmq.q_event_inbox', 'and then it is no longer in the inbox');
+select is_empty('select * from pgmq.q_event_inbox', 'and then it has left the inbox');
 select results_eq(
   $$ select door, attempts, error from public.inbox_list(true) $$, $$ values ('two', 10, 'no 10') $$, 'but among its dead letters, with the reason'
 );

@@ -20,7 +20,7 @@ create temp table free_slot as select id from public.inventory_slots where pool_
 delete from public.inventory_slots s using free_slot f where s.id = f.id;
 select is_empty(
   $$ select from public.slot_manifest m join free_slot f on f.id = m.slot_id $$,
-  'a slot that nobody holds is withdrawn by deleting it'
+  'a slot without a holder is withdrawn by deleting it'
 );
 select is((select slots::int from intake.pool_totals where pool_id = 'shelf'), 3, 'the capacity follows');
 

@@ -1,4 +1,4 @@
--- Whoever looks at a lost cache first rebuilds it, and never believes that it is empty.
+-- The first function that looks at a lost cache rebuilds it, and never believes that the pool is empty.
 begin;
 select plan(19);
 

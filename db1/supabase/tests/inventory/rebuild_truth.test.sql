@@ -20,7 +20,7 @@ from public.claims c where c.pool_id = 'truth' and c.user_id = 'dead';
 select intake.give_back_claim(c.claim_id) from public.claims c where c.pool_id = 'truth' and c.user_id = 'released';
 select public.intake_queue_send(jsonb_build_object('pool_id', 'truth', 'resource_id', s.id, 'user_id', s.is_for))
 from slot s where s.is_for = 'by_hand';
--- By hand with an id that is no claim's, and what is left of a claim that has ended: only the first holds its slot.
+-- By hand with the id of no claim, and a message left over from an ended claim: only the first holds its slot.
 select public.intake_queue_send(jsonb_build_object(
   'pool_id', 'truth', 'resource_id', s.id, 'user_id', s.is_for,
   'claim_id', coalesce(c.claim_id, '00000000-0000-4000-8000-000000000001')
@@ -51,7 +51,7 @@ select results_eq(
 );
 select is_empty(
   $$ select from public.inventory_slots where pool_id = 'truth' and (status = 'AVAILABLE') <> (locked_at is null) $$,
-  'exactly the slots that somebody holds say since when'
+  'exactly the slots with a holder say since when'
 );
 select is(public.reap_orphaned_slots('-1 hour'), 0, 'the reaper finds no orphan among them');
 select bag_eq(

@@ -37,7 +37,7 @@ select is((select count(*)::int from public.open_claims_of('anna', 10)), 1, 'one
 select throws_ok($$ select public.finish_erasure('anna') $$, 'SL001', null, 'it does not end before it is done');
 
 select is(public.erase_claims('anna', array(select claim_id from public.open_claims_of('anna', 10))), 1, 'it changes');
-select is(public.erase_claims('anna', array(select claim_id from public.claims)), 1, 'whoever is named, the users of the name');
+select is(public.erase_claims('anna', array(select claim_id from public.claims)), 1, 'only the claims of that user, whichever claims are named');
 select results_eq(
   $$ select user_id::text, request_id::text, request_key is null from public.claims
      where user_id = 'erased:' || repeat('a', 32) and verified $$,

@@ -42,7 +42,7 @@ select tests.refuses(
 );
 select tests.refuses(
   $$ select public.begin_checkout((tests.order_of('fair', 'bob')).order_id, null, 'https://a.example.com') $$, 'SL001',
-  'nobody''s claim'
+  'a missing user id'
 );
 update public.orders set hold_until = clock_timestamp() + interval '4 seconds' where user_id = 'bob';
 select tests.refuses(

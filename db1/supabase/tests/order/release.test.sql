@@ -39,7 +39,7 @@ select tests.refuses(
 );
 select is((select count(*) from public.take_closing(9, 60)), 1::bigint, 'the closer is asked for at once');
 select is(public.expire_holds(), 0, 'and waited for');
-select is_empty($$ select from public.take_ends(9, 60) $$, 'the ledger need not be asked: there is no message');
+select is_empty($$ select from public.take_ends(9, 60) $$, 'the ledger need not be asked: the claim has no message');
 update public.checkouts set state = 'expired' where order_id = (tests.order_of('back', 'dan')).order_id;
 select is(public.expire_holds(), 1, 'the session is closed');
 select is(tests.states((tests.order_of('back', 'dan')).order_id), 'released released', 'and the claims are released');

@@ -13,7 +13,7 @@ select tests.refuses($$ select public.set_pool_details('nowhere', '{"title": "x"
 select tests.refuses($$ select public.set_pool_details('gig', '{"name": "x"}', 'olga') $$, 'SL001', 'an unknown name');
 select tests.refuses($$ select public.set_pool_details('gig', '[]', 'olga') $$, 'SL001', 'no object');
 select tests.refuses(
-  $$ select public.set_pool_details('gig', '{"picture_url": "javascript:alert(1)"}', 'olga') $$, 'SL001', 'a picture that is no address'
+  $$ select public.set_pool_details('gig', '{"picture_url": "javascript:alert(1)"}', 'olga') $$, 'SL001', 'a picture that is not an address'
 );
 select tests.refuses($$ select public.set_pool_details('gig', '{"time_zone": "Mars/Olympus"}', 'olga') $$, 'SL001', 'a zone that is none');
 select tests.refuses(

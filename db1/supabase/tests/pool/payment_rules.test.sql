@@ -21,7 +21,7 @@ select pg_temp.refused(rules || '{"commit_rpc_name": "mine"}', 'a commit functio
 select pg_temp.refused(rules || '{"validation_webhook_url": "https://example.com/"}', 'a hook before the ticket') from right_rules;
 select pg_temp.refused('{"max_quantity": 11}', 'more than ten slots a request');
 select pg_temp.refused('{"expire_grace_sec": 4}', 'hardly any grace');
-select pg_temp.refused('{"refund_by": "nobody"}', 'a refund by nobody');
+select pg_temp.refused('{"refund_by": "bank"}', 'a refund by an unknown party');
 
 select results_eq(
   $$ select p.confirm_by, p.price, p.currency, p.payment_tenant, p.payment_livemode, p.max_quantity, p.expire_grace_sec, p.refund_by

@@ -38,8 +38,8 @@ select results_eq(
   $$ values ('open', 2, 2, null::int, null::int, false) $$,
   'a pool without a config row is open and has no rules'
 );
-select is_empty($$ select public.pool_status('p_nowhere') $$, 'a pool that is not there is no row');
-select is_empty($$ select public.pool_status(null) $$, 'no pool is no row');
+select is_empty($$ select public.pool_status('p_nowhere') $$, 'an unknown pool has no row');
+select is_empty($$ select public.pool_status(null) $$, 'a null id has no row');
 
 -- Watching a large pool must not cost a count a second.
 insert into public.inventory_slots (pool_id) select 'p_large' from generate_series(1, 2500);

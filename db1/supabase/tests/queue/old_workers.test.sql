@@ -17,7 +17,7 @@ select is(
 );
 select is(
   (select state::text from public.claims where user_id = 'bob'), 'queued',
-  'a claim whose slot is not CONSUMED is not, because nobody said that the ledger has it'
+  'a claim whose slot is not CONSUMED is not: the worker did not say that the ledger has it'
 );
 select isnt(
   (select public.intake_route_to_dlq(msg_id, null, 11) from public.claims where user_id = 'cid'), null,

@@ -36,7 +36,7 @@ select is(
 select is(public.intake_route_to_dlq(-1, '{}', 1), null, 'routing a message that is not there returns null');
 select is(tests.state(), (select state from before), 'and neither changes anything');
 
--- Somebody else has taken the message since.
+-- Another worker has taken the message since.
 select public.claim_resource_and_queue('dlq', 'bob');
 create temp table bob as select * from public.claims where user_id = 'bob';
 select count(*) from public.intake_queue_read(0, 10000);

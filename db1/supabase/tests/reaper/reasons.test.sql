@@ -19,7 +19,7 @@ select public.intake_queue_send(jsonb_build_object('resource_id', s.id))
 from public.inventory_slots s where s.pool_id = 'reap' and s.locked_by = 'message';
 select pgmq.send('intake_dlq', jsonb_build_object('resource_id', s.id))
 from public.inventory_slots s where s.pool_id = 'reap' and s.locked_by = 'dead_letter';
--- Put there by hand with an id of its own, which is no claim's: the bridge carries it.
+-- Put there by hand with an id of its own, which no claim has: the bridge carries it.
 select public.intake_queue_send(jsonb_build_object('resource_id', s.id, 'claim_id', gen_random_uuid()))
 from public.inventory_slots s where s.pool_id = 'reap' and s.locked_by = 'own_id';
 -- A message without a resource_id must not make the reaper blind.

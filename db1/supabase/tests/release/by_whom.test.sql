@@ -1,4 +1,4 @@
--- A claim is released by its owner or an operator, and by nobody else.
+-- Only its owner or an operator can release a claim.
 begin;
 select plan(23);
 
@@ -50,12 +50,12 @@ select tests.refuses(
 select tests.refuses(
   format($$ select tests.as_caller('authenticated', 'bob',
        'select state from public.release_own_claim(''%s'', null)') $$,
-    pg_temp.mine(3)), 'SL006', 'a signed-in user is no operator'
+    pg_temp.mine(3)), 'SL006', 'a signed-in user does not count as an operator'
 );
 select tests.refuses(
   format($$ select tests.as_caller('authenticated', null,
        'select state from public.release_own_claim(''%s'', null)') $$,
-    pg_temp.mine(3)), 'SL006', 'a token without a user id is no operator'
+    pg_temp.mine(3)), 'SL006', 'a token without a user id does not count as an operator'
 );
 select tests.refuses(
   format($$ select tests.as_caller('anon', null, 'select state from public.release_own_claim(''%s'', ''ann'')') $$,

@@ -16,7 +16,7 @@ select is_empty(
 select results_eq(
   $$ select s.status::text, s.locked_by, s.locked_at from public.inventory_slots s join old o on o.slot_id = s.id $$,
   $$ values ('AVAILABLE', null::text, null::timestamptz) $$,
-  'the slot is on sale again and nobody holds it'
+  'the slot is on sale again and has no holder'
 );
 create temp table before as select tests.state() as state;
 select results_eq(

@@ -234,7 +234,7 @@ select bag_eq(
      join pg_namespace n on n.nspname in ('webhook', 'calls', 'audit')
      where has_schema_privilege(r.role, n.oid, 'usage') $$,
   $$ values ('webhook', 'service_role'), ('calls', 'service_role') $$,
-  'only service_role reaches webhooks and calls, and nobody the audit log'
+  'only service_role reaches webhooks and calls, and no role the audit log'
 );
 select is_empty(
   $$ select r.role from unnest(array['anon', 'authenticated', 'service_role']) r (role)

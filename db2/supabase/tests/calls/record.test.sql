@@ -26,7 +26,7 @@ select is(pg_temp.outcomes('a - ring {} h1'), 'duplicate', 'a signature that is 
 select is(pg_temp.outcomes('a - ring {} h3', 'a - ring {} h3'), 'recorded duplicate',
   'the same signature twice in one batch is recorded once');
 select is(pg_temp.outcomes('a - ring {} h1', 'a - ring {} h4', 'a - ring {} h2'), 'duplicate recorded duplicate',
-  'a duplicate holds up nobody else in the batch');
+  'a duplicate does not stop the rest of the batch');
 select is((select count(*)::int from public.calls), 5, 'and each signature has one row');
 
 select is(pg_temp.outcomes('a - ring {} -', 'a - ring {} -'), 'recorded recorded', 'calls without a signature never conflict');
@@ -39,7 +39,7 @@ select is(pg_temp.outcomes('a e1 ring {"n":1} h6', 'a e1 ring {"n":1} h7'), 'rec
 select is(pg_temp.outcomes('a e1 ring {"n":2} h8'), 'event_conflict', 'the same event id with another payload is a conflict');
 select is(pg_temp.outcomes('a e1 hang {"n":1} h9'), 'event_conflict', 'and with another kind');
 select is(pg_temp.outcomes('a e1 hang {"n":1} h9', 'a e9 ring {} h10'), 'event_conflict recorded',
-  'a conflict holds up nobody else in the batch');
+  'a conflict does not stop the rest of the batch');
 select is(pg_temp.outcomes('b e1 ring {"n":2} h8'), 'recorded', 'two sites may have the same event id');
 select is((select count(*)::int from public.calls where event_id = 'e1'), 2, 'a conflict writes nothing');
 

@@ -28,7 +28,7 @@ select throws_ok($$ select calls.add_site('s2', '{A,B,C,D,E,F}', true, null, 'an
 select throws_ok($$ select calls.add_site('s2', '{whsec_value}', true, null, 'ann') $$, '23514', null::text,
   'a secret is named, never kept');
 select throws_ok($$ select calls.add_site('s2', '{A,null}', true, null, 'ann') $$, '23514', null::text,
-  'and a name is no null');
+  'and a name must not be null');
 select throws_ok($$ select calls.add_site('s2', '{A}', true, '{}', 'ann') $$, '23514', null::text,
   'a site that may send nothing is disabled, not emptied');
 select is_empty(

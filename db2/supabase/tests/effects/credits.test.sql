@@ -17,7 +17,7 @@ select is(
 select is(pg_temp.balance(), '900 usd', 'what was received is credited, not what was asked for, in lower case');
 select lives_ok(
   $$ select tests.apply('charge.succeeded', '{"id": "ch_1", "payment_intent": "pi_1", "amount": 900}') $$,
-  'the charge of the same payment is no contradiction'
+  'the charge of the same payment does not contradict it'
 );
 select lives_ok(
   $$ select tests.apply('checkout.session.completed',

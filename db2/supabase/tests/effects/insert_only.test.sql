@@ -1,4 +1,4 @@
--- The ledger is insert only, for everybody.
+-- The ledger is insert only, for every role.
 begin;
 select plan(7);
 

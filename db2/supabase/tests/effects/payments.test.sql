@@ -48,7 +48,7 @@ select is(
   pg_temp.apply('charge.succeeded', '{"id": "ch_2", "captured": false}'), null, 'an authorised charge has an effect'
 );
 select is(pg_temp.state('ch_2'), 'processing', 'but it is not paid; without a payment intent it is its own payment');
-select is_empty($$ select from public.credit_ledger where object_id = 'ch_2' $$, 'so nobody is credited');
+select is_empty($$ select from public.credit_ledger where object_id = 'ch_2' $$, 'so no user is credited');
 select is(
   pg_temp.apply('charge.captured', '{"id": "ch_2", "captured": true, "amount_captured": 600}'), null,
   'a capture counts'

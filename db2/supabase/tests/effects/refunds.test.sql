@@ -38,7 +38,7 @@ select results_eq(
   'then both count'
 );
 select is(tests.payment(), 'partially_refunded 700', 'a refund is debited once it is under way');
-select lives_ok($$ select pg_temp.refund('refund.updated', 're_1', 300) $$, 'its success is no contradiction');
+select lives_ok($$ select pg_temp.refund('refund.updated', 're_1', 300) $$, 'its success does not contradict it');
 select lives_ok($$ select pg_temp.charge_refunded(300) $$, 'nor is the total that the charge tells');
 select is(tests.payment(), 'partially_refunded 700', 'three events that tell one refund are one debit');
 select is(pg_temp.charge_refunded(1000), null, 'a higher total is news');

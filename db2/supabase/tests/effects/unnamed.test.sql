@@ -52,7 +52,7 @@ select is(
   'an invoice that names the charge tells the same one'
 );
 select results_eq(
-  $$ select object_id, amount from public.credit_ledger $$, $$ values ('ch_1', 900::bigint) $$, 'and is no second credit'
+  $$ select object_id, amount from public.credit_ledger $$, $$ values ('ch_1', 900::bigint) $$, 'and does not credit twice'
 );
 
 select * from finish();

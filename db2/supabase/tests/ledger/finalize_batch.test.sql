@@ -38,7 +38,7 @@ select is(tests.state(), (select state from before), 'neither already nor confli
 
 select is(
   tests.outcomes(tests.ticket(1, 'eve', 9), tests.ticket(4, 'dan', 4), tests.ticket(2, 'bob', 2)),
-  'conflict committed already', 'a conflict holds up nobody else in the batch'
+  'conflict committed already', 'a conflict does not stop the rest of the batch'
 );
 select results_eq(
   $$ select ordinal, right(resource_id::text, 1), right(claim_id::text, 1)

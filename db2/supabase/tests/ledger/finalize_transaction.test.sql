@@ -1,4 +1,4 @@
--- finalize_transaction is done once, and never silent about somebody else’s seat.
+-- finalize_transaction is done once, and never silent about another user’s seat.
 begin;
 select plan(11);
 
@@ -6,10 +6,10 @@ select public.finalize_transaction(tests.ticket(1, 'ann', 1)), public.finalize_t
 create temp table before as select tests.state() as state;
 
 select lives_ok(
-  $$ select public.finalize_transaction(tests.ticket(1, 'ann', 1)) $$, 'the same claim again is no error'
+  $$ select public.finalize_transaction(tests.ticket(1, 'ann', 1)) $$, 'the same claim again raises nothing'
 );
 select lives_ok(
-  $$ select public.finalize_transaction(tests.ticket(1, 'ann')) $$, 'the same user without a claim_id is no error'
+  $$ select public.finalize_transaction(tests.ticket(1, 'ann')) $$, 'the same user without a claim_id raises nothing'
 );
 select is(tests.state(), (select state from before), 'a second call changes nothing');
 select tests.refuses(

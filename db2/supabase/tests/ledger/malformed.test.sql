@@ -1,4 +1,4 @@
--- A payload that is no ticket raises an error, and nothing of its batch is written.
+-- A malformed payload raises an error, and nothing of its batch is written.
 begin;
 select plan(27);
 
@@ -11,9 +11,9 @@ from (values
   ('{"resource_id": "00000000-0000-4000-8000-000000000009", "user_id": "u"}', '23502', 'a payload without a pool'),
   ('{"resource_id": "00000000-0000-4000-8000-000000000009", "pool_id": "p"}', '23502', 'a payload without a user'),
   ('{"resource_id": null, "pool_id": "p", "user_id": "u"}', '23502', 'a slot that is null'),
-  ('{"resource_id": "seat 7", "pool_id": "p", "user_id": "u"}', '22P02', 'a slot that is no uuid'),
+  ('{"resource_id": "seat 7", "pool_id": "p", "user_id": "u"}', '22P02', 'a slot that is not a uuid'),
   ('{"resource_id": "00000000-0000-4000-8000-000000000009", "pool_id": "p", "user_id": "u", "claim_id": "x"}',
-    '22P02', 'a claim that is no uuid'),
+    '22P02', 'a claim that is not a uuid'),
   ('{}', '23502', 'an empty payload'),
   ('null', '22023', 'a payload of null'),
   ('[]', '22023', 'an array for a payload'),
@@ -21,7 +21,7 @@ from (values
 ) b (payload, code, name);
 
 select tests.refuses(
-  $$ select public.finalize_batch('{}') $$, '22023', 'a batch that is no array is refused'
+  $$ select public.finalize_batch('{}') $$, '22023', 'a batch that is not an array is refused'
 );
 select tests.refuses(
   $$ select public.finalize_transaction('{"pool_id": "p", "user_id": "u"}') $$, '23502',

@@ -9,7 +9,7 @@ select case
        where pubname = 'supabase_realtime' and schemaname = 'public'),
       'public.confirmed_tickets', 'the publication supabase_realtime has confirmed_tickets, and no other table of ours'
     )
-  else skip('there is no publication supabase_realtime here', 1)
+  else skip('this database has no publication supabase_realtime', 1)
 end;
 
 select * from finish();

@@ -22,7 +22,7 @@ select is(
   'a ticket of another user, claim or pool is a conflict'
 );
 select is(pg_temp.asked(tests.ticket(1, 'ann', 1), tests.ticket(1, 'ann', 1)), '1 already, 2 already', 'also twice');
-select is_empty($$ select * from public.tickets_of('[]') $$, 'nobody asked, nobody answered');
+select is_empty($$ select * from public.tickets_of('[]') $$, 'no payloads give no answers');
 select is((select count(*)::int from public.confirmed_tickets where pool_id = 'p'), 2, 'asking writes no ticket');
 
 select * from finish();

@@ -1,4 +1,4 @@
--- tickets_page shows every ticket to whoever may call it, also under the row policy.
+-- tickets_page shows every ticket to a role that may call it, also under the row policy.
 begin;
 select plan(5);
 

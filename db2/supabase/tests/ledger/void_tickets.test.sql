@@ -50,7 +50,7 @@ select is(
 );
 select throws_ok(
   $$ select tests.as_caller('service_role', null, 'delete from public.voided_tickets returning 1') $$, '42501', null,
-  'nobody takes one back'
+  'service_role cannot delete one'
 );
 
 select * from finish();

@@ -24,7 +24,7 @@ select is(
 );
 select is((select pg_temp.later(id, token) from taken), 'due', 'an outage puts it off');
 select is((select attempts || ' ' || (error is null) from public.claim_outbox where id = 'settle:stripe/pi_1'), '0 true', 'and counts for nothing');
-select is((select pg_temp.later(id, token) from taken), 'lost_lease', 'a second time there is no lease');
+select is((select pg_temp.later(id, token) from taken), 'lost_lease', 'a second time the lease is gone');
 create temp table again as select * from public.outbox_take(1, 60);
 select is((select pg_temp.later(id, token, 'refused') from again), 'due', 'a failure puts it off too');
 select is((select attempts || ' ' || error from public.claim_outbox where id = 'settle:stripe/pi_1'), '1 refused', 'and counts');

@@ -11,7 +11,7 @@ insert into ids values ('back', public.request_void(array[tests.claim_id(1)], tr
   ('kept', public.request_void(array[tests.claim_id(2)], false, 'bob'));
 savepoint sold;
 
-select tests.refuses($$ select * from public.void_order_tickets('void:none', '[]') $$, 'SL001', 'a void that nobody asked for');
+select tests.refuses($$ select * from public.void_order_tickets('void:none', '[]') $$, 'SL001', 'a void that was never requested');
 select tests.refuses(
   $$ select * from public.void_order_tickets('settle:stripe/pi_1', tests.targets(1)) $$, 'SL001', 'or that is none'
 );

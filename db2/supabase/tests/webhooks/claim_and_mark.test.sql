@@ -80,7 +80,7 @@ select set_config('webhook.claims', '', false);
 select throws_ok(
   $$ select pg_temp.mark('evt-4', 'success') $$, 'SL033', null, 'nor by a session that does not know whose it is'
 );
-select is(pg_temp.mark('evt-5', 'success'), 'success 1 ', 'which may mark what nobody has taken over');
+select is(pg_temp.mark('evt-5', 'success'), 'success 1 ', 'which may mark an event that was never taken over');
 update webhook_events set next_attempt_at = now(), lease_until = now() where event_id = 'evt-4';
 select results_eq($$ select event_id from webhook.claim_next_event() $$, $$ values ('evt-4') $$, 'the next claims it');
 select is(pg_temp.mark('evt-4', 'success'), 'success 1 ', 'and marks it');

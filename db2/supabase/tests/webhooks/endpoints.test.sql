@@ -35,7 +35,7 @@ select is(pg_temp.audits(), 1::bigint, 'and what was refused is not in the audit
 
 select throws_ok($$ select pg_temp.add('Bad Name') $$, 'SL001', null, 'a name is a path segment');
 select throws_ok($$ select pg_temp.add('a', '{"colour": "red"}') $$, 'SL001', null, 'an unknown setting is refused');
-select throws_ok($$ select pg_temp.add('a', '{"name": "b"}') $$, 'SL001', null, 'the name is no setting');
+select throws_ok($$ select pg_temp.add('a', '{"name": "b"}') $$, 'SL001', null, 'the name is not a setting');
 select throws_ok(
   $$ select pg_temp.add('a', '{"max_attempts": "many"}') $$, 'SL001', null, 'a setting of another type is refused'
 );
@@ -52,7 +52,7 @@ select throws_ok(
 );
 select throws_ok(
   $$ select webhook.add_endpoint('a', 'stripe', '{A}', 'queued', '{}', null, null) $$, 'SL001', null,
-  'nobody adds an endpoint without a name in the audit log'
+  'an operator must give a name for the audit log to add an endpoint'
 );
 
 select results_eq(

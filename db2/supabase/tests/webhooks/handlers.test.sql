@@ -1,4 +1,4 @@
--- Handlers can be listed and removed, and those that nobody serves are told.
+-- Handlers can be listed and removed, and those that no worker serves are reported.
 begin;
 select plan(9);
 

@@ -1,4 +1,4 @@
--- Each event is in the lane of its handler, whoever put it there and whatever becomes of the handler.
+-- Each event is in the lane of its handler, however it was inserted and whatever becomes of the handler.
 begin;
 select plan(17);
 
@@ -77,7 +77,7 @@ select is(
 insert into public.webhook_handlers (provider, event_type, kind, name) values ('shop', 'ts', 'typescript', 'mine');
 update public.webhook_events set lane = 0 where event_id = 'c';
 create temp table stray as select * from tests.take(10) where event_id = 'c';
-select is((select handler_name from stray), 'mine', 'whoever takes an event in a wrong lane sees its handler');
+select is((select handler_name from stray), 'mine', 'a worker that takes an event in a wrong lane sees its handler');
 select webhook.finish_event(id, lease_token, 'pending') from stray;
 select is(pg_temp.lanes('c'), 'mine', 'and hands it back into its own lane');
 update public.webhook_events set lane = 0, status = 'dead_letter', next_attempt_at = null where event_id = 'c';
@@ -86,7 +86,7 @@ select is(pg_temp.lanes('c'), 'mine', 'is in the lane of the handler that it has
 update public.webhook_events set lane = 1 where event_id = 'c';
 select results_eq(
   'select kind, handler_name from webhook.event_lanes() where lane = 1', 'values (null::text, null::text)',
-  'a lane of no handler is everybody''s, so that nothing is left behind'
+  'any worker serves a lane without a handler, so that nothing is left behind'
 );
 
 -- A backlog in one lane costs the take of another nothing.

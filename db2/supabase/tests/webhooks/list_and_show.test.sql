@@ -44,7 +44,7 @@ select is(
   pg_temp.listed('p_webhook_id => (select webhook_id from public.webhook_endpoints)'), 'e1 e2 e3', 'of an endpoint'
 );
 select is(pg_temp.listed($$p_event_id => 'e5'$$), 'e5', 'of an id');
-select is(pg_temp.listed($$p_event_id => 'e%'$$), null, 'which is no pattern');
+select is(pg_temp.listed($$p_event_id => 'e%'$$), null, 'which is not a pattern');
 select is(pg_temp.listed($$p_provider => 'twilio'$$), 'e1 e3 e5', 'of a provider');
 update public.webhook_events set provider = 'hmac:shop' where event_id = 'e1';
 select is(pg_temp.listed($$p_provider => 'hmac'$$), 'e1', 'hmac is that of every endpoint');

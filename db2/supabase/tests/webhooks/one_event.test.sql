@@ -62,8 +62,8 @@ create temp table lease as select pg_temp.begin_event('e5') as token;
 select isnt((select token from lease), null, 'it is begun under a lease');
 select is(pg_temp.begin_event('e5'), null, 'by one only');
 select is(pg_temp.begin_event('e1'), null, 'one that has ended is not begun');
-select is(webhook.hold_event(pg_temp.id('e5'), (select token from lease)), true, 'who has the lease can hold it');
-select is(webhook.hold_event(pg_temp.id('e5'), gen_random_uuid()), false, 'nobody else can');
+select is(webhook.hold_event(pg_temp.id('e5'), (select token from lease)), true, 'the worker with the lease can hold it');
+select is(webhook.hold_event(pg_temp.id('e5'), gen_random_uuid()), false, 'no other worker can');
 select is(webhook.hold_event(pg_temp.id('e5'), null), false, 'also not without a token');
 update public.webhook_events set lease_until = now(), next_attempt_at = now() where event_id = 'e5';
 select results_eq(
@@ -78,7 +78,7 @@ select ok(
   'by what the endpoint says'
 );
 select is(
-  webhook.finish_event(pg_temp.id('e5'), gen_random_uuid(), 'success'), 'lost_lease', 'nobody else can finish it'
+  webhook.finish_event(pg_temp.id('e5'), gen_random_uuid(), 'success'), 'lost_lease', 'no other worker can finish it'
 );
 select is(
   webhook.finish_event(pg_temp.id('e5'), (select token from lease), 'pending'), 'pending', 'it can be handed back'

@@ -25,7 +25,7 @@ select bag_eq(
 select bag_eq(
   $$ select event_id, amount from public.credit_ledger $$,
   $$ values ('evt_1', 100::bigint), ('evt_3', 100), ('evt_4', 100), ('evt_5', 100) $$,
-  'and whoever succeeds is credited'
+  'and each success is credited'
 );
 
 select * from finish();

@@ -72,7 +72,7 @@ select bag_eq(
 );
 select results_eq(
   $$ select error from public.webhook_events where event_id in ('b2', 'b7') order by event_id $$,
-  $$ values ('as told'), ('there is no function tests.gone(public.webhook_events)') $$,
+  $$ values ('as told'), ('the function tests.gone(public.webhook_events) does not exist') $$,
   'the error is kept'
 );
 select bag_eq(

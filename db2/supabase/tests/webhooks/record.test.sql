@@ -75,9 +75,9 @@ select results_eq(
 
 select is(pg_temp.outcomes('hub', '["d1", "{}", "hash"]'), 'recorded', 'an event whose id is not signed');
 select is(
-  pg_temp.outcomes('hub', '["d2", "{}", "hash"]'), 'duplicate', 'the same signed body under another id is no new one'
+  pg_temp.outcomes('hub', '["d2", "{}", "hash"]'), 'duplicate', 'the same signed body under another id is the same event'
 );
-select is(pg_temp.outcomes('shop', '["d2", "{}", "hash"]'), 'recorded', 'of another provider it is');
+select is(pg_temp.outcomes('shop', '["d2", "{}", "hash"]'), 'recorded', 'from another provider it is a new one');
 
 select is(pg_temp.outcomes('one', '["1", "{\"a\": 1}"]'), 'recorded', 'a sender that counts from 1');
 select is(pg_temp.outcomes('two', '["1", "{\"b\": 1}"]'), 'recorded', 'is not mixed up with another one that does');

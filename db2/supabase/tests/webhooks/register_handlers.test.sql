@@ -19,7 +19,7 @@ $$;
 
 select is(
   webhook.register_handlers(jsonb_build_array(pg_temp.handler('mine', 'sent'), pg_temp.handler('mine', 'pai*'))), 2,
-  'types of nobody are taken, also a prefix of one that is not'
+  'types without a handler are taken, also a prefix of a type that has one'
 );
 -- A bad registration disables its handler alone.
 create function pg_temp.faults() returns text

@@ -59,7 +59,7 @@ select is(
   'also of skipping'
 );
 select is(tests.events(), (select events from before), 'and changes nothing');
-select is_empty($$ select * from audit.audit_logs where action <> 'rule_change' $$, 'and is no action');
+select is_empty($$ select * from audit.audit_logs where action <> 'rule_change' $$, 'and leaves no audit row');
 
 select throws_ok(
   $$ select webhook.replay_events(pg_temp.ids(), null, 'x') $$, '23502', null, 'an action has an actor'

@@ -69,7 +69,7 @@ select is((select attempts from public.webhook_events where event_id = 'e2'), 0,
 update public.webhook_events set next_attempt_at = now(), takeovers = 8 where event_id = 'e2';
 select is(pg_temp.suspect(), 'e2', 'the ninth time too');
 update public.webhook_events set next_attempt_at = now() where event_id = 'e2';
-select is(pg_temp.suspect(), null, 'the tenth time nobody gets it');
+select is(pg_temp.suspect(), null, 'the tenth time no worker gets it');
 select results_eq(
   $$ select status::text, error, lease_token, next_attempt_at from public.webhook_events where event_id = 'e2' $$,
   $$ values ('dead_letter', 'lease_lost_repeatedly', null::uuid, null::timestamptz) $$,

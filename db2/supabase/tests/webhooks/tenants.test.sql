@@ -21,7 +21,7 @@ select is(pg_temp.add('phone', 'twilio'), 'twilio', 'another provider begins ane
 select is(pg_temp.add('one', 'hmac'), 'hmac:one', 'a way to sign is not a provider: not even the first has the bare name');
 select is(pg_temp.add('two', 'standard'), 'standard:two', 'nor of the standard scheme');
 select throws_ok($$ select pg_temp.add('x', 'stripe', 'stripe:none') $$, 'SL001',
-  'there is no tenant stripe:none to share', 'what does not exist is not shared');
+  'the tenant stripe:none does not exist, so it cannot be shared', 'what does not exist is not shared');
 select throws_ok($$ select pg_temp.add('x', 'stripe', 'twilio') $$, 'SL001', null, 'nor the tenant of another provider');
 select is(
   (select details ->> 'tenant' from audit.audit_logs where subject = 'webhook endpoint eu'), 'stripe:eu',

@@ -56,8 +56,8 @@ language sql immutable set search_path = '' as $$
   end;
 $$;
 
--- What the items of a field of a schedule say (a list of *, n, a-b, each perhaps with /step); nulls for an item that is
--- none of these. Second call: the same answer. Takes no locks.
+-- The items of a field of a schedule (a list of *, n, a-b, each perhaps with /step); nulls for an item of another form.
+-- Second call: the same answer. Takes no locks.
 create function cron._schedule_items(p_field text, p_names text[], p_offset integer)
 returns table (is_any boolean, low integer, high integer, step integer)
 language plpgsql immutable set search_path = '' as $$
@@ -311,8 +311,8 @@ end;
 $$;
 
 -- The active jobs of this database that have not been started for their last moment in (p_since, p_at], and that
--- moment. Without p_since only the minute of p_at counts; what lies more than a day back is left. Second call: the
--- same, until somebody runs them. Takes no locks.
+-- moment. Without p_since only the minute of p_at counts; moments more than a day back are left out. Second call: the
+-- same, until a scheduler runs them. Takes no locks.
 create function cron.due_jobs(p_at timestamptz, p_since timestamptz default null)
 returns table (jobid bigint, due_at timestamptz)
 language sql stable set search_path = '' as $$

@@ -10,7 +10,7 @@ create domain net.http_method as text
 
 create sequence net.http_request_queue_id_seq;
 
--- Unlogged as in pg_net: a request lost in a crash is sent again by whoever asks next.
+-- Unlogged as in pg_net: after a crash the next caller sends a lost request again.
 create unlogged table net.http_request_queue (
   id bigint not null default nextval('net.http_request_queue_id_seq'),
   method net.http_method not null,

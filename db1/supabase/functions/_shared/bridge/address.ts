@@ -70,7 +70,7 @@ function isRefusedIpv6(groups: readonly number[]): boolean {
   return g0 === 0x2002 || (g0 === 0x2001 && (g1 === 0x0db8 || g1 < 0x0200)) || g0 === 0x3fff;
 }
 
-/** True for every address that a hook may not have. Text that is no address counts as refused. */
+/** True for every address that a hook may not have, and for text that is not an address. */
 export function isRefusedAddress(address: string): boolean {
   const bits = ipv4Bits(address);
   if (bits !== undefined) return isRefusedIpv4(bits);

@@ -121,7 +121,7 @@ export class Bridge {
     for (const row of await this.#ports.intake.lanes()) addTargets(targets, row);
     return [...targets].map(([id, needed]) => {
       const others = [...needed].filter((name) => name !== LEDGER);
-      // What waits for a hook or a function takes up their room, and the ledger's only for a moment.
+      // A delivery that waits for a hook or a function takes up their room; the ledger's it takes only for a moment.
       const occupies = others.length > 0 ? others : [LEDGER];
       return { id, targets: [...needed], occupies, most: this.#options.batchSize };
     });
@@ -154,7 +154,7 @@ export class Bridge {
     if (first !== undefined && isSet(first.config)) await commitSet(able, context);
     else await carryEach(able, context, finish, (functionName) => this.#turnsOf(functionName));
     trouble.settle();
-    // What is still open was not begun before the signal: a try, whatever came of it, has ended its delivery.
+    // A delivery that is still open was not begun before the signal: every try, whatever came of it, has ended its delivery.
     for (const delivery of able) if (delivery.isOpen) delivery.end('untried', 'handed back');
     const rest = deliveries.filter((delivery) => !finished.has(delivery));
     if (rest.length > 0) await finish(rest);

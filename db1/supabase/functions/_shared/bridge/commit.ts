@@ -149,7 +149,7 @@ function reasonOf(error: unknown): string {
   return `${codeOf(error) || 'error'}: ${textOf(error)}`;
 }
 
-/** What is neither an obstacle nor doubtful nor final was said about this message, may be mended and is retried. */
+/** An error that is neither an obstacle nor doubtful nor final is about this message: the cause may pass, so it is retried. */
 function endFailed(delivery: Delivery, error: unknown, target: Breaker, { trouble }: CommitContext): void {
   const blame = blameOf(error);
   const reason = reasonOf(error);

@@ -111,7 +111,7 @@ export class Delivery {
     return this.payload.state === 'validated';
   }
 
-  /** What is told of it from now on says so, as the requirement's messages do. */
+  /** From now on its payload says `validated`, as the requirement's messages do. */
   validated(): void {
     this.#payload = { ...this.payload, state: 'validated' };
   }
@@ -179,7 +179,7 @@ export class Delivery {
     return Math.round(full * (0.5 + random() / 2));
   }
 
-  /** One line a message: the routine ones at debug level, what somebody may look for at night above it. */
+  /** Logs one line a message: routine outcomes at debug level, what an operator on call may look for above it. */
   report(log: Log, outcome: string): void {
     // Refusals have a line of their own, for each pool.
     const routine = outcome === 'committed' || outcome === 'gone' || outcome === 'refused';

@@ -103,7 +103,7 @@ export class Ender {
       async work(members) {
         if (outage !== undefined || members.length === 0) return;
         const became = await voidTickets(members);
-        // What the ledger says nothing about is looked at again when the lease is over.
+        // Claims that the ledger did not answer for are looked at again when their lease is over.
         const told = members.filter(({ claim_id }) => became.has(claim_id));
         ended += await finish(
           told,

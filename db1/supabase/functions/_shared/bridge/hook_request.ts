@@ -19,8 +19,8 @@ const MS_PER_SEC = 1_000;
 
 /**
  * `secrets` is one, or several separated by spaces: receivers accept any of the signatures, so that a secret can be changed
- * while both sides work. Undefined where there is none. Throws a TypeError for what is not a secret; it names the place of the
- * secret, never the secret.
+ * while both sides work. Undefined if there are none. Throws a TypeError for an invalid secret; it names the secret's place,
+ * never the secret.
  */
 export function createSign(
   secrets: string | undefined,
@@ -42,7 +42,7 @@ export function createSign(
   };
 }
 
-/** How many bytes its base64 stands for; undefined where it is none. */
+/** How many bytes its base64 stands for; undefined if it is not base64. */
 function keyBytes(secret: string): number | undefined {
   const base64 = SECRET.exec(secret)?.[1];
   if (base64 === undefined || base64.length % 4 !== 0) return undefined;

@@ -10,7 +10,7 @@ export interface ObservePorts {
   readonly now: Clock;
 }
 
-/** What nobody has to look at. */
+/** Outcomes that an operator need not look at. */
 const ROUTINE: ReadonlySet<string> = new Set(['committed', 'gone', 'refused']);
 
 /** A hook is known by its host: the rest of its address may hold a secret. */

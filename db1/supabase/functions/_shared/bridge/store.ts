@@ -59,7 +59,7 @@ export function createLedger(call: CallFunction, callOwn: CallFunction = call): 
       });
       const outcomes = new Array<Outcome>(payloads.length);
       for (const row of rows) outcomes[row.ordinal - 1] = row.outcome;
-      // What is not clearly a yes must not be taken for one. One payload may be behind it, so it is no outage (commit.ts).
+      // Only a known outcome may count as a commit. One payload may cause an unknown one, so it is not an outage (commit.ts).
       const odd = outcomes.findIndex((outcome) => !OUTCOMES.has(outcome));
       if (odd >= 0 || outcomes.length !== payloads.length || rows.length !== payloads.length)
         throw new TypeError(

@@ -21,8 +21,8 @@ export class Trouble {
   }
 
   /**
-   * What fails for one message after another is an outage and uses up no attempts. These messages come back later than the
-   * target is probed, so that a probe meets others too.
+   * A target that fails for one message after another is down: that uses up no attempts. These messages come back after the
+   * target is probed, so that the probe meets other messages too.
    */
   settle(): void {
     for (const { delivery, breaker, row } of this.#failures)

@@ -52,7 +52,7 @@ export class GuardedReplayCache implements ReplayCache {
   /** The shared cache's answer; undefined where it gave none in time, or is left alone for a while. */
   async #ask<T>(question: () => T | Promise<T>): Promise<T | undefined> {
     const isSuspect = this.#breaker.isSuspect;
-    // While it is suspect one question at a time finds out whether it is back; nobody else waits for it.
+    // While the cache is suspect, one request at a time probes whether it is back; the others do without it.
     if (this.#breaker.openUntilMs > 0 || (isSuspect && this.#isProbing)) return undefined;
     this.#isProbing = isSuspect;
     try {

@@ -1,22 +1,22 @@
-// The replay cache saves the database the question whether a signature is new. It is never the one who decides: only `done`
-// is an answer, and it is written after the row has been committed. Everything else (claimed by somebody, forgotten, flushed,
-// unreachable) goes to the database, whose unique index knows.
+// The replay cache saves the database the question whether a signature is new. It never decides: only `done` is an answer, and
+// the caller writes `done` after the row is committed. In every other state (claimed by another request, forgotten, flushed,
+// unreachable) the request goes to the database, whose unique index decides.
 
 import type { Clock } from '../ports.ts';
 import { TOLERANCE_SEC } from './signature.ts';
 
-/** claimed: by this caller, just now. in_flight: somebody else has it and may still fail. done: it is stored. */
+/** claimed: by this caller, just now. in_flight: another request has claimed it and may still fail. done: it is stored. */
 export type Claim = 'claimed' | 'in_flight' | 'done';
 
 export interface ReplayCache {
   claim(key: string): Claim | Promise<Claim>;
   /** After the commit. */
   done(key: string): void | Promise<void>;
-  /** By whoever has claimed it and failed: what comes next is no replay. */
+  /** Called by the request that claimed the key and failed, so that the next delivery does not count as a replay. */
   release(key: string): void | Promise<void>;
 }
 
-/** A signature is good from the tolerance before its timestamp to the tolerance after it: so long may it come again. */
+/** A signature is valid from the tolerance before its timestamp to the tolerance after it, and can be replayed in that time. */
 export const REPLAY_TTL_MS = 2 * TOLERANCE_SEC * 1_000;
 /** About 10 MB. Duplicates come soon after the first, so the oldest entry is the one to forget. */
 const MAX_ENTRIES = 50_000;

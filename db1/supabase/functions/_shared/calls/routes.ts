@@ -48,9 +48,9 @@ export interface CallPorts extends SecretPorts {
 
 const MAX_CALL_BYTES = 64 * 1024;
 const MS_PER_SEC = 1_000;
-/** As the table has it; what cannot be a site is not worth a question. */
+/** The rule of the table: an id that breaks it cannot be a site, so the database is not asked. */
 const SITE_ID = /^[A-Za-z0-9_:@-]{1,200}$/;
-/** The label of everybody who is no site of ours: ids from outside would make metrics without end. */
+/** The metric label of all unknown sites: ids from outside would make an unbounded number of series. */
 const NO_SITE = 'unknown';
 
 type Refusal = SignatureRefusal | 'unknown_site' | 'missing_signature' | 'no_secret';
@@ -137,7 +137,7 @@ export class CallRoutes {
     const isId = typeof siteId === 'string' && SITE_ID.test(siteId);
     const site = isId ? await this.#sites.get(siteId) : undefined;
     if (site?.is_active === true) return site;
-    // The same answer as from a site whose signature is refused: nobody learns here which sites there are.
+    // The same answer as for a site with a bad signature, so that a caller cannot find out which sites exist.
     const refusal = await this.#refusalOf(request, String(siteId), []);
     throw this.#refused(request, NO_SITE, 'unknown_site', refusal);
   }
@@ -203,7 +203,7 @@ export class CallRoutes {
     try {
       recorded = await keep();
     } catch (error) {
-      // What failed is no replay when it comes again. Somebody else's claim is theirs to give up.
+      // A failed call is not a replay when it comes again. A claim of another request is not ours to release.
       if (claim === 'claimed') void cache.release(key);
       throw error;
     }
@@ -225,7 +225,7 @@ export class CallRoutes {
     return jsonResponse(200, { status: 'recorded', id });
   }
 
-  /** The sender is told the same whoever knew; only the metrics tell the cache from the database. */
+  /** The sender gets the same answer from the cache and from the database; only the metrics tell them apart. */
   #noop(call: Call, knownBy: 'replay_cache' | 'idempotent_conflict'): HttpResponse {
     this.#count(call.siteId, 'noop', knownBy);
     return jsonResponse(200, { status: 'noop', reason: 'idempotent_conflict' });

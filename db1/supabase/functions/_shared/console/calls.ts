@@ -49,6 +49,6 @@ export function callAdminRoutes(calls: CallFunction): Route[] {
 
 async function show(calls: CallFunction, id: string): Promise<HttpResponse> {
   const [call] = await calls<CallDetails>('show_call', { p_id: checked(UUID, id, 'The id') });
-  if (call === undefined) throw new HttpError('not_found', 'There is no call with this id.');
+  if (call === undefined) throw new HttpError('not_found', 'No call has this id.');
   return jsonResponse(200, call);
 }

@@ -10,7 +10,7 @@ import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson
 import type { Schema } from '../schema.ts';
 import { GIVEN_ID, LIMIT, searchPage } from './list.ts';
 
-/** A row of public.claim_timeline, or what the ledger adds. `at` is null where nobody wrote it down. */
+/** A row of public.claim_timeline, or what the ledger adds. `at` is null where the time was not recorded. */
 export interface TimelineEvent {
   readonly at: string | null;
   readonly what: string;
@@ -78,7 +78,7 @@ async function show(ports: ClaimAdminPorts, id: string): Promise<HttpResponse> {
   ]);
   if (claim === undefined) throw new HttpError('unknown_claim');
   const timeline = [...events, ...ledgerEvents(claim, end)];
-  // Stable: what has no time stays where the intake put it, after all that has.
+  // The sort is stable: events without a time stay in the intake's order, after those with a time.
   timeline.sort((a, b) => timeOf(a) - timeOf(b));
   return jsonResponse(200, { claim: shown(claim), timeline });
 }

@@ -51,7 +51,7 @@ interface IntakeVitals extends Vitals {
   readonly jobs: readonly Job[];
 }
 
-/** Signatures and holds are judged by the clock; this much nobody notices. */
+/** Signatures and holds depend on the clock; they tolerate this much. */
 const MAX_SKEW_MS = 1_000;
 const EVERY_MINUTE = /^(\*\/[1-5]|\*) \* \* \* \*$/;
 /** A job of every few minutes that has not run for so long does not run. */
@@ -62,7 +62,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   expire_holds: 'holds do not end',
   metrics_snapshot: 'engine_metrics stands still',
   rebuild_lost_pools: 'after a crash a pool stays empty until it is asked for',
-  reap_orphaned_slots: 'slots that nobody holds stay off sale',
+  reap_orphaned_slots: 'reserved slots without a claim stay off sale',
   retention: 'what is to be kept for a while is kept for ever',
 };
 /** A worker carries a delivery within a second; one that waits for longer waits for DB2. */
@@ -226,7 +226,7 @@ function schedulerCheck({ connections, is_stand_in }: IntakeVitals): HealthCheck
       ? 'pg_cron runs the jobs'
       : schedulers > 0
         ? connectionsText(schedulers)
-        : 'nobody runs the cron jobs; "sluice work" does',
+        : 'no scheduler runs the cron jobs; start "sluice work"',
     detail: { connections: schedulers },
   };
 }

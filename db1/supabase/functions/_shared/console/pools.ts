@@ -68,7 +68,7 @@ const RULES = {
     maximum: 100_000_000,
     description: 'Claims need a proof of work of about half as many hashes; null asks for none.',
   },
-  commit_rate_per_sec: { ...COUNT, description: 'At most so many tickets a second; null is no limit.' },
+  commit_rate_per_sec: { ...COUNT, description: 'At most so many tickets a second; null sets no limit.' },
   batch_size: { type: 'integer', minimum: 1, maximum: 10_000 },
   visibility_timeout_sec: { type: 'integer', minimum: 1, maximum: 43_200 },
   // The table takes 1 as well, because old callers set it.

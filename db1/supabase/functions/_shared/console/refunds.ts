@@ -104,7 +104,7 @@ export function refundAdminRoutes(store: RefundStore): Route[] {
 
 async function show(store: RefundStore, id: string): Promise<HttpResponse> {
   const refund = await store.find(checked(GIVEN_ID, id, 'The id'));
-  if (refund === undefined) throw new HttpError('not_found', 'There is no refund with this id.');
+  if (refund === undefined) throw new HttpError('not_found', 'No refund has this id.');
   return jsonResponse(200, refund);
 }
 

@@ -132,7 +132,7 @@ export interface LiveSample {
   };
   readonly calls_per_sec: number | null;
   readonly pools: readonly PoolLevel[] | null;
-  /** Connections that workers hold; 0 is nobody at work. */
+  /** Connections that workers hold; 0 means that no worker runs. */
   readonly workers: { readonly bridge: number | null; readonly webhook: number | null };
   readonly db1: { readonly ok: boolean; readonly ms: number };
   readonly db2: { readonly ok: boolean; readonly ms: number };

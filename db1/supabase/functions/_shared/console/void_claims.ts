@@ -35,7 +35,7 @@ export const VOID_BODY = {
   additionalProperties: false,
 } as const satisfies Schema;
 
-/** The order matters: "void" is no claim id. */
+/** Listed before `/admin/claims/:claim`, which would take "void" for a claim id. */
 export function voidRoutes(ports: VoidPorts): Route[] {
   return [
     {

@@ -1,11 +1,11 @@
-// Who may call an Edge Function: whoever has the service role key. The platform's own check is switched off
-// (verify_jwt = false), because it lets every valid token in, a buyer's too.
+// Only a caller with the service role key may call an Edge Function. The platform's own check is switched off
+// (verify_jwt = false), because it accepts every valid token, a buyer's too.
 
 import { HttpError } from '../errors.ts';
 import { SERVICE } from '../operator.ts';
 import type { HttpRequest } from '../router.ts';
 
-/** Shorter is no key: an empty setting, or the word "undefined" that a careless script has written. */
+/** A shorter text is not a key but an empty setting, or the word "undefined" that a careless script wrote. */
 const MIN_KEY_CHARS = 20;
 const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
 
@@ -23,7 +23,7 @@ async function isSame(left: string, right: string): Promise<boolean> {
   return difference === 0 && a !== undefined;
 }
 
-/** Lets in who sends the key, under the name of its role. Without a key to compare with nobody gets in. */
+/** Accepts callers that send the key, under the name of its role. Without a configured key it refuses all. */
 export function requireKey(key: string | undefined): (request: HttpRequest) => Promise<string> {
   return async ({ headers: { authorization } }) => {
     const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;

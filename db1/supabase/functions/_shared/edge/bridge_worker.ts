@@ -17,7 +17,7 @@ const LEASE_SEC = 90;
 const ORDERS_MS = 15_000;
 const BATCH_SIZE = 100;
 const MAX_BODY_BYTES = 64 * 1024;
-/** The cron job sends `{}`, people nothing at all. Whoever sends more expects something that will not happen. */
+/** The cron job sends `{}`, people send nothing. A caller that sends more expects something that will not happen: refuse it. */
 const NO_ORDERS = { type: 'object', properties: {}, additionalProperties: false } as const satisfies Schema;
 
 export interface BridgeWorkerPorts extends BridgePorts {
@@ -39,7 +39,7 @@ export interface Drained {
   readonly processed: number;
   /** Sent to the dead letters. */
   readonly dlq: number;
-  /** Taken. What is neither of the two is retried, or was handed back. */
+  /** Taken. Messages that are neither of the two are retried, or were handed back. */
   readonly total: number;
 }
 
@@ -70,7 +70,7 @@ async function endDue(ender: Ender, log: Log, signal: AbortSignal): Promise<numb
   try {
     return await ender.end(signal);
   } catch (cause) {
-    // The ledger is away: they stay held, and the queue is none the worse for it.
+    // The ledger is away: these claims stay held, and the queue goes on.
     log.warn('claims that are to end wait', { cause });
     return 0;
   }
@@ -84,7 +84,7 @@ async function carryOrders({ orders, log }: BridgeWorkerPorts, guard: AbortSigna
     try {
       carried += (await lane.drain(signal)).total;
     } catch (cause) {
-      // A database is away: what waits there waits on.
+      // A database is away: its orders go on waiting.
       log.warn('paid orders wait', { cause });
     }
   return carried;

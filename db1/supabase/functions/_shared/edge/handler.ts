@@ -73,7 +73,7 @@ async function readBody(request: Request, maxBytes: number): Promise<Uint8Array 
 }
 
 function toResponse(answer: HttpResponse, requestId: string): Response {
-  // A function is billed and ended by its running time: nobody is to be followed here.
+  // A function is billed by its running time, and ended by it: it cannot serve a stream.
   const { status, headers, body } = answer.follow === undefined ? answer : refuse('internal', requestId);
   // A copy of bytes: they may lie in memory that is shared, which a Response does not take.
   const sent = typeof body === 'string' ? body : new Uint8Array(body);

@@ -77,7 +77,10 @@ function atAddress(url: URL, address: string): URL {
   return there;
 }
 
-/** The addresses of a name, IPv4 first; none where there was nothing to ask or nobody to ask. Throws where one is private. */
+/**
+ * The addresses of a name, IPv4 first; none if the host is an address already, or if the platform does not let us resolve
+ * names. Throws if one of them is private.
+ */
 async function publicAddresses(hostname: string, resolveDns: ResolveDns): Promise<string[]> {
   // An address needs no resolving, and has been judged with the URL.
   if (hostname.startsWith('[') || /^[\d.]+$/.test(hostname)) return [];
@@ -94,7 +97,10 @@ async function publicAddresses(hostname: string, resolveDns: ResolveDns): Promis
   return addresses;
 }
 
-/** Undefined where we may not ask. Whoever has no address yet has not seen the request, whatever is wrong. */
+/**
+ * Undefined if the platform does not let us ask, empty if the name has no such address. Any other failure is Unreachable:
+ * without an address the request was not sent.
+ */
 async function addressesOf(
   name: string,
   type: 'A' | 'AAAA',

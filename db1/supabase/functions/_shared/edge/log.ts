@@ -3,7 +3,7 @@
 import { createLineLog, LEVELS } from '../log.ts';
 import type { Log } from '../ports.ts';
 
-/** `wanted` is the least important level to write; what is none counts as info. */
+/** `wanted` is the least important level to write; an unknown one counts as info. */
 export function createEdgeLog(wanted: string | undefined, write: (line: string) => void): Log {
   return createLineLog(LEVELS.find((level) => level === wanted) ?? 'info', write);
 }

@@ -12,7 +12,7 @@ export interface RpcClient {
 interface RpcAnswer {
   readonly data: unknown;
   readonly error: { readonly message: string; readonly code?: string } | null;
-  /** 0 where nobody answered. */
+  /** 0 if no answer came. */
   readonly status: number;
 }
 
@@ -84,7 +84,7 @@ function make(createClient: () => RpcClient): RpcClient {
   }
 }
 
-/** PostgREST answers rows as objects, scalars bare; what is not a row becomes one with a column of the function's name. */
+/** PostgREST answers rows as objects, scalars bare; a scalar becomes a row with a column of the function's name. */
 function toRows(functionName: string, data: unknown): unknown[] {
   if (!Array.isArray(data)) return [{ [functionName]: data }];
   return data.map((item) => (typeof item === 'object' && item !== null ? item : { [functionName]: item }));

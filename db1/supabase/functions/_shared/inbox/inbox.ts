@@ -69,7 +69,7 @@ export class Inbox {
     });
   }
 
-  /** For shutdown: what was given to it is committed or refused, nothing new is taken. */
+  /** For shutdown: deliveries that it has are committed or refused, and it takes no new ones. */
   drain(): Promise<void> {
     return this.#coalescer.drain();
   }

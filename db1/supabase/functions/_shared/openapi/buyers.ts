@@ -207,7 +207,7 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
     tag: 'claims',
     summary: 'Give the slot back',
     description:
-      "A second call gives the same answer. An operator or a service gives back anybody's, and the audit log says who.",
+      'A second call gives the same answer. An operator or a service may release any claim, and the audit log says who.',
     auth: 'token',
     parameter: 'The claim_id.',
     headers: CLAIM_SECRET,

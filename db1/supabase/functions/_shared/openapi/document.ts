@@ -22,7 +22,7 @@ export type AnswerSchema =
 
 export interface Answer {
   readonly description: string;
-  /** Left out: there is no body. */
+  /** Left out where the answer has no body. */
   readonly schema?: AnswerSchema;
   /** application/json where left out. */
   readonly type?: string;
@@ -32,7 +32,7 @@ export interface RouteDescription {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** Who may: anybody, anybody but a token may say who it is, or operators. */
+  /** open: any caller. token: any caller, and a token may say who it is. operator: operators only. */
   readonly auth: 'open' | 'token' | 'operator';
   /** What the path's parameter is. */
   readonly parameter?: string;
@@ -89,7 +89,7 @@ export const UNDESCRIBED: RouteDescription = {
   answers: { 200: { description: 'Done.' } },
 };
 
-/** Every route is in it: one that nobody has described says so. */
+/** Contains every route: one without a description says that it has none. */
 export function createDocument({ routes, descriptions, schemas, version }: DocumentOptions): Json {
   const paths: Record<string, Json> = {};
   for (const { method, path } of routes) {

@@ -4,7 +4,7 @@ import { fromBase64, fromHex, toBase64, toHex, utf8 } from '../webhook/bytes.ts'
 import { type HmacPort, sameBytes } from '../webhook/hmac.ts';
 
 const ID_BYTES = 16;
-/** 128 of the 256 bits: nobody guesses them, and the QR code stays coarse enough for a scratched screen. */
+/** 128 of the 256 bits: too many to guess, and the QR code stays coarse enough for a scratched screen. */
 const SIGNATURE_BYTES = 16;
 /** 32 bytes in base64url, without padding. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
@@ -17,7 +17,7 @@ export class TicketTokens {
 
   /** The first secret signs, all of them verify: links that were signed before a rotation stay good while their secret is kept. */
   constructor(secrets: readonly string[], { hmac }: Pick<HmacPort, 'hmac'>) {
-    if (secrets.length === 0) throw new Error('there is no secret for tickets');
+    if (secrets.length === 0) throw new Error('tickets need a secret');
     this.#keys = secrets.map(utf8);
     this.#hmac = hmac;
   }

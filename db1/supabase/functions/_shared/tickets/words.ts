@@ -17,7 +17,7 @@ export function momentAt(at: string, timeZone: string | null | undefined): strin
     year: 'numeric',
     hour: '2-digit',
     minute: '2-digit',
-    // What was written past our own check may be a zone to Postgres alone.
+    // A row that was written past our own check may hold a zone that only Postgres knows.
     timeZone: timeZone != null && isTimeZone(timeZone) ? timeZone : 'UTC',
     timeZoneName: 'short',
   }).format(new Date(at));

@@ -159,7 +159,7 @@ export class WebhookAdminRoutes {
     return jsonResponse(200, await this.#withFault(changed));
   }
 
-  /** What is named now has to be there; what was named before may be missing, and the list says so. */
+  /** Secrets that are named now must exist; those named before may be missing, and the list says so. */
   async #requireSecrets(provider: string, named: NamedSecrets): Promise<void> {
     const fault = await this.#faultOf(provider, named);
     if (fault !== undefined) throw new HttpError('invalid_input', fault);
@@ -175,7 +175,7 @@ export class WebhookAdminRoutes {
 
   async #listEvents(request: HttpRequest): Promise<HttpResponse> {
     await this.#ports.authorize(request);
-    // What just came or failed is what somebody looks for.
+    // Operators look for what has just come or failed.
     const filter = { ...filterOf(readQuery(request.query, EVENTS_QUERY)), newestFirst: true };
     return jsonResponse(200, { events: await this.#ports.store.listEvents(filter) });
   }
@@ -189,7 +189,7 @@ export class WebhookAdminRoutes {
   async #showEvent(request: HttpRequest, id: string): Promise<HttpResponse> {
     await this.#ports.authorize(request);
     const event = await this.#ports.store.showEvent(checked(UUID, id, 'id'));
-    if (event === undefined) throw new HttpError('not_found', 'There is no event with this id.');
+    if (event === undefined) throw new HttpError('not_found', 'No event has this id.');
     return jsonResponse(200, event);
   }
 
@@ -202,7 +202,7 @@ export class WebhookAdminRoutes {
       ...chosen
     } = readJson(request, REPLAY_BODY);
     const ids = await this.#chosen(chosen);
-    // Two events with one key would be one and the same to whoever is called with it.
+    // A system that a handler calls with this key would take two events for one.
     if (idempotency_key !== null && new Set(ids.map((id) => id.toLowerCase())).size > 1)
       throw new HttpError('invalid_input', 'An idempotency_key is for one event.');
     const action = { ids, actor, reason, dryRun: dry_run, idempotencyKey: idempotency_key };
@@ -249,6 +249,6 @@ export function momentOf(name: string, text: string): string {
   const isReal =
     !Number.isNaN(moment.getTime()) &&
     new Date(`${text.slice(0, 10)}Z`).toISOString().startsWith(text.slice(0, 10));
-  if (!isReal) throw new HttpError('invalid_input', `${name} is no date that exists.`);
+  if (!isReal) throw new HttpError('invalid_input', `${name} is not a date that exists.`);
   return moment.toISOString();
 }

@@ -1,5 +1,5 @@
-// Bytes and their spellings. A signature is taken in one spelling only: whoever can write the same bytes in a second way
-// (upper-case hex, base64 without its padding) walks past every index and cache that knows the first.
+// Bytes and their spellings. A signature is accepted in one spelling only: a replay that spells the same bytes in a second way
+// (upper-case hex, base64 without its padding) would get past every index and cache that knows the first.
 
 const encoder = new TextEncoder();
 

@@ -84,10 +84,10 @@ export const CHANGE_BODY = {
 export type NewEndpoint = FromSchema<typeof NEW_ENDPOINT>;
 export type EndpointSettings = FromSchema<typeof ENDPOINT_SETTINGS>;
 
-/** What a schema cannot say: a provider that can be verified, and a scheme with its defaults that signs the body. */
+/** Checks what a schema cannot: that the provider can be verified, and that the scheme, with its defaults, signs the body. */
 export function completeEndpoint(endpoint: NewEndpoint): NewEndpoint {
   if (providerNamed(endpoint.provider) === undefined)
-    throw new HttpError('invalid_input', `There is no provider ${endpoint.provider}.`);
+    throw new HttpError('invalid_input', `The provider ${endpoint.provider} is unknown.`);
   if (endpoint.tenant !== undefined && providerOf(endpoint.tenant) !== endpoint.provider)
     throw new HttpError('invalid_input', `The tenant ${endpoint.tenant} is not one of ${endpoint.provider}.`);
   return { ...endpoint, ...completeSettings(endpoint) };

@@ -53,8 +53,8 @@ export class PermanentError extends Error {
 }
 
 /**
- * Not now: what the event needs is not there yet. It is tried again after the longest wait, which is no attempt; after
- * seven days it is a dead letter.
+ * Not now: something the event needs is not there yet. The event is tried again after the longest wait, and that does not count
+ * as an attempt; after seven days it becomes a dead letter.
  */
 export class TryLater extends Error {
   override readonly name = 'TryLater';

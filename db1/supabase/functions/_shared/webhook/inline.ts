@@ -53,11 +53,11 @@ export class Inline {
     const { store, runTypescript, log, metrics, now } = this.#ports;
     const startedMs = now();
     const processed = await store.processEvent(id, lane).catch(refuse);
-    // On another server a delivery lets it take effect: it is recorded, and that is what the answer says.
+    // A delivery to another server is processing it now: the answer says only that it is recorded.
     if (processed.outcome === 'in_flight') return 'recorded';
     if (processed.outcome === 'typescript') {
       const here = await runTypescript?.(id);
-      // Whoever has the handler will come to it; it is recorded, and that is what the answer says.
+      // A process that has the handler will process it: the answer says only that it is recorded.
       return here === undefined ? 'recorded' : (RESULTS[here.outcome] ?? 'failed');
     }
     const outcome: Outcome = {

@@ -93,7 +93,7 @@ export interface EventGroup {
 /** A row of webhook.replay_events and of webhook.skip_events. */
 export interface EventResult {
   readonly id: string;
-  /** Null where there is no such event. */
+  /** Null if the event does not exist. */
   readonly event_id: string | null;
   readonly outcome: string;
 }

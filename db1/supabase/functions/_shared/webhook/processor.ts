@@ -127,7 +127,7 @@ export class Processor {
     }
   }
 
-  /** A TypeScript handler that is not here is another worker's. A lane without a handler is everybody's. */
+  /** Another worker serves a TypeScript handler that this process lacks. Any worker serves a lane without a handler. */
   #serves({ kind, handler_name }: EventLane): boolean {
     return kind !== 'typescript' || this.#ports.handlers.has(handler_name ?? '');
   }
@@ -148,7 +148,7 @@ export class Processor {
     const handler = target.slice(target.indexOf(' ') + 1);
     if (isDown)
       this.#ports.log.warn('a handler fails event after event and is left alone for a while', { handler });
-    else this.#ports.log.info('a handler is no longer left alone', { handler });
+    else this.#ports.log.info('a handler gets events again', { handler });
   }
 
   async #take(wants: readonly Want[]): Promise<readonly TakenEvent[]> {

@@ -99,7 +99,7 @@ export interface Provider {
   ): Verification | Promise<Verification>;
   /**
    * To be called after verification. Never throws for a strange body: what jsonb cannot keep becomes one event with a
-   * quarantine. Throws JsonError only for what is no JSON or no UTF-8 at all (the door keeps the bytes and answers 400).
+   * quarantine. Throws JsonError only for a body that is not JSON or not UTF-8 (the door keeps the bytes and answers 400).
    */
   read(request: SignedRequest, context: VerifyContext): ReadEvent[] | Promise<ReadEvent[]>;
   /** After verification: what the provider wants to hear back before it sends events; undefined for an event. */

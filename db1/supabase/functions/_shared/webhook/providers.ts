@@ -27,7 +27,7 @@ export const PROVIDER_NAMES: readonly string[] = PROVIDERS.map(({ name }) => nam
 
 const byName = new Map(PROVIDERS.map((provider) => [provider.name, provider]));
 
-/** Undefined for a name nobody knows: the caller must refuse the request, never take it unverified. */
+/** Undefined for an unknown name: the caller must then refuse the request, never accept it unverified. */
 export function providerNamed(name: string): Provider | undefined {
   return byName.get(name);
 }

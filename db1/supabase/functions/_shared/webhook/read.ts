@@ -1,5 +1,5 @@
-// From verified bytes to events. A provider cannot mend what it has sent, so a body that jsonb cannot keep is no error of
-// the request: it becomes an event in quarantine, with its bytes, and the provider hears 2xx.
+// From verified bytes to events. A provider cannot mend what it has sent, so a body that jsonb cannot keep is not refused:
+// it becomes an event in quarantine, with its bytes, and the provider gets 2xx.
 
 import { digitsIn, hasTooLong, isTooLong, MAY_ROUND, markNumbers, stringifyMarked } from '../digits.ts';
 import { JsonError, type JsonReason, type JsonValue, MAX_DEPTH_LEVELS } from '../json.ts';
@@ -32,7 +32,7 @@ export interface Document {
   readonly quarantine: string | null;
 }
 
-/** Throws JsonError for what is no JSON. */
+/** Throws JsonError for text that is not JSON. */
 export function readDocument(text: string): Document {
   const { value, marked } = parseBoth(text);
   const isOdd = ODD_ESCAPE.test(text);
@@ -106,7 +106,7 @@ function findInText(text: string): JsonReason | undefined {
 export interface Described {
   readonly id: JsonValue | undefined;
   readonly type: JsonValue | undefined;
-  /** From isoOfSeconds or isoOfText: undefined is a time nobody can read. */
+  /** From isoOfSeconds or isoOfText: undefined is a time that cannot be read. */
   readonly occurredAt: string | null | undefined;
 }
 
@@ -203,7 +203,7 @@ export function isSaneName(value: unknown): value is string {
   return typeof value === 'string' && SANE_NAME.test(value) && digitsIn(value) === undefined;
 }
 
-/** Null where there is no time, undefined where there is one that cannot be read. */
+/** Null if the value is absent, undefined if it is not a time. */
 export function isoOfSeconds(value: JsonValue | undefined): string | null | undefined {
   if (value === undefined || value === null) return null;
   if (typeof value !== 'number' || !(value >= 0 && value <= LAST_SECOND)) return undefined;

@@ -4,7 +4,7 @@ import { Coalescer } from '../coalescer.ts';
 import { type Blame, blameOf, codeOf, mayBeOneMembers } from '../failure.ts';
 import type { Delivery, Recorded, WebhookStore } from './ports.ts';
 
-/** Bodies differ from 200 bytes to a megabyte; a statement of more than this holds up everybody behind it. */
+/** Bodies range from 200 bytes to a megabyte; a larger statement would delay every delivery queued behind it. */
 const MAX_FLUSH_BYTES = 4 * 1024 * 1024;
 /** What a row costs beside its body. */
 const EVENT_BYTES = 512;

@@ -141,8 +141,8 @@ export class WebhookRoutes {
       isRecorded = true;
       return taken.answer ?? this.#answer(taken);
     };
-    // An effect that takes longer goes on, and is taken once: whoever delivers again waits for the same try, or is told how
-    // the event stands.
+    // A handler that takes longer keeps running. A redelivery joins that attempt, or is told the event's state, so the effect
+    // happens once.
     const late = () => new HttpError(isRecorded ? 'processing_failed' : 'database_unavailable');
     return inTime(this.#deliveryMs, answered(), late);
   }
@@ -264,7 +264,7 @@ export class WebhookRoutes {
     return jsonResponse(200, { status, events: answers });
   }
 
-  /** Of an event that was queued, or accepted, there is none yet, and the provider does not wait. */
+  /** Null for an event that was queued or accepted: its handler has not run yet, and the provider does not wait. */
   async #replyOf({ mode }: Endpoint, [row]: readonly Recorded[] = []): Promise<string | null> {
     return mode === 'queued' || row === undefined ? null : this.#ports.store.findReply(row.id);
   }
@@ -328,7 +328,7 @@ async function verified(
 
 interface Read {
   readonly events: readonly ReadEvent[];
-  /** Set where the body is no JSON at all: it is kept, and refused. */
+  /** Set if the body is not JSON: it is kept, and refused. */
   readonly invalid?: HttpError;
 }
 

@@ -48,7 +48,7 @@ export async function runHandler(
   try {
     called = await within((giveUp) => handler.call?.(event, giveUp), callMs, signal);
   } catch (error) {
-    // Called off by our own shutdown: nobody's failure.
+    // Our own shutdown called it off: that counts as a failure of neither the event nor the handler.
     if (signal.aborted) return handBack(taken, ports);
     return fail(taken, error, ports);
   }
@@ -56,7 +56,7 @@ export async function runHandler(
     return await ports.transact((tx) => apply(taken, event, handler, called, tx), applyMs);
   } catch (error) {
     if (error instanceof LostLease) return { status: null, error: null, outcome: 'lost_lease' };
-    // The database went away, and nothing happened: the lease runs out and somebody tries again.
+    // The database went away, and nothing happened: the lease runs out, and a worker tries again.
     if (isUnavailable(error)) throw error;
     return fail(taken, reasonOf(error), ports);
   }

@@ -1,5 +1,5 @@
-// A signature described by data. A description with which somebody could sign nothing of the body, or everything with an
-// empty key, is refused here, so that it can neither be stored nor be used.
+// A signature described by data. readScheme refuses a description whose signature would not cover the body, or would let one
+// part borrow from another, so that it can neither be stored nor be used.
 
 import type { JsonValue } from '../json.ts';
 import { check, type Schema, SchemaError } from '../schema.ts';
@@ -57,7 +57,7 @@ function findProblem({ signed, id, timestamp_header }: Scheme): string | undefin
     return 'signed may hold {timestamp}, {id} and {body}, each once.';
   if (/\}[A-Za-z0-9]*\{/.test(signed))
     return 'signed needs a sign such as . or : between two parts: else one could borrow from the other.';
-  if (!names.includes('body')) return 'signed must hold {body}: else anybody could change it.';
+  if (!names.includes('body')) return 'signed must hold {body}: else anyone could change it.';
   if (names.includes('timestamp') !== (timestamp_header !== null))
     return 'signed holds {timestamp} exactly where there is a timestamp_header: an unsigned time proves nothing.';
   if (!isPointer(id) && !new RegExp(HEADER_NAME).test(id))

@@ -41,7 +41,7 @@ export class Refused extends Error {
 export function signatureHeader({ headers }: Pick<SignedRequest, 'headers'>, name: string): string {
   const value = headers[name];
   if (value === undefined || value === '')
-    throw new Refused('missing_signature', `there is no header ${name}`);
+    throw new Refused('missing_signature', `the header ${name} is missing`);
   if (typeof value !== 'string')
     throw new Refused('malformed_signature', `the header ${name} came more than once`);
   return value;
@@ -87,8 +87,8 @@ export function withoutPrefix(text: string, prefix: string): string {
 }
 
 /**
- * Reads the claim and tries it. `keyOf` turns a secret into a key, or undefined where it cannot be one; an empty key would
- * let everybody sign, so it is none.
+ * Reads the claim and tries it. `keyOf` turns a secret into a key, or undefined if it cannot be one. An empty key is skipped:
+ * anyone can sign with it.
  */
 export async function verifyClaim(
   read: () => Claimed,
@@ -129,7 +129,7 @@ async function findMatch(
   return undefined;
 }
 
-/** After the signature: nobody else learns what our clock says. */
+/** Called after the signature is verified, so that only the holder of a secret learns what our clock says. */
 function freshness(
   { timestamp, toleranceSec = TOLERANCE_SEC }: Claimed,
   { nowSec }: VerifyContext,

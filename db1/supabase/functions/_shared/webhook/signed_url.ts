@@ -1,5 +1,5 @@
-// The address that a provider signed. Only Twilio signs it, and it has to be ours: what a request says about the way it came
-// is the sender's word, and a request that Twilio signed for somebody else would pass for one to us.
+// The address that a provider signed. Only Twilio signs it, and we compare with our own configured address: the Host header is
+// the sender's word, and with it a request that Twilio signed for another company's address would pass as one to us.
 
 import { HttpError } from '../errors.ts';
 import type { HttpRequest } from '../router.ts';

@@ -1,5 +1,5 @@
-// Fills gaps: what the provider says it sent goes the way of a delivery, from reading to the record. What is known is a
-// duplicate, so that it can be run again, cut off, or run by two at once.
+// Fills gaps: the events that the provider says it sent go the way of a delivery, from reading to the record. A known event is
+// a duplicate, so a backfill can be run again, cut off, or run by two processes at once.
 
 import type { Log } from '../../ports.ts';
 import { ENDED_BY } from '../outcome.ts';
@@ -64,7 +64,7 @@ export class Backfill {
 
   async #read(request: Fetched): Promise<{ request: Fetched; event: ReadEvent }[]> {
     const provider = providerNamed(this.#endpoint.provider);
-    if (provider === undefined) throw new Error(`there is no provider ${this.#endpoint.provider}`);
+    if (provider === undefined) throw new Error(`unknown provider ${this.#endpoint.provider}`);
     return (await provider.read(request, this.#ports.context)).map((event) => ({ request, event }));
   }
 

@@ -1,4 +1,4 @@
-// The provider for everybody else: its signature is described by data (scheme.ts).
+// The provider for all senders without an adapter of their own: data describes its signature (scheme.ts).
 
 import type { JsonValue } from '../../json.ts';
 import { SchemaError } from '../../schema.ts';

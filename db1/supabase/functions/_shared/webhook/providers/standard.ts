@@ -18,7 +18,7 @@ function claimOf(request: SignedRequest) {
     // Other versions are asymmetric or still to come.
     return version === 'v1' ? [signatureFrom(value, fromBase64)] : [];
   });
-  if (signatures.length === 0) throw new Refused('missing_signature', 'there is no signature v1');
+  if (signatures.length === 0) throw new Refused('missing_signature', 'the header has no signature v1');
   const id = signatureHeader(request, `${family}-id`);
   const timestamp = signatureHeader(request, `${family}-timestamp`);
   return timedClaim(signatures, `${id}.${timestamp}.`, request.body, timestamp);

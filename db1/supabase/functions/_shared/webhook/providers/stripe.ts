@@ -28,8 +28,8 @@ function claimOf(request: SignedRequest) {
       signatures.push(signatureFrom(value, fromHex));
     }
   }
-  if (timestamp === undefined) throw new Refused('malformed_signature', 'there is no timestamp t=');
-  if (signatures.length === 0) throw new Refused('missing_signature', 'there is no signature v1=');
+  if (timestamp === undefined) throw new Refused('malformed_signature', 'the header has no timestamp t=');
+  if (signatures.length === 0) throw new Refused('missing_signature', 'the header has no signature v1=');
   return timedClaim(signatures, `${timestamp}.`, request.body, timestamp);
 }
 

@@ -50,7 +50,7 @@ const VERBS = [
   ['gather', 'Digits'],
   ['enqueue', 'QueueResult'],
 ] as const;
-/** A request for TwiML has none of these. */
+/** Fields that only callbacks have: a request for TwiML lacks them. */
 const CALLBACK_FIELDS = ['CallbackSource', 'SequenceNumber', 'Timestamp'];
 const ENDED_CALL = /^(completed|busy|no-answer|canceled|failed)$/;
 
@@ -178,7 +178,7 @@ export const twilio: Provider = {
   takesForms: true,
   signsUrl: true,
   verify,
-  // What was signed decides how the body is read; the content type was not.
+  // The signed address decides how the body is read; the content type is not signed.
   read: (request, context) =>
     bodyHashIn(request.url) === undefined ? readFields(request, context) : readJson(request, context),
   // Voice and messaging ask what to do; a status callback does not care what it gets.

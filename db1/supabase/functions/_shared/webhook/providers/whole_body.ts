@@ -32,8 +32,8 @@ export function signsWholeBody(
 }
 
 /**
- * Reads an event whose id and type come in headers that nobody signs, so that the body's hash is a key as well. `describe`
- * says what the body knows better.
+ * Reads an event whose id and type come in headers that are not signed, so the body's hash is a key as well. `describe` returns
+ * what the body knows better.
  */
 export function readsHeaders(
   idHeader: string,
