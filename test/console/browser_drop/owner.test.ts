@@ -186,7 +186,7 @@ describe('a pool with a challenge', { skip }, () => {
       route.fulfill({ status: 409, json: { error: { code: 'address_limit' } } }),
     );
     await page.click(BUTTON);
-    await page.getByText('As many seats as one connection may have').waitFor();
+    await page.getByText('Buyers on your network already hold as many seats').waitFor();
     await page.context().close();
   });
 });
