@@ -156,7 +156,7 @@ describe('a pool with a challenge', { skip }, () => {
     );
     refusals = 100;
     await page.click(BUTTON);
-    await page.getByText('did not work out').waitFor();
+    await page.getByText('did not succeed').waitFor();
     assert.equal(given, 3);
     await assertAccessible(page);
     refusals = 1;
