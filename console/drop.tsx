@@ -230,7 +230,7 @@ const ANNOUNCED: Readonly<Record<Scene['kind'], string>> = {
 
 function announced(scene: Scene): string {
   if (scene.kind === 'open' && scene.solved !== undefined)
-    return 'Your device solves a puzzle before your seat is asked for.';
+    return 'Your device solves a puzzle before it asks for your seat.';
   if (scene.kind === 'held' && scene.claim.ending) return 'Your seat is being given back.';
   return ANNOUNCED[scene.kind];
 }

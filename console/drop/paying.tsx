@@ -90,8 +90,8 @@ export function Refund({ claim: { order }, onBuy }: { claim: Claim; onBuy: () =>
       title={isBack ? 'Your money was sent back' : 'Your money goes back'}
       text={
         isBack
-          ? 'Your payment came when the seats were gone, so all of it was refunded. How soon you see it depends on your bank.'
-          : 'Your payment came when the seats were gone, or was not of the right amount. All of it is refunded; you need not do anything.'
+          ? 'Your payment came when the seats were gone, so we refunded all of it. How soon you see it depends on your bank.'
+          : 'Your payment came when the seats were gone, or was not the right amount. We refund all of it; you need not do anything.'
       }
     >
       {order !== undefined && <p class="price">{totalOf(order)}</p>}

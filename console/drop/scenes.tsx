@@ -118,18 +118,18 @@ const ENDINGS: Readonly<Record<string, string>> = {
 
 function endingOf({ status, order }: Claim): string {
   if (order?.status === 'expired')
-    return 'It was held for you, and was not paid in time. If you have paid all the same, your payment is being looked up: it brings you other seats, or all of it is refunded.';
+    return 'It was held for you, and was not paid in time. If you have paid anyway, we are looking up your payment: you get other seats, or a full refund.';
   return ENDINGS[status] ?? 'It is on sale again.';
 }
 
 const REFUSALS: Readonly<Record<string, string>> = {
-  limit: 'You already hold as many seats as one person may have, or would with these.',
-  not_enough: 'There are not so many seats left. Ask for fewer, or try again: some may come back.',
-  quantity_refused: 'One person cannot ask for so many seats at once.',
+  limit: 'You already hold as many seats as one person may have, or these would be too many.',
+  not_enough: 'Fewer seats are left than you want. Ask for fewer, or try again: some may come back.',
+  quantity_refused: 'One person cannot ask for that many seats at once.',
   claim_ended: 'The seat you asked for earlier was given back. You can ask for a new one.',
-  address_limit: 'As many seats as one connection may have are already held from yours.',
-  challenge_required: 'The check that keeps robots away did not work out. Try once more.',
-  challenge_used: 'The check that keeps robots away did not work out. Try once more.',
+  address_limit: 'Buyers on your network already hold as many seats as one network may have.',
+  challenge_required: 'The check against robots did not succeed. Try once more.',
+  challenge_used: 'The check against robots did not succeed. Try once more.',
   [UNSOLVABLE]:
     'This drop has a check against robots that this page cannot do. Buy on the organiser’s own site or app.',
 };
@@ -176,7 +176,7 @@ function openText(
   isSolving: boolean,
   choice: QuantityProps | undefined,
 ): string {
-  if (hasTrouble) return 'No answer yet. We go on asking with the same request, so you cannot buy twice.';
+  if (hasTrouble) return 'No answer yet. We keep sending the same request, so you cannot buy twice.';
   if (isSolving)
     return 'Your device solves a small puzzle, so that robots cannot take every seat. It takes a few seconds; keep this page open.';
   if (isAsking) return 'You are in line. This takes a moment.';
@@ -192,7 +192,7 @@ function heldText(status: string, isLate: boolean): string {
   if (status === 'dead_letter')
     return 'Your ticket could not be written yet, and the organiser has to look at it: they confirm the seat or give it back. This page shows which, also if you close it and come back.';
   return isLate
-    ? 'Confirming takes longer than usual. You may close this page and come back later: it shows what became of your seat.'
+    ? 'Confirming takes longer than usual. You may close this page and come back later: it then shows your ticket, or what happened to your seat.'
     : 'We are writing your ticket. It appears here by itself.';
 }
 
@@ -268,7 +268,7 @@ function YourTickets(props: { name: string; claim: Claim; isMissing: boolean; on
 
 function ticketsText(claim: Claim, count: number, isMissing: boolean): string {
   if (isMissing)
-    return 'The box office does not find this ticket at the moment. Keep the claim id: the organiser finds your seat by it.';
+    return 'We cannot find this ticket at the moment. Keep the claim id: with it the organiser finds your seat.';
   const kept = count > 1 ? `Your ${count} tickets are confirmed` : 'Your ticket is confirmed';
   if (hasOtherSeats(claim))
     return `${kept}. Your payment came after the hold was over, so these are other seats than those that were held.`;

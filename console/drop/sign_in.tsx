@@ -39,8 +39,8 @@ export function SignIn({ api, sessions, isGuest }: { api: Api; sessions: Session
       title={isGuest ? 'Not for guests' : 'Sign in to buy'}
       text={
         isGuest
-          ? 'Seats of this drop are not sold to guests. Sign in with an account of your own; you come back to this page.'
-          : 'Seats of this drop are sold to signed-in people only. You come back to this page afterwards.'
+          ? 'This drop does not sell seats to guests. Sign in with your own account; you come back to this page.'
+          : 'This drop sells seats to signed-in people only. You come back to this page afterwards.'
       }
       isBusy={login === undefined}
     >
@@ -96,6 +96,6 @@ export function Who({ signedIn, sessions }: { signedIn: SignedIn; sessions: Sess
 }
 
 const TROUBLES: Readonly<Record<NonNullable<SignedIn['trouble']>, string>> = {
-  ended: 'Your sign-in has ended. Sign in again: what you asked for is kept.',
+  ended: 'Your sign-in has ended. Sign in again: your request is kept.',
   failed: 'The sign-in did not work. You are not signed in.',
 };

@@ -46,7 +46,7 @@ export const LETTER_ACTS: readonly Act[] = [
     verb: 'Replay',
     noun: 'dead letter',
     about:
-      'Each goes round again from the queue, with all its attempts. A slot that was sold meanwhile is not sold twice.',
+      'Each goes back on the queue, with all its attempts. A slot that was sold meanwhile is not sold twice.',
     isDanger: false,
     route: 'POST /admin/dlq/replay',
     run: letterRun('/admin/dlq/replay'),
@@ -66,7 +66,7 @@ export const EVENT_ACTS: readonly Act[] = [
     verb: 'Replay',
     noun: 'event',
     about:
-      'Each is processed again, from its first attempt. What has taken effect already does not do so twice.',
+      'A worker processes each again, from its first attempt. An event that took effect has no second effect.',
     isDanger: false,
     route: 'POST /admin/webhooks/events/replay',
     run: eventRun('/admin/webhooks/events/replay'),
@@ -93,7 +93,8 @@ export const REFUND_ACTS: readonly Act[] = [
   {
     verb: 'Skip',
     noun: 'refund',
-    about: 'Each is closed and the money stays. For what was paid back in another way, or is not owed.',
+    about:
+      'Each is closed and the money stays. Use it for money that was paid back in another way, or is not owed.',
     isDanger: true,
     route: 'POST /admin/refunds/skip',
     run: refundRun('/admin/refunds/skip'),

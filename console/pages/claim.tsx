@@ -28,7 +28,7 @@ const NAMES: Readonly<Record<string, string>> = {
 
 const NOTES: Readonly<Record<string, string>> = {
   ending: 'A worker may still carry it, so the ledger is told first. It holds its slot until then.',
-  ledger_unreachable: 'The ledger does not answer, so whether there is a ticket is not known right now.',
+  ledger_unreachable: 'The ledger does not answer, so the ticket is unknown right now.',
 };
 
 /** Without what stands beside it already. */
@@ -59,7 +59,7 @@ export function Claim({ parameter }: { parameter: string }) {
       <Await loaded={loaded}>
         {({ claim, timeline }) => (
           <div class="columns">
-            <Card title="From the door to the ledger">
+            <Card title="From the request to the ledger">
               <Timeline steps={timeline.map((event) => stepOf(event, claim))} />
             </Card>
             <Card title="The claim">

@@ -73,7 +73,9 @@ function Letters() {
     <>
       <Filters filters={LETTER_FILTERS} />
       <List {...LETTERS} pages={pages}>
-        <Empty title="No dead letters">Every claim found its way, or still finds it.</Empty>
+        <Empty title="No dead letters">
+          Every claim became a ticket or ended, or a worker is still carrying it.
+        </Empty>
       </List>
     </>
   );
@@ -102,7 +104,7 @@ function Events() {
     <>
       <Filters filters={EVENT_FILTERS} />
       <List {...EVENTS} pages={pages}>
-        <Empty title="No dead letters">Every event took effect, or still finds its way.</Empty>
+        <Empty title="No dead letters">Every event took effect, or a worker is still processing it.</Empty>
       </List>
     </>
   );

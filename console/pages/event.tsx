@@ -51,7 +51,7 @@ function stepsOf(event: EventDetails): Step[] {
       what: 'next attempt',
       tone: 'wait',
       ...(event.waiting_since !== null && {
-        note: 'There is an outage, or it needs another event first: until then its attempts are not counted.',
+        note: 'A service is down, or it needs another event first. These tries do not count as attempts.',
       }),
     },
     status === 'pending' && { at: event.next_attempt_at, what: 'waits for a worker', tone: 'wait' },
@@ -83,7 +83,7 @@ function Bodies({ event }: { event: EventDetails }) {
         <p class="muted">
           {event.raw_body === null
             ? 'Pruned.'
-            : 'None: it was quarantined when it came, and only its bytes are kept.'}
+            : 'None: the event was quarantined when it came, and only its bytes are kept.'}
         </p>
       ) : (
         <Code text={asJson(event.payload)} label="Payload" />

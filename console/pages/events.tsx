@@ -46,7 +46,7 @@ export function Events() {
   const pages = useSearch('events', (query) => listEvents(withSince(query)));
   return (
     <>
-      <PageHead title="Events" about="What providers told us, newest first." />
+      <PageHead title="Events" about="What providers delivered, newest first." />
       <Filters filters={FILTERS} />
       <List
         caption="Events"
@@ -55,7 +55,7 @@ export function Events() {
         keyOf={({ id }) => id}
         noMatch="No event matches"
       >
-        <Empty title="No event yet">What a provider delivers appears here.</Empty>
+        <Empty title="No event yet">Deliveries of providers appear here.</Empty>
       </List>
     </>
   );

@@ -60,7 +60,7 @@ const NAMES: Readonly<Record<string, string>> = {
 
 const NOTES: Readonly<Record<string, string>> = {
   refund_review: 'Send or skip it on the page of refunds.',
-  ledger_unreachable: 'The ledger does not answer: payments, refunds and tickets are not known right now.',
+  ledger_unreachable: 'The ledger does not answer, so payments, refunds and tickets are unknown right now.',
 };
 
 const AMOUNTS = /^(amount|captured|refunded|disputed)$/;

@@ -94,8 +94,8 @@ function OpenOrClose({ pool, change, onClose }: { pool: PoolView; change: Change
       onClose={onClose}
     >
       {is_active
-        ? 'Buyers are refused from now on, until it is opened again. Claims that were taken are carried on.'
-        : 'Buyers can claim again at once, within the times in its rules.'}
+        ? 'The server refuses buyers from now on, until you open the pool again. Claims that were made go on.'
+        : 'Buyers can claim at once, within the opening times of the pool.'}
     </ReasonDialog>
   );
 }

@@ -74,22 +74,27 @@ export function RuleFields({
         'Of all buyers behind one network address. Empty: any number.',
         number,
       )}
-      {field('challenge_difficulty', 'Challenge', 'Proof of work, about half as many hashes. Empty: none.', {
-        ...number,
-        min: LEAST_DIFFICULTY,
-        max: MAX_DIFFICULTY,
-      })}
+      {field(
+        'challenge_difficulty',
+        'Challenge',
+        'Proof of work of about half this many hashes. Empty: none.',
+        {
+          ...number,
+          min: LEAST_DIFFICULTY,
+          max: MAX_DIFFICULTY,
+        },
+      )}
       {field('max_quantity', 'Slots per request', 'All of them or none; 10 at most.', {
         ...number,
         max: MAX_QUANTITY,
         isRequired: true,
         value: String(pool?.max_quantity ?? 1),
       })}
-      {field('hold_sec', 'Hold, seconds', 'Empty: a claim does not run out.', number)}
+      {field('hold_sec', 'Hold, seconds', 'Empty: a claim does not expire.', number)}
       {field(
         'commit_rate_per_sec',
         'Throttle, tickets per second',
-        'How fast the ledger is written. Empty: as fast as it goes.',
+        'The most tickets a second. Empty: as fast as possible.',
         number,
       )}
       <Check name="require_auth" label="Only signed-in users" isChecked={pool?.require_auth ?? false} />
@@ -111,21 +116,25 @@ export function CarryFields({ pool, errorOf }: { pool: PoolView; errorOf: ErrorO
       {field(
         'visibility_timeout_sec',
         'Visibility timeout, seconds',
-        'The lease on its messages, where longer than that of the workers: 60, or 90 in the Edge Function.',
+        'The lease on its messages, if longer than that of the workers: 60, or 90 in the Edge Function.',
         upTo(MAX_VISIBILITY_SEC),
       )}
       {field(
         'max_retries',
         'Deliveries at most',
-        'With the last one it is a dead letter: 2 is one try.',
+        'A message with this many is a dead letter: 2 means one try.',
         upTo(MAX_DELIVERIES, LEAST_DELIVERIES),
       )}
       {field('commit_rpc_name', 'Commits by', 'The function of the ledger that writes a ticket.', {
         isRequired: true,
         pattern: '[a-z_][a-z0-9_]{0,62}',
       })}
-      {field('commit_webhook_url', 'Commit hook', 'Asked instead of the function. Empty: none.')}
-      {field('validation_webhook_url', 'Validation hook', 'Asked before a ticket is written. Empty: none.')}
+      {field('commit_webhook_url', 'Commit hook', 'Workers ask it instead of the function. Empty: none.')}
+      {field(
+        'validation_webhook_url',
+        'Validation hook',
+        'Workers ask it before they write a ticket. Empty: none.',
+      )}
     </div>
   );
 }
@@ -146,8 +155,12 @@ export function PaymentFields({ pool, errorOf }: { pool: PoolView; errorOf: Erro
       />
       {field('price', 'Price of one slot', 'In minor units: 2500 is 25.00.', { type: 'number', min: 1 })}
       {field('currency', 'Currency', 'Three small letters, such as eur.', { pattern: '[a-z]{3}' })}
-      {field('payment_tenant', 'Payments of', 'The tenant of the endpoint that tells them, such as stripe.')}
-      {field('expire_grace_sec', 'Grace, seconds', 'How long a hold that is over waits for the provider.', {
+      {field(
+        'payment_tenant',
+        'Payments of',
+        'The tenant of the endpoint that receives them, such as stripe.',
+      )}
+      {field('expire_grace_sec', 'Grace, seconds', 'How long an expired hold waits for the provider.', {
         type: 'number',
         isRequired: true,
         ...GRACE_SEC,

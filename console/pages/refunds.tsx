@@ -58,7 +58,7 @@ export function Refunds() {
       />
       <Filters filters={FILTERS} />
       <List {...REFUNDS} pages={pages}>
-        <Empty title="No refund is owed">Payments that buy nothing show up here.</Empty>
+        <Empty title="No refund is owed">Payments that could not buy their seats appear here.</Empty>
       </List>
     </>
   );

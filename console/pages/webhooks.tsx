@@ -31,8 +31,8 @@ function Switch({ endpoint, onClose, onDone }: { endpoint: EndpointRow; onClose(
       onClose={onClose}
     >
       {is_active
-        ? 'The provider is refused until the endpoint is on again; most providers try again for hours.'
-        : 'The provider is heard again at once.'}
+        ? 'The server refuses the provider until the endpoint is on again; most providers try again for hours.'
+        : 'The server takes deliveries again at once.'}
     </ReasonDialog>
   );
 }

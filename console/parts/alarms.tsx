@@ -62,25 +62,25 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
       </p>
       {connection === 'lost' && (
         <Alarm tone="warn">
-          <strong>The live connection is lost.</strong> Numbers are from before; trying to reconnect.
+          <strong>The live connection is lost.</strong> The numbers are old; this page is trying to reconnect.
         </Alarm>
       )}
       {latest && !latest.db1.ok && (
         <Alarm tone="bad">
-          <strong>The intake (DB1) does not answer</strong> for {duration(downFor(points, 'db1_ok'))}. Claims
-          are refused with 503 until it is back; buyers keep their request id and may try again.
+          <strong>The intake (DB1) does not answer</strong> for {duration(downFor(points, 'db1_ok'))}. The
+          server answers claims 503 until it is back; buyers keep their request id and may try again.
         </Alarm>
       )}
       {away.length > 0 && (
         <Alarm tone="bad">
-          <strong>Cell {away.join(', ')} does not answer.</strong> Its pools are refused with 503 until it is
-          back, and what it has is missing in lists. Pools of the other cells are sold as always.
+          <strong>Cell {away.join(', ')} does not answer.</strong> The server answers its pools 503 until it
+          is back, and lists lack its rows. Pools of the other cells go on selling.
         </Alarm>
       )}
       {latest && !latest.db2.ok && (
         <Alarm tone="bad">
-          <strong>The ledger (DB2) does not answer</strong> for {duration(downFor(points, 'db2_ok'))}. Claims
-          are still taken and wait in the queue
+          <strong>The ledger (DB2) does not answer</strong> for {duration(downFor(points, 'db2_ok'))}. The
+          server still takes claims, which wait in the queue
           {latest.queue_depth ? `: ${count(latest.queue_depth)} so far` : ''}. Nothing is lost; it drains by
           itself when the ledger is back.
         </Alarm>
@@ -100,7 +100,7 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
       )}
       {orders?.is_braked && (
         <Alarm tone="bad">
-          <strong>Refunds are held back:</strong> more were owed at once than looks right.{' '}
+          <strong>Refunds are held back:</strong> Sluice owes more at once than looks right.{' '}
           <Link to="/refunds?state=review">Look at them</Link>
         </Alarm>
       )}

@@ -37,8 +37,8 @@ async function eachSide<Result>(
 const heads = action({
   about: `Print the heads of the chains
 
-Keep what --json prints where the owner of the databases cannot write. \`sluice audit check --heads FILE\` then finds a chain that
-was made anew as well.`,
+Keep what --json prints where the owner of the databases cannot write. \`sluice audit check --heads FILE\` then also finds a chain
+that was computed again.`,
   options: { json: OPTION.json },
   examples: ['sluice audit heads --json > heads.json'],
   async run({ json }) {
@@ -100,8 +100,8 @@ function readHeads(file: string): Heads {
 }
 
 export const command: Group = {
-  about: 'The chains of sealed audit rows: their heads, and whether every row is what it was',
+  about: 'The chains of sealed audit rows: their heads, and whether every row is unchanged',
   environment: { ...VARIABLES.databases, ...VARIABLES.operator },
-  exits: ['when every row is what it was', 'when one is not'],
+  exits: ['when every row is unchanged', 'when one is not'],
   actions: { heads, check },
 };

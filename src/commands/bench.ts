@@ -65,8 +65,8 @@ function findTsx(): string {
 export const command = action({
   about: `Run a benchmark on databases of its own
 
-Shows what came out beside what must come out. The raw result of a run without --quick goes to results/bench/, which git
-ignores. Only in a clone of the repository: the package does not carry what the benchmarks compare with.`,
+Shows each result beside the least that it must be. A run without --quick writes its raw result to results/bench/, which git
+ignores. Works only in a clone of the repository: the package lacks the programs that the benchmarks compare with.`,
   args: '<suite>',
   choices: ['claims', 'bridge', 'webhooks', 'calls', 'console'],
   options: OPTIONS,

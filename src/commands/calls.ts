@@ -67,7 +67,7 @@ function showSites(found: CallSite[], json: boolean): number {
 
 const ON_OUTAGE = {
   value: 'refuse|accept',
-  about: 'while DB2 is away: answer 503, or 2xx after the inbox has it',
+  about: 'while DB2 is down: answer 503 (refuse), or 2xx once the inbox has it (accept)',
 } as const;
 
 function readOnOutage(value: string | undefined): string | undefined {
@@ -76,7 +76,7 @@ function readOnOutage(value: string | undefined): string | undefined {
 }
 
 const changeSite = action({
-  about: 'Change what a site is answered while DB2 is away',
+  about: 'Change what the server answers a site while DB2 is down',
   args: '<site>',
   options: { 'on-outage': ON_OUTAGE, reason: OPTION.reason, json: OPTION.json },
   examples: ['sluice calls sites change branch-7 --on-outage accept'],
@@ -91,7 +91,9 @@ const addSite = action({
   about: 'Add a site: --secret-name ENV_NAME, or --unsigned',
   args: '<site>',
   options: {
-    unsigned: { about: 'take requests without a signature too: nothing recognises their second delivery' },
+    unsigned: {
+      about: 'take requests without a signature too; Sluice does not recognise their second delivery',
+    },
     kind: { value: 'KIND', multiple: true, about: 'a kind the site may send (default: any)' },
     'on-outage': { ...ON_OUTAGE, about: `${ON_OUTAGE.about} (default: refuse)` },
     ...SENDER_OPTIONS,
@@ -149,7 +151,7 @@ const list = action({
     'event-id': { value: 'ID', about: "with this id of the sender's" },
     kind: { value: 'KIND', about: 'of this kind' },
     before: { value: 'ID', about: 'those before this call' },
-    limit: { range: [1, MAX_LIMIT], default: 100, about: 'at most so many' },
+    limit: { range: [1, MAX_LIMIT], default: 100, about: 'at most this many' },
     json: OPTION.json,
   },
   examples: ['sluice calls list --site branch-7 --limit 20'],

@@ -51,8 +51,8 @@ async function list(json: boolean): Promise<number> {
 const add = action({
   about: `Make a database a cell of the fleet
 
-Give it in SLUICE_CELLS, migrate it (sluice migrate), then add it by its name: the first cell before the others. It gets a number for
-life, so all other cells have to answer. A cell that was drained takes pools again.`,
+Name it in SLUICE_CELLS, migrate it (sluice migrate), then add it by its name, the first cell before the others. It gets a number that
+never changes, so all other cells must answer. A drained cell takes pools again.`,
   args: '<cell>',
   options: { json: OPTION.json },
   examples: ['SLUICE_CELLS=a=postgres://…,b=postgres://… sluice cells add b'],
@@ -69,8 +69,8 @@ life, so all other cells have to answer. A cell that was drained takes pools aga
 const drain = action({
   about: `Move all pools out of a cell
 
-The cell takes no new pools from now on. Each pool that is closed and at rest moves to the cell with the fewest pools; the others are
-named with the reason. Run it again when they are at rest.`,
+The cell takes no new pools from now on. Each pool that is closed and at rest moves to the cell with the fewest pools. The command
+names the other pools with the reason. Run it again when they are at rest.`,
   args: '<cell>',
   options: { reason: OPTION.reason, json: OPTION.json },
   examples: ["sluice cells drain b --reason 'new hardware'"],
@@ -91,7 +91,7 @@ named with the reason. Run it again when they are at rest.`,
 });
 
 export const command: Group = {
-  about: 'Several intakes as one: which there are, and which take pools',
+  about: 'Several intakes as one: list, add and drain the cells',
   environment: { ...CELL_VARIABLES, ...VARIABLES.operator },
   exits: ['when all is done, or every cell is well', 'when it is not'],
   actions: {

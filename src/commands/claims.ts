@@ -27,7 +27,7 @@ const FIND_OPTIONS = {
     value: 'STATE',
     about: 'held, queued, validated, committed, dead_letter, released, expired, refused, discarded or voided',
   },
-  limit: { range: [1, 1_000], default: 100, about: 'at most so many' },
+  limit: { range: [1, 1_000], default: 100, about: 'at most this many' },
   after: { value: 'ID', about: 'those after this claim: "next" of the page before' },
   json: OPTION.json,
 } as const;
@@ -133,7 +133,7 @@ function claimTable(claim: ClaimRecord): string {
 }
 
 export const command: Group = {
-  about: "Find a buyer's claim, see how far it came, give its slot or take its ticket back",
+  about: "Find a buyer's claim, see its history, release its slot or void its ticket",
   environment: { ...VARIABLES.server, ...VARIABLES.operator },
   exits: ['when all is done', 'when some claim was not there, or could not be released or voided'],
   actions: {
@@ -153,7 +153,7 @@ export const command: Group = {
       show,
     ),
     release: action({
-      about: 'Give the slots of claims back, which the audit log keeps; a ticket cannot be given back',
+      about: 'Release claims that are not tickets: their slots go back on sale, with an audit row',
       args: '<id> …',
       options: RELEASE_OPTIONS,
       examples: ["sluice claims release 0198c0de-0000-7000-8000-000000000001 --reason 'asked by phone'"],

@@ -19,8 +19,8 @@ type Ask = (isDryRun: boolean) => Promise<VoidResult[]>;
 export const voidAction = action({
   about: `Take tickets back: each is void from then on, and its slot goes on sale again
 
-Shows what it would do and asks. The ledger writes the wish and its audit row down; a worker carries it out, in about a second
-while both databases answer. With --refund the price of each is paid back; of an order that is voided in part, the rest stays.`,
+Shows what it would do, and asks. The ledger records the request with its audit row. A worker carries it out, in about a second
+while both databases answer. --refund pays the price of each claim back. Other claims of the same order stay.`,
   args: '<id> …',
   options: {
     reason: OPTION.reason,

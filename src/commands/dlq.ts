@@ -23,7 +23,7 @@ const FILTER_OPTIONS = {
   pool: { value: 'ID', about: 'of this pool' },
   reason: { value: 'TEXT', about: 'whose reason begins like this' },
   'older-than': { value: 'AGE', about: 'dead for longer than 30s, 10m, 2h or 7d' },
-  limit: { range: [1, MAX_LIMIT], default: 100, about: 'at most so many' },
+  limit: { range: [1, MAX_LIMIT], default: 100, about: 'at most this many' },
 } as const;
 const CHANGE_OPTIONS = {
   ...FILTER_OPTIONS,
@@ -169,32 +169,32 @@ function readQuery(values: Filter): DeadLetterQuery {
   return query;
 }
 
-const WITHOUT_IDS = 'Without ids it takes what the filters find; at least one filter is needed then.';
+const WITHOUT_IDS = 'Without ids it takes what the filters find, and needs at least one filter.';
 
 export const command: Group = {
-  about: 'Look at the dead letters, and send them round again or throw them away',
+  about: 'List the dead letters of claims, and replay or discard them',
   environment: { ...VARIABLES.server, ...VARIABLES.operator },
   exits: ['when all is done', 'when some id was not'],
   actions: {
     list,
     show: showAction('Show all that is known about some', '<id> …', 'sluice dlq show 17', show),
     replay: action({
-      about: `Send them round again: each claim gets a new decision\n\n${WITHOUT_IDS}`,
+      about: `Send dead letters round again: workers decide each claim anew\n\n${WITHOUT_IDS}`,
       args: '[id …]',
       options: CHANGE_OPTIONS,
       examples: ["sluice dlq replay 17 18 --reason-text 'ledger is back'"],
       run: (values, ids) => act('replay', values, ids),
     }),
     discard: action({
-      about: `Throw them away: their claims end, their slots go back on sale
+      about: `Discard dead letters: their claims end, their slots go back on sale
 
 ${WITHOUT_IDS}
 
-A claim ends when the ledger knows, within two seconds while a worker runs and the ledger answers. Those that take longer
-than five are told as ending; one that answers committed has its ticket already.
+A claim ends as soon as the ledger knows, within two seconds while a worker runs and the ledger answers. After five seconds the
+command reports it as ending. A claim that answers committed has its ticket already.
 
 A letter that answers ticket_conflict stays: the ledger has sold its slot to another user. Run \`sluice reconcile --fix\`,
-which puts the slot right; then the letter can be thrown away.`,
+which corrects the slot. Then discard the letter.`,
       args: '[id …]',
       options: CHANGE_OPTIONS,
       examples: ['sluice dlq discard --reason malformed --dry-run'],

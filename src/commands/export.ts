@@ -37,17 +37,17 @@ export const command = action({
   about: `Write both databases into one file
 
 Writes a new file that only you can read: pools, slots, claims, messages, dead letters, tickets, endpoints, sites, events,
-payments, credits, side effects, calls and both audit logs. It holds names of users and what providers sent; it holds the
-names of secrets and none of their values. The databases are only read. It reads databases of earlier versions too:
-\`sluice import\` puts the file into new databases (docs/upgrade.md).
+payments, credits, side effects, calls and both audit logs. It holds names of users and what providers sent. It holds the
+names of secrets, and no values. The export changes nothing, and reads databases of earlier versions too.
+\`sluice import\` reads the file into new databases (docs/upgrade.md).
 
-Stop servers and workers first. What they do while the export runs may be in one database's part of the file only; a
+Stop servers and workers first. What they do during the export may be missing from one database's part of the file. A
 warning names those that are connected.`,
   args: '<file>',
   options: { json: OPTION.json },
   environment: {
     'DB1_URL, DB2_URL':
-      'the intake and the ledger; without them the stack in .sluice is read, and its databases are started for it and stopped again where it does not run',
+      'the intake and the ledger (default: the stack in .sluice; if it does not run, the command starts its databases and stops them again)',
     SLUICE_DIR: 'where the stack lives (default .sluice)',
   },
   examples: ['sluice export sluice-export.jsonl'],

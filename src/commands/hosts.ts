@@ -44,13 +44,13 @@ the list when a URL is stored, workers and Edge Functions when it is called.`,
   actions: {
     list: listAction('List the hosts', 'sluice hosts list', list),
     allow: change(
-      'Let hooks be on this host, whatever its address',
+      'Allow hooks on this host, whatever its address',
       "sluice hosts allow hooks.internal:8080 --reason 'the shop in our network'",
       'allow_hook_host',
       ['may have hooks now', 'was on the list already'],
     ),
     remove: change(
-      'Take a host off the list: pools keep their URLs, and calls there are refused from now on',
+      'Remove a host from the list: pools keep their URLs, and workers refuse to call it from now on',
       'sluice hosts remove hooks.internal:8080',
       'disallow_hook_host',
       ['has no hooks any more', 'was not on the list'],

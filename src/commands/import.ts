@@ -31,15 +31,15 @@ async function run(file: string, asJson: boolean): Promise<number> {
 export const command = action({
   about: `Put an exported file into two new databases
 
-Both databases were just migrated and hold nothing but what \`npm start\` or the seed put there. Checks the whole file
-first; then all of it is imported, with one audit row in each database, or nothing. Pools sell on, a claim that is sent
-again gets the same answer, and an event that is delivered again is a duplicate.
-A run that was killed can be run again: it does what is left to do. A second import is refused.`,
+Both databases must be newly migrated, and hold only what \`npm start\` or the seed put there. Checks the whole file
+first. Then imports all of it, with one audit row in each database, or nothing. Afterwards pools go on selling, a repeated claim
+gets the same answer, and a repeated event is a duplicate.
+If a run was killed, run it again: it does the rest. It refuses a second import.`,
   args: '<file>',
   options: { json: OPTION.json },
   environment: {
     'DB1_URL, DB2_URL':
-      'the two new databases (see: sluice migrate); without them the stack in .sluice, whose databases are made for it where it does not run',
+      'the two new databases (see: sluice migrate; default: the stack in .sluice; if it does not run, the command makes its databases)',
     SLUICE_DIR: 'where the stack lives (default .sluice)',
     ...VARIABLES.operator,
   },

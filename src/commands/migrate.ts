@@ -115,21 +115,21 @@ async function telling<T>(work: () => Promise<T>): Promise<T> {
 export const command = action({
   about: `Prepare two Postgres databases of your own (15 or newer) for Sluice
 
-Creates the roles and schemas that Supabase would have, then applies the migrations of db1/ and db2/. Applies only what
-is missing, so it can be run again. Looks at both databases first, and changes neither where something stands in the way.`,
+Creates the roles and schemas that Supabase would have, then applies the migrations of db1/ and db2/. Applies only missing
+ones, so you can run it again. Looks at both databases first, and changes neither if something stands in the way.`,
   options: {
     plan: { about: 'show what would change on both databases, and what stands in the way; change nothing' },
     json: { about: 'the plan as JSON' },
     adopt: {
       about:
-        'take over webhook_events, webhook_side_effects, calls and audit.audit_logs that the ledger has already',
+        'take over webhook_events, webhook_side_effects, credit_ledger, calls and audit.audit_logs that the ledger already has',
     },
-    roles: { about: 'print the SQL that makes the roles, for a superuser to run; needs no database' },
+    roles: { about: 'print the SQL that makes the roles, for a superuser to run; works without a database' },
     seed: { about: 'also load the demo pool of db1/supabase/seed.sql' },
   },
   environment: {
     DB1_URL:
-      'the intake database, as its owner; one that may create roles, or with the roles there (--roles)',
+      'the intake database, as its owner, who may create roles; or with the roles made before (--roles)',
     DB2_URL: 'the ledger database, likewise',
     ...POOLER_VARIABLES,
     ...CELL_VARIABLES,

@@ -69,8 +69,8 @@ function showKey(name: string, key: string, json: boolean): number {
 const add = action({
   about: `Add a person, and print the person's key
 
-A viewer sees everything and changes nothing; a scanner checks tickets; an operator also acts on claims, dead letters, events and
-pools; an admin also decides who delivers events and who is an operator. One who was revoked comes back with a new key.`,
+A viewer sees everything and changes nothing. A scanner checks tickets. An operator also acts on claims, dead letters, events and
+pools. An admin also decides who delivers events and who is an operator. A revoked person comes back with a new key.`,
   args: '<name>',
   options: {
     role: { value: 'ROLE', about: `${ROLES.join(', ')}; needed` },
@@ -90,7 +90,7 @@ pools; an admin also decides who delivers events and who is an operator. One who
 });
 
 const rotate = action({
-  about: 'Print a new key for a person; the old one and its sessions are good for nothing within a second',
+  about: 'Print a new key for a person; the old key and its sessions end within a second',
   args: '<name>',
   options: { reason: OPTION.reason, json: OPTION.json },
   examples: ["sluice operators rotate 'Zoë Müller' --reason 'lost telephone'"],
@@ -102,7 +102,7 @@ const rotate = action({
 });
 
 const revoke = action({
-  about: "Revoke a person's key; it and its sessions are good for nothing within a second",
+  about: "Revoke a person's key; the key and its sessions end within a second",
   args: '<name>',
   options: { yes: OPTION.yes, reason: OPTION.reason, json: OPTION.json },
   examples: ["sluice operators revoke 'Zoë Müller' --reason 'left' --yes"],

@@ -14,7 +14,7 @@ const LIST_OPTIONS = {
   pool: { value: 'ID', about: 'of this pool' },
   user: { value: 'ID', about: 'of this user' },
   status: { value: 'STATUS', about: ORDER_STATUSES.join(', ') },
-  limit: { range: [1, 1_000], default: 100, about: 'at most so many' },
+  limit: { range: [1, 1_000], default: 100, about: 'at most this many' },
   after: { value: 'ID', about: 'those after this order: "next" of the page before' },
   json: OPTION.json,
 } as const;

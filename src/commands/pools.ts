@@ -23,7 +23,7 @@ const PAGE_ITEMS = '1000';
 const REQUEST_ID = {
   value: 'ID',
   about:
-    'makes it safe to run the same command again: what was added is not added twice (default: a new one, which is told where it is needed)',
+    'makes it safe to run the same command again: no slot is added twice (default: a new one; the command prints it when you need it)',
 };
 
 /** The options that actions share; each takes those it declares. */
@@ -143,11 +143,11 @@ async function show(pools: readonly string[], json: boolean): Promise<number> {
 const create = action({
   about: `Create a pool with slots and rules
 
-Sends large numbers of slots in steps of 50000 and opens the pool when it is complete. A rule that is "none" is not set.`,
+Sends large numbers of slots in steps of 50000 and opens the pool when it is complete. The value "none" leaves a rule unset.`,
   args: '<pool>',
   options: {
     slots: { range: [0, MAX_SLOTS], default: 0, about: 'how many slots' },
-    cell: { value: 'CELL', about: 'where it shall live (default: the cell with the fewest pools)' },
+    cell: { value: 'CELL', about: 'the cell for the pool (default: the one with the fewest pools)' },
     closed: { about: 'do not open it yet' },
     ...RULE_OPTIONS,
     'request-id': REQUEST_ID,
@@ -183,7 +183,7 @@ Sends large numbers of slots in steps of 50000 and opens the pool when it is com
 });
 
 const open = action({
-  about: 'Take claims; the opening times still count',
+  about: 'Open pools for claims; their opening times still apply',
   args: '<pool> …',
   options: { reason: OPTION.reason, json: OPTION.json },
   examples: ['sluice pools open opening_night'],
@@ -191,7 +191,7 @@ const open = action({
 });
 
 const close = action({
-  about: 'Take no more claims; those that were made go on',
+  about: 'Close pools for new claims; claims that were made go on',
   args: '<pool> …',
   options: { yes: OPTION.yes, reason: OPTION.reason, json: OPTION.json },
   examples: ["sluice pools close opening_night --reason 'the hall is flooded' --yes"],
@@ -207,7 +207,7 @@ const close = action({
 const set = action({
   about: `Change rules
 
-A rule that is "none" is taken away.`,
+The value "none" removes a rule.`,
   args: '<pool>',
   options: { ...RULE_OPTIONS, reason: OPTION.reason, json: OPTION.json },
   examples: ["sluice pools set opening_night --commit-rate-per-sec 50 --reason 'the ledger is slow today'"],

@@ -10,7 +10,7 @@ import { formatTable } from './table.ts';
 export const describe = action({
   about: `Show or change what buyers read: on the drop page and on tickets
 
-Without options it shows what is set. A detail that is "none" is taken away.`,
+Without options it shows what is set. The value "none" removes a detail.`,
   args: '<pool>',
   options: { ...DETAIL_OPTIONS, reason: OPTION.reason, json: OPTION.json },
   examples: [

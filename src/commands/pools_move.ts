@@ -10,12 +10,12 @@ import { startProgress } from './progress.ts';
 export const move = action({
   about: `Move a pool to another cell, whole
 
-The pool must be closed (sluice pools close), and each of its claims a ticket, a dead letter or over. Slots, claims, rules and dead
-letters keep their ids. No cell sells or changes the pool while it moves. A move that was cut short goes on where the same command is
-run again. The pool arrives closed; open it with sluice pools open.`,
+Close the pool first (sluice pools close). Each of its claims must be a ticket or a dead letter, or must have ended. Slots, claims, rules
+and dead letters keep their ids. No cell sells or changes the pool while it moves. If a move is interrupted, run the same command
+again: it goes on. The pool arrives closed; open it with sluice pools open.`,
   args: '<pool>',
   options: {
-    to: { value: 'CELL', about: 'where it shall live' },
+    to: { value: 'CELL', about: 'the cell to move it to' },
     reason: OPTION.reason,
     json: OPTION.json,
   },

@@ -17,7 +17,7 @@ const connect = (): AdminClient => new AdminClient(readConnection(process.env));
 
 const LIST_OPTIONS = {
   state: { value: 'STATE', about: REFUND_STATES.join(', ') },
-  limit: { range: [1, 1_000], default: 100, about: 'at most so many' },
+  limit: { range: [1, 1_000], default: 100, about: 'at most this many' },
   after: { value: 'ID', about: 'those after this refund: "next" of the page before' },
   json: OPTION.json,
 } as const;
@@ -133,7 +133,7 @@ export const command: Group = {
     send: action({
       about: `Let the refunder send refunds that wait for an operator, or that Stripe refused
 
-Shows what it would do and asks. Each is sent once, however often it is asked for.`,
+Shows what it would do, and asks. Each refund is sent once, however often you ask.`,
       args: '<id> …',
       options: ACT_OPTIONS,
       examples: ["sluice refunds send settle:stripe/pi_3MtwBwLkdIwHu7ix --reason 'asked the buyer'"],

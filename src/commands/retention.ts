@@ -64,8 +64,8 @@ async function list(json: boolean): Promise<number> {
 const set = action({
   about: `Say for how many days something is kept, or that it is kept ${FOR_EVER}
 
-Workers remove what is older, in small parts. Of payloads keep_payload_days of an endpoint goes before it. Keys that catch duplicates
-are always kept. What is removed does not come back when the number is raised.`,
+Workers remove older data in small parts. For payloads, keep_payload_days of an endpoint overrides it. Keys that catch duplicates
+stay for ever. Raising the number does not bring removed data back.`,
   args: '<what> <days>',
   options: { reason: OPTION.reason, json: OPTION.json },
   examples: [
@@ -98,7 +98,7 @@ are always kept. What is removed does not come back when the number is raised.`,
 });
 
 export const command: Group = {
-  about: 'What is kept for how long; the owners of the databases decide it',
+  about: 'How long each kind of data is kept; the owners of the databases decide',
   environment: { ...VARIABLES.databases, ...VARIABLES.operator },
   exits: ['when it is done', 'when it is not'],
   actions: {

@@ -47,9 +47,9 @@ export function senderActions({ args, path, sample, secretsOf, change }: Sender)
       run: (values, [name]) => change(name, { is_active }, values),
     });
   const rotate = action({
-    about: 'Put a new secret first; the old ones stay good until a rotation with --only',
+    about: 'Put a new secret first; the old ones stay valid until a rotation with --only',
     args,
-    options: { only: { about: 'the old secrets are not good any more' }, ...SENDER_OPTIONS },
+    options: { only: { about: 'make the old secrets invalid' }, ...SENDER_OPTIONS },
     examples: [`sluice ${path} rotate ${sample} --secret-name NEW_SECRET --reason 'the old one leaked'`],
     async run({ only, 'secret-name': names, ...values }, [name]) {
       const given = readSecretNames('--secret-name', names);

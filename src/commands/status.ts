@@ -72,13 +72,13 @@ export const command = action({
   about: `Show the numbers of a running server
 
 Claims and tickets a second, what waits on the queue and for how long, dead letters, webhooks, both databases, and what
-is left in each pool. The server has these numbers at hand; the command makes it count nothing.`,
+is left in each pool. The server already has these numbers; asking for them costs nothing.`,
   options: {
-    watch: { about: 'go on, every second, until Ctrl-C' },
+    watch: { about: 'show them every second, until Ctrl-C' },
     json: { about: 'print JSON, for machines; with --watch one line a second' },
   },
   environment: { ...VARIABLES.server, NO_COLOR: 'no colour, also on a terminal' },
-  exits: ['when both databases answer', 'when one does not or the server is away'],
+  exits: ['when both databases answer', 'when one does not, or the server does not answer'],
   examples: ['sluice status', 'sluice status --watch', 'sluice status --json | jq .queue_depth'],
   run({ watch: goesOn, json }) {
     const connection = readConnection(process.env);

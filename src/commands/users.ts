@@ -73,7 +73,7 @@ const exported = action({
   about: `Print everything that the databases hold about a user, as JSON
 
 ${NAMESPACES}
-The audit log says who asked. Give a person who signed in what --verified prints: the rest may be another's.`,
+The audit log says who asked. Give a person who signed in what --verified prints: the rest may belong to another person.`,
   args: '<id>',
   options: OPTIONS,
   examples: ['sluice users export ann@example.com > ann.json'],
@@ -100,9 +100,9 @@ const erase = action({
   about: `Erase a user: replace the id by a random name in every table of every database, for good
 
 ${NAMESPACES}
-Payload fields are replaced too, raw bodies are deleted, and the key of the pseudonym in the audit log is destroyed. Tickets, sums of
-credits and keys that catch duplicates stay, under the random name; claims on their way become tickets. What was cut short goes on
-when the command is run again. Backups and exports made before still hold the user (docs/personal_data.md).`,
+It also replaces the id in payloads, deletes raw bodies, and destroys the key of the pseudonym in the audit log. Tickets, sums of
+credits and keys that catch duplicates stay, under the random name; claims on their way become tickets. If it is interrupted, run it
+again: it goes on. Backups and exports made before still hold the user (docs/personal_data.md).`,
   args: '<id>',
   options: { ...OPTIONS, yes: OPTION.yes, json: OPTION.json },
   examples: ["sluice users erase ann@example.com --reason 'asked by mail on 24 February' --yes"],

@@ -22,13 +22,13 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 export const backfill = action({
   about: `Ask the provider what it sent, and record what is missing
 
-Asks Stripe for its events (undelivered ones first), or Twilio for its calls and messages, and records what is not here yet. What
-is new takes effect once, through the workers, and is marked "backfilled"; what is known stays as it is. A run that was stopped,
-or killed, is run again with the same words. Stripe answers for the last 30 days.`,
+Asks Stripe for its events (undelivered ones first), or Twilio for its calls and messages, and records those that are missing. A new
+event takes effect once, through the workers, and is marked "backfilled". A known event stays unchanged. If a run was stopped or
+killed, run the same command again. Stripe answers for the last 30 days.`,
   args: '<endpoint>',
   options: {
-    since: { value: 'TIME', about: 'from then on: 2026-02-24 or 2026-02-24T10:00:00Z; needed' },
-    until: { value: 'TIME', about: 'up to then (default: now)' },
+    since: { value: 'TIME', about: 'from this time on: 2026-02-24 or 2026-02-24T10:00:00Z; needed' },
+    until: { value: 'TIME', about: 'up to this time (default: now)' },
     'dry-run': { about: 'only count what is known and what would be recorded' },
     reason: OPTION.reason,
     json: OPTION.json,

@@ -29,7 +29,7 @@ const TEXT_SETTINGS = {
   'on-outage': {
     value: 'refuse|accept',
     about:
-      'while DB2 is away: answer 503, or 2xx after the inbox has it (default: accept for queued Twilio, else refuse)',
+      'while DB2 is down: answer 503 (refuse), or 2xx once the inbox has it (accept; the default for queued Twilio)',
   },
   'verify-token-name': { value: 'NAME', about: 'the name of the token for a GET handshake, never the token' },
   'api-key-name': {
@@ -39,7 +39,7 @@ const TEXT_SETTINGS = {
   'public-url': { value: 'URL', about: 'the address that the provider signs' },
   livemode: {
     value: 'live|test|both',
-    about: "which of Stripe's events are for it (default live); others are skipped",
+    about: "which of Stripe's events it takes (default live); others are skipped",
   },
 } as const;
 const NUMBER_SETTINGS = {
@@ -63,9 +63,9 @@ const SETTINGS = {
     value: 'ID',
     multiple: true,
     about:
-      "a connected account whose events are for it too, beside Stripe's own; of Twilio an account to ask for gaps; the list as it shall be",
+      'for Stripe, a connected account whose events the endpoint also takes; for Twilio, an account to ask for gaps; give the whole list',
   },
-  'own-account': { about: 'no connected account any more' },
+  'own-account': { about: 'remove all connected accounts' },
   ...SENDER_OPTIONS,
 } as const;
 
@@ -133,7 +133,7 @@ async function secretsOf(name: string, given: readonly string[]): Promise<readon
 }
 
 export const endpoints: Group = {
-  about: 'Where providers deliver to, and which secrets they sign with',
+  about: 'Where providers deliver, and which secrets they sign with',
   default: 'list',
   actions: {
     list: listAction('List where providers deliver to', 'sluice webhooks endpoints list', list),

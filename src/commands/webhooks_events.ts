@@ -17,7 +17,7 @@ export const list = action({
   about: 'List stored events, newest first, without their payloads',
   options: {
     ...FILTER_OPTIONS,
-    limit: { range: [1, MAX_LIST], default: 100, about: 'at most so many' },
+    limit: { range: [1, MAX_LIST], default: 100, about: 'at most this many' },
     json: OPTION.json,
   },
   examples: ['sluice webhooks list --status dead_letter --since 2026-02-24'],
@@ -45,10 +45,10 @@ export const list = action({
 export const groups = action({
   about: `Group failed events and dead letters by handler, type and shape of the error
 
-In ERROR # stands for an id or a number and "…" for what is quoted. Give a group's type and error to replay or skip it.`,
+In ERROR, # stands for an id or a number, and "…" for quoted text. To replay or skip a group, give its type and error.`,
   options: {
     ...GROUP_OPTIONS,
-    limit: { range: [1, MAX_LIST], default: 100, about: 'at most so many, the largest first' },
+    limit: { range: [1, MAX_LIST], default: 100, about: 'at most this many, the largest first' },
     json: OPTION.json,
   },
   examples: [

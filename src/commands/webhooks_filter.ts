@@ -27,7 +27,7 @@ const CHOOSING_OPTIONS = {
 };
 export const FILTER_OPTIONS = {
   ...CHOOSING_OPTIONS,
-  limit: { range: [1, MAX_LIMIT], about: 'at most so many (default 100)' },
+  limit: { range: [1, MAX_LIMIT], about: 'at most this many (default 100)' },
 } as const;
 
 /** What groups can be narrowed to. */

@@ -58,7 +58,7 @@ const list = action({
   about: 'List the deliveries that wait for DB2, oldest first',
   options: {
     dead: { about: 'those that DB2 refused for good, instead' },
-    limit: { range: [1, MAX_LIST], default: 100, about: 'at most so many' },
+    limit: { range: [1, MAX_LIST], default: 100, about: 'at most this many' },
     json: OPTION.json,
   },
   examples: ['sluice webhooks inbox', 'sluice webhooks inbox list --dead'],
@@ -91,7 +91,7 @@ function endAction(word: 'replay' | 'discard', about: string) {
 }
 
 export const inbox: Group = {
-  about: 'Deliveries that were accepted while DB2 was away',
+  about: 'Deliveries that servers accepted while DB2 was down',
   default: 'list',
   actions: {
     list,

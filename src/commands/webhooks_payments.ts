@@ -20,7 +20,7 @@ const withPayments = <Result>(work: (store: UnnamedPaymentStore) => Promise<Resu
 const list = action({
   about: 'List payments that moved money while no event names their user: their credits wait',
   options: {
-    limit: { range: [1, MAX_PAYMENTS], default: 100, about: 'at most so many' },
+    limit: { range: [1, MAX_PAYMENTS], default: 100, about: 'at most this many' },
     json: OPTION.json,
   },
   examples: ['sluice webhooks payments list'],
@@ -47,7 +47,7 @@ const list = action({
 });
 
 const name = action({
-  about: 'Say whose such a payment is: its credits are written',
+  about: 'Name the user of a payment, and write its credits',
   args: '<payment> <user>',
   options: {
     tenant: { value: 'NAME', default: 'stripe', about: 'the tenant of the payment' },
@@ -78,7 +78,7 @@ const name = action({
 });
 
 export const payments: Group = {
-  about: 'Payments without a user: list them, say whose one is',
+  about: 'Payments without a user: list them, name the user',
   default: 'list',
   actions: { list, name },
 };

@@ -40,7 +40,7 @@ const REPLAY_OPTIONS = {
   ...SKIP_OPTIONS,
   'idempotency-key': {
     value: 'KEY',
-    about: 'for one event: its handler passes this key on instead of its own',
+    about: 'for one event: its handler sends this key instead of its own',
   },
 } as const;
 
@@ -155,7 +155,7 @@ const WITHOUT_IDS = `Without ids it takes the oldest events that the filters fin
 --status it takes failed and dead_letter; with --event-id any status.`;
 
 export const replay = action({
-  about: `Let failed and dead-lettered events go round again\n\n${WITHOUT_IDS}`,
+  about: `Replay failed events and dead letters\n\n${WITHOUT_IDS}`,
   args: '[id …]',
   options: REPLAY_OPTIONS,
   examples: [
@@ -166,7 +166,7 @@ export const replay = action({
 });
 
 export const skip = action({
-  about: `Set events aside: they will not be tried again\n\n${WITHOUT_IDS}`,
+  about: `Skip events: workers do not try them again\n\n${WITHOUT_IDS}`,
   args: '[id …]',
   options: SKIP_OPTIONS,
   examples: ['sluice webhooks skip --provider stripe --status dead_letter --dry-run'],

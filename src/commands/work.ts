@@ -60,7 +60,7 @@ const OPTIONS = {
     about:
       "seconds after which other workers take what a dead worker held; a pool's visibility_timeout_sec counts where it is longer",
   },
-  once: { about: 'work until nothing is ready, say what was done, and end' },
+  once: { about: 'work until nothing is ready, print what was done, and end' },
   json: { about: 'with --once: print JSON, for machines' },
 } as const;
 
@@ -204,15 +204,16 @@ function firstSignal(log: Log): Promise<NodeJS.Signals> {
 export const command = action({
   about: `Carry claims to the ledger and process webhook events
 
-Carries every claim from DB1's queue to DB2, or to the dead letters, once, and lets every recorded webhook event take
-effect, once. Carries payments and voids between the databases, ends sessions of Stripe whose holds are over, and sends refunds that are
-due. Events and calls that were accepted into the inbox while DB2 was away are recorded first. Runs until SIGTERM or
-Ctrl-C: then it finishes or hands back what it holds. A second signal ends it at once; what it held comes back when its leases
-run out.
-Where pg_cron is absent it also runs the cron jobs of DB1. It removes what is older than \`sluice retention list\` says. Where there are
-several cells it carries from all of them. Once an hour it
-asks providers for which a key is set what they sent in the last day, and records what is missing. Any number of these processes may
-run at the same time.`,
+Carries every claim from DB1's queue to DB2, or to the dead letters, once. Processes every recorded webhook event, once. Carries
+payments and voids between the databases, closes Stripe sessions whose holds are over, and sends refunds that are due. Records
+events and calls that servers accepted into the inbox while DB2 was down.
+
+Runs until SIGTERM or Ctrl-C; then it finishes or hands back what it holds. A second signal ends it at once, and other workers take
+what it held when the leases run out.
+
+Without pg_cron it also runs the cron jobs of DB1. It removes data that is older than \`sluice retention list\` says. With several
+cells it serves all of them. Once an hour it asks each provider with a key what it sent in the last day, and records what is
+missing. You may run any number of these processes.`,
   options: OPTIONS,
   environment: {
     ...VARIABLES.databases,

@@ -58,7 +58,7 @@ describe('every command', () => {
   it('lists its actions on its page, and names for each the arguments it takes', async () => {
     const { stdout } = await runHere(['webhooks', '--help'], {});
     assert.match(stdout, /^ {2}endpoints rotate <name> +Put a new secret first/m);
-    assert.match(stdout, /^ {2}replay \[id …\] +Let /m);
+    assert.match(stdout, /^ {2}replay \[id …\] +Replay /m);
     assert.match(stdout, /^Environment:\n {2}DB2_URL /m);
   });
 

@@ -133,7 +133,9 @@ describe('what is refused or fails', { skip }, () => {
   it('was quarantined: its page says so above its bytes, and offers no replay', async () => {
     const page = await house.signIn('/events?event_id=evt_nul');
     await page.getByRole('link', { name: 'evt_nul' }).click();
-    await page.getByText('None: it was quarantined when it came, and only its bytes are kept.').waitFor();
+    await page
+      .getByText('None: the event was quarantined when it came, and only its bytes are kept.')
+      .waitFor();
     await page.locator('.timeline').getByText('quarantine: ').waitFor();
     await page.getByLabel('Raw body').getByText('evt_nul').waitFor();
     await page.getByRole('button', { name: 'Skip…' }).waitFor();

@@ -69,7 +69,7 @@ describe('the console, with names as long as they may be', { skip }, () => {
       }
       await page.goto(`${house.url}/claims`);
       await page.locator('.row-link').first().click();
-      await page.getByText('From the door to the ledger').waitFor();
+      await page.getByText('From the request to the ledger').waitFor();
       await page.getByText(LONG_USER).first().waitFor();
       await assertHolds(page);
       // It would be seen: the same text in a cell that does not bend.

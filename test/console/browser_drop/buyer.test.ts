@@ -138,7 +138,7 @@ describe('a buyer on the drop page', { skip }, () => {
     await page.context().setOffline(true);
     await page.click(BUTTON);
     await page.getByText('You are offline.').waitFor();
-    await page.getByText('We go on asking with the same request').waitFor();
+    await page.getByText('We keep sending the same request').waitFor();
     await assertAccessible(page);
     assert.deepEqual(await shop.claims('tunnel'), []);
     await page.context().setOffline(false);
@@ -160,7 +160,7 @@ describe('a buyer on the drop page', { skip }, () => {
       return route.abort('connectionreset');
     });
     await page.click(BUTTON);
-    await page.getByText('We go on asking with the same request').waitFor();
+    await page.getByText('We keep sending the same request').waitFor();
     const [made] = await shop.claims('lost');
     assert(made !== undefined);
     isLost = false;

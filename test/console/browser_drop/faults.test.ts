@@ -59,7 +59,7 @@ describe('a buyer whose answers are wrong', { skip }, () => {
       await page.route(CLAIMS, (route) => route.fulfill(answer));
       await reload(page);
       await scene(page, 'ticket');
-      if (answer === OUR_GONE) await page.getByText('does not find this ticket').waitFor();
+      if (answer === OUR_GONE) await page.getByText('cannot find this ticket').waitFor();
       assert.equal(await page.locator(BUTTON).count(), 0, `after ${answer.status}`);
       await page.unroute(CLAIMS);
     }

@@ -156,7 +156,7 @@ describe('a pool with a challenge', { skip }, () => {
     );
     refusals = 100;
     await page.click(BUTTON);
-    await page.getByText('did not work out').waitFor();
+    await page.getByText('did not succeed').waitFor();
     assert.equal(given, 3);
     await assertAccessible(page);
     refusals = 1;
@@ -186,7 +186,7 @@ describe('a pool with a challenge', { skip }, () => {
       route.fulfill({ status: 409, json: { error: { code: 'address_limit' } } }),
     );
     await page.click(BUTTON);
-    await page.getByText('As many seats as one connection may have').waitFor();
+    await page.getByText('Buyers on your network already hold as many seats').waitFor();
     await page.context().close();
   });
 });

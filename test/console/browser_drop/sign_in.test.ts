@@ -181,7 +181,7 @@ describe('signing in on the drop page', { skip }, () => {
     const page = await open('accounts');
     await signIn(page, await token({ role: 'authenticated', sub: 'a-guest', is_anonymous: true }));
     await page.click(BUTTON);
-    await page.getByText('not sold to guests').waitFor();
+    await page.getByText('does not sell seats to guests').waitFor();
     await page.getByRole('link', { name: 'Sign in' }).waitFor();
     await assertAccessible(page);
     assert.deepEqual(await shop.claims('accounts'), []);
