@@ -1,6 +1,6 @@
 -- Payments that buy what is held, many at a time: all others are left to settle_payment, and spoil nothing.
 begin;
-select plan(17);
+select plan(21);
 
 select tests.refuses($$ select public.settle_payments('"pi_1"') $$, '22023', 'what is not a list');
 insert into public.inventory_slots (pool_id) select 'sale' from generate_series(1, 12);
