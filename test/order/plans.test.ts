@@ -32,7 +32,7 @@ describe('orders', () => {
   };
   const begin = ({ order_id, user_id }: Order) =>
     session.rows('select public.begin_checkout($1, $2, $3)', [order_id, user_id, 'https://example.com']);
-  const claimsOf = '(select array_agg(claim_id) from public.claims where order_id = $1)';
+  const claimsOf = 'intake.claims_of_orders(array[$1::uuid])';
 
   const hot: Record<string, (pool: string) => Promise<unknown>> = {
     'a claim of one slot': (pool) => ask(session, pool, `user ${++users}`),
