@@ -241,18 +241,20 @@ export class PaidBuyers extends Clients {
     const call: VoidCall = {
       claimIds: random.chance(0.5) ? claimIds : claimIds.slice(0, 1),
       isRefund: random.chance(0.8),
+      reason: `chaos ${orderId}`,
       at: this.traffic.now(),
+      answer: 'unknown',
     };
     this.traffic.journal.write(client, 'void', call);
-    const reason = `chaos ${orderId}`;
-    await withClient(this.#options.db2Url(), (db2) =>
-      db2.query('select public.request_void($1, $2, $3, $4)', [
-        call.claimIds,
-        call.isRefund,
-        'chaos',
-        reason,
-      ]),
-    ).catch(() => undefined);
+    const values = [call.claimIds, call.isRefund, 'chaos', call.reason];
+    try {
+      await withClient(this.#options.db2Url(), (db2) =>
+        db2.query('select public.request_void($1, $2, $3, $4)', values),
+      );
+    } catch {
+      return;
+    }
+    this.traffic.journal.write(client, 'void', { ...call, answer: 'done' });
   }
 
   async #giveBack({ client, call: { orderId }, secret, random }: Buying): Promise<void> {
