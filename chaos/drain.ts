@@ -52,6 +52,5 @@ async function waitingIn(url: string, statement: string): Promise<Waiting> {
 
 /** An event that is delivered after the look would change what is judged. */
 async function undelivered(stripe: StandInClient): Promise<Waiting> {
-  const deliveries = await stripe.books<Delivery>('delivery');
-  return { deliveries: deliveries.filter(({ state }) => state === 'waiting').length };
+  return { deliveries: (await stripe.books<Delivery>('delivery', { state: 'waiting' })).length };
 }

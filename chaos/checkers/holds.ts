@@ -108,11 +108,12 @@ function endedHolds(history: History, paid: PaidHistory): Ended[] {
       : first.freedAt < graceUntil
         ? 'session ended'
         : 'grace ran out';
+    // None where a session had been paid: its hold ends when its payment is decided, which may be after the grace.
+    const leftMs = Math.max(0, graceUntil - holdUntil);
     const boundMs =
       kind === 'never asked to pay'
         ? LOOK_MS
-        : Math.min(kind === 'session ended' ? CALL_MS : Number.POSITIVE_INFINITY, graceUntil - holdUntil) +
-          LOOK_MS;
+        : Math.min(kind === 'session ended' ? CALL_MS : Number.POSITIVE_INFINITY, leftMs) + LOOK_MS;
     return [{ order, kind, lateMs: to - from, unexcusedMs: outside(from, to, excused), boundMs }];
   });
 }
