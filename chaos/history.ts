@@ -16,6 +16,8 @@ export type History = {
   stormAt: number;
   calmAt: number;
   drainedAt: number | null;
+  /** What was left where it never was, by what it is, such as "refunds". */
+  left?: Record<string, number>;
   pools: Pool[];
   claims: ClaimCall[];
   releases: ReleaseCall[];

@@ -65,6 +65,7 @@ const SUBJECTS: { [K in Kind]?: (entry: Entries[K]) => string } = {
   event: ({ provider, eventId }) => `${provider}/${eventId}`,
   call: ({ siteId, signatureHash }) => `${siteId}/${signatureHash}`,
   order: ({ orderId }) => orderId,
+  void: ({ reason }) => reason,
 };
 
 /** Everything in the journals of this folder. A last line without its end was never finished, and counts for nothing. */

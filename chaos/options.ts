@@ -75,6 +75,8 @@ export type RunOptions = {
   patch?: { db1?: string; db2?: string };
   /** Settings of the Postgres servers, such as synchronous_commit. */
   settings?: { db1?: Record<string, string>; db2?: Record<string, string> };
+  /** How long everything may take to come to rest; for negative controls that never do. */
+  drainMs?: number;
   /** Ends the storm early; the run still calms down, drains and is collected. */
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;

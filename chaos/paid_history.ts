@@ -30,7 +30,15 @@ export type OrderCall = {
   isTurnedAway: boolean;
 };
 
-export type VoidCall = { claimIds: string[]; isRefund: boolean; at: number };
+/** What an operator asked for. No other call has the same reason: by it an audit row is known as this call's. */
+export type VoidCall = {
+  claimIds: string[];
+  isRefund: boolean;
+  reason: string;
+  at: number;
+  /** `unknown`: it may have happened, and no answer came. */
+  answer: 'done' | 'unknown';
+};
 
 export type PaidState = {
   orders: {
@@ -57,6 +65,8 @@ export type PaidState = {
   checkouts: { orderId: string; n: number; sessionId: string | null; state: string }[];
   outbox: { id: string; kind: string; state: string }[];
   refunds: { id: string; paymentKey: string; amount: number; state: string }[];
+  /** The tenant's events that did not end by themselves: those that wait or failed, dead letters, and what operators skipped. */
+  events: { eventId: string; status: string; error: string | null }[];
   tombstones: { claimId: string; orderId: string | null; voidedAt: number }[];
   tickets: { claimId: string; orderId: string | null }[];
   /** Of the tenant's payments, all kinds. */

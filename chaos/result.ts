@@ -138,8 +138,9 @@ function roundedRow({ p99, quietP99, limit, ...row }: NeighbourRow): NeighbourRo
   return { ...row, p99: round(p99), quietP99: round(quietP99), limit: round(limit) };
 }
 
-const roundedHold = ({ late, lateUnexcused, ...row }: HoldRow): HoldRow => ({
+const roundedHold = ({ late, lateUnexcused, pastMs, ...row }: HoldRow): HoldRow => ({
   ...row,
+  pastMs: pastMs === null ? null : Math.round(pastMs),
   late: rounded(late),
   lateUnexcused: rounded(lateUnexcused),
 });

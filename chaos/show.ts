@@ -1,6 +1,6 @@
 // What a person sees of a run: one line while it goes on, a table when it is over.
 
-import type { HoldRow } from './checkers/holds.ts';
+import { type HoldRow, heldLongest } from './checkers/holds.ts';
 import type { NeighbourRow } from './checkers/neighbours.ts';
 import type { History } from './history.ts';
 import type { Verdict } from './judge.ts';
@@ -85,8 +85,23 @@ function paidLines({ paid }: History, holds: readonly HoldRow[]): string[] {
       ({ kind, count: orders, late, lateUnexcused, boundMs }) =>
         `  ${kind}: ${orders} orders, p50 ${ms(late?.p50)}, p99 ${ms(late?.p99)}, max ${ms(late?.max)}; without faults at most ${ms(lateUnexcused?.max)} (bound ${ms(boundMs)})`,
     ),
+    ...longestLine(holds),
   ];
 }
+
+function longestLine(holds: readonly HoldRow[]): string[] {
+  const longest = heldLongest(holds);
+  if (longest === undefined) return [];
+  const { kind, pastMs, boundMs } = longest;
+  const [all, beyond] = [sum(holds, ({ count }) => count), sum(holds, (row) => row.beyond)];
+  const margin = `${Math.abs(Math.round(pastMs))} ms ${pastMs > 0 ? 'past' : 'before'} the end of the bound`;
+  return [
+    `  longest: ${Math.round(pastMs + boundMs)} ms (${kind}), ${margin} of ${boundMs} ms; ${beyond} of ${all} orders past their bound`,
+  ];
+}
+
+const sum = <Item>(items: readonly Item[], numberOf: (item: Item) => number): number =>
+  items.reduce((total, item) => total + numberOf(item), 0);
 
 function neighbourLines(rows: readonly NeighbourRow[]): string[] {
   if (rows.length === 0) return ['I13: not judged, no neighbour happened'];

@@ -18,6 +18,7 @@ import { HEALTHY_ENDPOINT, HEALTHY_HANDLER, HEALTHY_PER_SEC, HEALTHY_POOL } from
 import { HOSTILE_ENDPOINT, HOSTILE_POOLS } from './clients/hostile.ts';
 import { PAID_POOLS, PAID_RULES } from './clients/paid_buyers.ts';
 import { PROVIDER_ENDPOINTS } from './clients/providers.ts';
+import { patch, script } from './controls/patches.ts';
 import { Database } from './database.ts';
 import type { Pool, TargetCall } from './history.ts';
 import type { RunOptions } from './options.ts';
@@ -45,6 +46,14 @@ const PAID_ENDPOINT = PAID_TENANT.split(':')[1] ?? '';
 const STRIPE_KEY = 'sk_live_of_chaos';
 /** Sellers hold seats for a minute at least; a run has to see many holds end. */
 const SHORT_HOLDS = 'alter table public.engine_config drop constraint payment_pool_is_complete';
+/** A payment of a slow method is looked at after half a minute at first; here banks take seconds. */
+const SHORT_POLLS = script(
+  patch(
+    'public.close_checkout(uuid, int, uuid, text, text)',
+    "c_poll constant interval := '30 seconds'",
+    "c_poll constant interval := '500 milliseconds'",
+  ),
+);
 /** A tenant of its own: what it tells is judged by the stand-in's books, and not by what the providers sent. */
 const ADD_PAID_ENDPOINT = `
   select webhook.add_endpoint(p_name => $1, p_provider => 'stripe', p_secret_names => '{STRIPE_WEBHOOK_SECRET}', p_mode => 'queued',
@@ -275,6 +284,7 @@ async function furnish(
         host,
       ]);
     await client.query(SHORT_HOLDS);
+    await client.query(SHORT_POLLS);
     for (const { poolId, capacity, commit, holdSec, payment } of pools) {
       const { commitUrl, validateUrl } = isHostile(poolId) ? hostile : target;
       await putOnSale(client, poolId, capacity, {

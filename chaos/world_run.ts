@@ -163,12 +163,13 @@ class Run {
       await clients;
 
       this.#phase = 'drain';
-      const isDrained = await drain(world.db1.url, world.db2.url, DRAIN_MS);
-      const drainedAt = isDrained ? this.#now() : null;
+      const urls = { db1: world.db1.url, db2: world.db2.url };
+      const drained = await drain(urls, world.stripe, this.#options.drainMs ?? DRAIN_MS);
+      const drainedAt = drained.isDrained ? this.#now() : null;
 
       this.#phase = 'collect';
       return await this.#collect(world, traffic, nemesis.happened, {
-        ...{ stormAt, calmAt, drainedAt },
+        ...{ stormAt, calmAt, drainedAt, left: drained.left },
         ...(this.#hasNeighbours && { quietAt }),
       });
     } finally {
@@ -200,7 +201,7 @@ class Run {
     world: World,
     traffic: Traffic,
     happened: readonly Happened[],
-    times: Pick<History, 'quietAt' | 'stormAt' | 'calmAt' | 'drainedAt'>,
+    times: Pick<History, 'quietAt' | 'stormAt' | 'calmAt' | 'drainedAt' | 'left'>,
   ): Promise<History> {
     // Workers are stopped first, so that all they know is in their logs.
     await Promise.all(world.workers.map((worker) => worker.stop()));

@@ -2,6 +2,7 @@
 // action without an answer may have happened, and then once.
 
 import type { OperatorCall } from '../history.ts';
+import type { VoidCall } from '../paid_history.ts';
 import { type Checker, groupBy } from './lookup.ts';
 
 /** What the harness does before the run begins is audited too, but does not count as an operator's action. */
@@ -27,14 +28,17 @@ const UNDONE: ReadonlySet<string> = new Set([
 
 const keyOf = (action: string, id: string, reason: string | null) => `${action} of ${id} (${reason})`;
 
-export const auditedAsDone: Checker = ({ operatorActions, final }) => {
+export const auditedAsDone: Checker = ({ operatorActions, paid, final }) => {
   const rows = groupBy(
     final.audit
       .filter((row) => !SETUP.has(row.action))
       .flatMap((row) => row.ids.map((id) => keyOf(row.action, id, row.reason))),
     (key) => key,
   );
-  const actions = new Map(operatorActions.flatMap((call) => call.ids.map((id) => entryOf(call, id))));
+  const actions = new Map([
+    ...operatorActions.flatMap((call) => call.ids.map((id) => entryOf(call, id))),
+    ...(paid?.voids ?? []).flatMap((call) => call.claimIds.map((id) => voidEntryOf(call, id))),
+  ]);
   return [
     ...[...actions].flatMap(([key, { least, most }]) => {
       const written = rows.get(key)?.length ?? 0;
@@ -48,7 +52,14 @@ export const auditedAsDone: Checker = ({ operatorActions, final }) => {
   ];
 };
 
-function entryOf(call: OperatorCall, id: string): [string, { least: number; most: number }] {
+type Entry = [key: string, rows: { least: number; most: number }];
+
+/** A void is audited when it is asked for, whether or not there is a ticket to take back. */
+function voidEntryOf({ reason, answer }: VoidCall, id: string): Entry {
+  return [keyOf('ticket_void', id, reason), { least: answer === 'done' ? 1 : 0, most: 1 }];
+}
+
+function entryOf(call: OperatorCall, id: string): Entry {
   const key = keyOf(call.action, id, call.reason);
   if (call.answer === 'unknown') return [key, { least: 0, most: 1 }];
   const result = call.results.find((one) => one.id === id)?.result ?? 'unknown';

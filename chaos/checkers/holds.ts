@@ -12,7 +12,7 @@ const LOOK_MS = 1_000;
 /** The longest call to Stripe. */
 const CALL_MS = 10_000;
 /** Two workers, two servers, two databases and all clients share two cores: what is due waits for its turn. */
-const BUSY_MS = 3_000;
+export const BUSY_MS = 3_000;
 /** From the heal of a fault until workers have noticed: reconnecting, the lease of a dead worker. */
 const AFTER_FAULT_MS = 6_000;
 
@@ -26,6 +26,10 @@ export type HoldRow = {
   late: Spread;
   lateUnexcused: Spread;
   boundMs: number;
+  /** By how much the longest was held past its bound, without what faults excuse; below 0: all were free before. Null: none. */
+  pastMs: number | null;
+  /** How many were held past it, by however little. */
+  beyond: number;
 };
 
 type Ended = { order: Order; kind: HoldKind; lateMs: number; unexcusedMs: number; boundMs: number };
@@ -63,8 +67,18 @@ export function holdRows(history: History): HoldRow[] {
       late: spreadOf(own.map(({ lateMs }) => lateMs)),
       lateUnexcused: spreadOf(own.map(({ unexcusedMs }) => unexcusedMs)),
       boundMs: Math.max(0, ...own.map(({ boundMs }) => boundMs)),
+      pastMs: own.length === 0 ? null : Math.max(...own.map(pastOf)),
+      beyond: own.filter((one) => pastOf(one) > 0).length,
     };
   });
+}
+
+const pastOf = ({ unexcusedMs, boundMs }: Ended): number => unexcusedMs - boundMs;
+
+/** Of all kinds of holds the one that was held longest, measured by its bound; undefined where none ended. */
+export function heldLongest(rows: readonly HoldRow[]): (HoldRow & { pastMs: number }) | undefined {
+  const ended = rows.flatMap((row) => (row.pastMs === null ? [] : [{ ...row, pastMs: row.pastMs }]));
+  return ended.sort((one, other) => other.pastMs - one.pastMs)[0];
 }
 
 function endedHolds(history: History, paid: PaidHistory): Ended[] {
@@ -94,11 +108,12 @@ function endedHolds(history: History, paid: PaidHistory): Ended[] {
       : first.freedAt < graceUntil
         ? 'session ended'
         : 'grace ran out';
+    // None where a session had been paid: its hold ends when its payment is decided, which may be after the grace.
+    const leftMs = Math.max(0, graceUntil - holdUntil);
     const boundMs =
       kind === 'never asked to pay'
         ? LOOK_MS
-        : Math.min(kind === 'session ended' ? CALL_MS : Number.POSITIVE_INFINITY, graceUntil - holdUntil) +
-          LOOK_MS;
+        : Math.min(kind === 'session ended' ? CALL_MS : Number.POSITIVE_INFINITY, leftMs) + LOOK_MS;
     return [{ order, kind, lateMs: to - from, unexcusedMs: outside(from, to, excused), boundMs }];
   });
 }

@@ -31,6 +31,12 @@ function deadThoughHealthy(history: History): string[] {
       .map(
         ({ eventId, status, error }) => `event ${eventId} was healthy and a dead letter: ${status}, ${error}`,
       ),
+    // Of paid orders, none of whose events is hopeless: those that operators skipped were dead letters.
+    ...(history.paid?.final.events ?? [])
+      .filter(({ status }) => status === 'dead_letter' || status === 'skipped')
+      .map(
+        ({ eventId, status, error }) => `event ${eventId} was healthy and a dead letter: ${status}, ${error}`,
+      ),
   ];
 }
 

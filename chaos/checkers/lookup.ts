@@ -32,7 +32,7 @@ export function repeated<Item, Key>(items: readonly Item[], keyOf: (item: Item) 
 }
 
 export const isOnItsWay = (claim: FinalClaim): boolean => ON_ITS_WAY.has(claim.state);
-export const isOpenEvent = (event: FinalEvent): boolean => OPEN_EVENT.has(event.status);
+export const isOpenEvent = ({ status }: Pick<FinalEvent, 'status'>): boolean => OPEN_EVENT.has(status);
 /** True of an event that has ended by itself, and so should have had its effect. */
 export const hasTakenEffect = ({ status, skippedBy }: FinalEvent): boolean =>
   status === 'success' || (status === 'skipped' && skippedBy === null);

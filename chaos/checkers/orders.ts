@@ -3,7 +3,7 @@
 import type { Checker } from './lookup.ts';
 import { createSeatsOf } from './paid_lookup.ts';
 
-export const ordersAreWhole: Checker = ({ paid }) => {
+export const ordersAreWhole: Checker = ({ claims: asked, paid }) => {
   if (paid === undefined) return [];
   const seatsOf = createSeatsOf(paid);
   const known = new Set(paid.final.orders.map(({ orderId }) => orderId));
@@ -16,9 +16,18 @@ export const ordersAreWhole: Checker = ({ paid }) => {
       .filter((claimId) => claims.get(claimId) !== orderId)
       .map((claimId) => `claim ${claimId} was promised as a part of ${orderId}, and is not`),
   );
+  const seatsAskedFor = new Map(
+    asked.flatMap(({ told, quantity = 1 }) => told.map(({ claimId }) => [claimId, quantity] as const)),
+  );
   return [
     ...lost,
     ...strays,
+    ...paid.orders
+      .filter(({ orderId, claimIds }) => claimIds.length !== seatsAskedFor.get(orderId))
+      .map(
+        ({ orderId, claimIds }) =>
+          `order ${orderId} has ${claimIds.length} seats, and ${seatsAskedFor.get(orderId)} were asked for`,
+      ),
     ...paid.final.orders.flatMap(({ orderId, seats: count, paymentKey }) => {
       const seats = seatsOf(orderId);
       const ended = seats.filter(({ live, state }) => !live && state !== 'voided');

@@ -3,6 +3,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { withClient } from '../../src/migrate/sql.ts';
+import type { StoredSession } from '../../src/stripe_stand_in/books.ts';
 import type { StandInClient } from '../../src/stripe_stand_in/client.ts';
 import type { ClaimCall, ReleaseCall } from '../history.ts';
 import type { OrderCall, VoidCall } from '../paid_history.ts';
@@ -198,10 +199,8 @@ export class PaidBuyers extends Clients {
     const what = choose(random, AFTERWARDS);
     if (what === undefined) return;
     await pause(random.between(...THINKS_MS));
-    const sessions = await this.#options.stripe.books<{ session: { id: string; payment_intent: string } }>(
-      'session',
-    );
-    const intent = sessions.find(({ session }) => session.id === call.sessionId)?.session.payment_intent;
+    const [stored] = await this.#options.stripe.books<StoredSession>('session', { id: call.sessionId ?? '' });
+    const intent = stored?.session.payment_intent;
     if (typeof intent !== 'string') return;
     const whole = seats * PAID_RULES.unitPrice;
     if (what === 'dispute') await this.#options.stripe.loseDispute(intent).catch(refused);
@@ -241,18 +240,20 @@ export class PaidBuyers extends Clients {
     const call: VoidCall = {
       claimIds: random.chance(0.5) ? claimIds : claimIds.slice(0, 1),
       isRefund: random.chance(0.8),
+      reason: `chaos ${orderId}`,
       at: this.traffic.now(),
+      answer: 'unknown',
     };
     this.traffic.journal.write(client, 'void', call);
-    const reason = `chaos ${orderId}`;
-    await withClient(this.#options.db2Url(), (db2) =>
-      db2.query('select public.request_void($1, $2, $3, $4)', [
-        call.claimIds,
-        call.isRefund,
-        'chaos',
-        reason,
-      ]),
-    ).catch(() => undefined);
+    const values = [call.claimIds, call.isRefund, 'chaos', call.reason];
+    try {
+      await withClient(this.#options.db2Url(), (db2) =>
+        db2.query('select public.request_void($1, $2, $3, $4)', values),
+      );
+    } catch {
+      return;
+    }
+    this.traffic.journal.write(client, 'void', { ...call, answer: 'done' });
   }
 
   async #giveBack({ client, call: { orderId }, secret, random }: Buying): Promise<void> {

@@ -1,9 +1,15 @@
 // Sluice broken on purpose, each time in one place. A judge that finds nothing here would find nothing anywhere.
 
+import * as orders from './order_patches.ts';
 import * as patches from './patches.ts';
 import type { Control } from './run_control.ts';
 
 const CRASHES_OF_DB1 = ['kill-db1-postmaster', 'stop-db1-immediate', 'kill-db1-backend'] as const;
+
+/** The mildest: with a fault of Stripe's there are paid orders. */
+const PAID_ORDERS = ['stripe-clock'] as const;
+/** Longer than what is left of holds and grace when the clients have gone. */
+const NEVER_DRAINS_MS = 30_000;
 
 export const CONTROLS: readonly Control[] = [
   {
@@ -111,5 +117,51 @@ export const CONTROLS: readonly Control[] = [
     why: 'all pools share one lane, so that messages wait for the slowest hook of all',
     promises: ['I13'],
     options: { patch: { db1: patches.ONE_LANE }, faults: ['neighbour-slow-hook'] },
+  },
+  {
+    name: 'no-pull',
+    why: 'a session that was paid is not told to the ledger: only webhooks tell payments',
+    promises: ['I14'],
+    // Its seats stay held, so it never drains.
+    options: { patch: { db2: orders.NO_PULL }, faults: ['webhook-dropped'], drainMs: NEVER_DRAINS_MS },
+  },
+  {
+    name: 'grace-unbounded',
+    why: 'without Stripe a hold is never given up',
+    promises: ['I15'],
+    options: { patch: { db1: orders.GRACE_UNBOUNDED }, faults: ['stripe-down'], minutes: 0.5 },
+  },
+  {
+    name: 'free-before-closing',
+    why: 'seats are free at the end of the hold, and the session still takes money',
+    promises: ['I16'],
+    options: {
+      patch: { db1: orders.FREE_BEFORE_CLOSING },
+      faults: ['stripe-down', 'stripe-slow'],
+      minutes: 0.5,
+    },
+  },
+  {
+    name: 'paid-no-tombstone',
+    why: 'a void removes the ticket and leaves no tombstone',
+    promises: ['I17'],
+    options: { patch: { db2: orders.PAID_NO_TOMBSTONE }, faults: PAID_ORDERS },
+  },
+  {
+    name: 'second-payment-funds',
+    why: 'two payments may buy one order',
+    promises: ['I18'],
+    options: {
+      patch: { db1: orders.SECOND_PAYMENT_FUNDS },
+      faults: PAID_ORDERS,
+      minutes: 0.5,
+      scale: 'full',
+    },
+  },
+  {
+    name: 'group-in-part',
+    why: 'a request for several seats gets as many as there are',
+    promises: ['I18'],
+    options: { patch: { db1: orders.GROUP_IN_PART }, faults: PAID_ORDERS },
   },
 ];

@@ -24,8 +24,9 @@ export class StandInClient {
     return this.#ask('POST', '/deliver_to', webhook);
   }
 
-  books<Item>(kind: Kind): Promise<Item[]> {
-    return this.#ask('GET', `/books?kind=${kind}`);
+  /** Those whose fields are as `wanted` says. */
+  books<Item>(kind: Kind, wanted: Readonly<Record<string, string>> = {}): Promise<Item[]> {
+    return this.#ask('GET', `/books?${new URLSearchParams({ ...wanted, kind })}`);
   }
 
   /** The buyer pays; the answer is the session. */

@@ -2,11 +2,23 @@
 // do. With the API key as bearer, and never down.
 
 import type { ApiAnswer, ApiRequest } from './api_server.ts';
-import type { Kind } from './books.ts';
+import type { Books, Kind } from './books.ts';
 import { missing } from './refusal.ts';
 import type { StripeStandIn } from './stand_in.ts';
 
 export const CONTROL = '/stand_in';
+
+/** Those of a kind whose fields are as the other parameters say: books that have run for long are large. */
+function wantedOf(books: Books, params: URLSearchParams): object[] {
+  const { kind = 'session', ...wanted } = Object.fromEntries(params);
+  const { id } = wanted;
+  const found = id === undefined ? books.list(kind as Kind) : [books.find(kind as Kind, id)];
+  return found.flatMap((one) => {
+    const fields = (one ?? {}) as Record<string, unknown>;
+    const isWanted = Object.entries(wanted).every(([name, value]) => String(fields[name]) === value);
+    return one !== undefined && isWanted ? [one] : [];
+  });
+}
 
 /** Undefined where the path is not one of these. */
 export function controlRoutes(
@@ -20,7 +32,7 @@ export function controlRoutes(
     'GET /switches': () => switches.settings,
     'POST /switches': () => switches.set(given),
     'POST /deliver_to': () => events.deliverTo(given),
-    'GET /books': () => books.list((searchParams.get('kind') ?? 'session') as Kind),
+    'GET /books': () => wantedOf(books, searchParams),
     'POST /pay': () => sessions.pay(given.session, given.with),
     'POST /end_delayed': () => sessions.endDelayed(given.session, given.paid === true),
     'POST /lose_dispute': () => money.loseDispute(given.payment_intent),

@@ -52,6 +52,24 @@ export const BAD_ORDERS: BadHistory[] = [
   badOrder('I14', 'a slow payment that failed and bought a ticket all the same', [], ({ books }) => {
     pick(books.payments, 2).isPaid = false;
   }),
+  badOrder('I10', 'an event about an order that still fails', [], ({ final }) => {
+    final.events.push({ eventId: 'evt_9', status: 'failed', error: 'no' });
+  }),
+  badOrder('I12', 'an event about an order that is a dead letter', [], ({ final }) => {
+    final.events.push({ eventId: 'evt_9', status: 'dead_letter', error: 'no' });
+  }),
+  badOrder('I12', 'an event about an order that an operator had to skip', [], ({ final }) => {
+    final.events.push({ eventId: 'evt_9', status: 'skipped', error: 'no' });
+  }),
+  badOrder('I11', 'a void that was done and has no audit row', [], (_, { final }) => {
+    final.audit = final.audit.filter(({ action }) => action !== 'ticket_void');
+  }),
+  badOrder('I11', 'a void that is audited twice', [], (_, { final }) => {
+    final.audit.push(pick(final.audit.filter(({ action }) => action === 'ticket_void')));
+  }),
+  badOrder('I11', 'a void in the audit log that no operator asked for', [], ({ voids }) => {
+    voids.pop();
+  }),
   badOrder(
     'I15',
     'seats that are free seconds after a hold that its buyer never asked to pay for',
@@ -116,6 +134,9 @@ export const BAD_ORDERS: BadHistory[] = [
   }),
   badOrder('I18', 'an order that was promised and is not there', [], ({ orders }) => {
     orders.push({ ...pick(orders, O1), orderId: 'o9', claimIds: [], sessionId: null, paidAt: null });
+  }),
+  badOrder('I18', 'an order with fewer seats than were asked for', [], (_, { claims }) => {
+    pick(claims.filter(({ requestId }) => requestId === 'request o1')).quantity = 3;
   }),
   badOrder('I18', 'a seat that was promised with an order and is not of it', [], ({ orders }) => {
     pick(orders, O1).claimIds.push('o3');

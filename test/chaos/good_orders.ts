@@ -48,11 +48,12 @@ const decided = (id: string, orderId: string, decision: string) => ({
 /**
  * o1: two seats, bought by pi_1; pi_5 paid for it once more, which we gave back. o2: its session ended in time, nothing was paid.
  * o3: bought by pi_3, given back in Stripe's dashboard, voided. o4: its grace ran out, pi_4 came late and bought another seat.
- * o6: its buyer never asked to pay.
+ * o6: its buyer never asked to pay; an operator took it back when it had ended, which changed nothing.
  */
 export function goodOrders(): PaidHistory {
   return {
-    ...{ startedAtMs: STARTED_AT_MS, tenant: TENANT, voids: [] },
+    ...{ startedAtMs: STARTED_AT_MS, tenant: TENANT },
+    voids: [{ claimIds: ['o6'], isRefund: true, reason: 'chaos o6', at: 40_000, answer: 'done' }],
     orders: [
       bought('o1', ['o1', 'o1b'], 15_000),
       bought('o2', ['o2'], null),
@@ -88,6 +89,7 @@ export function goodOrders(): PaidHistory {
       })),
       outbox: [{ id: 'settle:pi_1', kind: 'settle', state: 'done' }],
       refunds: [{ id: 'settle:pi_5', paymentKey: `${TENANT}/pi_5`, amount: 2 * PRICE, state: 'sent' }],
+      events: [],
       tombstones: [{ claimId: 'o3', orderId: 'o3', voidedAt: HOLD_UNTIL + 8_000 }],
       tickets: [
         { claimId: 'o1', orderId: 'o1' },
@@ -148,6 +150,8 @@ export function addOrders(history: History): PaidHistory {
     final.slots.push({ poolId: POOL, slotId, status: live ? 'CONSUMED' : 'AVAILABLE' });
     if (live) final.tickets.push({ slotId, claimId, poolId: POOL, userId });
   }
+  for (const { claimIds, reason } of paid.voids)
+    final.audit.push({ database: 'db2', action: 'ticket_void', actor: 'chaos', reason, ids: claimIds });
   history.paid = paid;
   return paid;
 }

@@ -57,6 +57,16 @@ describe('the journals of clients', () => {
     assert.equal(release.length, 2);
   });
 
+  it('keep the last word about a void, which is noted before it is asked for', () => {
+    const call = { claimIds: ['c'], isRefund: true, reason: 'chaos c', at: 1, answer: 'unknown' } as const;
+    journal.write('one', 'void', { ...call, claimIds: ['c'] });
+    journal.write('one', 'void', { ...call, claimIds: ['c'], answer: 'done' });
+    assert.deepEqual(
+      readJournals(dir).void.map(({ answer }) => answer),
+      ['done'],
+    );
+  });
+
   it('leave out a line that was never finished, and refuse one that nobody knows', () => {
     journal.write('one', 'poison', { id: 'whole' });
     appendFileSync(join(dir, 'one.ndjson'), '{"kind":"poison","entry":{"id":"ha');

@@ -107,6 +107,22 @@ describe('the stand-in for Stripe as a process', () => {
     assert.equal((await stripe.events.list({ limit: 100 })).data.length, 2 * PAID.length);
   });
 
+  it('shows of its books what is asked for', async () => {
+    standIn = await start('books');
+    const { control } = standIn;
+    await control.set({ webhooks: 'dropped' });
+    const [first, second] = [await pay(standIn), await pay(standIn)];
+    const count = async (state: string) => (await control.books('delivery', { state })).length;
+    assert.deepEqual([await count('dropped'), await count('waiting')], [2 * PAID.length, 0]);
+    const found = await control.books<{ id: string }>('session', { id: second.id });
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      [second.id],
+    );
+    assert.deepEqual(await control.books('session', { id: 'cs_none' }), []);
+    assert.equal((await control.books('session')).length, [first, second].length);
+  });
+
   it('knows its sessions and keys after it was killed, and delivers what it had not', async () => {
     standIn = await start('killed');
     await standIn.control.set({ webhooks: 'held' });

@@ -575,10 +575,13 @@ begin
   v_is_decided := exists (
     select from public.order_payments p where p.payment_key = v_checkout.tenant || '/' || p_payment_intent
   );
+  -- Polls are counted from the first: what Stripe's outages cost before is not the payment's.
   update public.checkouts k
   set lease_token = null, state = case when k.state in ('complete', 'expired') then k.state else p_state end,
     payment_intent = coalesce(k.payment_intent, p_payment_intent),
+    attempts = case when p_state = 'processing' and k.state <> 'processing' then 0 else k.attempts end,
     next_attempt_at = case
+      when p_state = 'processing' and k.state <> 'processing' then clock_timestamp() + c_poll
       when p_state = 'processing' then clock_timestamp() + c_poll * (2 ^ least(k.attempts, 7))
       when p_state = 'complete' and not v_is_decided then clock_timestamp()
       else 'infinity'
@@ -593,13 +596,19 @@ begin
 end
 $$;
 
--- Promise: the checkout is looked at again in p_delay_sec; false where the lease is lost. Second call: false. Locks: the checkout.
+-- Promise: the checkout is looked at again in p_delay_sec, or never where its payment was decided meanwhile; false where the lease is
+-- lost. Second call: false. Locks: the checkout.
 create function public.checkout_later(p_order_id uuid, p_n int, p_token uuid, p_delay_sec int) returns boolean
 language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 begin
   update public.checkouts k
-  set lease_token = null, next_attempt_at = clock_timestamp() + make_interval(secs => p_delay_sec)
+  set lease_token = null, next_attempt_at = case
+    when k.state = 'complete' and exists (
+      select from public.order_payments p where p.payment_key = k.tenant || '/' || k.payment_intent
+    ) then 'infinity'
+    else clock_timestamp() + make_interval(secs => p_delay_sec)
+  end
   where k.order_id = p_order_id and k.n = p_n and k.lease_token = p_token;
   return found;
 end

@@ -686,16 +686,21 @@ begin
 end
 $$;
 
--- Promise: the refund is tried again later, after 2, 4, 8 … seconds up to an hour, or, where p_is_final (Stripe refuses it), it is
--- failed and waits for an operator. False where another has it by now. Second call: false. Locks: the refund.
-create function public.refund_failed(p_id text, p_token uuid, p_error text, p_is_final boolean) returns boolean
+-- Promise: the refund is tried again in p_delay_sec seconds, where that is said (Stripe was away, which is not the refund's doing), else
+-- after 2, 4, 8 … seconds up to an hour; or, where p_is_final (Stripe refuses it), it is failed and waits for an operator. False where
+-- another has it by now. Second call: false. Locks: the refund.
+create function public.refund_failed(
+  p_id text, p_token uuid, p_error text, p_is_final boolean, p_delay_sec int default null
+)
+returns boolean
 language plpgsql security definer set search_path = '' as $$
 declare
   c_pause_max_sec constant int := 3600;
 begin
   update public.refunds_due r
   set token = null, error = left(p_error, 2000), state = case when p_is_final then 'failed' else r.state end,
-    next_attempt_at = clock_timestamp() + make_interval(secs => least(c_pause_max_sec, 2 ^ least(r.tries, 12)))
+    next_attempt_at = clock_timestamp()
+      + make_interval(secs => coalesce(p_delay_sec, least(c_pause_max_sec, 2 ^ least(r.tries, 12))))
   where r.id = p_id and r.token = p_token and r.state in ('due', 'review');
   return found;
 end

@@ -68,7 +68,7 @@ grant execute on function public.request_void(uuid[], boolean, text, text) to se
 grant execute on function public.record_pulled(text, jsonb) to service_role;
 grant execute on function public.refunds_take(int, int) to service_role;
 grant execute on function public.refund_sent(text, uuid, jsonb) to service_role;
-grant execute on function public.refund_failed(text, uuid, text, boolean) to service_role;
+grant execute on function public.refund_failed(text, uuid, text, boolean, int) to service_role;
 grant execute on function public.decide_refunds(text[], text, text, text, boolean) to service_role;
 grant execute on function public.list_refunds(text, text, int) to service_role;
 grant execute on function public.order_refunds(uuid) to service_role;

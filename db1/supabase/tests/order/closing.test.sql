@@ -1,6 +1,6 @@
 -- The closer gets checkouts whose order is over or paid, under a lease, and what the provider said is kept.
 begin;
-select plan(27);
+select plan(29);
 
 select tests.paid_pool('close', 9);
 select tests.ask('close', u) from unnest('{ann,bob,cid,dan,eve}'::text[]) u;
@@ -34,7 +34,7 @@ select is(pg_temp.close('ann', 'expired'), false, 'is closed once');
 select is(pg_temp.close('bob', 'processing'), true, 'a payment on its way');
 select is(pg_temp.close('cid', 'complete', 'pi_cid'), true, 'a session that was paid');
 select results_eq(
-  $$ select session_id, state, payment_intent, next_attempt_at = 'infinity', next_attempt_at > clock_timestamp() + interval '30 seconds'
+  $$ select session_id, state, payment_intent, next_attempt_at = 'infinity', next_attempt_at > clock_timestamp() + interval '20 seconds'
      from public.checkouts where session_id in ('cs_ann', 'cs_bob', 'cs_cid') order by 1 $$,
   $$ values ('cs_ann', 'expired', null, true, true), ('cs_bob', 'processing', null, false, true),
     ('cs_cid', 'complete', 'pi_cid', false, false) $$,
@@ -53,6 +53,17 @@ select results_eq(
   $$ select session_id, state from public.take_closing(10, 60) $$, $$ values ('cs_cid', 'complete') $$,
   'what was paid and has no decision is taken again'
 );
+
+savepoint pulled;
+select tests.settle(tests.payment(tests.order_of('close', 'cid'), 'pi_cid'));
+select is(
+  (select public.checkout_later(order_id, n, lease_token, 5) from public.checkouts where session_id = 'cs_cid'), true,
+  'a closer that has pulled a payment wants to look again'
+);
+select is(
+  (select next_attempt_at from public.checkouts where session_id = 'cs_cid'), 'infinity', 'and does not where it was decided meanwhile'
+);
+rollback to pulled;
 
 select is(
   (select public.checkout_later(order_id, n, lease_token, 60) from public.checkouts where session_id = 'cs_cid'), true,

@@ -1,6 +1,6 @@
 -- What we owe goes out once, and what Stripe answers is told in the transaction that marks it.
 begin;
-select plan(45);
+select plan(48);
 
 select webhook.add_endpoint('stripe_live', 'stripe', '{STRIPE_SECRET}', p_actor => 'tests');
 create function pg_temp.stripes(p_object jsonb default '{}') returns jsonb language sql as $$
@@ -62,6 +62,15 @@ rollback to taken;
 select is(tests.apply_payment('refund.created', pg_temp.stripes()), null, 'the webhook is faster than the answer');
 select is(pg_temp.standing(), 'sent 1 re_1', 'and is known by its metadata');
 select is((select public.refund_sent(id, token, pg_temp.stripes('{"status": "succeeded"}')) from taken), 'done', 'the answer follows');
+
+rollback to taken;
+update public.refunds_due set tries = 9;
+savepoint ninth;
+select is((select public.refund_failed(id, token, 'timeout', false, 15) from taken), true, 'Stripe is away');
+select ok((select next_attempt_at < clock_timestamp() + interval '16 seconds' from public.refunds_due), 'the next try is soon after');
+rollback to ninth;
+select public.refund_failed(id, token, 'no key', false) from taken;
+select ok((select next_attempt_at > clock_timestamp() + interval '500 seconds' from public.refunds_due), 'else each pause is twice the last');
 
 rollback to taken;
 select is((select public.refund_failed(id, token, 'timeout', false) from taken), true, 'Stripe does not answer');

@@ -6,7 +6,7 @@ import type { CallFunction } from '../call_function.ts';
 import { canWait } from '../failure.ts';
 import type { Outcomes, Report } from '../lease_worker.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
-import { OrderLane } from './lane.ts';
+import { OrderLane, outagePauseSec } from './lane.ts';
 import { PaymentError, type Payments, type PaymentsOf, type Session, type StripeObject } from './ports.ts';
 
 /** A row of public.checkouts. */
@@ -91,18 +91,18 @@ export class Closer {
       const session = await this.#sessionOf(row, payments);
       const state = session === undefined ? 'expired' : await stateOf(session, payments);
       breaker.succeeded();
-      if (state === undefined) return await this.#later(row, 'open', 1);
+      // What is pulled is pulled once: it has to say that it is paid.
+      const isEarly = row.state === 'complete' && session?.isPaid === false;
+      if (state === undefined || isEarly) return await this.#later(row, 'open', 1);
       if (row.state === 'complete' && session !== undefined) return await this.#pull(row, session);
       return (await this.#note(row, state, session?.paymentIntent ?? null)) ? state : 'lost_lease';
     } catch (error) {
-      if (!(error instanceof PaymentError)) {
-        if (!canWait(error)) this.#tell(row, error);
-        return this.#later(row, 'outage', this.#pause(row));
-      }
-      // The key of one tenant says nothing about Stripe.
-      if (error.kind === 'outage') breaker.outage();
-      else this.#tell(row, error);
-      return this.#later(row, error.kind, this.#pause(row));
+      const isAway = error instanceof PaymentError ? error.kind === 'outage' : canWait(error);
+      if (!isAway) this.#tell(row, error);
+      // A database that is away, or the key of one tenant, says nothing about Stripe.
+      else if (error instanceof PaymentError) breaker.outage();
+      const outcome = error instanceof PaymentError ? error.kind : isAway ? 'outage' : 'failed';
+      return this.#later(row, outcome, isAway ? outagePauseSec(row.attempts) : this.#pause(row));
     }
   }
 
@@ -173,7 +173,10 @@ async function stateOf(session: Session, payments: Payments): Promise<ClosedStat
   if (session.status === 'open') return undefined;
   if (session.isPaid) return 'complete';
   const { paymentIntent } = session;
-  return paymentIntent !== null && (await payments.isPending(paymentIntent)) ? 'processing' : 'expired';
+  if (paymentIntent === null) return 'expired';
+  // Asked after the session: a payment that was made between the two answers is paid, and its webhook may never come.
+  const standing = await payments.standingOf(paymentIntent);
+  return standing === 'paid' ? 'complete' : standing === 'pending' ? 'processing' : 'expired';
 }
 
 /**

@@ -27,6 +27,14 @@ export interface LaneOptions<Row> {
   readonly log: Log;
 }
 
+/** As long as a breaker waits at most: what an outage held up goes on that soon after it, however long it was. */
+const OUTAGE_PAUSE_SEC = 15;
+
+/** How long a row waits after an outage, which is not its doing; one that fails by itself must not keep others waiting. */
+export function outagePauseSec(attempts: number): number {
+  return Math.min(OUTAGE_PAUSE_SEC, 2 ** Math.min(attempts, 10));
+}
+
 /** Its rows have a lease of their own length and no heartbeat: each takes a few calls, and a second worker would do no harm. */
 const NO_HEARTBEAT_MS = 60_000;
 

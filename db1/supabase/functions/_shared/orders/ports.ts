@@ -25,6 +25,9 @@ export interface RefundOrder {
   readonly idempotencyKey: string;
 }
 
+/** `pending`: not made yet, and it may still be. `over`: it will not be. */
+export type PaymentStanding = 'paid' | 'pending' | 'over';
+
 /** Stripe, with the key of one tenant. Each of them throws a PaymentError. */
 export interface Payments {
   /** Makes a session, or gives the one that the idempotency key has made. */
@@ -34,8 +37,8 @@ export interface Payments {
   showSession(id: string): Promise<Session>;
   /** Ends an open session. One that is not open any more is given as it is. */
   expireSession(id: string): Promise<Session>;
-  /** Whether a payment that is not made yet may still be made. */
-  isPending(paymentIntent: string): Promise<boolean>;
+  /** How a payment stands whose session did not say that it is paid. */
+  standingOf(paymentIntent: string): Promise<PaymentStanding>;
   /** What of the payment can still be refunded. */
   refundable(payment: string): Promise<number>;
   refund(order: RefundOrder): Promise<StripeObject>;

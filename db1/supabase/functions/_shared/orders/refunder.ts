@@ -6,7 +6,7 @@ import { canWait, codeOf, isUnavailable } from '../failure.ts';
 import type { Outcomes, Report } from '../lease_worker.ts';
 import type { Clock, Log, Metrics } from '../ports.ts';
 import { textOf } from '../text.ts';
-import { OrderLane } from './lane.ts';
+import { OrderLane, outagePauseSec } from './lane.ts';
 import { PaymentError, type Payments, type PaymentsOf, type StripeObject } from './ports.ts';
 
 /** A row of public.refunds_take. */
@@ -72,7 +72,7 @@ export class Refunder {
   }
 
   async #send(due: DueRefund, signal: AbortSignal): Promise<string> {
-    if (signal.aborted) return this.#again(due, 'handed_back', 'the worker stops');
+    if (signal.aborted) return this.#again(due, 'handed_back', 'the worker stops', { delaySec: 0 });
     const { targets } = this.#lane;
     try {
       const payments = await this.#ports.paymentsOf(due.tenant);
@@ -147,15 +147,29 @@ export class Refunder {
       if (!canWait(error)) this.#tell(due, error);
       return this.#again(due, 'failed', `${codeOf(error)} ${textOf(error)}`.trim());
     }
-    if (error.kind === 'outage') targets.of(STRIPE).breaker.outage();
-    else this.#tell(due, error);
+    if (error.kind === 'outage') {
+      targets.of(STRIPE).breaker.outage();
+      return this.#again(due, error.kind, error.message, { delaySec: outagePauseSec(due.tries) });
+    }
+    this.#tell(due, error);
     // A burnt key stays burnt: an operator sends it again, under a new one.
     const isFinal = error.kind === 'refused' || error.kind === 'burnt';
-    return this.#again(due, isFinal ? 'refused' : error.kind, error.message, isFinal);
+    return this.#again(due, isFinal ? 'refused' : error.kind, error.message, { isFinal });
   }
 
-  async #again({ id, token }: DueRefund, outcome: string, error: string, isFinal = false): Promise<string> {
-    await this.#ports.db2('refund_failed', { p_id: id, p_token: token, p_error: error, p_is_final: isFinal });
+  async #again(
+    { id, token }: DueRefund,
+    outcome: string,
+    error: string,
+    { isFinal = false, delaySec = null }: { isFinal?: boolean; delaySec?: number | null } = {},
+  ): Promise<string> {
+    await this.#ports.db2('refund_failed', {
+      p_id: id,
+      p_token: token,
+      p_error: error,
+      p_is_final: isFinal,
+      p_delay_sec: delaySec,
+    });
     return outcome;
   }
 

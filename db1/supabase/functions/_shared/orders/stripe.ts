@@ -88,8 +88,11 @@ export function createPayments(stripe: StripeClient): Payments {
         return show(id);
       }
     },
-    isPending: (id) =>
-      asked(async () => PENDING.has(((await stripe.paymentIntents.retrieve(id)) as StripeObject).status)),
+    standingOf: (id) =>
+      asked(async () => {
+        const { status } = (await stripe.paymentIntents.retrieve(id)) as StripeObject;
+        return status === 'succeeded' ? 'paid' : PENDING.has(status) ? 'pending' : 'over';
+      }),
     async refundable(payment) {
       const paid = await asked(async () => {
         const { payment_intent: intent } = named(payment);
