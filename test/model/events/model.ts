@@ -26,12 +26,16 @@ export type Event = Template & {
   arrival: number;
   isSkippedByOperator: boolean;
   effects: number;
+  /** Its last try left an error: such events come last in a set. */
+  hadTrouble: boolean;
 };
 
 export type Lease = { worker: string; event: Event; token: number; text: string };
 
 export const MAX_ATTEMPTS = 3;
 const TAKEOVERS_MAX = 10;
+/** Where the first of a set fail, so many of them, the handler is at fault: the others are not tried. */
+const FAILURES_IN_A_ROW = 3;
 
 export class Model {
   readonly events: Event[] = [];
@@ -63,6 +67,7 @@ export class Model {
       arrival,
       isSkippedByOperator: false,
       effects: 0,
+      hadTrouble: false,
     };
     this.events.push(event);
     return event;
@@ -120,11 +125,17 @@ export class Model {
     const payments = byArrival.filter(({ notice }) => notice !== null);
     const outcomes = this.#pay(payments);
     const shop = byArrival.filter(({ notice }) => notice === null);
-    for (const event of shop) outcomes.push([event, this.mood === 'well' ? 'success' : this.mood]);
+    const soundFirst = shop.toSorted((one, other) => Number(one.hadTrouble) - Number(other.hadTrouble));
+    const untried = this.mood === 'failed' ? soundFirst.splice(FAILURES_IN_A_ROW) : [];
+    for (const event of soundFirst) outcomes.push([event, this.mood === 'well' ? 'success' : this.mood]);
     for (const [event, outcome] of outcomes) {
       // Also a notice that changes nothing has been taken into account.
       if (outcome === 'success' || outcome === 'skipped') event.effects++;
       this.mark(event, outcome);
+    }
+    for (const event of untried) {
+      this.mark(event, 'again');
+      event.hadTrouble = false;
     }
   }
 
@@ -153,6 +164,7 @@ export class Model {
     const wait = ['again', 'outage', 'later'].includes(outcome) ? 'failed' : (outcome as Status);
     event.status = isLast ? 'dead_letter' : wait;
     if (!['success', 'skipped', 'dead_letter'].includes(event.status)) event.takeovers = 0;
+    event.hadTrouble = outcome !== 'success' && outcome !== 'pending';
     event.token = null;
     event.isLeaseOver = false;
     event.dueSince = outcome === 'pending' ? this.tick() : null;

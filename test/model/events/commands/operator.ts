@@ -48,7 +48,7 @@ export const replay = operate({
   expected: (model, event) => model.replayAnswer(event),
   apply(model, event) {
     Object.assign(event, { status: 'pending', attempts: 0, takeovers: 0 });
-    Object.assign(event, { isSkippedByOperator: false, dueSince: model.tick() });
+    Object.assign(event, { isSkippedByOperator: false, hadTrouble: false, dueSince: model.tick() });
   },
 });
 
