@@ -11,6 +11,10 @@ export interface Things {
   /** Never asked for before the databases are stopped, so that no answer about it is remembered. */
   readonly unseenPool: string;
   readonly claimId: string;
+  /** Held for a payment, with a session that is open. */
+  readonly orderId: string;
+  /** Of a ticket that is valid until it is checked. */
+  readonly ticketToken: string;
   readonly letterId: number;
   readonly eventId: string;
 }

@@ -6,11 +6,13 @@ import { join } from 'node:path';
 import { ADMIN_KEY, JWT_SECRET } from '../server/support.ts';
 import { cleanUpOnExit } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
+import { TICKET_SECRET } from '../tickets/support.ts';
 import { SECRETS as WEBHOOK_SECRETS } from '../webhook/world.ts';
 
 export const SECRETS: Readonly<Record<string, string>> = {
   ...WEBHOOK_SECRETS,
   OPS_SITE_SECRET: 'secret-of-the-site-that-is-abused',
+  SLUICE_TICKET_SECRET: TICKET_SECRET,
 };
 
 export interface ServeProcess {

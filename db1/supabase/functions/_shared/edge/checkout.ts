@@ -42,7 +42,6 @@ export function checkoutFunction(
   return checkoutRoute(
     {
       own: (request, claimId) => findOwn(owner, request, claimId),
-      admit: () => undefined,
       store: createCheckoutStore((_, ask) => ask(db1), bytea),
       paymentsOf: edgePayments(webhook, env, open, log),
       publicUrl: () => env('SLUICE_PUBLIC_URL') || undefined,

@@ -31,10 +31,8 @@ export interface CheckoutStore {
 }
 
 export interface CheckoutPorts {
-  /** Throws where the claim is not the caller's own. */
+  /** Throws where the claim is not the caller's own, and where the buyer's address has asked too often. */
   own(request: HttpRequest, claimId: string): Promise<OwnClaim>;
-  /** Throws where the buyer's address has asked too often. */
-  admit(request: HttpRequest): void;
   readonly store: CheckoutStore;
   readonly paymentsOf: PaymentsOf;
   /** Where buyers come back to; undefined where the operator has not said. Never what the request says. */
@@ -48,8 +46,7 @@ export function checkoutRoute(ports: CheckoutPorts, path = '/v1/claims/:claim/ch
     method: 'POST',
     path,
     async handle(request, claimId) {
-      const { claim, secretHash, isBuyer } = await ports.own(request, claimId);
-      if (isBuyer) ports.admit(request);
+      const { claim, secretHash } = await ports.own(request, claimId);
       const publicUrl = ports.publicUrl();
       if (publicUrl === undefined)
         throw new HttpError(
