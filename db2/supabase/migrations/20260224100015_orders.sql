@@ -910,15 +910,16 @@ set enable_seqscan = off as $$
 $$;
 
 -- Promise: p_limit settled payments after p_after in the order of their ids that the intake has decided and must know (funds, refund,
--- void). One that it does not know is unsettled (payment_unsettled: it was restored to an earlier moment; resettle_payments).
+-- void), and since when the ledger knows the decision. One that it does not know is unsettled (payment_unsettled: it was restored to
+-- an earlier moment; resettle_payments).
 -- Second call: the same. Locks: none.
 create function public.settled_payments(p_after text default null, p_limit int default 1000)
-returns table (id text, payment_key text, order_id uuid, decision text)
+returns table (id text, payment_key text, order_id uuid, decision text, settled_at timestamptz)
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 begin
   return query
-  select o.id, o.payment_key, (o.fact ->> 'claim_id')::uuid, o.result ->> 'decision'
+  select o.id, o.payment_key, (o.fact ->> 'claim_id')::uuid, o.result ->> 'decision', o.finished_at
   from public.claim_outbox o
   where (p_after is null or o.id > p_after) and o.kind = 'settle' and o.state = 'done'
     and o.result ->> 'decision' <> 'ignored'

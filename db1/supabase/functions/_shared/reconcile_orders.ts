@@ -7,7 +7,10 @@ export interface SettledRow {
   /** Of the outbox. */
   readonly id: string;
   readonly payment_key: string;
+  readonly order_id: string;
   readonly decision: string;
+  /** When it was told. */
+  readonly settled_at: string;
 }
 
 export interface PaymentReconcilePorts {
