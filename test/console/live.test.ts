@@ -115,6 +115,7 @@ describe('the sampler', () => {
   const orders: LedgerLook['orders'] = {
     outbox: { settle: { due: 0, oldest_sec: 0 }, void: { due: 0, oldest_sec: 0 } },
     refunds: { due: 0, review: 0, failed: 0 },
+    refunds_oldest_sec: 0,
     braked: 0,
     decisions: { funds: 0, refund: 0, void: 0, ignored: 0 },
   };

@@ -24,6 +24,7 @@ const intake = (enqueued: number, queue_depth: number): { look: IntakeLook; ms: 
 const NO_ORDERS: LedgerLook['orders'] = {
   outbox: { settle: { due: 0, oldest_sec: 0 }, void: { due: 0, oldest_sec: 0 } },
   refunds: { due: 0, review: 0, failed: 0 },
+  refunds_oldest_sec: 0,
   braked: 0,
   decisions: { funds: 0, refund: 0, void: 0, ignored: 0 },
 };

@@ -860,7 +860,7 @@ end
 $$;
 
 -- Promise: what waits, looked at up to 10000 of a kind and no further: outbox {settle, void} each {due, oldest_sec}; refunds by state
--- {due, review, failed}; braked, refunds that the brake holds; decisions of the last hour by kind {funds, refund, void, ignored}, without payments for claims that are
+-- {due, review, failed}; refunds_oldest_sec, for how long the oldest due one has been owed; braked, refunds that the brake holds; decisions of the last hour by kind {funds, refund, void, ignored}, without payments for claims that are
 -- not paid for.
 -- Second call: the same, later. Locks: none.
 create function public.ledger_order_metrics() returns jsonb
@@ -869,7 +869,7 @@ set enable_seqscan = off as $$
   with waiting as materialized (
     select o.kind, o.created_at from public.claim_outbox o where o.state = 'due' order by o.next_attempt_at limit 10000
   ), owed as materialized (
-    select r.state, r.braked_at from public.refunds_due r where r.state in ('due', 'review', 'failed') limit 10000
+    select r.state, r.braked_at, r.created_at from public.refunds_due r where r.state in ('due', 'review', 'failed') limit 10000
   ), decided as materialized (
     select o.result ->> 'decision' as decision from public.claim_outbox o
     where o.kind = 'settle' and o.state = 'done' and o.finished_at > now() - interval '1 hour'
@@ -885,6 +885,9 @@ set enable_seqscan = off as $$
     ),
     'refunds', (
       select jsonb_object_agg(k, (select count(*) from owed w where w.state = k)) from unnest('{due,review,failed}'::text[]) k
+    ),
+    'refunds_oldest_sec', (
+      select coalesce(greatest(0, round(extract(epoch from clock_timestamp() - min(w.created_at)), 1)), 0) from owed w where w.state = 'due'
     ),
     'braked', (select count(*) from owed w where w.state = 'review' and w.braked_at is not null),
     'decisions', (

@@ -51,6 +51,8 @@ export interface LedgerOrderLevel {
   /** What the courier has to carry. */
   readonly outbox: Readonly<Record<'settle' | 'void', { readonly due: number; readonly oldest_sec: number }>>;
   readonly refunds: Readonly<Record<'due' | 'review' | 'failed', number>>;
+  /** How long the oldest due one has been owed. */
+  readonly refunds_oldest_sec: number;
   /** Refunds that are held back because too many were owed at once. */
   readonly braked: number;
   /** Of the last hour. */
