@@ -27,8 +27,8 @@ describe('the metrics of paid orders', () => {
   async function untilShown(wanted: Record<string, number>): Promise<void> {
     let seen: Record<string, number | undefined> = {};
     await until(async () => {
-      const valueOf = await read();
-      seen = Object.fromEntries(Object.keys(wanted).map((name) => [name, valueOf(name)]));
+      const number = await read();
+      seen = Object.fromEntries(Object.keys(wanted).map((name) => [name, number(name)]));
       return Object.entries(wanted).every(([name, value]) => seen[name] === value);
     }).catch(() => assert.deepEqual(seen, wanted));
   }
@@ -71,8 +71,8 @@ describe('the metrics of paid orders', () => {
       'sluice_decisions{decision="funds"}': 1,
       'sluice_decisions{decision="refund"}': 1,
     });
-    const valueOf = await read();
-    const age = (name: string) => valueOf(name) ?? 0;
+    const number = await read();
+    const age = (name: string) => number(name) ?? 0;
     assert.ok(age('sluice_orders_past_bound_seconds') >= 3_000);
     assert.ok(age('sluice_outbox_oldest_seconds{kind="settle"}') >= 300);
     assert.ok(age('sluice_refunds_oldest_seconds') >= 1_200);

@@ -158,6 +158,8 @@ describe('a buyer of a pool that is paid for', { skip }, () => {
     await page.reload();
     await scene(page, 'voided');
     await assertAccessible(page);
+    const next = await open(pool);
+    await next.getByText('4 of 4 left').waitFor();
   });
 
   it('sees closing when the time is over with the payment page open, and then that the seat is gone', async () => {
@@ -185,6 +187,39 @@ describe('a buyer of a pool that is paid for', { skip }, () => {
     await scene(page, 'ended');
     await page.getByText('Try for another').click();
     await scene(page, 'pay');
+  });
+
+  it('keeps the seat while Stripe is silent at the end of the hold, for the grace and no longer', async () => {
+    const pool = await world.pool(1);
+    const page = await open(pool);
+    await goToPay(page);
+    const session = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    const tab = await page.context().newPage();
+    await tab.goto(`${world.server.url}/drop/${pool}`);
+    await scene(tab, 'pay');
+    const claim = await claimOf(pool);
+    await world.standIn.control.set({ down: true });
+    await world.endHold(claim);
+    stop = world.workers();
+    await tab.getByText('Closing').waitFor();
+    const sql = 'select max(attempts) as tries from public.checkouts where order_id = $1';
+    await until(async () => (await world.db1.query(sql, [claim.claim_id])).rows[0].tries > 0);
+    const next = await visit();
+    await next.goto(`${world.server.url}/drop/${pool}`);
+    await scene(next, 'sold_out');
+    await world.endHold(claim, { withGrace: true });
+    await scene(tab, 'ended');
+    assert.match(await tab.locator('.scene').innerText(), /was not paid in time/);
+    await scene(next, 'open');
+    await next.getByText('1 of 1 left').waitFor();
+    // The session is closed all the same, as soon as Stripe answers.
+    await world.standIn.control.set({ down: false });
+    await world.endHold(claim, { withGrace: true });
+    await until(
+      async () => (await world.standIn.stripe.checkout.sessions.retrieve(session)).status === 'expired',
+    );
+    await page.reload();
+    await page.getByText('has expired').waitFor();
   });
 
   it('is told when Stripe does not answer, keeps the seat, and can try again', async () => {
