@@ -51,7 +51,7 @@ describe('reconcile with Stripe about paid orders', () => {
     return { buyer, payment };
   }
 
-  /** As an event that says so would have it, whoever signed it. */
+  /** As a signed event tells it: the ledger does not ask Stripe whether it is true. */
   const tell = (object: Record<string, unknown>) =>
     world.db2.query(`select public.record_pulled('stripe', $1)`, [object]);
 

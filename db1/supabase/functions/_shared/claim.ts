@@ -3,7 +3,7 @@
 import { type Caller, identify } from './auth.ts';
 import { CLAIM_BODY, requestIdOf, userIdOf } from './claim_body.ts';
 import { ClaimLanes } from './claim_lanes.ts';
-import { actsForAnybody, findOwn, findSeen, type OwnClaim, type OwnerPorts } from './claim_owner.ts';
+import { actsForAll, findOwn, findSeen, type OwnClaim, type OwnerPorts } from './claim_owner.ts';
 import { HttpError } from './errors.ts';
 import { MissingNames } from './missing_names.ts';
 import { type Clock, type Log, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
@@ -246,7 +246,7 @@ export class ClaimRoutes {
     poolId: string,
     { secret, challenge }: { secret?: string | undefined; challenge?: string | undefined },
   ): Promise<ClaimProof | null> {
-    if (actsForAnybody(caller)) return null;
+    if (actsForAll(caller)) return null;
     const { hash, addressOf, verifyChallenge } = this.#ports;
     const address = addressOf(request);
     const solved = challenge === undefined ? undefined : await verifyChallenge?.(challenge, poolId, address);

@@ -31,7 +31,7 @@ const SECRET_HEADER = 'x-claim-secret';
 /** The claim that the request names, and who asks; throws where it is not the caller's own. */
 export async function findOwn(ports: OwnerPorts, request: HttpRequest, claimId: string): Promise<OwnClaim> {
   const caller = await identify(ports, request);
-  const isBuyer = !actsForAnybody(caller);
+  const isBuyer = !actsForAll(caller);
   if (isBuyer) ports.admit?.(request, 1);
   const { claim, isOwn, secretHash } = await findSeen(ports, caller, request, claimId);
   if (!isOwn)
@@ -50,14 +50,14 @@ export async function findSeen(
   const secretHash = typeof secret === 'string' ? await hash(secret) : null;
   const claim = await getClaim(checked(UUID, claimId, 'The claim id'), secretHash);
   if (claim === undefined) throw new HttpError('unknown_claim');
-  if (actsForAnybody(caller)) return { claim, isOwn: true, secretHash };
+  if (actsForAll(caller)) return { claim, isOwn: true, secretHash };
   const { verified, user_id, secret_matches } = claim;
   const isOwn = verified ? caller.role === 'user' && caller.userId === user_id : secret_matches === true;
   if (!isOwn && (verified || secret_matches === false)) throw new HttpError('unknown_claim');
   return { claim, isOwn, secretHash };
 }
 
-export function actsForAnybody(caller: Caller): boolean {
+export function actsForAll(caller: Caller): boolean {
   return caller.role === 'service' || caller.role === 'operator';
 }
 

@@ -1,5 +1,5 @@
-// Payments that bought seats, beside Stripe's books: one that Stripe does not have was not told by Stripe. The ledger believes whoever
-// has the secret of an endpoint, so this is how a secret that leaked is found out.
+// Payments that bought seats, beside Stripe's books: one that Stripe does not have was not told by Stripe. The ledger believes
+// every event that the secret of its endpoint has signed, so this is how a secret that leaked is found out.
 
 import { PAGE_ROWS, pages } from '../../reconcile.ts';
 import type { SettledRow } from '../../reconcile_orders.ts';
