@@ -70,7 +70,10 @@ export function SceneView(props: SceneProps) {
       return <YourTickets name={name} {...scene} onForget={onForget} />;
     case 'ended':
       return (
-        <Words title="This seat was given back" text={endingOf(scene.claim)}>
+        <Words
+          title={isMany(scene.claim) ? 'These seats were given back' : 'This seat was given back'}
+          text={endingOf(scene.claim)}
+        >
           <BigButton onPress={onBuy}>Try for another</BigButton>
         </Words>
       );
@@ -79,8 +82,12 @@ export function SceneView(props: SceneProps) {
     case 'voided':
       return (
         <Words
-          title="Your ticket was taken back"
-          text="It was refunded, or the organiser has cancelled it. It is not valid any more."
+          title={isMany(scene.claim) ? 'Your tickets were taken back' : 'Your ticket was taken back'}
+          text={
+            isMany(scene.claim)
+              ? 'They were refunded, or the organiser has cancelled them. They are not valid any more.'
+              : 'It was refunded, or the organiser has cancelled it. It is not valid any more.'
+          }
         >
           <BigButton onPress={onBuy}>Try for another</BigButton>
         </Words>
@@ -116,7 +123,13 @@ const ENDINGS: Readonly<Record<string, string>> = {
   discarded: 'The organiser cancelled this claim.',
 };
 
+function isMany({ order }: Claim): boolean {
+  return (order?.seats ?? 1) > 1;
+}
+
 function endingOf({ status, order }: Claim): string {
+  if (order?.status === 'expired' && order.seats > 1)
+    return 'They were held for you, and were not paid in time. If you have paid all the same, your payment is being looked up: it brings you other seats, or all of it is refunded.';
   if (order?.status === 'expired')
     return 'It was held for you, and was not paid in time. If you have paid all the same, your payment is being looked up: it brings you other seats, or all of it is refunded.';
   return ENDINGS[status] ?? 'It is on sale again.';

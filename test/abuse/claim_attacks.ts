@@ -88,8 +88,9 @@ async function goneToPay(place: Place): Promise<string> {
      from public.claims c where c.claim_id = $1`,
     [own],
   );
-  await place.db1.rows(`select public.checkout_created($1, 1, 'cs_' || $1, 'https://pay.example.com')`, [
+  await place.db1.rows(`select public.checkout_created($1, 1, $2, 'https://pay.example.com')`, [
     own,
+    `cs_${own}`,
   ]);
   return own;
 }

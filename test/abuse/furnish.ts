@@ -1,17 +1,20 @@
 // What the doors are asked about, put into the databases behind their back.
 
 import type pg from 'pg';
+import { TicketTokens } from '#core/tickets/token.ts';
+import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { bury } from '../admin/support.ts';
 import { storeEvents } from '../admin/webhook_support.ts';
 import { putOnSale } from '../server/support.ts';
 import { writeTicket } from '../tickets/support.ts';
 import { SITE } from './doors.ts';
-import type { Things } from './place.ts';
+import { type Things, TICKET_SECRET } from './place.ts';
 import { endpointOf, FAMILIES, SCHEME } from './webhook_doors.ts';
 
 const POOL = 'abuse';
 const UNSEEN_POOL = 'abuse-unseen';
 const SLOTS = 50;
+const tickets = new TicketTokens([TICKET_SECRET], nodeHmac);
 
 /** Of the claim that is looked at and released. */
 export const CLAIM_SECRET = 'the-secret-of-the-claim';
@@ -42,7 +45,7 @@ export async function furnish(db1: pg.Client, db2: pg.Client, webhooksUrl: strin
     unseenPool: UNSEEN_POOL,
     claimId: rows[0].claim_id,
     orderId: await holdForPayment(db1),
-    ticketToken: (await writeTicket(db2, POOL)).token,
+    ticketToken: await tickets.tokenOf((await writeTicket(db2, POOL)).claimId),
     letterId,
     eventId: event?.id ?? '',
   };

@@ -4,6 +4,9 @@ import type { Answer } from '../server/support.ts';
 
 export type Runtime = 'node' | 'deno';
 
+/** Signs the links of tickets; a comma would make two of it. */
+export const TICKET_SECRET = 'secret-of-the-tickets-that-are-abused';
+
 /** What the doors are asked about; made before the first row. */
 export interface Things {
   /** With slots left. */

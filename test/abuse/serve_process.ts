@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { ADMIN_KEY, JWT_SECRET } from '../server/support.ts';
 import { cleanUpOnExit } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
-import { TICKET_SECRET } from '../tickets/support.ts';
 import { SECRETS as WEBHOOK_SECRETS } from '../webhook/world.ts';
+import { TICKET_SECRET } from './place.ts';
 
 export const SECRETS: Readonly<Record<string, string>> = {
   ...WEBHOOK_SECRETS,
