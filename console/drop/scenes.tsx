@@ -7,7 +7,7 @@ import { type GiveBack, UNSOLVABLE } from './purchase.ts';
 import { Quantity, type QuantityProps } from './quantity.tsx';
 import type { Scene } from './scene.ts';
 import { GiveBackButton, Seats } from './seats.tsx';
-import { hasOtherSeats, openSeatsOf, ticketsOf } from './standing.ts';
+import { lateSeatsOf, openSeatsOf, ticketsOf } from './standing.ts';
 import type { Claim } from './store.ts';
 import { aheadText, moment, seatsText, shortTime, timeLeft } from './text.ts';
 import { CopyButton, Ticket } from './ticket.tsx';
@@ -279,11 +279,22 @@ function YourTickets(props: { name: string; claim: Claim; isMissing: boolean; on
   );
 }
 
+const LATE_SEAT = {
+  same: 'and your seat was still free',
+  other: 'so this is another seat than the one that was held',
+  perhaps: 'so this may be another seat than the one that was held',
+} as const;
+const LATE_SEATS = {
+  same: 'and your seats were still free',
+  other: 'so these are other seats than those that were held',
+  perhaps: 'so some of these may be other seats than those that were held',
+} as const;
+
 function ticketsText(claim: Claim, count: number, isMissing: boolean): string {
   if (isMissing)
     return 'The box office does not find this ticket at the moment. Keep the claim id: the organiser finds your seat by it.';
   const kept = count > 1 ? `Your ${count} tickets are confirmed` : 'Your ticket is confirmed';
-  if (hasOtherSeats(claim))
-    return `${kept}. Your payment came after the hold was over, so these are other seats than those that were held.`;
-  return `${kept} and kept in this browser.`;
+  const late = lateSeatsOf(claim);
+  if (late === undefined) return `${kept} and kept in this browser.`;
+  return `${kept}. Your payment came after the hold was over, ${count > 1 ? LATE_SEATS[late] : LATE_SEAT[late]}.`;
 }

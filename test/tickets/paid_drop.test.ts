@@ -236,24 +236,32 @@ describe('a buyer of a pool that is paid for', { skip }, () => {
     await page.waitForURL(`${world.standIn.url}/**`);
   });
 
-  it('who pays after the end has other seats, and is told so', async () => {
-    const pool = await world.pool(2);
-    const page = await open(pool);
-    await goToPay(page);
-    const session = new URL(page.url()).pathname.split('/').at(-1) ?? '';
-    await world.standIn.control.set({ down: true });
-    const claim = await claimOf(pool);
-    await world.endHold(claim, { withGrace: true });
-    stop = world.workers();
-    await until(async () => (await world.free(pool)) === 2);
-    await world.standIn.control.pay(session);
-    await world.standIn.control.set({ down: false });
-    await until(async () => (await world.tickets(pool)).length === 1);
-    await page.goto(`${world.server.url}/drop/${pool}?claim=${claim.claim_id}`);
-    await scene(page, 'ticket');
-    await page.getByText('other seats than those that were held').waitFor();
-    await assertAccessible(page);
-  });
+  for (const isTaken of [true, false])
+    it(`who pays after the end has ${isTaken ? 'another seat' : 'the same seat where it is free'}, and is told so`, async () => {
+      const pool = await world.pool(2);
+      const page = await open(pool);
+      await goToPay(page);
+      const session = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+      await world.standIn.control.set({ down: true });
+      const claim = await claimOf(pool);
+      await world.endHold(claim, { withGrace: true });
+      stop = world.workers();
+      await until(async () => (await world.free(pool)) === 2);
+      const seatOf = async (claimId: string): Promise<string> =>
+        (await world.db1.query('select slot_id from public.claims where claim_id = $1', [claimId])).rows[0]
+          .slot_id;
+      const held = await seatOf(claim.claim_id);
+      if (isTaken) assert.equal(await seatOf((await world.claim(pool, 'bob')).claim_id), held);
+      await world.standIn.control.pay(session);
+      await world.standIn.control.set({ down: false });
+      await until(async () => (await world.tickets(pool)).length === 1);
+      assert.equal((await seatOf((await world.tickets(pool))[0] ?? '')) === held, !isTaken);
+      await page.goto(`${world.server.url}/drop/${pool}?claim=${claim.claim_id}`);
+      await scene(page, 'ticket');
+      const told = isTaken ? 'another seat than the one that was held' : 'your seat was still free';
+      await page.getByText(told).waitFor();
+      await assertAccessible(page);
+    });
 
   it('who pays after the end when all is sold has the money back, and is told so', async () => {
     const pool = await world.pool(1);
