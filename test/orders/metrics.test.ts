@@ -48,11 +48,6 @@ describe('the metrics of paid orders', () => {
 
   it('count what holds seats, what waits, what is owed, and what was decided', async () => {
     await world.order('opera', 'held');
-    const stuck = await world.order('opera', 'stuck');
-    await world.db1.query(
-      `update public.orders set hold_until = now() - interval '1 hour', grace_until = now() - interval '1 hour' where order_id = $1`,
-      [stuck.order_id],
-    );
     const bought = await world.bought('opera', 'bought', 'pi_bought');
     // A second payment through a session of ours: it goes back by itself.
     await world.pay(bought, 'cs_again', 'pi_again');
@@ -62,6 +57,12 @@ describe('the metrics of paid orders', () => {
     await world.pay(waiting, await world.checkout(waiting), 'pi_waiting');
     await world.db2.query(
       `update public.claim_outbox set created_at = now() - interval '5 minutes' where payment_key = 'stripe/pi_waiting'`,
+    );
+    // Last of all: a worker would free its seat.
+    const stuck = await world.order('opera', 'stuck');
+    await world.db1.query(
+      `update public.orders set hold_until = now() - interval '1 hour', grace_until = now() - interval '1 hour' where order_id = $1`,
+      [stuck.order_id],
     );
     await untilShown({
       sluice_orders_held: 3,
