@@ -7,7 +7,7 @@ import { type GiveBack, UNSOLVABLE } from './purchase.ts';
 import { Quantity, type QuantityProps } from './quantity.tsx';
 import type { Scene } from './scene.ts';
 import { GiveBackButton, Seats } from './seats.tsx';
-import { hasOtherSeats, openSeatsOf, ticketsOf } from './standing.ts';
+import { lateSeatsOf, openSeatsOf, ticketsOf } from './standing.ts';
 import type { Claim } from './store.ts';
 import { aheadText, moment, seatsText, shortTime, timeLeft } from './text.ts';
 import { CopyButton, Ticket } from './ticket.tsx';
@@ -70,7 +70,10 @@ export function SceneView(props: SceneProps) {
       return <YourTickets name={name} {...scene} onForget={onForget} />;
     case 'ended':
       return (
-        <Words title="This seat was given back" text={endingOf(scene.claim)}>
+        <Words
+          title={isMany(scene.claim) ? 'These seats were given back' : 'This seat was given back'}
+          text={endingOf(scene.claim)}
+        >
           <BigButton onPress={onBuy}>Try for another</BigButton>
         </Words>
       );
@@ -79,8 +82,12 @@ export function SceneView(props: SceneProps) {
     case 'voided':
       return (
         <Words
-          title="Your ticket was taken back"
-          text="It was refunded, or the organiser has cancelled it. It is not valid any more."
+          title={isMany(scene.claim) ? 'Your tickets were taken back' : 'Your ticket was taken back'}
+          text={
+            isMany(scene.claim)
+              ? 'They were refunded, or the organiser has cancelled them. They are not valid any more.'
+              : 'It was refunded, or the organiser has cancelled it. It is not valid any more.'
+          }
         >
           <BigButton onPress={onBuy}>Try for another</BigButton>
         </Words>
@@ -116,7 +123,13 @@ const ENDINGS: Readonly<Record<string, string>> = {
   discarded: 'The organiser cancelled this claim.',
 };
 
+function isMany({ order }: Claim): boolean {
+  return (order?.seats ?? 1) > 1;
+}
+
 function endingOf({ status, order }: Claim): string {
+  if (order?.status === 'expired' && order.seats > 1)
+    return 'They were held for you, and were not paid in time. If you have paid all the same, your payment is being looked up: it brings you other seats, or all of it is refunded.';
   if (order?.status === 'expired')
     return 'It was held for you, and was not paid in time. If you have paid anyway, we are looking up your payment: you get other seats, or a full refund.';
   return ENDINGS[status] ?? 'It is on sale again.';
@@ -266,11 +279,22 @@ function YourTickets(props: { name: string; claim: Claim; isMissing: boolean; on
   );
 }
 
+const LATE_SEAT = {
+  same: 'and your seat was still free',
+  other: 'so this is another seat than the one that was held',
+  perhaps: 'so this may be another seat than the one that was held',
+} as const;
+const LATE_SEATS = {
+  same: 'and your seats were still free',
+  other: 'so these are other seats than those that were held',
+  perhaps: 'so some of these may be other seats than those that were held',
+} as const;
+
 function ticketsText(claim: Claim, count: number, isMissing: boolean): string {
   if (isMissing)
     return 'We cannot find this ticket at the moment. Keep the claim id: with it the organiser finds your seat.';
   const kept = count > 1 ? `Your ${count} tickets are confirmed` : 'Your ticket is confirmed';
-  if (hasOtherSeats(claim))
-    return `${kept}. Your payment came after the hold was over, so these are other seats than those that were held.`;
-  return `${kept} and kept in this browser.`;
+  const late = lateSeatsOf(claim);
+  if (late === undefined) return `${kept} and kept in this browser.`;
+  return `${kept}. Your payment came after the hold was over, ${count > 1 ? LATE_SEATS[late] : LATE_SEAT[late]}.`;
 }

@@ -52,7 +52,16 @@ function seatsOf(claim: Claim): readonly Seat[] {
   return order?.claims ?? [ticket_url === undefined ? alone : { ...alone, ticket_url }];
 }
 
-/** Late money has bought others than the seats that were held: the person is told. */
-export function hasOtherSeats({ order, claim_id }: Claim): boolean {
-  return order !== undefined && !order.claims.some((seat) => seat.claim_id === claim_id);
+/**
+ * Late money buys the seats that were held where they are still free, and else others: the person is told. `perhaps`: of several
+ * seats only the first of those that were held is known here. Undefined where the payment was in time.
+ */
+export function lateSeatsOf({
+  order,
+  claim_id,
+  resource_id,
+}: Claim): 'same' | 'other' | 'perhaps' | undefined {
+  if (order === undefined || order.claims.some((seat) => seat.claim_id === claim_id)) return undefined;
+  if (!order.claims.some((seat) => seat.resource_id === resource_id)) return 'other';
+  return order.claims.length > 1 ? 'perhaps' : 'same';
 }

@@ -3,6 +3,7 @@
 import { createSluiceClient, type OwnClaim } from '#client/index.ts';
 import { AdminClient } from '../admin/client.ts';
 import { createDatabase } from '../db/database.ts';
+import { type Entrance, entranceProblems, tryEntrance } from '../demo/paid/entrance.ts';
 import { planBuyers } from '../demo/paid/plan.ts';
 import { Seller } from '../demo/paid/seller.ts';
 import { type PaidShow, runPaidShow } from '../demo/paid/show.ts';
@@ -22,6 +23,9 @@ const MOST_SEATS = 4;
 export const PAID_BUYERS = 60;
 export const PAID_SEATS = 80;
 export const MOST_PAID_BUYERS = 500;
+
+/** Longer than Stripe is silent: a buyer whose checkout got no answer asks again. */
+const CHECKOUT_TRIES = 15;
 
 const LOOPBACK = /^http:\/\/(127(\.\d{1,3}){3}|\[::1\]|localhost)(:\d+)?$/;
 
@@ -65,12 +69,14 @@ export async function runPaidDemo({ buyers, seats, json, signal }: PaidOrder): P
   const open = (to: string) => createDatabase({ url: to, max: 1, applicationName: 'sluice-demo', log });
   const [db1, db2] = [open(db1Url), open(db2Url)];
   try {
-    const client = createSluiceClient({ url });
+    const client = createSluiceClient({ url, maxTries: CHECKOUT_TRIES });
     const { standIn, seller } = stripe;
-    const market = { pool, client, standIn, seller, signal, holdSec: HOLD_SEC };
+    const market = { pool, client, standIn, seller, signal, holdSec: HOLD_SEC, graceSec: GRACE_SEC };
     const keepers = { pool, price: PRICE, seats, admin, db1, db2, standIn };
     const show = await runPaidShow(market, planBuyers(buyers), keepers, CURRENCY, isQuiet);
-    const outcome = outcomeOf(pool, show, await ticketOf(client, show, url));
+    const [ticket, scanned = ticket] = await ticketsOf(client, show, url);
+    const entrance = scanned === undefined ? null : await tryEntrance(admin, scanned, show.takenBack[0]);
+    const outcome = outcomeOf(pool, show, entrance, ticket ?? null);
     console.log(json ? JSON.stringify(outcome) : `\n${describePaid(outcome, CURRENCY)}`);
     return outcome.ok ? 0 : 1;
   } finally {
@@ -99,30 +105,39 @@ async function findStandIn(): Promise<{ standIn: StandInClient; seller: Seller; 
   return { standIn, seller: new Seller(url, key, standIn), isLive: /^[rs]k_live_/.test(key) };
 }
 
-/** The link of a ticket that is valid. */
-async function ticketOf(
+/** The links of two tickets that are valid: one to look at, and one for the entrance. */
+async function ticketsOf(
   client: ReturnType<typeof createSluiceClient>,
   { served }: PaidShow,
   serverUrl: string,
-): Promise<string | null> {
+): Promise<string[]> {
   const claims = served.flatMap(({ end, claim }): OwnClaim[] => (end === 'paid' && claim ? [claim] : []));
+  const found: string[] = [];
   for (const claim of claims) {
     const { order } = await client.getClaim(claim);
-    const url = order?.claims?.find(({ ticket_url }) => ticket_url !== undefined)?.ticket_url;
     // Without SLUICE_PUBLIC_URL a server tells the path alone.
-    if (url !== undefined) return new URL(url, serverUrl).href;
+    for (const { ticket_url } of order?.claims ?? [])
+      if (ticket_url !== undefined) found.push(new URL(ticket_url, serverUrl).href);
+    if (found.length >= 2) break;
   }
-  return null;
+  return found;
 }
 
-function outcomeOf(pool: string, { served, books, verdict }: PaidShow, ticket: string | null): PaidOutcome {
+function outcomeOf(
+  pool: string,
+  { served, books, verdict }: PaidShow,
+  entrance: Entrance | null,
+  ticket: string | null,
+): PaidOutcome {
+  const problems = [...verdict.problems, ...entranceProblems(entrance)];
   return {
     pool_id: pool,
-    ok: verdict.problems.length === 0,
+    ok: problems.length === 0,
     rows: rowsOf(served, books),
     sums: verdict.sums,
     levels: books.levels,
-    problems: verdict.problems,
+    problems,
+    entrance,
     ticket_url: ticket,
   };
 }

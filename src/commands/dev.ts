@@ -59,7 +59,7 @@ async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): 
     stack = await startStack({
       ...settings,
       projectRoot: PROJECT_ROOT,
-      functionEnv: functionEnv(process.env),
+      functionEnv: functionEnv(process.env, settings),
       // A person who has set a key wants Stripe itself.
       hasStripe: Boolean(process.env.STRIPE_API_KEY),
       say,
@@ -75,9 +75,9 @@ async function run({ 'no-workers': isWithoutWorkers }: Values<typeof OPTIONS>): 
   }
 }
 
-/** What of our own settings the functions go by too. */
-function functionEnv({ SLUICE_LOG = 'warn' }: NodeJS.ProcessEnv) {
-  return { SLUICE_LOG };
+/** What of our own settings the functions go by too. A port that the system chooses is not known yet. */
+function functionEnv({ SLUICE_LOG = 'warn' }: NodeJS.ProcessEnv, { sluicePort }: Settings) {
+  return { SLUICE_LOG, ...(sluicePort !== 0 && { SLUICE_PUBLIC_URL: `http://127.0.0.1:${sluicePort}` }) };
 }
 
 interface Order {

@@ -28,7 +28,7 @@ Try it: claim a slot, through Supabase's REST path and through Sluice's own door
 
 See it under load: \`npx sluice demo\` sends 5,000 buyers for 1,000 seats, and the console above shows it;
 with \`--outage\` the ledger stops meanwhile. \`npx sluice dev stop db2\` stops it until \`npx sluice dev start db2\`.
-
+${stack.stripe === undefined ? '' : `\`npx sluice demo --paid\` sells seats for money, at the stand-in for Stripe: no account, no card.\n`}
 Ctrl-C stops everything; the data stays. \`npm run reset\` starts over.
 `;
 }

@@ -1,11 +1,13 @@
 // `sluice reconcile --stripe`: does Stripe tell the same story as the ledger about payments, and as the intake about sessions.
 
+import type { SettledRow } from '#core/reconcile_orders.ts';
 import { SourceError } from '#core/webhook/backfill/ask.ts';
 import {
   type BookDifference,
   findBookDifferences,
   type LedgerPayment,
 } from '#core/webhook/backfill/books.ts';
+import { type BoughtDifference, findUnknownPayments } from '#core/webhook/backfill/bought.ts';
 import {
   findSessionDifferences,
   type KnownCheckout,
@@ -28,7 +30,14 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 /** As far back as Stripe has the events that could fill a gap. */
 const DEFAULT_DAYS = 30;
 
-type Found = (BookDifference | SessionDifference) & { endpoint: string };
+type Differing = BookDifference | SessionDifference | BoughtDifference;
+type Found = Differing & { endpoint: string };
+/** Of these no event is missing: the hint to ask for events does not help. */
+const NO_EVENT_MISSING: ReadonlySet<Found['kind']> = new Set([
+  'session_open',
+  'session_unknown',
+  'payment_unknown',
+]);
 
 /** `since` in milliseconds; Stripe's last 30 days where left out. */
 export async function reconcileWithStripe(sinceMs: number | undefined, asJson: boolean): Promise<number> {
@@ -56,14 +65,13 @@ async function compareAll(intakes: readonly Database[], since: number, asJson: b
     const found: Found[] = [];
     for (const endpoint of endpoints) {
       if (!(await isKeyed(endpoint, secrets))) continue;
-      const differences: (BookDifference | SessionDifference)[] = await compare(
-        db2,
-        endpoint,
-        secrets,
-        since,
-      );
+      const seen = new Set<string>();
+      const differences: Differing[] = await compare(db2, endpoint, secrets, since, seen);
       if (tenants.has(endpoint.tenant))
-        differences.push(...(await compareSessions(intakes, endpoint, secrets, since)));
+        differences.push(
+          ...(await compareSessions(intakes, endpoint, secrets, since)),
+          ...(await compareBought(db2, endpoint, secrets, since, seen)),
+        );
       compared.push(endpoint.name);
       found.push(...differences.map((difference) => ({ endpoint: endpoint.name, ...difference })));
     }
@@ -92,11 +100,13 @@ async function paidTenants(intakes: readonly Database[]): Promise<ReadonlySet<st
   return new Set(pools.map(({ payment_tenant }) => payment_tenant));
 }
 
+/** `seen` gets the payments that Stripe has. */
 function compare(
   db2: Database,
   endpoint: AskingEndpoint,
   secrets: Secrets,
   sinceMs: number,
+  seen: Set<string>,
 ): Promise<BookDifference[]> {
   return asking(endpoint, secrets, 'charges', ({ ask, accounts }, onProgress) =>
     findBookDifferences(
@@ -104,6 +114,9 @@ function compare(
         ask,
         findPayments: (ids) =>
           db2.call<LedgerPayment>('webhook.find_payments', { p_tenant: endpoint.tenant, p_object_ids: ids }),
+        onSeen: (payments) => {
+          for (const payment of payments) seen.add(payment);
+        },
         onProgress,
       },
       stretchOf(sinceMs, Date.now()),
@@ -135,6 +148,29 @@ function compareSessions(
   );
 }
 
+function compareBought(
+  db2: Database,
+  endpoint: AskingEndpoint,
+  secrets: Secrets,
+  sinceMs: number,
+  seen: ReadonlySet<string>,
+): Promise<BoughtDifference[]> {
+  return asking(endpoint, secrets, 'payments', ({ ask, accounts }, onProgress) =>
+    findUnknownPayments(
+      {
+        ask,
+        tenant: endpoint.tenant,
+        settled: (after, limit) =>
+          db2.call<SettledRow>('public.settled_payments', { p_after: after, p_limit: limit }),
+        seen,
+        onProgress,
+      },
+      new Date(sinceMs),
+      accounts,
+    ),
+  );
+}
+
 async function asking<Found>(
   endpoint: AskingEndpoint,
   secrets: Secrets,
@@ -160,8 +196,7 @@ async function asking<Found>(
 }
 
 function report(compared: readonly string[], found: readonly Found[], since: Date, asJson: boolean): void {
-  // An open session does not mean that an event is missing.
-  const missing = found.filter(({ kind }) => kind !== 'session_open' && kind !== 'session_unknown');
+  const missing = found.filter(({ kind }) => !NO_EVENT_MISSING.has(kind));
   const names = [...new Set(missing.map(({ endpoint }) => endpoint))];
   const from = new Date(Math.max(since.getTime(), Date.now() - DEFAULT_DAYS * DAY_MS + DAY_MS / 24));
   const commands = names.map(

@@ -59,7 +59,7 @@ export interface OrdersCarried {
   isPaused: boolean;
 }
 
-/** Works until nothing is due any more. Throws when a database cannot be read. */
+/** Works until nothing is due any more. What needs a database that is away waits. */
 export async function carryOrdersOnce(
   options: OrderCrewOptions,
   signal: AbortSignal,
@@ -69,17 +69,19 @@ export async function carryOrdersOnce(
   let isPaused = false;
   try {
     await start();
-    for (const part of parts) {
-      const { outcomes, pausedUntilMs } = await part.drain(signal);
-      for (const [outcome, count] of Object.entries(outcomes))
-        totals[outcome] = (totals[outcome] ?? 0) + count;
-      isPaused ||= pausedUntilMs > 0;
-    }
+    for (const part of parts)
+      try {
+        const { outcomes, pausedUntilMs } = await part.drain(signal);
+        for (const [outcome, count] of Object.entries(outcomes))
+          totals[outcome] = (totals[outcome] ?? 0) + count;
+        isPaused ||= pausedUntilMs > 0;
+      } catch (cause) {
+        if (!canWait(cause)) throw cause;
+        // A cell that is away delays its own orders only.
+        options.log.warn('paid orders wait: a database is away', { cause });
+        isPaused = true;
+      }
     return { totals, isPaused };
-  } catch (cause) {
-    if (!canWait(cause)) throw cause;
-    options.log.warn('paid orders wait: a database is away', { cause });
-    return { totals, isPaused: true };
   } finally {
     await end();
   }

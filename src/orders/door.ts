@@ -12,7 +12,7 @@ import type { ServerCell } from '../fleet/cells.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { openPayments } from './stripe.ts';
 
-export interface CheckoutDoor extends Pick<CheckoutPorts, 'own' | 'admit' | 'publicUrl'> {
+export interface CheckoutDoor extends Pick<CheckoutPorts, 'own' | 'publicUrl'> {
   fleet: Fleet<ServerCell>;
   /** Functions of schema webhook of DB2. */
   webhook: CallFunction;

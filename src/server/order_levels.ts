@@ -32,9 +32,20 @@ const LEVELS: readonly Level<LedgerOrderLevel>[] = [
     read: ({ refunds }) => Object.entries(refunds).map(([state, count]) => [count, { state }]),
   },
   {
+    name: 'sluice_refunds_oldest_seconds',
+    help: 'How long the oldest refund that is due has been owed.',
+    read: ({ refunds_oldest_sec }) => [[refunds_oldest_sec]],
+  },
+  {
     name: 'sluice_refunds_braked',
     help: 'Refunds that are held back because too many were owed at once.',
     read: ({ braked }) => [[braked]],
+  },
+  {
+    name: 'sluice_decisions',
+    help: 'Payments of the last hour, by what the intake decided that they are for.',
+    labels: ['decision'],
+    read: ({ decisions }) => Object.entries(decisions).map(([decision, count]) => [count, { decision }]),
   },
 ];
 

@@ -163,7 +163,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   );
   const checkout = openCheckout({
     own: (request, claimId) => claims.own(request, claimId),
-    admit: limits.admitClaim,
     fleet,
     webhook,
     secretOf,

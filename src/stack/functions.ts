@@ -8,7 +8,7 @@ import { LOOPBACK } from './ports.ts';
 const require = createRequire(import.meta.url);
 
 /** The Edge Functions of DB1, each a folder with an index.ts that a deploy takes as it is. */
-export const FUNCTION_NAMES = ['bridge-worker', 'admin-dlq', 'webhooks', 'call-events'] as const;
+export const FUNCTION_NAMES = ['bridge-worker', 'admin-dlq', 'claims', 'webhooks', 'call-events'] as const;
 export type FunctionName = (typeof FUNCTION_NAMES)[number];
 
 export type EdgeFunction = Pick<Child, 'exited' | 'stop'> & { name: FunctionName; port: number };

@@ -306,6 +306,7 @@ async function startEdge(
       ...demoSecrets(secrets),
       ...stripeValues({ stripe }),
       SLUICE_HOOK_SECRET: secrets.hookSecret,
+      SLUICE_JWT_SECRET: secrets.db1JwtSecret,
       ...(await databaseEnv('db1', gateways.db1, secrets)),
       ...(await databaseEnv('db2', gateways.db2, secrets)),
     },

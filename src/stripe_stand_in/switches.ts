@@ -9,6 +9,8 @@ import { KEY_IN_USE } from './refusal.ts';
 export interface SwitchSettings {
   /** Connections are cut before a request is read by anything. */
   readonly down: boolean;
+  /** The same until this moment of our clock: a caller that dies leaves nothing down. */
+  readonly downUntilMs: number;
   /** Each request waits so long before it is looked at. */
   readonly slowMs: number;
   /** Requests are done, and their answers never arrive. */
@@ -24,6 +26,7 @@ export interface SwitchSettings {
 
 const OFF: SwitchSettings = {
   down: false,
+  downUntilMs: 0,
   slowMs: 0,
   cut: false,
   webhooks: 'on',
@@ -79,7 +82,8 @@ export class Switches {
       if (typeof key === 'string') this.#keysInUse.delete(key);
     }
     // As they are by now: a stand-in that went down meanwhile does not answer.
-    if (this.#settings.down) return 'gone';
-    return this.#settings.cut ? 'cut' : undefined;
+    const { down, downUntilMs, cut } = this.#settings;
+    if (down || Date.now() < downUntilMs) return 'gone';
+    return cut ? 'cut' : undefined;
   }
 }

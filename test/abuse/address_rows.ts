@@ -1,5 +1,6 @@
 // What a stranger tries from one address, one row an attack. strangers_addresses.test.ts runs them.
 
+import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:http';
 import { DEFAULT_LIMITS } from '../../src/server/address_limits.ts';
 import type { ServerOptions } from '../../src/server/server.ts';
@@ -146,6 +147,27 @@ export const ROWS: readonly Row[] = [
       const anon = bearer(await token({ role: 'anon' }));
       return claimAs(() => anon)(place);
     },
+  },
+  {
+    ...claimRow,
+    attack: 'the checkout of 1,000 made-up claims',
+    taken: '404 unknown_claim',
+    off: NO_CLAIM_LIMIT,
+    run: ({ url }) =>
+      flood(CLAIMS, () => ask(`${url}/v1/claims/${randomUUID()}/checkout`, { method: 'POST', agent })),
+  },
+  {
+    ...guessRow,
+    attack: "guessing a scanner's key at the entrance",
+    run: ({ url }) =>
+      flood(GUESSES, () =>
+        ask(`${url}/v1/tickets/check`, {
+          method: 'POST',
+          headers: bearer('guess'),
+          body: { token: 'x' },
+          agent,
+        }),
+      ),
   },
   {
     ...guessRow,

@@ -72,6 +72,29 @@ async function carry({ db1, db2, pool }: Place): Promise<void> {
 
 const ofVictim = { user_id: VICTIM, request_id: 'order-1' };
 
+const PAID = {
+  confirm_by: 'payment',
+  price: 700,
+  currency: 'eur',
+  payment_tenant: 'stripe',
+  hold_sec: 600,
+};
+
+/** Seats held with a secret, and the page where they are paid for. */
+async function goneToPay(place: Place): Promise<string> {
+  const own = await madeBy(place, { ...ofVictim, secret: SECRET });
+  await place.db1.rows(
+    `select public.begin_checkout(c.claim_id, c.user_id, 'http://127.0.0.1', c.secret_hash)
+     from public.claims c where c.claim_id = $1`,
+    [own],
+  );
+  await place.db1.rows(`select public.checkout_created($1, 1, $2, 'https://pay.example.com')`, [
+    own,
+    `cs_${own}`,
+  ]);
+  return own;
+}
+
 async function madeBy(place: Place, body: unknown, headers = {}): Promise<string> {
   const { status, json } = await claim(place.url, place.pool, body, headers);
   assert.equal(status, 201);
@@ -183,6 +206,22 @@ export const ATTACKS: Attack[] = [
       succeeds: `200 ${method === 'GET' ? 'queued' : 'released'} claim_id,resource_id`,
     },
   ]),
+  ...(['', "and the user's own token"] as const).map(
+    (more): Attack => ({
+      finding: 'S3',
+      name: `asks for the page where another buyer pays, by the id of the claim, a guess ${more}`.trim(),
+      rules: PAID,
+      attack: async (place) => {
+        const path = `/v1/claims/${await goneToPay(place)}/checkout`;
+        const headers = { ...(more !== '' && place.victim), 'x-claim-secret': GUESS };
+        const answer = await ask(place.url + path, { method: 'POST', headers });
+        return answer.json.url ?? said(answer);
+      },
+      refused: '404 unknown_claim',
+      guard: RIGHT_GUESS,
+      succeeds: 'https://pay.example.com',
+    }),
+  ),
   {
     finding: 'S4',
     name: "takes a signed-in user's order number before them",

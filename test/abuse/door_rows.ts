@@ -257,9 +257,12 @@ const isNamedWithSlash = (name: string, { name: door }: Door): boolean =>
   name === 'an escaped slash' && /:pool\/claims$|:claim\/release$/.test(door);
 
 const paths: Row[] = PATHS.map(([name, trick]): Row => {
-  const expected = (door: Door): Expected => {
+  const expected = (door: Door, { runtime }: Place): Expected => {
     if (name === 'an escaped slash' && door.name.endsWith('/challenge'))
       return { status: 404, word: 'unknown_pool' };
+    // One claim with a slash in its name, whose path takes other methods; the function has no such path.
+    if (name === 'an escaped slash' && door.name.endsWith('/checkout') && runtime === 'node')
+      return { status: 405, word: 'method_not_allowed', allow: withHead('GET, DELETE') };
     return isNamedWithSlash(name, door)
       ? { status: 405, word: 'method_not_allowed', allow: withHead('GET') }
       : NOT_FOUND;

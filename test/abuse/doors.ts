@@ -76,6 +76,18 @@ const claimDoors: Door[] = [
       headersOf: () => ({ 'x-claim-secret': CLAIM_SECRET }),
     }),
   ),
+  {
+    name: 'POST /v1/claims/:claim/checkout',
+    group: 'claim',
+    method: 'POST',
+    paths: {
+      node: ({ orderId }) => `/v1/claims/${orderId}/checkout`,
+      deno: ({ orderId }) => `/functions/v1/claims/${orderId}/checkout`,
+    },
+    allow: 'POST',
+    maxBytes: CLAIM_BYTES,
+    headersOf: () => ({ 'x-claim-secret': CLAIM_SECRET }),
+  },
   ...['', '/challenge'].map(
     (end): Door => ({
       name: `GET /v1/pools/:pool${end}`,
@@ -98,7 +110,15 @@ function operator(
   more: { body?: Change; deno?: (things: Things) => string; maxBytes?: number } & Partial<Door> = {},
 ): Door {
   const { body, deno, maxBytes = CLAIM_BYTES, ...rest } = more;
-  const shown = path({ pool: ':pool', unseenPool: '', claimId: ':claim', letterId: 0, eventId: ':id' });
+  const shown = path({
+    pool: ':pool',
+    unseenPool: '',
+    claimId: ':claim',
+    orderId: ':order',
+    ticketToken: ':token',
+    letterId: 0,
+    eventId: ':id',
+  });
   return {
     name: `${method} ${shown.replace(/0$/, ':msg_id')}`,
     group: 'admin',
@@ -142,6 +162,9 @@ const operatorDoors: Door[] = [
   operator('GET', () => '/admin/claims', 'GET'),
   operator('POST', ({ claimId }) => `/admin/claims/${claimId}/release`, 'POST', {
     body: () => ({ reason: 'abuse' }),
+  }),
+  operator('POST', () => '/v1/tickets/check', 'POST', {
+    body: ({ ticketToken }) => ({ token: ticketToken }),
   }),
   operator('GET', () => '/admin/calls', 'GET'),
   operator('GET', () => '/admin/audit', 'GET'),

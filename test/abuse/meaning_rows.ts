@@ -74,6 +74,7 @@ const again: Row[] = [
   },
 ];
 
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 const CLAIM = 'POST /v1/pools/:pool/claims';
 const USER = { user_id: 'ann' };
 const POOLS = 'unknown pool / closed pool / sold out';
@@ -126,7 +127,7 @@ const claims: Row[] = [
     isFor: isNamed('claims/:claim'),
     ask: async (door, place) => {
       const wire = await requestTo(door, place);
-      return [{ ...wire, path: wire.path.replace(place.things.claimId, 'abc') }];
+      return [{ ...wire, path: wire.path.replace(UUID, 'abc') }];
     },
   },
   {
@@ -138,6 +139,52 @@ const claims: Row[] = [
       await requestTo(door, place, { headers: { authorization: `Bearer ${place.otherTokens[0]}` } }),
     ],
   },
+];
+
+const CHECK = 'POST /v1/tickets/check';
+const CHECKOUT = 'POST /v1/claims/:claim/checkout';
+const HIDDEN = { status: 404, word: 'unknown_claim' };
+const checkout = (name: string, headers: Record<string, string | undefined>, expected: Expected): Row => ({
+  fact: 'no or bad credentials',
+  name,
+  expect: { claim: expected },
+  isFor: (door) => door.name === CHECKOUT,
+  ask: async (door, place) => [await requestTo(door, place, { headers })],
+});
+
+const paid: Row[] = [
+  checkout(
+    'the checkout of a claim with another secret',
+    { 'x-claim-secret': 'not-the-secret-of-it' },
+    HIDDEN,
+  ),
+  checkout('the checkout of a claim without its secret', { 'x-claim-secret': undefined }, HIDDEN),
+  {
+    fact: FIELDS,
+    name: 'the checkout of a claim that does not exist',
+    expect: { claim: HIDDEN },
+    isFor: (door) => door.name === CHECKOUT,
+    ask: async (door, place) => {
+      const wire = await requestTo(door, place);
+      return [{ ...wire, path: wire.path.replace(UUID, '01900000-0000-7000-8000-0000000000ff') }];
+    },
+  },
+  {
+    fact: FIELDS,
+    name: 'the checkout of a claim that nothing is paid for',
+    expect: { claim: { status: 409, word: 'not_for_payment' } },
+    isFor: (door) => door.name === CHECKOUT,
+    ask: async (door, place) => {
+      const wire = await requestTo(door, place);
+      return [{ ...wire, path: wire.path.replace(UUID, place.things.claimId) }];
+    },
+  },
+  json(FIELDS, 'a number for a token', CHECK, { token: 7 }, INVALID_INPUT),
+  json(FIELDS, 'an empty token', CHECK, { token: '' }, INVALID_INPUT),
+  json(FIELDS, 'a token of 501 characters', CHECK, { token: 'x'.repeat(501) }, INVALID_INPUT),
+  // A scanner is told so in words of its own, and no ticket is used.
+  json(FIELDS, 'a token that is forged', CHECK, { token: 'A'.repeat(43) }, { status: 200 }),
+  json(FIELDS, 'a token with SQL in it', CHECK, { token: `'; delete from ticket_uses; --` }, { status: 200 }),
 ];
 
 /** Text that looks like SQL is text: the request is as good as any. */
@@ -288,4 +335,11 @@ const addresses: Row[] = ADDRESSES.flatMap((url) =>
   ),
 );
 
-export const MEANING_ROWS: readonly Row[] = [...again, ...claims, ...operators, ...kinds, ...addresses];
+export const MEANING_ROWS: readonly Row[] = [
+  ...again,
+  ...claims,
+  ...paid,
+  ...operators,
+  ...kinds,
+  ...addresses,
+];

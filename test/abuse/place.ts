@@ -4,6 +4,9 @@ import type { Answer } from '../server/support.ts';
 
 export type Runtime = 'node' | 'deno';
 
+/** Signs the links of tickets; a comma would make two of it. */
+export const TICKET_SECRET = 'secret-of-the-tickets-that-are-abused';
+
 /** What the doors are asked about; made before the first row. */
 export interface Things {
   /** With slots left. */
@@ -11,6 +14,10 @@ export interface Things {
   /** Never asked for before the databases are stopped, so that no answer about it is remembered. */
   readonly unseenPool: string;
   readonly claimId: string;
+  /** Held for a payment, with a session that is open. */
+  readonly orderId: string;
+  /** Of a ticket that is valid until it is checked. */
+  readonly ticketToken: string;
   readonly letterId: number;
   readonly eventId: string;
 }

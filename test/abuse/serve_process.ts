@@ -7,10 +7,12 @@ import { ADMIN_KEY, JWT_SECRET } from '../server/support.ts';
 import { cleanUpOnExit } from '../support/databases.ts';
 import { PROJECT } from '../support/dev.ts';
 import { SECRETS as WEBHOOK_SECRETS } from '../webhook/world.ts';
+import { TICKET_SECRET } from './place.ts';
 
 export const SECRETS: Readonly<Record<string, string>> = {
   ...WEBHOOK_SECRETS,
   OPS_SITE_SECRET: 'secret-of-the-site-that-is-abused',
+  SLUICE_TICKET_SECRET: TICKET_SECRET,
 };
 
 export interface ServeProcess {

@@ -118,6 +118,7 @@ describe('the sampler', () => {
       void: { due: 0, oldest_sec: 0, dead_letters: 0 },
     },
     refunds: { due: 0, review: 0, failed: 0 },
+    refunds_oldest_sec: 0,
     braked: 0,
     decisions: { funds: 0, refund: 0, void: 0, ignored: 0 },
   };

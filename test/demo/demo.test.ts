@@ -170,7 +170,9 @@ describe('sluice demo', () => {
     ])
       assert.ok(kinds.includes(what), `${what} in ${kinds}`);
     assert.equal(await ticketsOf(outcome.pool_id), outcome.sums.tickets);
-    assert.equal((await fetch(outcome.ticket_url)).status, 200);
+    assert.deepEqual(outcome.entrance, { first: 'valid', second: 'used', refunded: 'voided' });
+    const page = await fetch(outcome.ticket_url);
+    assert.match(await page.text(), /data-state="valid"/);
   });
 
   it('ends with 1 where a cent is missing in the ledger', async () => {

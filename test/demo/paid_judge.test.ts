@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { entranceProblems } from '../../src/demo/paid/entrance.ts';
 import type { BookedPayment, Books, OrderFacts } from '../../src/demo/paid/facts.ts';
 import { judgeBooks } from '../../src/demo/paid/judge.ts';
 import { planBuyers } from '../../src/demo/paid/plan.ts';
@@ -144,11 +145,26 @@ describe('a paid demo', () => {
       ],
     );
     const { sums } = judgeBooks(books, 'eur');
-    const outcome = { pool_id: 'p', rows, sums, levels: books.levels, ticket_url: 'http://x/t/1' };
+    const entrance = { first: 'valid', second: 'used', refunded: 'voided' };
+    const outcome = { pool_id: 'p', rows, sums, levels: books.levels, entrance, ticket_url: 'http://x/t/1' };
     const good = describePaid({ ...outcome, ok: true, problems: [] }, 'eur');
     assert.match(good, /All three books agree: 3 tickets, EUR 30\.00/);
+    assert.match(good, /The entrance +a ticket: valid, the second time: used; a refunded one: voided/);
     assert.match(good, /A ticket to open: http:\/\/x\/t\/1$/);
     const bad = describePaid({ ...outcome, ok: false, problems: ['a cent is missing'] }, 'eur');
     assert.match(bad, /not what Sluice promises:\n {2}- a cent is missing/);
+  });
+
+  it('notices an entrance that lets a ticket in twice, or one that was refunded', () => {
+    const good = { first: 'valid', second: 'used', refunded: 'voided' };
+    assert.deepEqual(entranceProblems(good), []);
+    assert.deepEqual(entranceProblems({ ...good, refunded: null }), []);
+    assert.deepEqual(entranceProblems(null), []);
+    for (const [change, problem] of [
+      [{ first: 'unknown' }, /says unknown of a ticket that is paid/],
+      [{ second: 'valid' }, /says valid of a ticket that was let in before/],
+      [{ refunded: 'valid' }, /says valid of a ticket that was refunded/],
+    ] as const)
+      assert.match(entranceProblems({ ...good, ...change }).join(), problem);
   });
 });

@@ -73,7 +73,7 @@ describe('the Edge Functions on a running stack', () => {
     const args = ['--cached-only', '--no-check', '--allow-net', '--allow-env', `${FUNCTIONS}/`];
     const { code, output } = await deno('test', args, addressesOf(world.stack), cacheDir());
     assert.equal(code, 0, output);
-    assert.match(output, /ok \| 34 passed \| 0 failed/);
+    assert.match(output, /ok \| 38 passed \| 0 failed/);
   });
 
   test("the PRD's four curl lines sell a ticket", async () => {

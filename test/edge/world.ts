@@ -20,6 +20,9 @@ export type World = {
   stop(): Promise<void>;
 };
 
+/** Where the functions think that buyers' pages are. */
+export const PUBLIC_URL = 'https://tickets.example.com';
+
 const CHILDREN = [
   ...FUNCTION_NAMES,
   STAND_IN_NAME,
@@ -39,7 +42,7 @@ export async function startWorld(): Promise<World> {
     projectRoot: PROJECT_ROOT,
     db1ApiPort: 0,
     db2ApiPort: 0,
-    functionEnv: { SLUICE_LOG: 'debug' },
+    functionEnv: { SLUICE_LOG: 'debug', SLUICE_PUBLIC_URL: PUBLIC_URL },
     say: () => undefined,
   });
   const stack = await starting.catch((error: unknown) => {
@@ -73,6 +76,7 @@ export function addressesOf({ db1, db2, secrets }: Stack): Record<string, string
   return {
     ...demoSecrets(secrets),
     SLUICE_HOOK_SECRET: secrets.hookSecret,
+    SLUICE_JWT_SECRET: secrets.db1JwtSecret,
     DB1_SUPABASE_URL: db1.gateway.url,
     DB1_SUPABASE_ANON_KEY: db1.keys.anon,
     DB1_SUPABASE_SERVICE_ROLE_KEY: db1.keys.serviceRole,

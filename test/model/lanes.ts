@@ -10,12 +10,6 @@ import { startDatabases } from '../support/databases.ts';
 import { SHOP } from './events/statements.ts';
 import { PREPARE_INTAKE, PREPARE_LEDGER } from './orders/statements.ts';
 
-// A process that dies in a history leaves its timers behind: they must not keep the run alive.
-for (const name of ['setInterval', 'setTimeout'] as const) {
-  const start = globalThis[name] as (...args: unknown[]) => NodeJS.Timeout;
-  Object.assign(globalThis, { [name]: (...args: unknown[]) => start(...args).unref() });
-}
-
 /** One database of a lane. Statements are prepared once: a history sends the same few hundreds of times. */
 export type Side = {
   rows<Row extends pg.QueryResultRow>(sql: string, args?: unknown[]): Promise<Row[]>;

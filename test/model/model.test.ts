@@ -9,7 +9,7 @@ import { CONTROLS, type Control, runControl, violationOf } from './controls.ts';
 import { type Found, runBlocks } from './engine.ts';
 import { type Lane, type Lanes, startLanes } from './lanes.ts';
 import { playLateTicket } from './late_ticket.ts';
-import { playScenario, SCENARIOS } from './orders/directed.ts';
+import { playScenario, SCENARIOS, timersOfStalled } from './orders/directed.ts';
 import { SUBJECTS } from './subjects.ts';
 
 const HISTORIES = 50;
@@ -112,6 +112,10 @@ describe('a history made for one guard of paid orders', () => {
 
   test('ends well while the guard is there', async () => {
     for (const name of Object.keys(SCENARIOS)) await playScenario(plain, name);
+  });
+
+  test('leaves no timer behind: one of a process that stalled would keep a run of the model alive', async () => {
+    assert.deepEqual(await timersOfStalled(plain), { stalled: 1, after: 0 });
   });
 
   for (const name of Object.keys(SCENARIOS)) {

@@ -177,4 +177,34 @@ describe('checkout', () => {
     await client.release(claim);
     await assert.rejects(client.checkout(claim), { code: 'hold_over', retryable: false });
   });
+
+  it('is tried again by the client while Stripe does not answer, and is one session in the end', async () => {
+    await world.standIn.control.set({ down: true });
+    const pauses: number[] = [];
+    const client = createSluiceClient({
+      url: world.server.url,
+      maxTries: 3,
+      // Stripe is back in the second pause.
+      sleep: async (ms) => {
+        pauses.push(ms);
+        if (pauses.length === 2) await world.standIn.control.set({ down: false, cut: false });
+        else await world.standIn.control.set({ down: false, cut: true });
+      },
+    });
+    const claim = await client.claim({ pool: await world.pool(1), userId: 'ann' });
+    const { url } = await client.checkout(claim);
+    assert.equal(pauses.length, 2);
+    assert.deepEqual(
+      (await sessionsOf({ ...claim, pool: '' })).map((session) => session.url),
+      [url],
+    );
+    await world.standIn.control.set({ down: true });
+    const impatient = createSluiceClient({ url: world.server.url, maxTries: 1 });
+    const other = await impatient.claim({ pool: await world.pool(1), userId: 'ann' });
+    await assert.rejects(impatient.checkout(other), {
+      code: 'payment_unavailable',
+      retryable: true,
+      tries: 1,
+    });
+  });
 });

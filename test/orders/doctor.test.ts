@@ -47,6 +47,7 @@ describe('the doctor and paid pools', () => {
         void: { due: 0, oldest_sec: 0, dead_letters: 0 },
       },
       refunds: { due: 1, review: 0, failed: 0 },
+      refunds_oldest_sec: 0,
       braked: 0,
       decisions: { funds: 0, refund: 0, void: 0, ignored: 0 },
     };

@@ -158,6 +158,8 @@ describe('a buyer of a pool that is paid for', { skip }, () => {
     await page.reload();
     await scene(page, 'voided');
     await assertAccessible(page);
+    const next = await open(pool);
+    await next.getByText('4 of 4 left').waitFor();
   });
 
   it('sees closing when the time is over with the payment page open, and then that the seat is gone', async () => {
@@ -187,6 +189,39 @@ describe('a buyer of a pool that is paid for', { skip }, () => {
     await scene(page, 'pay');
   });
 
+  it('keeps the seat while Stripe is silent at the end of the hold, for the grace and no longer', async () => {
+    const pool = await world.pool(1);
+    const page = await open(pool);
+    await goToPay(page);
+    const session = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    const tab = await page.context().newPage();
+    await tab.goto(`${world.server.url}/drop/${pool}`);
+    await scene(tab, 'pay');
+    const claim = await claimOf(pool);
+    await world.standIn.control.set({ down: true });
+    await world.endHold(claim);
+    stop = world.workers();
+    await tab.getByText('Closing').waitFor();
+    const sql = 'select max(attempts) as tries from public.checkouts where order_id = $1';
+    await until(async () => (await world.db1.query(sql, [claim.claim_id])).rows[0].tries > 0);
+    const next = await visit();
+    await next.goto(`${world.server.url}/drop/${pool}`);
+    await scene(next, 'sold_out');
+    await world.endHold(claim, { withGrace: true });
+    await scene(tab, 'ended');
+    assert.match(await tab.locator('.scene').innerText(), /was not paid in time/);
+    await scene(next, 'open');
+    await next.getByText('1 of 1 left').waitFor();
+    // The session is closed all the same, as soon as Stripe answers.
+    await world.standIn.control.set({ down: false });
+    await world.endHold(claim, { withGrace: true });
+    await until(
+      async () => (await world.standIn.stripe.checkout.sessions.retrieve(session)).status === 'expired',
+    );
+    await page.reload();
+    await page.getByText('has expired').waitFor();
+  });
+
   it('is told when Stripe does not answer, keeps the seat, and can try again', async () => {
     const pool = await world.pool(1);
     const page = await open(pool);
@@ -201,24 +236,32 @@ describe('a buyer of a pool that is paid for', { skip }, () => {
     await page.waitForURL(`${world.standIn.url}/**`);
   });
 
-  it('who pays after the end has other seats, and is told so', async () => {
-    const pool = await world.pool(2);
-    const page = await open(pool);
-    await goToPay(page);
-    const session = new URL(page.url()).pathname.split('/').at(-1) ?? '';
-    await world.standIn.control.set({ down: true });
-    const claim = await claimOf(pool);
-    await world.endHold(claim, { withGrace: true });
-    stop = world.workers();
-    await until(async () => (await world.free(pool)) === 2);
-    await world.standIn.control.pay(session);
-    await world.standIn.control.set({ down: false });
-    await until(async () => (await world.tickets(pool)).length === 1);
-    await page.goto(`${world.server.url}/drop/${pool}?claim=${claim.claim_id}`);
-    await scene(page, 'ticket');
-    await page.getByText('other seats than those that were held').waitFor();
-    await assertAccessible(page);
-  });
+  for (const isTaken of [true, false])
+    it(`who pays after the end has ${isTaken ? 'another seat' : 'the same seat where it is free'}, and is told so`, async () => {
+      const pool = await world.pool(2);
+      const page = await open(pool);
+      await goToPay(page);
+      const session = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+      await world.standIn.control.set({ down: true });
+      const claim = await claimOf(pool);
+      await world.endHold(claim, { withGrace: true });
+      stop = world.workers();
+      await until(async () => (await world.free(pool)) === 2);
+      const seatOf = async (claimId: string): Promise<string> =>
+        (await world.db1.query('select slot_id from public.claims where claim_id = $1', [claimId])).rows[0]
+          .slot_id;
+      const held = await seatOf(claim.claim_id);
+      if (isTaken) assert.equal(await seatOf((await world.claim(pool, 'bob')).claim_id), held);
+      await world.standIn.control.pay(session);
+      await world.standIn.control.set({ down: false });
+      await until(async () => (await world.tickets(pool)).length === 1);
+      assert.equal((await seatOf((await world.tickets(pool))[0] ?? '')) === held, !isTaken);
+      await page.goto(`${world.server.url}/drop/${pool}?claim=${claim.claim_id}`);
+      await scene(page, 'ticket');
+      const told = isTaken ? 'another seat than the one that was held' : 'your seat was still free';
+      await page.getByText(told).waitFor();
+      await assertAccessible(page);
+    });
 
   it('who pays after the end when all is sold has the money back, and is told so', async () => {
     const pool = await world.pool(1);

@@ -905,8 +905,9 @@ end
 $$;
 
 -- Promise: what waits, looked at up to 10000 of a kind and no further: outbox {settle, void} each {due, oldest_sec, dead_letters};
--- refunds by state {due, review, failed}; braked, refunds that the brake holds; decisions of the last hour by kind {funds, refund,
--- void, ignored}, without payments for claims that are not paid for. Second call: the same, later. Locks: none.
+-- refunds by state {due, review, failed}; refunds_oldest_sec, for how long the oldest due one has been owed; braked, refunds that the
+-- brake holds; decisions of the last hour by kind {funds, refund, void, ignored}, without payments for claims that are not paid
+-- for. Second call: the same, later. Locks: none.
 create function public.ledger_order_metrics() returns jsonb
 language sql stable security definer set search_path = ''
 set enable_seqscan = off as $$
@@ -915,7 +916,7 @@ set enable_seqscan = off as $$
   ), dead as materialized (
     select o.kind from public.claim_outbox o where o.state = 'dead_letter' limit 10000
   ), owed as materialized (
-    select r.state, r.braked_at from public.refunds_due r where r.state in ('due', 'review', 'failed') limit 10000
+    select r.state, r.braked_at, r.created_at from public.refunds_due r where r.state in ('due', 'review', 'failed') limit 10000
   ), decided as materialized (
     select o.result ->> 'decision' as decision from public.claim_outbox o
     where o.kind = 'settle' and o.state = 'done' and o.finished_at > now() - interval '1 hour'
@@ -932,6 +933,9 @@ set enable_seqscan = off as $$
     ),
     'refunds', (
       select jsonb_object_agg(k, (select count(*) from owed w where w.state = k)) from unnest('{due,review,failed}'::text[]) k
+    ),
+    'refunds_oldest_sec', (
+      select coalesce(greatest(0, round(extract(epoch from clock_timestamp() - min(w.created_at)), 1)), 0) from owed w where w.state = 'due'
     ),
     'braked', (select count(*) from owed w where w.state = 'review' and w.braked_at is not null),
     'decisions', (
@@ -957,16 +961,17 @@ set enable_seqscan = off as $$
 $$;
 
 -- Promise: p_limit payments after p_after in the order of their ids that the intake must have decided about: those that are settled
--- (funds, refund, void), and dead letters, with their error. One that it has no decision for is unsettled (payment_unsettled: it
--- was restored to an earlier moment, or could not be told; resettle_payments). Second call: the same. Locks: none.
+-- (funds, refund, void), since when the ledger knows the decision (settled_at), and dead letters, with their error. One that it has
+-- no decision for is unsettled (payment_unsettled: it was restored to an earlier moment, or could not be told; resettle_payments).
+-- Second call: the same. Locks: none.
 create function public.settled_payments(p_after text default null, p_limit int default 1000)
-returns table (id text, payment_key text, order_id uuid, decision text, error text)
+returns table (id text, payment_key text, order_id uuid, decision text, error text, settled_at timestamptz)
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 begin
   return query
   select o.id, o.payment_key, (o.fact ->> 'claim_id')::uuid, case when o.state = 'done' then o.result ->> 'decision' else o.state end,
-    o.error
+    o.error, o.finished_at
   from public.claim_outbox o
   where (p_after is null or o.id > p_after) and o.kind = 'settle'
     and (o.state = 'done' and o.result ->> 'decision' <> 'ignored' or o.state = 'dead_letter')

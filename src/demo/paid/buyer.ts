@@ -25,6 +25,8 @@ export interface Market {
   readonly holdSec: number;
   /** Called when something becomes known, for the progress. */
   readonly onStep: (step: 'answered' | 'paid' | 'over') => void;
+  /** Told the link of a ticket that is about to be refunded. */
+  readonly onTakingBack: (ticketUrl: string) => void;
 }
 
 const LOOK_EVERY_MS = 500;
@@ -73,6 +75,8 @@ const WAYS: Readonly<Record<PlannedBuyer['way'], Play>> = {
   async refunded(market, claim, session) {
     const end = await WAYS.pays(market, claim, session);
     if (end !== 'paid') return end;
+    const ticketUrl = await untilTicket(market, claim);
+    if (ticketUrl !== undefined) market.onTakingBack(ticketUrl);
     await market.seller.refund(session);
     return untilEnded(market, claim, 'paid');
   },
@@ -109,6 +113,19 @@ async function untilEnded({ client, signal }: Market, claim: OwnClaim, before?: 
     const status = order?.status ?? 'held';
     if (!OPEN.has(status) && status !== before) return status as End;
     if (Date.now() > until) throw new StackError(`an order is ${status} for minutes`, 'does a worker run?');
+    await delay(LOOK_EVERY_MS, undefined, { signal });
+  }
+}
+
+/** The link of the order's first ticket; undefined where tickets have no links. */
+async function untilTicket({ client, signal }: Market, claim: OwnClaim): Promise<string | undefined> {
+  const until = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const { order } = await client.getClaim(claim, { signal });
+    const ticket = order?.claims?.find(({ state }) => state === 'committed');
+    if (ticket !== undefined) return ticket.ticket_url;
+    if (Date.now() > until)
+      throw new StackError('a paid order has no ticket for minutes', 'does a worker run?');
     await delay(LOOK_EVERY_MS, undefined, { signal });
   }
 }

@@ -9,6 +9,7 @@ import { type Market, type ServedBuyer, serve } from './buyer.ts';
 import { type BookKeepers, type Books, readBooks } from './facts.ts';
 import { judgeBooks, type Verdict } from './judge.ts';
 import type { PlannedBuyer } from './plan.ts';
+import { silenceStripe } from './silence.ts';
 
 /** Refunds are sent and told after the last buyer has seen the end of their order. */
 const SETTLING_MS = 30_000;
@@ -22,12 +23,14 @@ interface Counts {
 
 export interface PaidShow {
   readonly served: readonly ServedBuyer[];
+  /** Links of tickets that were refunded. */
+  readonly takenBack: readonly string[];
   readonly books: Books;
   readonly verdict: Verdict;
 }
 
 export async function runPaidShow(
-  market: Omit<Market, 'onStep'>,
+  market: Omit<Market, 'onStep' | 'onTakingBack'> & { readonly graceSec: number },
   buyers: readonly PlannedBuyer[],
   keepers: BookKeepers,
   currency: string,
@@ -41,16 +44,21 @@ export async function runPaidShow(
   const onStep: Market['onStep'] = (step) => {
     counts[step]++;
   };
+  const takenBack: string[] = [];
+  const onTakingBack: Market['onTakingBack'] = (ticketUrl) => takenBack.push(ticketUrl);
   const progress = isQuiet ? SILENT : startProgress(counts, buyers, market.holdSec);
+  const silence = silenceStripe({ ...market, signal, say: (line) => progress.say(line) });
   try {
-    const playing = buyers.map((buyer) => serve({ ...market, signal, onStep }, buyer));
-    for (const play of playing) play.catch((error: unknown) => ending.abort(error));
+    const playing = buyers.map((buyer) => serve({ ...market, signal, onStep, onTakingBack }, buyer));
+    for (const play of [...playing, silence]) play.catch((error: unknown) => ending.abort(error));
     await Promise.allSettled(playing);
     market.signal.throwIfAborted();
     const served = await Promise.all(playing);
     progress.say('Each order is over. Refunds are on their way.');
-    return { served, ...(await untilSettled(keepers, currency, market.signal, progress)) };
+    return { served, takenBack, ...(await untilSettled(keepers, currency, market.signal, progress)) };
   } finally {
+    ending.abort();
+    await silence.catch(() => undefined);
     progress.end();
   }
 }

@@ -3,6 +3,7 @@
 import { moneyOf } from '#core/money.ts';
 import { formatTable } from '../../commands/table.ts';
 import type { ServedBuyer } from './buyer.ts';
+import type { Entrance } from './entrance.ts';
 import type { Books } from './facts.ts';
 import type { Verdict } from './judge.ts';
 
@@ -13,6 +14,8 @@ export interface PaidOutcome {
   readonly sums: Verdict['sums'];
   readonly levels: Books['levels'];
   readonly problems: readonly string[];
+  /** Null where tickets have no links. */
+  readonly entrance: Entrance | null;
   /** Of one ticket that is valid. */
   readonly ticket_url: string | null;
 }
@@ -89,6 +92,7 @@ export function describePaid(outcome: PaidOutcome, currency: string): string {
     ],
     ['The ledger', `${money(sums.keptInLedger)} kept, ${sums.tickets} tickets`],
     ['The intake', `${levels.consumed} seats sold, ${levels.reserved} held, ${levels.available} free`],
+    ...entranceLine(outcome.entrance),
   ];
   const verdict = outcome.ok
     ? `All three books agree: ${sums.tickets} tickets, ${money(sums.keptAtStripe)}, and nothing owed.`
@@ -99,4 +103,11 @@ export function describePaid(outcome: PaidOutcome, currency: string): string {
     verdict,
     ...(outcome.ticket_url === null ? [] : [`A ticket to open: ${outcome.ticket_url}`]),
   ].join('\n\n');
+}
+
+function entranceLine(entrance: Entrance | null): [string, string][] {
+  if (entrance === null) return [];
+  const { first, second, refunded } = entrance;
+  const taken = refunded === null ? '' : `; a refunded one: ${refunded}`;
+  return [['The entrance', `a ticket: ${first}, the second time: ${second}${taken}`]];
 }

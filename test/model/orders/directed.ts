@@ -322,6 +322,23 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
 };
 
+/** How many timers a courier keeps that stalls with a row in its hands, and how many when its history is over. */
+export async function timersOfStalled(lane: Lane): Promise<{ stalled: number; after: number }> {
+  const count = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const world = new World(lane);
+  const play = new Play(world);
+  await world.reset(RULES);
+  await play.pay(await play.checkout(await play.claim('ann')));
+  await play.deliverAll();
+  const before = count();
+  const actor = await world.start('courier', PROCESSES.courier(world, LUCKY));
+  while (actor.next !== undefined && actor.next.what !== 'settle_payment') await world.step(actor, 'done');
+  const stalled = count() - before;
+  world.leave();
+  await new Promise((resolve) => setImmediate(resolve));
+  return { stalled, after: count() - before };
+}
+
 /** Throws the violation where a promise breaks. */
 export async function playScenario(lane: Lane, name: string): Promise<readonly string[]> {
   const scenario = SCENARIOS[name];
@@ -334,6 +351,8 @@ export async function playScenario(lane: Lane, name: string): Promise<readonly s
   } catch (error) {
     Object.assign(error as Error, { history: [...world.history] });
     throw error;
+  } finally {
+    world.leave();
   }
   return world.history;
 }

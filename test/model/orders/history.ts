@@ -153,12 +153,16 @@ export function openOrders(lane: Lane): Bench {
         fc.oneof(...LEANINGS.map((list) => fc.commands(list, { size: 'max', maxCommands: COMMANDS_MAX }))),
         (given, commands) =>
           watch(async () => {
-            await world.reset(given);
-            await begin(world);
-            await fc.asyncModelRun(() => ({ model: world, real: world }), commands);
-            const { length } = world.history;
-            await end(world);
-            return length;
+            try {
+              await world.reset(given);
+              await begin(world);
+              await fc.asyncModelRun(() => ({ model: world, real: world }), commands);
+              const { length } = world.history;
+              await end(world);
+              return length;
+            } finally {
+              world.leave();
+            }
           }),
       ),
   };
@@ -197,7 +201,7 @@ export async function exhaust(world: World, name: ProcessName): Promise<boolean>
 export async function end(world: World): Promise<void> {
   world.doing('faults stop');
   for (const [at, actor] of [...world.actors].entries()) if (at % 2 === 0) await world.finish(actor);
-  world.actors = [];
+  world.leave();
   while (world.late.length > 0) await world.arrive(0);
   for (const payment of world.stripe.payments) world.stripe.conclude(payment, payment.id.length % 2 === 0);
   let quiet = 0;

@@ -78,7 +78,7 @@ export class World {
     histories++;
     this.rules = rules;
     this.stripe = new Stripe(this.run, rules.skewSec, (kind) => this.breaks.has(`no-${kind}-key`));
-    this.actors = [];
+    this.leave();
     this.late = [];
     this.#freedInTime = new Set();
     this.#ended = new Set();
@@ -312,6 +312,11 @@ export class World {
       await this.step(actor, 'done');
     }
     return actor.result;
+  }
+
+  /** Processes that still wait are gone. Left waiting, each would keep its timers, and these the whole run. */
+  leave(): void {
+    for (const actor of this.actors.splice(0)) actor.die();
   }
 
   async arrive(at: number): Promise<string> {

@@ -37,16 +37,15 @@ export async function ok<Data>(query: PromiseLike<Answer>): Promise<Data> {
   return data as Data;
 }
 
-/** Calls a function with the service role key, or with the headers given instead. */
+/** Calls a function with the service role key, or with the headers given instead; an empty authorization is not sent. */
 export async function invoke(path: string, init: RequestInit = {}): Promise<{ status: number; body: Body }> {
-  const answer = await fetch(`${need('DB1_SUPABASE_URL')}/functions/v1/${path}`, {
-    ...init,
-    headers: {
-      authorization: `Bearer ${need('DB1_SUPABASE_SERVICE_ROLE_KEY')}`,
-      'content-type': 'application/json',
-      ...init.headers,
-    },
+  const headers = new Headers({
+    authorization: `Bearer ${need('DB1_SUPABASE_SERVICE_ROLE_KEY')}`,
+    'content-type': 'application/json',
+    ...init.headers,
   });
+  if (headers.get('authorization') === '') headers.delete('authorization');
+  const answer = await fetch(`${need('DB1_SUPABASE_URL')}/functions/v1/${path}`, { ...init, headers });
   return { status: answer.status, body: await answer.json() };
 }
 // biome-ignore lint/suspicious/noExplicitAny: answers of several shapes, each asserted on

@@ -1,13 +1,12 @@
 // The claim door: take a slot, look at a claim, give it back.
 
-import { type AuthPorts, type Caller, identify } from './auth.ts';
+import { type Caller, identify } from './auth.ts';
 import { CLAIM_BODY, requestIdOf, userIdOf } from './claim_body.ts';
 import { ClaimLanes } from './claim_lanes.ts';
+import { actsForAll, findOwn, findSeen, type OwnClaim, type OwnerPorts } from './claim_owner.ts';
 import { HttpError } from './errors.ts';
 import { MissingNames } from './missing_names.ts';
-import { SERVICE, UUID } from './operator.ts';
 import { type Clock, type Log, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
-import { checked } from './query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson, refuse } from './router.ts';
 
 export interface ClaimRequest {
@@ -118,9 +117,7 @@ export interface ClaimRecord {
   readonly order: OrderView | null;
 }
 
-export interface ClaimPorts extends AuthPorts {
-  /** Throws where the buyer's address has claimed too often. Services and operators are not asked: they claim for many. */
-  admit?(request: HttpRequest, slots: number): void;
+export interface ClaimPorts extends OwnerPorts {
   /**
    * One statement for all; one row per request, in any order. Aside: of one pool, on a connection that other pools do not wait
    * for, so that it may bring back the slots that the pool lost in a crash.
@@ -131,7 +128,6 @@ export interface ClaimPorts extends AuthPorts {
    * If this method is left out, all pools live in one cell.
    */
   cellOf?(poolId: string, notIn?: string): string | undefined | Promise<string | undefined>;
-  getClaim(claimId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
   /** Releases as this user, or with the secret of an unverified claim. A second call returns the same record. */
   releaseClaim(claimId: string, userId: string, secretHash: string | null): Promise<ClaimRecord | undefined>;
   /** Releases any user's claim, with an audit row under this name. A second call returns the same record and adds no row. */
@@ -154,8 +150,6 @@ export interface ClaimPorts extends AuthPorts {
   readonly now: Clock;
 }
 
-/** Where a buyer shows the secret of a claim that it reads or releases: a path or a query would end up in logs. */
-const SECRET_HEADER = 'x-claim-secret';
 /** The states of public.claim_state in which the slot has gone back on sale. */
 export const FREED_STATES: ReadonlySet<string> = new Set([
   'released',
@@ -196,14 +190,8 @@ export class ClaimRoutes {
   }
 
   /** The claim that the request names, and who asks; throws where it is not the caller's own. */
-  async own(request: HttpRequest, claimId: string) {
-    const caller = await identify(this.#ports, request);
-    if (!actsForAnybody(caller)) this.#ports.admit?.(request, 1);
-    const secretHash = this.#secretHashOf(request);
-    const { claim, isOwn } = await this.#find(caller, claimId, secretHash);
-    if (!isOwn)
-      throw new HttpError('not_yours', 'It was made without a secret: only an operator can release it.');
-    return { claim, secretHash, isBuyer: !actsForAnybody(caller), actor: actorOf(caller) };
+  own(request: HttpRequest, claimId: string): Promise<OwnClaim> {
+    return findOwn(this.#ports, request, claimId);
   }
 
   async #claim(request: HttpRequest, poolId: string): Promise<HttpResponse> {
@@ -258,7 +246,7 @@ export class ClaimRoutes {
     poolId: string,
     { secret, challenge }: { secret?: string | undefined; challenge?: string | undefined },
   ): Promise<ClaimProof | null> {
-    if (actsForAnybody(caller)) return null;
+    if (actsForAll(caller)) return null;
     const { hash, addressOf, verifyChallenge } = this.#ports;
     const address = addressOf(request);
     const solved = challenge === undefined ? undefined : await verifyChallenge?.(challenge, poolId, address);
@@ -289,7 +277,7 @@ export class ClaimRoutes {
 
   async #show(request: HttpRequest, claimId: string): Promise<HttpResponse> {
     const caller = await identify(this.#ports, request);
-    const { claim, isOwn } = await this.#find(caller, claimId, this.#secretHashOf(request));
+    const { claim, isOwn } = await findSeen(this.#ports, caller, request, claimId);
     if (!isOwn) return jsonResponse(200, { claim_id: claim.claim_id, status: claim.state });
     return jsonResponse(200, await this.#presented(claim));
   }
@@ -319,38 +307,6 @@ export class ClaimRoutes {
     const { ticketUrl } = this.#ports;
     return state !== 'committed' || ticketUrl === undefined ? {} : { ticket_url: await ticketUrl(claim_id) };
   }
-
-  #secretHashOf({ headers }: HttpRequest): string | null {
-    const secret = headers[SECRET_HEADER];
-    return typeof secret === 'string' ? this.#ports.hash(secret) : null;
-  }
-
-  /**
-   * The claim, and whether it is the caller's own. A verified claim belongs to its user, and an unverified one to the holder of
-   * its secret; for other callers neither exists. An unverified claim without a secret belongs to no caller: its id is enough to
-   * learn its status, and for nothing else.
-   */
-  async #find(
-    caller: Caller,
-    claimId: string,
-    secretHash: string | null,
-  ): Promise<{ claim: ClaimRecord; isOwn: boolean }> {
-    const claim = await this.#ports.getClaim(checked(UUID, claimId, 'The claim id'), secretHash);
-    if (claim === undefined) throw new HttpError('unknown_claim');
-    if (actsForAnybody(caller)) return { claim, isOwn: true };
-    const { verified, user_id, secret_matches } = claim;
-    const isOwn = verified ? caller.role === 'user' && caller.userId === user_id : secret_matches === true;
-    if (!isOwn && (verified || secret_matches === false)) throw new HttpError('unknown_claim');
-    return { claim, isOwn };
-  }
-}
-
-function actsForAnybody(caller: Caller): boolean {
-  return caller.role === 'service' || caller.role === 'operator';
-}
-
-function actorOf(caller: Caller): string {
-  return caller.role === 'operator' ? caller.name : SERVICE;
 }
 
 /** Accepted, where a worker has the claim: it ends when the ledger knows. */

@@ -7,9 +7,12 @@ export interface SettledRow {
   /** Of the outbox. */
   readonly id: string;
   readonly payment_key: string;
+  readonly order_id: string;
   readonly decision: string;
   /** Of a dead letter: why the intake could not be told. */
   readonly error: string | null;
+  /** When it was told. */
+  readonly settled_at: string;
 }
 
 export interface PaymentReconcilePorts {

@@ -1,6 +1,6 @@
 -- What operators see of orders, what the metrics page shows, and what reconcile asks.
 begin;
-select plan(18);
+select plan(19);
 
 select webhook.add_endpoint('stripe_live', 'stripe', '{STRIPE_SECRET}', p_actor => 'tests');
 select is(
@@ -10,7 +10,7 @@ select is(
 select is(
   public.ledger_order_metrics(),
   '{"outbox": {"settle": {"due": 0, "oldest_sec": 0, "dead_letters": 0}, "void": {"due": 0, "oldest_sec": 0, "dead_letters": 0}}, "refunds": {"due": 0, "review": 0, "failed": 0},
-    "braked": 0, "decisions": {"funds": 0, "refund": 0, "void": 0, "ignored": 0}}'::jsonb, 'nothing waits'
+    "refunds_oldest_sec": 0, "braked": 0, "decisions": {"funds": 0, "refund": 0, "void": 0, "ignored": 0}}'::jsonb, 'nothing waits'
 );
 select tests.sell_two();
 select tests.pay(3, '{"id": "pi_3"}');
@@ -19,11 +19,13 @@ select public.request_void(array[tests.claim_id(1)], true, 'bob');
 select is(
   public.ledger_order_metrics() #- '{outbox,settle,oldest_sec}' #- '{outbox,void,oldest_sec}',
   '{"outbox": {"settle": {"due": 1, "dead_letters": 0}, "void": {"due": 1, "dead_letters": 0}}, "refunds": {"due": 0, "review": 0, "failed": 0},
-    "braked": 0, "decisions": {"funds": 1, "refund": 0, "void": 0, "ignored": 0}}'::jsonb, 'what waits, and what was decided'
+    "refunds_oldest_sec": 0, "braked": 0, "decisions": {"funds": 1, "refund": 0, "void": 0, "ignored": 0}}'::jsonb, 'what waits, and what was decided'
 );
 select cmp_ok((public.ledger_order_metrics() #>> '{outbox,settle,oldest_sec}')::numeric, '>=', 90.0, 'and for how long');
 select public.void_order_tickets(id, tests.targets(1)) from public.claim_outbox where id like 'operator:%';
 select is((public.ledger_order_metrics() #>> '{refunds,due}'), '1', 'a refund is due');
+update public.refunds_due set created_at = now() - interval '10 minutes';
+select cmp_ok((public.ledger_order_metrics() ->> 'refunds_oldest_sec')::numeric, '>=', 600.0, 'and for how long');
 select is(
   (select jsonb_object_agg(e.key, jsonb_array_length(e.value)) from jsonb_each(public.ledger_order_details(tests.claim_id(1))) e),
   '{"payments": 1, "ledger": 3, "events": 0, "outbox": 2, "refunds": 1, "tickets": 1, "voided": 1}'::jsonb, 'an order has its whole story'

@@ -58,6 +58,8 @@ export interface LedgerOrderLevel {
   /** What the courier has to carry. */
   readonly outbox: Readonly<Record<'settle' | 'void', OutboxLevel>>;
   readonly refunds: Readonly<Record<'due' | 'review' | 'failed', number>>;
+  /** How long the oldest due one has been owed. */
+  readonly refunds_oldest_sec: number;
   /** Refunds that are held back because too many were owed at once. */
   readonly braked: number;
   /** Of the last hour. */

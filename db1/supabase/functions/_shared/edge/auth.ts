@@ -23,13 +23,16 @@ async function isSame(left: string, right: string): Promise<boolean> {
   return difference === 0 && a !== undefined;
 }
 
+/** False for every token where the key is not set. */
+export async function isKey(token: string, key: string | undefined): Promise<boolean> {
+  return key !== undefined && key.length >= MIN_KEY_CHARS && (await isSame(token, key));
+}
+
 /** Accepts callers that send the key, under the name of its role. Without a configured key it refuses all. */
 export function requireKey(key: string | undefined): (request: HttpRequest) => Promise<string> {
   return async ({ headers: { authorization } }) => {
     const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
-    if (token === undefined || key === undefined || key.length < MIN_KEY_CHARS)
-      throw new HttpError('auth_required');
-    if (!(await isSame(token, key))) throw new HttpError('auth_required');
+    if (token === undefined || !(await isKey(token, key))) throw new HttpError('auth_required');
     return SERVICE;
   };
 }

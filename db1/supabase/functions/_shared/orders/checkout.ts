@@ -2,7 +2,8 @@
 // same request again, or the closer, gives the one session that there is.
 
 import type { CallFunction } from '../call_function.ts';
-import type { ClaimRecord, ClaimRoutes } from '../claim.ts';
+import type { ClaimRecord } from '../claim.ts';
+import type { OwnClaim } from '../claim_owner.ts';
 import { HttpError } from '../errors.ts';
 import type { Log, Metrics } from '../ports.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route } from '../router.ts';
@@ -30,10 +31,8 @@ export interface CheckoutStore {
 }
 
 export interface CheckoutPorts {
-  /** Throws where the claim is not the caller's own. */
-  readonly own: ClaimRoutes['own'];
-  /** Throws where the buyer's address has asked too often. */
-  admit(request: HttpRequest): void;
+  /** Throws where the claim is not the caller's own, and where the buyer's address has asked too often. */
+  own(request: HttpRequest, claimId: string): Promise<OwnClaim>;
   readonly store: CheckoutStore;
   readonly paymentsOf: PaymentsOf;
   /** Where buyers come back to; undefined where the operator has not said. Never what the request says. */
@@ -42,13 +41,12 @@ export interface CheckoutPorts {
   readonly log: Log;
 }
 
-export function checkoutRoute(ports: CheckoutPorts): Route {
+export function checkoutRoute(ports: CheckoutPorts, path = '/v1/claims/:claim/checkout'): Route {
   return {
     method: 'POST',
-    path: '/v1/claims/:claim/checkout',
+    path,
     async handle(request, claimId) {
-      const { claim, secretHash, isBuyer } = await ports.own(request, claimId);
-      if (isBuyer) ports.admit(request);
+      const { claim, secretHash } = await ports.own(request, claimId);
       const publicUrl = ports.publicUrl();
       if (publicUrl === undefined)
         throw new HttpError(
@@ -106,7 +104,8 @@ async function make(begun: BegunCheckout, since: string, payments: Payments): Pr
 }
 
 function answer(status: number, { hold_until, amount, currency }: BegunCheckout, url: string): HttpResponse {
-  return jsonResponse(status, { url, hold_until, amount, currency });
+  // PostgREST writes it with an offset.
+  return jsonResponse(status, { url, hold_until: hold_until.replace('+00:00', 'Z'), amount, currency });
 }
 
 /** `onClaim` asks the cell of a claim. */

@@ -34,10 +34,13 @@ export type Ask = (path: string, headers?: Readonly<Record<string, string>>) => 
 export class SourceError extends Error {
   override readonly name = 'SourceError';
   readonly hint: string;
+  /** Of an answer that refuses the question. */
+  readonly status: number | undefined;
 
-  constructor(message: string, hint: string, cause?: unknown) {
+  constructor(message: string, hint: string, cause?: unknown, status?: number) {
     super(message, cause === undefined ? undefined : { cause });
     this.hint = hint;
+    this.status = status;
   }
 }
 
@@ -133,9 +136,10 @@ function refusalOf(api: Api, status: number, text: string): SourceError {
   const { title, keyName, rights } = api;
   const said = wordsOf(text, api.key);
   const message = `${title} refuses the question with HTTP ${status}${said && `: ${said}`}`;
-  if (status === 401) return new SourceError(message, `is the value of ${keyName} a key that is in use?`);
-  if (status === 403) return new SourceError(message, `the key ${keyName} needs ${rights}`);
-  return new SourceError(message, `is the address of the API right (${new URL(api.url).origin})?`);
+  const refuse = (hint: string) => new SourceError(message, hint, undefined, status);
+  if (status === 401) return refuse(`is the value of ${keyName} a key that is in use?`);
+  if (status === 403) return refuse(`the key ${keyName} needs ${rights}`);
+  return refuse(`is the address of the API right (${new URL(api.url).origin})?`);
 }
 
 /** Stripe has its message below `error`, Twilio at the top. */

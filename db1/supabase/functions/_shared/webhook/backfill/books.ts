@@ -25,6 +25,8 @@ export interface BookDifference {
 export interface BookPorts {
   readonly ask: Ask;
   readonly findPayments: (objectIds: readonly string[]) => Promise<LedgerPayment[]>;
+  /** Told of the payments in which money moved, page by page. */
+  readonly onSeen?: (payments: readonly string[]) => void;
   /** How many charges have been compared so far. */
   readonly onProgress: (compared: number) => void;
 }
@@ -49,7 +51,7 @@ const MAX_LOOKED_AT_AGAIN = 1_000;
 
 /** Every payment of Stripe's in which money moved, and that the ledger does not have in the same way. */
 export async function findBookDifferences(
-  { ask, findPayments, onProgress }: BookPorts,
+  { ask, findPayments, onSeen, onProgress }: BookPorts,
   stretch: Stretch,
   accounts: readonly string[],
 ): Promise<BookDifference[]> {
@@ -59,6 +61,7 @@ export async function findBookDifferences(
   for (const account of accountsOf(accounts))
     for await (const page of listPages(asking, '/v1/charges', stretch, account)) {
       const charges = page.flatMap((charge) => readCharge(charge, account) ?? []);
+      onSeen?.(charges.map(({ payment }) => payment));
       suspects.push(...(await differing(charges, findPayments)).map(({ charge }) => charge));
       compared += page.length;
       onProgress(compared);
