@@ -4,6 +4,7 @@ import { readSign } from '../bridge/sign.ts';
 import { startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
 import { startOrderCrew } from '../orders/crew.ts';
+import { BreakerMarks, startBreakerMarks } from '../samples/breakers.ts';
 import { startRetention } from '../scheduler/retention.ts';
 import { startSealing } from '../scheduler/sealing.ts';
 import { stripeValues } from '../stack/env_file.ts';
@@ -49,13 +50,14 @@ export function startDevWorkers(
     tracer,
     log,
   });
+  const breakers = new BreakerMarks();
   const crews = startCellCrews({
     db1Url,
     db2Url,
     workers: DEFAULT_WORKERS,
     batchSize: DEFAULT_BATCH_SIZE,
     sign: readSign(stack.secrets.hookSecret),
-    metrics,
+    metrics: breakers.watching(metrics),
     tracer,
     log,
     onRecorded: webhooks.wake,
@@ -71,11 +73,13 @@ export function startDevWorkers(
   });
   const sealing = startSealing([db1Url, db2Url], log);
   const retention = startRetention([db1Url, db2Url], log);
+  const marks = startBreakerMarks(breakers, [db1Url, db2Url], log);
   return {
     wakeBridge: crews.wake,
     wakeWebhooks: webhooks.wake,
     async stop() {
-      await Promise.all([crews.stop(), webhooks.stop(), orders.stop(), sealing.stop(), retention.stop()]);
+      const parts = [crews, webhooks, orders, sealing, retention, marks];
+      await Promise.all(parts.map((part) => part.stop()));
     },
   };
 }
