@@ -5,41 +5,9 @@ import type { Mark } from '../../db1/supabase/functions/_shared/console/marks.ts
 import type { HistoryRow } from '../../db1/supabase/functions/_shared/console/sample.ts';
 import type { SampleHistory } from '../../db1/supabase/functions/_shared/console/samples.ts';
 import { get, type Query } from './api.ts';
+import { type At, secondsOf } from './line.ts';
 import { type Point, useLive } from './live.ts';
 import { type Loaded, useLoad } from './load.ts';
-
-type At = { readonly at: string };
-
-export const secondsOf = ({ at }: At): number => Date.parse(at) / 1_000;
-
-/** A time without samples that is longer than so many steps: no server was running. */
-const HOLE_STEPS = 4;
-const LEAST_HOLE_SEC = 12;
-
-/** Whether nothing was sampled before this point. */
-export const isAfterHole = (before: At | undefined, point: At, stepSec: number): boolean =>
-  before !== undefined &&
-  secondsOf(point) - secondsOf(before) > Math.max(LEAST_HOLE_SEC, HOLE_STEPS * stepSec);
-
-/** Times and values to draw. A hole has a null in its middle, where the line ends. */
-export function lineOf<Item extends At>(
-  points: readonly Item[],
-  read: (point: Item) => number | null,
-  stepSec: number,
-): [number[], (number | null)[]] {
-  const times: number[] = [];
-  const values: (number | null)[] = [];
-  for (const [index, point] of points.entries()) {
-    const before = points[index - 1];
-    if (before !== undefined && isAfterHole(before, point, stepSec)) {
-      times.push((secondsOf(before) + secondsOf(point)) / 2);
-      values.push(null);
-    }
-    times.push(secondsOf(point));
-    values.push(read(point));
-  }
-  return [times, values];
-}
 
 const asPoints = <Item extends At>(columns: readonly string[], rows: readonly HistoryRow[]): Item[] =>
   rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index] ?? null])) as Item);

@@ -198,7 +198,11 @@ function OwnTime({ memory, asked }: { memory: Memory | undefined; asked: Asked }
     go(placeOf({ from: from.toISOString(), to: to.toISOString(), of: asked.of }));
   };
   return (
-    <form class="history-own" onSubmit={onSubmit} key={`${asked.range} ${asked.from} ${asked.to} ${memory === undefined}`}>
+    <form
+      class="history-own"
+      onSubmit={onSubmit}
+      key={`${asked.range} ${asked.from} ${asked.to} ${memory === undefined}`}
+    >
       <Field
         name="from"
         label="From, your time"

@@ -6,7 +6,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { Mark } from '../../db1/supabase/functions/_shared/console/marks.ts';
 import { axis, clock, dayAndClock } from '../lib/format.ts';
-import { lineOf } from '../lib/history.ts';
+import { lineOf } from '../lib/line.ts';
 
 const HEIGHT_PX = 132;
 /** Below this the line of a quiet system would look like a storm. */
