@@ -32,10 +32,12 @@ export const NO_WORKERS: DevWorkers = {
 export function startDevWorkers(
   stack: Stack,
   handlers: Handlers,
-  metrics: Metrics,
+  counted: Metrics,
   tracer: Tracer,
 ): DevWorkers {
   const log = createLog();
+  const breakers = new BreakerMarks();
+  const metrics = breakers.watching(counted);
   const db1Url = stack.db1.url;
   const db2Url = stack.db2.url;
   const urls = { ...process.env, ...stripeValues(stack) };
@@ -50,14 +52,13 @@ export function startDevWorkers(
     tracer,
     log,
   });
-  const breakers = new BreakerMarks();
   const crews = startCellCrews({
     db1Url,
     db2Url,
     workers: DEFAULT_WORKERS,
     batchSize: DEFAULT_BATCH_SIZE,
     sign: readSign(stack.secrets.hookSecret),
-    metrics: breakers.watching(metrics),
+    metrics,
     tracer,
     log,
     onRecorded: webhooks.wake,

@@ -112,11 +112,11 @@ async function workUntilStopped(
   const stopped = firstSignal(options.log);
   const { db1Url, cells } = options;
   const page = await openMetricsServer({ ...webhookOptions, db1Url, ...(cells && { cells }) });
-  const webhooks = startWebhookCrew(webhookOptions);
   const breakers = new BreakerMarks();
-  const metrics = breakers.watching(options.metrics);
+  const metrics = breakers.watching(webhookOptions.metrics);
+  const webhooks = startWebhookCrew({ ...webhookOptions, metrics });
   const crews = startCellCrews({ ...options, metrics, onRecorded: webhooks.wake });
-  const orders = startOrderCrew({ ...orderOptions, onFunded: crews.wake });
+  const orders = startOrderCrew({ ...orderOptions, metrics, onFunded: crews.wake });
   const urls = [...cellsOf(options).map(({ url }) => url), options.db2Url];
   const sealing = startSealing(urls, options.log);
   const retention = startRetention(urls, options.log);

@@ -12,7 +12,12 @@ const TELL_AGAIN_MS = 30_000;
 /** public.note_marks takes no more at once. */
 const MOST_AT_ONCE = 50;
 
-const METRIC = 'sluice_bridge_breaker_open';
+/** The metrics that go up when a worker leaves a target alone, and the label that names it. */
+const BREAKERS: Readonly<Record<string, string>> = {
+  sluice_bridge_breaker_open: 'target',
+  sluice_order_breaker_open: 'target',
+  webhook_handler_breaker_open: 'handler',
+};
 
 interface Opened {
   readonly sinceMs: number;
@@ -30,7 +35,8 @@ export class BreakerMarks {
     return {
       ...metrics,
       count: (name, labels, by = 1) => {
-        if (name === METRIC) this.#see(String(labels.target), by, Date.now());
+        const label = BREAKERS[name];
+        if (label !== undefined) this.#see(subjectOf(label, labels), by, Date.now());
         metrics.count(name, labels, by);
       },
     };
@@ -69,6 +75,9 @@ export class BreakerMarks {
     }
   }
 }
+
+const subjectOf = (label: string, labels: Readonly<Record<string, string>>): string =>
+  label === 'handler' ? `handler ${labels[label]}` : String(labels[label]);
 
 /** Tells DB1, and where that is away DB2. */
 export function startBreakerMarks(

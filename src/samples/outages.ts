@@ -15,6 +15,8 @@ export interface NewMark {
 const MISSES_TO_BE_AWAY = 2;
 /** How long an outage that is over is told: a database that was away too hears of it when it is back. */
 const TELL_FOR_MS = 60_000;
+/** As audit.note_mark joins them. */
+const SAME_OUTAGE_MS = 10_000;
 
 export class Outages {
   readonly #misses = new Map<string, { sinceMs: number; times: number }>();
@@ -22,13 +24,24 @@ export class Outages {
 
   see(name: string, isOk: boolean, nowMs: number): void {
     const missed = this.#misses.get(name);
-    if (!isOk) this.#misses.set(name, { sinceMs: missed?.sinceMs ?? nowMs, times: (missed?.times ?? 0) + 1 });
+    if (!isOk)
+      this.#misses.set(name, missed ? { ...missed, times: missed.times + 1 } : this.#begin(name, nowMs));
     else if (missed !== undefined) {
       this.#misses.delete(name);
       if (missed.times >= MISSES_TO_BE_AWAY)
         this.#ended.push({ kind: 'outage', subject: name, began_ms: missed.sinceMs, ended_ms: nowMs });
     }
     this.#ended = this.#ended.filter(({ ended_ms }) => (ended_ms ?? 0) > nowMs - TELL_FOR_MS);
+  }
+
+  /** An outage that has just ended goes on: the databases would join the two anyway. */
+  #begin(name: string, nowMs: number): { sinceMs: number; times: number } {
+    const before = this.#ended.find(
+      ({ subject, ended_ms }) => subject === name && nowMs - (ended_ms ?? 0) <= SAME_OUTAGE_MS,
+    );
+    if (before === undefined) return { sinceMs: nowMs, times: 1 };
+    this.#ended = this.#ended.filter((mark) => mark !== before);
+    return { sinceMs: before.began_ms, times: MISSES_TO_BE_AWAY };
   }
 
   /** Since when a database does not answer; undefined where it does. */

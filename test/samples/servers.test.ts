@@ -62,7 +62,7 @@ describe('sampling', () => {
     }
   };
 
-  it('looks at each database once in two seconds, however many servers run, and nobody watches', async () => {
+  it('looks at each database once in two seconds, however many servers run, with no page open', async () => {
     const begun = await samplesOf(db1);
     await waitFor(async () => (await samplesOf(db1)) >= begun + 4);
     for (const db of [db1, db2]) {

@@ -55,7 +55,7 @@ insert into audit.sampler default values;
 -- Second call: does nothing. Locks: those marks.
 create function audit.end_silent_marks(p_at timestamptz) returns void
 language sql set search_path = '' as $$
-  update audit.marks m set ended_at = m.seen_at
+  update audit.marks m set ended_at = greatest(m.began_at, m.seen_at)
   where m.ended_at is null and m.seen_at < p_at - interval '2 minutes';
 $$;
 
@@ -68,6 +68,7 @@ language plpgsql set search_path = '' as $$
 declare
   v_slack interval := case when p_kind in ('deploy', 'start') then '10 minutes' else '10 seconds' end;
   v_kind text := p_kind;
+  v_ended timestamptz := case when p_ended is not null then greatest(p_began, p_ended) end;
   v_mark audit.marks;
 begin
   if p_kind = 'deploy' and p_subject = (
@@ -76,14 +77,15 @@ begin
     v_kind := 'start';
   end if;
   select m.* into v_mark from audit.marks m
-  where m.kind in (v_kind, p_kind) and m.subject = p_subject and m.began_at <= coalesce(p_ended, 'infinity') + v_slack
+  where m.kind in (v_kind, p_kind) and m.subject = p_subject and m.began_at <= coalesce(v_ended, 'infinity') + v_slack
     and coalesce(m.ended_at, 'infinity') >= p_began - v_slack
   order by m.ended_at is null desc, m.began_at desc limit 1;
   if v_mark.id is null then
-    insert into audit.marks (kind, subject, began_at, ended_at, seen_at) values (v_kind, p_subject, p_began, p_ended, p_at);
-  elsif v_mark.ended_at is distinct from p_ended or p_began < v_mark.began_at or v_mark.seen_at < p_at - interval '10 seconds' then
+    insert into audit.marks (kind, subject, began_at, ended_at, seen_at) values (v_kind, p_subject, p_began, v_ended, p_at);
+  elsif (v_mark.ended_at is null) <> (v_ended is null) or v_ended > v_mark.ended_at or p_began < v_mark.began_at
+    or v_mark.seen_at < p_at - interval '10 seconds' then
     update audit.marks m
-    set began_at = least(m.began_at, p_began), ended_at = case when p_ended is not null then greatest(m.began_at, p_ended) end,
+    set began_at = least(m.began_at, p_began), ended_at = case when v_ended is not null then greatest(m.ended_at, v_ended) end,
       seen_at = greatest(m.seen_at, p_at)
     where m.id = v_mark.id;
   end if;
@@ -113,10 +115,12 @@ $$;
 
 -- Promise: the alerts that p_alerts names are open marks, and all others have ended. Second call: as audit.note_mark. Locks: the marks.
 create function audit.note_alerts(p_at timestamptz, p_alerts text[]) returns void
-language sql set search_path = '' as $$
+language plpgsql set search_path = '' as $$
+begin
   update audit.marks m set ended_at = greatest(m.began_at, p_at), seen_at = greatest(m.seen_at, p_at)
   where m.kind = 'alert' and m.ended_at is null and m.subject <> all (p_alerts);
-  select audit.note_mark(p_at, 'alert', a, p_at, null) from unnest(p_alerts) a;
+  perform audit.note_mark(p_at, 'alert', a, p_at, null) from unnest(p_alerts) a;
+end
 $$;
 
 -- Promise: a server that was promoted since the last sample is a failover in the marks, one that was started again a restart.
@@ -287,7 +291,7 @@ begin
       select audit.parts_of(s.look) from audit.samples s
       where s.at >= v_minute.at and s.at < v_minute.at + interval '1 minute' order by s.at desc limit 1
     );
-    v_minute.parts := case when extract(minute from v_minute.at) = 0 then v_parts else audit.changed_parts(v_known, v_parts) end;
+    v_minute.parts := case when date_bin('1 hour', v_minute.at, 'epoch') = v_minute.at then v_parts else audit.changed_parts(v_known, v_parts) end;
     v_known := v_parts;
     insert into audit.minute_samples values (v_minute.*) on conflict do nothing;
   end loop;

@@ -81,7 +81,7 @@ describe('what the console remembers', { skip }, () => {
     }
   }
 
-  it('shows an outage of the ledger that nobody watched, an hour of samples later, the same to all', async () => {
+  it('shows an outage of the ledger that came with no page open, an hour of samples later, the same to all', async () => {
     await seed(house);
     const stopTraffic = startTraffic(house, 'concert_2026', 60);
     const samples = async () =>

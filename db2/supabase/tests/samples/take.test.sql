@@ -27,8 +27,8 @@ select is(
 select is(public.take_sample('[]', pg_temp.at(2)) #> '{latency,pools,gig,2}', '3', 'each pool has its own');
 
 select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{}', 'ann');
-insert into public.webhook_events (webhook_id, provider, event_id, lane, status)
-select f.webhook_id, 'shop', 'e' || i, 0, case when i > 2 then 'dead_letter' else 'pending' end::public.webhook_event_status
+insert into public.webhook_events (webhook_id, provider, event_id, status)
+select f.webhook_id, 'shop', 'e' || i, case when i > 2 then 'dead_letter' else 'pending' end::public.webhook_event_status
 from webhook.find_endpoint('shop') f, generate_series(1, 3) i;
 select results_eq(
   $$ select e ->> 'name', (e ->> 'waiting')::int, (e ->> 'dead_letters')::int, (e ->> 'per_sec')::numeric
