@@ -147,12 +147,12 @@ export const METRICS: Readonly<Record<string, Described>> = {
   sluice_order_breaker_open: {
     kind: 'gauge',
     help: 'Workers of paid orders here that find the target down, and leave it alone until it answers again.',
-    labels: { target: [] },
+    labels: { target: ['ledger', 'stripe'] },
   },
   webhook_handler_breaker_open: {
     kind: 'gauge',
     help: 'Workers here that leave a handler alone because it failed event after event.',
-    labels: { handler: [] },
+    labels: { handler: ['webhook.apply_payment', 'webhook.apply_side_effect'] },
   },
   sluice_ledger_tickets_total: {
     kind: 'counter',
