@@ -147,7 +147,7 @@ export const METRICS: Readonly<Record<string, Described>> = {
   sluice_order_breaker_open: {
     kind: 'gauge',
     help: 'Workers of paid orders here that find the target down, and leave it alone until it answers again.',
-    labels: { target: ['ledger', 'stripe'] },
+    labels: { target: ['DB2', 'Stripe'] },
   },
   webhook_handler_breaker_open: {
     kind: 'gauge',
