@@ -36,7 +36,7 @@ interface ChartProps<Item extends { readonly at: string }> {
   tint: Tint;
 }
 
-/** Of a quiet system the highest value may be far below. */
+/** What is drawn now. */
 interface Drawn extends Omit<Frame, 'marks'> {
   readonly data: [number[], (number | null)[]];
   readonly outages: readonly Mark[];
@@ -88,12 +88,14 @@ function drawMarks(plot: uPlot, { outages, others, to }: Drawn): void {
     ctx.fillRect(left, bbox.top, Math.max(LEAST_SHADE_PX * ratio, right - left), 3 * ratio);
   }
   ctx.setLineDash([3 * ratio, 3 * ratio]);
-  ctx.lineWidth = ratio;
+  ctx.lineWidth = Math.round(ratio);
   for (const { kind, began_at } of others) {
     ctx.strokeStyle = colour(KIND_COLOURS[kind] ?? '--muted');
+    // In the middle of a pixel: a line between two of them is blurred.
+    const middle = Math.round(x(began_at)) + (Math.round(ratio) % 2) / 2;
     ctx.beginPath();
-    ctx.moveTo(x(began_at), bbox.top);
-    ctx.lineTo(x(began_at), bbox.top + bbox.height);
+    ctx.moveTo(middle, bbox.top);
+    ctx.lineTo(middle, bbox.top + bbox.height);
     ctx.stroke();
   }
   ctx.restore();
