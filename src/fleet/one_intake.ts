@@ -223,6 +223,7 @@ async function sampleOf<Cell extends CallableCell>(
   );
   if (answers.length === 0) throw cellAway(away);
   for (const [cell, [row]] of answers) if (row?.take_sample) looks.set(cell.name, row.take_sample);
+  if (looks.size === 0) return [{ take_sample: null }];
   const all = [...looks.values()];
   const sum = (read: (look: IntakeLook) => number) => all.reduce((total, look) => total + read(look), 0);
   const oldestOf = (read: (look: IntakeLook) => number | null): number | null => {
