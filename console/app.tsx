@@ -15,6 +15,7 @@ import { DeadLetters } from './pages/dead_letters.tsx';
 import { Event } from './pages/event.tsx';
 import { Events } from './pages/events.tsx';
 import { Health } from './pages/health.tsx';
+import { History } from './pages/history.tsx';
 import { Order } from './pages/order.tsx';
 import { Orders } from './pages/orders.tsx';
 import { Overview } from './pages/overview.tsx';
@@ -35,6 +36,7 @@ interface PageEntry {
 /** Complete by its type: a path the server knows has a page. */
 const PAGES: Readonly<Record<(typeof CONSOLE_PATHS)[number], PageEntry>> = {
   '/': { title: 'Overview', Page: Overview },
+  '/history': { title: 'History', Page: History },
   '/pools': { title: 'Pools', Page: Pools },
   '/pools/:pool': { title: 'Pool', Page: Pool },
   '/claims': { title: 'Claims', Page: Claims },

@@ -4,6 +4,7 @@
  */
 export const CONSOLE_PATHS = [
   '/',
+  '/history',
   '/pools',
   '/pools/:pool',
   '/claims',

@@ -144,6 +144,16 @@ export const METRICS: Readonly<Record<string, Described>> = {
     help: 'Workers here that find the target down, and leave it alone until it answers again.',
     labels: { target: ['ledger'] },
   },
+  sluice_order_breaker_open: {
+    kind: 'gauge',
+    help: 'Workers of paid orders here that find the target down, and leave it alone until it answers again.',
+    labels: { target: ['DB2', 'Stripe'] },
+  },
+  webhook_handler_breaker_open: {
+    kind: 'gauge',
+    help: 'Workers here that leave a handler alone because it failed event after event.',
+    labels: { handler: ['webhook.apply_payment', 'webhook.apply_side_effect'] },
+  },
   sluice_ledger_tickets_total: {
     kind: 'counter',
     help: 'Claims that were brought to the ledger, by its answer.',

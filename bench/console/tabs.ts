@@ -15,9 +15,10 @@ export type TabsReport = {
 };
 export type FromParent = TabsOrder | 'burst' | 'end';
 
-/** What each page of the console asks for when it is opened; the overview needs the stream alone. */
+/** What each page of the console asks for when it is opened. */
 const PAGE_DATA = [
-  [],
+  ['/admin/samples?range=15m'],
+  ['/admin/samples?range=1h'],
   ['/admin/pools'],
   ['/admin/claims?limit=50'],
   ['/admin/dlq?limit=100'],

@@ -42,6 +42,8 @@ export function moment(text: string): string {
 export const clock = (atMs: number, hasSeconds: boolean): string =>
   (hasSeconds ? toSecond : toMinute).format(atMs);
 
+export const dayAndClock = (atMs: number): string => `${day.format(atMs)}, ${toMinute.format(atMs)}`;
+
 export const fullMoment = (text: string): string => full.format(new Date(text));
 
 /** A name out of code, as words: dead_letter becomes "dead letter". */

@@ -1,42 +1,86 @@
-// The last minutes as they were watched. The server samples only while a console watches: other times are holes that no line
-// crosses.
+// What is remembered of a time: loaded from the server, and followed by what the live stream brings while the time goes on.
 
-/** How far back the charts go. */
-export const WINDOW_SEC = 300;
-/** Samples come each second, and a slow database may cost one or two of them. */
-const HOLE_SEC = 5;
+import { useEffect, useMemo } from 'preact/hooks';
+import type { Mark } from '../../db1/supabase/functions/_shared/console/marks.ts';
+import type { HistoryRow } from '../../db1/supabase/functions/_shared/console/sample.ts';
+import type { SampleHistory } from '../../db1/supabase/functions/_shared/console/samples.ts';
+import { get, type Query } from './api.ts';
+import { type At, secondsOf } from './line.ts';
+import { type Point, useLive } from './live.ts';
+import { type Loaded, useLoad } from './load.ts';
 
-type At = { readonly at: string };
+const asPoints = <Item extends At>(columns: readonly string[], rows: readonly HistoryRow[]): Item[] =>
+  rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index] ?? null])) as Item);
 
-export const secondsOf = ({ at }: At): number => Date.parse(at) / 1_000;
+/** A row of a part: its numbers by name. */
+export type PartPoint = At & Readonly<Record<string, number | null | string>>;
 
-/** The points of the window, counted back from the newest. By time and not by number: 300 samples with a hole span more. */
-export function recent<Point extends At>(points: readonly Point[]): readonly Point[] {
-  const last = points.at(-1);
-  if (last === undefined) return points;
-  const since = secondsOf(last) - WINDOW_SEC;
-  return points.filter((point) => secondsOf(point) >= since);
+export interface Memory {
+  readonly from: number;
+  readonly to: number;
+  readonly stepSec: number;
+  readonly points: readonly Point[];
+  readonly marks: readonly Mark[];
+  readonly parts: readonly string[];
+  readonly part: { readonly columns: readonly string[]; readonly points: readonly PartPoint[] } | null;
+  /** Databases that did not answer. */
+  readonly away: readonly string[];
 }
 
-/** Whether no console watched just before this point. */
-export const isAfterHole = (before: At | undefined, point: At): boolean =>
-  before !== undefined && secondsOf(point) - secondsOf(before) > HOLE_SEC;
+function memoryOf(history: SampleHistory): Memory {
+  const { columns, rows, part, databases } = history;
+  return {
+    from: Date.parse(history.from) / 1_000,
+    to: Date.parse(history.to) / 1_000,
+    stepSec: history.step_sec,
+    points: asPoints<Point>(columns, rows),
+    marks: history.marks,
+    parts: history.parts,
+    part: part && {
+      columns: part.columns.slice(1),
+      points: asPoints<PartPoint>(part.columns, part.rows),
+    },
+    away: databases.filter(({ ok }) => !ok).map(({ name }) => name),
+  };
+}
 
-/** Times and values to draw. A hole has a null in its middle, where the line ends. */
-export function lineOf<Point extends At>(
-  points: readonly Point[],
-  read: (point: Point) => number | null,
-): [number[], (number | null)[]] {
-  const times: number[] = [];
-  const values: (number | null)[] = [];
-  for (const [index, point] of points.entries()) {
-    const before = points[index - 1];
-    if (before !== undefined && isAfterHole(before, point)) {
-      times.push((secondsOf(before) + secondsOf(point)) / 2);
-      values.push(null);
-    }
-    times.push(secondsOf(point));
-    values.push(read(point));
-  }
-  return [times, values];
+/** Marks that began meanwhile come with the next load. */
+const LOAD_AGAIN_MS = 30_000;
+
+/** With `range` the time goes on: what the live stream brings is added, and the window moves along. */
+export function useMemory(query: Query): Loaded<Memory> {
+  const goesOn = query.to === undefined;
+  const loaded = useLoad(JSON.stringify(query), async () =>
+    memoryOf(await get<SampleHistory>('/admin/samples', query)),
+  );
+  const { reload } = loaded;
+  useEffect(() => {
+    if (!goesOn) return undefined;
+    const timer = setInterval(() => document.visibilityState === 'visible' && reload(), LOAD_AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [goesOn, reload]);
+  const live = useLive();
+  const isWhole = query.of === undefined;
+  const value = useMemo(() => {
+    const known = loaded.value;
+    if (known === undefined || !goesOn || !isWhole) return known;
+    const last = known.points.at(-1);
+    const fresh = live.points.filter((point) => last === undefined || secondsOf(point) > secondsOf(last) + 1);
+    const end = fresh.at(-1);
+    if (end === undefined) return known;
+    const moved = Math.max(0, secondsOf(end) - known.to);
+    const from = query.from === undefined ? known.from + moved : known.from;
+    const points = [...known.points, ...fresh].filter((point) => secondsOf(point) >= from);
+    return { ...known, from, to: known.to + moved, points };
+  }, [loaded.value, live.points, goesOn, isWhole, query.from]);
+  return { ...loaded, value };
+}
+
+const pad = (value: number): string => String(value).padStart(2, '0');
+
+/** As a field of type datetime-local wants it. */
+export function localTime(sec: number): string {
+  const at = new Date(sec * 1_000);
+  const day = `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
+  return `${day}T${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
 }

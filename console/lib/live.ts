@@ -1,15 +1,13 @@
-// The live stream: one connection for all tabs of the console, the last five minutes, and whether we are still connected.
+// The live stream: one connection for all tabs of the console, what came through it, and whether we are still connected.
 
 import { useEffect } from 'preact/hooks';
 import {
   HISTORY_COLUMNS,
-  type History,
   type HistoryRow,
   historyRow,
   type LiveSample,
 } from '../../db1/supabase/functions/_shared/console/sample.ts';
 import { findSession, session } from './api.ts';
-import { recent } from './history.ts';
 import { canShare, type Following, followStream, type Heard } from './one_stream.ts';
 import { createStore, useStore } from './store.ts';
 
@@ -23,17 +21,18 @@ export type Point = Readonly<Record<Column, number | null>> & {
 };
 
 export interface Live {
-  /** Oldest first. */
+  /** What came since the page was opened, at most a quarter of an hour, oldest first; what was before is in the memory. */
   readonly points: readonly Point[];
   readonly latest: LiveSample | undefined;
   readonly connection: 'connecting' | 'live' | 'lost';
 }
 
-/** Samples come each second: after this silence the line is dead, whatever the browser thinks of it. */
-const SILENCE_MS = 6_000;
+/** Samples come every two seconds: after this silence the line is dead, whatever the browser thinks of it. */
+const SILENCE_MS = 8_000;
 /** So that of many tabs one notices first. */
 const SPREAD_MS = 1_000;
 const RECONNECT_MS = 2_000;
+const MOST_POINTS = 450;
 
 const NOTHING: Live = { points: [], latest: undefined, connection: 'connecting' };
 const live = createStore<Live>(NOTHING);
@@ -43,11 +42,6 @@ const pointOf = (row: HistoryRow): Point =>
   Object.fromEntries(
     HISTORY_COLUMNS.map((column, index) => [column, row[index] ?? null]),
   ) as unknown as Point;
-
-const historyOf = (points: readonly Point[]): History => ({
-  columns: HISTORY_COLUMNS,
-  rows: points.map((point) => HISTORY_COLUMNS.map((column) => point[column])),
-});
 
 function follow(): () => void {
   let following: Following | undefined;
@@ -82,14 +76,16 @@ function follow(): () => void {
     following?.takeOver();
     hear();
   };
-  const onEvent = ({ type, data }: Heard): void => {
-    if (type === 'history')
-      live.set({ ...live.get(), points: recent((JSON.parse(data) as History).rows.map(pointOf)) });
-    else {
-      const latest = JSON.parse(data) as LiveSample;
-      const points = recent([...live.get().points, pointOf(historyRow(latest))]);
-      live.set({ points, latest, connection: 'live' });
-    }
+  const onEvent = ({ data }: Heard): void => {
+    const latest = JSON.parse(data) as LiveSample;
+    const { points, latest: before } = live.get();
+    // A tab that comes later is told the newest again, and so are all others.
+    if (latest.at !== before?.at)
+      live.set({
+        points: [...points, pointOf(historyRow(latest))].slice(-MOST_POINTS),
+        latest,
+        connection: 'live',
+      });
     hasHeard = true;
     hear();
   };
@@ -98,12 +94,15 @@ function follow(): () => void {
     if (document.visibilityState === 'hidden' && !canShare()) return;
     following = followStream({
       path: '/admin/live',
-      events: ['history', 'sample'],
+      events: ['sample'],
       onEvent,
       // Not left to the browser, which would try for ever where the session has ended.
       onLost: () => (following?.isLeading() ? lose() : showLost()),
       onEnd: lose,
-      catchUp: () => ({ type: 'history', data: JSON.stringify(historyOf(live.get().points)) }),
+      catchUp: () => {
+        const { latest } = live.get();
+        return latest && { type: 'sample', data: JSON.stringify(latest) };
+      },
     });
     hasHeard = false;
     hear();

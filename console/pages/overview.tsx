@@ -1,44 +1,16 @@
-import type { ComponentChildren } from 'preact';
 import { count, duration, rate } from '../lib/format.ts';
+import { useMemory } from '../lib/history.ts';
 import { type Point, useLive } from '../lib/live.ts';
 import { Link } from '../lib/router.tsx';
 import type { PoolLevel } from '../lib/shapes.ts';
-import { Chart, type Tint } from '../parts/chart.tsx';
 import { Flow } from '../parts/flow.tsx';
 import { LevelBar } from '../parts/levels.tsx';
 import { Card, PageHead } from '../parts/small.tsx';
-import { Empty, Skeleton } from '../parts/states.tsx';
+import { Await, Empty, Skeleton } from '../parts/states.tsx';
+import { Tile } from '../parts/tiles.tsx';
 
-interface TileProps {
-  title: string;
-  points: readonly Point[];
-  read(point: Point): number | null;
-  /** How the number is written. */
-  show(value: number | null | undefined): string;
-  source: 'db1_ok' | 'db2_ok';
-  tint: Tint;
-  /** A word about the number. */
-  children: ComponentChildren;
-}
-
-function Tile({ title, points, read, show, source, tint, children }: TileProps) {
-  const now = points.at(-1);
-  const value = show(now && read(now));
-  return (
-    <section class="tile">
-      <h2>{title}</h2>
-      <p class="tile-value">{value}</p>
-      <p class="tile-about">{children}</p>
-      <Chart
-        label={`${title}: ${value}, last five minutes`}
-        points={points}
-        read={read}
-        source={source}
-        tint={tint}
-      />
-    </section>
-  );
-}
+/** What the charts of this page show; all other times are under History. */
+const RECENT = { range: '15m' };
 
 const LEDGER_DOWN = 'the ledger does not answer';
 
@@ -61,34 +33,48 @@ function etaText(point: Point | undefined): string {
   return point.drain_per_sec < (point.claims_per_sec ?? 0) ? 'the queue grows' : 'keeps pace with the claims';
 }
 
-function Charts({ points }: { points: readonly Point[] }) {
-  const now = points.at(-1);
-  const intake = { points, source: 'db1_ok', tint: 'water' } as const;
-  const ledger = { points, source: 'db2_ok', tint: 'stone' } as const;
+/** `now` is live; the lines are what the databases remember. */
+function Charts({ now }: { now: Point | undefined }) {
+  const loaded = useMemory(RECENT);
   const orLedgerDown = (about: string): string => (now?.db2_ok === false ? LEDGER_DOWN : about);
   return (
-    <div class="tiles">
-      <Tile {...intake} title="Claims per second" read={(point) => point.claims_per_sec} show={rate}>
-        {count(now?.claims_total)} taken in all
-      </Tile>
-      <Tile {...intake} title="Queue depth" read={(point) => point.queue_depth} show={count}>
-        {now?.queue_depth ? `oldest waits for ${duration(now.oldest_msg_sec)}` : 'nothing waits'}
-      </Tile>
-      <Tile {...ledger} title="Drained per second" read={drained} show={rate} tint="water">
-        {etaText(now)}
-      </Tile>
-      <Tile {...ledger} title="Ledger commits per second" read={(point) => point.commits_per_sec} show={rate}>
-        {orLedgerDown(`${count(now?.ledger_total)} tickets`)}
-      </Tile>
-      <Tile {...ledger} title="Webhook backlog" read={(point) => point.webhooks_backlog} show={count}>
-        {orLedgerDown(`${rate(now?.webhooks_per_sec)} events/s · ${rate(now?.calls_per_sec)} calls/s`)}
-      </Tile>
-      <Tile {...intake} title="Dead letters" read={deadLetters} show={count} tint="alarm">
-        <Link to="/dead-letters">
-          {count(now?.dlq_depth)} of claims, {count(now?.webhooks_dead_letters)} of webhooks
-        </Link>
-      </Tile>
-    </div>
+    <Await loaded={loaded}>
+      {(memory) => {
+        const shared = { points: memory.points, frame: memory, span: 'the last 15 minutes' };
+        const intake = { ...shared, source: 'db1', tint: 'water' } as const;
+        const ledger = { ...shared, source: 'db2', tint: 'stone' } as const;
+        const of = (read: (point: Point) => number | null) => ({ read, now: now && read(now) });
+        return (
+          <div class="tiles">
+            <Tile {...intake} title="Claims per second" {...of((point) => point.claims_per_sec)} show={rate}>
+              {count(now?.claims_total)} taken in all
+            </Tile>
+            <Tile {...intake} title="Queue depth" {...of((point) => point.queue_depth)} show={count}>
+              {now?.queue_depth ? `oldest waits for ${duration(now.oldest_msg_sec)}` : 'nothing waits'}
+            </Tile>
+            <Tile {...ledger} title="Drained per second" {...of(drained)} show={rate} tint="water">
+              {etaText(now)}
+            </Tile>
+            <Tile
+              {...ledger}
+              title="Ledger commits per second"
+              {...of((point) => point.commits_per_sec)}
+              show={rate}
+            >
+              {orLedgerDown(`${count(now?.ledger_total)} tickets`)}
+            </Tile>
+            <Tile {...ledger} title="Webhook backlog" {...of((point) => point.webhooks_backlog)} show={count}>
+              {orLedgerDown(`${rate(now?.webhooks_per_sec)} events/s · ${rate(now?.calls_per_sec)} calls/s`)}
+            </Tile>
+            <Tile {...intake} title="Dead letters" {...of(deadLetters)} show={count} tint="alarm">
+              <Link to="/dead-letters">
+                {count(now?.dlq_depth)} of claims, {count(now?.webhooks_dead_letters)} of webhooks
+              </Link>
+            </Tile>
+          </div>
+        );
+      }}
+    </Await>
   );
 }
 
@@ -120,7 +106,11 @@ export function Overview() {
   const { latest, points } = useLive();
   return (
     <>
-      <PageHead title="Overview" />
+      <PageHead title="Overview">
+        <Link class="button" to="/history?range=1h">
+          Longer times
+        </Link>
+      </PageHead>
       <Flow point={points.at(-1)} sample={latest} />
       {latest?.claims_total === 0 && (
         <Card title="Nothing has happened yet">
@@ -130,7 +120,7 @@ export function Overview() {
           </p>
         </Card>
       )}
-      <Charts points={points} />
+      <Charts now={points.at(-1)} />
       <Card title="Pools">{latest ? <Levels pools={latest.pools} /> : <Skeleton rows={3} />}</Card>
     </>
   );

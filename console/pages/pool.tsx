@@ -127,6 +127,9 @@ function PoolHead({ pool, change, onAdded }: { pool: PoolView; change: Change; o
         <Link class="button" to={pathWith('/claims', { pool_id: pool.pool_id })}>
           Claims
         </Link>
+        <Link class="button" to={pathWith('/history', { range: '24h', of: `pool ${pool.pool_id}` })}>
+          History
+        </Link>
         {pool.confirm_by === 'payment' && (
           <Link class="button" to={pathWith('/orders', { pool_id: pool.pool_id })}>
             Orders

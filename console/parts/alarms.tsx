@@ -2,16 +2,14 @@
 
 import type { ComponentChildren } from 'preact';
 import { count, duration, plural } from '../lib/format.ts';
-import type { Live, Point } from '../lib/live.ts';
+import type { Live } from '../lib/live.ts';
 import { Link } from '../lib/router.tsx';
+import type { LiveSample } from '../lib/shapes.ts';
 import { Icon } from './icons.tsx';
 
-/** How long a database has not answered, as far back as we saw. */
-function downFor(points: readonly Point[], which: 'db1_ok' | 'db2_ok'): number {
-  const lastUp = points.findLastIndex((point) => point[which]);
-  const from = points[lastUp + 1];
-  const to = points.at(-1);
-  return from && to ? Math.max(1, (Date.parse(to.at) - Date.parse(from.at)) / 1_000) : 1;
+/** How long a database has not answered the server. */
+function downFor({ at }: LiveSample, { away_since = at }: LiveSample['db1']): number {
+  return Math.max(1, (Date.parse(at) - Date.parse(away_since)) / 1_000);
 }
 
 function Alarm({ tone, children }: { tone: 'bad' | 'warn'; children: ComponentChildren }) {
@@ -35,7 +33,7 @@ function Letters({ amount, of, to }: { amount: number; of: string; to: string })
 
 /** Dead letters are told on the overview; elsewhere the number beside their page is enough. */
 export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }) {
-  const { latest, points, connection } = live;
+  const { latest, connection } = live;
   const letters = latest?.dlq_depth ?? 0;
   const events = latest?.webhooks.dead_letters ?? 0;
   const waiting = latest?.inbox.waiting ?? 0;
@@ -67,7 +65,7 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
       )}
       {latest && !latest.db1.ok && (
         <Alarm tone="bad">
-          <strong>The intake (DB1) does not answer</strong> for {duration(downFor(points, 'db1_ok'))}. The
+          <strong>The intake (DB1) does not answer</strong> for {duration(downFor(latest, latest.db1))}. The
           server answers claims 503 until it is back; buyers keep their request id and may try again.
         </Alarm>
       )}
@@ -79,7 +77,7 @@ export function Alarms({ live, isOverview }: { live: Live; isOverview: boolean }
       )}
       {latest && !latest.db2.ok && (
         <Alarm tone="bad">
-          <strong>The ledger (DB2) does not answer</strong> for {duration(downFor(points, 'db2_ok'))}. The
+          <strong>The ledger (DB2) does not answer</strong> for {duration(downFor(latest, latest.db2))}. The
           server still takes claims, which wait in the queue
           {latest.queue_depth ? `: ${count(latest.queue_depth)} so far` : ''}. Nothing is lost; it drains by
           itself when the ledger is back.

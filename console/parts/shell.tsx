@@ -12,6 +12,7 @@ import { say, Toast } from './toast.tsx';
 
 const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
   { to: '/', name: 'Overview', icon: 'overview' },
+  { to: '/history', name: 'History', icon: 'history' },
   { to: '/pools', name: 'Pools', icon: 'pools' },
   { to: '/claims', name: 'Claims', icon: 'claims' },
   { to: '/orders', name: 'Orders', icon: 'orders' },

@@ -4,6 +4,7 @@ import { readSign } from '../bridge/sign.ts';
 import { startCellCrews } from '../fleet/crews.ts';
 import { createLog } from '../log.ts';
 import { startOrderCrew } from '../orders/crew.ts';
+import { BreakerMarks, startBreakerMarks } from '../samples/breakers.ts';
 import { startRetention } from '../scheduler/retention.ts';
 import { startSealing } from '../scheduler/sealing.ts';
 import { stripeValues } from '../stack/env_file.ts';
@@ -31,10 +32,12 @@ export const NO_WORKERS: DevWorkers = {
 export function startDevWorkers(
   stack: Stack,
   handlers: Handlers,
-  metrics: Metrics,
+  counted: Metrics,
   tracer: Tracer,
 ): DevWorkers {
   const log = createLog();
+  const breakers = new BreakerMarks();
+  const metrics = breakers.watching(counted);
   const db1Url = stack.db1.url;
   const db2Url = stack.db2.url;
   const urls = { ...process.env, ...stripeValues(stack) };
@@ -71,11 +74,13 @@ export function startDevWorkers(
   });
   const sealing = startSealing([db1Url, db2Url], log);
   const retention = startRetention([db1Url, db2Url], log);
+  const marks = startBreakerMarks(breakers, [db1Url, db2Url], log);
   return {
     wakeBridge: crews.wake,
     wakeWebhooks: webhooks.wake,
     async stop() {
-      await Promise.all([crews.stop(), webhooks.stop(), orders.stop(), sealing.stop(), retention.stop()]);
+      const parts = [crews, webhooks, orders, sealing, retention, marks];
+      await Promise.all(parts.map((part) => part.stop()));
     },
   };
 }

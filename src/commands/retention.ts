@@ -48,11 +48,19 @@ async function onDatabases<Result>(
   }
 }
 
+/** Samples are kept in both databases, and for as long. */
+function once(rules: readonly Rule[]): Rule[] {
+  return rules.filter(
+    ({ what, keep_days }, at) =>
+      rules.findIndex((other) => other.what === what && other.keep_days === keep_days) === at,
+  );
+}
+
 async function list(json: boolean): Promise<number> {
   const rules = await onDatabases(async (calls) => {
     const ends = [calls[0], calls.at(-1)].filter((call) => call !== undefined);
     return (await Promise.all(ends.map((call) => call<Rule>('retention_rules', {})))).flat();
-  });
+  }).then(once);
   if (json) console.log(JSON.stringify({ rules }));
   else {
     const rows = rules.map(({ what, keep_days, about }) => [what, String(keep_days ?? FOR_EVER), about]);

@@ -13,6 +13,7 @@ import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { carryOrdersOnce, type OrderCrewOptions, startOrderCrew } from '../orders/crew.ts';
+import { BreakerMarks, startBreakerMarks } from '../samples/breakers.ts';
 import { startRetention } from '../scheduler/retention.ts';
 import { startSealing } from '../scheduler/sealing.ts';
 import {
@@ -111,12 +112,15 @@ async function workUntilStopped(
   const stopped = firstSignal(options.log);
   const { db1Url, cells } = options;
   const page = await openMetricsServer({ ...webhookOptions, db1Url, ...(cells && { cells }) });
-  const webhooks = startWebhookCrew(webhookOptions);
-  const crews = startCellCrews({ ...options, onRecorded: webhooks.wake });
-  const orders = startOrderCrew({ ...orderOptions, onFunded: crews.wake });
+  const breakers = new BreakerMarks();
+  const metrics = breakers.watching(webhookOptions.metrics);
+  const webhooks = startWebhookCrew({ ...webhookOptions, metrics });
+  const crews = startCellCrews({ ...options, metrics, onRecorded: webhooks.wake });
+  const orders = startOrderCrew({ ...orderOptions, metrics, onFunded: crews.wake });
   const urls = [...cellsOf(options).map(({ url }) => url), options.db2Url];
   const sealing = startSealing(urls, options.log);
   const retention = startRetention(urls, options.log);
+  const marks = startBreakerMarks(breakers, urls, options.log);
   options.log.info('workers started', { workers: options.workers, batch: options.batchSize });
   options.log.info('workers stopping', { signal: await stopped });
   await Promise.all([
@@ -125,6 +129,7 @@ async function workUntilStopped(
     orders.stop(),
     sealing.stop(),
     retention.stop(),
+    marks.stop(),
     page?.stop(),
   ]);
   options.log.info('workers stopped');

@@ -9,11 +9,11 @@ import { orderAdminRoutes } from '#core/console/orders.ts';
 import { poolDetailsRoutes } from '#core/console/pool_details.ts';
 import { poolAdminRoutes } from '#core/console/pools.ts';
 import { createRefundStore, refundAdminRoutes } from '#core/console/refunds.ts';
-import type { IntakeLook, LedgerLook } from '#core/console/sample.ts';
+import { samplesRoutes } from '#core/console/samples_route.ts';
 import { voidRoutes } from '#core/console/void_claims.ts';
 import type { Clock, Log } from '#core/ports.ts';
 import type { Route } from '#core/router.ts';
-import { LiveView } from './live.ts';
+import type { LiveView } from './live.ts';
 
 export interface ConsolePorts {
   readonly db1: CallFunction;
@@ -22,22 +22,19 @@ export interface ConsolePorts {
   /** Calls functions of schema calls of DB2. */
   readonly calls: CallFunction;
   readonly now: Clock;
+  /** The clock that samples are taken by; `now` where left out. */
+  readonly sampleClock?: Clock;
+  readonly live: LiveView;
   /** Where Redis is configured: rejects while it does not answer. */
   readonly pingRedis?: () => Promise<unknown>;
   readonly log: Log;
 }
 
 export function consoleRoutes(ports: ConsolePorts): Route[] {
-  const { db1, db2, now, log } = ports;
-  const live = new LiveView({
-    lookAtIntake: async () => only(await db1<{ live_sample: IntakeLook }>('live_sample', {})).live_sample,
-    lookAtLedger: async () =>
-      only(await db2<{ ledger_sample: LedgerLook }>('ledger_sample', {})).ledger_sample,
-    now,
-    log,
-  });
+  const { db1, db2, live } = ports;
   return [
     { method: 'GET', path: '/admin/live', handle: () => live.answer() },
+    ...samplesRoutes(ports),
     ...poolAdminRoutes(db1),
     ...voidRoutes(ports),
     ...poolDetailsRoutes(db1),
@@ -48,9 +45,4 @@ export function consoleRoutes(ports: ConsolePorts): Route[] {
     ...auditRoutes(db1, db2),
     ...healthCheckRoutes(ports),
   ];
-}
-
-function only<Row>([row]: readonly Row[]): Row {
-  if (row === undefined) throw new Error('a function that answers one row gave none');
-  return row;
 }

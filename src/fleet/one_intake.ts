@@ -49,7 +49,7 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
       first(args, await fromAll(all, name, args), (a, b) => Number(a.msg_id) - Number(b.msg_id)),
     inbox_replay: byNumber,
     inbox_discard: byNumber,
-    live_sample: (all, name, args) => sampleOf(all, name, args, looks),
+    take_sample: (all, name, args) => sampleOf(all, name, args, looks),
   };
   return async <Answer>(name: string, args: Args): Promise<Answer[]> => {
     const way = ways[name];
@@ -218,9 +218,12 @@ async function sampleOf<Cell extends CallableCell>(
   args: Args,
   looks: Map<string, IntakeLook>,
 ): Promise<Row[]> {
-  const { answers, away } = await fleet.all((cell) => cell.call<{ live_sample: IntakeLook }>(name, args));
+  const { answers, away } = await fleet.all((cell) =>
+    cell.call<{ take_sample: IntakeLook | null }>(name, args),
+  );
   if (answers.length === 0) throw cellAway(away);
-  for (const [cell, [row]] of answers) if (row !== undefined) looks.set(cell.name, row.live_sample);
+  for (const [cell, [row]] of answers) if (row?.take_sample) looks.set(cell.name, row.take_sample);
+  if (looks.size === 0) return [{ take_sample: null }];
   const all = [...looks.values()];
   const sum = (read: (look: IntakeLook) => number) => all.reduce((total, look) => total + read(look), 0);
   const oldestOf = (read: (look: IntakeLook) => number | null): number | null => {
@@ -228,6 +231,8 @@ async function sampleOf<Cell extends CallableCell>(
     return ages.length === 0 ? null : Math.max(...ages);
   };
   const look: IntakeLook = {
+    sampled_ms: Math.max(...all.map(({ sampled_ms = 0 }) => sampled_ms)),
+    hold_oldest_sec: oldestOf(({ hold_oldest_sec = null }) => hold_oldest_sec),
     enqueued: sum(({ enqueued }) => enqueued),
     queue_depth: sum(({ queue_depth }) => queue_depth),
     oldest_msg_sec: oldestOf(({ oldest_msg_sec }) => oldest_msg_sec),
@@ -250,5 +255,5 @@ async function sampleOf<Cell extends CallableCell>(
     pools: [...looks].flatMap(([cell, { pools }]) => pools.map((pool) => ({ ...pool, cell }))),
     cells: fleet.cells.map((cell) => ({ name: cell.name, ok: !away.includes(cell.name) })),
   };
-  return [{ live_sample: look }];
+  return [{ take_sample: look }];
 }

@@ -6,13 +6,14 @@ import { ClaimRoutes } from '#core/claim.ts';
 import { MAX_WAITING } from '#core/coalescer.ts';
 import { healthRoutes } from '#core/health.ts';
 import { PoolRoutes } from '#core/pool.ts';
-import type { Tracer } from '#core/ports.ts';
+import type { Clock, Tracer } from '#core/ports.ts';
 import type { HttpRequest, Route } from '#core/router.ts';
 import { TicketTokens } from '#core/tickets/token.ts';
 import type { ApiUrls } from '#core/webhook/backfill/sources.ts';
 import { createFindSecret, type SecretSource, Secrets } from '#core/webhook/secrets.ts';
 import { openCallRoutes } from '../calls/calls.ts';
 import { loadPages, pageRoutes } from '../console/assets.ts';
+import { LiveView } from '../console/live.ts';
 import { notFoundPage } from '../console/not_found.ts';
 import { PoolLive } from '../console/pool_live.ts';
 import { createDatabase } from '../db/database.ts';
@@ -25,6 +26,8 @@ import { openInbox } from '../inbox/door.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { openCheckout, withRefunds } from '../orders/door.ts';
+import { openSampler } from '../samples/open.ts';
+import { startSampling } from '../samples/sampler.ts';
 import { ticketLink, ticketRoutes } from '../tickets/tickets.ts';
 import type { Handlers } from '../webhook/handlers.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
@@ -86,6 +89,8 @@ export interface ServerOptions extends ScrapeSettings, BuyerSettings, FleetOptio
   maxRequests?: number;
   /** What is in front of the server; nothing where left out. */
   proxy?: ProxySettings;
+  /** For tests: samples are taken and shown by this clock. */
+  sampleClock?: Clock;
   /** What one address may do. DEFAULT_LIMITS where left out; loopback is not limited then. */
   limits?: LimitSettings;
 }
@@ -181,7 +186,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     isDraining: () => http.isDraining,
   });
   const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });
+  const live = new LiveView();
+  const { sampleClock } = options;
   const admin = adminRoutes(auth, {
+    live,
+    ...(sampleClock && { sampleClock }),
     fleet,
     db1: callIntake,
     db2: callLedger,
@@ -247,6 +256,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const host = options.host ?? '127.0.0.1';
   url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   log.info('server listens', { url });
+  const sampling = startSampling(openSampler({ fleet, callIntake, callLedger, sampleClock, log }, live));
 
   return {
     url,
@@ -256,7 +266,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const closed = http.close();
       await Promise.all([claims.drain(), webhooks.drain(), calls.drain()]);
       await closed;
-      await copying.stop();
+      await Promise.all([sampling.stop(), copying.stop()]);
       await endDatabases();
       await Promise.allSettled([pages]);
       log.info('server stopped', { url });

@@ -170,6 +170,7 @@ const operatorDoors: Door[] = [
   operator('GET', () => '/admin/audit', 'GET'),
   operator('GET', () => '/admin/health', 'GET', { outlivesDatabases: true }),
   operator('GET', () => '/admin/live', 'GET', { outlivesDatabases: true, isStream: true }),
+  operator('GET', () => '/admin/samples', 'GET', { outlivesDatabases: true }),
   operator('POST', () => '/admin/session', 'POST, GET, DELETE', {
     body: () => ({ key: 'not-the-key' }),
     isSignIn: true,

@@ -2,6 +2,7 @@
 
 import type { CallFunction } from '#core/call_function.ts';
 import { type Route, Router } from '#core/router.ts';
+import { LiveView } from '../../src/console/live.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { Fleet } from '../../src/fleet/fleet.ts';
 import { adminRoutes } from '../../src/server/admin.ts';
@@ -16,7 +17,7 @@ export const unasked: CallFunction = () => Promise.reject(new Error('not asked')
 export function portsOf(db1: CallFunction, db2: CallFunction, webhook = db2, calls = db2) {
   const secrets = { faultOf: async () => undefined };
   const fleet = new Fleet([{ name: 'main', watch: db1, call: db1 }], memoryLog());
-  return { fleet, db1, db2, webhook, secrets, calls, now: Date.now, log: memoryLog() };
+  return { fleet, db1, db2, webhook, secrets, calls, live: new LiveView(), now: Date.now, log: memoryLog() };
 }
 
 /** The same routes with a guard that lets every request through. */

@@ -35,7 +35,7 @@ describe('signing out', () => {
     const [here, there] = servers;
     const [cookie, other] = [await signIn(), await signIn()];
     const live = await openStream(`${there.url}/admin/live`, cookie);
-    assert.match((await live.next()) ?? '', /^event: history/);
+    assert.match((await live.next()) ?? '', /^event: sample/);
     for (const server of servers) assert.equal(await statusOf(server, cookie), 200);
 
     const headers = { ...cookie, 'x-sluice-csrf': '1' };

@@ -9,6 +9,7 @@ export type Side = 'db1' | 'db2';
 const OF_OPERATORS = 'people who operate it, who are not users';
 const NO_USER = 'rules and settings of the owner';
 const OF_CRON = 'jobs of our own, their commands and how they ended';
+const OF_SAMPLES = 'counts of pools, lanes and endpoints, and names of databases and targets';
 const OF_MIGRATIONS = 'the statements of our migrations';
 
 export const WITHOUT_USERS: Readonly<Record<Side, Readonly<Record<string, string>>>> = {
@@ -18,6 +19,10 @@ export const WITHOUT_USERS: Readonly<Record<Side, Readonly<Record<string, string
     'audit.operators': OF_OPERATORS,
     'audit.personal_places': 'names of tables',
     'audit.retention': NO_USER,
+    'audit.marks': OF_SAMPLES,
+    'audit.minute_samples': OF_SAMPLES,
+    'audit.sampler': OF_SAMPLES,
+    'audit.samples': OF_SAMPLES,
     'audit.seals': 'hashes',
     'cron.job': OF_CRON,
     'cron.job_run_details': OF_CRON,
@@ -52,6 +57,10 @@ export const WITHOUT_USERS: Readonly<Record<Side, Readonly<Record<string, string
     'audit.operators': OF_OPERATORS,
     'audit.personal_places': 'names of tables',
     'audit.retention': NO_USER,
+    'audit.marks': OF_SAMPLES,
+    'audit.minute_samples': OF_SAMPLES,
+    'audit.sampler': OF_SAMPLES,
+    'audit.samples': OF_SAMPLES,
     'audit.seals': 'hashes',
     'public.call_sites': NO_USER,
     'public.erased_claims': 'ids of claims and the names that stand for erased users',

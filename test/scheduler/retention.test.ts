@@ -106,6 +106,7 @@ describe('retention', () => {
         ['archived_letters', 90],
         ['metrics', 30],
         ['cron_runs', 7],
+        ['samples', 30],
         ['webhook_payloads', 90],
         ['side_effects', 90],
         ['calls', 90],

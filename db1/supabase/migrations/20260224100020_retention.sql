@@ -12,7 +12,8 @@ create table audit.retention (
 insert into audit.retention (turn, what, keep_days, about) values
   (1, 'archived_letters', 90, 'dead letters that were replayed or discarded, in their last form'),
   (2, 'metrics', 30, 'snapshots of engine_metrics'),
-  (3, 'cron_runs', 7, 'cron''s own history');
+  (3, 'cron_runs', 7, 'cron''s own history'),
+  (4, 'samples', 30, 'samples of every minute and marks, which the console draws');
 
 create constraint trigger retention_is_noted
   after insert or update or delete on audit.retention
@@ -45,6 +46,15 @@ begin
       delete from cron.job_run_details d where d.runid = any (array(
         select o.runid from cron.job_run_details o where o.end_time < v_before order by o.runid limit p_limit));
       get diagnostics v_gone = row_count;
+    when 'samples' then
+      delete from audit.minute_samples m where m.at = any (array(
+        select o.at from audit.minute_samples o where o.at < v_before order by o.at limit p_limit));
+      get diagnostics v_gone = row_count;
+      if v_gone = 0 then
+        delete from audit.marks m where m.id = any (array(
+          select o.id from audit.marks o where o.began_at < v_before and o.ended_at < v_before order by o.began_at limit p_limit));
+        get diagnostics v_gone = row_count;
+      end if;
     else
       null;
   end case;

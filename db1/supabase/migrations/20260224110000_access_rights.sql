@@ -137,6 +137,9 @@ grant execute on function public.export_user(text, boolean, text, jsonb, int) to
 grant execute on function public.note_export(text, boolean, text, text) to service_role;
 grant execute on function public.prune_step(int) to service_role;
 grant execute on function public.retention_rules() to service_role;
+grant execute on function public.take_sample(jsonb, timestamptz) to service_role;
+grant execute on function public.note_marks(jsonb, timestamptz) to service_role;
+grant execute on function public.read_samples(timestamptz, timestamptz, int, text, timestamptz) to service_role;
 grant execute on function public.open_claims_of(text, int) to service_role;
 grant execute on function public.erase_claims(text, uuid[]) to service_role;
 

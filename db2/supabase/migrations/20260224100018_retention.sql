@@ -12,7 +12,8 @@ create table audit.retention (
 insert into audit.retention (turn, what, keep_days, about) values
   (1, 'webhook_payloads', 90, 'payloads and raw bodies of events that have ended; keep_payload_days of an endpoint goes before it'),
   (2, 'side_effects', 90, 'payloads of webhook_side_effects'),
-  (3, 'calls', 90, 'payloads of calls');
+  (3, 'calls', 90, 'payloads of calls'),
+  (4, 'samples', 30, 'samples of every minute and marks, which the console draws');
 
 create index side_effects_with_payload on public.webhook_side_effects (created_at) where payload is not null;
 create index calls_with_payload on public.calls (received_at) where payload is not null;
@@ -21,7 +22,7 @@ create constraint trigger retention_is_noted
   after insert or update or delete on audit.retention
   deferrable initially deferred for each row execute function audit.note_rule('retention', 'what');
 
--- Promise: up to p_limit things of this kind that are older than the rule says have lost their payload; returns how many. Second call:
+-- Promise: up to p_limit things of this kind that are older than the rule says have lost their payload, or are gone; returns how many. Second call:
 -- the next ones, then 0. Locks: the rows; what others have locked is skipped.
 create function audit.prune_kind(p_rule audit.retention, p_limit int) returns int
 language plpgsql set search_path = ''
@@ -43,6 +44,15 @@ begin
         select o.id from public.calls o where o.payload is not null and o.received_at < v_before
         order by o.received_at limit p_limit for update skip locked));
       get diagnostics v_gone = row_count;
+    when 'samples' then
+      delete from audit.minute_samples m where m.at = any (array(
+        select o.at from audit.minute_samples o where o.at < v_before order by o.at limit p_limit));
+      get diagnostics v_gone = row_count;
+      if v_gone = 0 then
+        delete from audit.marks m where m.id = any (array(
+          select o.id from audit.marks o where o.began_at < v_before and o.ended_at < v_before order by o.began_at limit p_limit));
+        get diagnostics v_gone = row_count;
+      end if;
     else
       null;
   end case;

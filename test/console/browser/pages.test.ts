@@ -23,6 +23,8 @@ const SLOW = { offline: false, latency: 400, downloadThroughput: 50_000, uploadT
 /** Each page by name: its path, or the link in a list that leads there, and what it shows when it is all there. */
 const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   front: ['/', 'taken in all'],
+  history: ['/history?range=15m', 'What happened'],
+  'history-of-a-pool': ['/history?range=1h&of=pool+early_bird', 'Slots left'],
   pools: ['/pools', 'early_bird'],
   'pool-rules': ['/pools/early_bird', 'Commits by'],
   claims: ['/claims?pool_id=members', 'user 0'],

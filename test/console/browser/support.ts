@@ -10,7 +10,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { NO_METRICS } from '#core/ports.ts';
 import { startCrew } from '../../../src/bridge/crew.ts';
 import { startScheduler } from '../../../src/scheduler/scheduler.ts';
-import { startServer } from '../../../src/server/server.ts';
+import { type ServerOptions, startServer } from '../../../src/server/server.ts';
 import { startWebhookCrew } from '../../../src/webhook/crew.ts';
 import { NO_HANDLERS } from '../../../src/webhook/handlers.ts';
 import { startProxy } from '../../bridge/proxy.ts';
@@ -55,7 +55,10 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
 }
 
-export async function openHouse(executablePath: string): Promise<House> {
+export async function openHouse(
+  executablePath: string,
+  options: Pick<ServerOptions, 'sampleClock'> = {},
+): Promise<House> {
   process.env.SLUICE_LOG ??= 'silent';
   const ends: (() => unknown)[] = [];
   const close = async (): Promise<void> => {
@@ -87,7 +90,7 @@ export async function openHouse(executablePath: string): Promise<House> {
     ends.push(() => crew.stop());
     const secretOf = (name: string) => WEBHOOK_SECRETS[name] ?? CALL_SECRETS[name];
     const start = (port: number) =>
-      startServer({ port, ...urls, adminKey: ADMIN_KEY, jwtSecret: JWT_SECRET, secretOf });
+      startServer({ ...options, port, ...urls, adminKey: ADMIN_KEY, jwtSecret: JWT_SECRET, secretOf });
     let server = await start(0);
     ends.push(() => server.stop());
     const browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });

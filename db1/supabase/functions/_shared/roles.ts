@@ -27,6 +27,7 @@ export const ADMIN_ROLES: Readonly<Record<string, LeastRole>> = {
   'GET /admin/session': 'anyone',
   'DELETE /admin/session': 'anyone',
   'GET /admin/live': 'viewer',
+  'GET /admin/samples': 'viewer',
   'GET /admin/health': 'viewer',
   'GET /admin/audit': 'viewer',
   'GET /admin/pools': 'viewer',

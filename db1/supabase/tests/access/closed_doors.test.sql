@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(228);
+select plan(240);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 
@@ -43,6 +43,9 @@ cross join (values
   ('select public.disallow_hook_host(''127.0.0.1'', ''eve'')'),
   ('select public.hook_allowed_hosts()'),
   ('select public.live_sample()'),
+  ('select public.take_sample()'),
+  ('select public.note_marks(''[]'')'),
+  ('select public.read_samples(now() - interval ''1 hour'', now(), 60)'),
   ('select pool_id from public.pool_list()'),
   ('select pool_id from public.pool_create(''mine'', 1, ''{}'', ''eve'')'),
   ('select pool_id from public.pool_change(''doors'', ''{}'', 1, ''eve'')'),

@@ -29,7 +29,7 @@ where msg_id in (select msg_id from pgmq.a_intake_dlq order by msg_id desc limit
 
 select results_eq(
   'select what, keep_days from public.retention_rules()',
-  $$ values ('archived_letters', 90), ('metrics', 30), ('cron_runs', 7) $$, 'these are the rules of a new intake'
+  $$ values ('archived_letters', 90), ('metrics', 30), ('cron_runs', 7), ('samples', 30) $$, 'these are the rules of a new intake'
 );
 select is(pg_temp.pruned(), 'archived_letters 2, metrics 2, ', 'what is older goes, in parts');
 select is(

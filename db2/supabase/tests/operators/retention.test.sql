@@ -21,7 +21,7 @@ $$;
 
 select results_eq(
   'select what, keep_days from public.retention_rules()',
-  $$ values ('webhook_payloads', 90), ('side_effects', 90), ('calls', 90) $$, 'these are the rules of a new ledger'
+  $$ values ('webhook_payloads', 90), ('side_effects', 90), ('calls', 90), ('samples', 30) $$, 'these are the rules of a new ledger'
 );
 select webhook.add_endpoint('plain', 'shop', '{A}', 'queued', '{}', 'ann');
 select webhook.add_endpoint('long', 'shop', '{A}', 'queued', '{"keep_payload_days": 36500}', 'ann');

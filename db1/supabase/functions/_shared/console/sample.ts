@@ -1,7 +1,11 @@
-// What the console draws, once a second: made of one look at each database and what was seen before. Pure.
+// What the console draws, every two seconds: made of one sample of each database and what was seen before. Pure.
 
-/** What public.live_sample answers. */
+/** What public.live_sample answers; public.take_sample adds what is optional here. */
 export interface IntakeLook {
+  /** When it was sampled, by the clock of the database. */
+  readonly sampled_ms?: number;
+  /** How long the oldest hold has lasted. */
+  readonly hold_oldest_sec?: number | null;
   /** Messages ever put on the queue. */
   readonly enqueued: number;
   readonly queue_depth: number;
@@ -77,8 +81,11 @@ export interface PoolLevel {
   readonly cell?: string;
 }
 
-/** What public.ledger_sample answers. */
+/** What public.ledger_sample answers; public.take_sample adds what is optional here. */
 export interface LedgerLook {
+  readonly sampled_ms?: number;
+  /** From claim to ticket, of the tickets of the last ten seconds. */
+  readonly latency?: { readonly p50_sec: number | null; readonly p99_sec: number | null };
   readonly tickets: number;
   readonly webhooks: {
     readonly backlog: number;
@@ -101,6 +108,13 @@ export interface Seen<Look> {
   readonly ms: number;
 }
 
+export interface DatabaseSeen {
+  readonly ok: boolean;
+  readonly ms: number;
+  /** While it does not answer: since when. */
+  readonly away_since?: string;
+}
+
 /** Null is "not known": the database is down, or there is nothing to compare with yet. */
 export interface LiveSample {
   readonly at: string;
@@ -114,6 +128,10 @@ export interface LiveSample {
   readonly ledger_total: number | null;
   readonly commits_per_sec: number | null;
   readonly dlq_depth: number | null;
+  readonly hold_oldest_sec: number | null;
+  /** From claim to ticket, of the tickets of the last ten seconds. */
+  readonly ticket_p50_sec: number | null;
+  readonly ticket_p99_sec: number | null;
   readonly webhooks: {
     readonly backlog: number | null;
     readonly oldest_sec: number | null;
@@ -136,8 +154,8 @@ export interface LiveSample {
   readonly pools: readonly PoolLevel[] | null;
   /** Connections that workers hold; 0 means that no worker runs. */
   readonly workers: { readonly bridge: number | null; readonly webhook: number | null };
-  readonly db1: { readonly ok: boolean; readonly ms: number };
-  readonly db2: { readonly ok: boolean; readonly ms: number };
+  readonly db1: DatabaseSeen;
+  readonly db2: DatabaseSeen;
   /** The cells of the intake, where there are several. */
   readonly cells?: readonly CellSeen[];
 }
@@ -150,13 +168,24 @@ interface Past<Look> {
   readonly look: Look;
 }
 
+/** The newest that is older than this. Servers share samples: one may see the same twice. */
+function lastBefore<Look>(past: readonly Past<Look>[], atMs: number): Past<Look> | undefined {
+  return past.findLast((one) => one.atMs < atMs);
+}
+
+/** Adds a look, and forgets those that are too old. */
+function remember<Look>(past: Past<Look>[], atMs: number, look: Look | undefined): void {
+  while (past[0] !== undefined && past[0].atMs < atMs - PACE_MS) past.shift();
+  if (look !== undefined && (past.at(-1)?.atMs ?? -1) < atMs) past.push({ atMs, look });
+}
+
 export class SampleMaker {
   readonly #intake: Past<IntakeLook>[] = [];
-  #ledger: Past<LedgerLook> | undefined;
+  readonly #ledger: Past<LedgerLook>[] = [];
 
   make(atMs: number, intake: Seen<IntakeLook>, ledger: Seen<LedgerLook>): LiveSample {
-    const flow = this.#flow(atMs, intake.look);
-    const effects = this.#effects(atMs, ledger.look);
+    const flow = this.#flow(intake.look?.sampled_ms ?? atMs, intake.look);
+    const effects = this.#effects(ledger.look?.sampled_ms ?? atMs, ledger.look);
     return {
       at: new Date(atMs).toISOString(),
       ...flow,
@@ -174,12 +203,12 @@ export class SampleMaker {
 
   #flow(atMs: number, look: IntakeLook | undefined) {
     const past = this.#intake;
-    while (past[0] !== undefined && past[0].atMs < atMs - PACE_MS) past.shift();
-    const last = past.at(-1);
+    remember(past, atMs, undefined);
+    const last = lastBefore(past, atMs);
     const enqueued = look && last && look.enqueued - last.look.enqueued;
     const drained = look && last && (enqueued ?? 0) - (look.queue_depth - last.look.queue_depth);
     const eta_sec = look ? etaOf(look, past[0], atMs) : null;
-    if (look !== undefined) past.push({ atMs, look });
+    remember(past, atMs, look);
     return {
       claims_total: look?.enqueued ?? null,
       claims_per_sec: rate(enqueued, last, atMs),
@@ -188,6 +217,7 @@ export class SampleMaker {
       drain_per_sec: rate(drained, last, atMs),
       eta_sec,
       dlq_depth: look?.dlq_depth ?? null,
+      hold_oldest_sec: look?.hold_oldest_sec ?? null,
       inbox: {
         waiting: look?.inbox.waiting ?? null,
         oldest_sec: look?.inbox.oldest_sec ?? null,
@@ -198,14 +228,17 @@ export class SampleMaker {
   }
 
   #effects(atMs: number, look: LedgerLook | undefined) {
-    const last = this.#ledger !== undefined && this.#ledger.atMs >= atMs - PACE_MS ? this.#ledger : undefined;
+    remember(this.#ledger, atMs, undefined);
+    const last = lastBefore(this.#ledger, atMs);
     const since = (now: number | undefined, then: number | undefined) =>
       now === undefined || then === undefined ? undefined : now - then;
-    if (look !== undefined) this.#ledger = { atMs, look };
+    remember(this.#ledger, atMs, look);
     const webhooks = look?.webhooks;
     return {
       ledger_total: look?.tickets ?? null,
       commits_per_sec: rate(since(look?.tickets, last?.look.tickets), last, atMs),
+      ticket_p50_sec: look?.latency?.p50_sec ?? null,
+      ticket_p99_sec: look?.latency?.p99_sec ?? null,
       webhooks: {
         backlog: webhooks?.backlog ?? null,
         oldest_sec: webhooks?.oldest_sec ?? null,
@@ -243,7 +276,7 @@ function etaOf(look: IntakeLook, first: Past<IntakeLook> | undefined, atMs: numb
   return fallen > 0 ? Math.ceil((look.queue_depth * (atMs - first.atMs)) / fallen / 1_000) : null;
 }
 
-/** The columns of a row of `event: history`, in their order: a sample without its pools, flat, to be short. */
+/** The columns of a row that charts draw, in their order: a sample without its pools, flat, to be short. */
 export const HISTORY_COLUMNS = [
   'at',
   'claims_total',
@@ -252,9 +285,13 @@ export const HISTORY_COLUMNS = [
   'oldest_msg_sec',
   'drain_per_sec',
   'eta_sec',
+  'dlq_depth',
+  'hold_oldest_sec',
+  'inbox_waiting',
   'ledger_total',
   'commits_per_sec',
-  'dlq_depth',
+  'ticket_p50_sec',
+  'ticket_p99_sec',
   'webhooks_backlog',
   'webhooks_oldest_sec',
   'webhooks_dead_letters',
@@ -266,15 +303,11 @@ export const HISTORY_COLUMNS = [
 
 export type HistoryRow = readonly (string | number | boolean | null)[];
 
-/** The data of `event: history`, oldest row first. */
-export interface History {
-  readonly columns: typeof HISTORY_COLUMNS;
-  readonly rows: readonly HistoryRow[];
-}
-
-export function historyRow({ webhooks, db1, db2, cells: _, orders: __, ...sample }: LiveSample): HistoryRow {
+export function historyRow(sample: LiveSample): HistoryRow {
+  const { webhooks, db1, db2, inbox, cells: _, orders: __, pools: ___, workers: ____, ...rest } = sample;
   const flat: Record<(typeof HISTORY_COLUMNS)[number], string | number | boolean | null> = {
-    ...sample,
+    ...rest,
+    inbox_waiting: inbox.waiting,
     webhooks_backlog: webhooks.backlog,
     webhooks_oldest_sec: webhooks.oldest_sec,
     webhooks_dead_letters: webhooks.dead_letters,

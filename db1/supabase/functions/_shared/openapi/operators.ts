@@ -4,6 +4,7 @@ import { AUDIT_QUERY } from '../console/audit.ts';
 import { CLAIM_QUERY, RELEASE_BODY } from '../console/claims.ts';
 import { POOL_DETAILS_BODY } from '../console/pool_details.ts';
 import { POOL_CHANGE_BODY, POOL_CREATE_BODY, POOL_QUERY } from '../console/pools.ts';
+import { SAMPLES_QUERY } from '../console/samples_route.ts';
 import { DEAD_LETTER_BODY, DEAD_LETTER_QUERY } from '../dead_letters.ts';
 import { CHECK_BODY } from '../tickets/tickets.ts';
 import { ERASE_BODY, EXPORT_BODY } from '../users/routes.ts';
@@ -19,7 +20,8 @@ const LEVELS = {
   reserved: COUNT_OR_NULL,
   consumed: COUNT_OR_NULL,
 } as const;
-const DATABASE = shape({ ok: FLAG, ms: { type: 'number' } });
+const DATABASE = shape({ ok: FLAG, ms: { type: 'number' }, away_since: TEXT }, ['away_since']);
+const ROWS = { type: 'array', items: { type: 'array', items: ANYTHING } } as const;
 
 export const ref = (name: string): AnswerSchema => ({ $ref: `#/components/schemas/${name}` });
 
@@ -162,6 +164,9 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     ledger_total: COUNT_OR_NULL,
     commits_per_sec: NUMBER_OR_NULL,
     dlq_depth: COUNT_OR_NULL,
+    hold_oldest_sec: NUMBER_OR_NULL,
+    ticket_p50_sec: NUMBER_OR_NULL,
+    ticket_p99_sec: NUMBER_OR_NULL,
     webhooks: shape({
       backlog: COUNT_OR_NULL,
       oldest_sec: NUMBER_OR_NULL,
@@ -180,6 +185,30 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     workers: shape({ bridge: COUNT_OR_NULL, webhook: COUNT_OR_NULL }),
     db1: DATABASE,
     db2: DATABASE,
+  }),
+  Mark: shape(
+    {
+      kind: { ...TEXT, description: 'outage, breaker, failover, restart, deploy, start, alert or action.' },
+      subject: TEXT,
+      source: { ...TEXT, description: 'The database that noted it.' },
+      began_at: TEXT,
+      ended_at: { ...TEXT_OR_NULL, description: 'Null: it goes on.' },
+      actor: TEXT,
+      times: COUNT,
+      target: TEXT,
+    },
+    ['actor', 'times', 'target'],
+  ),
+  SampleHistory: shape({
+    from: TEXT,
+    to: TEXT,
+    step_sec: COUNT,
+    databases: { type: 'array', items: shape({ name: TEXT, ok: FLAG }) },
+    columns: { type: 'array', items: TEXT },
+    rows: ROWS,
+    marks: { type: 'array', items: ref('Mark') },
+    parts: { type: 'array', items: TEXT },
+    part: { type: ['object', 'null'], description: 'Columns and rows of what `of` names.' },
   }),
 };
 
@@ -310,10 +339,15 @@ export const OPERATOR_DESCRIPTIONS: Descriptions = {
   'GET /admin/health': general.reads('Databases, extensions, jobs, workers', page('HealthCheck')),
   'GET /admin/live': general.reads('Follow all numbers', ref('LiveSample'), {
     description:
-      'Server-sent events: `event: history` once, the last five minutes as rows; then `event: sample` every second.',
+      'Server-sent events: `event: sample` at once, then every two seconds. What was before: GET /admin/samples.',
     answers: {
       200: { description: 'The stream.', type: 'text/event-stream', schema: ref('LiveSample') },
     },
     errors: ['overloaded'],
+  }),
+  'GET /admin/samples': general.reads('What is remembered of a time', ref('SampleHistory'), {
+    query: SAMPLES_QUERY,
+    description:
+      'Samples of up to 30 days as rows, and what happened meanwhile. A database that does not answer is left out and named.',
   }),
 };

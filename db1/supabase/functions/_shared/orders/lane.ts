@@ -46,14 +46,17 @@ export class OrderLane<Row> {
   #isDraining = false;
 
   constructor(options: LaneOptions<Row>) {
-    const { name, targets, batch, underWay = batch, now, log } = options;
+    const { name, targets, batch, underWay = batch, now, metrics, log } = options;
     this.#options = options;
     this.targets = new Targets({
       now,
       limitOf: () => underWay,
       probesOf: () => 1,
-      onChange: (target, isDown) =>
-        isDown ? log.warn(`${name}: ${target} is down`) : log.info(`${name}: ${target} answers again`),
+      onChange: (target, isDown) => {
+        metrics.count('sluice_order_breaker_open', { target }, isDown ? 1 : -1);
+        if (isDown) log.warn(`${name}: ${target} is down`);
+        else log.info(`${name}: ${target} answers again`);
+      },
     });
     const lane: Lane = { id: name, targets, occupies: targets, most: batch };
     this.#worker = new LeaseWorker<Row>(

@@ -146,6 +146,7 @@ export class Processor {
 
   #tellChange(target: string, isDown: boolean): void {
     const handler = target.slice(target.indexOf(' ') + 1);
+    this.#ports.metrics.count('webhook_handler_breaker_open', { handler }, isDown ? 1 : -1);
     if (isDown)
       this.#ports.log.warn('a handler fails event after event and is left alone for a while', { handler });
     else this.#ports.log.info('a handler gets events again', { handler });

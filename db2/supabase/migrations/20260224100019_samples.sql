@@ -1,0 +1,439 @@
+-- SAMPLES: what the console remembers of this database, watched or not, as DB1 does (20260224100021_samples.sql there): the same
+-- functions, with the numbers of the ledger.
+
+-- Every two seconds, for an hour: one look each (audit.look).
+create table audit.samples (
+  at timestamptz primary key,
+  look jsonb not null
+);
+
+-- Every minute, for as long as `sluice retention` says: of what is counted up the last, of all else the highest, of workers the
+-- lowest, of ticket_p50_sec the mean. parts: audit.write_minutes.
+create table audit.minute_samples (
+  at timestamptz primary key,
+  samples int not null,
+  tickets bigint not null,
+  ticket_p50_sec real,
+  ticket_p99_sec real,
+  recorded bigint not null,
+  backlog int not null,
+  oldest_sec real,
+  dead_letters int not null,
+  calls bigint not null,
+  outbox_oldest_sec real,
+  refunds_waiting int not null,
+  webhook_workers int not null,
+  parts jsonb
+);
+
+-- What happened: outages, breakers, failovers, restarts, deploys and alerts. ended_at null: it goes on, as far as was seen at seen_at.
+create table audit.marks (
+  id bigint generated always as identity primary key,
+  kind text not null,
+  subject text not null,
+  began_at timestamptz not null,
+  ended_at timestamptz,
+  seen_at timestamptz not null,
+  constraint mark_is_of_a_known_kind check (kind in ('outage', 'breaker', 'failover', 'restart', 'deploy', 'start', 'alert')),
+  constraint mark_names_its_subject check (length(subject) between 1 and 200),
+  constraint mark_ends_after_it_began check (ended_at >= began_at)
+);
+create index marks_by_time on audit.marks (began_at);
+create unique index one_open_mark_per_subject on audit.marks (kind, subject) where ended_at is null;
+
+-- What the last sample saw, to tell what is new: the server's timeline and start, and the parts as they were last written.
+create table audit.sampler (
+  is_only boolean primary key default true,
+  timeline text,
+  started_at timestamptz,
+  parts jsonb not null default '{}',
+  constraint there_is_one_sampler check (is_only)
+);
+insert into audit.sampler default values;
+
+-- Promise: a mark of which the reporters have said nothing for two minutes ended when it was last seen: they may have died.
+-- Second call: does nothing. Locks: those marks.
+create function audit.end_silent_marks(p_at timestamptz) returns void
+language sql set search_path = '' as $$
+  update audit.marks m set ended_at = greatest(m.began_at, m.seen_at)
+  where m.ended_at is null and m.seen_at < p_at - interval '2 minutes';
+$$;
+
+-- Promise: this is a mark: a new one, or part of one of the same kind and subject that it touches (ten seconds apart still touches; a
+-- deploy of the same release ten minutes). A deploy of the release that was deployed last is a start. Second call: the same mark,
+-- written again at most every ten seconds. Locks: the mark.
+create function audit.note_mark(p_at timestamptz, p_kind text, p_subject text, p_began timestamptz, p_ended timestamptz)
+returns void
+language plpgsql set search_path = '' as $$
+declare
+  v_slack interval := case when p_kind in ('deploy', 'start') then '10 minutes' else '10 seconds' end;
+  v_kind text := p_kind;
+  v_ended timestamptz := case when p_ended is not null then greatest(p_began, p_ended) end;
+  v_mark audit.marks;
+begin
+  if p_kind = 'deploy' and p_subject = (
+    select m.subject from audit.marks m where m.kind in ('deploy', 'start') order by m.began_at desc limit 1
+  ) then
+    v_kind := 'start';
+  end if;
+  select m.* into v_mark from audit.marks m
+  where m.kind in (v_kind, p_kind) and m.subject = p_subject and m.began_at <= coalesce(v_ended, 'infinity') + v_slack
+    and coalesce(m.ended_at, 'infinity') >= p_began - v_slack
+  order by m.ended_at is null desc, m.began_at desc limit 1;
+  if v_mark.id is null then
+    insert into audit.marks (kind, subject, began_at, ended_at, seen_at) values (v_kind, p_subject, p_began, v_ended, p_at);
+  elsif (v_mark.ended_at is null) <> (v_ended is null) or v_ended > v_mark.ended_at or p_began < v_mark.began_at
+    or v_mark.seen_at < p_at - interval '10 seconds' then
+    update audit.marks m
+    set began_at = least(m.began_at, p_began), ended_at = case when v_ended is not null then greatest(m.ended_at, v_ended) end,
+      seen_at = greatest(m.seen_at, p_at)
+    where m.id = v_mark.id;
+  end if;
+end
+$$;
+
+-- Promise: what a server or worker saw is in the marks: [{kind, subject, began_ms, ended_ms}], at most 50; ended_ms null: it goes
+-- on. Raises SL001 for what is not that. Second call: as audit.note_mark. Locks: one reporter at a time (advisory, waited for) →
+-- the marks. Definer, as all below of schema public: service_role has no rights to the tables.
+create function public.note_marks(p_marks jsonb, p_at timestamptz default null) returns void
+language plpgsql security definer set search_path = '' as $$
+declare
+  v_at timestamptz := coalesce(p_at, clock_timestamp());
+begin
+  if jsonb_typeof(p_marks) is distinct from 'array' or jsonb_array_length(p_marks) > 50 then
+    raise exception 'marks are a list of at most 50' using errcode = 'SL001';
+  end if;
+  perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sluice marks', 0));
+  perform audit.end_silent_marks(v_at);
+  perform audit.note_mark(v_at, m.kind, left(m.subject, 200), to_timestamp(m.began_ms / 1000.0), to_timestamp(m.ended_ms / 1000.0))
+  from jsonb_to_recordset(p_marks) m (kind text, subject text, began_ms numeric, ended_ms numeric);
+exception
+  when check_violation or not_null_violation or data_exception then
+    raise exception 'a mark has a kind, a subject and a time at which it began' using errcode = 'SL001';
+end
+$$;
+
+-- Promise: the alerts that p_alerts names are open marks, and all others have ended. Second call: as audit.note_mark. Locks: the marks.
+create function audit.note_alerts(p_at timestamptz, p_alerts text[]) returns void
+language plpgsql set search_path = '' as $$
+begin
+  update audit.marks m set ended_at = greatest(m.began_at, p_at), seen_at = greatest(m.seen_at, p_at)
+  where m.kind = 'alert' and m.ended_at is null and m.subject <> all (p_alerts);
+  perform audit.note_mark(p_at, 'alert', a, p_at, null) from unnest(p_alerts) a;
+end
+$$;
+
+-- Promise: a server that was promoted since the last sample is a failover in the marks, one that was started again a restart.
+-- Second call: does nothing. Locks: the sampler's row, when something is new.
+create function audit.note_server(p_at timestamptz) returns void
+language plpgsql set search_path = '' as $$
+declare
+  v_timeline text := left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8);
+  v_started timestamptz := pg_catalog.pg_postmaster_start_time();
+  v_old audit.sampler;
+begin
+  select s.* into v_old from audit.sampler s;
+  if v_old.timeline is not distinct from v_timeline and v_old.started_at is not distinct from v_started then
+    return;
+  end if;
+  update audit.sampler s set timeline = v_timeline, started_at = v_started;
+  if v_old.timeline <> v_timeline then
+    perform audit.note_mark(p_at, 'failover', 'database', p_at, p_at);
+  elsif v_old.started_at <> v_started then
+    perform audit.note_mark(p_at, 'restart', 'database', p_at, p_at);
+  end if;
+end
+$$;
+
+-- Promise: how long the tickets of the last ten seconds took from their claims: {tickets, p50_sec, p99_sec, pools: {pool: [p50_sec,
+-- p99_sec, tickets]}}, of up to 50 pools. It reads the last 20 pages of the table, where new tickets are, and no index. A claim's id
+-- begins with its time; one that was made by hand does not count. Second call: the same, later. Locks: none.
+create function audit.ticket_latency() returns jsonb
+language plpgsql stable set search_path = '' as $$
+declare
+  c_pages constant int := 20;
+  v_pages bigint := pg_catalog.pg_relation_size('public.confirmed_tickets') / current_setting('block_size')::int;
+  v_first tid := format('(%s,0)', greatest(0, v_pages - c_pages))::tid;
+begin
+  return (
+    with fresh as materialized (
+      select t.pool_id, greatest(0, extract(epoch from t.confirmed_at)
+        - ('x' || left(replace(t.claim_id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)::float8 as sec
+      from public.confirmed_tickets t
+      where t.ctid >= v_first and t.confirmed_at > clock_timestamp() - interval '10 seconds'
+        and t.claim_id <> t.resource_id and substr(t.claim_id::text, 15, 1) = '7'
+    ),
+    pool as (
+      select f.pool_id, percentile_cont(array[0.5, 0.99]) within group (order by f.sec) as p, count(*) as tickets
+      from fresh f group by f.pool_id order by 3 desc limit 50
+    )
+    select jsonb_build_object('tickets', count(*), 'p50_sec', round((percentile_cont(0.5) within group (order by f.sec))::numeric, 3),
+      'p99_sec', round((percentile_cont(0.99) within group (order by f.sec))::numeric, 3),
+      'pools', (
+        select coalesce(jsonb_object_agg(p.pool_id, jsonb_build_array(round(p.p[1]::numeric, 3), round(p.p[2]::numeric, 3), p.tickets)), '{}')
+        from pool p
+      ))
+    from fresh f
+  );
+end
+$$;
+
+-- Promise: up to 50 endpoints: how many of their events wait (up to 2000 are looked at; beyond that it is their share of p_backlog), for
+-- how long the oldest of those has, how many are dead letters (up to 2000 in all), and how many came in a second, in the last ten.
+-- Second call: the same, later. Locks: none.
+create function audit.endpoint_levels(p_backlog bigint) returns jsonb
+language sql stable set search_path = ''
+set enable_seqscan = off set enable_bitmapscan = off as $$
+  with head as materialized (
+    select e.webhook_id, e.received_at from public.webhook_events e where e.status in ('pending', 'failed', 'processing') limit 2000
+  ),
+  waiting as (
+    select h.webhook_id, ceil(count(*) * greatest(1, p_backlog::numeric / greatest(1, (select count(*) from head)))) as events,
+      min(h.received_at) as since
+    from head h group by h.webhook_id
+  ),
+  dead as (
+    select d.webhook_id, count(*) as events
+    from (select e.webhook_id from public.webhook_events e where e.status = 'dead_letter' limit 2000) d group by d.webhook_id
+  ),
+  fresh as (
+    select r.webhook_id, count(*) / 10.0 as per_sec
+    from (select e.webhook_id, e.received_at from public.webhook_events e order by e.id desc limit 500) r
+    where r.received_at > clock_timestamp() - interval '10 seconds' group by r.webhook_id
+  )
+  select coalesce(jsonb_agg(jsonb_build_object('name', p.name, 'waiting', coalesce(w.events, 0),
+    'oldest_sec', greatest(0, round(extract(epoch from clock_timestamp() - w.since), 1)), 'dead_letters', coalesce(d.events, 0),
+    'per_sec', round(coalesce(f.per_sec, 0), 1))), '[]')
+  from (select e.webhook_id, e.name from public.webhook_endpoints e order by e.name limit 50) p
+  left join waiting w on w.webhook_id = p.webhook_id
+  left join dead d on d.webhook_id = p.webhook_id
+  left join fresh f on f.webhook_id = p.webhook_id;
+$$;
+
+-- Promise: one look at this database, as a sample keeps it: public.ledger_sample with latency and endpoints. Second call: the same,
+-- later. Locks: none.
+create function audit.look() returns jsonb
+language sql stable set search_path = '' as $$
+  select l.look || jsonb_build_object('latency', audit.ticket_latency(),
+    'endpoints', audit.endpoint_levels((l.look #>> '{webhooks,backlog}')::bigint))
+  from (select public.ledger_sample()) l (look);
+$$;
+
+-- Promise: the numbers of a look by what they are of: an endpoint [waiting, oldest_sec, dead_letters, per_sec], a pool with tickets of
+-- the last ten seconds [p50_sec, p99_sec, tickets_per_sec]. Second call: the same. Locks: none.
+create function audit.parts_of(p_look jsonb) returns jsonb
+language sql immutable set search_path = '' as $$
+  select coalesce(jsonb_object_agg(p.name, p.numbers), '{}')
+  from (
+    select 'endpoint ' || e.name, jsonb_build_array(e.waiting, e.oldest_sec, e.dead_letters, e.per_sec)
+    from jsonb_to_recordset(p_look -> 'endpoints') e (name text, waiting bigint, oldest_sec numeric, dead_letters bigint, per_sec numeric)
+    union all
+    select 'pool ' || l.key, jsonb_build_array(l.value -> 0, l.value -> 1, round((l.value ->> 2)::numeric / 10, 1))
+    from jsonb_each(p_look #> '{latency,pools}') l
+  ) p (name, numbers);
+$$;
+
+-- Promise: what an operator should be told of in this look. Second call: the same. Locks: none.
+create function audit.alerts_in(p_look jsonb) returns text[]
+language sql immutable set search_path = '' as $$
+  select array_remove(array[
+    case when (p_look #>> '{webhooks,oldest_sec}')::numeric > 60 then 'an event waits for more than a minute' end,
+    case when (p_look #>> '{webhooks,dead_letters}')::bigint > 0 then 'events are among the dead letters' end,
+    case when (p_look #>> '{orders,braked}')::bigint > 0 then 'refunds are held back' end,
+    case when (p_look #>> '{webhooks,backlog}')::bigint > 0 and (p_look ->> 'webhook_workers')::int = 0
+      then 'events wait and no webhook worker is connected' end
+  ], null);
+$$;
+
+-- Promise: the numbers between two times, a row for each step that has some: of the samples of two seconds, or of minutes.
+-- Second call: the same, and what is new. Locks: none.
+create function audit.numbers(p_from timestamptz, p_to timestamptz, p_step interval, p_is_fine boolean)
+returns setof audit.minute_samples
+language sql stable set search_path = '' as $$
+  with given as (
+    select m.* from audit.minute_samples m where not p_is_fine and m.at >= p_from and m.at < p_to
+    union all
+    select s.at, 1, (s.look ->> 'tickets')::bigint, (s.look #>> '{latency,p50_sec}')::real, (s.look #>> '{latency,p99_sec}')::real,
+      (s.look #>> '{webhooks,recorded}')::bigint, (s.look #>> '{webhooks,backlog}')::int, (s.look #>> '{webhooks,oldest_sec}')::real,
+      (s.look #>> '{webhooks,dead_letters}')::int, (s.look ->> 'calls')::bigint,
+      greatest((s.look #>> '{orders,outbox,settle,oldest_sec}')::real, (s.look #>> '{orders,outbox,void,oldest_sec}')::real),
+      (s.look #>> '{orders,refunds,review}')::int + (s.look #>> '{orders,refunds,failed}')::int, (s.look ->> 'webhook_workers')::int, null
+    from audit.samples s where p_is_fine and s.at >= p_from and s.at < p_to
+  )
+  select date_bin(p_step, g.at, 'epoch'), sum(g.samples)::int, max(g.tickets), avg(g.ticket_p50_sec)::real, max(g.ticket_p99_sec),
+    max(g.recorded), max(g.backlog), max(g.oldest_sec), max(g.dead_letters), max(g.calls), max(g.outbox_oldest_sec),
+    max(g.refunds_waiting), min(g.webhook_workers), null::jsonb
+  from given g
+  group by 1;
+$$;
+
+-- Promise: the minutes that are over and not written yet are written, from the samples that stand. Of parts (pools, lanes, endpoints)
+-- a minute has those that changed, null where one is gone, and at each full hour all of them. Second call: does nothing.
+-- Locks: the sampler's row.
+create function audit.write_minutes(p_at timestamptz) returns void
+language plpgsql set search_path = '' as $$
+declare
+  v_from timestamptz := coalesce(
+    (select max(m.at) + interval '1 minute' from audit.minute_samples m),
+    (select date_bin('1 minute', min(s.at), 'epoch') from audit.samples s)
+  );
+  v_to timestamptz := date_bin('1 minute', p_at, 'epoch');
+  v_known jsonb;
+  v_minute audit.minute_samples;
+  v_parts jsonb;
+begin
+  if v_from is null or v_from >= v_to or not exists (select from audit.samples s where s.at >= v_from and s.at < v_to) then
+    return;
+  end if;
+  select s.parts into v_known from audit.sampler s for update;
+  for v_minute in select n.* from audit.numbers(v_from, v_to, interval '1 minute', true) n order by n.at loop
+    v_parts := (
+      select audit.parts_of(s.look) from audit.samples s
+      where s.at >= v_minute.at and s.at < v_minute.at + interval '1 minute' order by s.at desc limit 1
+    );
+    v_minute.parts := case when date_bin('1 hour', v_minute.at, 'epoch') = v_minute.at then v_parts else audit.changed_parts(v_known, v_parts) end;
+    v_known := v_parts;
+    insert into audit.minute_samples values (v_minute.*) on conflict do nothing;
+  end loop;
+  update audit.sampler s set parts = v_known;
+  perform audit.end_silent_marks(p_at);
+end
+$$;
+
+-- Promise: what is in p_new and is not the same in p_old, and null for what p_new has no longer. Second call: the same. Locks: none.
+create function audit.changed_parts(p_old jsonb, p_new jsonb) returns jsonb
+language sql immutable set search_path = '' as $$
+  select nullif(coalesce(jsonb_object_agg(k.key, p_new -> k.key), '{}'), '{}')
+  from (select jsonb_object_keys(p_old) as key union select jsonb_object_keys(p_new)) k
+  where (p_new -> k.key) is distinct from (p_old -> k.key);
+$$;
+
+-- Promise: the sample of these two seconds, taken now or by another server before, as one look at the database with sampled_ms; null
+-- where another takes the first one now. p_marks is what the caller saw elsewhere (public.note_marks). Of samples that are an hour
+-- old and are in a minute, up to 20 are gone. p_at: another clock than the database's. Second call: the same sample.
+-- Locks: those of note_marks, where there are marks → one sampler at a time (advisory, not waited for) → those of the look.
+create function public.take_sample(p_marks jsonb default '[]', p_at timestamptz default null) returns jsonb
+language plpgsql security definer set search_path = '' as $$
+declare
+  c_keep constant interval := '1 hour';
+  v_at timestamptz := date_bin('2 seconds', coalesce(p_at, clock_timestamp()), 'epoch');
+  v_look jsonb;
+begin
+  -- A sample is not worth waiting for a disk or a standby.
+  perform pg_catalog.set_config('synchronous_commit', 'off', true);
+  if p_marks <> '[]' then
+    perform public.note_marks(p_marks, v_at);
+  end if;
+  select s.look into v_look from audit.samples s where s.at = v_at;
+  if found then
+    return v_look;
+  elsif not pg_catalog.pg_try_advisory_xact_lock(pg_catalog.hashtextextended('sluice sampler', 0)) then
+    return (select s.look from audit.samples s where s.at < v_at order by s.at desc limit 1);
+  end if;
+  v_look := audit.look() || jsonb_build_object('sampled_ms', round(extract(epoch from v_at) * 1000));
+  insert into audit.samples (at, look) values (v_at, v_look) on conflict do nothing;
+  if not found then
+    return (select s.look from audit.samples s where s.at = v_at);
+  end if;
+  perform audit.note_server(v_at);
+  perform audit.note_alerts(v_at, audit.alerts_in(v_look));
+  perform audit.write_minutes(v_at);
+  delete from audit.samples s where s.at = any (array(
+    select o.at from audit.samples o where o.at < date_bin('1 minute', v_at - c_keep, 'epoch') order by o.at limit 20));
+  return v_look;
+end
+$$;
+
+-- Promise: what operators did between two times, as marks: those of one action and operator within one step are one, with their number.
+-- At most 200, the newest of each action. Second call: the same. Locks: none. By (action, at): the log may be long.
+create function audit.action_marks(p_from timestamptz, p_to timestamptz, p_step interval) returns jsonb
+language sql stable set search_path = ''
+set enable_seqscan = off as $$
+  with recursive known as (
+    (select a.action from audit.audit_logs a order by a.action limit 1)
+    union all
+    select (select a.action from audit.audit_logs a where a.action > k.action order by a.action limit 1)
+    from known k where k.action is not null
+  ),
+  done as (
+    select k.action, r.actor, min(r.at) as began, max(r.at) as ended, count(*) as times, max(r.subject) as subject
+    from known k
+    cross join lateral (
+      select a.actor, a.at, a.subject from audit.audit_logs a
+      where a.action = k.action and a.at >= p_from and a.at < p_to order by a.at desc limit 1000
+    ) r
+    where k.action is not null
+    group by k.action, r.actor, date_bin(p_step, r.at, 'epoch')
+    order by min(r.at) desc limit 200
+  )
+  select coalesce(jsonb_agg(jsonb_build_object('kind', 'action', 'subject', d.action, 'actor', d.actor, 'times', d.times,
+    'target', case when d.times = 1 then d.subject end, 'began_ms', round(extract(epoch from d.began) * 1000),
+    'ended_ms', round(extract(epoch from d.ended) * 1000))), '[]')
+  from done d;
+$$;
+
+-- Promise: the marks that touch the time between the two, at most 500, the newest; one that goes on has no ended_ms, one of which
+-- its reporters have said nothing for two minutes ended then. Second call: the same, later. Locks: none.
+create function audit.marks_between(p_from timestamptz, p_to timestamptz, p_now timestamptz) returns jsonb
+language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(jsonb_build_object('kind', m.kind, 'subject', m.subject,
+    'began_ms', round(extract(epoch from m.began_at) * 1000), 'ended_ms', round(extract(epoch from m.ended) * 1000))), '[]')
+  from (
+    select k.kind, k.subject, k.began_at, case when k.ended_at is null and k.seen_at < p_now - interval '2 minutes'
+      then k.seen_at else k.ended_at end as ended
+    from audit.marks k
+    where k.began_at < p_to and coalesce(k.ended_at, 'infinity') >= p_from
+    order by k.began_at desc limit 500
+  ) m;
+$$;
+
+-- Promise: a part (such as "pool gig") over time, [[ms, its numbers]]: of each step the last, from the sample or minute before p_from
+-- on, back to a full hour. Minutes have what changed: a step without a row is as the one before. Second call: the same. Locks: none.
+create function audit.part_rows(p_part text, p_from timestamptz, p_to timestamptz, p_step interval) returns jsonb
+language sql stable set search_path = '' as $$
+  with given as (
+    select s.at, audit.parts_of(s.look) -> p_part as numbers from audit.samples s
+    where p_step < interval '1 minute' and s.at >= p_from and s.at < p_to
+    union all
+    select m.at, m.parts -> p_part from audit.minute_samples m
+    where p_step >= interval '1 minute' and m.at >= date_bin('1 hour', p_from, 'epoch') and m.at < p_to and m.parts ? p_part
+  ),
+  last as (
+    select distinct on (date_bin(p_step, g.at, 'epoch')) date_bin(p_step, g.at, 'epoch') as at, g.numbers
+    from given g order by date_bin(p_step, g.at, 'epoch'), g.at desc
+  )
+  select coalesce(jsonb_agg(jsonb_build_array(round(extract(epoch from l.at) * 1000), l.numbers) order by l.at), '[]') from last l;
+$$;
+
+-- Promise: what is remembered of the time between the two: rows of each step (below a minute of the last hour, else of 30 days), the
+-- marks, the names of all parts and the rows of the one that is named. Raises SL001 where that is more than 2000 rows.
+-- Second call: the same, and what is new. Locks: none.
+create function public.read_samples(
+  p_from timestamptz, p_to timestamptz, p_step_sec int, p_part text default null, p_now timestamptz default null
+) returns jsonb
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  c_most constant int := 2000;
+  v_step interval := make_interval(secs => p_step_sec);
+begin
+  if (p_step_sec between 2 and 86400 and p_from < p_to and p_to - p_from <= v_step * c_most) is not true then
+    raise exception 'from is before to, and at most % steps', c_most using errcode = 'SL001';
+  end if;
+  return jsonb_build_object(
+    'rows', (
+      select coalesce(jsonb_agg(
+        to_jsonb(n) - 'parts' || jsonb_build_object('at', round(extract(epoch from n.at) * 1000)) order by n.at), '[]')
+      from audit.numbers(p_from, p_to, v_step, v_step < interval '1 minute') n
+    ),
+    'marks', audit.marks_between(p_from, p_to, coalesce(p_now, clock_timestamp())) || audit.action_marks(p_from, p_to, v_step),
+    'parts', (
+      select coalesce(jsonb_agg(distinct k), '[]') from (
+        select jsonb_object_keys(s.parts) from audit.sampler s
+        union all
+        select jsonb_object_keys(audit.parts_of(l.look)) from (select s.look from audit.samples s order by s.at desc limit 1) l
+      ) p (k)
+    ),
+    'part', case when p_part is not null then audit.part_rows(p_part, p_from, p_to, v_step) end
+  );
+end
+$$;

@@ -1,0 +1,59 @@
+-- The ledger's samples: tickets with their latency, endpoints, and minutes from both.
+begin;
+select plan(12);
+
+delete from audit.samples;
+delete from audit.minute_samples;
+delete from audit.marks;
+update audit.sampler set parts = '{}';
+
+create function pg_temp.at(p_sec int) returns timestamptz language sql
+as $$ select timestamptz '2026-03-01 10:00:00+00' + make_interval(secs => p_sec) $$;
+create function pg_temp.claim_made(p_ago_ms int) returns uuid language sql
+as $$
+  select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint - p_ago_ms), 12, '0') || '-7' || substr(gen_random_uuid()::text, 16))::uuid
+$$;
+
+select is(public.take_sample('[]', pg_temp.at(0)) #> '{latency,p50_sec}', 'null', 'without tickets nothing is known of their latency');
+insert into public.confirmed_tickets (resource_id, pool_id, user_id, claim_id, confirmed_at)
+select gen_random_uuid(), 'gig', 'u' || i, pg_temp.claim_made(i * 1000), now() from generate_series(1, 3) i;
+insert into public.confirmed_tickets (resource_id, pool_id, user_id, confirmed_at) values (gen_random_uuid(), 'gig', 'by hand', now());
+select is(
+  public.take_sample('[]', pg_temp.at(2)) -> 'latency' ->> 'p50_sec', '2.000', 'half of the tickets took two seconds from their claims'
+);
+select is(
+  (public.take_sample('[]', pg_temp.at(2)) #>> '{latency,tickets}')::int, 3, 'a ticket that names no claim does not count'
+);
+select is(public.take_sample('[]', pg_temp.at(2)) #> '{latency,pools,gig,2}', '3', 'each pool has its own');
+
+select webhook.add_endpoint('shop', 'shop', '{A}', 'queued', '{}', 'ann');
+insert into public.webhook_events (webhook_id, provider, event_id, status)
+select f.webhook_id, 'shop', 'e' || i, case when i > 2 then 'dead_letter' else 'pending' end::public.webhook_event_status
+from webhook.find_endpoint('shop') f, generate_series(1, 3) i;
+select results_eq(
+  $$ select e ->> 'name', (e ->> 'waiting')::int, (e ->> 'dead_letters')::int, (e ->> 'per_sec')::numeric
+     from jsonb_array_elements(public.take_sample('[]', pg_temp.at(4)) -> 'endpoints') e where e ->> 'name' = 'shop' $$,
+  $$ values ('shop', 2, 1, 0.3) $$, 'an endpoint has its backlog, dead letters and rate'
+);
+select is(public.take_sample('[]', pg_temp.at(4)), (select look from audit.samples where at = pg_temp.at(4)), 'the second server is given the same');
+
+select public.take_sample('[]', pg_temp.at(60));
+select results_eq(
+  'select at, samples, tickets >= 4, ticket_p50_sec, backlog, dead_letters from audit.minute_samples',
+  $$ values (pg_temp.at(0), 3, true, 2::real, 2, 1) $$, 'the minute has the highest of each, and of the half the mean'
+);
+select is((select parts ? 'endpoint shop' and parts ? 'pool gig' from audit.minute_samples), true, 'and its parts');
+select is(
+  (select array_agg(m.subject order by m.subject) from audit.marks m where m.kind = 'alert'),
+  array['events are among the dead letters', 'events wait and no webhook worker is connected'], 'alerts are noted'
+);
+select is(
+  public.read_samples(pg_temp.at(0), pg_temp.at(60), 2, 'endpoint shop') -> 'part' -> -1 -> 1 -> 0, '2', 'a part is read by its samples'
+);
+select is(
+  public.read_samples(pg_temp.at(0), pg_temp.at(120), 60, 'endpoint shop') -> 'part' -> 0 -> 1 -> 2, '1', 'and by its minutes'
+);
+select is(tests.is_cheap('audit.ticket_latency()'), true, 'the latency reads the end of the table and nothing else');
+
+select * from finish();
+rollback;
