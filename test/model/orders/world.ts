@@ -68,14 +68,12 @@ export class World {
     return this.#lane.breaks;
   }
 
-  /** Stands in the ids of this history, and of none before it. */
-  get run(): string {
-    return `o${histories}x`;
-  }
+  /** Stands in the ids of this history, and of none before it. Kept: other lanes begin histories meanwhile. */
+  run = '';
 
   async reset(rules: Rules): Promise<void> {
     this.history = [];
-    histories++;
+    this.run = `o${++histories}x`;
     this.rules = rules;
     this.stripe = new Stripe(this.run, rules.skewSec, (kind) => this.breaks.has(`no-${kind}-key`));
     this.leave();
