@@ -19,7 +19,9 @@ describe('a stranger', () => {
 
   before(async () => {
     databases = await startDatabases();
-    server = await startTestServer(databases);
+    // Where buyers come back to from Stripe: without it there is no checkout to attack.
+    const publicUrl = new URL('https://tickets.example.com');
+    server = await startTestServer(databases, { proxy: { trustedProxies: 0, publicUrl } });
     place = {
       url: server.url,
       db1: await openSession(databases.db1.url),
