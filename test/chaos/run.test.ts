@@ -56,7 +56,7 @@ describe('npm run chaos', () => {
     for (const fault of FAULTS) assert.ok(help.stdout.includes(fault), `${fault} is not explained`);
     const wrong = run('--faults', 'earthquake');
     assert.equal(wrong.status, 2);
-    assert.match(wrong.stderr, /no fault "earthquake"; there are kill-db1-postmaster/);
+    assert.match(wrong.stderr, /unknown fault "earthquake"; known are kill-db1-postmaster/);
     assert.equal(wrong.stdout, '');
   });
 });
