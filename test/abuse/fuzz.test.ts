@@ -80,7 +80,7 @@ describe('the oracle of the fuzzer', () => {
     assert.match(judge({ status: 503 }), /answered 503 not_found/);
   });
   it('complains about another shape, a secret, half an answer, none, and one without an end', () => {
-    assert.match(judge({ json: undefined, text: 'Not Found' }), /no refusal of ours/);
+    assert.match(judge({ json: undefined, text: 'Not Found' }), /not one of our refusals/);
     assert.match(judge({ status: 200, text: 'a-secret' }), /secret/);
     assert.match(judge({}, { rest: 'HTTP/1.1 200 OK\r\n' }), /in pieces/);
     assert.match(judge({}, { answers: [] }), /gave 0 answers to 1/);

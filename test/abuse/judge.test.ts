@@ -29,9 +29,9 @@ describe('the judge of answers', () => {
   const BAD: [name: string, answer: Answer, complaint: RegExp][] = [
     ['another status', refusal({}, { status: 500 }), /answered 500/],
     ['another code', refusal({ code: 'internal' }), /said internal/],
-    ['a refusal without a hint', refusal({ hint: undefined }), /no refusal of ours/],
-    ['a field too many', refusal({ detail: 'more' }), /no refusal of ours/],
-    ['a plain text', refusal({}, { text: 'Bad Request', json: undefined }), /no refusal of ours/],
+    ['a refusal without a hint', refusal({ hint: undefined }), /not one of our refusals/],
+    ['a field too many', refusal({ detail: 'more' }), /not one of our refusals/],
+    ['a plain text', refusal({}, { text: 'Bad Request', json: undefined }), /not one of our refusals/],
     ['another request id', refusal({ request_id: 'r2' }), /another request id/],
     ['SQL', refusal({ hint: 'in select claim_id from claims where' }), /inside: select/],
     ['the name of a table', refusal({ hint: 'no rows in intake.pool_totals' }), /inside/],

@@ -265,9 +265,9 @@ describe('sluice webhooks', () => {
       assert.equal(shown.code, 1);
       assert.equal(JSON.parse(shown.stdout).event_id, 'shown');
       assert.match(shown.stderr, /The event 00000000\S* does not exist/);
-      const named = await sluice(['webhooks', 'show', 'shown', 'nobody'], { SLUICE_DIR: dir }).ended;
+      const named = await sluice(['webhooks', 'show', 'shown', 'unknown'], { SLUICE_DIR: dir }).ended;
       assert.deepEqual([named.code, JSON.parse(named.stdout).id], [1, event?.id]);
-      assert.equal(named.stderr, 'The event nobody does not exist.\n');
+      assert.equal(named.stderr, 'The event unknown does not exist.\n');
     } finally {
       rmSync(dir, { recursive: true });
     }

@@ -18,7 +18,7 @@ test('a quick run writes every row with positive numbers, and durability was on'
 test('an unknown suite is refused with the list of suites', () => {
   const { status, stderr } = bench('nonsense');
   assert.equal(status, 2);
-  assert.match(stderr, /no suite nonsense.*Suites: claims/);
+  assert.match(stderr, /Unknown suite nonsense.*Suites: claims/);
 });
 
 test('--help names the suites and the options', () => {

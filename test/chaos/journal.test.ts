@@ -67,7 +67,7 @@ describe('the journals of clients', () => {
     );
   });
 
-  it('leave out a line that was never finished, and refuse one that nobody knows', () => {
+  it('leave out a line that was never finished, and refuse one of an unknown kind', () => {
     journal.write('one', 'poison', { id: 'whole' });
     appendFileSync(join(dir, 'one.ndjson'), '{"kind":"poison","entry":{"id":"ha');
     assert.deepEqual(readJournals(dir).poison, [{ id: 'whole' }]);

@@ -111,7 +111,7 @@ describe('the options of npm run chaos', () => {
       [['--seed', '-1'], /seed/],
       [['--minutes', '0'], /--minutes is "0"/],
       [['--minutes', 'NaN'], /--minutes is "NaN"/],
-      [['--faults', 'cut,earthquake'], /no fault "earthquake"; there are kill-db1-postmaster/],
+      [['--faults', 'cut,earthquake'], /unknown fault "earthquake"; known are kill-db1-postmaster/],
       [['--scale', 'huge'], /--scale is "huge"/],
       [['--nonsense'], /--nonsense/],
     ] as const)

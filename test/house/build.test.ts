@@ -32,8 +32,8 @@ const SOURCES = [
   'package.json',
   'tsconfig.json',
 ];
-/** What `nobody` has on every Unix. */
-const NOBODY = { uid: 65_534, gid: 65_534 };
+/** The ids of the user without rights that every Unix has. */
+const UNPRIVILEGED = { uid: 65_534, gid: 65_534 };
 const isRoot = process.getuid?.() === 0;
 const VERSION = `${JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')).version}\n`;
 
@@ -187,9 +187,9 @@ describe('the build', () => {
     assert.equal((await prepare()).code, 0);
     const now = new Date();
     utimesSync(join(project, 'src', 'cli.ts'), now, now);
-    assert.deepEqual(await sluice(['--version'], NOBODY), { code: 0, stdout: VERSION, stderr: '' });
+    assert.deepEqual(await sluice(['--version'], UNPRIVILEGED), { code: 0, stdout: VERSION, stderr: '' });
     changeTo('UNKNOWN COMMAND');
-    const { code, stderr } = await sluice(['--version'], NOBODY);
+    const { code, stderr } = await sluice(['--version'], UNPRIVILEGED);
     assert.equal(code, 1);
     assert.match(stderr, /may not write to .*\nhint: run `npm run build` there as the user who owns it\n$/);
     assert.equal(builds().length, 1);
@@ -199,7 +199,7 @@ describe('the build', () => {
     const shared = join(home, 'shared');
     mkdirSync(shared);
     chmodSync(shared, 0o1777);
-    if (isRoot) chownSync(shared, NOBODY.uid, NOBODY.gid);
+    if (isRoot) chownSync(shared, UNPRIVILEGED.uid, UNPRIVILEGED.gid);
     const handlers = join(home, 'handlers.ts');
     writeFileSync(handlers, `console.log('loaded' as string); export default [];`);
     const nowhere = 'postgres://127.0.0.1:1/none';

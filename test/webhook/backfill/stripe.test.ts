@@ -182,7 +182,7 @@ describe('backfill from Stripe', () => {
     for (const [words, code, expected] of [
       [['stripe', '--since', '2020-01-01'], 2, /keeps its events for 30 days.*\n.*earliest/],
       [['stripe', '--since', hourLater()], 2, /--since is not before --until/],
-      [['nobody'], 1, /unknown endpoint nobody/],
+      [['missing'], 1, /unknown endpoint missing/],
     ] as const) {
       const [endpoint, ...rest] = words;
       const answer = await backfill(env, endpoint, ...rest);
