@@ -95,7 +95,7 @@ const holds: Look = ({ state, expiredSecAgo }) =>
         // A hold that was set to end since then, as that of a payment that was void, is ended the next time.
         .filter(
           ({ holdSec, graceSec }) =>
-            holdSec !== null && Math.max(holdSec, graceSec ?? 0) < -expiredSecAgo - MOMENT_SEC,
+            holdSec !== null && holdSec < -expiredSecAgo - MOMENT_SEC && (graceSec ?? 0) < -expiredSecAgo,
         )
         .map(({ id }) => ['I15', `order ${id} is held past its hold and its grace`]);
 
