@@ -35,7 +35,7 @@ const LEDGER: LedgerLook = {
   },
   webhook_workers: 0,
 };
-/** Long after its start, so that its deploy is no longer told. */
+/** Long after its start, so the server has stopped telling its deploy. */
 const LATER_MS = 600_000;
 
 function open(cells?: readonly string[]) {
