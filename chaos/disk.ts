@@ -6,8 +6,8 @@ import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { cleanUpOnExit } from '../test/support/databases.ts';
 import { ensureDebianPackages } from '../test/pgtap/debian_packages.ts';
+import { cleanUpOnExit } from '../test/support/databases.ts';
 
 const PACKAGES = ['xfsprogs', 'e2fsprogs', 'mount'];
 /** Files with holes: they use what is written to them. */

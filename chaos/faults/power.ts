@@ -19,7 +19,10 @@ export const powerCut: FaultKind = {
     for (const one of processes) one.stall();
     for (const database of databases) database.freeze();
     for (const database of databases) database.losePower();
-    await Promise.all([...databases.map((database) => database.dies()), ...processes.map((one) => one.kill())]);
+    await Promise.all([
+      ...databases.map((database) => database.dies()),
+      ...processes.map((one) => one.kill()),
+    ]);
     return async () => {
       await Promise.all(databases.map((database) => database.startAgain()));
       await Promise.all(processes.map((one) => one.start()));

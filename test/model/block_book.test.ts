@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -18,7 +18,10 @@ const tally = (commands: number, answers: Record<string, number>): Tally => ({
 describe('the finished blocks of a long run', () => {
   let root: string;
   const git = (...args: string[]) =>
-    assert.equal(spawnSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root }).status, 0);
+    assert.equal(
+      spawnSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root }).status,
+      0,
+    );
   before(() => {
     root = mkdtempSync(join(tmpdir(), 'sluice-blocks-'));
     git('init', '-q');
@@ -34,7 +37,10 @@ describe('the finished blocks of a long run', () => {
     first.write(block(1), tally(7, { claimed: 1, sold_out: 1 }));
     first.write(block(0, EVENTS), tally(3, {}));
     const second = BlockBook.open(SEED, true, root);
-    assert.deepEqual([block(0), block(1), block(2)].map((one) => second.has(one)), [true, true, false]);
+    assert.deepEqual(
+      [block(0), block(1), block(2)].map((one) => second.has(one)),
+      [true, true, false],
+    );
     assert.deepEqual(second.tallyOf([block(0), block(1), block(2)]), {
       ...tally(17, { claimed: 3, sold_out: 1 }),
       ...{ histories: 500, longest: 10 },
@@ -61,6 +67,9 @@ describe('the finished blocks of a long run', () => {
   it('are refused where the product files have changed since', () => {
     BlockBook.open(SEED, false, root).write(block(0), tally(1, {}));
     writeFileSync(join(root, 'package.json'), '{"version":"2.0.0"}');
-    assert.throws(() => BlockBook.open(SEED, true, root), /product files have changed since the run with seed 5/);
+    assert.throws(
+      () => BlockBook.open(SEED, true, root),
+      /product files have changed since the run with seed 5/,
+    );
   });
 });
