@@ -1,6 +1,8 @@
 // A Postgres server that can be killed, stopped and started again on its data. Its port changes; the proxies follow it.
 
 import { spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { withClient } from '../src/migrate/sql.ts';
 import { startDatabases, type TestDatabase, type TestDatabases } from '../test/support/databases.ts';
@@ -91,6 +93,8 @@ export class Database {
     for (const pid of this.#frozen) signal(pid, 'SIGKILL');
     await this.#running.exited;
     await this.#disk?.comeBack();
+    // Of a server that was never told to sync, an empty one may be left, and Postgres would ask a person about it.
+    rmSync(join(this.#running.dir, 'data', 'postmaster.pid'), { force: true });
   }
 
   async startAgain(): Promise<void> {
