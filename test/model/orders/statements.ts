@@ -57,7 +57,12 @@ export const CLEAN_LEDGER = clean(LEDGER_TABLES);
 const sweep = (tables: readonly string[]): string => asReplica(`truncate ${tables.join(', ')} cascade;`);
 
 export const SWEEP_INTAKE = sweep([...INTAKE_TABLES, 'pgmq.a_intake_queue', 'audit.seals']);
-export const SWEEP_LEDGER = sweep([...LEDGER_TABLES, 'public.credit_ledger', 'audit.seals']);
+/** The ledger's own guard holds for a replica too, so it is off for a moment. */
+const INSERT_ONLY = 'trigger credit_ledger_is_insert_only';
+export const SWEEP_LEDGER = `
+  alter table public.credit_ledger disable ${INSERT_ONLY};
+  ${sweep([...LEDGER_TABLES, 'public.credit_ledger', 'audit.seals'])}
+  alter table public.credit_ledger enable always ${INSERT_ONLY};`;
 
 export const INTAKE = `
   select json_build_object(
