@@ -1,9 +1,12 @@
 // A Postgres server that can be killed, stopped and started again on its data. Its port changes; the proxies follow it.
 
 import { spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { withClient } from '../src/migrate/sql.ts';
 import { startDatabases, type TestDatabase, type TestDatabases } from '../test/support/databases.ts';
+import type { Disk } from './disk.ts';
 import type { Random } from './random.ts';
 
 /** A crash recovery on a busy machine takes seconds; a server that takes longer than this does not come back. */
@@ -19,22 +22,28 @@ const BACKENDS = `
 export class Database {
   readonly side: 'db1' | 'db2';
   readonly #set: TestDatabases;
+  readonly #disk: Disk | undefined;
   #running: TestDatabase;
+  /** The processes of a server that stands still. */
+  #frozen: number[] = [];
 
-  private constructor(side: 'db1' | 'db2', set: TestDatabases) {
+  private constructor(side: 'db1' | 'db2', set: TestDatabases, disk?: Disk) {
     this.side = side;
     this.#set = set;
+    this.#disk = disk;
     this.#running = set[side];
   }
 
-  /** With durability as Postgres has it by default, unless the settings say otherwise. */
+  /** With durability as Postgres has it by default, unless the settings say otherwise; on a disk of its own where there is one. */
   static async start(
     side: 'db1' | 'db2',
     settings: Record<string, string>,
     patch?: string,
+    disk?: Disk,
   ): Promise<Database> {
     const other = side === 'db1' ? 'db2' : 'db1';
-    const database = new Database(side, await startDatabases({ [other]: false, settings }));
+    const options = { [other]: false, settings, ...(disk && { parent: disk.dir }) };
+    const database = new Database(side, await startDatabases(options), disk);
     if (patch !== undefined) {
       await withClient(database.url, (client) => client.query(patch)).catch(async (error: unknown) => {
         await database.stop();
@@ -63,6 +72,29 @@ export class Database {
   /** As `pg_ctl stop -m immediate`. */
   stopImmediately(): Promise<void> {
     return this.#running.stop('immediate');
+  }
+
+  /** Stops every process of the server where it is, the postmaster first: it starts no others then. */
+  freeze(): void {
+    const { pid } = this.#running;
+    process.kill(pid, 'SIGSTOP');
+    this.#frozen = [pid, ...childrenOf(pid)];
+    for (const child of this.#frozen) signal(child, 'SIGSTOP');
+  }
+
+  /** What a frozen server wrote and never synced is lost. */
+  losePower(): void {
+    if (this.#disk === undefined) throw new Error(`${this.side} has no disk that can lose power`);
+    this.#disk.losePower();
+  }
+
+  /** After a power cut: the old processes are gone, and the disk is back. */
+  async dies(): Promise<void> {
+    for (const pid of this.#frozen) signal(pid, 'SIGKILL');
+    await this.#running.exited;
+    await this.#disk?.comeBack();
+    // Of a server that was never told to sync, an empty one may be left, and Postgres would ask a person about it.
+    rmSync(join(this.#running.dir, 'data', 'postmaster.pid'), { force: true });
   }
 
   async startAgain(): Promise<void> {
@@ -101,6 +133,20 @@ export class Database {
 
   stop(): Promise<void> {
     return this.#set.stop();
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const ps = spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' });
+  return ps.stdout.trim().split(/\s+/).filter(Boolean).map(Number);
+}
+
+/** A backend may have ended by itself meanwhile. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 

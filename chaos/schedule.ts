@@ -1,5 +1,6 @@
 // Which fault happens when, to what and for how long: a pure function of the seed, so that a run can be repeated.
 
+import { POWER_CUT_TARGETS } from './faults/power.ts';
 import { type FaultName, isNeighbour } from './options.ts';
 import { createRandom, type Random } from './random.ts';
 
@@ -68,6 +69,7 @@ const DURATION_MS: Record<FaultName, readonly [number, number]> = {
   // Its kills take about that long by themselves.
   'neighbour-killed-workers': [0, 0],
   'neighbour-flood': [12_000, 15_000],
+  'power-cut': [200, 1_500],
 };
 
 /**
@@ -129,6 +131,8 @@ function targetOf(fault: FaultName, random: Random): string {
       return 'workers';
     case 'neighbour-flood':
       return 'doors';
+    case 'power-cut':
+      return random.pick(POWER_CUT_TARGETS);
   }
 }
 

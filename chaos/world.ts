@@ -20,8 +20,9 @@ import { PAID_POOLS, PAID_RULES } from './clients/paid_buyers.ts';
 import { PROVIDER_ENDPOINTS } from './clients/providers.ts';
 import { patch, script } from './controls/patches.ts';
 import { Database } from './database.ts';
+import { Disks } from './disk.ts';
 import type { Pool, TargetCall } from './history.ts';
-import type { RunOptions } from './options.ts';
+import { POWER_CUT, type RunOptions } from './options.ts';
 import { Process, SERVER_READY, WORKER_READY } from './process.ts';
 import { startProxy, type WireProxy } from './proxy.ts';
 import { createRandom } from './random.ts';
@@ -144,9 +145,11 @@ async function startParts(
   const { seed, settings = {}, patch = {} } = options;
   const surprises: string[] = [];
   const leftOut: string[] = [];
+  const disks = options.faults.includes(POWER_CUT) ? await Disks.open(dir) : undefined;
+  if (disks) ends.push(() => disks.close());
   const [db1, db2] = await Promise.all([
-    Database.start('db1', settings.db1 ?? {}, patch.db1),
-    Database.start('db2', settings.db2 ?? {}, patch.db2),
+    Database.start('db1', settings.db1 ?? {}, patch.db1, disks?.add('db1')),
+    Database.start('db2', settings.db2 ?? {}, patch.db2, disks?.add('db2')),
   ]);
   ends.push(() => Promise.all([db1.stop(), db2.stop()]));
   const target = await startTarget(onTargetCall);
@@ -248,6 +251,7 @@ async function startParts(
     forget();
   });
   await Promise.all(all.map((one) => one.start()));
+  disks?.sync();
 
   return {
     db1,

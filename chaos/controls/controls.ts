@@ -34,6 +34,12 @@ export const CONTROLS: readonly Control[] = [
     },
   },
   {
+    name: 'fsync-off',
+    why: 'DB1 does not wait for its disk, and loses power',
+    promises: ['I1'],
+    options: { settings: { db1: { fsync: 'off' } }, faults: ['power-cut'] },
+  },
+  {
     name: 'prd-reaper',
     why: 'old reservations are put back on sale while the ledger is away, with no constraint against a second sale',
     promises: ['I2', 'I12'],

@@ -6,6 +6,7 @@ import { failingHook } from './failing_hook.ts';
 import { flood } from './flood.ts';
 import { killedWorkers } from './killed_workers.ts';
 import type { FaultKind } from './kind.ts';
+import { powerCut } from './power.ts';
 import { clockSkew, killProcess, rollingRestart, stallWorker } from './processes.ts';
 import { slowHook } from './slow_hook.ts';
 import { stripeClock, stripeCut, stripeDown, stripeSlow, webhookDropped } from './stripe.ts';
@@ -41,4 +42,5 @@ export const FAULT_KINDS: Record<FaultName, FaultKind> = {
   'neighbour-stuck-transaction': stuckTransaction,
   'neighbour-killed-workers': killedWorkers,
   'neighbour-flood': flood,
+  'power-cut': powerCut,
 };

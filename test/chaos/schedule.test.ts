@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { UsageError } from '../../bench/command.ts';
 import { FAULT_KINDS } from '../../chaos/faults/kinds.ts';
-import { FAULTS, isNeighbour, NEIGHBOURS, readCommand } from '../../chaos/options.ts';
+import { FAULTS, isNeighbour, NEIGHBOURS, POWER_CUT, readCommand } from '../../chaos/options.ts';
 import { LINKS, planFaults, SERVERS, TARGET_MOODS, WORKERS } from '../../chaos/schedule.ts';
 
 const MINUTES = 10;
@@ -76,7 +76,7 @@ describe('the schedule of faults', () => {
 
   it('aims only at what there is, and in the long run at all of it', () => {
     const targets = new Map<string, Set<string>>();
-    for (const { fault, target } of planFaults(5, 120, FAULTS))
+    for (const { fault, target } of planFaults(5, 120, [...FAULTS, POWER_CUT]))
       targets.set(fault, (targets.get(fault) ?? new Set()).add(target));
     assert.deepEqual([...(targets.get('cut') ?? [])].sort(), [...LINKS].sort());
     assert.deepEqual([...(targets.get('kill-worker') ?? [])].sort(), [...WORKERS]);
@@ -99,6 +99,7 @@ describe('the options of npm run chaos', () => {
       journals: false,
     });
     assert.deepEqual(read('--faults', 'cut,delay', '--seed', '7')?.faults, ['cut', 'delay']);
+    assert.deepEqual(read('--faults', 'power-cut')?.faults, [POWER_CUT]);
     assert.deepEqual(read('--faults', 'none')?.faults, []);
     assert.deepEqual(read('--faults', 'neighbours')?.faults, NEIGHBOURS);
     assert.deepEqual(read('--faults', 'cut,neighbours')?.faults, ['cut', ...NEIGHBOURS]);

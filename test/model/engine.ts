@@ -61,41 +61,60 @@ export function blocksOf(subjects: readonly Subject[], seed: number, histories: 
   ).flat();
 }
 
+export const emptyTally = (): Tally => ({
+  histories: 0,
+  commands: 0,
+  longest: 0,
+  answers: {},
+  violations: [],
+  unknownSteps: [],
+});
+
+/** `keep` is told of each block when it is over. It begins with what an earlier run had. */
 export async function runBlocks(
   lanes: readonly Lane[],
   blocks: readonly Block[],
   advance: () => void,
+  { keep, earlier = emptyTally() }: { keep?: (block: Block, tally: Tally) => void; earlier?: Tally } = {},
 ): Promise<Tally> {
-  const tally: Tally = {
-    histories: 0,
-    commands: 0,
-    longest: 0,
-    answers: {},
-    violations: [],
-    unknownSteps: [],
-  };
+  let all = earlier;
   const waiting = [...blocks];
   await Promise.all(
     lanes.map(async (lane) => {
-      while (tally.violations.length < VIOLATIONS_MAX) {
+      while (all.violations.length < VIOLATIONS_MAX) {
         const block = waiting.shift();
         if (block === undefined) return;
+        const tally = emptyTally();
         const found = await runBlock(lane, block, tally, advance);
         if (found !== undefined) tally.violations.push(found);
+        tally.unknownSteps = await findUnknownSteps(lane);
+        keep?.(block, tally);
+        all = added(all, tally);
       }
     }),
   );
-  tally.unknownSteps = await findUnknownSteps(lanes);
-  return tally;
+  return all;
 }
 
-async function findUnknownSteps(lanes: readonly Lane[]): Promise<string[]> {
-  const found = new Set<string>();
-  for (const lane of lanes)
-    for (const machine of MACHINES)
-      for (const step of compare(machine, await takenSteps(lane[machine.side].rows)).unknown)
-        found.add(`${machine.table}: ${step}`);
-  return [...found].sort();
+export function added(one: Tally, other: Tally): Tally {
+  const answers = { ...one.answers };
+  for (const [word, times] of Object.entries(other.answers)) answers[word] = (answers[word] ?? 0) + times;
+  return {
+    histories: one.histories + other.histories,
+    commands: one.commands + other.commands,
+    longest: Math.max(one.longest, other.longest),
+    answers,
+    violations: [...one.violations, ...other.violations],
+    unknownSteps: [...new Set([...one.unknownSteps, ...other.unknownSteps])].sort(),
+  };
+}
+
+async function findUnknownSteps(lane: Lane): Promise<string[]> {
+  const found: string[] = [];
+  for (const machine of MACHINES)
+    for (const step of compare(machine, await takenSteps(lane[machine.side].rows)).unknown)
+      found.push(`${machine.table}: ${step}`);
+  return found;
 }
 
 async function runBlock(

@@ -8,6 +8,7 @@ import { EXIT_FAILED, reportFailure, UsageError } from '../../bench/command.ts';
 import { beginRun, keepSummary, writeRaw } from '../../bench/summaries.ts';
 import { writeReport } from '../../chaos/report.ts';
 import { progressLine, startProgress } from '../../src/commands/progress.ts';
+import { BlockBook } from './block_book.ts';
 import { CONTROLS, type ControlResult, runControl } from './controls.ts';
 import { blocksOf, type Found, runBlocks, type Tally } from './engine.ts';
 import { type Lanes, startLanes } from './lanes.ts';
@@ -23,7 +24,7 @@ const LANES_MAX = 32;
 const LINE_EVERY_MS = 60_000;
 const MS_PER_SEC = 1_000;
 
-const usage = `npm run model -- [--histories N] [--seed S] [--model name] [--control name] [--json file] [--keep]
+const usage = `npm run model -- [--histories N] [--seed S [--resume]] [--model name] [--control name] [--json file] [--keep]
 
 Runs N histories of commands, a third of them claims, a third provider events and a third paid orders, against real databases, and
 compares every answer and the state at the end with a model in memory; of paid orders it holds the promises against what is
@@ -32,6 +33,8 @@ histories notice. Any violation is shrunk to the shortest history that still has
 
   --histories N    how many (default ${DEFAULT_HISTORIES}; 20000 took 28 minutes on two cores that others used as well)
   --seed S         makes the run the same again (default: at random, and printed)
+  --resume         goes on after a run with this seed that was interrupted: what it finished counts. Refuses where the product
+                   files have changed since
   --model name     only ${SUBJECTS.map(({ name }) => name).join(' or ')}
   --control name   no histories, only this control, or all of them:
 ${Object.entries(CONTROLS)
@@ -49,6 +52,7 @@ Exit code: 0 when no promise was broken and every control was noticed, 1 otherwi
 
 Examples:
   npm run model -- --histories 20000 --json model.json
+  npm run model -- --histories 60000 --seed 21 --resume
   npm run model -- --seed 7 --histories 250 --model claims
   npm run model -- --control fence-off`;
 
@@ -60,6 +64,7 @@ type Wanted = {
   controls: string[];
   json: string | undefined;
   keep: boolean;
+  resume: boolean;
 };
 
 function read(args: string[]): Wanted | undefined {
@@ -75,6 +80,7 @@ function read(args: string[]): Wanted | undefined {
       controls: { type: 'boolean', default: true },
       json: { type: 'string' },
       keep: { type: 'boolean', default: false },
+      resume: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -82,6 +88,8 @@ function read(args: string[]): Wanted | undefined {
   const { control, model } = values;
   if (control !== undefined && control !== 'all' && !Object.hasOwn(CONTROLS, control))
     throw new UsageError(`unknown control ${control}; known are ${Object.keys(CONTROLS).join(', ')}`);
+  if (values.resume && values.seed === undefined)
+    throw new UsageError('--resume needs the --seed of the run that it goes on with');
   const subjects = SUBJECTS.filter(({ name }) => model === undefined || name === model);
   if (subjects.length === 0) throw new UsageError(`unknown model ${model}`);
   const all = Object.keys(CONTROLS).filter(
@@ -98,6 +106,7 @@ function read(args: string[]): Wanted | undefined {
     controls: values.controls ? all : [],
     json: values.json,
     keep: values.keep,
+    resume: values.resume,
   };
 }
 
@@ -108,25 +117,37 @@ function wholeNumber(name: string, text: string): number {
   return number;
 }
 
-async function runHistories(databases: Lanes, { subjects, seed, histories, lanes }: Wanted): Promise<Tally> {
+async function runHistories(
+  databases: Lanes,
+  { subjects, seed, histories, lanes, resume }: Wanted,
+): Promise<Tally> {
   const each = Math.ceil(histories / subjects.length);
   const total = each * subjects.length;
-  const blocks = blocksOf(subjects, seed, each);
+  const book = BlockBook.open(seed, resume);
+  const all = blocksOf(subjects, seed, each);
+  const blocks = all.filter((block) => !book.has(block));
+  const earlier = book.tallyOf(all);
+  if (resume) console.log(`${earlier.histories} histories were finished before`);
   const open = await Promise.all(
     Array.from({ length: Math.min(lanes, blocks.length) }, () => databases.open()),
   );
   const progress = startProgress(total, 'histories');
   const startedMs = performance.now();
-  let done = 0;
+  let done = earlier.histories;
+  progress.advance(done);
   const line = setInterval(() => {
     const elapsedSec = (performance.now() - startedMs) / MS_PER_SEC;
     if (!process.stderr.isTTY)
       process.stderr.write(`${progressLine(done, total, 'histories', elapsedSec)}\n`);
   }, LINE_EVERY_MS);
   try {
-    return await runBlocks(open, blocks, () => {
+    const advance = () => {
       done++;
       progress.advance(1);
+    };
+    return await runBlocks(open, blocks, advance, {
+      earlier,
+      keep: (block, tally) => book.write(block, tally),
     });
   } finally {
     clearInterval(line);

@@ -30,6 +30,8 @@ export type DatabasesOptions = {
   settings?: Record<string, string>;
   defaults?: 'old' | 'new';
   seed?: boolean;
+  /** The folder that holds their data; the temporary folder of the system where left out. */
+  parent?: string;
   /** A checkout whose migrations are applied instead of ours. */
   root?: string;
 };
@@ -48,7 +50,7 @@ const TEMPLATE_SETTINGS = { fsync: 'off' };
 
 /** Two real clusters in a temporary folder, with platform and migrations applied. */
 export async function startDatabases(options: DatabasesOptions = {}): Promise<TestDatabases> {
-  const dir = mkdtempSync(join(tmpdir(), 'sluice-test-'));
+  const dir = mkdtempSync(join(options.parent ?? tmpdir(), 'sluice-test-'));
   giveToServer(dir);
   const running = new Map<Side, Cluster>();
   let pooler: Pooler | undefined;

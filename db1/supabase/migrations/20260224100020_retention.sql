@@ -64,7 +64,8 @@ $$;
 
 -- Promise: up to p_limit things of the first kind that has some are gone: which kind, and how many; no row where all that is old
 -- is gone, or another session is at it. Second call: the next ones. Locks: one prune at a time (advisory, not waited for) → those of
--- audit.prune_kind. Definer: service_role has no rights to the tables.
+-- audit.prune_kind. Its transaction does not wait for the disk: what a crash brings back is pruned again, and deliveries wait for one
+-- sync less. Definer: service_role has no rights to the tables.
 create function public.prune_step(p_limit int default 200) returns table (what text, gone int)
 language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_column
@@ -74,6 +75,7 @@ begin
   if not pg_catalog.pg_try_advisory_xact_lock(pg_catalog.hashtextextended('sluice retention', 0)) then
     return;
   end if;
+  perform pg_catalog.set_config('synchronous_commit', 'off', true);
   for v_rule in select r.* from audit.retention r order by r.turn loop
     gone := audit.prune_kind(v_rule, p_limit);
     if gone > 0 then

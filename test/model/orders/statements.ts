@@ -28,36 +28,41 @@ export const PREPARE_INTAKE = `
   end
   $$;`;
 
+const INTAKE_TABLES = [
+  ...['pgmq.q_intake_queue', 'pgmq.q_intake_dlq', 'pgmq.a_intake_dlq'],
+  ...['public.order_payments', 'public.checkouts', 'public.orders', 'public.claims'],
+  ...['public.inventory_slots', 'public.slot_manifest', 'public.engine_config'],
+  ...['intake.pool_totals', 'intake.pool_marks', 'audit.audit_logs'],
+];
+
+const LEDGER_TABLES = [
+  ...['public.confirmed_tickets', 'public.voided_tickets', 'public.refunds_due', 'public.claim_outbox'],
+  ...['public.payments', 'public.payment_refunds', 'public.payment_transactions'],
+  ...['public.webhook_events', 'audit.audit_logs'],
+];
+
 /** Replica: the triggers that keep manifest and marks in step, and the record of tickets whole, would refuse it. */
-export const CLEAN_INTAKE = `
+const asReplica = (statements: string): string => `
   set session_replication_role = replica;
-  delete from pgmq.q_intake_queue;
-  delete from pgmq.q_intake_dlq;
-  delete from pgmq.a_intake_dlq;
-  delete from public.order_payments;
-  delete from public.checkouts;
-  delete from public.orders;
-  delete from public.claims;
-  delete from public.inventory_slots;
-  delete from public.slot_manifest;
-  delete from public.engine_config;
-  delete from intake.pool_totals;
-  delete from intake.pool_marks;
-  delete from audit.audit_logs;
+  ${statements}
   set session_replication_role = origin;`;
 
-export const CLEAN_LEDGER = `
-  set session_replication_role = replica;
-  delete from public.confirmed_tickets;
-  delete from public.voided_tickets;
-  delete from public.refunds_due;
-  delete from public.claim_outbox;
-  delete from public.payments;
-  delete from public.payment_refunds;
-  delete from public.payment_transactions;
-  delete from public.webhook_events;
-  delete from audit.audit_logs;
-  set session_replication_role = origin;`;
+const clean = (tables: readonly string[]): string =>
+  asReplica(tables.map((table) => `delete from ${table};`).join('\n  '));
+
+export const CLEAN_INTAKE = clean(INTAKE_TABLES);
+export const CLEAN_LEDGER = clean(LEDGER_TABLES);
+
+/** What many histories have left, as dead rows and in tables that only grow, goes at once. */
+const sweep = (tables: readonly string[]): string => asReplica(`truncate ${tables.join(', ')} cascade;`);
+
+export const SWEEP_INTAKE = sweep([...INTAKE_TABLES, 'pgmq.a_intake_queue', 'audit.seals']);
+/** The ledger's own guard holds for a replica too, so it is off for a moment. */
+const INSERT_ONLY = 'trigger credit_ledger_is_insert_only';
+export const SWEEP_LEDGER = `
+  alter table public.credit_ledger disable ${INSERT_ONLY};
+  ${sweep([...LEDGER_TABLES, 'public.credit_ledger', 'audit.seals'])}
+  alter table public.credit_ledger enable always ${INSERT_ONLY};`;
 
 export const INTAKE = `
   select json_build_object(

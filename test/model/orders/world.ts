@@ -8,7 +8,7 @@ import { Violation } from '../violation.ts';
 import { Actor, type Ask, type Body, type Callee, type Fate } from './actors.ts';
 import { checkAlways, checkAtRest, type Scene } from './promises.ts';
 import { keyOf, type State, seatsOf } from './state.ts';
-import { CLEAN_INTAKE, CLEAN_LEDGER, INTAKE, LEDGER } from './statements.ts';
+import { CLEAN_INTAKE, CLEAN_LEDGER, INTAKE, LEDGER, SWEEP_INTAKE, SWEEP_LEDGER } from './statements.ts';
 import { type Delivery, Stripe } from './stripe.ts';
 
 export const PAY_POOL = 'pay';
@@ -18,6 +18,8 @@ export const HOLD_SEC = 240;
 export const ACTOR = 'ada';
 const CURRENCY = 'eur';
 const QUANTITY_MAX = 2;
+/** After so many histories of a lane their dead rows and credits cost more than a TRUNCATE. */
+const HISTORIES_PER_SWEEP = 50;
 /** Calls of one process. What takes more goes round in circles. */
 const STEPS_MAX = 200;
 
@@ -44,6 +46,7 @@ export class World {
   readonly #lane: Lane;
   #slots = 0;
   #requests = 0;
+  #histories = 0;
   #expiredSecAgo: number | null = null;
   #isUnchanged = false;
   history: string[] = [];
@@ -84,7 +87,11 @@ export class World {
     this.#names.clear();
     this.#expiredSecAgo = null;
     const { db1, db2 } = this.#lane;
-    await Promise.all([db1.run(CLEAN_INTAKE), db2.run(CLEAN_LEDGER)]);
+    const isSweep = ++this.#histories % HISTORIES_PER_SWEEP === 0;
+    await Promise.all([
+      db1.run(isSweep ? SWEEP_INTAKE : CLEAN_INTAKE),
+      db2.run(isSweep ? SWEEP_LEDGER : CLEAN_LEDGER),
+    ]);
     await db1.rows(
       `insert into public.engine_config (pool_id, confirm_by, price, currency, payment_tenant, hold_sec, max_per_user, max_quantity,
          expire_grace_sec)

@@ -1,6 +1,6 @@
 -- What is written again and again does not grow for ever.
 begin;
-select plan(14);
+select plan(15);
 
 -- Each call removes things of one kind.
 create function pg_temp.pruned()
@@ -58,6 +58,8 @@ select is(
   '{"keep_days": 3}', 'a rule that is changed by hand is noted'
 );
 select matches((select command from cron.job where jobname = 'retention'), 'prune_(all|step)', 'a job does it');
+
+select is(current_setting('synchronous_commit'), 'off', 'the transaction of a part does not wait for the disk');
 
 select * from finish();
 rollback;

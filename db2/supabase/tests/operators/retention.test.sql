@@ -1,6 +1,6 @@
 -- Payloads of events, side effects and calls go after 90 days; keys stay.
 begin;
-select plan(11);
+select plan(12);
 
 create function pg_temp.pruned()
 returns text
@@ -57,6 +57,8 @@ select is(public.set_retention('webhook_payloads', 400, 'ann'), true, 'a rule ca
 select is(pg_temp.pruned(), '', 'to a longer time');
 select public.set_retention('webhook_payloads', 30, 'ann');
 select is(pg_temp.pruned(), 'webhook_payloads 1, ', 'and to a shorter one');
+
+select is(current_setting('synchronous_commit'), 'off', 'the transaction of a part does not wait for the disk');
 
 select * from finish();
 rollback;
