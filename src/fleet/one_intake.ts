@@ -5,9 +5,9 @@ import type { CallFunction } from '#core/call_function.ts';
 import type { AuditRow } from '#core/console/audit.ts';
 import type { PoolView } from '#core/console/pools.ts';
 import type { IntakeLook } from '#core/console/sample.ts';
-import type { Total } from '#core/search/lists.ts';
 import { HttpError } from '#core/errors.ts';
 import { isUnavailable } from '#core/failure.ts';
+import type { Total } from '#core/search/lists.ts';
 import { cellAway, type Fleet, type FleetCell } from './fleet.ts';
 
 export interface CallableCell extends FleetCell {

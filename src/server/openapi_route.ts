@@ -62,7 +62,13 @@ export function openApiRoute(routes: readonly Route[]): Route {
   const document = createDocument({
     routes: [...routes, self],
     descriptions: DESCRIPTIONS,
-    schemas: { ...BUYER_SCHEMAS, ...OPERATOR_SCHEMAS, ...ORDER_SCHEMAS, ...SEARCH_SCHEMAS, ...PROVIDER_SCHEMAS },
+    schemas: {
+      ...BUYER_SCHEMAS,
+      ...OPERATOR_SCHEMAS,
+      ...ORDER_SCHEMAS,
+      ...SEARCH_SCHEMAS,
+      ...PROVIDER_SCHEMAS,
+    },
     version: packageVersion(),
   });
   const answer = jsonResponse(200, document, cacheableHeaders(MAX_AGE_SEC));

@@ -91,8 +91,7 @@ export class OperatorAuth {
           const answer = await route.handle({ ...request, operator }, parameter);
           if (answer.follow !== undefined)
             return { ...answer, follow: followWhile(isStillGood, answer.follow) };
-          if (answer.parts !== undefined)
-            return { ...answer, parts: partsWhile(isStillGood, answer.parts) };
+          if (answer.parts !== undefined) return { ...answer, parts: partsWhile(isStillGood, answer.parts) };
           return answer;
         },
       };

@@ -29,7 +29,14 @@ export interface CallDetails extends Omit<CallRow, 'is_signed'> {
 
 export const CALL_QUERY = {
   type: 'object',
-  properties: { site_id: GIVEN_ID, event_id: GIVEN_ID, kind: GIVEN_ID, after: UUID, page: PAGE, limit: LIMIT },
+  properties: {
+    site_id: GIVEN_ID,
+    event_id: GIVEN_ID,
+    kind: GIVEN_ID,
+    after: UUID,
+    page: PAGE,
+    limit: LIMIT,
+  },
   additionalProperties: false,
 } as const satisfies Schema;
 

@@ -159,7 +159,11 @@ function creditStep({ created_at, kind, amount, currency, user_id, event_id }: C
 }
 
 function errandStep({ created_at, kind, state, attempts, error }: OrderErrand): TimelineEvent {
-  return { at: created_at, what: `asked_${kind}`, detail: { state, attempts, ...(error !== null && { error }) } };
+  return {
+    at: created_at,
+    what: `asked_${kind}`,
+    detail: { state, attempts, ...(error !== null && { error }) },
+  };
 }
 
 /** What the intake decided about it; while that cannot be asked, a step that says so. */

@@ -166,7 +166,16 @@ function events({ webhook, db2 }: ListPorts): ListSource {
         1,
       );
       const p_status = filters.status ?? null;
-      const args = { p_webhook_id, p_event_id, p_provider, p_since, p_until, p_event_type, p_error, p_status };
+      const args = {
+        p_webhook_id,
+        p_event_id,
+        p_provider,
+        p_since,
+        p_until,
+        p_event_type,
+        p_error,
+        p_status,
+      };
       return only(await db2<Total>('event_total', args));
     },
   };

@@ -162,7 +162,8 @@ const late = () => new HttpError('database_unavailable', 'It did not answer in t
 
 /** Each thing once. What has exactly this id comes first, and its kind with it. */
 export function groupsOf(found: readonly Found[], q: string, limit: number): SearchGroup[] {
-  const isExact = ({ id, ref }: Found) => id === q || ref === q || id.endsWith(`/${q}`) || id === q.toLowerCase();
+  const isExact = ({ id, ref }: Found) =>
+    id === q || ref === q || id.endsWith(`/${q}`) || id === q.toLowerCase();
   const groups = KINDS.map((kind) => {
     const byKey = new Map<string, Found>();
     // The ledger knows more of a payment than the intake, and comes last.
