@@ -42,7 +42,7 @@ function show(name: string, value: unknown): ComponentChildren {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (Array.isArray(value)) return value.join(', ');
-  if (typeof value === 'object') return <code class="id">{JSON.stringify(value)}</code>;
+  if (typeof value === 'object') return <code class="digest">{JSON.stringify(value)}</code>;
   if (TIME.test(name)) return <Moment at={String(value)} />;
   const to = linkOf(name, String(value));
   if (ID.test(name)) return <Id value={String(value)} to={to} />;

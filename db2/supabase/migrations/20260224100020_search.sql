@@ -134,8 +134,8 @@ begin
 end
 $$;
 
--- Promise: payments whose id begins with the text, with or without their tenant in front (tenant/payment), those of a refund or a
--- balance transaction, and refunds that are owed: by their id, or of the newest 10000 by the provider's.
+-- Promise: payments whose id begins with the text, with or without their tenant in front (tenant/payment), those of a refund, a
+-- balance transaction or an errand to the intake, and refunds that are owed: by their id, or of the newest 10000 by the provider's.
 -- Second call: the same, and what is new. Locks: none.
 create function webhook.search_money(p_q text, p_limit int) returns setof webhook.found
 language plpgsql stable set search_path = ''
@@ -168,6 +168,11 @@ begin
     )
   ) p
   limit p_limit;
+  return query
+  select 'payment', o.payment_key, null::text, null::text, null::text, o.state, o.created_at, 'errand'
+  from public.claim_outbox o
+  where o.id >= p_q and o.id < webhook.text_end(p_q) and starts_with(o.id, p_q) and o.payment_key is not null
+  order by o.id limit p_limit;
   return query
   select 'refund', r.id, r.order_id::text, r.payment_key, null::text, r.state, r.created_at, 'id'
   from public.refunds_due r

@@ -33,7 +33,12 @@ const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   events: ['/events', 'SM9f0c4a7711'],
   event: ['/events?status=dead_letter', 'Raw body', 'evt_1QhZ4aB1'],
   calls: ['/calls', 'other-site'],
-  call: ['/calls?event_id=call-4712', 'Signature hash', '…'],
+  call: ['/calls?event_id=call-4712', 'Signature hash', '-7'],
+  tickets: ['/tickets?pool_id=early_bird', 'early_bird'],
+  payments: ['/payments', 'Captured'],
+  credits: ['/credits', 'Told by'],
+  user: ['/users/ann', 'Balance'],
+  search: ['/search?q=members', 'Pools'],
   audit: ['/audit', 'hook host allow'],
   health: ['/health', 'DB2 ledger'],
 };
