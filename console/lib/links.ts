@@ -60,7 +60,7 @@ const SUBJECTS: readonly (readonly [RegExp, (id: string) => string])[] = [
   [/^claim (\S+)$/, claimPlace],
   [/^dead letter (\d+)$/, (id) => searchPlace(id)],
   [/^webhook event (\S+)$/, (id) => at('/events', id)],
-  [/^payment (.+)$/, paymentPlace],
+  [/^payment (.+)$/, (id) => (id.includes('/') ? paymentPlace(id) : searchPlace(id))],
   [/^refund (.+)$/, (id) => searchPlace(id)],
   [/^pool (.+)$/, poolPlace],
   [/^order (\S+)$/, orderPlace],

@@ -24,7 +24,7 @@ function NameUser({ payment, onClose, onDone }: NameUserProps) {
     say(
       `The payment is that of ${user_id}, who has its credits now.`,
       'good',
-      auditPlace(2, { subject: `payment ${tenant}/${object_id}` }),
+      auditPlace(2, { subject: `payment ${object_id}` }),
     );
     onDone();
     onClose();

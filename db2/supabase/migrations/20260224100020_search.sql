@@ -603,7 +603,7 @@ begin
     ),
     'audit', (
       select coalesce(jsonb_agg(to_jsonb(a) order by a.id), '[]') from audit.audit_logs a
-      where a.subject = 'payment ' || p_payment_key
+      where a.subject in ('payment ' || p_payment_key, 'payment ' || v_payment.object_id)
         or a.subject in (select 'refund ' || r.id from public.refunds_due r where r.payment_key = p_payment_key)
     )
   );
