@@ -77,6 +77,7 @@ export function Audit() {
         pages={pages}
         columns={auditColumns(db)}
         keyOf={({ id, cell }) => `${cell ?? ''} ${id}`}
+        noMatch="No row of the log matches"
       >
         <Empty title="Nothing yet">
           Changes that operators make here or with the CLI appear in this log.

@@ -92,8 +92,8 @@ export function Digest({ value }: { value: string }) {
 export function User({ id }: { id: string | null | undefined }) {
   if (!id) return <span class="muted">{UNKNOWN}</span>;
   return (
-    <Link to={userPlace(id)} class="given">
-      {id}
+    <Link to={userPlace(id)}>
+      <Given value={id} />
     </Link>
   );
 }

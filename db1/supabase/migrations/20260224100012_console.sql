@@ -459,6 +459,8 @@ language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 declare
   v_keys record := intake.request_keys(p_request_id);
+  -- As the column has it: the planner knows how rare a state is, and not how rare its text is.
+  v_state public.claim_state := (select s from unnest(enum_range(null::public.claim_state)) s where s::text = p_state);
 begin
   return query
   with page as materialized (
@@ -468,7 +470,7 @@ begin
       and (p_user_id is null or c.user_id = p_user_id)
       and (p_request_id is null or c.request_id = p_request_id and c.request_key between v_keys.first and v_keys.last)
       and (p_pool_id is null or c.pool_id = p_pool_id)
-      and (p_state is null or c.state::text = p_state)
+      and (p_state is null or c.state = v_state)
       and (p_after is null or c.claim_id < p_after)
     order by c.claim_id desc
     limit p_limit offset p_offset

@@ -236,6 +236,7 @@ language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 declare
   v_keys record := intake.request_keys(p_request_id);
+  v_state public.claim_state := (select s from unnest(enum_range(null::public.claim_state)) s where s::text = p_state);
   v_about bigint := intake.rows_about('public.claims');
   v_count bigint;
 begin
@@ -244,7 +245,7 @@ begin
       return row(v_about, 'about')::intake.total;
     end if;
     select count(*) * 100 into v_count from public.claims c tablesample system (1)
-    where (p_pool_id is null or c.pool_id = p_pool_id) and (p_state is null or c.state::text = p_state);
+    where (p_pool_id is null or c.pool_id = p_pool_id) and (p_state is null or c.state = v_state);
     if v_count > 10000 then
       return row(v_count, 'about')::intake.total;
     end if;
@@ -255,7 +256,7 @@ begin
       and (p_user_id is null or c.user_id = p_user_id)
       and (p_request_id is null or c.request_id = p_request_id and c.request_key between v_keys.first and v_keys.last)
       and (p_pool_id is null or c.pool_id = p_pool_id)
-      and (p_state is null or c.state::text = p_state)
+      and (p_state is null or c.state = v_state)
     limit 10001
   ) some;
   return intake.counted(v_count);
