@@ -258,7 +258,7 @@ begin
       and (p_pool_id is null or c.pool_id = p_pool_id)
       and (p_state is null or c.state = v_state)
     limit 10001
-  ) some;
+  ) counted;
   return intake.counted(v_count);
 end
 $$;
@@ -282,7 +282,7 @@ begin
       and (p_user_id is null or o.order_id in (select c.order_id from public.claims c where c.user_id = p_user_id))
       and (p_status is null or intake.order_status(o) = p_status)
     limit 10001
-  ) some;
+  ) counted;
   return intake.counted(v_count);
 end
 $$;
@@ -300,7 +300,7 @@ language sql stable security definer set search_path = '' as $$
       and (p_reason is null or starts_with(coalesce(d.message ->> 'reason', 'max_retries'), p_reason))
       and (p_older_than is null or d.enqueued_at < now() - p_older_than)
     limit 10001
-  ) some;
+  ) counted;
 $$;
 
 -- Promise: how many rows of the audit log match what is not null, as audit_page has it; about, where nothing is asked for and there are
@@ -323,7 +323,7 @@ begin
     where (p_actor is null or a.actor = p_actor) and (p_action is null or a.action = p_action)
       and (p_subject is null or a.subject = p_subject) and (p_id is null or a.id = p_id)
     limit 10001
-  ) some;
+  ) counted;
   return intake.counted(v_count);
 end
 $$;

@@ -341,7 +341,7 @@ begin
       and (p_pool_id is null or v.pool_id = p_pool_id) and (p_user_id is null or v.user_id = p_user_id)
       and (p_order_id is null or v.order_id = p_order_id)
     limit 10001
-  ) some;
+  ) counted;
   return webhook.counted(v_count);
 end
 $$;
@@ -405,7 +405,7 @@ begin
       ))
       and (p_state is null or p.state::text = p_state)
     limit 10001
-  ) some;
+  ) counted;
   return webhook.counted(v_count);
 end
 $$;
@@ -451,7 +451,7 @@ begin
     where (p_user_id is null or c.user_id = p_user_id) and (p_provider is null or c.provider = p_provider)
       and (p_kind is null or c.kind = p_kind)
     limit 10001
-  ) some;
+  ) counted;
   return webhook.counted(v_count);
 end
 $$;
@@ -494,7 +494,7 @@ begin
       and (p_error is null or strpos(lower(e.error), lower(p_error)) > 0
         or strpos(lower(webhook.error_shape(e.error)), lower(p_error)) > 0)
     limit 10001
-  ) some;
+  ) counted;
   return webhook.counted(v_count);
 end
 $$;
@@ -517,7 +517,7 @@ begin
     where (p_site_id is null or c.site_id = p_site_id) and (p_event_id is null or c.event_id = p_event_id)
       and (p_kind is null or c.kind = p_kind)
     limit 10001
-  ) some;
+  ) counted;
   return webhook.counted(v_count);
 end
 $$;
@@ -527,7 +527,7 @@ create function public.refund_total(p_state text default null) returns webhook.t
 language sql stable security definer set search_path = '' as $$
   select (webhook.counted(count(*))).* from (
     select from public.refunds_due r where p_state is null or r.state = p_state limit 10001
-  ) some;
+  ) counted;
 $$;
 
 -- Promise: as audit_total of DB1. Second call: the same, later. Locks: none.
@@ -549,7 +549,7 @@ begin
     where (p_actor is null or a.actor = p_actor) and (p_action is null or a.action = p_action)
       and (p_subject is null or a.subject = p_subject) and (p_id is null or a.id = p_id)
     limit 10001
-  ) some;
+  ) counted;
   return webhook.counted(v_count);
 end
 $$;

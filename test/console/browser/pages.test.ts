@@ -35,10 +35,10 @@ const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   calls: ['/calls', 'other-site'],
   call: ['/calls?event_id=call-4712', 'Signature hash', '-7'],
   tickets: ['/tickets?pool_id=early_bird', 'early_bird'],
-  payments: ['/payments', 'Captured'],
-  credits: ['/credits', 'Told by'],
+  payments: ['/payments', 'by tenant and id'],
+  credits: ['/credits', 'Rows are added and never changed'],
   user: ['/users/ann', 'Balance'],
-  search: ['/search?q=members', 'Pools'],
+  search: ['/search?q=members', 'What all databases know'],
   audit: ['/audit', 'hook host allow'],
   health: ['/health', 'DB2 ledger'],
 };
