@@ -210,7 +210,6 @@ select bag_eq(
     ('refund_total(text)'),
     ('audit_total(text,text,text,bigint)'),
     ('payment_details(text)'),
-    ('webhook.event_links(uuid)'),
     ('user_audit(text,integer)'),
     ('ledger_health()'),
     ('copy_operators(jsonb)'),

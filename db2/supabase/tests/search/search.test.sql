@@ -5,7 +5,7 @@ select plan(25);
 select webhook.add_endpoint('stripe_live', 'stripe', '{STRIPE_SECRET}', p_actor => 'tests');
 select tests.sell_two();
 insert into public.webhook_events (id, webhook_id, provider, event_id, event_type, status)
-select '0198c0de-0000-7000-8000-00000000000' || n, w.webhook_id, 'stripe', 'evt_search_' || n, 'a.type', 'success'
+select ('0198c0de-0000-7000-8000-00000000000' || n)::uuid, w.webhook_id, 'stripe', 'evt_search_' || n, 'a.type', 'success'
 from public.webhook_endpoints w, generate_series(1, 3) n where w.name = 'stripe_live';
 insert into public.calls (id, site_id, event_id, kind, signature_hash)
 values
