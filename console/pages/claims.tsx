@@ -40,7 +40,7 @@ export const CLAIM_COLUMNS: Column<ClaimRecord>[] = [
   { head: 'State', place: 'corner', cell: ({ state }) => <Chip state={state} /> },
   { head: 'User', cell: ({ user_id }) => <User id={user_id} /> },
   { head: 'Pool', cell: ({ pool_id }) => <Given value={pool_id} /> },
-  { head: 'Request', cell: ({ request_id }) => <Id value={request_id} isShort /> },
+  { head: 'Request', cell: ({ request_id }) => <Id value={request_id} /> },
   { head: 'Claimed', cell: ({ claimed_at }) => <Moment at={claimed_at} /> },
   { head: 'Ended', cell: ({ ended_at }) => <Moment at={ended_at} /> },
 ];

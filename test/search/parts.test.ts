@@ -62,9 +62,8 @@ describe('an answer in parts', () => {
     assert.deepEqual([head.statusCode, await read(head)], [200, '']);
   });
 
-  it('that breaks off breaks the connection, after what was sent', async () => {
-    const response = await open('/broken');
-    await assert.rejects(read(response), /aborted|ECONNRESET/);
+  it('that breaks off breaks the connection', async () => {
+    await assert.rejects(async () => read(await open('/broken')), /aborted|hang up|ECONNRESET/);
   });
 
   it('waits for its reader, and ends when that one leaves', async () => {

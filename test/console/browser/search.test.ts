@@ -19,6 +19,8 @@ const PATIENCE_MS = 15_000;
 const CLAIMS = 160;
 /** As much of a uuid as a narrow column shows: the time, the pool, and enough of chance. */
 const SHOWN = 23;
+/** Ids of all kinds, what leads to a row's own page, users and pools. */
+const IDS = 'main .id, main .row-link, main a .given, main td[data-label="Pool"] .given';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe('everything is findable in the console', { skip }, () => {
@@ -123,12 +125,12 @@ describe('everything is findable in the console', { skip }, () => {
       await page.goto(world.server.url + path);
       await page.locator('main').getByText(text).first().waitFor();
       await page.locator('.skeleton').waitFor({ state: 'detached' });
-      const texts = await page.locator('main .id, main .row-link, main .given').allTextContents();
+      const texts = await page.locator(IDS).allTextContents();
+      for (const id of await page.locator('main .id-short').allTextContents())
+        if (UUID.test(id)) shown.set(`${id.slice(0, SHOWN)}…`, path);
       assert(texts.length > 0 || path === '/search', `${path} shows no id`);
       for (const one of texts) {
-        const id = one.trim();
-        shown.set(id, path);
-        if (UUID.test(id)) shown.set(`${id.slice(0, SHOWN)}…`, path);
+        shown.set(one.trim(), path);
       }
     }
     assert(shown.size > 60, `only ${shown.size} were shown`);
