@@ -574,15 +574,15 @@ begin
     where c.user_id = v_payment.user_id and c.provider = v_payment.provider and c.object_id = v_payment.object_id
   );
   return jsonb_build_object(
-    'payment', to_jsonb(v_payment) - array['arrival', 'changes', 'refund_told', 'refund_told_at', 'told', 'held']
+    'payment', to_jsonb(v_payment) - array['arrival', 'changes', 'refund_told', 'refund_told_at', 'told', 'held', 'last_event_id']
       || jsonb_build_object('payment_key', p_payment_key),
     'credits', v_credits,
     'provider_refunds', (
-      select coalesce(jsonb_agg(to_jsonb(r) order by r.refund_id), '[]') from public.payment_refunds r
+      select coalesce(jsonb_agg(to_jsonb(r) - array['provider', 'object_id'] order by r.refund_id), '[]') from public.payment_refunds r
       where r.provider = v_payment.provider and r.object_id = v_payment.object_id
     ),
     'transactions', (
-      select coalesce(jsonb_agg(to_jsonb(t) - 'slack' order by t.transaction_id), '[]') from public.payment_transactions t
+      select coalesce(jsonb_agg(to_jsonb(t) - array['provider', 'object_id', 'dispute_id', 'slack'] order by t.transaction_id), '[]') from public.payment_transactions t
       where t.provider = v_payment.provider and t.object_id = v_payment.object_id
     ),
     'events', (

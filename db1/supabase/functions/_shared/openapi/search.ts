@@ -16,17 +16,21 @@ const TIMELINE = listOf(
 );
 
 export const SEARCH_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
-  Found: shape({
-    kind: { type: 'string', pattern: `^(${KINDS.join('|')})$` },
-    id: { ...TEXT, description: 'What its page is called by.' },
-    ref: { ...TEXT_OR_NULL, description: 'What it leads to, or is also called.' },
-    pool_id: TEXT_OR_NULL,
-    user_id: TEXT_OR_NULL,
-    state: TEXT_OR_NULL,
-    at: TEXT_OR_NULL,
-    why: { ...TEXT, description: 'What of it was asked for.' },
-    db: { ...COUNT, description: '1 the intake, 2 the ledger.' },
-  }),
+  Found: shape(
+    {
+      kind: { type: 'string', pattern: `^(${KINDS.join('|')})$` },
+      id: { ...TEXT, description: 'What its page is called by.' },
+      ref: { ...TEXT_OR_NULL, description: 'What it leads to, or is also called.' },
+      pool_id: TEXT_OR_NULL,
+      user_id: TEXT_OR_NULL,
+      state: TEXT_OR_NULL,
+      at: TEXT_OR_NULL,
+      why: { ...TEXT, description: 'What of it was asked for.' },
+      db: { ...COUNT, description: '1 the intake, 2 the ledger.' },
+      cell: { ...TEXT, description: 'Where there are several cells: the one that has it.' },
+    },
+    ['cell'],
+  ),
   Ticket: shape({
     claim_id: TEXT,
     resource_id: TEXT,
