@@ -7,6 +7,8 @@ import { count, duration, fullMoment, rate } from '../lib/format.ts';
 import { localTime, type Memory, type PartPoint, useMemory } from '../lib/history.ts';
 import type { Point } from '../lib/live.ts';
 import { go, usePlace } from '../lib/router.tsx';
+import { useStore } from '../lib/store.ts';
+import { zone } from '../lib/zone.ts';
 import type { Tint } from '../parts/chart.tsx';
 import { Field, Tabs } from '../parts/fields.tsx';
 import { Marks } from '../parts/marks.tsx';
@@ -234,6 +236,7 @@ function spanOf({ range, from }: Asked, memory: Memory): string {
 }
 
 export function History() {
+  useStore(zone);
   const { query } = usePlace();
   const asked = askedOf(query);
   const loaded = useMemory({ ...asked });

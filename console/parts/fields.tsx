@@ -120,7 +120,10 @@ export interface Filter {
 
 export function Filters({ filters }: { filters: readonly Filter[] }) {
   const { path, query } = usePlace();
-  const kept = [...query].filter(([name]) => !filters.some((filter) => filter.name === name));
+  // Another search begins at its first page.
+  const kept = [...query].filter(
+    ([name]) => !/^(page|after)$/.test(name) && !filters.some((filter) => filter.name === name),
+  );
   const isFiltered = filters.some(({ name }) => query.has(name));
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -130,7 +133,7 @@ export function Filters({ filters }: { filters: readonly Filter[] }) {
   };
   return (
     // Its key is the query: after "Clear" or "back" the fields show what is asked for.
-    <search key={query.toString()}>
+    <search key={query.toString()} aria-label="Filters">
       <form class="filters" onSubmit={onSubmit}>
         {filters.map(({ name, label, options }) =>
           options ? (

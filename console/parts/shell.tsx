@@ -8,7 +8,9 @@ import { Link, usePlace } from '../lib/router.tsx';
 import { useStore } from '../lib/store.ts';
 import { Alarms } from './alarms.tsx';
 import { Icon, type IconName, Mark } from './icons.tsx';
+import { SearchBox } from './search_box.tsx';
 import { say, Toast } from './toast.tsx';
+import { ZoneSwitch } from './zone_switch.tsx';
 
 const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
   { to: '/', name: 'Overview', icon: 'overview' },
@@ -16,6 +18,8 @@ const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
   { to: '/pools', name: 'Pools', icon: 'pools' },
   { to: '/claims', name: 'Claims', icon: 'claims' },
   { to: '/orders', name: 'Orders', icon: 'orders' },
+  { to: '/tickets', name: 'Tickets', icon: 'tickets' },
+  { to: '/payments', name: 'Payments', icon: 'payments' },
   { to: '/refunds', name: 'Refunds', icon: 'refunds' },
   { to: '/dead-letters', name: 'Dead letters', icon: 'letters' },
   { to: '/webhooks', name: 'Webhooks', icon: 'webhooks' },
@@ -132,6 +136,10 @@ export function Shell({ children }: { children: ComponentChildren }) {
         </nav>
       </header>
       <main id="main" tabIndex={-1}>
+        <div class="topbar">
+          <SearchBox />
+          <ZoneSwitch />
+        </div>
         <Alarms live={live} isOverview={path === '/'} />
         {children}
       </main>

@@ -2,6 +2,8 @@
 
 import type { ComponentChildren } from 'preact';
 import { words } from '../lib/format.ts';
+import { linkOf } from '../lib/links.ts';
+import { Link } from '../lib/router.tsx';
 import { Facts, Id, Moment } from './small.tsx';
 
 export interface Step {
@@ -12,7 +14,7 @@ export interface Step {
   note?: ComponentChildren;
 }
 
-const ID = /_id$|^subject$/;
+const ID = /_id$|_key$|^(subject|event|refund|replayed_from)$/;
 const TIME = /_at$|_until$/;
 
 export function Timeline({ steps }: { steps: readonly Step[] }) {
@@ -40,8 +42,9 @@ function show(name: string, value: unknown): ComponentChildren {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (Array.isArray(value)) return value.join(', ');
-  if (typeof value === 'object') return <code class="id">{JSON.stringify(value)}</code>;
+  if (typeof value === 'object') return <code class="digest">{JSON.stringify(value)}</code>;
   if (TIME.test(name)) return <Moment at={String(value)} />;
-  if (ID.test(name)) return <Id value={String(value)} />;
-  return String(value);
+  const to = linkOf(name, String(value));
+  if (ID.test(name)) return <Id value={String(value)} to={to} />;
+  return to === undefined ? String(value) : <Link to={to}>{String(value)}</Link>;
 }

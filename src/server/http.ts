@@ -210,6 +210,10 @@ export class HttpServer {
       this.#streams.begin(exchange, answer);
       return;
     }
+    if (answer.parts !== undefined) {
+      void this.#streams.send(exchange, answer, answer.parts);
+      return;
+    }
     writeHead(response, answer, requestId);
     response.end(answer.body);
   }

@@ -7,6 +7,7 @@ import { createDocument, type Descriptions } from '#core/openapi/document.ts';
 import { OPERATOR_DESCRIPTIONS, OPERATOR_SCHEMAS } from '#core/openapi/operators.ts';
 import { ORDER_DESCRIPTIONS, ORDER_SCHEMAS } from '#core/openapi/orders.ts';
 import { PROVIDER_DESCRIPTIONS, PROVIDER_SCHEMAS } from '#core/openapi/providers.ts';
+import { SEARCH_DESCRIPTIONS, SEARCH_SCHEMAS } from '#core/openapi/search.ts';
 import { shape, TEXT } from '#core/openapi/shapes.ts';
 import { ROLES } from '#core/roles.ts';
 import { cacheableHeaders, jsonResponse, type Route } from '#core/router.ts';
@@ -50,6 +51,7 @@ export const DESCRIPTIONS: Descriptions = {
   ...BUYER_DESCRIPTIONS,
   ...OPERATOR_DESCRIPTIONS,
   ...ORDER_DESCRIPTIONS,
+  ...SEARCH_DESCRIPTIONS,
   ...PROVIDER_DESCRIPTIONS,
   ...SESSION_DESCRIPTIONS,
 };
@@ -60,7 +62,13 @@ export function openApiRoute(routes: readonly Route[]): Route {
   const document = createDocument({
     routes: [...routes, self],
     descriptions: DESCRIPTIONS,
-    schemas: { ...BUYER_SCHEMAS, ...OPERATOR_SCHEMAS, ...ORDER_SCHEMAS, ...PROVIDER_SCHEMAS },
+    schemas: {
+      ...BUYER_SCHEMAS,
+      ...OPERATOR_SCHEMAS,
+      ...ORDER_SCHEMAS,
+      ...SEARCH_SCHEMAS,
+      ...PROVIDER_SCHEMAS,
+    },
     version: packageVersion(),
   });
   const answer = jsonResponse(200, document, cacheableHeaders(MAX_AGE_SEC));

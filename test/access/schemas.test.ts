@@ -27,6 +27,7 @@ const FUNCTIONS: Record<string, string[]> = {
     'claim_next_event',
     'count_payments_without_user',
     'event_lanes',
+    'event_links',
     'extend_leases',
     'find_endpoint',
     'find_reply',

@@ -134,6 +134,11 @@ describe('every admin route', () => {
        from generate_series(1, 2) n returning id`,
       [MARK],
     );
+    const { rows: tickets } = await db2.query(
+      `insert into public.confirmed_tickets (resource_id, pool_id, user_id) values (gen_random_uuid(), $1, $1 || ' buyer')
+       returning claim_id`,
+      [MARK],
+    );
     const ids: Record<string, string> = {
       '/admin/pools/': MARK,
       '/admin/claims/': made.json.claim_id,
@@ -142,7 +147,13 @@ describe('every admin route', () => {
       '/admin/calls/': calls[0].id,
       '/admin/orders/': orders[0].claim_id,
       '/admin/refunds/': encodeURIComponent(refunds[0].id),
+      '/admin/tickets/': tickets[0].claim_id,
+      '/admin/payments/': encodeURIComponent(`stripe/${MARK}`),
+      '/admin/users/': encodeURIComponent(`${MARK} buyer`),
+      '/admin/totals/': 'claims',
+      '/admin/export/': 'claims',
     };
+    const queries: Record<string, string> = { '/admin/search': `?q=${MARK}` };
     const bodies: Record<string, unknown> = {
       'POST /admin/pools': { pool_id: 'forged', slots: 1 },
       'POST /admin/pools/{pool}': { add_slots: 1, is_active: false },
@@ -171,7 +182,7 @@ describe('every admin route', () => {
       const [prefix = '', rest] = path.split(/\{\w+\}/);
       const id = rest === undefined ? '' : ids[prefix];
       assert(id !== undefined, `the test knows no id for ${path}: add one`);
-      const target = `${prefix}${id}${rest ?? ''}`;
+      const target = `${prefix}${id}${rest ?? ''}${queries[path] ?? ''}`;
       if (method !== 'POST') return { method, path, target };
       const body = bodies[`${method} ${path}`];
       assert(body !== undefined, `the test knows no body for ${method} ${path}: add one`);
@@ -308,7 +319,10 @@ describe('every admin route', () => {
       if (method !== 'GET') continue;
       const { status, text } = await send(server.url + target, method, bearer(ADMIN_KEY), undefined);
       assert([200, 204].includes(status), `${path}: ${text}`);
-      const isList = /^\/admin\/(pools|claims|dlq|calls|orders|refunds|webhooks)/.test(path);
+      const isList =
+        /^\/admin\/(pools|claims|dlq|calls|orders|refunds|webhooks|tickets|payments|export|search)/.test(
+          path,
+        );
       if (isList) assert(text.includes(MARK), `${path} holds nothing that could have been given away`);
     }
   });

@@ -36,8 +36,8 @@ language sql immutable set search_path = '' as $$
   ), 200);
 $$;
 
--- Promise: up to p_limit events after p_after in the order of their ids, which is that of their time, filtered by what
--- is not null (p_since and p_until by when they were received, the second one excluded; a p_provider 'hmac' means those
+-- Promise: up to p_limit events after p_after and the first p_offset, in the order of their ids, which is that of their time,
+-- filtered by what is not null (p_since and p_until by when they were received, the second one excluded; a p_provider 'hmac' means those
 -- of 'hmac:<endpoint>' too; a p_event_type that ends in * is a prefix; p_error is a part of the error or of its shape, in any
 -- case; p_path finds something other than false and null in the payload); without payload and body. Raises SL001 where p_path
 -- is not a JSON path.
@@ -55,7 +55,8 @@ create function webhook.list_events(
   p_newest_first boolean default false,
   p_event_type text default null,
   p_error text default null,
-  p_path text default null
+  p_path text default null,
+  p_offset int default 0
 )
 returns table (
   id uuid, webhook_id uuid, name text, provider text, event_id text, event_type text, occurred_at timestamptz,
@@ -93,7 +94,7 @@ begin
     and (v_path is null or jsonb_path_query_first(e.payload, v_path, '{}', true) not in ('false', 'null'))
     and (p_after is null or case when p_newest_first then e.id < p_after else e.id > p_after end)
   order by case when p_newest_first then null else e.id end, e.id desc
-  limit least(p_limit, 1000);
+  limit least(p_limit, 1000) offset p_offset;
 end
 $$;
 

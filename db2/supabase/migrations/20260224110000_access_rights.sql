@@ -57,7 +57,20 @@ grant execute on function public.take_sample(jsonb, timestamptz) to service_role
 grant execute on function public.note_marks(jsonb, timestamptz) to service_role;
 grant execute on function public.read_samples(timestamptz, timestamptz, int, text, timestamptz) to service_role;
 grant execute on function public.ticket_of_claim(uuid) to service_role;
-grant execute on function public.audit_page(bigint, int) to service_role;
+grant execute on function public.audit_page(bigint, int, text, text, text, bigint, int) to service_role;
+grant execute on function public.search_ledger(text, int) to service_role;
+grant execute on function public.ticket_list(uuid, text, text, uuid, text, uuid, int, int) to service_role;
+grant execute on function public.ticket_total(uuid, text, text, uuid, text) to service_role;
+grant execute on function public.payment_list(text, text, text, text, int, int) to service_role;
+grant execute on function public.payment_total(text, text, text) to service_role;
+grant execute on function public.credit_list(text, text, text, bigint, int, int) to service_role;
+grant execute on function public.credit_total(text, text, text) to service_role;
+grant execute on function public.event_total(uuid, text, text, text, timestamptz, timestamptz, text, text) to service_role;
+grant execute on function public.call_total(text, text, text) to service_role;
+grant execute on function public.refund_total(text) to service_role;
+grant execute on function public.audit_total(text, text, text, bigint) to service_role;
+grant execute on function public.payment_details(text) to service_role;
+grant execute on function public.user_audit(text, int) to service_role;
 grant execute on function public.ledger_health() to service_role;
 grant execute on function public.copy_operators(jsonb) to service_role;
 grant execute on function public.known_operators() to service_role;
@@ -73,7 +86,7 @@ grant execute on function public.refunds_take(int, int) to service_role;
 grant execute on function public.refund_sent(text, uuid, jsonb) to service_role;
 grant execute on function public.refund_failed(text, uuid, text, boolean, int) to service_role;
 grant execute on function public.decide_refunds(text[], text, text, text, boolean) to service_role;
-grant execute on function public.list_refunds(text, text, int) to service_role;
+grant execute on function public.list_refunds(text, text, int, int) to service_role;
 grant execute on function public.order_refunds(uuid) to service_role;
 grant execute on function public.get_refund(text) to service_role;
 grant execute on function public.order_of_payment(text) to service_role;
@@ -131,10 +144,11 @@ grant execute on function webhook.extend_leases(uuid[], uuid[]) to service_role;
 grant execute on function webhook.claim_next_event(uuid) to service_role;
 grant execute on function webhook.mark_event_result(uuid, public.webhook_event_status, text) to service_role;
 grant execute on function webhook.list_events(
-  uuid, text, text, text[], timestamptz, timestamptz, uuid, int, boolean, text, text, text
+  uuid, text, text, text[], timestamptz, timestamptz, uuid, int, boolean, text, text, text, int
 ) to service_role;
 grant execute on function webhook.group_events(text, text, timestamptz, timestamptz, int) to service_role;
 grant execute on function webhook.show_event(uuid) to service_role;
+grant execute on function webhook.event_links(uuid) to service_role;
 grant execute on function webhook.replay_events(uuid[], text, text, boolean, text) to service_role;
 grant execute on function webhook.skip_events(uuid[], text, text, boolean) to service_role;
 grant execute on function webhook.prune_payloads(int, int, text, text) to service_role;
@@ -166,5 +180,5 @@ grant execute on function calls.record_calls(
 ) to service_role;
 grant execute on function calls.add_site(text, text[], boolean, text[], text, text, text) to service_role;
 grant execute on function calls.change_site(text, jsonb, text, text) to service_role;
-grant execute on function calls.list_calls(text, text, text, uuid, int) to service_role;
+grant execute on function calls.list_calls(text, text, text, uuid, int, int) to service_role;
 grant execute on function calls.show_call(uuid) to service_role;

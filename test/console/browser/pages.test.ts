@@ -35,7 +35,12 @@ const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   events: ['/events', 'SM9f0c4a7711'],
   event: ['/events?status=dead_letter', 'Raw body', 'evt_1QhZ4aB1'],
   calls: ['/calls', 'other-site'],
-  call: ['/calls?event_id=call-4712', 'Signature hash', '…'],
+  call: ['/calls?event_id=call-4712', 'Signature hash', '-7'],
+  tickets: ['/tickets?pool_id=early_bird', 'early_bird'],
+  payments: ['/payments', 'by tenant and id'],
+  credits: ['/credits', 'Rows are added and never changed'],
+  user: ['/users/ann', 'Balance'],
+  search: ['/search?q=members', 'What all databases know'],
   audit: ['/audit', 'hook host allow'],
   health: ['/health', 'DB2 ledger'],
 };

@@ -91,6 +91,14 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     arrival: COUNT,
     raw_body: TEXT_OR_NULL,
     alarms: { type: 'array', items: { type: 'object', description: 'The same id with another body.' } },
+    links: shape({
+      payments: {
+        type: 'array',
+        items: shape({ payment_key: TEXT, order_id: TEXT_OR_NULL, user_id: TEXT_OR_NULL, state: TEXT }),
+      },
+      credits: { ...COUNT, description: 'Rows of the credit ledger that it wrote.' },
+      audit: { type: 'array', items: ref('AuditRow') },
+    }),
   }),
   EventResult: shape({ id: TEXT, event_id: TEXT_OR_NULL, outcome: TEXT }),
   EventGroup: shape({

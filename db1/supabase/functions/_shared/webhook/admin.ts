@@ -1,5 +1,6 @@
 // The operators' door to webhooks: endpoints, and the events that are stored. Behind the runtime's own authentication.
 
+import { offsetOf, PAGE } from '../console/list.ts';
 import { HttpError } from '../errors.ts';
 import { type Authorize, type OperatorRoute, operatorRoutes, REASON, UUID } from '../operator.ts';
 import { checked, readQuery } from '../query.ts';
@@ -89,6 +90,7 @@ export const EVENTS_QUERY = {
   properties: {
     ...CHOICE,
     after: UUID,
+    page: PAGE,
     limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
   },
   additionalProperties: false,
@@ -190,7 +192,7 @@ export class WebhookAdminRoutes {
     await this.#ports.authorize(request);
     const event = await this.#ports.store.showEvent(checked(UUID, id, 'id'));
     if (event === undefined) throw new HttpError('not_found', 'No event has this id.');
-    return jsonResponse(200, event);
+    return jsonResponse(200, { ...event, links: await this.#ports.store.eventLinks(event.id) });
   }
 
   async #replay(request: HttpRequest): Promise<HttpResponse> {
@@ -232,11 +234,12 @@ export class WebhookAdminRoutes {
   }
 }
 
-function filterOf(query: FromSchema<typeof EVENTS_QUERY>): EventFilter {
-  const { status, since, until, limit = DEFAULT_LIMIT, ...rest } = query;
+export function filterOf(query: FromSchema<typeof EVENTS_QUERY>): EventFilter {
+  const { status, since, until, page, limit = DEFAULT_LIMIT, ...rest } = query;
   return {
     ...rest,
     limit,
+    offset: offsetOf({ page, after: query.after, limit }),
     ...(status !== undefined && { statuses: [status as EventStatus] }),
     ...(since !== undefined && { since: momentOf('since', since) }),
     ...(until !== undefined && { until: momentOf('until', until) }),

@@ -2,6 +2,7 @@
 // `sluice webhooks` both go through here. Every answer about ids is one result per id, never a count.
 
 import type { CallFunction } from '../call_function.ts';
+import type { AuditRow } from '../console/audit.ts';
 import { HttpError } from '../errors.ts';
 import { codeOf, SQLSTATE } from '../failure.ts';
 import { withRules } from '../rules.ts';
@@ -75,6 +76,19 @@ export interface EventDetails extends EventRow {
   readonly alarms: readonly EventAlarm[];
 }
 
+/** What an event brought about (webhook.event_links). */
+export interface EventLinks {
+  readonly payments: readonly {
+    readonly payment_key: string;
+    readonly order_id: string | null;
+    readonly user_id: string | null;
+    readonly state: string;
+  }[];
+  /** Rows of the credit ledger. */
+  readonly credits: number;
+  readonly audit: readonly AuditRow[];
+}
+
 /** A row of webhook.group_events: events that failed alike. */
 export interface EventGroup {
   /** Null where no handler has them any more. */
@@ -117,6 +131,8 @@ export interface EventFilter {
   /** The oldest come first where left out. */
   readonly newestFirst?: boolean;
   readonly limit: number;
+  /** How many are left out at the beginning; none where left out. */
+  readonly offset?: number;
 }
 
 export type GroupFilter = Pick<EventFilter, 'provider' | 'type' | 'since' | 'until' | 'limit'>;
@@ -147,6 +163,7 @@ export interface OperatorStore {
   listEvents(filter: EventFilter): Promise<EventRow[]>;
   groupEvents(filter: GroupFilter): Promise<EventGroup[]>;
   showEvent(id: string): Promise<EventDetails | undefined>;
+  eventLinks(id: string): Promise<EventLinks>;
   replay(action: ReplayAction): Promise<EventResult[]>;
   skip(action: EventAction): Promise<EventResult[]>;
   /** How many events lost their payload; fewer than `limit` when nothing is left to do. */
@@ -196,6 +213,10 @@ export function createOperatorStore(call: CallFunction): OperatorStore {
       const { event, ...more } = row;
       return { ...event, ...more };
     },
+    async eventLinks(id) {
+      const [row] = await call<{ event_links: EventLinks }>('event_links', { p_id: id });
+      return row?.event_links ?? { payments: [], credits: 0, audit: [] };
+    },
     replay: (action) =>
       call<EventResult>('replay_events', {
         ...actionArgs(action),
@@ -218,7 +239,7 @@ function present(endpoint: EndpointRow | undefined): EndpointRow {
   return endpoint;
 }
 
-function filterArgs(filter: EventFilter): Record<string, unknown> {
+export function filterArgs(filter: EventFilter): Record<string, unknown> {
   return {
     p_webhook_id: filter.webhook_id ?? null,
     p_event_id: filter.event_id ?? null,
@@ -232,6 +253,7 @@ function filterArgs(filter: EventFilter): Record<string, unknown> {
     p_event_type: filter.type ?? null,
     p_error: filter.error ?? null,
     p_path: filter.path ?? null,
+    p_offset: filter.offset ?? 0,
   };
 }
 
