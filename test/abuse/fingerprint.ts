@@ -5,11 +5,13 @@ import pg from 'pg';
 
 export type Fingerprint = ReadonlyMap<string, string>;
 
-/** Without the copy of endpoints and sites: a running server writes it every few seconds, whatever is asked of it. */
+/** The copy of endpoints and sites, and the console's memory: a running server writes them every few seconds, whatever is asked of it. */
+export const WRITTEN_MEANWHILE = `'copied_doors', 'doors_copied', 'samples', 'minute_samples', 'marks', 'sampler'`;
+
 const TABLES = `select format('%I.%I', n.nspname, c.relname) as name
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where c.relkind = 'r' and n.nspname not in ('pg_catalog', 'information_schema')
-    and c.relname not in ('copied_doors', 'doors_copied')
+    and c.relname not in (${WRITTEN_MEANWHILE})
   order by 1`;
 
 export interface Watch {

@@ -48,7 +48,7 @@ describe('sluice dlq', () => {
     const shown = await dlq('show', String(id), '424242');
     assert.equal(shown.code, 1);
     assert.equal(JSON.parse(shown.stdout).msg_id, id);
-    assert.match(shown.stderr, /no dead letter 424242/);
+    assert.match(shown.stderr, /The dead letter 424242 does not exist/);
   });
 
   it('discards what a filter finds, names who and why, and says 1 the second time', async () => {
@@ -60,7 +60,7 @@ describe('sluice dlq', () => {
     for (const which of [[String(id)], ['--pool', 'p']]) {
       const refused = await dlq('discard', ...which);
       assert.deepEqual([refused.code, refused.stdout], [2, '']);
-      assert.match(refused.stderr, /nobody to ask: discard 1 dead letter\? Add --yes/);
+      assert.match(refused.stderr, /no terminal to ask at: discard 1 dead letter\? Add --yes/);
     }
     await withoutTombstones(databases.db2.url, async () => {
       const waiting = await dlq('discard', '--pool', 'p', '--reason-text', 'a test', '--yes');

@@ -135,7 +135,7 @@ describe('sluice webhooks', () => {
     const filter = ['--provider', 'many', '--limit', '2000'];
     const refused = await webhooks('replay', ...filter);
     assert.deepEqual([refused.code, refused.stdout], [2, '']);
-    assert.match(refused.stderr, /nobody to ask: replay 1100 events\? Add --yes/);
+    assert.match(refused.stderr, /no terminal to ask at: replay 1100 events\? Add --yes/);
     const dry = await json('replay', ...filter, '--dry-run');
     assert.equal(dry.results.length, 1_100);
     assert.ok(dry.results.every((row: { outcome: string }) => row.outcome === 'would_replay'));

@@ -160,7 +160,7 @@ describe('what the console remembers', { skip }, () => {
 
   it('shows one pool, and a time of one’s own, by the keyboard', async () => {
     const page = await house.signIn('/pools/concert_2026');
-    await page.getByRole('link', { name: 'History', exact: true }).last().focus();
+    await page.getByRole('main').getByRole('link', { name: 'History', exact: true }).focus();
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/history\?range=24h&of=pool\+concert_2026$/);
     await page.getByRole('heading', { name: 'Slots left' }).waitFor();
