@@ -307,7 +307,7 @@ async function furnish(
   await withClient(db2.url, async (client) => {
     for (const [name, { mode, on_outage }] of Object.entries(PROVIDER_ENDPOINTS))
       await addEndpoint(client, name, 'stripe', mode, { ...ENDPOINT, on_outage });
-    await client.query(ADD_PAID_ENDPOINT, [PAID_ENDPOINT, ENDPOINT]);
+    await client.query(ADD_PAID_ENDPOINT, [PAID_ENDPOINT, { ...ENDPOINT, api_key_name: 'STRIPE_API_KEY' }]);
     await addSites(client);
   });
 }

@@ -45,9 +45,9 @@ export const PAID_NO_TOMBSTONE = script(
 /** A second payment for an order buys more seats of it. */
 export const SECOND_PAYMENT_FUNDS = script(
   patch(
-    'intake.decide_payment(jsonb, public.orders)',
-    'elsif p_order.payment_key is not null then',
-    'elsif false then',
+    'intake.payment_refusal(jsonb, public.orders)',
+    'when p_order.payment_key is not null then',
+    'when false then',
   ),
   patch(
     'intake.buy_late(public.orders)',
@@ -56,7 +56,7 @@ export const SECOND_PAYMENT_FUNDS = script(
   ),
   patch(
     'intake.buy_late(public.orders)',
-    'from public.claims c where c.order_id = p_order.order_id;',
+    'from public.claims c where c.claim_id = any (intake.claims_of_orders(array[p_order.order_id]));',
     'from public.claims c where c.order_id = p_order.order_id and c.replaces is null;',
   ),
 );

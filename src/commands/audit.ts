@@ -1,4 +1,4 @@
-// `sluice audit`: the heads of the two chains of sealed audit rows, to be kept elsewhere, and the check of every row.
+// `sluice audit`: the heads of the chains of sealed audit rows, one in each database, to be kept elsewhere, and the check of every row.
 
 import { readFileSync } from 'node:fs';
 import { type ChainFault, describeFault, findFaults, type Head, readChain } from '../audit/chain.ts';
@@ -9,21 +9,23 @@ import { action, type Group } from './grammar.ts';
 import { OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
 import { formatTable } from './table.ts';
 
-const SIDES = ['db1', 'db2'] as const;
-type Heads = Partial<Record<(typeof SIDES)[number], Head>>;
+/** By the name of the database: db1 (or each cell), db2. */
+type Heads = Readonly<Record<string, Head>>;
 
-async function eachSide<Result>(
-  work: (side: (typeof SIDES)[number], db: Database) => Promise<Result>,
-): Promise<Result[]> {
-  const { db1Url, db2Url } = readDatabaseUrls(process.env);
-  if (!db1Url || !db2Url)
+function databases(): { side: string; url: string }[] {
+  const { cells, db2Url } = readDatabaseUrls(process.env);
+  if (cells.length === 0 || !db2Url)
     throw new StackError(
       'DB1_URL and DB2_URL are not set, and no stack runs here',
       'set both, or start one with `npm start`',
     );
+  const intakes = cells.map(({ name, url }) => ({ side: cells.length > 1 ? `cell ${name}` : 'db1', url }));
+  return [...intakes, { side: 'db2', url: db2Url }];
+}
+
+async function eachSide<Result>(work: (side: string, db: Database) => Promise<Result>): Promise<Result[]> {
   const results: Result[] = [];
-  for (const side of SIDES) {
-    const url = { db1: db1Url, db2: db2Url }[side];
+  for (const { side, url } of databases()) {
     const db = createDatabase({ url, max: 1, applicationName: 'sluice-cli', log: createLog() });
     try {
       results.push(await work(side, db));
@@ -60,14 +62,14 @@ that was computed again.`,
 });
 
 const check = action({
-  about: 'Check every sealed row of both audit logs, and name those that were changed, removed or added',
+  about: 'Check every sealed row of all audit logs, and name those that were changed, removed or added',
   options: {
     heads: { value: 'FILE', about: 'what `sluice audit heads --json` printed earlier' },
     json: OPTION.json,
   },
   examples: ['sluice audit check --heads heads.json'],
   async run({ heads: file, json }) {
-    const saved = file === undefined ? {} : readHeads(file);
+    const saved: Heads = file === undefined ? {} : readHeads(file);
     const checked = await eachSide(async (side, db) => {
       const state = await readChain(db);
       return { side, sealed: state.seals, faults: await findFaults(db, state, saved[side]) };
@@ -86,7 +88,7 @@ function said(side: string, sealed: number, faults: readonly ChainFault[]): stri
 function readHeads(file: string): Heads {
   try {
     const heads = JSON.parse(readFileSync(file, 'utf8'));
-    for (const side of SIDES)
+    for (const { side } of databases())
       if (typeof heads[side]?.head !== 'string' || !Number.isSafeInteger(heads[side].seals))
         throw new Error(`it has no head of ${side}`);
     return heads;

@@ -82,7 +82,9 @@ async function past(
     ...(isRange ? { range: since } : { from: new Date(since).toISOString() }),
     ...(of && { of }),
   });
-  if (of && !history.parts.includes(of) && (history.part?.rows.length ?? 0) === 0)
+  const hasNumbers =
+    history.part?.rows.some(([, ...numbers]) => numbers.some((one) => one !== null)) ?? false;
+  if (of && !history.parts.includes(of) && !hasNumbers)
     throw new UsageError(
       `there are no numbers of "${of}"`,
       history.parts.length > 0 ? `there are those of: ${history.parts.join(', ')}` : undefined,

@@ -110,6 +110,11 @@ export class Fleet<Cell extends FleetCell> {
     });
   }
 
+  /** Asks each cell what it says about itself now: an operator may have begun to drain one within the last second. */
+  async lookAgain(): Promise<void> {
+    await Promise.all(this.cells.map((cell) => this.#look(cell, false)));
+  }
+
   async stop(): Promise<void> {
     await this.#lookUps.drain();
     await Promise.all(this.#loops.map((loop) => loop.stop()));

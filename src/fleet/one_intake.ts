@@ -192,7 +192,7 @@ async function createPool<Cell extends CallableCell>(
   const { lives, meantFor } = await fleet.knownCellOf(poolId);
   if (lives !== undefined && named !== undefined && lives !== named)
     throw new HttpError('pool_elsewhere', `It lives in cell ${lives.name}; \`sluice pools move\` moves it.`);
-  const cell = lives ?? (named && fleet.answering(named.name)) ?? meantFor ?? emptiest(fleet);
+  const cell = lives ?? (named && fleet.answering(named.name)) ?? meantFor ?? (await emptiest(fleet));
   const rows = await cell.call<Row>(name, args).catch(async (error: unknown) => {
     if (isUnavailable(error)) await fleet.tellPlace(poolId, cell);
     throw error;
@@ -201,7 +201,8 @@ async function createPool<Cell extends CallableCell>(
   return rows.map((row) => ({ ...row, cell: cell.name }));
 }
 
-function emptiest<Cell extends CallableCell>(fleet: Fleet<Cell>): Cell {
+async function emptiest<Cell extends CallableCell>(fleet: Fleet<Cell>): Promise<Cell> {
+  await fleet.lookAgain();
   const open = [...fleet.here.values()].filter(({ is_draining }) => !is_draining);
   const [best] = open.sort((a, b) => a.pools - b.pools || a.number - b.number);
   if (best === undefined)

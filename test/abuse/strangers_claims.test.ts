@@ -19,7 +19,7 @@ describe('a stranger', () => {
 
   before(async () => {
     databases = await startDatabases();
-    // Where buyers come back to from Stripe: without it there is no checkout to attack.
+    // Where buyers come back to from Stripe: without it the server offers no checkout to attack.
     const publicUrl = new URL('https://tickets.example.com');
     server = await startTestServer(databases, { proxy: { trustedProxies: 0, publicUrl } });
     place = {

@@ -8,7 +8,7 @@ import { PROJECT } from '../support/dev.ts';
 import { readPage } from './docs.ts';
 
 const PAGE = readPage('paid_tickets.md');
-const TABLE = PAGE.split('## What can go wrong')[1]?.split('How long a seat can be held')[0] ?? '';
+const TABLE = PAGE.split('## What can go wrong')[1]?.split('How long can an order hold its seats')[0] ?? '';
 
 /** What the pages can say, on one line. */
 function textOfPages(): string {

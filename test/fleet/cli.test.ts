@@ -71,6 +71,21 @@ test('an operator adds cells, places a pool, moves it and drains a cell', async 
   assert.match((await sluice('cells drain b')).stdout, /Cell b is empty/);
   assert.match((await sluice('pools move shows --to b')).stderr, /cell b is draining/);
 
+  for (const { db1 } of [first, second]) await query(db1.url, 'select public.seal_audit()');
+  const heads = JSON.parse((await sluice('audit heads --json')).stdout);
+  assert.deepEqual(Object.keys(heads), ['cell a', 'cell b', 'db2']);
+  assert.equal((await sluice('audit check')).code, 0);
+  await query(
+    second.db1.url,
+    `set session_replication_role = replica; update audit.audit_logs set actor = 'eve' where id = (select min(log_id) from audit.seals)`,
+  );
+  const damaged = await sluice('audit check');
+  assert.deepEqual(
+    [damaged.code, /^cell b: row \d+: changed$/m.test(damaged.stdout)],
+    [1, true],
+    damaged.stdout,
+  );
+
   // Tickets of no ledger: the pool was furnished by hand.
   const compared = JSON.parse((await sluice('reconcile --json')).stdout).differences;
   assert.deepEqual(

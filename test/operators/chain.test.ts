@@ -120,6 +120,18 @@ describe('the chain of the audit log', () => {
       (id) => new RegExp(`^row ${id}: changed$`),
     ],
     [
+      'changed, and the chain said to begin after it',
+      (id) =>
+        `update audit.audit_logs set actor = 'eve' where id = ${id}; update audit.chain set begins_after = sealed_to`,
+      (id) => new RegExp(`^row ${id}: changed$`),
+    ],
+    [
+      'changed, and the chain said to end before it',
+      (id) =>
+        `update audit.audit_logs set actor = 'eve' where id = ${id}; update audit.chain set sealed_to = begins_after`,
+      (id) => new RegExp(`^row ${id}: changed$`),
+    ],
+    [
       'removed',
       (id) => `delete from audit.audit_logs where id = ${id}`,
       (id) => new RegExp(`^row ${id}: missing$`),
@@ -155,14 +167,16 @@ describe('the chain of the audit log', () => {
         const client = clients[side];
         const id = (await sealed(side))[5] ?? 0;
         await client.query(`create table public.kept_logs as select * from audit.audit_logs;
-          create table public.kept_seals as select * from audit.seals`);
+          create table public.kept_seals as select * from audit.seals;
+          create table public.kept_chain as select * from audit.chain`);
         await client.query(`set session_replication_role = replica; ${sql(id)}`);
         const finding = (await chainFindings())[side];
         const checked = await runHere(['audit', 'check'], env);
-        await client.query(`delete from audit.audit_logs; delete from audit.seals;
+        await client.query(`delete from audit.audit_logs; delete from audit.seals; delete from audit.chain;
           insert into audit.audit_logs overriding system value select * from public.kept_logs;
           insert into audit.seals select * from public.kept_seals;
-          drop table public.kept_logs, public.kept_seals;
+          insert into audit.chain select * from public.kept_chain;
+          drop table public.kept_logs, public.kept_seals, public.kept_chain;
           set session_replication_role = origin`);
         assert.equal(finding?.status, 'fail');
         assert.match(finding?.found ?? '', found(id));

@@ -136,7 +136,7 @@ describe('reconcile with Stripe about paid orders', () => {
     await world.work();
     assert.equal(await world.statusOf(buyer), 'paid', 'the ledger believes what is signed');
     const { found, commands } = await reconcile();
-    // There is no event to ask for.
+    // Stripe has no event of it.
     assert.deepEqual([found, commands], [['payment_unknown pi_forged'], []]);
     await world.db2.query(`delete from public.claim_outbox where payment_key = 'stripe/pi_forged'`);
     assert.deepEqual((await reconcile()).found, []);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { IntakeLook, LedgerLook, LiveSample } from '#core/console/sample.ts';
 import { NO_METRICS } from '#core/ports.ts';
 import { ConnectionLost } from '../../src/db/lost.ts';
@@ -34,7 +35,7 @@ const LEDGER: LedgerLook = {
   },
   webhook_workers: 0,
 };
-/** Long after its start, so that its deploy is no longer told. */
+/** Long after its start, so the server has stopped telling its deploy. */
 const LATER_MS = 600_000;
 
 function open(cells?: readonly string[]) {
@@ -139,6 +140,8 @@ describe('the sampler', () => {
     });
     state.ledger = () => silence;
     const first = await tick();
+    // Whole milliseconds are told.
+    await pause(5);
     const second = await tick();
     assert.deepEqual([first.db1.ok, first.db2.ok, second.db2.ok], [true, false, false]);
     assert(second.db2.ms > first.db2.ms, 'one can see for how long');

@@ -79,7 +79,7 @@ describe("a ticket's token", () => {
   });
 
   it('cannot be made without a secret, or for what is not a claim', async () => {
-    assert.throws(() => new TicketTokens([], nodeHmac), /no secret/);
+    assert.throws(() => new TicketTokens([], nodeHmac), /need a secret/);
     await assert.rejects(tokens.tokenOf('not a claim'), TypeError);
   });
 });

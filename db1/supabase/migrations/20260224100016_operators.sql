@@ -187,18 +187,20 @@ exception
 end
 $$;
 
--- Promise: where the chain stands: how many seals and its head; how many rows wait for one, and for how long the oldest has.
+-- Promise: where the chain stands: how many seals and its head; how many rows wait for one, and for how long the oldest has. It
+-- begins and ends where its seals do, whatever audit.chain says.
 -- Second call: the same, later. Locks: none. For the owner only, as the two that follow: no role is granted any of them.
 create function audit.chain_state()
 returns table (
   begins_after bigint, sealed_to bigint, seals bigint, head text, unsealed bigint, oldest_unsealed_sec double precision
 )
 language sql stable set search_path = '' as $$
-  select c.begins_after, c.sealed_to, c.seals, encode(c.head, 'hex'), count(a.id),
+  select least(c.begins_after, s.first_id - 1), greatest(c.sealed_to, s.last_id), c.seals, encode(c.head, 'hex'), count(a.id),
     coalesce(extract(epoch from now() - min(a.at)), 0)::double precision
   from audit.chain c
-  left join audit.audit_logs a on a.id > c.sealed_to
-  group by c.is_one;
+  cross join (select min(e.log_id) as first_id, max(e.log_id) as last_id from audit.seals e) s
+  left join audit.audit_logs a on a.id > greatest(c.sealed_to, s.last_id)
+  group by c.is_one, s.first_id, s.last_id;
 $$;
 
 -- Promise: what is wrong with the rows of ids above p_after up to p_to, which is at most sealed_to: changed, missing or added

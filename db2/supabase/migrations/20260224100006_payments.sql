@@ -538,7 +538,9 @@ language sql immutable set search_path = '' as $$
   ))
   from (select case
     when p_object ? 'payment' then p_object
-    when p_object @? '$.payments.data[0]' and not p_object @? '$.payments.data[1]' then p_object #> '{payments,data,0}'
+    -- One that is not paid has null there: the invoice's money came another way.
+    when p_object @? '$.payments.data[0]' and not p_object @? '$.payments.data[1]'
+      and p_object #> '{payments,data,0,amount_paid}' is distinct from 'null' then p_object #> '{payments,data,0}'
   end as payment) n;
 $$;
 

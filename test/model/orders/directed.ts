@@ -332,7 +332,7 @@ export async function timersOfStalled(lane: Lane): Promise<{ stalled: number; af
   await play.deliverAll();
   const before = count();
   const actor = await world.start('courier', PROCESSES.courier(world, LUCKY));
-  while (actor.next !== undefined && actor.next.what !== 'settle_payment') await world.step(actor, 'done');
+  while (actor.next !== undefined && actor.next.what !== 'settle_payments') await world.step(actor, 'done');
   const stalled = count() - before;
   world.leave();
   await new Promise((resolve) => setImmediate(resolve));

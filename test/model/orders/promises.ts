@@ -84,12 +84,19 @@ const voids: Look = ({ state: { intake, ledger }, ended }) => {
   });
 };
 
+/** What a history takes itself; the times that it lets pass are longer. */
+const MOMENT_SEC = 10;
+
 const holds: Look = ({ state, expiredSecAgo }) =>
   expiredSecAgo === null
     ? []
     : state.intake.orders
         .filter(({ id }) => seatsOf(state, id).some((claim) => claim.state === 'held'))
-        .filter(({ holdSec, graceSec }) => holdSec !== null && (graceSec ?? 0) < -expiredSecAgo)
+        // A hold that was set to end since then, as that of a payment that was void, is ended the next time.
+        .filter(
+          ({ holdSec, graceSec }) =>
+            holdSec !== null && holdSec < -expiredSecAgo - MOMENT_SEC && (graceSec ?? 0) < -expiredSecAgo,
+        )
         .map(({ id }) => ['I15', `order ${id} is held past its hold and its grace`]);
 
 /** All of an order or nothing; what was paid for ends only as voided; and one payment bought it. */

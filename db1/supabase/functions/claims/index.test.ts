@@ -60,7 +60,7 @@ test('a buyer with the secret of the claim gets one page to pay on, however ofte
   equal(await checkout(claimId, withSecret(SECRET)), { status: 200, body: made.body });
 });
 
-test('for another secret, and without one, there is no such claim', async () => {
+test('another secret, or none, does not find the claim', async () => {
   const claimId = await hold(await makePool(2, PAID));
   for (const headers of [withSecret('another-secret-0123456789'), { authorization: '' }]) {
     const { status, body } = await checkout(claimId, headers);

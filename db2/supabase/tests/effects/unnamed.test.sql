@@ -1,6 +1,6 @@
 -- What names no payment moves no money: its payment intent or its charge tells the same, and nothing connects the two.
 begin;
-select plan(16);
+select plan(18);
 
 -- Applies one event about the object, which names its user.
 create function pg_temp.apply(p_type text, p_object jsonb) returns text
@@ -29,6 +29,10 @@ select pg_temp.skips(
 select pg_temp.skips(
   'checkout.session.async_payment_succeeded', '{"id": "cs_1", "mode": "subscription", "amount_total": 900}',
   'also when its money comes later'
+);
+select pg_temp.skips(
+  'invoice.paid', '{"id": "in_5", "payments": {"data": [{"amount_paid": null, "payment": {"payment_intent": "pi_5"}}]}, "amount_paid": 900}',
+  'so is an invoice whose one payment is not paid: its money came another way'
 );
 select pg_temp.skips('refund.created', '{"id": "re_1"}', 'so is a refund of nothing that is known');
 
