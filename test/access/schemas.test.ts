@@ -33,7 +33,6 @@ const FUNCTIONS: Record<string, string[]> = {
     'find_reply',
     'find_secret',
     'finish_event',
-    'group_events',
     'hold_event',
     'list_endpoints',
     'list_events',

@@ -146,6 +146,12 @@ grant execute on function public.retention_rules() to service_role;
 grant execute on function public.take_sample(jsonb, timestamptz) to service_role;
 grant execute on function public.note_marks(jsonb, timestamptz) to service_role;
 grant execute on function public.read_samples(timestamptz, timestamptz, int, text, timestamptz) to service_role;
+grant execute on function public.note_issues() to service_role;
+grant execute on function public.issue_list(uuid, text, text, text, text, int) to service_role;
+grant execute on function public.issue_replay(uuid, text, text, boolean, int) to service_role;
+grant execute on function public.issue_resolve(uuid, text, text) to service_role;
+grant execute on function public.take_alerts(int, int) to service_role;
+grant execute on function public.finish_alert(bigint, uuid, boolean) to service_role;
 grant execute on function public.open_claims_of(text, int) to service_role;
 grant execute on function public.erase_claims(text, uuid[]) to service_role;
 

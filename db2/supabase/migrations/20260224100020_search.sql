@@ -492,7 +492,7 @@ begin
       and (p_event_type is null or e.event_type = p_event_type
         or right(p_event_type, 1) = '*' and starts_with(e.event_type, left(p_event_type, -1)))
       and (p_error is null or strpos(lower(e.error), lower(p_error)) > 0
-        or strpos(lower(webhook.error_shape(e.error)), lower(p_error)) > 0)
+        or strpos(lower(audit.error_shape(e.error)), lower(p_error)) > 0)
     limit 10001
   ) counted;
   return webhook.counted(v_count);

@@ -56,6 +56,12 @@ grant execute on function public.ledger_sample() to service_role;
 grant execute on function public.take_sample(jsonb, timestamptz) to service_role;
 grant execute on function public.note_marks(jsonb, timestamptz) to service_role;
 grant execute on function public.read_samples(timestamptz, timestamptz, int, text, timestamptz) to service_role;
+grant execute on function public.note_issues() to service_role;
+grant execute on function public.issue_list(uuid, text, text, text, text, int) to service_role;
+grant execute on function public.issue_replay(uuid, text, text, boolean, int) to service_role;
+grant execute on function public.issue_resolve(uuid, text, text) to service_role;
+grant execute on function public.take_alerts(int, int) to service_role;
+grant execute on function public.finish_alert(bigint, uuid, boolean) to service_role;
 grant execute on function public.ticket_of_claim(uuid) to service_role;
 grant execute on function public.audit_page(bigint, int, text, text, text, bigint, int) to service_role;
 grant execute on function public.search_ledger(text, int) to service_role;
@@ -146,7 +152,6 @@ grant execute on function webhook.mark_event_result(uuid, public.webhook_event_s
 grant execute on function webhook.list_events(
   uuid, text, text, text[], timestamptz, timestamptz, uuid, int, boolean, text, text, text, int
 ) to service_role;
-grant execute on function webhook.group_events(text, text, timestamptz, timestamptz, int) to service_role;
 grant execute on function webhook.show_event(uuid) to service_role;
 grant execute on function webhook.event_links(uuid) to service_role;
 grant execute on function webhook.replay_events(uuid[], text, text, boolean, text) to service_role;
