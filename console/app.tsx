@@ -17,6 +17,8 @@ import { Event } from './pages/event.tsx';
 import { Events } from './pages/events.tsx';
 import { Health } from './pages/health.tsx';
 import { History } from './pages/history.tsx';
+import { Issue } from './pages/issue.tsx';
+import { Issues } from './pages/issues.tsx';
 import { Order } from './pages/order.tsx';
 import { Orders } from './pages/orders.tsx';
 import { Overview } from './pages/overview.tsx';
@@ -58,6 +60,8 @@ const PAGES: Readonly<Record<(typeof CONSOLE_PATHS)[number], PageEntry>> = {
   '/users/:user': { title: 'User', Page: User },
   '/search': { title: 'Search', Page: Search },
   '/refunds': { title: 'Refunds', Page: Refunds },
+  '/issues': { title: 'Issues', Page: Issues },
+  '/issues/:issue': { title: 'Issue', Page: Issue },
   '/dead-letters': { title: 'Dead letters', Page: DeadLetters },
   '/dead-letters/:letter': { title: 'Dead letter', Page: DeadLetter },
   '/webhooks': { title: 'Webhooks', Page: Webhooks },

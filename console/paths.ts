@@ -19,6 +19,8 @@ export const CONSOLE_PATHS = [
   '/users/:user',
   '/search',
   '/refunds',
+  '/issues',
+  '/issues/:issue',
   '/dead-letters',
   '/dead-letters/:letter',
   '/webhooks',

@@ -1,7 +1,7 @@
 // What operators do with work that will not succeed by retrying, of both kinds.
 
 import { post } from './api.ts';
-import type { DeadLetterResult, EventResult, RefundResult } from './shapes.ts';
+import type { DeadLetterResult, EventResult, Issue, IssueResult, RefundResult } from './shapes.ts';
 
 export interface Outcome {
   readonly id: string;
@@ -115,3 +115,39 @@ export const REFUND_ACTS: readonly Act[] = [
     run: refundRun('/admin/refunds/skip'),
   },
 ];
+
+/** On an issue as a whole. What its failures become is told one by one; what is written down is that of the issue. */
+export function issueActs({ id, kind, state }: Issue): readonly Act[] {
+  const audit: Act['audit'] = {
+    db: kind === 'claim' || kind === 'delivery' ? 1 : 2,
+    subjectOf: () => `issue ${id}`,
+  };
+  const path = `/admin/issues/${id}`;
+  const replay: Act = {
+    verb: 'Replay',
+    noun: 'issue',
+    about:
+      'All that failed alike goes round again, up to 1,000 at a time, and the issue is resolved. It opens again if it comes back. A dry run shows the plan.',
+    isDanger: false,
+    route: 'POST /admin/issues/:issue/replay',
+    audit,
+    async run(_, reason, isDryRun) {
+      const body = { ...because(reason), dry_run: isDryRun };
+      return (await post<{ results: IssueResult[] }>(`${path}/replay`, body)).results;
+    },
+  };
+  const resolve: Act = {
+    verb: 'Resolve',
+    noun: 'issue',
+    about: 'The issue is resolved until it comes back. What failed stays where it is.',
+    isDanger: false,
+    route: 'POST /admin/issues/:issue/resolve',
+    audit,
+    async run(_, reason, isDryRun) {
+      if (isDryRun) return [{ id, outcome: 'would_resolve' }];
+      await post<Issue>(`${path}/resolve`, because(reason) || {});
+      return [{ id, outcome: 'resolved' }];
+    },
+  };
+  return state === 'resolved' ? [replay] : [replay, resolve];
+}

@@ -11,11 +11,15 @@ export const claimPlace = (claim: string): string => at('/claims', claim);
 export const orderPlace = (order: string): string => at('/orders', order);
 export const ticketPlace = (claim: string): string => at('/tickets', claim);
 export const paymentPlace = (key: string): string => at('/payments', key);
+export const issuePlace = (issue: string): string => at('/issues', issue);
 export const searchPlace = (q: string): string => pathWith('/search', { q });
 
 export function auditPlace(db: 1 | 2, filter: Readonly<Record<string, string | undefined>>): string {
   return pathWith('/audit', { ...(db === 2 && { db }), ...filter });
 }
+
+export const poolAudit = (pool: string): string => auditPlace(1, { subject: `pool ${pool}` });
+export const endpointAudit = (name: string): string => auditPlace(2, { subject: `webhook endpoint ${name}` });
 
 /** A page is where something can be looked at; what has none leads to what it belongs to. */
 export function placeOf({ kind, id, ref, pool_id, db, cell }: Found): string {
@@ -64,6 +68,7 @@ const SUBJECTS: readonly (readonly [RegExp, (id: string) => string])[] = [
   [/^refund (.+)$/, (id) => searchPlace(id)],
   [/^pool (.+)$/, poolPlace],
   [/^order (\S+)$/, orderPlace],
+  [/^issue (\S+)$/, issuePlace],
 ];
 
 /** Of what the audit log says that something was done to; undefined where that has no page. */

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { type ApiError, asApiError, get, pathWith, type Query } from './api.ts';
 import { type Loaded, useLoad } from './load.ts';
 import { usePlace } from './router.tsx';
-import type { DeadLetter, EndpointRow, EventGroup, EventRow, UnnamedPayment } from './shapes.ts';
+import type { DeadLetter, EndpointRow, EventRow, UnnamedPayment } from './shapes.ts';
 
 const LIMIT = 100;
 
@@ -112,12 +112,6 @@ export async function listEvents(query: Query): Promise<Page<EventRow>> {
 export async function listEndpoints(): Promise<Page<EndpointRow>> {
   const { endpoints } = await get<{ endpoints: EndpointRow[] }>('/admin/webhooks/endpoints');
   return { items: endpoints, next: null };
-}
-
-/** The largest: an operator begins with them. */
-export async function listGroups(): Promise<Page<EventGroup>> {
-  const { groups } = await get<{ groups: EventGroup[] }>('/admin/webhooks/groups', { limit: LIMIT });
-  return { items: groups, next: null };
 }
 
 /** The first ones: those that have got their user make room for the next. */

@@ -7,6 +7,7 @@ export type { AuditRow } from '../../db1/supabase/functions/_shared/console/audi
 export type { CallDetails, CallRow } from '../../db1/supabase/functions/_shared/console/calls.ts';
 export type { TimelineEvent } from '../../db1/supabase/functions/_shared/console/claims.ts';
 export type { HealthCheck } from '../../db1/supabase/functions/_shared/console/health.ts';
+export type { Issue, IssueResult } from '../../db1/supabase/functions/_shared/console/issues.ts';
 export type { Mark } from '../../db1/supabase/functions/_shared/console/marks.ts';
 export type {
   OrderClaim,
@@ -31,7 +32,6 @@ export type { UserSummary } from '../../db1/supabase/functions/_shared/users/sum
 export type {
   EndpointRow,
   EventDetails,
-  EventGroup,
   EventLinks,
   EventResult,
   EventRow,

@@ -1,6 +1,7 @@
 // What buyers read about a pool: on its drop page and on its tickets.
 
 import { get, post } from '../lib/api.ts';
+import { poolAudit } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
 import type { PoolDetails } from '../lib/shapes.ts';
 import { useSubmit } from '../lib/submit.ts';
@@ -20,7 +21,7 @@ export function Details({ pool }: { pool: string }) {
   const save = async (changes: Record<string, unknown>): Promise<void> => {
     await post<PoolDetails>(path, changes);
     loaded.reload();
-    say('The details are saved.');
+    say('The details are saved.', 'good', poolAudit(pool));
   };
   return (
     <Await loaded={loaded}>

@@ -52,10 +52,10 @@ function Outcomes({ outcomes, isDryRun }: { outcomes: readonly Outcome[]; isDryR
 
 /** Its audit row; of many the newest come first on that page. Nothing is written down where nothing was done. */
 function writtenAt({ audit: { db, subjectOf } }: Act, outcomes: readonly Outcome[]): string | undefined {
-  const done = outcomes.filter(isDone);
-  const [first] = done;
-  if (first === undefined) return undefined;
-  return auditPlace(db, done.length === 1 ? { subject: subjectOf(first.id) } : {});
+  const subjects = new Set(outcomes.filter(isDone).map(({ id }) => subjectOf(id)));
+  const [subject] = subjects;
+  if (subject === undefined) return undefined;
+  return auditPlace(db, subjects.size === 1 ? { subject } : {});
 }
 
 export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {

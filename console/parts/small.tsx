@@ -50,8 +50,8 @@ const TONES: Readonly<Record<string, Tone>> = {
   no_secret: 'bad',
 };
 
-export function Chip({ state }: { state: string }) {
-  return <span class={`chip chip-${TONES[state] ?? 'calm'}`}>{words(state)}</span>;
+export function Chip({ state, tone = TONES[state] ?? 'calm' }: { state: string; tone?: Tone }) {
+  return <span class={`chip chip-${tone}`}>{words(state)}</span>;
 }
 
 /** A time with its zone. */

@@ -5,6 +5,7 @@ import { auditRoutes } from '#core/console/audit.ts';
 import { callAdminRoutes } from '#core/console/calls.ts';
 import { claimAdminRoutes } from '#core/console/claims.ts';
 import { type HealthCheckPorts, healthCheckRoutes } from '#core/console/health.ts';
+import { issueRoutes } from '#core/console/issues.ts';
 import { orderAdminRoutes } from '#core/console/orders.ts';
 import { paymentAdminRoutes } from '#core/console/payments.ts';
 import { poolDetailsRoutes } from '#core/console/pool_details.ts';
@@ -51,6 +52,7 @@ export function consoleRoutes(ports: ConsolePorts): Route[] {
     ...userSummaryRoutes(ports),
     ...searchRoutes(ports),
     ...exportRoutes({ ...ports, cells: ports.intakes.flatMap(({ name }) => name ?? []) }),
+    ...issueRoutes(ports),
     ...refundAdminRoutes(createRefundStore(db2)),
     ...callAdminRoutes(ports.calls),
     ...auditRoutes(db1, db2),

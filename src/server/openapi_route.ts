@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUYER_DESCRIPTIONS, BUYER_SCHEMAS } from '#core/openapi/buyers.ts';
 import { createDocument, type Descriptions } from '#core/openapi/document.ts';
+import { ISSUE_DESCRIPTIONS, ISSUE_SCHEMAS } from '#core/openapi/issues.ts';
 import { OPERATOR_DESCRIPTIONS, OPERATOR_SCHEMAS } from '#core/openapi/operators.ts';
 import { ORDER_DESCRIPTIONS, ORDER_SCHEMAS } from '#core/openapi/orders.ts';
 import { PROVIDER_DESCRIPTIONS, PROVIDER_SCHEMAS } from '#core/openapi/providers.ts';
@@ -52,6 +53,7 @@ export const DESCRIPTIONS: Descriptions = {
   ...OPERATOR_DESCRIPTIONS,
   ...ORDER_DESCRIPTIONS,
   ...SEARCH_DESCRIPTIONS,
+  ...ISSUE_DESCRIPTIONS,
   ...PROVIDER_DESCRIPTIONS,
   ...SESSION_DESCRIPTIONS,
 };
@@ -67,6 +69,7 @@ export function openApiRoute(routes: readonly Route[]): Route {
       ...OPERATOR_SCHEMAS,
       ...ORDER_SCHEMAS,
       ...SEARCH_SCHEMAS,
+      ...ISSUE_SCHEMAS,
       ...PROVIDER_SCHEMAS,
     },
     version: packageVersion(),

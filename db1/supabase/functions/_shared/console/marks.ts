@@ -8,6 +8,7 @@ export type MarkKind =
   | 'deploy'
   | 'start'
   | 'alert'
+  | 'secret'
   | 'action';
 
 /** As public.read_samples gives it. */

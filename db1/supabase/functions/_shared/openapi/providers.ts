@@ -3,7 +3,7 @@
 import { CALL_BODY } from '../calls/body.ts';
 import { CALL_QUERY } from '../console/calls.ts';
 import { INBOX_BODY, INBOX_QUERY } from '../inbox/operators.ts';
-import { EVENTS_QUERY, GROUPS_QUERY, REPLAY_BODY, SKIP_BODY } from '../webhook/admin.ts';
+import { EVENTS_QUERY, REPLAY_BODY, SKIP_BODY } from '../webhook/admin.ts';
 import { ADD_BODY, CHANGE_BODY } from '../webhook/endpoint_settings.ts';
 import { NAME_BODY, PAYMENTS_QUERY } from '../webhook/unnamed_payments.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
@@ -101,21 +101,6 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     }),
   }),
   EventResult: shape({ id: TEXT, event_id: TEXT_OR_NULL, outcome: TEXT }),
-  EventGroup: shape({
-    handler: TEXT_OR_NULL,
-    event_type: TEXT,
-    error: {
-      ...TEXT_OR_NULL,
-      description:
-        'The error with # for ids and numbers and “…” for what is quoted; as a filter it finds the group’s events.',
-    },
-    events: COUNT,
-    dead_letters: COUNT,
-    first_seen_at: TEXT,
-    last_seen_at: TEXT,
-    example_id: TEXT,
-    example_error: TEXT_OR_NULL,
-  }),
   UnnamedPayment: shape({
     provider: { ...TEXT, description: 'The tenant.' },
     object_id: TEXT,
@@ -240,11 +225,6 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     'Stored events, newest first, without payloads',
     listIn('events', 'Event'),
     { query: EVENTS_QUERY },
-  ),
-  'GET /admin/webhooks/groups': webhooks.reads(
-    'Events that failed or are dead letters, grouped by handler, type and shape of the error',
-    listIn('groups', 'EventGroup'),
-    { query: GROUPS_QUERY },
   ),
   'GET /admin/webhooks/payments': webhooks.reads(
     'Payments that moved money while no event names their user',

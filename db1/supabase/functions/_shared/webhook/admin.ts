@@ -56,7 +56,7 @@ const CHOICE = {
     type: 'string',
     minLength: 1,
     maxLength: 200,
-    description: 'a part of the error, or of its shape as a group has it, in any case',
+    description: 'a part of the error, or of its shape as an issue has it, in any case',
   },
   path: {
     type: 'string',
@@ -96,13 +96,6 @@ export const EVENTS_QUERY = {
   additionalProperties: false,
 } as const satisfies Schema;
 
-const { provider, since, until, type } = CHOICE;
-export const GROUPS_QUERY = {
-  type: 'object',
-  properties: { provider, since, until, type, limit: EVENTS_QUERY.properties.limit },
-  additionalProperties: false,
-} as const satisfies Schema;
-
 interface NamedSecrets {
   readonly secret_names?: readonly string[] | undefined;
   readonly verify_token_name?: string | null | undefined;
@@ -128,7 +121,6 @@ export class WebhookAdminRoutes {
       ['POST', '/endpoints', (request) => this.#addEndpoint(request)],
       ['POST', '/endpoints/change', (request) => this.#changeEndpoint(request)],
       ['GET', '/events', (request) => this.#listEvents(request)],
-      ['GET', '/groups', (request) => this.#groupEvents(request)],
       ['POST', '/events/replay', (request) => this.#replay(request)],
       ['POST', '/events/skip', (request) => this.#skip(request)],
       ['GET', '/events/:id', (request, id) => this.#showEvent(request, id)],
@@ -180,12 +172,6 @@ export class WebhookAdminRoutes {
     // Operators look for what has just come or failed.
     const filter = { ...filterOf(readQuery(request.query, EVENTS_QUERY)), newestFirst: true };
     return jsonResponse(200, { events: await this.#ports.store.listEvents(filter) });
-  }
-
-  async #groupEvents(request: HttpRequest): Promise<HttpResponse> {
-    await this.#ports.authorize(request);
-    const filter = filterOf(readQuery(request.query, GROUPS_QUERY));
-    return jsonResponse(200, { groups: await this.#ports.store.groupEvents(filter) });
   }
 
   async #showEvent(request: HttpRequest, id: string): Promise<HttpResponse> {

@@ -89,21 +89,6 @@ export interface EventLinks {
   readonly audit: readonly AuditRow[];
 }
 
-/** A row of webhook.group_events: events that failed alike. */
-export interface EventGroup {
-  /** Null where no handler has them any more. */
-  readonly handler: string | null;
-  readonly event_type: string;
-  /** The shape of the error, which finds the events of the group where it is given as a filter. */
-  readonly error: string | null;
-  readonly events: number;
-  readonly dead_letters: number;
-  readonly first_seen_at: string;
-  readonly last_seen_at: string;
-  readonly example_id: string;
-  readonly example_error: string | null;
-}
-
 /** A row of webhook.replay_events and of webhook.skip_events. */
 export interface EventResult {
   readonly id: string;
@@ -122,7 +107,7 @@ export interface EventFilter {
   readonly until?: string;
   /** A type, or a prefix that ends in `*`. */
   readonly type?: string;
-  /** A part of the error or of its shape (EventGroup), in any case. */
+  /** A part of the error or of its shape, as an issue has it, in any case. */
   readonly error?: string;
   /** A JSON path of Postgres that finds something other than false and null in the payload. */
   readonly path?: string;
@@ -134,8 +119,6 @@ export interface EventFilter {
   /** How many are left out at the beginning; none where left out. */
   readonly offset?: number;
 }
-
-export type GroupFilter = Pick<EventFilter, 'provider' | 'type' | 'since' | 'until' | 'limit'>;
 
 export interface EventAction {
   readonly ids: readonly string[];
@@ -161,7 +144,6 @@ export interface OperatorStore {
   addEndpoint(endpoint: NewEndpoint, by: Signed): Promise<EndpointRow>;
   changeEndpoint(name: string, changes: EndpointSettings, by: Signed): Promise<EndpointRow>;
   listEvents(filter: EventFilter): Promise<EventRow[]>;
-  groupEvents(filter: GroupFilter): Promise<EventGroup[]>;
   showEvent(id: string): Promise<EventDetails | undefined>;
   eventLinks(id: string): Promise<EventLinks>;
   replay(action: ReplayAction): Promise<EventResult[]>;
@@ -199,14 +181,6 @@ export function createOperatorStore(call: CallFunction): OperatorStore {
     },
     listEvents: (filter) =>
       call<EventRow>('list_events', filterArgs(filter)).catch((error: unknown) => refusePath(filter, error)),
-    groupEvents: ({ provider, type, since, until, limit }) =>
-      call<EventGroup>('group_events', {
-        p_provider: provider ?? null,
-        p_event_type: type ?? null,
-        p_since: since ?? null,
-        p_until: until ?? null,
-        p_limit: limit,
-      }),
     async showEvent(id) {
       const [row] = await call<{ event: EventDetails }>('show_event', { p_id: id });
       if (row === undefined) return undefined;
