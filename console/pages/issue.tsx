@@ -18,10 +18,14 @@ function examplePlace({ kind, example_id }: IssueRow): string | undefined {
 }
 
 /** Where all of them are listed. */
-function allPlace({ kind, lane, type, error }: IssueRow): string | undefined {
+function allPlace({ kind, lane, type, error, failures, dead_letters }: IssueRow): string | undefined {
   if (kind === 'claim')
     return pathWith('/dead-letters', { pool_id: lane ?? undefined, reason: type === 'dead_letter' ? undefined : type });
-  if (kind === 'event') return pathWith('/events', { type, error: error ?? undefined });
+  const ofEvents = { type, error: error ?? undefined };
+  if (kind === 'event')
+    return failures === dead_letters
+      ? pathWith('/dead-letters', { kind: 'webhooks', ...ofEvents })
+      : pathWith('/events', ofEvents);
   return undefined;
 }
 

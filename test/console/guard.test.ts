@@ -140,6 +140,7 @@ describe('every admin route', () => {
        returning claim_id`,
       [MARK],
     );
+    const issue = await db1.query(`select id from public.issue_list(p_lane => $1)`, [MARK]);
     const ids: Record<string, string> = {
       '/admin/pools/': MARK,
       '/admin/claims/': made.json.claim_id,
@@ -151,6 +152,7 @@ describe('every admin route', () => {
       '/admin/tickets/': tickets[0].claim_id,
       '/admin/payments/': encodeURIComponent(`stripe/${MARK}`),
       '/admin/users/': encodeURIComponent(`${MARK} buyer`),
+      '/admin/issues/': issue.rows[0].id,
       '/admin/totals/': 'claims',
       '/admin/export/': 'claims',
     };
@@ -174,6 +176,8 @@ describe('every admin route', () => {
       'POST /admin/webhooks/payments/name': { tenant: 'stripe', payment: MARK, user_id: 'forged' },
       'POST /admin/webhooks/inbox/replay': { msg_ids: [refused[0].msg_id] },
       'POST /admin/webhooks/inbox/discard': { msg_ids: [refused[1].msg_id] },
+      'POST /admin/issues/{issue}/replay': { reason: 'forged' },
+      'POST /admin/issues/{issue}/resolve': { reason: 'forged' },
       'POST /admin/dlq/replay': { msg_ids: [letters[0]] },
       'POST /admin/dlq/discard': { msg_ids: [letters[1]] },
       'POST /admin/users/export': { user_id: `${MARK} buyer` },
@@ -323,7 +327,7 @@ describe('every admin route', () => {
       const { status, text } = await send(server.url + target, method, bearer(ADMIN_KEY), undefined);
       assert([200, 204].includes(status), `${path}: ${text}`);
       const isList =
-        /^\/admin\/(pools|claims|dlq|calls|orders|refunds|webhooks|tickets|payments|export|search)/.test(
+        /^\/admin\/(pools|claims|dlq|calls|orders|refunds|issues|webhooks|tickets|payments|export|search)/.test(
           path,
         );
       if (isList) assert(text.includes(MARK), `${path} holds nothing that could have been given away`);

@@ -28,6 +28,8 @@ const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   pools: ['/pools', 'early_bird'],
   'pool-rules': ['/pools/early_bird', 'Commits by'],
   claims: ['/claims?pool_id=members', 'user 0'],
+  issues: ['/issues', 'status #'],
+  issue: ['/issues?kind=claim', 'Times opened', 'max_retries'],
   'dead-letters': ['/dead-letters', 'status 500'],
   'dead-letters-of-webhooks': ['/dead-letters?kind=webhooks', 'charge.refunded'],
   'dead-letter': ['/dead-letters/1', 'Payload'],
