@@ -1,12 +1,12 @@
 import { get } from '../lib/api.ts';
 import { issuePlace } from '../lib/links.ts';
 import { type Page, useSearch } from '../lib/lists.ts';
-import { Link } from '../lib/router.tsx';
 import type { Issue } from '../lib/shapes.ts';
 import { type Filter, Filters } from '../parts/fields.tsx';
 import { List, type ListOf } from '../parts/list.tsx';
 import { Chip, Given, Moment, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
+import { linkColumn } from '../parts/table.tsx';
 
 const KINDS: readonly Issue['kind'][] = ['claim', 'delivery', 'event', 'question'];
 
@@ -33,15 +33,11 @@ const ISSUES: ListOf<Issue> = {
   noMatch: 'No issue matches',
   keyOf: ({ id }) => id,
   columns: [
-    {
-      head: 'Issue',
-      place: 'title',
-      cell: ({ id, type }) => (
-        <Link to={issuePlace(id)}>
-          <strong class="note">{type}</strong>
-        </Link>
-      ),
-    },
+    linkColumn(
+      'Issue',
+      ({ id }) => issuePlace(id),
+      ({ type }) => type,
+    ),
     { head: 'State', place: 'corner', cell: ({ state }) => <IssueState state={state} /> },
     {
       head: 'Why',

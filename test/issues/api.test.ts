@@ -195,7 +195,7 @@ describe('issues', () => {
   it('of a database that is away are missing, and the answer says so', async () => {
     const without = await startTestServer({
       db1: databases.db1,
-      db2: { url: 'postgres://nobody@127.0.0.1:1/none' },
+      db2: { url: 'postgres://ann@127.0.0.1:1/none' },
     });
     try {
       const { status, json } = await ask(`${without.url}/admin/issues?kind=claim`, {

@@ -36,7 +36,7 @@ describe('the message of an alert', () => {
     assert.deepEqual(bodyOf(message, 'json'), message);
   });
 
-  it('is one text for Slack, in which what an error holds is neither a link nor a call to everybody', () => {
+  it('is one text for Slack, in which what an error holds is neither a link nor a call to a channel', () => {
     assert.deepEqual(bodyOf(messageOf(ALERT, 'DB2', 'https://tickets.example.com/'), 'slack'), {
       text: 'New issue: 2 events of orders, order.paid: a &lt; b &amp; &lt;!channel&gt; (DB2) <https://tickets.example.com/issues/5d41402a-bc4b-2a76-b971-9d911017c592|Open in Sluice>',
     });
