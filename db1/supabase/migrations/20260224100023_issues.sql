@@ -287,12 +287,14 @@ begin
   insert into audit.alerts (issue_id, opening, next_attempt_at)
   select i.id, i.openings, v_at from audit.issues i
   where i.resolved_at is null and i.opened_at > v_at - c_news and (i.dead_letters > 0 or i.opened_at < v_at - interval '1 minute')
+    and not exists (select from audit.alerts a where a.issue_id = i.id and a.opening = i.openings)
   on conflict do nothing;
   -- Of dead letters the issues tell.
   insert into audit.alerts (mark_id, next_attempt_at)
   select m.id, v_at from audit.marks m
   where m.kind in ('alert', 'secret') and m.ended_at is null and m.began_at > v_at - c_news
     and m.subject !~ '(among the dead letters|refused deliveries of the inbox)'
+    and not exists (select from audit.alerts a where a.mark_id = m.id)
   order by m.id
   on conflict do nothing;
   v_ids := array(
