@@ -84,7 +84,7 @@ describe('every admin route', () => {
 
   async function makeAttacks(): Promise<Attack[]> {
     await putOnSale(db1, MARK, 20);
-    const letters = await bury(db1, MARK, 2);
+    const letters = await bury(db1, MARK, 3);
     const made = await claim(server.url, MARK, { user_id: `${MARK} buyer` });
     await db2.query(`select webhook.add_endpoint($1, 'stripe', '{OPS_SITE_SECRET}', 'queued', '{}', 'ann')`, [
       MARK,

@@ -195,7 +195,7 @@ $$;
 
 -- Promise: the oldest p_limit failures of the issue go round again, each as audit.replay_failures answers. Where that was all of them and
 -- none is left, the issue is resolved. One audit row for the issue, beside those of its failures. p_dry_run is the plan: it changes
--- nothing. No row for an unknown issue. Second call: no row. Locks: the issue → those of audit.replay_failures.
+-- nothing. No row for an unknown issue, nor where nothing is left of it. Second call: no row. Locks: the issue → those of audit.replay_failures.
 create function public.issue_replay(
   p_id uuid, p_actor text, p_reason text default null, p_dry_run boolean default false, p_limit int default 1000
 )
@@ -216,6 +216,9 @@ begin
       and audit.issue_id(f.kind, f.lane, f.type, audit.error_shape(f.error)) = p_id
     order by f.seen_at, length(f.ref), f.ref limit p_limit
   );
+  if v_refs = '{}' then
+    return;
+  end if;
   v_answers := (
     select coalesce(jsonb_agg(jsonb_build_object('ref', r.ref, 'outcome', r.outcome)), '[]')
     from audit.replay_failures(v_issue.kind, v_refs, p_actor, p_reason, p_dry_run) r

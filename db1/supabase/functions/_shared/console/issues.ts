@@ -113,13 +113,13 @@ export function issueRoutes({ intakes, db2, log }: IssuePorts): Route[] {
     },
     {
       method: 'POST',
-      path: `${path}/:issue/replay`,
-      handle: (request, id) => replay(places, log, request, id),
+      path: `${path}/:issue/resolve`,
+      handle: (request, id) => resolve(places, log, request, id),
     },
     {
       method: 'POST',
-      path: `${path}/:issue/resolve`,
-      handle: (request, id) => resolve(places, log, request, id),
+      path: `${path}/:issue/replay`,
+      handle: (request, id) => replay(places, log, request, id),
     },
   ];
 }
