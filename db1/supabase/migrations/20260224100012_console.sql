@@ -228,9 +228,11 @@ create type intake.pool_view as (
   refund_by text
 );
 
--- Promise: pools with their rules and levels, by name, p_limit after p_after, or the one that is named. A pool with slots
--- and no row of engine_config has the defaults. Second call: the same. Locks: those of intake.free_slots.
-create function public.pool_list(p_pool_id text default null, p_after text default '', p_limit int default 100)
+-- Promise: pools with their rules and levels, by name, p_limit after p_after and behind the first p_offset, or the one that is named. A
+-- pool with slots and no row of engine_config has the defaults. Second call: the same. Locks: those of intake.free_slots.
+create function public.pool_list(
+  p_pool_id text default null, p_after text default '', p_limit int default 100, p_offset int default 0
+)
 returns setof intake.pool_view
 language plpgsql security definer set search_path = '' as $$
 begin
@@ -255,7 +257,7 @@ begin
   left join public.engine_config c on c.pool_id = l.pool_id
   where l.pool_id > p_after
   order by l.pool_id
-  limit p_limit;
+  limit p_limit offset p_offset;
 end
 $$;
 

@@ -582,7 +582,8 @@ begin
       where r.provider = v_payment.provider and r.object_id = v_payment.object_id
     ),
     'transactions', (
-      select coalesce(jsonb_agg(to_jsonb(t) - array['provider', 'object_id', 'dispute_id', 'slack'] order by t.transaction_id), '[]') from public.payment_transactions t
+      select coalesce(jsonb_agg(to_jsonb(t) - array['provider', 'object_id', 'dispute_id', 'slack'] order by t.transaction_id), '[]')
+      from public.payment_transactions t
       where t.provider = v_payment.provider and t.object_id = v_payment.object_id
     ),
     'events', (
@@ -603,8 +604,10 @@ begin
     ),
     'audit', (
       select coalesce(jsonb_agg(to_jsonb(a) order by a.id), '[]') from audit.audit_logs a
-      where a.subject in ('payment ' || p_payment_key, 'payment ' || v_payment.object_id)
-        or a.subject in (select 'refund ' || r.id from public.refunds_due r where r.payment_key = p_payment_key)
+      where a.subject = any (
+        array['payment ' || p_payment_key, 'payment ' || v_payment.object_id]
+          || array(select 'refund ' || r.id from public.refunds_due r where r.payment_key = p_payment_key)
+      )
     )
   );
 end
