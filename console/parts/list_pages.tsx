@@ -16,7 +16,8 @@ const NAMES: Readonly<Record<Total['how'], (total: string) => string>> = {
 };
 
 interface ListHeadProps<Row> {
-  list: string;
+  /** What its total and its export are called by; undefined where all of it is on one page, and it has no export. */
+  list: string | undefined;
   filters: Query;
   pages: Pages<Row>;
 }
@@ -24,9 +25,10 @@ interface ListHeadProps<Row> {
 /** The whole of a list that fits on its first page is counted already. */
 function useTotal<Row>({ list, filters, pages }: ListHeadProps<Row>): Total | undefined {
   const rows = pages.value?.length ?? 0;
-  const isWhole = pages.pager?.number === 1 && !pages.hasMore;
-  const asked = useLoad(`total ${list} ${isWhole ? '' : JSON.stringify(filters)}`, async () =>
-    isWhole ? undefined : await get<Total>(`/admin/totals/${list}`, filters),
+  const isWhole = (pages.pager?.number ?? 1) === 1 && !pages.hasMore;
+  const isAsked = list !== undefined && !isWhole;
+  const asked = useLoad(`total ${list} ${isAsked ? JSON.stringify(filters) : ''}`, async () =>
+    isAsked ? await get<Total>(`/admin/totals/${list}`, filters) : undefined,
   );
   return isWhole ? { total: rows, how: 'exact' } : asked.value;
 }
@@ -40,7 +42,7 @@ export function ListHead<Row>(props: ListHeadProps<Row>) {
       <span role="status" class="list-total">
         {total ? NAMES[total.how](every(total.total)) : '\u00a0'}
       </span>
-      {mayExport && (
+      {list !== undefined && mayExport && (
         <span class="list-export">
           Export{' '}
           {(['csv', 'json'] as const).map((format) => (
