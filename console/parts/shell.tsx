@@ -21,6 +21,7 @@ const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
   { to: '/tickets', name: 'Tickets', icon: 'tickets' },
   { to: '/payments', name: 'Payments', icon: 'payments' },
   { to: '/refunds', name: 'Refunds', icon: 'refunds' },
+  { to: '/users', name: 'Users', icon: 'users' },
   { to: '/dead-letters', name: 'Dead letters', icon: 'letters' },
   { to: '/webhooks', name: 'Webhooks', icon: 'webhooks' },
   { to: '/events', name: 'Events', icon: 'events' },
