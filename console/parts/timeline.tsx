@@ -48,6 +48,7 @@ function element(text: string): ComponentChildren {
 function show(name: string, value: unknown): ComponentChildren {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value) && value.length === 0) return undefined;
   if (Array.isArray(value)) return value.map((one, index) => [index > 0 && ', ', element(String(one))]);
   if (typeof value === 'object') return <code class="digest">{JSON.stringify(value)}</code>;
   if (TIME.test(name)) return <Moment at={String(value)} />;
