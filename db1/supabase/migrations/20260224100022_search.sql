@@ -264,7 +264,7 @@ $$;
 -- sampled first (one page in a hundred): what is frequent is told from that, what is rare is counted, up to 10000.
 -- Second call: the same, later. Locks: none.
 create function public.claim_total(
-  p_claim_id uuid default null,
+  p_claim_id text default null,
   p_user_id text default null,
   p_request_id text default null,
   p_pool_id text default null,
@@ -274,6 +274,7 @@ returns intake.total
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 declare
+  v_ids record := intake.uuid_range(p_claim_id);
   v_keys record := intake.request_keys(p_request_id);
   v_state public.claim_state := (select s from unnest(enum_range(null::public.claim_state)) s where s::text = p_state);
   v_about bigint := intake.rows_about('public.claims');
@@ -291,7 +292,7 @@ begin
   end if;
   select count(*) into v_count from (
     select from public.claims c
-    where (p_claim_id is null or c.claim_id = p_claim_id)
+    where (p_claim_id is null or c.claim_id between v_ids.first and v_ids.last)
       and (p_user_id is null or c.user_id = p_user_id)
       and (p_request_id is null or c.request_id = p_request_id and c.request_key between v_keys.first and v_keys.last)
       and (p_pool_id is null or c.pool_id = p_pool_id)

@@ -11,7 +11,7 @@ create function pg_temp.told(p_total intake.total) returns text language sql as 
 select is(pg_temp.told(public.claim_total(p_pool_id => 'totals')), 'exact 30', 'claims of a pool');
 select is(pg_temp.told(public.claim_total(p_user_id => 'tom 1')), 'exact 10', 'of a user');
 select is(pg_temp.told(public.claim_total(p_pool_id => 'totals', p_state => 'committed')), 'exact 0', 'in a state that none has');
-select is(pg_temp.told(public.claim_total(p_claim_id => gen_random_uuid())), 'exact 0', 'one that is not there');
+select is(pg_temp.told(public.claim_total(p_claim_id => gen_random_uuid()::text)), 'exact 0', 'one that is not there');
 select is(pg_temp.told(intake.counted(10000)), 'exact 10000', 'ten thousand are counted');
 select is(pg_temp.told(intake.counted(10001)), 'at_least 10000', 'and no further');
 select is(intake.rows_about('public.orders'), null, 'a small table is not estimated');
