@@ -136,14 +136,16 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </div>
         </nav>
       </header>
-      <main id="main" tabIndex={-1}>
-        <div class="topbar">
+      <div class="stage">
+        <section class="topbar" aria-label="Search and times">
           <SearchBox />
           <ZoneSwitch />
-        </div>
-        <Alarms live={live} isOverview={path === '/'} />
-        {children}
-      </main>
+        </section>
+        <main id="main" tabIndex={-1}>
+          <Alarms live={live} isOverview={path === '/'} />
+          {children}
+        </main>
+      </div>
       <Toast />
     </div>
   );

@@ -24,7 +24,7 @@ const WORDS = `(() => {
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
   const words = [];
   while (walker.nextNode())
-    if (!walker.currentNode.parentElement.closest('.code, .digest, .topbar'))
+    if (!walker.currentNode.parentElement.closest('.code, .digest'))
       words.push(...walker.currentNode.data.split(/[\\s,]+/));
   return words;
 })()`;
