@@ -69,7 +69,7 @@ export class EveryPlace {
   async show(page: Page, [address, text]: Place): Promise<void> {
     await page.goto(this.world.server.url + address);
     await page.locator('main').getByText(text).first().waitFor();
-    await page.locator('.skeleton').waitFor({ state: 'detached' });
+    await page.locator('.skeleton').first().waitFor({ state: 'detached' });
   }
 
   async places(): Promise<Places> {
