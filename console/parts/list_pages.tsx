@@ -1,5 +1,6 @@
 // Around a list: how many rows there are in all, all of them as a file, and the way to its other pages.
 
+import { useEffect, useRef } from 'preact/hooks';
 import { get, pathWith, type Query } from '../lib/api.ts';
 import { every } from '../lib/format.ts';
 import type { Pager, Pages } from '../lib/lists.ts';
@@ -30,6 +31,13 @@ function useTotal<Row>({ list, filters, pages }: ListHeadProps<Row>): Total | un
   const asked = useLoad(`total ${list} ${isAsked ? JSON.stringify(filters) : ''}`, async () =>
     isAsked ? await get<Total>(`/admin/totals/${list}`, filters) : undefined,
   );
+  // An act on the list loads it again: then there may be fewer.
+  const counted = useRef(pages.value);
+  useEffect(() => {
+    if (!isAsked || pages.pager === undefined || counted.current === pages.value) return;
+    counted.current = pages.value;
+    asked.reload();
+  }, [pages.value]);
   return isWhole ? { total: rows, how: 'exact' } : asked.value;
 }
 
