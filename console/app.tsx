@@ -32,6 +32,7 @@ import { SignIn } from './pages/sign_in.tsx';
 import { Ticket } from './pages/ticket.tsx';
 import { Tickets } from './pages/tickets.tsx';
 import { User } from './pages/user.tsx';
+import { Users } from './pages/users.tsx';
 import { Webhooks } from './pages/webhooks.tsx';
 import { Shell } from './parts/shell.tsx';
 import { Empty } from './parts/states.tsx';
@@ -57,6 +58,7 @@ const PAGES: Readonly<Record<(typeof CONSOLE_PATHS)[number], PageEntry>> = {
   '/payments': { title: 'Payments', Page: Payments },
   '/payments/:payment': { title: 'Payment', Page: Payment },
   '/credits': { title: 'Credits', Page: Credits },
+  '/users': { title: 'Users', Page: Users },
   '/users/:user': { title: 'User', Page: User },
   '/search': { title: 'Search', Page: Search },
   '/refunds': { title: 'Refunds', Page: Refunds },

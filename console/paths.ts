@@ -16,6 +16,7 @@ export const CONSOLE_PATHS = [
   '/payments',
   '/payments/:payment',
   '/credits',
+  '/users',
   '/users/:user',
   '/search',
   '/refunds',

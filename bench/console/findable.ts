@@ -26,14 +26,15 @@ interface Question {
   readonly path: string;
 }
 
-/** `somewhere` is a claim in the middle of the table. */
-function questions(somewhere: string, { claims }: Size): Question[] {
+/** `somewhere` is a claim in the middle of the table, `slot` is its slot. */
+function questions(somewhere: string, slot: string, { claims }: Size): Question[] {
   const page = Math.min(PAGE, Math.floor(claims / ROWS_A_PAGE / 4));
   const list = (name: string, query: string) => `/admin/${name}?limit=${ROWS_A_PAGE}&${query}`;
   return [
     { name: 'search-id', path: `/admin/search?q=${somewhere}` },
     { name: 'search-id-beginning', path: `/admin/search?q=${somewhere.slice(0, 23)}` },
     { name: 'search-id-4-digits', path: `/admin/search?q=${somewhere.slice(0, 4)}` },
+    { name: 'search-seat', path: `/admin/search?q=${slot.slice(-8)}` },
     { name: 'search-user', path: '/admin/search?q=user%2012' },
     { name: 'search-payment', path: '/admin/search?q=pi_12' },
     { name: 'search-event', path: '/admin/search?q=evt_12' },
@@ -139,8 +140,12 @@ export async function measureFindable(isQuick: boolean, progress: (line: string)
       'select claim_id::text from public.claims order by claim_id offset $1 limit 1',
       [Math.floor(size.claims / 2)],
     );
+    const slot = await world.db1.ask<string>(
+      'select slot_id::text from public.claims where claim_id = $1',
+      [somewhere],
+    );
     const rows: Row[] = [];
-    for (const { name, path } of questions(somewhere, size)) {
+    for (const { name, path } of questions(somewhere, slot, size)) {
       progress(name);
       const answers = [];
       for (let turn = 0; turn < size.repetitions; turn++) answers.push(await ask(server.url, path));

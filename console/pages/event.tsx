@@ -110,13 +110,16 @@ function Bodies({ event }: { event: EventDetails }) {
 
 type EventView = EventDetails & { links: EventLinks };
 
-/** What operators did, after what happened by itself: the log says when. */
-function actsOn({ links }: EventView): Step[] {
-  return links.audit.map(({ at, action, actor, reason, subject }) => ({
+const timeOf = ({ at }: Step): number => (at === null ? Number.MAX_SAFE_INTEGER : Date.parse(at));
+
+/** What happened by itself and what operators did, in the order it happened. Stable: what has no time comes last. */
+function storyOf(event: EventView): Step[] {
+  const acts = event.links.audit.map(({ at, action, actor, reason, subject }) => ({
     at,
     what: action,
     detail: { actor, reason, subject },
   }));
+  return [...stepsOf(event), ...acts].sort((a, b) => timeOf(a) - timeOf(b));
 }
 
 /** What it brought about. */
@@ -163,7 +166,7 @@ export function Event({ parameter }: { parameter: string }) {
         {(event) => (
           <div class="columns">
             <Card title="Timeline">
-              <Timeline steps={[...stepsOf(event), ...actsOn(event)]} />
+              <Timeline steps={storyOf(event)} />
               <Bodies event={event} />
             </Card>
             <Card title="The event">

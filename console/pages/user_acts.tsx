@@ -79,7 +79,7 @@ function EraseDialog({ user, onClose }: ActProps) {
       const audit = auditPlace(1, { action: 'user_erase' });
       if (erased.replacement === null) say('No database knew this user.', 'bad');
       else say(`Erased. ${erased.replacement} stands in the place of the name.`, 'good', audit);
-      go(erased.replacement === null ? '/claims' : userPlace(erased.replacement), 'replace');
+      go(erased.replacement === null ? '/users' : userPlace(erased.replacement), 'replace');
       return;
     }
   };

@@ -137,6 +137,7 @@ export function Webhooks() {
       </PageHead>
       <List
         caption="Webhook endpoints"
+        whole={{}}
         pages={pages}
         columns={columnsFor(maySwitch ? setSwitched : undefined)}
         keyOf={({ webhook_id }) => webhook_id}

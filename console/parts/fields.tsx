@@ -4,6 +4,8 @@ import { useId } from 'preact/hooks';
 import { pathWith } from '../lib/api.ts';
 import { words } from '../lib/format.ts';
 import { go, Link, usePlace } from '../lib/router.tsx';
+import { useStore } from '../lib/store.ts';
+import { toField, zone } from '../lib/zone.ts';
 
 export interface FieldProps {
   name: string;
@@ -61,6 +63,24 @@ export function Field(props: FieldProps) {
         </p>
       )}
     </div>
+  );
+}
+
+interface TimeFieldProps extends Omit<FieldProps, 'type' | 'value'> {
+  at: string | number | null | undefined;
+}
+
+/** A time in the zone that is shown; `fromField` reads it. Another zone makes it anew, so that its digits mean what they say. */
+export function TimeField({ at, label, ...field }: TimeFieldProps) {
+  const shown = useStore(zone);
+  return (
+    <Field
+      key={shown}
+      {...field}
+      label={`${label}, ${shown === 'UTC' ? 'UTC' : 'your time'}`}
+      type="datetime-local"
+      value={at === null || at === undefined ? undefined : toField(at)}
+    />
   );
 }
 

@@ -26,13 +26,17 @@ export const KIND_NAMES: Readonly<Record<Kind, string>> = {
 /** What a person knows it by: of an event and an endpoint that is not our own id. */
 function nameOf({ kind, id, ref }: Found): string {
   if ((kind === 'event' || kind === 'endpoint') && ref !== null) return ref;
-  if (kind === 'audit') return `#${id} ${ref ?? ''}`;
-  return kind === 'dead_letter' || kind === 'message' ? `#${id}` : id;
+  return kind === 'dead_letter' || kind === 'message' || kind === 'audit' ? `#${id}` : id;
 }
 
 export function FoundLine({ found }: { found: Found }) {
-  const { kind, pool_id, user_id, state, at, why, cell } = found;
-  const about = [kind === 'pool' ? null : pool_id, kind === 'user' ? null : user_id, cell];
+  const { kind, ref, pool_id, user_id, state, at, why, cell } = found;
+  const about = [
+    kind === 'audit' ? ref : null,
+    kind === 'pool' ? null : pool_id,
+    kind === 'user' ? null : user_id,
+    cell,
+  ];
   return (
     <>
       <span class="found-name">

@@ -13,8 +13,8 @@ import { More, Table, type TableProps } from './table.tsx';
 export interface ListOf<Row> extends Omit<TableProps<Row>, 'rows' | 'selection'> {
   /** What can be done with rows that are selected. */
   acts?: readonly Act[];
-  /** What its total and its export are called by, with filters as those take them; the address's where left out. */
-  whole?: { readonly list: string; readonly filters?: Query };
+  /** Of a list that can be told whole: what its export is called by, if it has one, with filters as that takes them; the address's where left out. */
+  whole?: { readonly list?: string; readonly filters?: Query };
   /** Said where the address holds filters and nothing matches them. */
   noMatch?: string;
 }

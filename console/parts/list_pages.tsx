@@ -1,5 +1,6 @@
 // Around a list: how many rows there are in all, all of them as a file, and the way to its other pages.
 
+import { useEffect, useRef } from 'preact/hooks';
 import { get, pathWith, type Query } from '../lib/api.ts';
 import { every } from '../lib/format.ts';
 import type { Pager, Pages } from '../lib/lists.ts';
@@ -16,7 +17,8 @@ const NAMES: Readonly<Record<Total['how'], (total: string) => string>> = {
 };
 
 interface ListHeadProps<Row> {
-  list: string;
+  /** What its total and its export are called by; undefined where all of it is on one page, and it has no export. */
+  list: string | undefined;
   filters: Query;
   pages: Pages<Row>;
 }
@@ -24,10 +26,18 @@ interface ListHeadProps<Row> {
 /** The whole of a list that fits on its first page is counted already. */
 function useTotal<Row>({ list, filters, pages }: ListHeadProps<Row>): Total | undefined {
   const rows = pages.value?.length ?? 0;
-  const isWhole = pages.pager?.number === 1 && !pages.hasMore;
-  const asked = useLoad(`total ${list} ${isWhole ? '' : JSON.stringify(filters)}`, async () =>
-    isWhole ? undefined : await get<Total>(`/admin/totals/${list}`, filters),
+  const isWhole = (pages.pager?.number ?? 1) === 1 && !pages.hasMore;
+  const isAsked = list !== undefined && !isWhole;
+  const asked = useLoad(`total ${list} ${isAsked ? JSON.stringify(filters) : ''}`, async () =>
+    isAsked ? await get<Total>(`/admin/totals/${list}`, filters) : undefined,
   );
+  // An act on the list loads it again: then there may be fewer.
+  const counted = useRef(pages.value);
+  useEffect(() => {
+    if (!isAsked || pages.pager === undefined || counted.current === pages.value) return;
+    counted.current = pages.value;
+    asked.reload();
+  }, [pages.value]);
   return isWhole ? { total: rows, how: 'exact' } : asked.value;
 }
 
@@ -40,7 +50,7 @@ export function ListHead<Row>(props: ListHeadProps<Row>) {
       <span role="status" class="list-total">
         {total ? NAMES[total.how](every(total.total)) : '\u00a0'}
       </span>
-      {mayExport && (
+      {list !== undefined && mayExport && (
         <span class="list-export">
           Export{' '}
           {(['csv', 'json'] as const).map((format) => (

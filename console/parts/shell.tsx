@@ -21,6 +21,7 @@ const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
   { to: '/tickets', name: 'Tickets', icon: 'tickets' },
   { to: '/payments', name: 'Payments', icon: 'payments' },
   { to: '/refunds', name: 'Refunds', icon: 'refunds' },
+  { to: '/users', name: 'Users', icon: 'users' },
   { to: '/issues', name: 'Issues', icon: 'alarm' },
   { to: '/dead-letters', name: 'Dead letters', icon: 'letters' },
   { to: '/webhooks', name: 'Webhooks', icon: 'webhooks' },
@@ -136,14 +137,16 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </div>
         </nav>
       </header>
-      <main id="main" tabIndex={-1}>
-        <div class="topbar">
+      <div class="stage">
+        <section class="topbar" aria-label="Search and times">
           <SearchBox />
           <ZoneSwitch />
-        </div>
-        <Alarms live={live} isOverview={path === '/'} />
-        {children}
-      </main>
+        </section>
+        <main id="main" tabIndex={-1}>
+          <Alarms live={live} isOverview={path === '/'} />
+          {children}
+        </main>
+      </div>
       <Toast />
     </div>
   );

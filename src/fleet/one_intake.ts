@@ -36,6 +36,7 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
     claim_search: (all, name, args) => newestById(all, name, args, 'claim_id'),
     order_list: (all, name, args) => newestById(all, name, args, 'order_id'),
     claim_total: totalOf,
+    pool_total: totalOf,
     order_total: totalOf,
     dead_letter_total: totalOf,
     audit_total: totalOf,
@@ -216,17 +217,18 @@ async function listPools<Cell extends CallableCell>(
   name: string,
   args: Args,
 ): Promise<Row[]> {
-  const limit = Number(args.p_limit);
+  const [limit, offset] = [Number(args.p_limit), Number(args.p_offset ?? 0)];
+  const upTo = { ...args, p_limit: offset + limit, p_offset: 0 };
   const after = String(args.p_after ?? '');
   const from = after === '' ? undefined : (await fleet.cellOf(after))?.name;
   const begin = from === undefined ? 0 : fleet.cells.findIndex((cell) => cell.name === from);
   const rows: Row[] = [];
   const { answers } = await fleet.all(
-    (cell) => cell.call<PoolView>(name, { ...args, p_after: cell.name === from ? after : '' }),
+    (cell) => cell.call<PoolView>(name, { ...upTo, p_after: cell.name === from ? after : '' }),
     fleet.cells.slice(begin),
   );
   for (const [cell, pools] of answers) rows.push(...pools.map((pool) => ({ ...pool, cell: cell.name })));
-  return rows.slice(0, limit);
+  return rows.slice(offset, offset + limit);
 }
 
 /** Each cell counts its own rows, so a page before a number is asked for with the cell that gave it. */

@@ -211,7 +211,9 @@ export class HttpServer {
       return;
     }
     if (answer.parts !== undefined) {
-      void this.#streams.send(exchange, answer, answer.parts);
+      this.#streams.send(exchange, answer, answer.parts).catch((cause) => {
+        this.#log.warn('an answer broke off', { request_id: requestId, path: exchange.path, cause });
+      });
       return;
     }
     writeHead(response, answer, requestId);

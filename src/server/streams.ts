@@ -60,7 +60,7 @@ export class Streams {
 
   /**
    * At the pace of the reader. What breaks off on our side breaks the connection, and so does the end of the server: half a file must
-   * not look like a whole one.
+   * not look like a whole one. Rejects with what a part failed with.
    */
   async send(
     { response, requestId }: Exchange,
@@ -72,12 +72,12 @@ export class Streams {
     response.on('close', () => this.#sending.delete(response));
     try {
       for await (const part of parts) {
-        if (this.#isEnding || response.destroyed) throw new Error('the reader has left');
+        if (this.#isEnding || response.destroyed) return;
         if (!response.write(part)) await taken(response);
       }
       response.end();
-    } catch {
-      response.destroy();
+    } finally {
+      if (!response.writableEnded) response.destroy();
     }
   }
 

@@ -103,6 +103,7 @@ export const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'audit_page',
       'search_intake',
       'claim_total',
+      'pool_total',
       'order_total',
       'dead_letter_total',
       'audit_total',

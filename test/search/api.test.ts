@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { SearchAnswer } from '#core/search/search.ts';
+import { seatName } from '#core/tickets/words.ts';
 import { bury } from '../admin/support.ts';
 import { HandWorld, type Order } from '../orders/hand_world.ts';
 import { putOnSale } from '../server/support.ts';
@@ -64,6 +65,20 @@ describe('everything can be found', () => {
     assert.deepEqual(await kinds(order.order_id.slice(-12)), []);
   });
 
+  it('a seat by the number or the label that its ticket shows, which leads to its claim', async () => {
+    const { rows } = await world.db1.query('select slot_id, claim_id from public.claims where claim_id = $1', [
+      order.claims[0],
+    ]);
+    const seat = (found: Awaited<ReturnType<typeof first>>) => [found?.kind, found?.ref, found?.why];
+    const expected = ['slot', order.claims[0], 'seat'];
+    assert.deepEqual(seat(await first(seatName(null, rows[0].slot_id))), expected);
+    await world.db1.query('update public.inventory_slots set label = $1 where id = $2', [
+      'Balcony 7',
+      rows[0].slot_id,
+    ]);
+    assert.deepEqual(seat(await first(seatName('Balcony 7', rows[0].slot_id))), expected);
+  });
+
   it('but not by nothing, or by more than an id can be', async () => {
     for (const q of ['', '%20', '%22%22', 'x'.repeat(501)])
       assert.equal((await world.get(`/admin/search?q=${q}`)).status, 422, q);
@@ -82,6 +97,11 @@ describe('everything can be found', () => {
     assert.deepEqual(await total('claims?pool_id=many'), { total: CLAIMS, how: 'exact' });
     assert.deepEqual(await total('tickets?user_id=ann'), { total: 2, how: 'exact' });
     assert.deepEqual(await total('dead-letters'), { total: 1, how: 'exact' });
+    assert.deepEqual(await total('pools'), { total: 3, how: 'exact' });
+    assert.deepEqual(
+      (await world.get('/admin/pools?limit=2&page=2')).json.items.map(({ pool_id }: { pool_id: string }) => pool_id),
+      ['opera'],
+    );
     for (const name of ['orders', 'payments', 'credits', 'events', 'calls', 'refunds', 'audit', 'audit?db=2'])
       assert.equal((await total(name)).how, 'exact', name);
     assert.equal((await world.get('/admin/totals/nothing')).status, 404);
@@ -106,6 +126,7 @@ describe('everything can be found', () => {
     const none = await world.get('/admin/export/claims?pool_id=nothing&format=json');
     assert.deepEqual(none.json, []);
     for (const name of [
+      'pools',
       'orders',
       'tickets',
       'payments',

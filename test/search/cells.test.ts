@@ -43,6 +43,10 @@ test('several cells are searched, counted, paged and exported as one, and one th
   assert.equal(ids.length, 10);
   assert.equal((await get('/admin/export/claims?user_id=ann')).text.trimEnd().split('\r\n').length, 11);
   assert.equal((await get('/admin/export/dead-letters')).status, 200);
+  assert.deepEqual((await get('/admin/totals/pools')).json, { total: 2, how: 'exact' });
+  assert.match((await get('/admin/export/pools')).text, /\r\nin_a,.*\r\nin_b,/s);
+  const second = await get('/admin/pools?limit=1&page=2');
+  assert.deepEqual([second.json.items.length, second.json.items[0].pool_id], [1, 'in_b']);
   const log = await get('/admin/export/audit?action=pool_create&format=json');
   assert.deepEqual(log.json.map(({ cell }: { cell: string }) => cell).sort(), ['a', 'b']);
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cleaned, type Found, groupsOf } from '#core/search/search.ts';
+import { cleaned, type Found, groupsOf, wordsOf } from '#core/search/search.ts';
 
 const found = (kind: Found['kind'], id: string, more: Partial<Found> = {}): Found => ({
   kind,
@@ -22,6 +22,14 @@ test('what is pasted is taken without quotes, the dots of a shortened id and the
   // A name may begin with it.
   assert.equal(cleaned('#tag'), '#tag');
   assert.equal(cleaned('"…"'), '');
+});
+
+test('what the audit log or the credit ledger calls a thing is asked for as it is, and by the id in it', () => {
+  assert.deepEqual(wordsOf('dead letter 12'), ['dead letter 12', '12']);
+  assert.deepEqual(wordsOf('settle:stripe/pi_1'), ['settle:stripe/pi_1', 'stripe/pi_1']);
+  assert.deepEqual(wordsOf('back:stripe/pi_1:2'), ['back:stripe/pi_1:2', 'stripe/pi_1']);
+  assert.deepEqual(wordsOf('void:a-b'), ['void:a-b', 'a-b']);
+  assert.deepEqual(wordsOf('stripe:test'), ['stripe:test']);
 });
 
 test('each thing is told once, by the ledger where both know it', () => {

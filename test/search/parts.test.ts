@@ -13,6 +13,7 @@ const PARTS = 2_000;
 describe('an answer in parts', () => {
   let http: HttpServer;
   let url: string;
+  const log = memoryLog();
   let asked = 0;
   let isEnded = false;
   async function* endless(): AsyncGenerator<string> {
@@ -36,7 +37,6 @@ describe('an answer in parts', () => {
     handle: () => ({ status: 200, headers: { 'content-type': 'text/plain' }, body: '', parts: parts() }),
   });
   before(async () => {
-    const log = memoryLog();
     const routes = [route('/endless', endless), route('/broken', broken), route('/whole', whole)];
     http = new HttpServer(new Router(routes, log), log);
     url = `http://127.0.0.1:${await http.listen(0, '127.0.0.1')}`;
@@ -62,8 +62,10 @@ describe('an answer in parts', () => {
     assert.deepEqual([head.statusCode, await read(head)], [200, '']);
   });
 
-  it('that breaks off breaks the connection', async () => {
+  it('that breaks off breaks the connection, and the log says why', async () => {
     await assert.rejects(async () => read(await open('/broken')), /aborted|hang up|ECONNRESET/);
+    const [line] = log.lines.filter(({ message }) => message === 'an answer broke off');
+    assert.match(String(line?.fields?.cause), /the database went away/);
   });
 
   it('waits for its reader, and ends when that one leaves', async () => {

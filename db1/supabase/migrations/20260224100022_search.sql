@@ -1,5 +1,10 @@
 -- SEARCH: one question, and all that this database knows by it (docs/decisions/0037-ids-by-their-beginning.md). Every look is a range of
--- an index that was there before: no index was added for it. An id of ours is a uuid, so its beginning is a range of the primary key.
+-- an index. An id of ours is a uuid, so its beginning is a range of the primary key. No index was added to a table that claims write.
+
+-- Tickets and drop pages call a seat by its label, or by the last eight digits of its slot. A slot enters the manifest when it is put on
+-- sale, and no claim changes it: a burst does not pay for these two.
+create index slot_manifest_by_tail on public.slot_manifest (right(slot_id::text, 8));
+create index slot_manifest_by_label on public.slot_manifest (label) where label is not null;
 
 -- Something that was found. id is what its page is called by; ref is the id of what it leads to, where it has no page of its own.
 -- why is what of it was asked for.
@@ -34,8 +39,26 @@ language sql immutable set search_path = '' as $$
   select p_q || chr(1114111);
 $$;
 
--- Promise: claims, slots and orders whose id begins with the text, the newest p_limit of each kind. A slot leads to its claim: the
--- live one, or the last that ended. Second call: the same, and what is new. Locks: none.
+-- Promise: these slots, each with the claim that it leads to: the live one, or the last that ended. Second call: the same, and what is
+-- new. Locks: none.
+create function intake.found_slots(p_slot_ids uuid[], p_why text) returns setof intake.found
+language sql stable set search_path = ''
+set enable_seqscan = off as $$
+  select 'slot', m.slot_id::text, coalesce(live.claim_id, gone.claim_id)::text, m.pool_id, coalesce(live.user_id, gone.user_id)::text,
+    coalesce(live.state, gone.state)::text, m.put_on_sale_at, p_why
+  from public.slot_manifest m
+  left join lateral (
+    select c.claim_id, c.user_id, c.state from public.claims c where c.slot_id = m.slot_id and c.freed_at is null
+  ) live on true
+  left join lateral (
+    select c.claim_id, c.user_id, c.state from public.claims c where c.slot_id = m.slot_id and c.freed_at is not null
+    order by c.claim_id desc limit 1
+  ) gone on live.claim_id is null
+  where m.slot_id = any (p_slot_ids);
+$$;
+
+-- Promise: claims, slots and orders whose id begins with the text, the newest p_limit of each kind. Second call: the same, and what is
+-- new. Locks: none.
 create function intake.search_ids(p_q text, p_limit int) returns setof intake.found
 language plpgsql stable set search_path = ''
 set enable_seqscan = off set plan_cache_mode = force_custom_plan as $$
@@ -56,18 +79,33 @@ begin
   where o.order_id between v_ids.first and v_ids.last
   order by o.order_id desc limit p_limit;
   return query
-  select 'slot', m.slot_id::text, coalesce(live.claim_id, gone.claim_id)::text, m.pool_id, coalesce(live.user_id, gone.user_id)::text,
-    coalesce(live.state, gone.state)::text, m.put_on_sale_at, 'id'
-  from (
-    select s.* from public.slot_manifest s where s.slot_id between v_ids.first and v_ids.last order by s.slot_id limit p_limit
-  ) m
-  left join lateral (
-    select c.claim_id, c.user_id, c.state from public.claims c where c.slot_id = m.slot_id and c.freed_at is null
-  ) live on true
-  left join lateral (
-    select c.claim_id, c.user_id, c.state from public.claims c where c.slot_id = m.slot_id and c.freed_at is not null
-    order by c.claim_id desc limit 1
-  ) gone on live.claim_id is null;
+  select * from intake.found_slots(array(
+    select s.slot_id from public.slot_manifest s where s.slot_id between v_ids.first and v_ids.last order by s.slot_id limit p_limit
+  ), 'id');
+end
+$$;
+
+-- Promise: up to p_limit seats that a ticket calls by the text: by the beginning of a label, or by the end of a slot's id, eight digits or
+-- more, in groups or not (A1B2 C3D4). Second call: the same, and what is new. Locks: none.
+create function intake.search_seats(p_q text, p_limit int) returns setof intake.found
+language plpgsql stable set search_path = ''
+set enable_seqscan = off set plan_cache_mode = force_custom_plan as $$
+declare
+  v_hex text := translate(lower(p_q), ' -', '');
+  v_end text := intake.text_end(p_q);
+begin
+  return query
+  select * from intake.found_slots(array(
+    select s.slot_id from public.slot_manifest s
+    where s.label >= p_q and s.label < v_end and starts_with(s.label, p_q) order by s.label limit p_limit
+  ), 'seat');
+  if v_hex ~ '^[0-9a-f]{8,31}$' then
+    return query
+    select * from intake.found_slots(array(
+      select s.slot_id from public.slot_manifest s
+      where right(s.slot_id::text, 8) = right(v_hex, 8) and right(replace(s.slot_id::text, '-', ''), length(v_hex)) = v_hex limit p_limit
+    ), 'seat');
+  end if;
 end
 $$;
 
@@ -181,8 +219,8 @@ end
 $$;
 
 -- Promise: all that this database knows by p_q: the beginning of an id, a number, the beginning of a user or of a payment, a whole
--- request id, a part of the name of a pool; at most p_limit of a kind and a way of finding it. Second call: the same, and what is
--- new. Locks: none. Definer, as all that follow: service_role has no rights to the tables.
+-- request id, a seat as tickets call it, a part of the name of a pool; at most p_limit of a kind and a way of finding it. Second call:
+-- the same, and what is new. Locks: none. Definer, as all that follow: service_role has no rights to the tables.
 create function public.search_intake(p_q text, p_limit int default 8) returns setof intake.found
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -199,6 +237,7 @@ begin
   order by not starts_with(p.pool_id, p_q), p.pool_id limit p_limit;
   return query select * from intake.search_users(p_q, p_limit);
   return query select * from intake.search_texts(p_q, p_limit);
+  return query select * from intake.search_seats(p_q, p_limit);
 end
 $$;
 
@@ -225,7 +264,7 @@ $$;
 -- sampled first (one page in a hundred): what is frequent is told from that, what is rare is counted, up to 10000.
 -- Second call: the same, later. Locks: none.
 create function public.claim_total(
-  p_claim_id uuid default null,
+  p_claim_id text default null,
   p_user_id text default null,
   p_request_id text default null,
   p_pool_id text default null,
@@ -235,6 +274,7 @@ returns intake.total
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 declare
+  v_ids record := intake.uuid_range(p_claim_id);
   v_keys record := intake.request_keys(p_request_id);
   v_state public.claim_state := (select s from unnest(enum_range(null::public.claim_state)) s where s::text = p_state);
   v_about bigint := intake.rows_about('public.claims');
@@ -252,7 +292,7 @@ begin
   end if;
   select count(*) into v_count from (
     select from public.claims c
-    where (p_claim_id is null or c.claim_id = p_claim_id)
+    where (p_claim_id is null or c.claim_id between v_ids.first and v_ids.last)
       and (p_user_id is null or c.user_id = p_user_id)
       and (p_request_id is null or c.request_id = p_request_id and c.request_key between v_keys.first and v_keys.last)
       and (p_pool_id is null or c.pool_id = p_pool_id)
@@ -261,6 +301,12 @@ begin
   ) counted;
   return intake.counted(v_count);
 end
+$$;
+
+-- Promise: how many pools there are, as pool_list has them. Second call: the same, later. Locks: none.
+create function public.pool_total() returns intake.total
+language sql stable security definer set search_path = '' as $$
+  select count(*), 'exact' from (select c.pool_id::text from public.engine_config c union select t.pool_id from intake.pool_totals t) p;
 $$;
 
 -- Promise: how many orders match what is not null, as order_list has it, counted up to 10000; about, where nothing is asked for and

@@ -258,14 +258,14 @@ create type webhook.ticket_view as (
 );
 
 -- Promise: p_limit tickets of those that match what is not null, behind the first p_offset, newest first: in the order of their claims'
--- ids, which begin with the time, from p_after on. p_state: valid (also when used) or void. By user, claim or order it asks an
--- index; by pool it walks the tickets until it has a page. What was voided before it became a ticket is not in it.
+-- ids, which begin with the time, from p_after on. p_claim_id and p_order_id are whole ids, or their beginnings (webhook.uuid_range).
+-- p_state: valid (also when used) or void. By user, claim or order it asks an index; by pool it walks the tickets until it has a page. What was voided before it became a ticket is not in it.
 -- Second call: the same, and what is new. Locks: none.
 create function public.ticket_list(
-  p_claim_id uuid default null,
+  p_claim_id text default null,
   p_pool_id text default null,
   p_user_id text default null,
-  p_order_id uuid default null,
+  p_order_id text default null,
   p_state text default null,
   p_after uuid default null,
   p_offset int default 0,
@@ -274,6 +274,9 @@ create function public.ticket_list(
 returns setof webhook.ticket_view
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
+declare
+  v_claims record := webhook.uuid_range(p_claim_id);
+  v_orders record := webhook.uuid_range(p_order_id);
 begin
   return query
   select p.claim_id, p.resource_id, p.pool_id, p.user_id, p.verified, p.order_id,
@@ -284,18 +287,19 @@ begin
       select t.claim_id, t.resource_id, t.pool_id, t.user_id, t.verified, t.order_id, t.confirmed_at,
         null::timestamptz as voided_at, null::text as cause
       from public.confirmed_tickets t
-      where (p_state is null or p_state = 'valid') and (p_claim_id is null or t.claim_id = p_claim_id)
+      where (p_state is null or p_state = 'valid') and (p_claim_id is null or t.claim_id between v_claims.first and v_claims.last)
         and (p_pool_id is null or t.pool_id = p_pool_id) and (p_user_id is null or t.user_id = p_user_id)
-        and (p_order_id is null or t.order_id = p_order_id) and (p_after is null or t.claim_id < p_after)
+        and (p_order_id is null or t.order_id between v_orders.first and v_orders.last) and (p_after is null or t.claim_id < p_after)
       order by t.claim_id desc limit p_offset + p_limit
     )
     union all
     (
       select v.claim_id, v.resource_id, v.pool_id, v.user_id, v.verified, v.order_id, v.confirmed_at, v.voided_at, v.cause
       from public.voided_tickets v
-      where (p_state is null or p_state = 'void') and v.confirmed_at is not null and (p_claim_id is null or v.claim_id = p_claim_id)
+      where (p_state is null or p_state = 'void') and v.confirmed_at is not null
+        and (p_claim_id is null or v.claim_id between v_claims.first and v_claims.last)
         and (p_pool_id is null or v.pool_id = p_pool_id) and (p_user_id is null or v.user_id = p_user_id)
-        and (p_order_id is null or v.order_id = p_order_id) and (p_after is null or v.claim_id < p_after)
+        and (p_order_id is null or v.order_id between v_orders.first and v_orders.last) and (p_after is null or v.claim_id < p_after)
       order by v.claim_id desc limit p_offset + p_limit
     )
     order by 1 desc limit p_limit offset p_offset
@@ -308,16 +312,18 @@ $$;
 -- Promise: how many tickets match what is not null, as ticket_list has it: counted up to 10000, of many in one pool sampled (one page
 -- in a hundred). Second call: the same, later. Locks: none.
 create function public.ticket_total(
-  p_claim_id uuid default null,
+  p_claim_id text default null,
   p_pool_id text default null,
   p_user_id text default null,
-  p_order_id uuid default null,
+  p_order_id text default null,
   p_state text default null
 )
 returns webhook.total
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 declare
+  v_claims record := webhook.uuid_range(p_claim_id);
+  v_orders record := webhook.uuid_range(p_order_id);
   v_about bigint := webhook.rows_about('public.confirmed_tickets');
   v_count bigint;
 begin
@@ -332,14 +338,15 @@ begin
   end if;
   select count(*) into v_count from (
     select from public.confirmed_tickets t
-    where (p_state is null or p_state = 'valid') and (p_claim_id is null or t.claim_id = p_claim_id)
+    where (p_state is null or p_state = 'valid') and (p_claim_id is null or t.claim_id between v_claims.first and v_claims.last)
       and (p_pool_id is null or t.pool_id = p_pool_id) and (p_user_id is null or t.user_id = p_user_id)
-      and (p_order_id is null or t.order_id = p_order_id)
+      and (p_order_id is null or t.order_id between v_orders.first and v_orders.last)
     union all
     select from public.voided_tickets v
-    where (p_state is null or p_state = 'void') and v.confirmed_at is not null and (p_claim_id is null or v.claim_id = p_claim_id)
+    where (p_state is null or p_state = 'void') and v.confirmed_at is not null
+      and (p_claim_id is null or v.claim_id between v_claims.first and v_claims.last)
       and (p_pool_id is null or v.pool_id = p_pool_id) and (p_user_id is null or v.user_id = p_user_id)
-      and (p_order_id is null or v.order_id = p_order_id)
+      and (p_order_id is null or v.order_id between v_orders.first and v_orders.last)
     limit 10001
   ) counted;
   return webhook.counted(v_count);
@@ -582,7 +589,8 @@ begin
       where r.provider = v_payment.provider and r.object_id = v_payment.object_id
     ),
     'transactions', (
-      select coalesce(jsonb_agg(to_jsonb(t) - array['provider', 'object_id', 'dispute_id', 'slack'] order by t.transaction_id), '[]') from public.payment_transactions t
+      select coalesce(jsonb_agg(to_jsonb(t) - array['provider', 'object_id', 'dispute_id', 'slack'] order by t.transaction_id), '[]')
+      from public.payment_transactions t
       where t.provider = v_payment.provider and t.object_id = v_payment.object_id
     ),
     'events', (
@@ -603,8 +611,10 @@ begin
     ),
     'audit', (
       select coalesce(jsonb_agg(to_jsonb(a) order by a.id), '[]') from audit.audit_logs a
-      where a.subject in ('payment ' || p_payment_key, 'payment ' || v_payment.object_id)
-        or a.subject in (select 'refund ' || r.id from public.refunds_due r where r.payment_key = p_payment_key)
+      where a.subject = any (
+        array['payment ' || p_payment_key, 'payment ' || v_payment.object_id]
+          || array(select 'refund ' || r.id from public.refunds_due r where r.payment_key = p_payment_key)
+      )
     )
   );
 end

@@ -65,8 +65,8 @@ grant execute on function public.finish_alert(bigint, uuid, boolean) to service_
 grant execute on function public.ticket_of_claim(uuid) to service_role;
 grant execute on function public.audit_page(bigint, int, text, text, text, bigint, int) to service_role;
 grant execute on function public.search_ledger(text, int) to service_role;
-grant execute on function public.ticket_list(uuid, text, text, uuid, text, uuid, int, int) to service_role;
-grant execute on function public.ticket_total(uuid, text, text, uuid, text) to service_role;
+grant execute on function public.ticket_list(text, text, text, text, text, uuid, int, int) to service_role;
+grant execute on function public.ticket_total(text, text, text, text, text) to service_role;
 grant execute on function public.payment_list(text, text, text, text, int, int) to service_role;
 grant execute on function public.payment_total(text, text, text) to service_role;
 grant execute on function public.credit_list(text, text, text, bigint, int, int) to service_role;

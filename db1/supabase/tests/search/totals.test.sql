@@ -1,6 +1,6 @@
 -- How many rows a list has: exact while that is cheap, else marked. Pages have numbers.
 begin;
-select plan(17);
+select plan(20);
 
 select tests.empty_queues();
 insert into public.inventory_slots (pool_id) select 'totals' from generate_series(1, 30);
@@ -11,11 +11,22 @@ create function pg_temp.told(p_total intake.total) returns text language sql as 
 select is(pg_temp.told(public.claim_total(p_pool_id => 'totals')), 'exact 30', 'claims of a pool');
 select is(pg_temp.told(public.claim_total(p_user_id => 'tom 1')), 'exact 10', 'of a user');
 select is(pg_temp.told(public.claim_total(p_pool_id => 'totals', p_state => 'committed')), 'exact 0', 'in a state that none has');
-select is(pg_temp.told(public.claim_total(p_claim_id => gen_random_uuid())), 'exact 0', 'one that is not there');
+select is(pg_temp.told(public.claim_total(p_claim_id => gen_random_uuid()::text)), 'exact 0', 'one that is not there');
 select is(pg_temp.told(intake.counted(10000)), 'exact 10000', 'ten thousand are counted');
 select is(pg_temp.told(intake.counted(10001)), 'at_least 10000', 'and no further');
 select is(intake.rows_about('public.orders'), null, 'a small table is not estimated');
 select is(pg_temp.told(public.order_total()), 'exact 0', 'orders');
+select is(
+  (public.pool_total()).total, (select count(*) from public.pool_list(p_limit => null)), 'as many pools as the list has'
+);
+insert into public.engine_config (pool_id) values ('totals a'), ('totals b');
+select is(
+  (select string_agg(pool_id, ' ') from public.pool_list(p_after => 'totals', p_limit => 1, p_offset => 1)), 'totals b',
+  'pools have pages too'
+);
+select is(
+  (public.pool_total()).total, (select count(*) from public.pool_list(p_limit => null)), 'one without slots is a pool'
+);
 select public.intake_route_to_dlq(msg_id, message, 3) from pgmq.q_intake_queue where message ->> 'user_id' = 'tom 2';
 select is(pg_temp.told(public.dead_letter_total(p_pool_id => 'totals')), 'exact 10', 'dead letters of a pool');
 select is(pg_temp.told(public.dead_letter_total(p_reason => 'nothing')), 'exact 0', 'of a reason');

@@ -38,7 +38,7 @@ select is(
   (select string_agg(cause, ' ') from public.ticket_list(p_user_id => 'lisa', p_state => 'void')), 'rain test', 'those of a user that are void'
 );
 select is((select count(*)::int from public.ticket_list(p_user_id => 'lisa', p_state => 'valid')), 9, 'and those that are not');
-select is((select count(*)::int from public.ticket_list(p_order_id => tests.claim_id(1))) > 0, true, 'those of an order');
+select is((select count(*)::int from public.ticket_list(p_order_id => left(tests.claim_id(1)::text, 23))) > 0, true, 'those of an order');
 select is(pg_temp.told(public.ticket_total(p_pool_id => 'listed')), 'exact 10', 'as many as there are');
 select is(pg_temp.told(public.ticket_total(p_user_id => 'lisa', p_state => 'void')), 'exact 2', 'with the same filters');
 

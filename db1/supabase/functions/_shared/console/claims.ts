@@ -8,7 +8,7 @@ import type { Log } from '../ports.ts';
 import { checked } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
-import { GIVEN_ID, LIMIT, PAGE, searchPage } from './list.ts';
+import { GIVEN_ID, ID_BEGINNING, LIMIT, PAGE, searchPage } from './list.ts';
 import { orderSteps } from './orders.ts';
 
 /** A row of public.claim_timeline, or what the ledger adds. `at` is null where the time was not recorded. */
@@ -35,7 +35,7 @@ export interface ClaimAdminPorts {
 export const CLAIM_QUERY = {
   type: 'object',
   properties: {
-    claim_id: UUID,
+    claim_id: ID_BEGINNING,
     user_id: GIVEN_ID,
     request_id: GIVEN_ID,
     pool_id: GIVEN_ID,

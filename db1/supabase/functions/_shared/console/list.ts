@@ -21,6 +21,11 @@ export const PAGE = {
   maximum: 10_000,
   description: 'The page of this number, where `after` is left out: `limit` rows each, the first is 1.',
 } as const satisfies Schema;
+export const ID_BEGINNING = {
+  type: 'string',
+  pattern: '^[0-9a-fA-F-]{4,36}$',
+  description: 'A whole id, or its beginning: four digits or more.',
+} as const satisfies Schema;
 export const GIVEN_ID = { type: 'string', minLength: 1, maxLength: 200 } as const satisfies Schema;
 
 /** A page that is not full is the last one. */

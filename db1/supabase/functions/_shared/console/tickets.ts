@@ -7,7 +7,7 @@ import { checked } from '../query.ts';
 import { type HttpResponse, jsonResponse, type Route } from '../router.ts';
 import type { Schema } from '../schema.ts';
 import { type ClaimAdminPorts, claimStory, type TimelineEvent } from './claims.ts';
-import { GIVEN_ID, LIMIT, PAGE, searchPage } from './list.ts';
+import { GIVEN_ID, ID_BEGINNING, LIMIT, PAGE, searchPage } from './list.ts';
 import { inOrder } from './order_timeline.ts';
 
 /** A row of public.ticket_list. */
@@ -37,10 +37,10 @@ export interface TicketView {
 export const TICKET_QUERY = {
   type: 'object',
   properties: {
-    claim_id: UUID,
+    claim_id: ID_BEGINNING,
     pool_id: GIVEN_ID,
     user_id: GIVEN_ID,
-    order_id: UUID,
+    order_id: ID_BEGINNING,
     state: { type: 'string', pattern: '^(valid|void)$', description: 'valid: also one that was used.' },
     after: UUID,
     page: PAGE,

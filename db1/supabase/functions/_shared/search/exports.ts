@@ -29,7 +29,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 export const EXPORT_LISTS =
-  'claims, orders, tickets, payments, credits, refunds, events, calls, audit or dead-letters.';
+  'pools, claims, orders, tickets, payments, credits, refunds, events, calls, audit or dead-letters.';
 
 /** What all lists take beside their own filters; for the description. */
 export const EXPORT_QUERY = {

@@ -7,6 +7,7 @@ import { CALL_QUERY } from '../console/calls.ts';
 import { CLAIM_QUERY } from '../console/claims.ts';
 import { ORDER_QUERY } from '../console/orders.ts';
 import { CREDIT_QUERY, PAYMENT_QUERY } from '../console/payments.ts';
+import { POOL_QUERY } from '../console/pools.ts';
 import { REFUND_QUERY } from '../console/refunds.ts';
 import { TICKET_QUERY } from '../console/tickets.ts';
 import { DEAD_LETTER_QUERY } from '../dead_letters.ts';
@@ -91,6 +92,7 @@ export function listSources(ports: ListPorts): Readonly<Record<string, ListSourc
         'claim_id state pool_id user_id verified resource_id label request_id claimed_at hold_until ended_at end_reason ending cell',
       ),
     ),
+    pools: pools(ports),
     orders: plain(
       ORDER_QUERY,
       [db1, 'order_list', 'p_after'],
@@ -144,6 +146,18 @@ export function listSources(ports: ListPorts): Readonly<Record<string, ListSourc
     events: events(ports),
     audit: audit(ports),
     'dead-letters': letters(ports),
+  };
+}
+
+function pools({ db1 }: ListPorts): ListSource {
+  return {
+    query: POOL_QUERY,
+    columns: words(
+      'pool_id status capacity available reserved consumed is_active opens_at closes_at max_per_user max_quantity hold_sec require_auth commit_rate_per_sec confirm_by price currency payment_tenant cell',
+    ),
+    page: (_, last, p_limit) => db1<Row>('pool_list', { p_after: last ?? '', p_limit }),
+    keyOf: ({ pool_id }) => pool_id,
+    total: async () => only(await db1<Total>('pool_total', {})),
   };
 }
 

@@ -86,7 +86,7 @@ export const SEARCH_QUERY = {
       minLength: 1,
       maxLength: MAX_CHARS,
       description:
-        'A whole id or its beginning (of a uuid four digits or more); a user, a payment, an event id, a request id, a pool, an order.',
+        'A whole id or its beginning (of a uuid four digits or more); a user, a payment, an event id, a request id, a pool, an order; a seat as its ticket calls it.',
     },
     limit: { type: 'integer', minimum: 1, maximum: 100, description: 'Of each kind.' },
   },
@@ -121,9 +121,16 @@ export function cleaned(given: string): string {
     .trim();
 }
 
-/** How the audit log calls what something was done to. */
-const SUBJECT =
-  /^(?:claim|order|ticket|message|dead letter|refund|payment|webhook event|event|call|pool|user|endpoint) (.+)$/i;
+/** How the audit log calls what something was done to, and the credit ledger what a row is about (void:<claim>, back:<payment>:2). */
+const SUBJECTS = [
+  /^(?:claim|order|ticket|message|dead letter|refund|payment|webhook event|event|call|pool|user|endpoint|operator) (.+)$/i,
+  /^(?:settle|void|back):(.+?)(?::\d+)?$/,
+];
+
+/** What is asked for: the text as it is, and the id that it names. */
+export function wordsOf(q: string): readonly string[] {
+  return [q, ...SUBJECTS.flatMap((subject) => subject.exec(q)?.[1] ?? [])];
+}
 
 interface Asked {
   readonly rows: readonly Found[];
@@ -131,7 +138,7 @@ interface Asked {
 }
 
 function asked({ intakes, db2, log }: SearchPorts, q: string, limit: number): Promise<Asked>[] {
-  const words = [q, ...(SUBJECT.exec(q)?.slice(1) ?? [])];
+  const words = wordsOf(q);
   // One more than are shown: whether there are more.
   const p_limit = limit + 1;
   const ask = async (
