@@ -77,6 +77,7 @@ export class EveryPlace {
     const event = await idOf(world, `select id from public.webhook_events where status = 'success' order by id limit 1`);
     const call = await idOf(world, 'select id from public.calls where event_id is not null');
     const buried = await world.db1.query('select claim_id from public.claims where msg_id = $1', [letters[0]]);
+    const issue = await world.db1.query(`select id from public.issue_list(p_lane => 'members')`);
     return {
       '/': [['/', 'taken in all']],
       '/history': [['/history?range=15m', 'What happened']],
@@ -104,6 +105,8 @@ export class EveryPlace {
         ['/search?q=nothing+is+called+this', 'Nothing found'],
       ],
       '/refunds': [['/refunds', 'second payment']],
+      '/issues': [['/issues', 'members']],
+      '/issues/:issue': [[`/issues/${issue.rows[0].id}`, 'Times opened']],
       '/dead-letters': [
         ['/dead-letters', 'members'],
         ['/dead-letters?kind=webhooks', 'No dead letters'],
