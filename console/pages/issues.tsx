@@ -30,6 +30,7 @@ export function IssueState({ state }: Pick<Issue, 'state'>) {
 
 const ISSUES: ListOf<Issue> = {
   caption: 'Issues',
+  whole: {},
   noMatch: 'No issue matches',
   keyOf: ({ id }) => id,
   columns: [
