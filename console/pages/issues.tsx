@@ -53,7 +53,7 @@ const ISSUES: ListOf<Issue> = {
   ],
 };
 
-const LIMIT = 100;
+const LIMIT = 1_000;
 
 /** Those that are open come first; all of them on one page. */
 async function listIssues(query: Record<string, string | undefined>): Promise<Page<Issue>> {
