@@ -20,7 +20,10 @@ function examplePlace({ kind, example_id }: IssueRow): string | undefined {
 /** Where all of them are listed. */
 function allPlace({ kind, lane, type, error, failures, dead_letters }: IssueRow): string | undefined {
   if (kind === 'claim')
-    return pathWith('/dead-letters', { pool_id: lane ?? undefined, reason: type === 'dead_letter' ? undefined : type });
+    return pathWith('/dead-letters', {
+      pool_id: lane ?? undefined,
+      reason: type === 'dead_letter' ? undefined : type,
+    });
   const ofEvents = { type, error: error ?? undefined };
   if (kind === 'event')
     return failures === dead_letters
@@ -31,7 +34,7 @@ function allPlace({ kind, lane, type, error, failures, dead_letters }: IssueRow)
 
 function Lane({ issue: { kind, lane } }: { issue: IssueRow }) {
   if (lane === null) return <span class="muted">none</span>;
-  return kind === 'claim' ? <Link to={poolPlace(lane)}>{lane}</Link> : <>{lane}</>;
+  return kind === 'claim' ? <Link to={poolPlace(lane)}>{lane}</Link> : <span>{lane}</span>;
 }
 
 const WHAT: Readonly<Record<IssueRow['kind'], string>> = {

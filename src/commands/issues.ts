@@ -42,7 +42,8 @@ async function list(values: Values<typeof LIST_OPTIONS>): Promise<number> {
   const found = await connect().get<Found>('/admin/issues', query);
   if (json) console.log(JSON.stringify(found));
   else console.log(found.issues.length === 0 ? 'No such issues.' : tableOf(found.issues));
-  for (const name of found.away) console.error(`warning: ${name} does not answer; its issues are missing here`);
+  for (const name of found.away)
+    console.error(`warning: ${name} does not answer; its issues are missing here`);
   return 0;
 }
 

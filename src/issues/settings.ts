@@ -15,7 +15,8 @@ export interface AlertSettings {
 const SECRET = 'SLUICE_ALERT_SECRET';
 
 export const ALERT_VARIABLES: Readonly<Record<string, string>> = {
-  SLUICE_ALERT_URL: 'where alerts are posted: issues, old backlogs, missing secrets (docs/observe.md); optional',
+  SLUICE_ALERT_URL:
+    'where alerts are posted: issues, old backlogs, missing secrets (docs/observe.md); optional',
   SLUICE_ALERT_FORMAT: `${FORMATS.join(' (default) or ')}: how they are written`,
   [SECRET]: 'signs alerts as SLUICE_HOOK_SECRET signs hooks; optional',
 };

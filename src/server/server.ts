@@ -271,7 +271,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     sampling,
     copying,
     startIssueWatch({ databases, db2: callLedger, webhook, secrets, log }),
-    ...(options.alerts ? [startAlerts(options.alerts, { databases, callFirst, consoleUrl: publicUrl, log })] : []),
+    ...(options.alerts
+      ? [startAlerts(options.alerts, { databases, callFirst, consoleUrl: publicUrl, log })]
+      : []),
   ];
 
   return {

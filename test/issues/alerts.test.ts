@@ -7,11 +7,11 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { Webhook } from 'standardwebhooks';
-import { bury } from '../admin/support.ts';
-import { storeEvents } from '../admin/webhook_support.ts';
 import type { Message } from '../../src/issues/message.ts';
 import { readAlertSettings } from '../../src/issues/settings.ts';
 import { MissingSecrets } from '../../src/issues/watch.ts';
+import { bury } from '../admin/support.ts';
+import { storeEvents } from '../admin/webhook_support.ts';
 import { ADMIN_KEY, ask, bearer, claim, openClient, putOnSale, startTestServer } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 
@@ -163,7 +163,8 @@ describe('alerts', () => {
     await db1.query(`select public.disallow_hook_host('127.0.0.1', 'test')`);
     await storeEvents(db2, ['evt_2'], { type: 'order.void', error: 'no such order' });
     await waitFor(
-      async () => (await db2.query('select from audit.alerts where attempts > 0 and told_at is null')).rowCount !== 0,
+      async () =>
+        (await db2.query('select from audit.alerts where attempts > 0 and told_at is null')).rowCount !== 0,
     );
     assert.deepEqual(posted, []);
     await db1.query(`select public.allow_hook_host('127.0.0.1', 'test')`);

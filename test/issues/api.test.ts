@@ -91,7 +91,9 @@ describe('issues', () => {
       'event  order.void order # is not known 1 open',
     ]);
     assert.deepEqual(await list('', servers[1]), all);
-    assert.deepEqual((await list('?kind=claim&lane=play')).map(told), ['claim play max_retries status # 1 open']);
+    assert.deepEqual((await list('?kind=claim&lane=play')).map(told), [
+      'claim play max_retries status # 1 open',
+    ]);
     assert.equal((await list('?type=order.*')).length, 2);
     assert.equal((await list('?limit=1')).length, 1);
     assert.deepEqual(await list('?state=resolved'), []);

@@ -77,7 +77,10 @@ describe('the settings of alerts', () => {
     };
     assert.doesNotMatch(wrong({ SLUICE_ALERT_URL: 'ftp://x/secret' }), /secret/);
     const url = 'https://alerts.example.com';
-    assert.match(wrong({ SLUICE_ALERT_URL: url, SLUICE_ALERT_FORMAT: 'xml' }), /SLUICE_ALERT_FORMAT is "xml"/);
+    assert.match(
+      wrong({ SLUICE_ALERT_URL: url, SLUICE_ALERT_FORMAT: 'xml' }),
+      /SLUICE_ALERT_FORMAT is "xml"/,
+    );
     assert.match(wrong({ SLUICE_ALERT_URL: url, SLUICE_ALERT_SECRET: 'short' }), /^SLUICE_ALERT_SECRET: /);
   });
 });

@@ -23,9 +23,6 @@ create table audit.issues (
   constraint resolved_by_someone_means_resolved check (resolved_by is null or resolved_at is not null)
 );
 
--- The shape of an error can hold a user's name that has no digit in it.
-insert into audit.personal_places (turn, place, key_columns, text_columns) values (80, 'audit.issues', '{id}', '{error}');
-
 -- What the owner's address was told, or is to be told: an opening of an issue, or a mark. token names the server that tells it,
 -- until next_attempt_at.
 create table audit.alerts (

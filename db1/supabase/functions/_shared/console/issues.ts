@@ -109,7 +109,8 @@ export function issueRoutes({ intakes, db2, log }: IssuePorts): Route[] {
     {
       method: 'GET',
       path: `${path}/:issue`,
-      handle: async (_, id) => jsonResponse(200, merged((await find(places, log, id)).map(([, one]) => one))[0]),
+      handle: async (_, id) =>
+        jsonResponse(200, merged((await find(places, log, id)).map(([, one]) => one))[0]),
     },
     {
       method: 'POST',

@@ -193,7 +193,10 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
   }),
   Mark: shape(
     {
-      kind: { ...TEXT, description: 'outage, breaker, failover, restart, deploy, start, alert, secret or action.' },
+      kind: {
+        ...TEXT,
+        description: 'outage, breaker, failover, restart, deploy, start, alert, secret or action.',
+      },
       subject: TEXT,
       source: { ...TEXT, description: 'The database that noted it.' },
       began_at: TEXT,
