@@ -46,10 +46,24 @@ const ISSUES: ListOf<Issue> = {
       cell: ({ error }) => <span class="muted clip">{error ?? 'without a word'}</span>,
     },
     { head: 'Now', isNumber: true, cell: ({ failures }) => failures },
-    { head: 'Kind', cell: ({ kind }) => kind },
-    { head: 'Lane', cell: ({ lane }) => <Given value={lane} /> },
-    { head: 'First seen', cell: ({ first_seen_at }) => <Moment at={first_seen_at} /> },
-    { head: 'Last seen', cell: ({ last_seen_at }) => <Moment at={last_seen_at} /> },
+    {
+      head: 'Lane',
+      cell: ({ kind, lane }) => (
+        <>
+          {kind} <Given value={lane} />
+        </>
+      ),
+    },
+    {
+      head: 'First, last seen',
+      cell: ({ first_seen_at, last_seen_at }) => (
+        <>
+          <Moment at={first_seen_at} />
+          <br />
+          <Moment at={last_seen_at} />
+        </>
+      ),
+    },
   ],
 };
 
