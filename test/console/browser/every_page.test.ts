@@ -15,7 +15,10 @@ const MAX_FIRST_LOAD_BYTES = 300_000;
 /** More than any page has to stop at. */
 const MOST_STOPS = 1_000;
 /** For the documents. */
-const PICTURED: Readonly<Record<string, string>> = { '/payments/:payment': 'payment', '/users/:user': 'user' };
+const PICTURED: Readonly<Record<string, string>> = {
+  '/payments/:payment': 'payment',
+  '/users/:user': 'user',
+};
 
 /** What a person can do something with; of a group of radio buttons Tab reaches one. */
 const CLICKABLE =

@@ -74,9 +74,14 @@ export class EveryPlace {
 
   async places(): Promise<Places> {
     const { world, order, letters } = this;
-    const event = await idOf(world, `select id from public.webhook_events where status = 'success' order by id limit 1`);
+    const event = await idOf(
+      world,
+      `select id from public.webhook_events where status = 'success' order by id limit 1`,
+    );
     const call = await idOf(world, 'select id from public.calls where event_id is not null');
-    const buried = await world.db1.query('select claim_id from public.claims where msg_id = $1', [letters[0]]);
+    const buried = await world.db1.query('select claim_id from public.claims where msg_id = $1', [
+      letters[0],
+    ]);
     return {
       '/': [['/', 'taken in all']],
       '/history': [['/history?range=15m', 'What happened']],

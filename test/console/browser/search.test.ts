@@ -18,7 +18,8 @@ const SHOWN = 23;
 const IDS = 'main .id, main .row-link, main a .given, main td[data-label="Pool"] .given';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** What looks like an id of ours or of Stripe, whatever element it stands in. */
-const LOOKS_LIKE_AN_ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:stripe\/)?(?:pi|cs|ch|re|evt|txn)_\w{4,})$/;
+const LOOKS_LIKE_AN_ID =
+  /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:stripe\/)?(?:pi|cs|ch|re|evt|txn)_\w{4,})$/;
 /** Each word of the page on its own; not what a caller sent, which may hold ids of others. */
 const WORDS = `(() => {
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
