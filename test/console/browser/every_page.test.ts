@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { assertAccessible, assertFits } from '../browser_drop/support.ts';
 import { ensureChromium } from '../chromium.ts';
 import { EveryPlace, type Place } from './every_place.ts';
-import { picture } from './support.ts';
+import { picture, weigh } from './support.ts';
 
 const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;
@@ -116,23 +116,15 @@ describe('every page that the console has', { skip }, () => {
 
   it('is below 300 KB on the wire at a first visit', async () => {
     const page = await every.signIn('/health');
-    const cdp = await page.context().newCDPSession(page);
-    await cdp.send('Network.enable');
-    await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });
-    const sizes = new Map<string, number>();
-    const names = new Map<string, string>();
-    cdp.on('Network.requestWillBeSent', ({ requestId, request }) => names.set(requestId, request.url));
-    cdp.on('Network.dataReceived', ({ requestId, encodedDataLength, dataLength }) => {
-      const name = names.get(requestId) ?? requestId;
-      sizes.set(name, (sizes.get(name) ?? 0) + (encodedDataLength || dataLength));
-    });
+    const weight = await weigh(page);
     for (const [path, place] of places) {
-      sizes.clear();
+      weight.reset();
       await every.show(page, place);
-      const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-      const parts = [...sizes].map(([name, size]) => `${size} ${name}`).join('\n');
-      assert(bytes > 10_000, 'nothing was counted');
-      assert(bytes < MAX_FIRST_LOAD_BYTES, `${path} took ${bytes} bytes:\n${parts}`);
+      assert(weight.bytes() > 10_000, 'nothing was counted');
+      assert(
+        weight.bytes() < MAX_FIRST_LOAD_BYTES,
+        `${path} took ${weight.bytes()} bytes:\n${weight.parts()}`,
+      );
     }
     await page.context().close();
   });

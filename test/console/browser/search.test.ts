@@ -193,6 +193,7 @@ describe('everything is findable in the console', { skip }, () => {
     await page.getByLabel('To, UTC').fill('2026-03-01T11:00:00');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.waitForURL(/from=2026-03-01T10%3A00%3A00.000Z&to=2026-03-01T11%3A00%3A00.000Z/);
+    await page.getByText('Nothing was sampled in this time').waitFor();
     assert.match(await page.getByLabel('From, UTC').inputValue(), /^2026-03-01T10:00/);
     await page.getByRole('button', { name: /Times in UTC/ }).click();
     assert.match(await page.getByLabel('From, your time').inputValue(), /^2026-03-01T05:00/);
