@@ -140,10 +140,9 @@ export async function measureFindable(isQuick: boolean, progress: (line: string)
       'select claim_id::text from public.claims order by claim_id offset $1 limit 1',
       [Math.floor(size.claims / 2)],
     );
-    const slot = await world.db1.ask<string>(
-      'select slot_id::text from public.claims where claim_id = $1',
-      [somewhere],
-    );
+    const slot = await world.db1.ask<string>('select slot_id::text from public.claims where claim_id = $1', [
+      somewhere,
+    ]);
     const rows: Row[] = [];
     for (const { name, path } of questions(somewhere, slot, size)) {
       progress(name);

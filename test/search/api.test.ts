@@ -66,9 +66,10 @@ describe('everything can be found', () => {
   });
 
   it('a seat by the number or the label that its ticket shows, which leads to its claim', async () => {
-    const { rows } = await world.db1.query('select slot_id, claim_id from public.claims where claim_id = $1', [
-      order.claims[0],
-    ]);
+    const { rows } = await world.db1.query(
+      'select slot_id, claim_id from public.claims where claim_id = $1',
+      [order.claims[0]],
+    );
     const seat = (found: Awaited<ReturnType<typeof first>>) => [found?.kind, found?.ref, found?.why];
     const expected = ['slot', order.claims[0], 'seat'];
     assert.deepEqual(seat(await first(seatName(null, rows[0].slot_id))), expected);
@@ -99,7 +100,9 @@ describe('everything can be found', () => {
     assert.deepEqual(await total('dead-letters'), { total: 1, how: 'exact' });
     assert.deepEqual(await total('pools'), { total: 3, how: 'exact' });
     assert.deepEqual(
-      (await world.get('/admin/pools?limit=2&page=2')).json.items.map(({ pool_id }: { pool_id: string }) => pool_id),
+      (await world.get('/admin/pools?limit=2&page=2')).json.items.map(
+        ({ pool_id }: { pool_id: string }) => pool_id,
+      ),
       ['opera'],
     );
     for (const name of ['orders', 'payments', 'credits', 'events', 'calls', 'refunds', 'audit', 'audit?db=2'])

@@ -5,7 +5,7 @@ import { assertAccessible, assertFits, hold } from '../browser_drop/support.ts';
 import { ensureChromium } from '../chromium.ts';
 import { seedDeliveries } from './deliveries.ts';
 import { seed } from './seed.ts';
-import { DESKTOP, type House, isForDocuments, openHouse, PHONE, picture } from './support.ts';
+import { DESKTOP, type House, isForDocuments, openHouse, PHONE, picture, weigh } from './support.ts';
 
 const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;
@@ -135,18 +135,12 @@ describe('each page of the console', { skip }, () => {
 
   it('is below 300 KB on the wire in all, also with a first visit', async () => {
     const page = await house.signIn('/health');
-    const cdp = await page.context().newCDPSession(page);
-    await cdp.send('Network.enable');
-    await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });
-    let bytes = 0;
-    cdp.on('Network.dataReceived', ({ encodedDataLength, dataLength }) => {
-      bytes += encodedDataLength || dataLength;
-    });
+    const weight = await weigh(page);
     for (const [name, place] of Object.entries(PAGES)) {
-      bytes = 0;
+      weight.reset();
       await open(page, place);
-      assert(bytes > 10_000, 'nothing was counted');
-      assert(bytes < MAX_PAGE_BYTES, `${name} took ${bytes} bytes`);
+      assert(weight.bytes() > 10_000, 'nothing was counted');
+      assert(weight.bytes() < MAX_PAGE_BYTES, `${name} took ${weight.bytes()} bytes:\n${weight.parts()}`);
     }
     await page.context().close();
   });

@@ -18,7 +18,8 @@ const SHOWN = 23;
 const IDS = 'main .id, main .row-link, main a .given, main td[data-label="Pool"] .given';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** What looks like an id of ours or of Stripe, whatever element it stands in. */
-const LOOKS_LIKE_AN_ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:stripe\/)?(?:pi|cs|ch|re|evt|txn)_\w{4,})$/;
+const LOOKS_LIKE_AN_ID =
+  /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:stripe\/)?(?:pi|cs|ch|re|evt|txn)_\w{4,})$/;
 /** Each word of the page on its own; not what a caller sent, which may hold ids of others. */
 const WORDS = `(() => {
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
@@ -61,7 +62,7 @@ describe('everything is findable in the console', { skip }, () => {
       for (const one of [...texts, ...words.filter((word) => LOOKS_LIKE_AN_ID.test(word))])
         shown.set(one.trim(), path);
     }
-    assert(shown.size > 60, `only ${shown.size} were shown`);
+    assert(shown.size > 40, `only ${shown.size} were shown`);
     const lost: string[] = [];
     for (const [id, path] of shown) if ((await found(page, id)) === 0) lost.push(`${id} of ${path}`);
     assert.deepEqual(lost, []);
@@ -192,6 +193,7 @@ describe('everything is findable in the console', { skip }, () => {
     await page.getByLabel('To, UTC').fill('2026-03-01T11:00:00');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.waitForURL(/from=2026-03-01T10%3A00%3A00.000Z&to=2026-03-01T11%3A00%3A00.000Z/);
+    await page.getByText('Nothing was sampled in this time').waitFor();
     assert.match(await page.getByLabel('From, UTC').inputValue(), /^2026-03-01T10:00/);
     await page.getByRole('button', { name: /Times in UTC/ }).click();
     assert.match(await page.getByLabel('From, your time').inputValue(), /^2026-03-01T05:00/);
