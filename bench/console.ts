@@ -1,5 +1,6 @@
-// The console suite: what 200 open console tabs cost the claim door during a burst.
+// The console suite: what 200 open console tabs cost the claim door during a burst, and how long an operator waits for a first row.
 
+import { measureFindable } from './console/findable.ts';
 import { type Burst, measureBurst, type Place, type Plan, warmUp } from './console/measure.ts';
 import { type Column, column, makeTable, mediansOf, NAME, SPEED, sumOf } from './rows.ts';
 import { KEYS, startOurs } from './servers.ts';
@@ -23,9 +24,11 @@ const COLUMNS: Column[] = [
 type Pair = { alone: Burst; withTabs: Burst };
 
 export const consoleSuite: Suite = {
-  summary: 'claims a second through HTTP with 200 console tabs open, against none',
+  summary:
+    'claims a second through HTTP with 200 console tabs open, against none; first rows of a million claims',
   async run({ quick, progress }) {
     const plan = quick ? QUICK : FULL;
+    const findable = await measureFindable(quick, progress);
     progress('starting two databases and a server');
     const world = await openWorld({}, async () => undefined);
     const server = await startOurs(world);
@@ -48,9 +51,9 @@ export const consoleSuite: Suite = {
       const ratios = pairs.map((pair) => pair.withTabs.rate / pair.alone.rate);
       return {
         settings: await world.db1.settings(),
-        rows,
-        demands: demands(ratios, plan.tabs),
-        table: `${makeTable(COLUMNS, rows)}\n\n${costLine(ratios, plan.tabs)}`,
+        rows: [...rows, ...findable.rows],
+        demands: [...demands(ratios, plan.tabs), ...findable.demands],
+        table: `${makeTable(COLUMNS, rows)}\n\n${costLine(ratios, plan.tabs)}\n\n${findable.table}`,
       };
     } finally {
       await server.stop();

@@ -3,26 +3,36 @@
 import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { findSession, session } from './lib/api.ts';
-import { Link, match, usePlace } from './lib/router.tsx';
+import { isBack, Link, match, usePlace } from './lib/router.tsx';
 import { useStore } from './lib/store.ts';
 import { Audit } from './pages/audit.tsx';
 import { Call } from './pages/call.tsx';
 import { Calls } from './pages/calls.tsx';
 import { Claim } from './pages/claim.tsx';
 import { Claims } from './pages/claims.tsx';
+import { Credits } from './pages/credits.tsx';
 import { DeadLetter } from './pages/dead_letter.tsx';
 import { DeadLetters } from './pages/dead_letters.tsx';
 import { Event } from './pages/event.tsx';
 import { Events } from './pages/events.tsx';
 import { Health } from './pages/health.tsx';
 import { History } from './pages/history.tsx';
+import { Issue } from './pages/issue.tsx';
+import { Issues } from './pages/issues.tsx';
 import { Order } from './pages/order.tsx';
 import { Orders } from './pages/orders.tsx';
 import { Overview } from './pages/overview.tsx';
+import { Payment } from './pages/payment.tsx';
+import { Payments } from './pages/payments.tsx';
 import { Pool } from './pages/pool.tsx';
 import { Pools } from './pages/pools.tsx';
 import { Refunds } from './pages/refunds.tsx';
+import { Search } from './pages/search.tsx';
 import { SignIn } from './pages/sign_in.tsx';
+import { Ticket } from './pages/ticket.tsx';
+import { Tickets } from './pages/tickets.tsx';
+import { User } from './pages/user.tsx';
+import { Users } from './pages/users.tsx';
 import { Webhooks } from './pages/webhooks.tsx';
 import { Shell } from './parts/shell.tsx';
 import { Empty } from './parts/states.tsx';
@@ -43,7 +53,17 @@ const PAGES: Readonly<Record<(typeof CONSOLE_PATHS)[number], PageEntry>> = {
   '/claims/:claim': { title: 'Claim', Page: Claim },
   '/orders': { title: 'Orders', Page: Orders },
   '/orders/:order': { title: 'Order', Page: Order },
+  '/tickets': { title: 'Tickets', Page: Tickets },
+  '/tickets/:ticket': { title: 'Ticket', Page: Ticket },
+  '/payments': { title: 'Payments', Page: Payments },
+  '/payments/:payment': { title: 'Payment', Page: Payment },
+  '/credits': { title: 'Credits', Page: Credits },
+  '/users': { title: 'Users', Page: Users },
+  '/users/:user': { title: 'User', Page: User },
+  '/search': { title: 'Search', Page: Search },
   '/refunds': { title: 'Refunds', Page: Refunds },
+  '/issues': { title: 'Issues', Page: Issues },
+  '/issues/:issue': { title: 'Issue', Page: Issue },
   '/dead-letters': { title: 'Dead letters', Page: DeadLetters },
   '/dead-letters/:letter': { title: 'Dead letter', Page: DeadLetter },
   '/webhooks': { title: 'Webhooks', Page: Webhooks },
@@ -74,14 +94,18 @@ let isFirstPage = true;
 
 export function App() {
   const signedIn = useStore(session);
-  const { path } = usePlace();
+  const { path, query } = usePlace();
   useEffect(() => void findSession(), []);
-  // Another page is shown from its top.
   useEffect(() => {
     if (!isFirstPage) document.getElementById('main')?.focus({ preventScroll: true });
-    if (!isFirstPage) scrollTo(0, 0);
-    isFirstPage = false;
   }, [path]);
+  // Another page, or another page of a list, is shown from its top; "back" from where it was left. Another time of History stays
+  // where the operator reads.
+  const where = path === '/history' ? path : `${path}?${query}`;
+  useEffect(() => {
+    if (!isFirstPage && !isBack() && where !== '') scrollTo(0, 0);
+    isFirstPage = false;
+  }, [where]);
   if (signedIn === 'out') return <SignIn />;
   if (signedIn === 'unknown')
     return (

@@ -1,7 +1,7 @@
 // What operators do with work that will not succeed by retrying, of both kinds.
 
 import { post } from './api.ts';
-import type { DeadLetterResult, EventResult, RefundResult } from './shapes.ts';
+import type { DeadLetterResult, EventResult, Issue, IssueResult, RefundResult } from './shapes.ts';
 
 export interface Outcome {
   readonly id: string;
@@ -17,15 +17,24 @@ export interface Act {
   readonly isDanger: boolean;
   /** What it asks of the server. */
   readonly route: string;
+  /** Where it is written down: the database, and what the audit log calls the thing. */
+  readonly audit: { readonly db: 1 | 2; subjectOf(id: string): string };
   run(ids: readonly string[], reason: string, isDryRun: boolean): Promise<Outcome[]>;
 }
+
+/** A dry run needs no reason. */
+const because = (reason: string) => reason !== '' && { reason };
+
+const OF_LETTERS: Act['audit'] = { db: 1, subjectOf: (id) => `dead letter ${id}` };
+const OF_EVENTS: Act['audit'] = { db: 2, subjectOf: (id) => `webhook event ${id}` };
+const OF_REFUNDS: Act['audit'] = { db: 2, subjectOf: (id) => `refund ${id}` };
 
 const letterRun =
   (path: string): Act['run'] =>
   async (ids, reason, isDryRun) => {
     const { results } = await post<{ results: DeadLetterResult[] }>(path, {
       msg_ids: ids.map(Number),
-      reason,
+      ...because(reason),
       dry_run: isDryRun,
     });
     return results.map(({ msg_id, outcome }) => ({ id: String(msg_id), outcome }));
@@ -34,12 +43,12 @@ const letterRun =
 const eventRun =
   (path: string): Act['run'] =>
   async (ids, reason, isDryRun) =>
-    (await post<{ results: EventResult[] }>(path, { ids, reason, dry_run: isDryRun })).results;
+    (await post<{ results: EventResult[] }>(path, { ids, ...because(reason), dry_run: isDryRun })).results;
 
 const refundRun =
   (path: string): Act['run'] =>
   async (ids, reason, isDryRun) =>
-    (await post<{ results: RefundResult[] }>(path, { ids, reason, dry_run: isDryRun })).results;
+    (await post<{ results: RefundResult[] }>(path, { ids, ...because(reason), dry_run: isDryRun })).results;
 
 export const LETTER_ACTS: readonly Act[] = [
   {
@@ -49,6 +58,7 @@ export const LETTER_ACTS: readonly Act[] = [
       'Each goes back on the queue, with all its attempts. A slot that was sold meanwhile is not sold twice.',
     isDanger: false,
     route: 'POST /admin/dlq/replay',
+    audit: OF_LETTERS,
     run: letterRun('/admin/dlq/replay'),
   },
   {
@@ -57,6 +67,7 @@ export const LETTER_ACTS: readonly Act[] = [
     about: 'Each claim ends here and its slot goes back on sale. The letters stay in the archive.',
     isDanger: true,
     route: 'POST /admin/dlq/discard',
+    audit: OF_LETTERS,
     run: letterRun('/admin/dlq/discard'),
   },
 ];
@@ -69,6 +80,7 @@ export const EVENT_ACTS: readonly Act[] = [
       'A worker processes each again, from its first attempt. An event that took effect has no second effect.',
     isDanger: false,
     route: 'POST /admin/webhooks/events/replay',
+    audit: OF_EVENTS,
     run: eventRun('/admin/webhooks/events/replay'),
   },
   {
@@ -77,6 +89,7 @@ export const EVENT_ACTS: readonly Act[] = [
     about: 'Each is left alone for good, without its effect, until an operator replays it.',
     isDanger: true,
     route: 'POST /admin/webhooks/events/skip',
+    audit: OF_EVENTS,
     run: eventRun('/admin/webhooks/events/skip'),
   },
 ];
@@ -88,6 +101,7 @@ export const REFUND_ACTS: readonly Act[] = [
     about: 'Each is paid back at Stripe, once. A worker sends it within a few seconds.',
     isDanger: false,
     route: 'POST /admin/refunds/send',
+    audit: OF_REFUNDS,
     run: refundRun('/admin/refunds/send'),
   },
   {
@@ -97,6 +111,43 @@ export const REFUND_ACTS: readonly Act[] = [
       'Each is closed and the money stays. Use it for money that was paid back in another way, or is not owed.',
     isDanger: true,
     route: 'POST /admin/refunds/skip',
+    audit: OF_REFUNDS,
     run: refundRun('/admin/refunds/skip'),
   },
 ];
+
+/** On an issue as a whole. What its failures become is told one by one; what is written down is that of the issue. */
+export function issueActs({ id, kind, state }: Issue): readonly Act[] {
+  const audit: Act['audit'] = {
+    db: kind === 'claim' || kind === 'delivery' ? 1 : 2,
+    subjectOf: () => `issue ${id}`,
+  };
+  const path = `/admin/issues/${id}`;
+  const replay: Act = {
+    verb: 'Replay',
+    noun: 'issue',
+    about:
+      'All that failed alike goes round again, up to 1,000 at a time, and the issue is resolved. It opens again if it comes back. A dry run shows the plan.',
+    isDanger: false,
+    route: 'POST /admin/issues/:issue/replay',
+    audit,
+    async run(_, reason, isDryRun) {
+      const body = { ...because(reason), dry_run: isDryRun };
+      return (await post<{ results: IssueResult[] }>(`${path}/replay`, body)).results;
+    },
+  };
+  const resolve: Act = {
+    verb: 'Resolve',
+    noun: 'issue',
+    about: 'The issue is resolved until it comes back. What failed stays where it is.',
+    isDanger: false,
+    route: 'POST /admin/issues/:issue/resolve',
+    audit,
+    async run(_, reason, isDryRun) {
+      if (isDryRun) return [{ id, outcome: 'would_resolve' }];
+      await post<Issue>(`${path}/resolve`, because(reason) || {});
+      return [{ id, outcome: 'resolved' }];
+    },
+  };
+  return state === 'resolved' ? [replay] : [replay, resolve];
+}

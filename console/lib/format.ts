@@ -1,12 +1,29 @@
 // Numbers, durations and moments as people read them.
 
+import { type Zone, zone } from './zone.ts';
+
 const whole = new Intl.NumberFormat('en');
 const tenths = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-const toSecond = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
-const toMinute = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' });
-const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
-const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'long' });
+
+function formatsIn(timeZone: string | undefined) {
+  const format = (options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat('en-GB', { ...options, ...(timeZone !== undefined && { timeZone }) });
+  return {
+    toSecond: format({ timeStyle: 'medium' }),
+    toMinute: format({ timeStyle: 'short' }),
+    day: format({ day: 'numeric', month: 'short' }),
+    date: format({ dateStyle: 'short' }),
+    full: format({ dateStyle: 'medium', timeStyle: 'long' }),
+    name: format({ timeZoneName: 'short' }),
+  };
+}
+
+const FORMATS: Readonly<Record<Zone, ReturnType<typeof formatsIn>>> = {
+  local: formatsIn(undefined),
+  UTC: formatsIn('UTC'),
+};
+const formats = () => FORMATS[zone.get()];
 
 /** Where a value is not known. */
 export const UNKNOWN = '–';
@@ -16,6 +33,9 @@ export function count(value: number | null | undefined): string {
   if (value === null || value === undefined) return UNKNOWN;
   return value >= COMPACT_FROM ? compact.format(value) : whole.format(Math.round(value));
 }
+
+/** Every digit: what is counted is told as it was counted. */
+export const every = (value: number): string => whole.format(value);
 
 export function rate(value: number | null | undefined): string {
   if (value === null || value === undefined) return UNKNOWN;
@@ -35,29 +55,31 @@ export function duration(sec: number | null | undefined): string {
 
 export function moment(text: string): string {
   const at = new Date(text);
-  const isToday = at.toDateString() === new Date().toDateString();
+  const { date, day, toSecond } = formats();
+  const isToday = date.format(at) === date.format(new Date());
   return isToday ? toSecond.format(at) : `${day.format(at)}, ${toSecond.format(at)}`;
 }
 
+/** What the zone is called at that moment: summer has another name. */
+export function zoneOf(at: Date): string {
+  const part = formats()
+    .name.formatToParts(at)
+    .find(({ type }) => type === 'timeZoneName');
+  return part?.value ?? '';
+}
+
 export const clock = (atMs: number, hasSeconds: boolean): string =>
-  (hasSeconds ? toSecond : toMinute).format(atMs);
+  (hasSeconds ? formats().toSecond : formats().toMinute).format(atMs);
 
-export const dayAndClock = (atMs: number): string => `${day.format(atMs)}, ${toMinute.format(atMs)}`;
+export function dayAndClock(atMs: number): string {
+  const { day, toMinute } = formats();
+  return `${day.format(atMs)}, ${toMinute.format(atMs)}`;
+}
 
-export const fullMoment = (text: string): string => full.format(new Date(text));
+export const fullMoment = (text: string): string => formats().full.format(new Date(text));
 
 /** A name out of code, as words: dead_letter becomes "dead letter". */
 export const words = (name: string): string => name.replaceAll('_', ' ');
 
 export const plural = (amount: number, one: string, many = `${one}s`): string =>
   `${count(amount)} ${amount === 1 ? one : many}`;
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-/;
-const UUID_SHOWN = 12;
-const OTHERS_SHOWN = 28;
-
-/** As much of an id as tells it from its neighbours: ours begin with the time, which those of one moment share. */
-export function shortId(id: string): string {
-  if (UUID.test(id)) return `…${id.slice(-UUID_SHOWN)}`;
-  return id.length > OTHERS_SHOWN ? `${id.slice(0, OTHERS_SHOWN)}…` : id;
-}

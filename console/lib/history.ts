@@ -75,12 +75,3 @@ export function useMemory(query: Query): Loaded<Memory> {
   }, [loaded.value, live.points, goesOn, isWhole, query.from]);
   return { ...loaded, value };
 }
-
-const pad = (value: number): string => String(value).padStart(2, '0');
-
-/** As a field of type datetime-local wants it. */
-export function localTime(sec: number): string {
-  const at = new Date(sec * 1_000);
-  const day = `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
-  return `${day}T${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
-}

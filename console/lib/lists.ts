@@ -1,10 +1,10 @@
 // Lists, page by page, and those of them whose answers are spelled differently from {items, next}.
 
 import { useState } from 'preact/hooks';
-import { type ApiError, asApiError, get, type Query } from './api.ts';
+import { type ApiError, asApiError, get, pathWith, type Query } from './api.ts';
 import { type Loaded, useLoad } from './load.ts';
 import { usePlace } from './router.tsx';
-import type { DeadLetter, EndpointRow, EventGroup, EventRow, UnnamedPayment } from './shapes.ts';
+import type { DeadLetter, EndpointRow, EventRow, UnnamedPayment } from './shapes.ts';
 
 const LIMIT = 100;
 
@@ -13,7 +13,16 @@ export interface Page<Item> {
   readonly next: string | null;
 }
 
+/** Where a page of a list stands among the others, and the addresses of its neighbours. */
+export interface Pager {
+  readonly number: number;
+  readonly next: string | undefined;
+  to(number: number): string;
+}
+
 export interface Pages<Item> extends Loaded<readonly Item[]> {
+  /** Where each page has an address of its own; else they are added one below the other. */
+  readonly pager?: Pager;
   readonly hasMore: boolean;
   /** Why the list could not be continued. It is tried again only when the operator asks for more. */
   readonly moreError: ApiError | undefined;
@@ -48,13 +57,40 @@ export function usePages<Item>(
   };
 }
 
-/** A list by the filters in the address. */
+/** The filters in the address, without what chooses a page. */
+export function useFilters(): Record<string, string | undefined> {
+  const { page: _, after: __, ...filters } = Object.fromEntries(usePlace().query);
+  return filters;
+}
+
+/**
+ * A page of a list, by the filters in the address. The next one begins after the last row of this, so that new rows move nothing; its
+ * number goes along, and is enough by itself.
+ */
 export function useSearch<Item>(
   name: string,
   load: (query: Record<string, string | undefined>) => Promise<Page<Item>>,
 ): Pages<Item> {
-  const { query } = usePlace();
-  return usePages(`${name} ${query}`, (after) => load({ ...Object.fromEntries(query), after }));
+  const { path, query } = usePlace();
+  const filters = useFilters();
+  const { page = '1', after } = Object.fromEntries(query);
+  const number = Math.max(1, Number.parseInt(page, 10) || 1);
+  const loaded = useLoad(`${name} ${query}`, () =>
+    load({ ...filters, ...(after ? { after } : number > 1 && { page: String(number) }) }),
+  );
+  const next = loaded.value?.next ?? null;
+  return {
+    ...loaded,
+    value: loaded.value?.items,
+    hasMore: next !== null,
+    moreError: undefined,
+    more: async () => undefined,
+    pager: {
+      number,
+      next: next === null ? undefined : pathWith(path, { ...filters, page: number + 1, after: next }),
+      to: (other) => pathWith(path, { ...filters, page: other > 1 ? other : undefined }),
+    },
+  };
 }
 
 function pageOf<Item>(items: readonly Item[], keyOf: (last: Item) => string | number): Page<Item> {
@@ -76,12 +112,6 @@ export async function listEvents(query: Query): Promise<Page<EventRow>> {
 export async function listEndpoints(): Promise<Page<EndpointRow>> {
   const { endpoints } = await get<{ endpoints: EndpointRow[] }>('/admin/webhooks/endpoints');
   return { items: endpoints, next: null };
-}
-
-/** The largest: an operator begins with them. */
-export async function listGroups(): Promise<Page<EventGroup>> {
-  const { groups } = await get<{ groups: EventGroup[] }>('/admin/webhooks/groups', { limit: LIMIT });
-  return { items: groups, next: null };
 }
 
 /** The first ones: those that have got their user make room for the next. */

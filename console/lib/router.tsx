@@ -13,13 +13,47 @@ const readPlace = (): Place => ({
   query: new URLSearchParams(location.search),
 });
 const place = createStore<Place>(readPlace());
-addEventListener('popstate', () => place.set(readPlace()));
+
+/** What is loaded has to be there before a page can be scrolled to where it was. */
+const COME_BACK_MS = 3_000;
+let isComingBack = false;
+
+/** Whether the way here was "back" or "forward": such a page is shown where it was left. */
+export const isBack = (): boolean => isComingBack;
+
+function comeBack(y: number): void {
+  isComingBack = true;
+  const until = performance.now() + COME_BACK_MS;
+  const step = (): void => {
+    const isLongEnough = document.documentElement.scrollHeight - innerHeight >= y;
+    if (isLongEnough || performance.now() > until) {
+      scrollTo(0, y);
+      isComingBack = false;
+    } else if (isComingBack) requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+}
+
+const yOf = (state: unknown): number => (state as { y?: number } | null)?.y ?? 0;
+/** Where this page is left, for the way back to it. */
+const leave = (): void => history.replaceState({ y: scrollY }, '');
+
+history.scrollRestoration = 'manual';
+addEventListener('pagehide', leave);
+addEventListener('popstate', ({ state }) => {
+  comeBack(yOf(state));
+  place.set(readPlace());
+});
+if (yOf(history.state) > 0) comeBack(yOf(history.state));
 
 export const usePlace = (): Place => useStore(place);
 
 export function go(to: string, how: 'push' | 'replace' = 'push'): void {
-  if (how === 'push') history.pushState(null, '', to);
-  else history.replaceState(null, '', to);
+  isComingBack = false;
+  if (how === 'push') {
+    leave();
+    history.pushState(null, '', to);
+  } else history.replaceState(null, '', to);
   place.set(readPlace());
 }
 

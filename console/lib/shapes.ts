@@ -7,6 +7,7 @@ export type { AuditRow } from '../../db1/supabase/functions/_shared/console/audi
 export type { CallDetails, CallRow } from '../../db1/supabase/functions/_shared/console/calls.ts';
 export type { TimelineEvent } from '../../db1/supabase/functions/_shared/console/claims.ts';
 export type { HealthCheck } from '../../db1/supabase/functions/_shared/console/health.ts';
+export type { Issue, IssueResult } from '../../db1/supabase/functions/_shared/console/issues.ts';
 export type { Mark } from '../../db1/supabase/functions/_shared/console/marks.ts';
 export type {
   OrderClaim,
@@ -14,15 +15,24 @@ export type {
   OrderView,
   RefundRow,
 } from '../../db1/supabase/functions/_shared/console/order_shapes.ts';
+export type {
+  CreditRow,
+  PaymentRow,
+  PaymentView,
+} from '../../db1/supabase/functions/_shared/console/payments.ts';
 export type { PoolView } from '../../db1/supabase/functions/_shared/console/pools.ts';
 export type { RefundResult } from '../../db1/supabase/functions/_shared/console/refunds.ts';
 export type { LiveSample, PoolLevel } from '../../db1/supabase/functions/_shared/console/sample.ts';
+export type { TicketRow, TicketView } from '../../db1/supabase/functions/_shared/console/tickets.ts';
 export type { DeadLetter, DeadLetterResult } from '../../db1/supabase/functions/_shared/dead_letters.ts';
 export type { PoolDetails } from '../../db1/supabase/functions/_shared/pool.ts';
+export type { Total } from '../../db1/supabase/functions/_shared/search/lists.ts';
+export type { Found, Kind, SearchAnswer } from '../../db1/supabase/functions/_shared/search/search.ts';
+export type { UserSummary } from '../../db1/supabase/functions/_shared/users/summary.ts';
 export type {
   EndpointRow,
   EventDetails,
-  EventGroup,
+  EventLinks,
   EventResult,
   EventRow,
 } from '../../db1/supabase/functions/_shared/webhook/operators.ts';

@@ -1,6 +1,7 @@
 import { useRef } from 'preact/hooks';
 import { post } from '../lib/api.ts';
 import { plural } from '../lib/format.ts';
+import { poolAudit } from '../lib/links.ts';
 import type { PoolView } from '../lib/shapes.ts';
 import { MAX_SLOTS, newRequestId } from '../lib/slots.ts';
 import { Field } from '../parts/fields.tsx';
@@ -27,7 +28,7 @@ export function AddSlots({ pool, onAdded, onClose }: { pool: string; onAdded(): 
       // Some may be there, also where it failed.
       onAdded();
     }
-    say(`${plural(slots, 'slot')} more on sale.`);
+    say(`${plural(slots, 'slot')} more on sale.`, 'good', poolAudit(pool));
     onClose();
   };
   return (

@@ -1,11 +1,12 @@
 import { get } from '../lib/api.ts';
 import { words } from '../lib/format.ts';
-import { type Page, usePages } from '../lib/lists.ts';
-import { usePlace } from '../lib/router.tsx';
+import { auditPlace, subjectPlace } from '../lib/links.ts';
+import { type Page, useFilters, useSearch } from '../lib/lists.ts';
+import { Link } from '../lib/router.tsx';
 import type { AuditRow } from '../lib/shapes.ts';
-import { Tabs } from '../parts/fields.tsx';
+import { Filters, Tabs } from '../parts/fields.tsx';
 import { List } from '../parts/list.tsx';
-import { asJson, Code, Given, Moment, PageHead } from '../parts/small.tsx';
+import { asJson, Code, Id, Moment, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import type { Column } from '../parts/table.tsx';
 
@@ -14,11 +15,31 @@ const TABS = [
   ['/audit?db=2', 'Ledger (DB2)'],
 ] as const;
 
-const COLUMNS: Column<AuditRow>[] = [
+const FILTERS = [
+  { name: 'actor', label: 'Who' },
+  { name: 'action', label: 'Did (name in the log)' },
+  { name: 'subject', label: 'To' },
+  { name: 'id', label: 'Number' },
+];
+
+function Subject({ subject }: { subject: string }) {
+  const to = subjectPlace(subject);
+  const text = <span class="note">{subject}</span>;
+  return to === undefined ? text : <Link to={to}>{text}</Link>;
+}
+
+export const auditColumns = (db: 1 | 2): Column<AuditRow>[] => [
   { head: 'When', place: 'corner', cell: ({ at }) => <Moment at={at} /> },
-  { head: 'Who', cell: ({ actor }) => <Given value={actor} /> },
+  {
+    head: 'Who',
+    cell: ({ actor }) => (
+      <Link class="given" to={auditPlace(db, { actor })}>
+        {actor}
+      </Link>
+    ),
+  },
   { head: 'Did', place: 'title', cell: ({ action }) => <strong>{words(action)}</strong> },
-  { head: 'To', cell: ({ subject }) => <span class="note">{subject}</span> },
+  { head: 'To', cell: ({ subject }) => <Subject subject={subject} /> },
   {
     head: 'Why',
     place: 'wide',
@@ -29,7 +50,9 @@ const COLUMNS: Column<AuditRow>[] = [
     place: 'wide',
     cell: ({ id, details }) => (
       <details>
-        <summary>Details</summary>
+        <summary>
+          Row <Id value={String(id)} />
+        </summary>
         <Code text={asJson(details)} label={`Details of entry ${id}`} />
       </details>
     ),
@@ -37,8 +60,9 @@ const COLUMNS: Column<AuditRow>[] = [
 ];
 
 export function Audit() {
-  const db = usePlace().query.get('db') === '2' ? 2 : 1;
-  const pages = usePages(`audit ${db}`, (after) => get<Page<AuditRow>>('/admin/audit', { db, after }));
+  const filters = useFilters();
+  const db = filters.db === '2' ? 2 : 1;
+  const pages = useSearch('audit', (query) => get<Page<AuditRow>>('/admin/audit', query));
   return (
     <>
       <PageHead
@@ -46,7 +70,15 @@ export function Audit() {
         about="What operators did, newest first. Each row was written together with the change."
       />
       <Tabs label="Which database" tabs={TABS} current={TABS[db - 1]?.[0] ?? ''} />
-      <List caption="Audit log" pages={pages} columns={COLUMNS} keyOf={({ id }) => String(id)}>
+      <Filters filters={FILTERS} />
+      <List
+        caption="Audit log"
+        whole={{ list: 'audit' }}
+        pages={pages}
+        columns={auditColumns(db)}
+        keyOf={({ id, cell }) => `${cell ?? ''} ${id}`}
+        noMatch="No row of the log matches"
+      >
         <Empty title="Nothing yet">
           Changes that operators make here or with the CLI appear in this log.
         </Empty>

@@ -1,4 +1,5 @@
 import { get } from '../lib/api.ts';
+import { searchPlace } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { CallDetails } from '../lib/shapes.ts';
@@ -30,7 +31,7 @@ export function Call({ parameter }: { parameter: string }) {
                       {site_id}
                     </Link>,
                   ],
-                  ['Event id', event_id && <Id key="event" value={event_id} />],
+                  ['Event id', event_id && <Id key="event" value={event_id} to={searchPlace(event_id)} />],
                   ['Happened', <Moment key="occurred" at={occurred_at} />],
                   ['Received', <Moment key="received" at={received_at} />],
                   ['Signature hash', signature_hash && <Id key="hash" value={signature_hash} />],

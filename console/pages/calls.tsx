@@ -44,7 +44,14 @@ export function Calls() {
     <>
       <PageHead title="Calls" about="Signed call events, each recorded once, newest first." />
       <Filters filters={FILTERS} />
-      <List caption="Calls" pages={pages} columns={COLUMNS} keyOf={({ id }) => id} noMatch="No call matches">
+      <List
+        caption="Calls"
+        whole={{ list: 'calls' }}
+        pages={pages}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        noMatch="No call matches"
+      >
         <Empty title="No call yet">Call events appear here.</Empty>
       </List>
     </>

@@ -1,80 +1,46 @@
+import { LETTER_ACTS } from '../lib/acts.ts';
 import { get } from '../lib/api.ts';
 import { plural } from '../lib/format.ts';
+import { poolPlace, searchPlace, ticketPlace } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
 import type { ClaimRecord, TimelineEvent } from '../lib/shapes.ts';
-import { Card, Facts, Id, Moment, PageHead } from '../parts/small.tsx';
+import { ActButtons } from '../parts/bench.tsx';
+import { Card, Facts, Id, Moment, PageHead, User } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
-import { type Step, Timeline } from '../parts/timeline.tsx';
-
-const TONES: Readonly<Record<string, Step['tone']>> = {
-  committed: 'good',
-  dead_letter: 'bad',
-  refused: 'bad',
-  queued: 'wait',
-  ending: 'wait',
-  ledger_unreachable: 'wait',
-};
-
-/** What operators did, in words for a reader who follows a claim. */
-const NAMES: Readonly<Record<string, string>> = {
-  dead_letter_replay: 'replayed by an operator',
-  dead_letter_discard: 'discarded by an operator',
-  claim_release: 'given back by an operator',
-  // As older versions wrote them; an import takes the audit log along as it is.
-  dlq_replay: 'replayed by an operator',
-  dlq_discard: 'discarded by an operator',
-};
-
-const NOTES: Readonly<Record<string, string>> = {
-  ending: 'A worker may still carry it, so the ledger is told first. It holds its slot until then.',
-  ledger_unreachable: 'The ledger does not answer, so the ticket is unknown right now.',
-};
-
-/** Without what stands beside it already. */
-function stepOf({ at, what, detail }: TimelineEvent, claim: ClaimRecord): Step {
-  const known: Readonly<Record<string, unknown>> = { ...claim };
-  const news = Object.entries(detail).filter(([name, value]) => known[name] !== value);
-  const tone = TONES[what];
-  return {
-    at,
-    what: NAMES[what] ?? what,
-    detail: Object.fromEntries(news),
-    note: NOTES[what],
-    ...(tone && { tone }),
-  };
-}
+import { letterOf, storySteps } from '../parts/story.ts';
+import { Timeline } from '../parts/timeline.tsx';
 
 export function Claim({ parameter }: { parameter: string }) {
   const loaded = useLoad(`claim ${parameter}`, () =>
     get<{ claim: ClaimRecord; timeline: TimelineEvent[] }>(`/admin/claims/${parameter}`),
   );
+  const isDead = loaded.value?.claim.state === 'dead_letter' && !loaded.value.claim.ending;
+  const letter = loaded.value && letterOf(loaded.value.timeline);
   return (
     <>
       <PageHead title="Claim" state={loaded.value?.claim.state} about={<Id value={parameter} />}>
         <button type="button" class="button" onClick={loaded.reload}>
           Refresh
         </button>
+        {isDead && letter !== undefined && (
+          <ActButtons acts={LETTER_ACTS} id={letter} onDone={loaded.reload} />
+        )}
       </PageHead>
       <Await loaded={loaded}>
         {({ claim, timeline }) => (
           <div class="columns">
             <Card title="From the request to the ledger">
-              <Timeline steps={timeline.map((event) => stepOf(event, claim))} />
+              <Timeline steps={storySteps(timeline, { ...claim })} />
             </Card>
             <Card title="The claim">
               <Facts
                 facts={[
-                  [
-                    'User',
-                    <Link key="user" to={`/claims?user_id=${encodeURIComponent(claim.user_id)}`}>
-                      {claim.user_id}
-                    </Link>,
-                  ],
+                  ['User', <User key="user" id={claim.user_id} />],
                   ['Vouched for by a token', claim.verified ? 'yes' : 'no'],
                   [
                     'Pool',
-                    <Link key="pool" to={`/pools/${encodeURIComponent(claim.pool_id)}`}>
+                    <Link key="pool" to={poolPlace(claim.pool_id)}>
                       {claim.pool_id}
                     </Link>,
                   ],
@@ -86,7 +52,23 @@ export function Claim({ parameter }: { parameter: string }) {
                       </Link>
                     ),
                   ],
-                  ['Slot', <Id key="slot" value={claim.resource_id} />],
+                  [
+                    'Ticket',
+                    claim.state === 'committed' && (
+                      <Link key="ticket" to={ticketPlace(claim.claim_id)}>
+                        The ticket in the ledger
+                      </Link>
+                    ),
+                  ],
+                  [
+                    'Dead letter',
+                    isDead && letter !== undefined && (
+                      <Link key="letter" to={`/dead-letters/${letter}`}>
+                        #{letter}
+                      </Link>
+                    ),
+                  ],
+                  ['Slot', <Id key="slot" value={claim.resource_id} to={searchPlace(claim.resource_id)} />],
                   ['Request id', <Id key="request" value={claim.request_id} />],
                   ['Claimed', <Moment key="claimed" at={claim.claimed_at} />],
                   ['Ahead of it', claim.ahead === null ? null : `about ${plural(claim.ahead, 'message')}`],

@@ -4,7 +4,7 @@ import { usePlace } from '../lib/router.tsx';
 import type { ClaimRecord } from '../lib/shapes.ts';
 import { Filters } from '../parts/fields.tsx';
 import { List } from '../parts/list.tsx';
-import { Chip, Given, Id, Moment, PageHead } from '../parts/small.tsx';
+import { Chip, Given, Id, Moment, PageHead, User } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import { type Column, linkColumn } from '../parts/table.tsx';
 
@@ -31,16 +31,16 @@ const FILTERS = [
   { name: 'state', label: 'State', options: STATES },
 ];
 
-const COLUMNS: Column<ClaimRecord>[] = [
+export const CLAIM_COLUMNS: Column<ClaimRecord>[] = [
   linkColumn(
     'Claim',
     ({ claim_id }) => `/claims/${claim_id}`,
     ({ claim_id }) => <Id value={claim_id} isShort />,
   ),
   { head: 'State', place: 'corner', cell: ({ state }) => <Chip state={state} /> },
-  { head: 'User', cell: ({ user_id }) => <Given value={user_id} /> },
+  { head: 'User', cell: ({ user_id }) => <User id={user_id} /> },
   { head: 'Pool', cell: ({ pool_id }) => <Given value={pool_id} /> },
-  { head: 'Request', cell: ({ request_id }) => <Id value={request_id} isShort /> },
+  { head: 'Request', cell: ({ request_id }) => <Id value={request_id} /> },
   { head: 'Claimed', cell: ({ claimed_at }) => <Moment at={claimed_at} /> },
   { head: 'Ended', cell: ({ ended_at }) => <Moment at={ended_at} /> },
 ];
@@ -54,7 +54,13 @@ export function Claims() {
     <>
       <PageHead title="Claims" about="One buyer's hold on one slot." />
       <Filters filters={FILTERS} />
-      <List caption="Claims" pages={pages} columns={COLUMNS} keyOf={({ claim_id }) => claim_id}>
+      <List
+        caption="Claims"
+        whole={{ list: 'claims' }}
+        pages={pages}
+        columns={CLAIM_COLUMNS}
+        keyOf={({ claim_id }) => claim_id}
+      >
         <Empty title="No claim matches">
           {isSearch ? 'Clear the search, or look for the user in another pool.' : 'No buyer has claimed yet.'}
         </Empty>

@@ -1,10 +1,11 @@
 import { LETTER_ACTS } from '../lib/acts.ts';
 import { get } from '../lib/api.ts';
+import { poolPlace, searchPlace } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
 import { go, Link } from '../lib/router.tsx';
 import type { DeadLetter as Letter } from '../lib/shapes.ts';
 import { ActButtons } from '../parts/bench.tsx';
-import { asJson, Card, Chip, Code, Facts, Id, Moment, PageHead } from '../parts/small.tsx';
+import { asJson, Card, Chip, Code, Facts, Id, Moment, PageHead, User } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
 
 /** What the bridge writes in front of the last error when the attempts are used up. */
@@ -55,12 +56,27 @@ export function DeadLetter({ parameter }: { parameter: string }) {
                       </Link>
                     ),
                   ],
-                  ['Pool', letter.pool_id],
-                  ['User', letter.user_id],
-                  ['Slot', letter.resource_id && <Id key="slot" value={letter.resource_id} />],
+                  [
+                    'Pool',
+                    letter.pool_id && (
+                      <Link key="pool" to={poolPlace(letter.pool_id)}>
+                        {letter.pool_id}
+                      </Link>
+                    ),
+                  ],
+                  ['User', letter.user_id && <User key="user" id={letter.user_id} />],
+                  [
+                    'Slot',
+                    letter.resource_id && (
+                      <Id key="slot" value={letter.resource_id} to={searchPlace(letter.resource_id)} />
+                    ),
+                  ],
                   ['Dead since', <Moment key="since" at={letter.dead_since} />],
                   ['Deliveries', letter.final_read_ct],
-                  ['Was message', letter.original_msg_id],
+                  [
+                    'Was message',
+                    letter.original_msg_id && <Id key="message" value={letter.original_msg_id} />,
+                  ],
                 ]}
               />
             </Card>

@@ -1,12 +1,12 @@
 import { useEffect } from 'preact/hooks';
 import { EVENT_ACTS, LETTER_ACTS } from '../lib/acts.ts';
-import { listEvents, listLetters, useSearch } from '../lib/lists.ts';
+import { listEvents, listLetters, useFilters, useSearch } from '../lib/lists.ts';
 import { usePlace } from '../lib/router.tsx';
 import type { DeadLetter, EventRow } from '../lib/shapes.ts';
 import { DELIVERY, EVENT, typeColumn } from '../parts/event_columns.tsx';
 import { type Filter, Filters, Tabs } from '../parts/fields.tsx';
 import { List, type ListOf } from '../parts/list.tsx';
-import { Given, Moment, PageHead } from '../parts/small.tsx';
+import { Given, Moment, PageHead, User } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import { linkColumn } from '../parts/table.tsx';
 import { Reason } from './dead_letter.tsx';
@@ -32,6 +32,7 @@ const LETTER_FILTERS: readonly Filter[] = [
 
 const LETTERS: ListOf<DeadLetter> = {
   caption: 'Dead letters of claims',
+  whole: { list: 'dead-letters' },
   noMatch: 'No dead letter matches',
   acts: LETTER_ACTS,
   keyOf: ({ msg_id }) => String(msg_id),
@@ -53,7 +54,7 @@ const LETTERS: ListOf<DeadLetter> = {
       ),
     },
     { head: 'Pool', cell: ({ pool_id }) => <Given value={pool_id} /> },
-    { head: 'User', cell: ({ user_id }) => <Given value={user_id} /> },
+    { head: 'User', cell: ({ user_id }) => <User id={user_id} /> },
     { head: 'Deliveries', isNumber: true, cell: ({ final_read_ct }) => final_read_ct },
     { head: 'Dead since', cell: ({ dead_since }) => <Moment at={dead_since} /> },
   ],
@@ -97,13 +98,18 @@ const EVENTS: ListOf<EventRow> = {
 };
 
 function Events() {
-  const pages = useSearch('dead events', ({ provider, event_id, type, error, after }) =>
-    listEvents({ status: 'dead_letter', provider, event_id, type, error, after }),
+  const pages = useSearch('dead events', ({ kind: _, ...query }) =>
+    listEvents({ ...query, status: 'dead_letter' }),
   );
+  const { kind: _, ...filters } = useFilters();
   return (
     <>
       <Filters filters={EVENT_FILTERS} />
-      <List {...EVENTS} pages={pages}>
+      <List
+        {...EVENTS}
+        pages={pages}
+        whole={{ list: 'events', filters: { ...filters, status: 'dead_letter' } }}
+      >
         <Empty title="No dead letters">Every event took effect, or a worker is still processing it.</Empty>
       </List>
     </>

@@ -1,11 +1,12 @@
 import { EVENT_ACTS } from '../lib/acts.ts';
 import { get, pathWith } from '../lib/api.ts';
 import { plural } from '../lib/format.ts';
+import { orderPlace, paymentPlace } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
 import { Link } from '../lib/router.tsx';
-import type { EventDetails } from '../lib/shapes.ts';
+import type { EventDetails, EventLinks } from '../lib/shapes.ts';
 import { ActButtons } from '../parts/bench.tsx';
-import { asJson, Card, Code, Facts, Id, Moment, PageHead } from '../parts/small.tsx';
+import { asJson, Card, Chip, Code, Digest, Facts, Id, Moment, PageHead, User } from '../parts/small.tsx';
 import { Await } from '../parts/states.tsx';
 import { type Step, Timeline } from '../parts/timeline.tsx';
 
@@ -107,10 +108,46 @@ function Bodies({ event }: { event: EventDetails }) {
   );
 }
 
-export function Event({ parameter }: { parameter: string }) {
-  const loaded = useLoad(`event ${parameter}`, () =>
-    get<EventDetails>(`/admin/webhooks/events/${parameter}`),
+type EventView = EventDetails & { links: EventLinks };
+
+const timeOf = ({ at }: Step): number => (at === null ? Number.MAX_SAFE_INTEGER : Date.parse(at));
+
+/** What happened by itself and what operators did, in the order it happened. Stable: what has no time comes last. */
+function storyOf(event: EventView): Step[] {
+  const acts = event.links.audit.map(({ at, action, actor, reason, subject }) => ({
+    at,
+    what: action,
+    detail: { actor, reason, subject },
+  }));
+  return [...stepsOf(event), ...acts].sort((a, b) => timeOf(a) - timeOf(b));
+}
+
+/** What it brought about. */
+function Brought({ links }: EventView) {
+  if (links.payments.length === 0) return null;
+  return (
+    <>
+      <h3>What it told about</h3>
+      {links.payments.map(({ payment_key, order_id, user_id, state }) => (
+        <Facts
+          key={payment_key}
+          facts={[
+            ['Payment', <Id key="payment" value={payment_key} to={paymentPlace(payment_key)} />],
+            ['State now', <Chip key="state" state={state} />],
+            ['Order', order_id && <Id key="order" value={order_id} to={orderPlace(order_id)} />],
+            ['User', user_id && <User key="user" id={user_id} />],
+          ]}
+        />
+      ))}
+      {links.credits > 0 && (
+        <p class="muted">It wrote {plural(links.credits, 'row')} of the credit ledger.</p>
+      )}
+    </>
   );
+}
+
+export function Event({ parameter }: { parameter: string }) {
+  const loaded = useLoad(`event ${parameter}`, () => get<EventView>(`/admin/webhooks/events/${parameter}`));
   const { value } = loaded;
   const acts = EVENT_ACTS.filter(
     ({ verb }) =>
@@ -129,7 +166,7 @@ export function Event({ parameter }: { parameter: string }) {
         {(event) => (
           <div class="columns">
             <Card title="Timeline">
-              <Timeline steps={stepsOf(event)} />
+              <Timeline steps={storyOf(event)} />
               <Bodies event={event} />
             </Card>
             <Card title="The event">
@@ -144,15 +181,17 @@ export function Event({ parameter }: { parameter: string }) {
                   ],
                   ['Tenant', event.provider],
                   ['Attempts', String(event.attempts)],
-                  ['Signature', event.signature && <Id key="signature" value={event.signature} />],
-                  ['Payload hash', event.payload_hash && <Id key="hash" value={event.payload_hash} />],
+                  ['Signature', event.signature && <Digest key="signature" value={event.signature} />],
+                  ['Payload hash', event.payload_hash && <Digest key="hash" value={event.payload_hash} />],
                   [
                     'Idempotency key',
-                    event.idempotency_key && <Id key="key" value={event.idempotency_key} />,
+                    event.idempotency_key && <Digest key="key" value={event.idempotency_key} />,
                   ],
+                  ['Our id', <Id key="id" value={event.id} />],
                   ['Leased until', event.lease_until && <Moment key="lease" at={event.lease_until} />],
                 ]}
               />
+              <Brought {...event} />
             </Card>
           </div>
         )}

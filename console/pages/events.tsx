@@ -1,5 +1,5 @@
 import type { Query } from '../lib/api.ts';
-import { listEvents, useSearch } from '../lib/lists.ts';
+import { listEvents, useFilters, useSearch } from '../lib/lists.ts';
 import { EVENT_STATUSES, type EventRow } from '../lib/shapes.ts';
 import { DELIVERY, EVENT, typeColumn } from '../parts/event_columns.tsx';
 import { type Filter, Filters } from '../parts/fields.tsx';
@@ -8,6 +8,7 @@ import { Chip, Moment, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import type { Column } from '../parts/table.tsx';
 
+const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const SPANS: Readonly<Record<string, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS, week: 7 * 24 * HOUR_MS };
 
@@ -39,17 +40,21 @@ const COLUMNS: Column<EventRow>[] = [
 
 function withSince({ within, ...filters }: Record<string, string | undefined>): Query {
   const span = SPANS[within ?? ''];
-  return { ...filters, since: span && new Date(Date.now() - span).toISOString() };
+  // By the minute, so that the same question has the same address.
+  const minute = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+  return { ...filters, since: span && new Date(minute - span).toISOString() };
 }
 
 export function Events() {
   const pages = useSearch('events', (query) => listEvents(withSince(query)));
+  const filters = useFilters();
   return (
     <>
       <PageHead title="Events" about="What providers delivered, newest first." />
       <Filters filters={FILTERS} />
       <List
         caption="Events"
+        whole={{ list: 'events', filters: withSince(filters) }}
         pages={pages}
         columns={COLUMNS}
         keyOf={({ id }) => id}

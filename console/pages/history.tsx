@@ -4,11 +4,13 @@
 import { useId, useState } from 'preact/hooks';
 import { pathWith } from '../lib/api.ts';
 import { count, duration, fullMoment, rate } from '../lib/format.ts';
-import { localTime, type Memory, type PartPoint, useMemory } from '../lib/history.ts';
+import { type Memory, type PartPoint, useMemory } from '../lib/history.ts';
 import type { Point } from '../lib/live.ts';
 import { go, usePlace } from '../lib/router.tsx';
+import { useStore } from '../lib/store.ts';
+import { fromField, zone } from '../lib/zone.ts';
 import type { Tint } from '../parts/chart.tsx';
-import { Field, Tabs } from '../parts/fields.tsx';
+import { Tabs, TimeField } from '../parts/fields.tsx';
 import { Marks } from '../parts/marks.tsx';
 import { Card, PageHead } from '../parts/small.tsx';
 import { Await, Empty } from '../parts/states.tsx';
@@ -189,7 +191,7 @@ function OwnTime({ memory, asked }: { memory: Memory | undefined; asked: Asked }
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    const [from, to] = ['from', 'to'].map((name) => new Date(String(form.get(name))));
+    const [from, to] = ['from', 'to'].map((name) => fromField(String(form.get(name))));
     if (!from || !to || !(from < to)) {
       setError('Before its end.');
       return;
@@ -203,21 +205,8 @@ function OwnTime({ memory, asked }: { memory: Memory | undefined; asked: Asked }
       onSubmit={onSubmit}
       key={`${asked.range} ${asked.from} ${asked.to} ${memory === undefined}`}
     >
-      <Field
-        name="from"
-        label="From, your time"
-        type="datetime-local"
-        isRequired
-        value={memory && localTime(memory.from)}
-        error={error}
-      />
-      <Field
-        name="to"
-        label="To, your time"
-        type="datetime-local"
-        isRequired
-        value={memory && localTime(memory.to)}
-      />
+      <TimeField name="from" label="From" isRequired at={memory && memory.from * 1_000} error={error} />
+      <TimeField name="to" label="To" isRequired at={memory && memory.to * 1_000} />
       <button type="submit" class="button">
         Show
       </button>
@@ -234,6 +223,7 @@ function spanOf({ range, from }: Asked, memory: Memory): string {
 }
 
 export function History() {
+  useStore(zone);
   const { query } = usePlace();
   const asked = askedOf(query);
   const loaded = useMemory({ ...asked });

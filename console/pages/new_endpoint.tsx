@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { post } from '../lib/api.ts';
+import { endpointAudit } from '../lib/links.ts';
 import { type EndpointRow, PROVIDERS } from '../lib/shapes.ts';
 import { Choice, Field } from '../parts/fields.tsx';
 import { FormDialog } from '../parts/form_dialog.tsx';
@@ -89,7 +90,7 @@ export function NewEndpoint({ onClose, onAdded }: { onClose(): void; onAdded(): 
   const [provider, setProvider] = useState<string>(PROVIDERS[0]);
   const submit = async (form: HTMLFormElement): Promise<void> => {
     const added = await post<EndpointRow>('/admin/webhooks/endpoints', endpointOf(form));
-    say(`${added.name} is on: deliver to /webhooks/${added.name}`);
+    say(`${added.name} is on: deliver to /webhooks/${added.name}`, 'good', endpointAudit(added.name));
     onAdded();
     onClose();
   };

@@ -1,5 +1,6 @@
 import { useRef } from 'preact/hooks';
 import { post } from '../lib/api.ts';
+import { poolAudit } from '../lib/links.ts';
 import type { PoolView } from '../lib/shapes.ts';
 import { MAX_SLOTS, newRequestId } from '../lib/slots.ts';
 import { Field } from '../parts/fields.tsx';
@@ -32,7 +33,7 @@ export function NewPool({ onClose, onCreated }: { onClose(): void; onCreated(poo
     // The first press may have made it, with the rules of then: those of now hold.
     const pool =
       made.is_active && !isAgain ? made : await post<PoolView>(path, { ...rules, is_active: true });
-    say(`Pool ${pool.pool_id} is there.`);
+    say(`Pool ${pool.pool_id} is there.`, 'good', poolAudit(pool.pool_id));
     onCreated(pool);
   };
   return (

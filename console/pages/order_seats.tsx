@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import { post } from '../lib/api.ts';
 import { plural } from '../lib/format.ts';
+import { auditPlace, ticketPlace } from '../lib/links.ts';
 import { Link } from '../lib/router.tsx';
 import type { OrderClaim, OrderView } from '../lib/shapes.ts';
 import { Check, Field } from '../parts/fields.tsx';
@@ -34,7 +35,17 @@ const columnsOf = (view: OrderView): Column<OrderClaim>[] => [
     ),
   },
   { head: 'State', place: 'corner', cell: ({ state }) => <Chip state={state} /> },
-  { head: 'Ticket', cell: (claim) => ticketOf(view, claim) },
+  {
+    head: 'Ticket',
+    cell: (claim) => {
+      const ticket = ticketOf(view, claim);
+      return ticket === 'none' || ticket === 'not known' ? (
+        ticket
+      ) : (
+        <Link to={ticketPlace(claim.claim_id)}>{ticket}</Link>
+      );
+    },
+  },
   { head: 'Claimed', cell: ({ claimed_at }) => <Moment at={claimed_at} /> },
   { head: 'Ended', cell: ({ ended_at }) => <Moment at={ended_at} /> },
 ];
@@ -49,7 +60,11 @@ function VoidDialog({ claimIds, onClose, onDone }: VoidDialogProps) {
   const submit = async (form: HTMLFormElement): Promise<void> => {
     const refund = new FormData(form).has('refund');
     await post('/admin/claims/void', { claim_ids: claimIds, refund, ...reasonOf(form) });
-    say(`${plural(claimIds.length, 'ticket')} will be void in a moment.`);
+    say(
+      `${plural(claimIds.length, 'ticket')} will be void in a moment.`,
+      'good',
+      auditPlace(2, { subject: `claim ${claimIds[0]}` }),
+    );
     onDone();
     onClose();
   };

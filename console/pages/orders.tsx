@@ -5,7 +5,7 @@ import { type Page, useSearch } from '../lib/lists.ts';
 import type { OrderRow } from '../lib/shapes.ts';
 import { Filters } from '../parts/fields.tsx';
 import { List } from '../parts/list.tsx';
-import { Chip, Given, Id, Moment, PageHead } from '../parts/small.tsx';
+import { Chip, Given, Id, Moment, PageHead, User } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import { type Column, linkColumn } from '../parts/table.tsx';
 
@@ -17,14 +17,14 @@ const FILTERS = [
   { name: 'status', label: 'Status', options: ORDER_STATUSES },
 ];
 
-const COLUMNS: Column<OrderRow>[] = [
+export const ORDER_COLUMNS: Column<OrderRow>[] = [
   linkColumn(
     'Order',
     ({ order_id }) => `/orders/${order_id}`,
     ({ order_id }) => <Id value={order_id} isShort />,
   ),
   { head: 'Status', place: 'corner', cell: ({ status }) => <Chip state={status} /> },
-  { head: 'User', cell: ({ user_id }) => <Given value={user_id} /> },
+  { head: 'User', cell: ({ user_id }) => <User id={user_id} /> },
   { head: 'Pool', cell: ({ pool_id }) => <Given value={pool_id} /> },
   { head: 'Seats', isNumber: true, cell: ({ seats }) => seats },
   { head: 'Amount', isNumber: true, cell: ({ amount, currency }) => moneyOf(amount, currency) },
@@ -41,8 +41,9 @@ export function Orders() {
       <Filters filters={FILTERS} />
       <List
         caption="Orders"
+        whole={{ list: 'orders' }}
         pages={pages}
-        columns={COLUMNS}
+        columns={ORDER_COLUMNS}
         keyOf={({ order_id }) => order_id}
         noMatch="No order matches"
       >

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { get, pathWith, post } from '../lib/api.ts';
 import { plural } from '../lib/format.ts';
+import { poolAudit } from '../lib/links.ts';
 import { listLetters } from '../lib/lists.ts';
 import { useLive } from '../lib/live.ts';
 import { useLoad } from '../lib/load.ts';
@@ -165,7 +166,7 @@ export function Pool({ parameter }: { parameter: string }) {
   const change: Change = async (changes, said) => {
     await post<PoolView>(pathOf(parameter), changes);
     loaded.reload();
-    say(said);
+    say(said, 'good', poolAudit(parameter));
   };
   return (
     <Await loaded={loaded}>

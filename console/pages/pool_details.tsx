@@ -1,16 +1,17 @@
 // What buyers read about a pool: on its drop page and on its tickets.
 
 import { get, post } from '../lib/api.ts';
+import { poolAudit } from '../lib/links.ts';
 import { useLoad } from '../lib/load.ts';
 import type { PoolDetails } from '../lib/shapes.ts';
 import { useSubmit } from '../lib/submit.ts';
-import { Field, TextField } from '../parts/fields.tsx';
+import { fromField } from '../lib/zone.ts';
+import { Field, TextField, TimeField } from '../parts/fields.tsx';
 import { reasonOf } from '../parts/form_dialog.tsx';
 import { May, useMay } from '../parts/may.tsx';
 import { Card } from '../parts/small.tsx';
 import { Await, Trouble } from '../parts/states.tsx';
 import { say } from '../parts/toast.tsx';
-import { toLocal } from './pool_rules.tsx';
 
 const CHANGE = 'POST /admin/pools/:pool/details';
 
@@ -20,7 +21,7 @@ export function Details({ pool }: { pool: string }) {
   const save = async (changes: Record<string, unknown>): Promise<void> => {
     await post<PoolDetails>(path, changes);
     loaded.reload();
-    say('The details are saved.');
+    say('The details are saved.', 'good', poolAudit(pool));
   };
   return (
     <Await loaded={loaded}>
@@ -53,13 +54,7 @@ function DetailsForm(props: {
               hint="Empty: the name of the pool."
             />
             <Field name="place" label="Where" value={details.place ?? ''} />
-            <Field
-              name="starts_at"
-              label="When"
-              type="datetime-local"
-              value={toLocal(details.starts_at)}
-              hint="In the time of your browser."
-            />
+            <TimeField name="starts_at" label="When" at={details.starts_at} />
             <Field
               name="time_zone"
               label="Time zone"
@@ -103,7 +98,7 @@ function detailsOf(form: HTMLFormElement): PoolDetails {
   const startsAt = text('starts_at');
   return {
     title: text('title'),
-    starts_at: startsAt === null ? null : new Date(startsAt).toISOString(),
+    starts_at: startsAt === null ? null : fromField(startsAt).toISOString(),
     time_zone: text('time_zone'),
     place: text('place'),
     picture_url: text('picture_url'),

@@ -2,7 +2,8 @@
 
 import type { VNode } from 'preact';
 import type { PoolView } from '../lib/shapes.ts';
-import { Check, Choice, Field, type FieldProps } from '../parts/fields.tsx';
+import { fromField } from '../lib/zone.ts';
+import { Check, Choice, Field, type FieldProps, TimeField } from '../parts/fields.tsx';
 
 type Rules = Pick<
   PoolView,
@@ -27,13 +28,6 @@ const LEAST_DELIVERIES = 2;
 const MAX_DELIVERIES = 1_000;
 const MAX_QUANTITY = 10;
 const GRACE_SEC = { min: 5, max: 600 };
-
-/** An instant as the browser's field for local time spells it. */
-export function toLocal(at: string | null | undefined): string | undefined {
-  if (!at) return undefined;
-  const date = new Date(at);
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-}
 
 /** What the server said against a field. */
 type ErrorOf = (name: string) => string | undefined;
@@ -61,12 +55,23 @@ export function RuleFields({
   errorOf?: ErrorOf | undefined;
 }) {
   const field = fieldsOf(pool, errorOf);
-  const time = (at: string | null | undefined) => ({ type: 'datetime-local', value: toLocal(at) }) as const;
   const number = { type: 'number', min: 1 } as const;
   return (
     <div class="fields">
-      {field('opens_at', 'Opens', 'Empty: at once.', time(pool?.opens_at))}
-      {field('closes_at', 'Closes', 'Empty: never.', time(pool?.closes_at))}
+      <TimeField
+        name="opens_at"
+        label="Opens"
+        hint="Empty: at once."
+        at={pool?.opens_at}
+        error={errorOf('opens_at')}
+      />
+      <TimeField
+        name="closes_at"
+        label="Closes"
+        hint="Empty: never."
+        at={pool?.closes_at}
+        error={errorOf('closes_at')}
+      />
       {field('max_per_user', 'Slots per user', 'Empty: any number.', number)}
       {field(
         'max_per_address',
@@ -231,7 +236,7 @@ export function rulesOf(form: HTMLFormElement): Rules {
   const text = (name: string): string => String(data.get(name) ?? '');
   const number = (name: string): number | null => (text(name) === '' ? null : Number(text(name)));
   const time = (name: string): string | null =>
-    text(name) === '' ? null : new Date(text(name)).toISOString();
+    text(name) === '' ? null : fromField(text(name)).toISOString();
   return {
     opens_at: time('opens_at'),
     closes_at: time('closes_at'),

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { get } from '../lib/api.ts';
 import { count, rate } from '../lib/format.ts';
-import { type Page, usePages } from '../lib/lists.ts';
+import { type Page, useSearch } from '../lib/lists.ts';
 import { useLive } from '../lib/live.ts';
 import { go } from '../lib/router.tsx';
 import type { PoolLevel, PoolView } from '../lib/shapes.ts';
@@ -37,7 +37,7 @@ function columnsFor(levelOf: (pool: PoolView) => PoolLevel, hasCells: boolean): 
 }
 
 export function Pools() {
-  const pages = usePages('pools', (after) => get<Page<PoolView>>('/admin/pools', { after }));
+  const pages = useSearch('pools', (query) => get<Page<PoolView>>('/admin/pools', query));
   const { latest } = useLive();
   const [isNew, setNew] = useState(false);
   const levels = new Map((latest?.pools ?? []).map((level) => [level.pool_id, level]));
@@ -49,7 +49,13 @@ export function Pools() {
           <NewButton onClick={() => setNew(true)}>New pool</NewButton>
         </May>
       </PageHead>
-      <List caption="Pools" pages={pages} columns={columns} keyOf={({ pool_id }) => pool_id}>
+      <List
+        caption="Pools"
+        whole={{ list: 'pools' }}
+        pages={pages}
+        columns={columns}
+        keyOf={({ pool_id }) => pool_id}
+      >
         <Empty title="No pool yet">
           Create one, and its slots are on sale at once or from a time you choose.{' '}
           <code>npx sluice demo</code> makes one and sells it to 5,000 buyers, to look at.

@@ -3,6 +3,7 @@ import { moneyOf } from '../../db1/supabase/functions/_shared/money.ts';
 import { REFUND_ACTS } from '../lib/acts.ts';
 import { get } from '../lib/api.ts';
 import { words } from '../lib/format.ts';
+import { paymentPlace } from '../lib/links.ts';
 import { type Page, useSearch } from '../lib/lists.ts';
 import { Link } from '../lib/router.tsx';
 import type { RefundRow } from '../lib/shapes.ts';
@@ -15,12 +16,17 @@ const FILTERS = [{ name: 'state', label: 'State', options: REFUND_STATES }];
 
 const REFUNDS: ListOf<RefundRow> = {
   caption: 'Refunds',
+  whole: { list: 'refunds' },
   noMatch: 'No refund matches',
   acts: REFUND_ACTS,
   keyOf: ({ id }) => id,
   nameOf: ({ id }) => `refund ${id}`,
   columns: [
-    { head: 'Payment', place: 'title', cell: ({ payment_key }) => <Id value={payment_key} isShort /> },
+    {
+      head: 'Payment',
+      place: 'title',
+      cell: ({ payment_key }) => <Id value={payment_key} to={paymentPlace(payment_key)} />,
+    },
     { head: 'State', place: 'corner', cell: ({ state }) => <Chip state={state} /> },
     { head: 'Amount', isNumber: true, cell: ({ amount, currency }) => moneyOf(amount, currency) },
     {

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { post } from '../lib/api.ts';
+import { auditPlace, paymentPlace } from '../lib/links.ts';
 import { listUnnamedPayments, usePages } from '../lib/lists.ts';
 import type { UnnamedPayment } from '../lib/shapes.ts';
 import { Field } from '../parts/fields.tsx';
@@ -20,7 +21,11 @@ function NameUser({ payment, onClose, onDone }: NameUserProps) {
   const submit = async (form: HTMLFormElement): Promise<void> => {
     const user_id = String(new FormData(form).get('user_id')).trim();
     await post('/admin/webhooks/payments/name', { tenant, payment: object_id, user_id, ...reasonOf(form) });
-    say(`The payment is that of ${user_id}, who has its credits now.`);
+    say(
+      `The payment is that of ${user_id}, who has its credits now.`,
+      'good',
+      auditPlace(2, { subject: `payment ${object_id}` }),
+    );
     onDone();
     onClose();
   };
@@ -49,7 +54,13 @@ function NameUser({ payment, onClose, onDone }: NameUserProps) {
 
 function columnsFor(onName: (payment: UnnamedPayment) => void): Column<UnnamedPayment>[] {
   return [
-    { head: 'Payment', place: 'title', cell: ({ object_id }) => <Id value={object_id} /> },
+    {
+      head: 'Payment',
+      place: 'title',
+      cell: ({ provider, object_id }) => (
+        <Id value={object_id} to={paymentPlace(`${provider}/${object_id}`)} />
+      ),
+    },
     { head: 'Tenant', place: 'corner', cell: ({ provider }) => <Given value={provider} /> },
     { head: 'Captured', isNumber: true, cell: ({ captured }) => captured },
     { head: 'Refunded', isNumber: true, cell: ({ refunded }) => refunded },

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { pathWith, post } from '../lib/api.ts';
+import { endpointAudit } from '../lib/links.ts';
 import { listEndpoints, usePages } from '../lib/lists.ts';
 import { Link } from '../lib/router.tsx';
 import type { EndpointRow } from '../lib/shapes.ts';
@@ -10,7 +11,6 @@ import { Chip, Given, NewButton, PageHead } from '../parts/small.tsx';
 import { Empty } from '../parts/states.tsx';
 import type { Column } from '../parts/table.tsx';
 import { say } from '../parts/toast.tsx';
-import { EventGroups } from './event_groups.tsx';
 import { NewEndpoint } from './new_endpoint.tsx';
 import { UnnamedPayments } from './unnamed_payments.tsx';
 
@@ -19,7 +19,7 @@ function Switch({ endpoint, onClose, onDone }: { endpoint: EndpointRow; onClose(
   const verb = is_active ? 'Switch off' : 'Switch on';
   const change = async (reason: { reason?: string }): Promise<void> => {
     await post('/admin/webhooks/endpoints/change', { name, changes: { is_active: !is_active }, ...reason });
-    say(`${name} is ${is_active ? 'off' : 'on'}.`);
+    say(`${name} is ${is_active ? 'off' : 'on'}.`, 'good', endpointAudit(name));
     onDone();
   };
   return (
@@ -110,7 +110,10 @@ function columnsFor(onSwitch?: (endpoint: EndpointRow) => void): Column<Endpoint
           {secret_fault && (
             <>
               <br />
-              <small class="field-error">{secret_fault}</small>
+              <small class="field-error">
+                {secret_fault} What is signed with it is refused until the server finds it in DB2’s Vault, in
+                the file that SLUICE_SECRETS_FILE names, or in its environment.
+              </small>
             </>
           )}
         </>
@@ -134,6 +137,7 @@ export function Webhooks() {
       </PageHead>
       <List
         caption="Webhook endpoints"
+        whole={{}}
         pages={pages}
         columns={columnsFor(maySwitch ? setSwitched : undefined)}
         keyOf={({ webhook_id }) => webhook_id}
@@ -142,7 +146,6 @@ export function Webhooks() {
           Add one here, or with <code>sluice webhooks endpoints add</code>.
         </Empty>
       </List>
-      <EventGroups />
       <UnnamedPayments />
       {isNew && <NewEndpoint onClose={() => setNew(false)} onAdded={pages.reload} />}
       {switched && (

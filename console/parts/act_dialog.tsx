@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import { isDone } from '../../db1/supabase/functions/_shared/console/outcomes.ts';
 import type { Act, Outcome } from '../lib/acts.ts';
 import { plural, words } from '../lib/format.ts';
+import { auditPlace } from '../lib/links.ts';
 import { useSubmit } from '../lib/submit.ts';
 import { Dialog } from './dialog.tsx';
 import { Field } from './fields.tsx';
@@ -49,6 +50,14 @@ function Outcomes({ outcomes, isDryRun }: { outcomes: readonly Outcome[]; isDryR
   );
 }
 
+/** Its audit row; of many the newest come first on that page. Nothing is written down where nothing was done. */
+function writtenAt({ audit: { db, subjectOf } }: Act, outcomes: readonly Outcome[]): string | undefined {
+  const subjects = new Set(outcomes.filter(isDone).map(({ id }) => subjectOf(id)));
+  const [subject] = subjects;
+  if (subject === undefined) return undefined;
+  return auditPlace(db, subjects.size === 1 ? { subject } : {});
+}
+
 export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
   const [shown, setShown] = useState<{ outcomes: readonly Outcome[]; isDryRun: boolean }>();
   const { isBusy, error, run } = useSubmit();
@@ -64,7 +73,7 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
       const isAll = outcomes.every(isDone);
       onDone(isAll);
       const summary = groups(outcomes).map(([outcome, of]) => `${of.length} ${words(outcome)}`);
-      say(`${summary.join(', ')}.`, isAll ? 'good' : 'bad');
+      say(`${summary.join(', ')}.`, isAll ? 'good' : 'bad', writtenAt(act, outcomes));
       // Where all is done there is nothing left to read here.
       if (isAll) onClose();
     });
@@ -89,7 +98,7 @@ export function ActDialog({ act, ids, onClose, onDone }: ActDialogProps) {
           </button>
           {!isOver && (
             <>
-              <button type="submit" class="button" value="dry" disabled={isBusy}>
+              <button type="submit" class="button" value="dry" disabled={isBusy} formNoValidate>
                 Dry run
               </button>
               <button

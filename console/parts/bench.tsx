@@ -6,7 +6,7 @@ import { count } from '../lib/format.ts';
 import type { Pages } from '../lib/lists.ts';
 import { ActDialog } from './act_dialog.tsx';
 import { May } from './may.tsx';
-import { More, Table, type TableProps } from './table.tsx';
+import { Table, type TableProps } from './table.tsx';
 
 /** What the server takes in one action. */
 const MOST_AT_ONCE = 1_000;
@@ -44,7 +44,6 @@ export function Bench<Row>({ pages, acts, ...table }: BenchProps<Row>) {
         )}
       </div>
       <Table {...table} selection={{ ids: picked, set: setPicked }} />
-      <More pages={pages} />
       {act && <ActDialog act={act} ids={acting} onClose={() => setAct(undefined)} onDone={pages.reload} />}
     </>
   );

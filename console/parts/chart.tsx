@@ -7,6 +7,8 @@ import 'uplot/dist/uPlot.min.css';
 import type { Mark } from '../../db1/supabase/functions/_shared/console/marks.ts';
 import { axis, clock, dayAndClock } from '../lib/format.ts';
 import { lineOf } from '../lib/line.ts';
+import { useStore } from '../lib/store.ts';
+import { zone } from '../lib/zone.ts';
 
 const HEIGHT_PX = 132;
 /** Below this the line of a quiet system would look like a storm. */
@@ -176,6 +178,9 @@ export function Chart<Item extends { readonly at: string }>(props: ChartProps<It
   }, []);
 
   useEffect(() => plot.current?.setData(latest.current.data), [props.points, props.frame]);
+  // The labels of the axis are times.
+  const shown = useStore(zone);
+  useEffect(() => void (shown && plot.current?.redraw(false, true)), [shown]);
 
   return <div ref={place} class="chart" role="img" aria-label={labelOf(props.label, drawn)} />;
 }

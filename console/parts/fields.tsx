@@ -4,6 +4,8 @@ import { useId } from 'preact/hooks';
 import { pathWith } from '../lib/api.ts';
 import { words } from '../lib/format.ts';
 import { go, Link, usePlace } from '../lib/router.tsx';
+import { useStore } from '../lib/store.ts';
+import { toField, zone } from '../lib/zone.ts';
 
 export interface FieldProps {
   name: string;
@@ -64,6 +66,24 @@ export function Field(props: FieldProps) {
   );
 }
 
+interface TimeFieldProps extends Omit<FieldProps, 'type' | 'value'> {
+  at: string | number | null | undefined;
+}
+
+/** A time in the zone that is shown; `fromField` reads it. Another zone makes it anew, so that its digits mean what they say. */
+export function TimeField({ at, label, ...field }: TimeFieldProps) {
+  const shown = useStore(zone);
+  return (
+    <Field
+      key={shown}
+      {...field}
+      label={`${label}, ${shown === 'UTC' ? 'UTC' : 'your time'}`}
+      type="datetime-local"
+      value={at === null || at === undefined ? undefined : toField(at)}
+    />
+  );
+}
+
 /** Several lines. */
 export function TextField({
   name,
@@ -120,7 +140,10 @@ export interface Filter {
 
 export function Filters({ filters }: { filters: readonly Filter[] }) {
   const { path, query } = usePlace();
-  const kept = [...query].filter(([name]) => !filters.some((filter) => filter.name === name));
+  // Another search begins at its first page.
+  const kept = [...query].filter(
+    ([name]) => !/^(page|after)$/.test(name) && !filters.some((filter) => filter.name === name),
+  );
   const isFiltered = filters.some(({ name }) => query.has(name));
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -130,7 +153,7 @@ export function Filters({ filters }: { filters: readonly Filter[] }) {
   };
   return (
     // Its key is the query: after "Clear" or "back" the fields show what is asked for.
-    <search key={query.toString()}>
+    <search key={query.toString()} aria-label="Filters">
       <form class="filters" onSubmit={onSubmit}>
         {filters.map(({ name, label, options }) =>
           options ? (

@@ -13,6 +13,7 @@ const AROUND_MS = 5 * 60_000;
 const TONES: Readonly<Record<string, string>> = {
   outage: 'bad',
   failover: 'bad',
+  secret: 'bad',
   alert: 'warn',
   breaker: 'warn',
   restart: 'warn',

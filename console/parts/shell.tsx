@@ -8,7 +8,9 @@ import { Link, usePlace } from '../lib/router.tsx';
 import { useStore } from '../lib/store.ts';
 import { Alarms } from './alarms.tsx';
 import { Icon, type IconName, Mark } from './icons.tsx';
+import { SearchBox } from './search_box.tsx';
 import { say, Toast } from './toast.tsx';
+import { ZoneSwitch } from './zone_switch.tsx';
 
 const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
   { to: '/', name: 'Overview', icon: 'overview' },
@@ -16,7 +18,11 @@ const PLACES: readonly { to: string; name: string; icon: IconName }[] = [
   { to: '/pools', name: 'Pools', icon: 'pools' },
   { to: '/claims', name: 'Claims', icon: 'claims' },
   { to: '/orders', name: 'Orders', icon: 'orders' },
+  { to: '/tickets', name: 'Tickets', icon: 'tickets' },
+  { to: '/payments', name: 'Payments', icon: 'payments' },
   { to: '/refunds', name: 'Refunds', icon: 'refunds' },
+  { to: '/users', name: 'Users', icon: 'users' },
+  { to: '/issues', name: 'Issues', icon: 'alarm' },
   { to: '/dead-letters', name: 'Dead letters', icon: 'letters' },
   { to: '/webhooks', name: 'Webhooks', icon: 'webhooks' },
   { to: '/events', name: 'Events', icon: 'events' },
@@ -131,10 +137,16 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </div>
         </nav>
       </header>
-      <main id="main" tabIndex={-1}>
-        <Alarms live={live} isOverview={path === '/'} />
-        {children}
-      </main>
+      <div class="stage">
+        <section class="topbar" aria-label="Search and times">
+          <SearchBox />
+          <ZoneSwitch />
+        </section>
+        <main id="main" tabIndex={-1}>
+          <Alarms live={live} isOverview={path === '/'} />
+          {children}
+        </main>
+      </div>
       <Toast />
     </div>
   );

@@ -1,7 +1,11 @@
 // The small things that every page uses.
 
 import type { ComponentChildren } from 'preact';
-import { fullMoment, moment, shortId, UNKNOWN, words } from '../lib/format.ts';
+import { fullMoment, moment, UNKNOWN, words, zoneOf } from '../lib/format.ts';
+import { userPlace } from '../lib/links.ts';
+import { Link } from '../lib/router.tsx';
+import { useStore } from '../lib/store.ts';
+import { zone } from '../lib/zone.ts';
 import { Icon } from './icons.tsx';
 
 type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'calm';
@@ -15,6 +19,9 @@ const TONES: Readonly<Record<string, Tone>> = {
   active: 'good',
   paid: 'good',
   done: 'good',
+  valid: 'good',
+  succeeded: 'good',
+  dispute_won: 'good',
   held: 'busy',
   paying: 'busy',
   due: 'busy',
@@ -32,31 +39,62 @@ const TONES: Readonly<Record<string, Tone>> = {
   review: 'warn',
   refund_due: 'warn',
   voided: 'warn',
+  void: 'warn',
+  partially_refunded: 'warn',
+  refunded: 'warn',
+  disputed: 'warn',
+  dispute_lost: 'bad',
   down: 'bad',
   dead_letter: 'bad',
   refused: 'bad',
   no_secret: 'bad',
 };
 
-export function Chip({ state }: { state: string }) {
-  return <span class={`chip chip-${TONES[state] ?? 'calm'}`}>{words(state)}</span>;
+export function Chip({ state, tone = TONES[state] ?? 'calm' }: { state: string; tone?: Tone }) {
+  return <span class={`chip chip-${tone}`}>{words(state)}</span>;
 }
 
+/** A time with its zone. */
 export function Moment({ at }: { at: string | null | undefined }) {
+  useStore(zone);
   if (!at) return <span class="muted">{UNKNOWN}</span>;
   return (
     <time dateTime={at} title={fullMoment(at)}>
-      {moment(at)}
+      {moment(at)} <small class="zone">{zoneOf(new Date(at))}</small>
     </time>
   );
 }
 
-export function Id({ value, isShort = false }: { value: string | null | undefined; isShort?: boolean }) {
+interface IdProps {
+  value: string | null | undefined;
+  /** As wide as its beginning, which a search finds. What is copied is all of it. */
+  isShort?: boolean;
+  /** Where it leads. */
+  to?: string | undefined;
+}
+
+export function Id({ value, isShort = false, to }: IdProps) {
   if (!value) return <span class="muted">{UNKNOWN}</span>;
-  return (
-    <code class="id" title={value}>
-      {isShort ? shortId(value) : value}
+  const id = (
+    <code class={isShort ? 'id id-short' : 'id'} title={value}>
+      {value}
     </code>
+  );
+  return to === undefined ? id : <Link to={to}>{id}</Link>;
+}
+
+/** What proves something and names nothing: a signature, a hash. */
+export function Digest({ value }: { value: string }) {
+  return <code class="digest">{value}</code>;
+}
+
+/** A user, with the way to all that is known about one. */
+export function User({ id }: { id: string | null | undefined }) {
+  if (!id) return <span class="muted">{UNKNOWN}</span>;
+  return (
+    <Link to={userPlace(id)}>
+      <Given value={id} />
+    </Link>
   );
 }
 
@@ -125,7 +163,7 @@ export function Facts({ facts }: { facts: readonly (readonly [string, ComponentC
   return (
     <dl class="facts">
       {facts
-        .filter(([, value]) => value !== null && value !== undefined && value !== '')
+        .filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false)
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>

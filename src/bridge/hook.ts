@@ -1,4 +1,4 @@
-// Calls to the hooks of pools. The address is checked where the connection is made, so a name that changes its answer
+// Calls to the hooks of pools, and to the owner's address for alerts. The address is checked where the connection is made, so a name that changes its answer
 // between check and call gains nothing; redirects are not followed.
 
 import { lookup as resolve } from 'node:dns';
@@ -17,24 +17,41 @@ const TIMEOUT_MS = 10_000;
 export function createHook(sign?: SignHook): Hook {
   return {
     post(call) {
-      const { url: target, payload, signal } = call;
-      const allowed = new Set(call.allowedHosts);
-      const refusal = refusalOfUrl(target, allowed);
-      if (refusal !== undefined) return Promise.reject(new Unreachable(`the hook's URL is ${refusal}`));
-      const url = new URL(target);
+      const { url, payload, allowedHosts, signal } = call;
       const body = JSON.stringify(payload);
-      const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
-      return send(url, body, {
-        method: 'POST',
-        headers: {
-          ...headersOf(call, body, sign, Date.now()),
-          'content-length': Buffer.byteLength(body),
-        },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-        ...(!isAllowed && { lookup: publicAddressOnly }),
+      return postGuarded({
+        url,
+        body,
+        headers: headersOf(call, body, sign, Date.now()),
+        allowedHosts,
+        signal,
       });
     },
   };
+}
+
+interface Post {
+  readonly url: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Hosts that may have a private address. */
+  readonly allowedHosts: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** The status of the answer. Rejects as Hook says, also where the address is not one of the public internet and its host not allowed. */
+export function postGuarded({ url: target, body, headers, allowedHosts, signal }: Post): Promise<number> {
+  const allowed = new Set(allowedHosts);
+  const refusal = refusalOfUrl(target, allowed);
+  if (refusal !== undefined) return Promise.reject(new Unreachable(`the hook's URL is ${refusal}`));
+  const url = new URL(target);
+  const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
+  return send(url, body, {
+    method: 'POST',
+    headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    ...(!isAllowed && { lookup: publicAddressOnly }),
+  });
 }
 
 function send(url: URL, body: string, options: RequestOptions): Promise<number> {

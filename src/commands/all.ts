@@ -22,6 +22,7 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   claims: ['find, show, release and void claims', () => import('./claims.ts')],
   orders: ['find and show orders of paid pools', () => import('./orders.ts')],
   refunds: ['list, show, send and skip refunds that Sluice owes', () => import('./refunds.ts')],
+  issues: ['what fails, each kind once: list, show, replay, resolve', () => import('./issues.ts')],
   dlq: ['list, show, replay and discard dead letters', () => import('./dlq.ts')],
   webhooks: ['endpoints, stored events, replay, signatures', () => import('./webhooks.ts')],
   calls: ['call events: sites, recorded calls, a sample to send', () => import('./calls.ts')],

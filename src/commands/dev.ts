@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { relative } from 'node:path';
 import { StackError } from '../failure.ts';
+import { ALERT_VARIABLES, readAlertSettings } from '../issues/settings.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { PROJECT_ROOT } from '../project_root.ts';
@@ -128,9 +129,11 @@ function startDemoServer(
 ): Promise<RunningServer> {
   const scrape = readScrapeSettings(process.env);
   if (typeof scrape === 'string') throw new StackError(scrape, 'see `sluice serve --help`');
+  const alerts = readAlertSettings(process.env);
   return startServer({
     ...scrape,
     ...buyers,
+    ...(alerts && { alerts }),
     port: settings.sluicePort,
     // What runs here has a demo's keys: it is for this machine alone.
     host: '127.0.0.1',
@@ -198,6 +201,7 @@ const up = action({
     STRIPE_API_KEY: 'a key of Stripe: it is used instead of the stand-in, which is not started then',
     SLUICE_HANDLERS: 'a module with webhook handlers of your own (docs/extend_webhooks.md)',
     ...BUYER_VARIABLES,
+    ...ALERT_VARIABLES,
     ...SECRETS_FILE,
     OTEL_EXPORTER_OTLP_ENDPOINT: 'a collector of traces (docs/observe.md)',
     SLUICE_LOG: 'debug, info, warn (default here), error or silent',

@@ -3,6 +3,7 @@
 import { ACK_VARIABLE } from '../db/ack.ts';
 import { POOLER_VARIABLES } from '../db/pooler.ts';
 import { CELL_VARIABLES, readCells } from '../fleet/addresses.ts';
+import { ALERT_VARIABLES, readAlertSettings } from '../issues/settings.ts';
 import { createLog } from '../log.ts';
 import { refuseEditedWhereSeen } from '../migrate/edited.ts';
 import { DEFAULT_MAX_REQUESTS } from '../server/admission.ts';
@@ -63,6 +64,7 @@ async function run(): Promise<number> {
   const limits = readLimitSettings(env);
   if (typeof limits === 'string') return fail(limits);
   const buyers = await readBuyerSettings(env);
+  const alerts = readAlertSettings(env);
   const ticketSecrets = readTicketSecrets(env.SLUICE_TICKET_SECRET);
   const log = createLog();
   for (const { url } of cells) await refuseEditedWhereSeen({ db1: url, db2: env.DB2_URL ?? '' }, log);
@@ -88,6 +90,7 @@ async function run(): Promise<number> {
       ...scrape,
       ...buyers,
       ...(ticketSecrets && { ticketSecrets }),
+      ...(alerts && { alerts }),
       ...(env.SLUICE_REDIS_URL ? { redisUrl: env.SLUICE_REDIS_URL } : {}),
       ...(env.SLUICE_JWKS_URL ? { jwksUrl: env.SLUICE_JWKS_URL } : {}),
     });
@@ -156,6 +159,7 @@ has one, then from SLUICE_SECRETS_FILE, then from the environment.`,
     ...BUYER_VARIABLES,
     ...TICKET_VARIABLES,
     ...SCRAPE_VARIABLES,
+    ...ALERT_VARIABLES,
     SLUICE_RELEASE: 'what marks in the history call this release; default the version and the build',
     SLUICE_LOG: 'debug, info (default), warn, error or silent',
   },

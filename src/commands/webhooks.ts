@@ -4,7 +4,7 @@ import { DB2_VARIABLES } from './db2.ts';
 import type { Group } from './grammar.ts';
 import { backfill } from './webhooks_backfill.ts';
 import { endpoints } from './webhooks_endpoints.ts';
-import { groups, list, prune, show } from './webhooks_events.ts';
+import { list, prune, show } from './webhooks_events.ts';
 import { handlers } from './webhooks_handlers.ts';
 import { inbox } from './webhooks_inbox.ts';
 import { payments } from './webhooks_payments.ts';
@@ -21,7 +21,7 @@ export const command: Group = {
   },
   exits: ['when all is done', 'when some event was not'],
   actions: {
-    ...{ endpoints, secrets, handlers, payments, list, groups, inbox, show, backfill },
+    ...{ endpoints, secrets, handlers, payments, list, inbox, show, backfill },
     ...{ replay, skip, prune, send, verify },
   },
 };

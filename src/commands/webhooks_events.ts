@@ -1,12 +1,12 @@
 // `sluice webhooks list`, `show` and `prune`.
 
-import type { EventDetails, EventGroup, EventRow, OperatorStore } from '#core/webhook/operators.ts';
+import type { EventDetails, EventRow, OperatorStore } from '#core/webhook/operators.ts';
 import { withStore } from './db2.ts';
 import { action, short } from './grammar.ts';
 import { actor, confirm, OPTION, showAction } from './operator.ts';
 import { formatTable, toTheSecond } from './table.ts';
 import { isUuid, readText } from './values.ts';
-import { FILTER_OPTIONS, GROUP_OPTIONS, readFilter } from './webhooks_filter.ts';
+import { FILTER_OPTIONS, readFilter } from './webhooks_filter.ts';
 import { inboxLine } from './webhooks_inbox.ts';
 
 const MAX_LIST = 1_000;
@@ -38,28 +38,6 @@ export const list = action({
     if (values.json) console.log(JSON.stringify({ events }));
     else console.log(events.length === 0 ? 'No such events.' : tableOf(events));
     await tellInbox();
-    return 0;
-  },
-});
-
-export const groups = action({
-  about: `Group failed events and dead letters by handler, type and shape of the error
-
-In ERROR, # stands for an id or a number, and "…" for quoted text. To replay or skip a group, give its type and error.`,
-  options: {
-    ...GROUP_OPTIONS,
-    limit: { range: [1, MAX_LIST], default: 100, about: 'at most this many, the largest first' },
-    json: OPTION.json,
-  },
-  examples: [
-    'sluice webhooks groups --provider stripe --since 2026-02-24',
-    "sluice webhooks replay --type order.paid --error 'order # is not known' --dry-run",
-  ],
-  async run(values) {
-    const filter = readFilter(values);
-    const found = await withStore((store) => store.groupEvents(filter));
-    if (values.json) console.log(JSON.stringify({ groups: found }));
-    else console.log(found.length === 0 ? 'No event failed, and none is a dead letter.' : groupTable(found));
     return 0;
   },
 });
@@ -132,22 +110,6 @@ function tableOf(events: EventRow[]): string {
       toTheSecond(event.received_at),
       event.backfilled ? 'yes' : '',
       event.error ?? '',
-    ]),
-  );
-}
-
-function groupTable(found: EventGroup[]): string {
-  return formatTable(
-    ['EVENTS', 'DEAD', 'HANDLER', 'TYPE', 'ERROR', 'FIRST SEEN', 'LAST SEEN', 'EXAMPLE'],
-    found.map((group) => [
-      String(group.events),
-      String(group.dead_letters),
-      group.handler ?? '-',
-      group.event_type,
-      group.error ?? '',
-      toTheSecond(group.first_seen_at),
-      toTheSecond(group.last_seen_at),
-      group.example_id,
     ]),
   );
 }

@@ -16,7 +16,7 @@ const CHOOSING_OPTIONS = {
   'event-id': { value: 'ID', about: 'with this id of the provider' },
   provider: { value: 'NAME', about: 'of this provider' },
   type: { value: 'TYPE', about: 'of this type; charge.* means all that begin with charge.' },
-  error: { value: 'TEXT', about: "whose error, or a group's error, has this text in it, in any case" },
+  error: { value: 'TEXT', about: "whose error, or an issue's error, has this text in it, in any case" },
   path: {
     value: 'JSONPATH',
     about: `in whose payload this JSON path of Postgres finds something: '$.data.object.amount > 1000'`,
@@ -29,14 +29,6 @@ export const FILTER_OPTIONS = {
   ...CHOOSING_OPTIONS,
   limit: { range: [1, MAX_LIMIT], about: 'at most this many (default 100)' },
 } as const;
-
-/** What groups can be narrowed to. */
-export const GROUP_OPTIONS = {
-  provider: CHOOSING_OPTIONS.provider,
-  type: CHOOSING_OPTIONS.type,
-  since: CHOOSING_OPTIONS.since,
-  until: CHOOSING_OPTIONS.until,
-};
 
 /** A limit chooses nothing: a replay with it alone would be a replay of everything. */
 const CHOOSING = Object.keys(CHOOSING_OPTIONS) as (keyof typeof CHOOSING_OPTIONS)[];

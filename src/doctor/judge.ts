@@ -275,7 +275,7 @@ export function judgeWebhooks({ webhooks }: Pick<LedgerLook, 'webhooks'>): Findi
         )
       : ok('webhook events', found),
     dead_letters > 0
-      ? warn('webhook dead letters', `${dead_letters} wait`, '`sluice webhooks groups` tells why')
+      ? warn('webhook dead letters', `${dead_letters} wait`, '`sluice issues` tells why')
       : ok('webhook dead letters', 'none'),
     payments_without_user > 0
       ? warn(

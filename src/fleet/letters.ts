@@ -12,14 +12,17 @@ export function fleetLetters<Cell extends FleetCell>(
   const stores = new Map(fleet.cells.map((cell) => [cell.name, storeOf(cell)]));
   const store = ({ name }: Cell) => stores.get(name) as DeadLetterStore;
   const list = async (filter: Parameters<DeadLetterStore['list']>[0]) => {
-    const { answers, away } = await fleet.all((cell) => store(cell).list(filter));
+    const { offset = 0, limit = DEAD_LETTER_DEFAULT_LIMIT } = filter;
+    // A page by its number is counted over all cells.
+    const all = { ...filter, offset: 0, limit: offset + limit };
+    const { answers, away } = await fleet.all((cell) => store(cell).list(all));
     const letters = answers.flatMap(([{ name }, some]) =>
       some.map((letter): DeadLetter => ({ ...letter, cell: name })),
     );
     // A letter that is asked for by its id may be in the cell that does not answer.
     if (away.length > 0 && letters.length < (filter.msg_ids?.length ?? 0)) throw cellAway(away);
     letters.sort((a, b) => a.msg_id - b.msg_id);
-    return letters.slice(0, filter.limit ?? DEAD_LETTER_DEFAULT_LIMIT);
+    return letters.slice(offset, offset + limit);
   };
   /** Each letter in its cell; one that no cell has is told by the first cell. */
   const act = (what: 'replay' | 'discard') => async (action: DeadLetterAction) => {

@@ -7,6 +7,7 @@ import type { PoolView } from '#core/console/pools.ts';
 import type { IntakeLook } from '#core/console/sample.ts';
 import { HttpError } from '#core/errors.ts';
 import { isUnavailable } from '#core/failure.ts';
+import type { Total } from '#core/search/lists.ts';
 import { cellAway, type Fleet, type FleetCell } from './fleet.ts';
 
 export interface CallableCell extends FleetCell {
@@ -32,14 +33,16 @@ export function oneIntake<Cell extends CallableCell>(fleet: Fleet<Cell>): CallFu
     get_claim: onClaim,
     release_claim_as_operator: onClaim,
     claim_timeline: (all, name, args) => fromAll(all, name, args),
-    claim_search: async (all, name, args) =>
-      first(args, await fromAll(all, name, args), (a, b) =>
-        String(a.claim_id) < String(b.claim_id) ? 1 : -1,
-      ),
-    order_list: async (all, name, args) =>
-      first(args, await fromAll(all, name, args), (a, b) =>
-        String(a.order_id) < String(b.order_id) ? 1 : -1,
-      ),
+    claim_search: (all, name, args) => newestById(all, name, args, 'claim_id'),
+    order_list: (all, name, args) => newestById(all, name, args, 'order_id'),
+    claim_total: totalOf,
+    pool_total: totalOf,
+    order_total: totalOf,
+    dead_letter_total: totalOf,
+    audit_total: totalOf,
+    user_audit: (all, name, args) => fromAll(all, name, args),
+    list_dead_letters: async (all, name, args) =>
+      first(args, await fromAll(all, name, args), (a, b) => Number(a.msg_id) - Number(b.msg_id)),
     order_details: orderDetails,
     order_audit: (all, name, args) => fromAll(all, name, args),
     audit_page: (all, name, args) => newestOf(all, name, args),
@@ -100,6 +103,35 @@ async function byNumber<Cell extends CallableCell>(
     if (mine.length > 0) rows.push(...(await cell.call<Row>(name, { ...args, p_msg_ids: mine })));
   }
   return rows;
+}
+
+/** Its rows, newest first, on one page for all cells: one by its number needs those of all pages before it. */
+async function newestById<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+  id: string,
+): Promise<Row[]> {
+  const offset = Number(args.p_offset ?? 0);
+  const upTo = { ...args, p_offset: 0, p_limit: offset + Number(args.p_limit) };
+  const rows = await fromAll(fleet, name, upTo);
+  return first(upTo, rows, (a, b) => (String(a[id]) < String(b[id]) ? 1 : -1)).slice(offset);
+}
+
+/** Together; without the rows of a cell that is away it is the least that there can be. */
+async function totalOf<Cell extends CallableCell>(
+  fleet: Fleet<Cell>,
+  name: string,
+  args: Args,
+): Promise<Row[]> {
+  const { p_cell, ...filters } = args;
+  const cells = p_cell === undefined ? fleet.cells : [fleet.named(String(p_cell))];
+  const { answers, away } = await fleet.all((cell) => cell.call<Total>(name, filters), cells);
+  if (answers.length === 0) throw cellAway(away);
+  const totals = answers.flatMap(([, rows]) => rows);
+  const isAny = (how: Total['how']) => totals.some((one) => one.how === how);
+  const least = isAny('about') ? 'about' : isAny('at_least') || away.length > 0 ? 'at_least' : 'exact';
+  return [{ total: totals.reduce((sum, { total }) => sum + Number(total), 0), how: least }];
 }
 
 function first(args: Args, rows: Row[], order: (a: Row, b: Row) => number): Row[] {
@@ -185,17 +217,18 @@ async function listPools<Cell extends CallableCell>(
   name: string,
   args: Args,
 ): Promise<Row[]> {
-  const limit = Number(args.p_limit);
+  const [limit, offset] = [Number(args.p_limit), Number(args.p_offset ?? 0)];
+  const upTo = { ...args, p_limit: offset + limit, p_offset: 0 };
   const after = String(args.p_after ?? '');
   const from = after === '' ? undefined : (await fleet.cellOf(after))?.name;
   const begin = from === undefined ? 0 : fleet.cells.findIndex((cell) => cell.name === from);
   const rows: Row[] = [];
   const { answers } = await fleet.all(
-    (cell) => cell.call<PoolView>(name, { ...args, p_after: cell.name === from ? after : '' }),
+    (cell) => cell.call<PoolView>(name, { ...upTo, p_after: cell.name === from ? after : '' }),
     fleet.cells.slice(begin),
   );
   for (const [cell, pools] of answers) rows.push(...pools.map((pool) => ({ ...pool, cell: cell.name })));
-  return rows.slice(0, limit);
+  return rows.slice(offset, offset + limit);
 }
 
 /** Each cell counts its own rows, so a page before a number is asked for with the cell that gave it. */
@@ -208,8 +241,10 @@ async function newestOf<Cell extends CallableCell>(
     const cell = fleet.named(String(p_cell));
     return (await cell.call<Row>(name, args)).map((row) => ({ ...row, cell: cell.name }));
   }
-  const rows = (await fromAll(fleet, name, args)) as unknown as (AuditRow & Row)[];
-  return first(args, rows, (a, b) => (String(a.at) < String(b.at) ? 1 : -1));
+  const offset = Number(args.p_offset ?? 0);
+  const upTo = { ...args, p_offset: 0, p_limit: offset + Number(args.p_limit) };
+  const rows = (await fromAll(fleet, name, upTo)) as unknown as (AuditRow & Row)[];
+  return first(upTo, rows, (a, b) => (String(a.at) < String(b.at) ? 1 : -1)).slice(offset);
 }
 
 /** A cell that is away counts as it was seen last, so that sums do not jump; `cells` says which it is. */

@@ -1,7 +1,6 @@
 // The operators' doors, behind an operator's key or the console's session.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CallFunction } from '#core/call_function.ts';
 import { createEndingStore, DeadLetterRoutes } from '#core/dead_letters.ts';
 import { createInboxOperatorStore, inboxRoutes } from '#core/inbox/operators.ts';
 import { operatorOf } from '#core/operator.ts';
@@ -20,8 +19,6 @@ import type { OperatorAuth } from './operator_auth.ts';
 
 export interface AdminPorts extends Omit<ConsolePorts, 'intakes'>, Pick<WebhookAdminPorts, 'secrets'> {
   readonly fleet: Fleet<CallableCell>;
-  /** Calls functions of schema webhook of DB2. */
-  readonly webhook: CallFunction;
 }
 
 /** An answer that was made without some cells says so: their part is missing. */

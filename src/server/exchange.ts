@@ -16,7 +16,7 @@ export interface Exchange {
 
 export function writeHead(response: ServerResponse, answer: HttpResponse, requestId: string): void {
   const head = [...flatHeaders(answer.headers), 'x-request-id', requestId];
-  if (answer.status !== 204 && answer.follow === undefined)
+  if (answer.status !== 204 && answer.follow === undefined && answer.parts === undefined)
     head.push('content-length', String(Buffer.byteLength(answer.body)));
   response.writeHead(answer.status, head);
 }

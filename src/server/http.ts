@@ -210,6 +210,12 @@ export class HttpServer {
       this.#streams.begin(exchange, answer);
       return;
     }
+    if (answer.parts !== undefined) {
+      this.#streams.send(exchange, answer, answer.parts).catch((cause) => {
+        this.#log.warn('an answer broke off', { request_id: requestId, path: exchange.path, cause });
+      });
+      return;
+    }
     writeHead(response, answer, requestId);
     response.end(answer.body);
   }

@@ -4,9 +4,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUYER_DESCRIPTIONS, BUYER_SCHEMAS } from '#core/openapi/buyers.ts';
 import { createDocument, type Descriptions } from '#core/openapi/document.ts';
+import { ISSUE_DESCRIPTIONS, ISSUE_SCHEMAS } from '#core/openapi/issues.ts';
 import { OPERATOR_DESCRIPTIONS, OPERATOR_SCHEMAS } from '#core/openapi/operators.ts';
 import { ORDER_DESCRIPTIONS, ORDER_SCHEMAS } from '#core/openapi/orders.ts';
 import { PROVIDER_DESCRIPTIONS, PROVIDER_SCHEMAS } from '#core/openapi/providers.ts';
+import { SEARCH_DESCRIPTIONS, SEARCH_SCHEMAS } from '#core/openapi/search.ts';
 import { shape, TEXT } from '#core/openapi/shapes.ts';
 import { ROLES } from '#core/roles.ts';
 import { cacheableHeaders, jsonResponse, type Route } from '#core/router.ts';
@@ -50,6 +52,8 @@ export const DESCRIPTIONS: Descriptions = {
   ...BUYER_DESCRIPTIONS,
   ...OPERATOR_DESCRIPTIONS,
   ...ORDER_DESCRIPTIONS,
+  ...SEARCH_DESCRIPTIONS,
+  ...ISSUE_DESCRIPTIONS,
   ...PROVIDER_DESCRIPTIONS,
   ...SESSION_DESCRIPTIONS,
 };
@@ -60,7 +64,14 @@ export function openApiRoute(routes: readonly Route[]): Route {
   const document = createDocument({
     routes: [...routes, self],
     descriptions: DESCRIPTIONS,
-    schemas: { ...BUYER_SCHEMAS, ...OPERATOR_SCHEMAS, ...ORDER_SCHEMAS, ...PROVIDER_SCHEMAS },
+    schemas: {
+      ...BUYER_SCHEMAS,
+      ...OPERATOR_SCHEMAS,
+      ...ORDER_SCHEMAS,
+      ...SEARCH_SCHEMAS,
+      ...ISSUE_SCHEMAS,
+      ...PROVIDER_SCHEMAS,
+    },
     version: packageVersion(),
   });
   const answer = jsonResponse(200, document, cacheableHeaders(MAX_AGE_SEC));

@@ -89,8 +89,10 @@ export class OperatorAuth {
         handle: async (request, parameter) => {
           const { operator, isStillGood } = await this.authorize(request, least);
           const answer = await route.handle({ ...request, operator }, parameter);
-          if (answer.follow === undefined) return answer;
-          return { ...answer, follow: followWhile(isStillGood, answer.follow) };
+          if (answer.follow !== undefined)
+            return { ...answer, follow: followWhile(isStillGood, answer.follow) };
+          if (answer.parts !== undefined) return { ...answer, parts: partsWhile(isStillGood, answer.parts) };
+          return answer;
         },
       };
     });
@@ -206,6 +208,14 @@ function followWhile(isStillGood: () => boolean, follow: Follow): Follow {
     };
     follow(sendWhileGood, closed, end);
   };
+}
+
+/** Broken off, so that what was sent is not taken for the whole. */
+async function* partsWhile(isStillGood: () => boolean, parts: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const part of parts) {
+    if (!isStillGood()) throw new HttpError('auth_required');
+    yield part;
+  }
 }
 
 function sha256(text: string): Buffer {

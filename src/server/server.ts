@@ -23,6 +23,9 @@ import { cellAway, Fleet } from '../fleet/fleet.ts';
 import { oneIntake } from '../fleet/one_intake.ts';
 import { createDatabasePorts } from '../fleet/ports.ts';
 import { openInbox } from '../inbox/door.ts';
+import { startAlerts } from '../issues/alerts.ts';
+import type { AlertSettings } from '../issues/settings.ts';
+import { startIssueWatch } from '../issues/watch.ts';
 import { createLog } from '../log.ts';
 import { type CollectedMetrics, createMetrics } from '../metrics.ts';
 import { openCheckout, withRefunds } from '../orders/door.ts';
@@ -89,6 +92,8 @@ export interface ServerOptions extends ScrapeSettings, BuyerSettings, FleetOptio
   maxRequests?: number;
   /** What is in front of the server; nothing where left out. */
   proxy?: ProxySettings;
+  /** Where alerts go; nowhere where left out. */
+  alerts?: AlertSettings;
   /** For tests: samples are taken and shown by this clock. */
   sampleClock?: Clock;
   /** What one address may do. DEFAULT_LIMITS where left out; loopback is not limited then. */
@@ -188,6 +193,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const poolLive = new PoolLive({ status: (poolId) => pools.status(poolId), now: Date.now });
   const live = new LiveView();
   const { sampleClock } = options;
+  const secrets = new Secrets({ findSecret: createFindSecret(webhook), secretOf, now: Date.now });
   const admin = adminRoutes(auth, {
     live,
     ...(sampleClock && { sampleClock }),
@@ -195,7 +201,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     db1: callIntake,
     db2: callLedger,
     webhook,
-    secrets: new Secrets({ findSecret: createFindSecret(webhook), secretOf, now: Date.now }),
+    secrets,
     calls: (name, args) => db2.call(`calls.${name}`, args),
     now: Date.now,
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
@@ -257,6 +263,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   log.info('server listens', { url });
   const sampling = startSampling(openSampler({ fleet, callIntake, callLedger, sampleClock, log }, live));
+  const databases = [
+    ...fleet.cells.map(({ name, call }) => ({ name: fleet.isOne ? 'DB1' : name, call })),
+    { name: 'DB2', call: callLedger },
+  ];
+  const loops = [
+    sampling,
+    copying,
+    startIssueWatch({ databases, db2: callLedger, webhook, secrets, log }),
+    ...(options.alerts
+      ? [startAlerts(options.alerts, { databases, callFirst, consoleUrl: publicUrl, log })]
+      : []),
+  ];
 
   return {
     url,
@@ -266,7 +284,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const closed = http.close();
       await Promise.all([claims.drain(), webhooks.drain(), calls.drain()]);
       await closed;
-      await Promise.all([sampling.stop(), copying.stop()]);
+      await Promise.all(loops.map((loop) => loop.stop()));
       await endDatabases();
       await Promise.allSettled([pages]);
       log.info('server stopped', { url });

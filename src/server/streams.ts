@@ -12,6 +12,8 @@ const OPERATORS = /^\/admin\//;
 
 export class Streams {
   readonly #open = new Set<ServerResponse>();
+  /** Answers in parts. */
+  readonly #sending = new Set<ServerResponse>();
   readonly #limit: StreamLimit | undefined;
   #isEnding = false;
 
@@ -56,9 +58,33 @@ export class Streams {
     answer.follow?.(send, closing.signal, () => response.end());
   }
 
+  /**
+   * At the pace of the reader. What breaks off on our side breaks the connection, and so does the end of the server: half a file must
+   * not look like a whole one. Rejects with what a part failed with.
+   */
+  async send(
+    { response, requestId }: Exchange,
+    answer: HttpResponse,
+    parts: AsyncIterable<string>,
+  ): Promise<void> {
+    writeHead(response, answer, requestId);
+    this.#sending.add(response);
+    response.on('close', () => this.#sending.delete(response));
+    try {
+      for await (const part of parts) {
+        if (this.#isEnding || response.destroyed) return;
+        if (!response.write(part)) await taken(response);
+      }
+      response.end();
+    } finally {
+      if (!response.writableEnded) response.destroy();
+    }
+  }
+
   end(): void {
     this.#isEnding = true;
     for (const response of this.#open) response.end();
+    for (const response of this.#sending) response.destroy();
   }
 
   /** Operators have proven who they are: buyers at the same address do not use up their room. */
@@ -66,4 +92,15 @@ export class Streams {
     if (this.#limit === undefined || OPERATORS.test(path)) return () => undefined;
     return this.#limit.enter({ headers: request.headers, peer: request.socket.remoteAddress });
   }
+}
+
+/** When the reader has taken what was written, or has left. */
+function taken(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const go = () => {
+      response.off('drain', go).off('close', go);
+      resolve();
+    };
+    response.on('drain', go).on('close', go);
+  });
 }

@@ -6,7 +6,7 @@ import pg from 'pg';
 export type Fingerprint = ReadonlyMap<string, string>;
 
 /** The copy of endpoints and sites, and the console's memory: a running server writes them every few seconds, whatever is asked of it. */
-export const WRITTEN_MEANWHILE = `'copied_doors', 'doors_copied', 'samples', 'minute_samples', 'marks', 'sampler'`;
+export const WRITTEN_MEANWHILE = `'copied_doors', 'doors_copied', 'samples', 'minute_samples', 'marks', 'sampler', 'issues', 'alerts'`;
 
 const TABLES = `select format('%I.%I', n.nspname, c.relname) as name
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace

@@ -171,6 +171,7 @@ describe('the admin API', () => {
     for (const query of [
       'user_id=cleo',
       `claim_id=${json.claim_id}`,
+      `claim_id=${json.claim_id.slice(0, 28)}`,
       'request_id=try-1',
       'request_id=try-1&pool_id=gig',
       'user_id=cleo&state=queued&limit=10',

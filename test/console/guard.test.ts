@@ -84,7 +84,7 @@ describe('every admin route', () => {
 
   async function makeAttacks(): Promise<Attack[]> {
     await putOnSale(db1, MARK, 20);
-    const letters = await bury(db1, MARK, 2);
+    const letters = await bury(db1, MARK, 3);
     const made = await claim(server.url, MARK, { user_id: `${MARK} buyer` });
     await db2.query(`select webhook.add_endpoint($1, 'stripe', '{OPS_SITE_SECRET}', 'queued', '{}', 'ann')`, [
       MARK,
@@ -135,6 +135,12 @@ describe('every admin route', () => {
        from generate_series(1, 2) n returning id`,
       [MARK],
     );
+    const { rows: tickets } = await db2.query(
+      `insert into public.confirmed_tickets (resource_id, pool_id, user_id) values (gen_random_uuid(), $1, $1 || ' buyer')
+       returning claim_id`,
+      [MARK],
+    );
+    const issue = await db1.query(`select id from public.issue_list(p_kind => 'claim', p_lane => $1)`, [MARK]);
     const ids: Record<string, string> = {
       '/admin/pools/': MARK,
       '/admin/claims/': made.json.claim_id,
@@ -143,7 +149,14 @@ describe('every admin route', () => {
       '/admin/calls/': calls[0].id,
       '/admin/orders/': orders[0].claim_id,
       '/admin/refunds/': encodeURIComponent(refunds[0].id),
+      '/admin/tickets/': tickets[0].claim_id,
+      '/admin/payments/': encodeURIComponent(`stripe/${MARK}`),
+      '/admin/users/': encodeURIComponent(`${MARK} buyer`),
+      '/admin/issues/': issue.rows[0].id,
+      '/admin/totals/': 'claims',
+      '/admin/export/': 'claims',
     };
+    const queries: Record<string, string> = { '/admin/search': `?q=${MARK}` };
     const bodies: Record<string, unknown> = {
       'POST /admin/pools': { pool_id: 'forged', slots: 1 },
       'POST /admin/pools/{pool}': { add_slots: 1, is_active: false },
@@ -163,6 +176,8 @@ describe('every admin route', () => {
       'POST /admin/webhooks/payments/name': { tenant: 'stripe', payment: MARK, user_id: 'forged' },
       'POST /admin/webhooks/inbox/replay': { msg_ids: [refused[0].msg_id] },
       'POST /admin/webhooks/inbox/discard': { msg_ids: [refused[1].msg_id] },
+      'POST /admin/issues/{issue}/replay': { reason: 'forged' },
+      'POST /admin/issues/{issue}/resolve': { reason: 'forged' },
       'POST /admin/dlq/replay': { msg_ids: [letters[0]] },
       'POST /admin/dlq/discard': { msg_ids: [letters[1]] },
       'POST /admin/users/export': { user_id: `${MARK} buyer` },
@@ -172,7 +187,7 @@ describe('every admin route', () => {
       const [prefix = '', rest] = path.split(/\{\w+\}/);
       const id = rest === undefined ? '' : ids[prefix];
       assert(id !== undefined, `the test knows no id for ${path}: add one`);
-      const target = `${prefix}${id}${rest ?? ''}`;
+      const target = `${prefix}${id}${rest ?? ''}${queries[path] ?? ''}`;
       if (method !== 'POST') return { method, path, target };
       const body = bodies[`${method} ${path}`];
       assert(body !== undefined, `the test knows no body for ${method} ${path}: add one`);
@@ -311,7 +326,10 @@ describe('every admin route', () => {
       if (method !== 'GET') continue;
       const { status, text } = await send(server.url + target, method, bearer(ADMIN_KEY), undefined);
       assert([200, 204].includes(status), `${path}: ${text}`);
-      const isList = /^\/admin\/(pools|claims|dlq|calls|orders|refunds|webhooks)/.test(path);
+      const isList =
+        /^\/admin\/(pools|claims|dlq|calls|orders|refunds|issues|webhooks|tickets|payments|export|search)/.test(
+          path,
+        );
       if (isList) assert(text.includes(MARK), `${path} holds nothing that could have been given away`);
     }
   });

@@ -177,6 +177,16 @@ export async function addToIntake(places: Places, id: string): Promise<void> {
   await db1.query('select public.intake_queue_send($1)', [byHand]);
   await db1.query(`select pgmq.archive('intake_queue', public.intake_queue_send($1))`, [byHand]);
   await addToInbox(db1, id);
+  await addIssue(db1, id);
+}
+
+/** An issue whose error names the user in a word without digits that no shape replaces. */
+async function addIssue(client: pg.Client, id: string): Promise<void> {
+  await client.query(
+    `insert into audit.issues (id, kind, type, error, failures, dead_letters, first_seen_at, last_seen_at, example_id, opened_at)
+     values (gen_random_uuid(), 'claim', 'refused', $1, 1, 1, now(), now(), '1', now())`,
+    [`the shop does not know ${id}`],
+  );
 }
 
 async function addToInbox(db1: pg.Client, id: string): Promise<void> {
@@ -281,6 +291,7 @@ export async function addToLedger(db2: pg.Client, id: string): Promise<void> {
     `select * from calls.record_calls('{${SITE}}', '{call-erin}', '{ended}', array[$1], array[now()], '{sig}')`,
     [JSON.stringify({ caller: id, to: { user_id: id } })],
   );
+  await addIssue(db2, id);
 }
 
 async function record(

@@ -151,10 +151,10 @@ describe('sampling', () => {
 
   it('is drawn in the terminal, with what happened', async () => {
     const env = { SLUICE_URL: servers[0].url, SLUICE_ADMIN_KEY: ADMIN_KEY };
-    /** A bar that has just begun is empty until the next sample, at most two seconds later. */
+    /** A bar that has just begun is empty until the next sample: of a part that is at most a minute later. */
     const draws = async (args: string[], pattern: RegExp): Promise<string> => {
       let drawn = await runHere(['status', ...args], env);
-      for (let tries = 0; tries < 10 && drawn.code === 0 && !pattern.test(drawn.stdout); tries++) {
+      for (let tries = 0; tries < 90 && drawn.code === 0 && !pattern.test(drawn.stdout); tries++) {
         await pause(1_000);
         drawn = await runHere(['status', ...args], env);
       }

@@ -187,6 +187,17 @@ describe('GET /openapi.json', () => {
       ['GET', '/admin/audit', '/admin/audit?db=2', admin],
       ['GET', '/admin/health', '/admin/health', admin],
       ['GET', '/admin/session', '/admin/session', admin],
+      ['GET', '/admin/search', '/admin/search?q=ann', admin],
+      ['GET', '/admin/search', '/admin/search', admin],
+      ['GET', '/admin/totals/{list}', '/admin/totals/claims?state=queued', admin],
+      ['GET', '/admin/totals/{list}', '/admin/totals/nothing', admin],
+      ['GET', '/admin/export/{list}', '/admin/export/nothing', admin],
+      ['GET', '/admin/tickets', '/admin/tickets', admin],
+      ['GET', '/admin/tickets/{ticket}', `/admin/tickets/${made.claim_id}`, admin],
+      ['GET', '/admin/payments', '/admin/payments', admin],
+      ['GET', '/admin/payments/{payment}', '/admin/payments/stripe%2Fnothing', admin],
+      ['GET', '/admin/credits', '/admin/credits', admin],
+      ['GET', '/admin/users/{user}/summary', '/admin/users/ann/summary', admin],
     ];
     const check = async ([method, path, url, headers = {}, body]: (typeof asked)[number]) => {
       const answer = await ask(`${server.url}${url}`, { method, headers, ...(body && { body }) });

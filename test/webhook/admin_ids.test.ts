@@ -14,7 +14,8 @@ function open() {
     asked.push(what);
     return [];
   };
-  const store = { showEvent: answer, replay: answer, skip: answer, listEvents: answer };
+  const eventLinks = async () => ({ payments: [], credits: 0, audit: [] });
+  const store = { showEvent: answer, eventLinks, replay: answer, skip: answer, listEvents: answer };
   const ports = {
     store: store as unknown as OperatorStore,
     secrets: { faultOf: async () => undefined },

@@ -157,21 +157,33 @@ create index audit_logs_by_claim on audit.audit_logs ((details ->> 'claim_id'))
 create index audit_logs_by_ended_claim on audit.audit_logs ((details ->> 'ended_claim_id'))
   where details ->> 'ended_claim_id' is not null;
 
--- Promise: p_limit rows of the audit log before p_before, newest first. Second call: the same, and what is new.
+-- Promise: p_limit rows of the audit log of those that match what is not null, before p_before and behind the first p_offset, newest
+-- first. By subject, action or id it asks an index. Second call: the same, and what is new.
 -- Locks: none. Definer: service_role has no rights to the log.
-create function public.audit_page(p_before bigint default null, p_limit int default 100)
+create function public.audit_page(
+  p_before bigint default null,
+  p_limit int default 100,
+  p_actor text default null,
+  p_action text default null,
+  p_subject text default null,
+  p_id bigint default null,
+  p_offset int default 0
+)
 returns setof audit.audit_logs
 language plpgsql stable security definer set search_path = ''
 -- Before Postgres 18 a function in SQL is planned without its arguments, and each page would read from the start.
 set plan_cache_mode = force_custom_plan as $$
 begin
   return query
-  select a.* from audit.audit_logs a where p_before is null or a.id < p_before order by a.id desc limit p_limit;
+  select a.* from audit.audit_logs a
+  where (p_before is null or a.id < p_before) and (p_id is null or a.id = p_id) and (p_actor is null or a.actor = p_actor)
+    and (p_action is null or a.action = p_action) and (p_subject is null or a.subject = p_subject)
+  order by a.id desc limit p_limit offset p_offset;
 end
 $$;
 
--- Promise: the dead letters, oldest first, filtered by what is not null; nothing is hidden from the next listing.
--- Page on with p_after = the last msg_id. Second call: the same. Locks: none.
+-- Promise: the dead letters, oldest first, filtered by what is not null, behind the first p_offset; nothing is hidden from the next
+-- listing. Page on with p_after = the last msg_id. Second call: the same. Locks: none.
 -- Definer, as all that follow: service_role needs no rights to the queue.
 create function public.list_dead_letters(
   p_pool_id text default null,
@@ -179,7 +191,8 @@ create function public.list_dead_letters(
   p_older_than interval default null,
   p_msg_ids bigint[] default null,
   p_after bigint default 0,
-  p_limit int default 100
+  p_limit int default 100,
+  p_offset int default 0
 )
 returns table (
   msg_id bigint, pool_id text, claim_id text, resource_id text, user_id text, reason text, final_read_ct text,
@@ -198,7 +211,7 @@ language sql stable security definer set search_path = '' as $$
     and (p_reason is null or starts_with(coalesce(d.message ->> 'reason', 'max_retries'), p_reason))
     and (p_older_than is null or d.enqueued_at < now() - p_older_than)
   order by d.msg_id
-  limit p_limit;
+  limit p_limit offset p_offset;
 $$;
 
 -- Promise: each of the ids once, in their order, with its dead letter where there is one. Second call: the same.

@@ -228,9 +228,11 @@ create type intake.pool_view as (
   refund_by text
 );
 
--- Promise: pools with their rules and levels, by name, p_limit after p_after, or the one that is named. A pool with slots
--- and no row of engine_config has the defaults. Second call: the same. Locks: those of intake.free_slots.
-create function public.pool_list(p_pool_id text default null, p_after text default '', p_limit int default 100)
+-- Promise: pools with their rules and levels, by name, p_limit after p_after and behind the first p_offset, or the one that is named. A
+-- pool with slots and no row of engine_config has the defaults. Second call: the same. Locks: those of intake.free_slots.
+create function public.pool_list(
+  p_pool_id text default null, p_after text default '', p_limit int default 100, p_offset int default 0
+)
 returns setof intake.pool_view
 language plpgsql security definer set search_path = '' as $$
 begin
@@ -255,7 +257,7 @@ begin
   left join public.engine_config c on c.pool_id = l.pool_id
   where l.pool_id > p_after
   order by l.pool_id
-  limit p_limit;
+  limit p_limit offset p_offset;
 end
 $$;
 
@@ -440,37 +442,41 @@ begin
 end
 $$;
 
--- Promise: p_limit claims of those that match what is not null, newest first: in the order of their ids, which begin with the
--- time, from p_after on. (A claim made of a message by hand has the slot's id and stands where that one does.) By user, claim
--- or request id it asks an index; by pool or state alone it walks the claims until it has a page. Second call: the same, and
--- what is new. Locks: none.
+-- Promise: p_limit claims of those that match what is not null, behind the first p_offset, newest first: in the order of their ids,
+-- which begin with the time, from p_after on. (A claim made of a message by hand has the slot's id and stands where that one does.)
+-- p_claim_id is a whole id, or its beginning (intake.uuid_range). By user, claim or request id it asks an index; by pool or state
+-- alone it walks the claims until it has a page. Second call: the same, and what is new. Locks: none.
 create function public.claim_search(
-  p_claim_id uuid default null,
+  p_claim_id text default null,
   p_user_id text default null,
   p_request_id text default null,
   p_pool_id text default null,
   p_state text default null,
   p_after uuid default null,
-  p_limit int default 100
+  p_limit int default 100,
+  p_offset int default 0
 )
 returns setof intake.claim_view
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
 declare
+  v_ids record := intake.uuid_range(p_claim_id);
   v_keys record := intake.request_keys(p_request_id);
+  -- As the column has it: the planner knows how rare a state is, and not how rare its text is.
+  v_state public.claim_state := (select s from unnest(enum_range(null::public.claim_state)) s where s::text = p_state);
 begin
   return query
   with page as materialized (
     select c.*, case when c.state in ('queued', 'validated') then (c.msg_id >> 40)::int end as lane
     from public.claims c
-    where (p_claim_id is null or c.claim_id = p_claim_id)
+    where (p_claim_id is null or c.claim_id between v_ids.first and v_ids.last)
       and (p_user_id is null or c.user_id = p_user_id)
       and (p_request_id is null or c.request_id = p_request_id and c.request_key between v_keys.first and v_keys.last)
       and (p_pool_id is null or c.pool_id = p_pool_id)
-      and (p_state is null or c.state::text = p_state)
+      and (p_state is null or c.state = v_state)
       and (p_after is null or c.claim_id < p_after)
     order by c.claim_id desc
-    limit p_limit
+    limit p_limit offset p_offset
   ),
   head as materialized (
     select l.lane, h.msg_ids, h.taken

@@ -43,15 +43,16 @@ begin
 end
 $$;
 
--- Promise: p_limit orders of those that match what is not null, newest first, in the order of their ids, which begin with the time,
--- from p_after on. By user it asks an index; by pool or status alone it walks the orders until it has a page.
+-- Promise: p_limit orders of those that match what is not null, behind the first p_offset, newest first, in the order of their ids,
+-- which begin with the time, from p_after on. By user it asks an index; by pool or status alone it walks the orders until it has a page.
 -- Second call: the same, and what is new. Locks: none. Definer, as all that follow: service_role has no rights to the tables.
 create function public.order_list(
   p_pool_id text default null,
   p_user_id text default null,
   p_status text default null,
   p_after uuid default null,
-  p_limit int default 100
+  p_limit int default 100,
+  p_offset int default 0
 )
 returns table (
   order_id uuid, pool_id text, user_id text, verified boolean, status text, seats int, unit_price bigint, amount bigint,
@@ -71,7 +72,7 @@ begin
     and (p_status is null or s.status = p_status)
     and (p_after is null or o.order_id < p_after)
   order by o.order_id desc
-  limit p_limit;
+  limit p_limit offset p_offset;
 end
 $$;
 

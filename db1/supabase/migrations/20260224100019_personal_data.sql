@@ -69,6 +69,9 @@ values
   (42, 'pgmq.q_event_inbox_dlq', '{msg_id}', null, '{message}', 'intake.delivery_without', null),
   (43, 'pgmq.a_event_inbox_dlq', '{msg_id}', null, '{message}', 'intake.delivery_without', null);
 
+-- The shape of an error can hold a user's name that has no digit in it.
+insert into audit.personal_places (turn, place, key_columns, text_columns) values (80, 'audit.issues', '{id}', '{error}');
+
 insert into audit.personal_places (turn, place, key_columns, json_columns, text_columns, erased_when)
 values (90, 'audit.audit_logs', '{id}', '{details}', '{actor,subject,reason}', 'r.id <= (select c.begins_after from audit.chain c)');
 

@@ -13,7 +13,7 @@ insert into audit.retention (turn, what, keep_days, about) values
   (1, 'archived_letters', 90, 'dead letters that were replayed or discarded, in their last form'),
   (2, 'metrics', 30, 'snapshots of engine_metrics'),
   (3, 'cron_runs', 7, 'cron''s own history'),
-  (4, 'samples', 30, 'samples of every minute and marks, which the console draws');
+  (4, 'samples', 30, 'samples of every minute and marks, which the console draws, and issues that are resolved');
 
 create constraint trigger retention_is_noted
   after insert or update or delete on audit.retention
@@ -53,6 +53,10 @@ begin
       if v_gone = 0 then
         delete from audit.marks m where m.id = any (array(
           select o.id from audit.marks o where o.began_at < v_before and o.ended_at < v_before order by o.began_at limit p_limit));
+        get diagnostics v_gone = row_count;
+      end if;
+      if v_gone = 0 then
+        delete from audit.issues i where i.resolved_at < v_before and i.last_seen_at < v_before;
         get diagnostics v_gone = row_count;
       end if;
     else

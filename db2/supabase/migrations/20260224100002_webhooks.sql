@@ -586,16 +586,28 @@ create trigger log_is_insert_only
   before update or delete or truncate on audit.audit_logs
   for each statement execute function audit.refuse_change();
 
--- Promise: p_limit rows of the audit log before p_before, newest first. Second call: the same, and what is new.
+-- Promise: p_limit rows of the audit log of those that match what is not null, before p_before and behind the first p_offset, newest
+-- first. By subject, action or id it asks an index. Second call: the same, and what is new.
 -- Locks: none. Definer: service_role has no rights to the log.
-create function public.audit_page(p_before bigint default null, p_limit int default 100)
+create function public.audit_page(
+  p_before bigint default null,
+  p_limit int default 100,
+  p_actor text default null,
+  p_action text default null,
+  p_subject text default null,
+  p_id bigint default null,
+  p_offset int default 0
+)
 returns setof audit.audit_logs
 language plpgsql stable security definer set search_path = ''
 -- Before Postgres 18 a function in SQL is planned without its arguments, and each page would read from the start.
 set plan_cache_mode = force_custom_plan as $$
 begin
   return query
-  select a.* from audit.audit_logs a where p_before is null or a.id < p_before order by a.id desc limit p_limit;
+  select a.* from audit.audit_logs a
+  where (p_before is null or a.id < p_before) and (p_id is null or a.id = p_id) and (p_actor is null or a.actor = p_actor)
+    and (p_action is null or a.action = p_action) and (p_subject is null or a.subject = p_subject)
+  order by a.id desc limit p_limit offset p_offset;
 end
 $$;
 

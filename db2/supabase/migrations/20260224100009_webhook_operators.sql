@@ -26,18 +26,25 @@ exception when others then
 end
 $$;
 
--- Promise: the error without what differs from event to event: a word with a digit in it (an id, a number, a time) is #, what
--- is quoted is "…". At most 200 characters, so that it can be given as a filter. Second call: the same. Locks: none.
-create function webhook.error_shape(p_error text) returns text
-language sql immutable set search_path = '' as $$
+-- Promise: the error without what differs from one failure to the next: what is quoted is "…"; an address of the web or of mail, and
+-- a word with a digit in it (an id, a number, a time), is #. At most 200 characters, so that it can be given as a filter.
+-- Second call: the same. Locks: none.
+create function audit.error_shape(p_error text) returns text
+language sql immutable parallel safe set search_path = '' as $$
   select left(regexp_replace(
-    regexp_replace(p_error, '"[^"]*"|`[^`]*`|(?<!\w)''[^'']*''(?!\w)', '"…"', 'g'),
-    '[\w-]*\d[\w-]*', '#', 'g'
+    regexp_replace(
+      regexp_replace(
+        regexp_replace(p_error, '"[^"]*"|`[^`]*`|(?<!\w)''[^'']*''(?!\w)', '"…"', 'g'),
+        '\w+://[^\s"]+|[\w.+-]+@[\w-]+(\.[\w-]+)+', '#', 'g'
+      ),
+      '[\w-]*\d[\w-]*', '#', 'g'
+    ),
+    '#([.:/]+#)+', '#', 'g'
   ), 200);
 $$;
 
--- Promise: up to p_limit events after p_after in the order of their ids, which is that of their time, filtered by what
--- is not null (p_since and p_until by when they were received, the second one excluded; a p_provider 'hmac' means those
+-- Promise: up to p_limit events after p_after and the first p_offset, in the order of their ids, which is that of their time,
+-- filtered by what is not null (p_since and p_until by when they were received, the second one excluded; a p_provider 'hmac' means those
 -- of 'hmac:<endpoint>' too; a p_event_type that ends in * is a prefix; p_error is a part of the error or of its shape, in any
 -- case; p_path finds something other than false and null in the payload); without payload and body. Raises SL001 where p_path
 -- is not a JSON path.
@@ -55,7 +62,8 @@ create function webhook.list_events(
   p_newest_first boolean default false,
   p_event_type text default null,
   p_error text default null,
-  p_path text default null
+  p_path text default null,
+  p_offset int default 0
 )
 returns table (
   id uuid, webhook_id uuid, name text, provider text, event_id text, event_type text, occurred_at timestamptz,
@@ -89,45 +97,12 @@ begin
     and (p_event_type is null or e.event_type = p_event_type
       or right(p_event_type, 1) = '*' and starts_with(e.event_type, left(p_event_type, -1)))
     and (p_error is null or strpos(lower(e.error), lower(p_error)) > 0
-      or strpos(lower(webhook.error_shape(e.error)), lower(p_error)) > 0)
+      or strpos(lower(audit.error_shape(e.error)), lower(p_error)) > 0)
     and (v_path is null or jsonb_path_query_first(e.payload, v_path, '{}', true) not in ('false', 'null'))
     and (p_after is null or case when p_newest_first then e.id < p_after else e.id > p_after end)
   order by case when p_newest_first then null else e.id end, e.id desc
-  limit least(p_limit, 1000);
+  limit least(p_limit, 1000) offset p_offset;
 end
-$$;
-
--- Promise: events that failed or are dead letters, in groups of one handler, type and shape of the error (error), filtered as
--- list_events does: how many, how many of them are dead letters, when the first was received and the last one tried, and the
--- newest of them as an example. The largest p_limit groups first, of equal ones that seen last. handler is null where none
--- has the events' lane any more. list_events finds a group's events by its type and error.
--- Second call: the same. Locks: none.
-create function webhook.group_events(
-  p_provider text default null,
-  p_event_type text default null,
-  p_since timestamptz default null,
-  p_until timestamptz default null,
-  p_limit int default 100
-)
-returns table (
-  handler text, event_type text, error text, events bigint, dead_letters bigint, first_seen_at timestamptz,
-  last_seen_at timestamptz, example_id uuid, example_error text
-)
-language sql stable security definer set search_path = '' as $$
-  select (select min(h.name) from public.webhook_handlers h where h.lane = e.lane), e.event_type,
-    webhook.error_shape(e.error), count(*), count(*) filter (where e.status = 'dead_letter'), min(e.received_at),
-    max(coalesce(e.last_attempt_at, e.received_at)), (array_agg(e.id order by e.arrival desc))[1],
-    (array_agg(e.error order by e.arrival desc))[1]
-  from public.webhook_events e
-  where e.status in ('failed', 'dead_letter')
-    and (p_provider is null or p_provider in (e.provider, split_part(e.provider, ':', 1)))
-    and (p_event_type is null or e.event_type = p_event_type
-      or right(p_event_type, 1) = '*' and starts_with(e.event_type, left(p_event_type, -1)))
-    and (p_since is null or e.received_at >= p_since)
-    and (p_until is null or e.received_at < p_until)
-  group by e.lane, e.event_type, webhook.error_shape(e.error)
-  order by 4 desc, 7 desc
-  limit p_limit;
 $$;
 
 -- Promise: all there is about an event: its row as JSON, its endpoint's name, the raw body in base64 (of a delivery with

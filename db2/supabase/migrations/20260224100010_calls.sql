@@ -224,7 +224,8 @@ create function calls.list_calls(
   p_event_id text default null,
   p_kind text default null,
   p_before uuid default null,
-  p_limit int default 100
+  p_limit int default 100,
+  p_offset int default 0
 )
 returns table (
   id uuid, site_id text, event_id text, kind text, occurred_at timestamptz, received_at timestamptz, is_signed boolean
@@ -241,7 +242,7 @@ begin
     and (p_kind is null or c.kind = p_kind)
     and (p_before is null or c.id < p_before)
   order by c.id desc
-  limit p_limit;
+  limit p_limit offset p_offset;
 end
 $$;
 

@@ -774,9 +774,11 @@ begin
 end
 $$;
 
--- Promise: p_limit refunds in this state, or in all (null), newest first, before the refund p_after. Second call: the same.
--- Locks: none.
-create function public.list_refunds(p_state text default null, p_after text default null, p_limit int default 100)
+-- Promise: p_limit refunds in this state, or in all (null), newest first, before the refund p_after and behind the first p_offset.
+-- Second call: the same. Locks: none.
+create function public.list_refunds(
+  p_state text default null, p_after text default null, p_limit int default 100, p_offset int default 0
+)
 returns setof public.refunds_due
 language plpgsql stable security definer set search_path = ''
 set plan_cache_mode = force_custom_plan as $$
@@ -786,7 +788,7 @@ begin
   where (p_state is null or r.state = p_state)
     and (p_after is null or (r.created_at, r.id) < (select a.created_at, a.id from public.refunds_due a where a.id = p_after))
   order by r.created_at desc, r.id desc
-  limit p_limit;
+  limit p_limit offset p_offset;
 end
 $$;
 

@@ -59,6 +59,9 @@ values
   (50, 'public.claim_outbox', '{id}', $$ coalesce((r.fact ->> 'verified')::boolean, true) $$, '{fact,result}', '{error}'),
   (51, 'public.refunds_due', '{id}', null, '{}', '{reason,error}');
 
+-- The shape of an error can hold a user's name that has no digit in it.
+insert into audit.personal_places (turn, place, key_columns, text_columns) values (80, 'audit.issues', '{id}', '{error}');
+
 insert into audit.personal_places (turn, place, key_columns, json_columns, text_columns, erased_when)
 values (90, 'audit.audit_logs', '{id}', '{details}', '{actor,subject,reason}', 'r.id <= (select c.begins_after from audit.chain c)');
 

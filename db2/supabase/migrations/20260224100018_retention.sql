@@ -13,7 +13,7 @@ insert into audit.retention (turn, what, keep_days, about) values
   (1, 'webhook_payloads', 90, 'payloads and raw bodies of events that have ended; keep_payload_days of an endpoint goes before it'),
   (2, 'side_effects', 90, 'payloads of webhook_side_effects'),
   (3, 'calls', 90, 'payloads of calls'),
-  (4, 'samples', 30, 'samples of every minute and marks, which the console draws');
+  (4, 'samples', 30, 'samples of every minute and marks, which the console draws, and issues that are resolved');
 
 create index side_effects_with_payload on public.webhook_side_effects (created_at) where payload is not null;
 create index calls_with_payload on public.calls (received_at) where payload is not null;
@@ -51,6 +51,10 @@ begin
       if v_gone = 0 then
         delete from audit.marks m where m.id = any (array(
           select o.id from audit.marks o where o.began_at < v_before and o.ended_at < v_before order by o.began_at limit p_limit));
+        get diagnostics v_gone = row_count;
+      end if;
+      if v_gone = 0 then
+        delete from audit.issues i where i.resolved_at < v_before and i.last_seen_at < v_before;
         get diagnostics v_gone = row_count;
       end if;
     else

@@ -26,7 +26,7 @@ create table audit.minute_samples (
   parts jsonb
 );
 
--- What happened: outages, breakers, failovers, restarts, deploys and alerts. ended_at null: it goes on, as far as was seen at seen_at.
+-- What happened: outages, breakers, failovers, restarts, deploys, alerts and missing secrets. ended_at null: it goes on, as far as was seen at seen_at.
 create table audit.marks (
   id bigint generated always as identity primary key,
   kind text not null,
@@ -34,19 +34,21 @@ create table audit.marks (
   began_at timestamptz not null,
   ended_at timestamptz,
   seen_at timestamptz not null,
-  constraint mark_is_of_a_known_kind check (kind in ('outage', 'breaker', 'failover', 'restart', 'deploy', 'start', 'alert')),
+  constraint mark_is_of_a_known_kind check (kind in ('outage', 'breaker', 'failover', 'restart', 'deploy', 'start', 'alert', 'secret')),
   constraint mark_names_its_subject check (length(subject) between 1 and 200),
   constraint mark_ends_after_it_began check (ended_at >= began_at)
 );
 create index marks_by_time on audit.marks (began_at);
 create unique index one_open_mark_per_subject on audit.marks (kind, subject) where ended_at is null;
 
--- What the last sample saw, to tell what is new: the server's timeline and start, and the parts as they were last written.
+-- What the last sample saw, to tell what is new: the server's timeline and start, and the parts as they were last written. When servers
+-- look for issues next (public.note_issues).
 create table audit.sampler (
   is_only boolean primary key default true,
   timeline text,
   started_at timestamptz,
   parts jsonb not null default '{}',
+  issues_due_at timestamptz not null default '-infinity',
   constraint there_is_one_sampler check (is_only)
 );
 insert into audit.sampler default values;

@@ -5,7 +5,7 @@ import { assertAccessible, assertFits, hold } from '../browser_drop/support.ts';
 import { ensureChromium } from '../chromium.ts';
 import { seedDeliveries } from './deliveries.ts';
 import { seed } from './seed.ts';
-import { DESKTOP, type House, isForDocuments, openHouse, PHONE, picture } from './support.ts';
+import { DESKTOP, type House, isForDocuments, openHouse, PHONE, picture, weigh } from './support.ts';
 
 const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;
@@ -28,6 +28,8 @@ const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   pools: ['/pools', 'early_bird'],
   'pool-rules': ['/pools/early_bird', 'Commits by'],
   claims: ['/claims?pool_id=members', 'user 0'],
+  issues: ['/issues', 'status #'],
+  issue: ['/issues?kind=claim', 'Times opened', 'max_retries'],
   'dead-letters': ['/dead-letters', 'status 500'],
   'dead-letters-of-webhooks': ['/dead-letters?kind=webhooks', 'charge.refunded'],
   'dead-letter': ['/dead-letters/1', 'Payload'],
@@ -35,7 +37,12 @@ const PAGES: Readonly<Record<string, readonly [string, string, string?]>> = {
   events: ['/events', 'SM9f0c4a7711'],
   event: ['/events?status=dead_letter', 'Raw body', 'evt_1QhZ4aB1'],
   calls: ['/calls', 'other-site'],
-  call: ['/calls?event_id=call-4712', 'Signature hash', '…'],
+  call: ['/calls?event_id=call-4712', 'Signature hash', '-7'],
+  tickets: ['/tickets?pool_id=early_bird', 'early_bird'],
+  payments: ['/payments', 'by tenant and id'],
+  credits: ['/credits', 'Rows are added and never changed'],
+  user: ['/users/ann', 'Balance'],
+  search: ['/search?q=members', 'What all databases know'],
   audit: ['/audit', 'hook host allow'],
   health: ['/health', 'DB2 ledger'],
 };
@@ -128,18 +135,12 @@ describe('each page of the console', { skip }, () => {
 
   it('is below 300 KB on the wire in all, also with a first visit', async () => {
     const page = await house.signIn('/health');
-    const cdp = await page.context().newCDPSession(page);
-    await cdp.send('Network.enable');
-    await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });
-    let bytes = 0;
-    cdp.on('Network.dataReceived', ({ encodedDataLength, dataLength }) => {
-      bytes += encodedDataLength || dataLength;
-    });
+    const weight = await weigh(page);
     for (const [name, place] of Object.entries(PAGES)) {
-      bytes = 0;
+      weight.reset();
       await open(page, place);
-      assert(bytes > 10_000, 'nothing was counted');
-      assert(bytes < MAX_PAGE_BYTES, `${name} took ${bytes} bytes`);
+      assert(weight.bytes() > 10_000, 'nothing was counted');
+      assert(weight.bytes() < MAX_PAGE_BYTES, `${name} took ${weight.bytes()} bytes:\n${weight.parts()}`);
     }
     await page.context().close();
   });

@@ -173,23 +173,25 @@ describe('what is refused or fails', { skip }, () => {
     await putOnSale(house.db1, 'long_list', 100);
     await claimMany(house.db1, 'long_list', A_PAGE_OF_CLAIMS + 5);
     const page = await house.signIn('/claims?pool_id=long_list');
-    const more = page.getByRole('button', { name: 'Show more' });
+    const more = page.getByRole('link', { name: 'Next' });
     await page.route('**/admin/claims?*after=*', (route) => route.fulfill({ status: 503, body: '' }));
     await more.click();
     const trouble = page.getByRole('alert');
     await trouble.getByText('status 503').waitFor();
-    assert.doesNotMatch(await trouble.innerText(), /by itself/);
+    assert.match(await trouble.innerText(), /by itself/);
     // Another search is another list.
     await page.getByLabel('State').selectOption('committed');
     await page.getByRole('button', { name: 'Search' }).click();
     await trouble.waitFor({ state: 'detached' });
     await page.goBack();
-    await more.click();
     await trouble.waitFor();
     await page.unroute('**/admin/claims?*after=*');
-    await more.click();
     await trouble.waitFor({ state: 'detached' });
-    assert.equal(await page.getByRole('row').count(), 1 + A_PAGE_OF_CLAIMS + 5);
+    assert.equal(await page.getByRole('row').count(), 1 + 5);
+    // The number alone leads there too.
+    await page.goto(`${house.url}/claims?pool_id=long_list&page=2`);
+    await page.getByRole('row').nth(5).waitFor();
+    assert.equal(await page.getByRole('row').count(), 1 + 5);
     await leave(page);
   });
 });

@@ -145,6 +145,39 @@ export async function openHouse(
   }
 }
 
+export interface Weight {
+  /** Nothing has come yet. */
+  reset(): void;
+  bytes(): number;
+  /** What each file took. */
+  parts(): string;
+}
+
+/** What comes over the line, without a cache: a file as it was sent, compressed; of a stream what has come so far. */
+export async function weigh(page: Page): Promise<Weight> {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('Network.enable');
+  await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });
+  const files = new Map<string, { url: string; bytes: number }>();
+  cdp.on('Network.requestWillBeSent', ({ requestId, request: { url } }) =>
+    files.set(requestId, { url, bytes: 0 }),
+  );
+  cdp.on('Network.dataReceived', ({ requestId, dataLength }) => {
+    const file = files.get(requestId);
+    if (file !== undefined) file.bytes += dataLength;
+  });
+  // Only the end of a file tells what was sent: until then the browser counts what it has unpacked.
+  cdp.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+    const file = files.get(requestId);
+    if (file !== undefined) file.bytes = encodedDataLength;
+  });
+  return {
+    reset: () => files.clear(),
+    bytes: () => [...files.values()].reduce((sum, { bytes }) => sum + bytes, 0),
+    parts: () => [...files.values()].map(({ url, bytes }) => `${bytes} ${url}`).join('\n'),
+  };
+}
+
 export const isForDocuments = process.env.SLUICE_PICTURES === '1';
 let folder: string | undefined;
 

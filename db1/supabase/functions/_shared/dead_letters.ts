@@ -3,6 +3,7 @@
 
 import { createEndPorts, Ender, type EndOutcome } from './bridge/ends.ts';
 import type { CallFunction } from './call_function.ts';
+import { offsetOf, PAGE } from './console/list.ts';
 import { HttpError } from './errors.ts';
 import { canWait } from './failure.ts';
 import { type Authorize, type OperatorRoute, operatorRoutes } from './operator.ts';
@@ -48,6 +49,8 @@ export interface DeadLetterFilter {
   /** The last msg_id of the page before. */
   readonly after?: number;
   readonly limit?: number;
+  /** How many are left out at the beginning; none where left out. */
+  readonly offset?: number;
 }
 
 export interface DeadLetterAction {
@@ -100,6 +103,7 @@ export const DEAD_LETTER_QUERY = {
     // A century: far beyond any letter, and well within an interval.
     older_than_sec: { type: 'integer', minimum: 0, maximum: 3_155_760_000 },
     after: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+    page: PAGE,
     limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
   },
   additionalProperties: false,
@@ -123,6 +127,7 @@ export function createDeadLetterStore(call: CallFunction): DeadLetterStore {
         p_msg_ids: filter.msg_ids ?? null,
         p_after: filter.after ?? 0,
         p_limit: filter.limit ?? DEAD_LETTER_DEFAULT_LIMIT,
+        p_offset: filter.offset ?? 0,
       }),
     replay: act('replay_dead_letters'),
     discard: act('discard_dead_letters'),
@@ -203,9 +208,10 @@ export class DeadLetterRoutes {
 
   async #list(request: HttpRequest): Promise<HttpResponse> {
     await this.#ports.authorize(request);
-    return jsonResponse(200, {
-      messages: await this.#ports.list(readQuery(request.query, DEAD_LETTER_QUERY)),
-    });
+    const { page, ...filter } = readQuery(request.query, DEAD_LETTER_QUERY);
+    const { after, limit = DEAD_LETTER_DEFAULT_LIMIT } = filter;
+    const offset = offsetOf({ page, after, limit });
+    return jsonResponse(200, { messages: await this.#ports.list({ ...filter, offset }) });
   }
 
   async #show(request: HttpRequest, id: string): Promise<HttpResponse> {

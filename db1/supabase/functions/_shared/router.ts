@@ -30,6 +30,8 @@ export interface HttpResponse {
   readonly body: string | Uint8Array;
   /** Makes the answer a stream: the adapter sends the head and hands over. The body is not sent then. */
   readonly follow?: Follow;
+  /** Makes the answer one in parts: the adapter asks for the next when the reader has taken the last. The body is not sent then. */
+  readonly parts?: AsyncIterable<string>;
 }
 
 /**
@@ -171,9 +173,9 @@ export class Router {
     try {
       if (match.refusal !== undefined) return refusalOf(match, request.requestId);
       const answer = await match.route.handle(request, match.parameter);
-      if (request.method !== 'HEAD' || answer.follow === undefined) return answer;
+      if (request.method !== 'HEAD') return answer;
       // HEAD of a stream: answer its head and do not start the stream. Of other answers the adapter leaves out the body.
-      const { follow: _, ...head } = answer;
+      const { follow: _, parts: __, ...head } = answer;
       return head;
     } catch (thrown) {
       const error = toHttpError(thrown);

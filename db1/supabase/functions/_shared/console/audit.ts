@@ -4,7 +4,7 @@ import type { CallFunction } from '../call_function.ts';
 import { readQuery } from '../query.ts';
 import type { Route } from '../router.ts';
 import type { Schema } from '../schema.ts';
-import { DEFAULT_LIMIT, LIMIT, pageOf } from './list.ts';
+import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, offsetOf, PAGE, pageOf } from './list.ts';
 
 /** A row of public.audit_page. */
 export interface AuditRow {
@@ -34,11 +34,22 @@ export const AUDIT_QUERY = {
       maxLength: 32,
       description: 'Of the intake: one cell. Without it the newest rows of all cells are one page.',
     },
+    actor: GIVEN_ID,
+    action: GIVEN_ID,
+    subject: { ...GIVEN_ID, maxLength: 500 },
+    id: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
     after: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+    page: PAGE,
     limit: LIMIT,
   },
   additionalProperties: false,
 } as const satisfies Schema;
+
+/** As audit_page and audit_total take them. */
+export function auditFilters(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { actor = null, action = null, subject = null, id = null } = query;
+  return { p_actor: actor, p_action: action, p_subject: subject, p_id: id };
+}
 
 export function auditRoutes(db1: CallFunction, db2: CallFunction): Route[] {
   return [
@@ -46,9 +57,15 @@ export function auditRoutes(db1: CallFunction, db2: CallFunction): Route[] {
       method: 'GET',
       path: '/admin/audit',
       async handle(request) {
-        const { db = 1, cell, after, limit = DEFAULT_LIMIT } = readQuery(request.query, AUDIT_QUERY);
+        const query = readQuery(request.query, AUDIT_QUERY);
+        const { db = 1, cell, after, limit = DEFAULT_LIMIT } = query;
         const call = db === 1 ? db1 : db2;
-        const args = { p_before: after ?? null, p_limit: limit };
+        const args = {
+          ...auditFilters(query),
+          p_before: after ?? null,
+          p_limit: limit,
+          p_offset: offsetOf({ ...query, limit }),
+        };
         const isOfCell = db === 1 && cell !== undefined;
         const rows = await call<AuditRow>('audit_page', isOfCell ? { ...args, p_cell: cell } : args);
         // Each cell has numbers of its own: rows of several have no next page.

@@ -6,7 +6,7 @@ import { UUID } from '../operator.ts';
 import { checked } from '../query.ts';
 import { type HttpResponse, jsonResponse, type Route } from '../router.ts';
 import type { Schema } from '../schema.ts';
-import { GIVEN_ID, LIMIT, searchPage } from './list.ts';
+import { GIVEN_ID, LIMIT, PAGE, searchPage } from './list.ts';
 
 /** A row of calls.list_calls. */
 export interface CallRow {
@@ -29,7 +29,14 @@ export interface CallDetails extends Omit<CallRow, 'is_signed'> {
 
 export const CALL_QUERY = {
   type: 'object',
-  properties: { site_id: GIVEN_ID, event_id: GIVEN_ID, kind: GIVEN_ID, after: UUID, limit: LIMIT },
+  properties: {
+    site_id: GIVEN_ID,
+    event_id: GIVEN_ID,
+    kind: GIVEN_ID,
+    after: UUID,
+    page: PAGE,
+    limit: LIMIT,
+  },
   additionalProperties: false,
 } as const satisfies Schema;
 

@@ -8,7 +8,8 @@ import type { Log } from '../ports.ts';
 import { checked } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
-import { GIVEN_ID, LIMIT, searchPage } from './list.ts';
+import { GIVEN_ID, ID_BEGINNING, LIMIT, PAGE, searchPage } from './list.ts';
+import { orderSteps } from './orders.ts';
 
 /** A row of public.claim_timeline, or what the ledger adds. `at` is null where the time was not recorded. */
 export interface TimelineEvent {
@@ -34,7 +35,7 @@ export interface ClaimAdminPorts {
 export const CLAIM_QUERY = {
   type: 'object',
   properties: {
-    claim_id: UUID,
+    claim_id: ID_BEGINNING,
     user_id: GIVEN_ID,
     request_id: GIVEN_ID,
     pool_id: GIVEN_ID,
@@ -43,6 +44,7 @@ export const CLAIM_QUERY = {
       pattern: '^(held|queued|validated|committed|dead_letter|released|expired|refused|discarded|voided)$',
     },
     after: UUID,
+    page: PAGE,
     limit: LIMIT,
   },
   additionalProperties: false,
@@ -69,18 +71,26 @@ export function claimAdminRoutes(ports: ClaimAdminPorts): Route[] {
   ];
 }
 
-async function show(ports: ClaimAdminPorts, id: string): Promise<HttpResponse> {
-  const claimId = checked(UUID, id, 'The claim id');
+/** The claim and its way through both databases, with what was paid for it. */
+export async function claimStory(
+  ports: ClaimAdminPorts,
+  claimId: string,
+): Promise<{ claim: Omit<ClaimRecord, 'secret_matches'>; timeline: TimelineEvent[] }> {
   const [[claim], events, end] = await Promise.all([
     ports.db1<ClaimRecord>('get_claim', { p_claim_id: claimId }),
     ports.db1<TimelineEvent>('claim_timeline', { p_claim_id: claimId }),
     ticketOf(ports, claimId),
   ]);
   if (claim === undefined) throw new HttpError('unknown_claim');
-  const timeline = [...events, ...ledgerEvents(claim, end)];
+  const order = claim.order ? await orderSteps(ports, claim.order.order_id) : [];
+  const timeline = [...events, ...ledgerEvents(claim, end), ...order];
   // The sort is stable: events without a time stay in the intake's order, after those with a time.
   timeline.sort((a, b) => timeOf(a) - timeOf(b));
-  return jsonResponse(200, { claim: shown(claim), timeline });
+  return { claim: shown(claim), timeline };
+}
+
+async function show(ports: ClaimAdminPorts, id: string): Promise<HttpResponse> {
+  return jsonResponse(200, await claimStory(ports, checked(UUID, id, 'The claim id')));
 }
 
 /** Operators need no secret: whether one matches is said to buyers only. */

@@ -15,6 +15,17 @@ export interface Page<Item> {
 
 export const DEFAULT_LIMIT = 100;
 export const LIMIT = { type: 'integer', minimum: 1, maximum: 1_000 } as const satisfies Schema;
+export const PAGE = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 10_000,
+  description: 'The page of this number, where `after` is left out: `limit` rows each, the first is 1.',
+} as const satisfies Schema;
+export const ID_BEGINNING = {
+  type: 'string',
+  pattern: '^[0-9a-fA-F-]{4,36}$',
+  description: 'A whole id, or its beginning: four digits or more.',
+} as const satisfies Schema;
 export const GIVEN_ID = { type: 'string', minLength: 1, maxLength: 200 } as const satisfies Schema;
 
 /** A page that is not full is the last one. */
@@ -40,8 +51,15 @@ export async function searchPage<Item>(
 ): Promise<HttpResponse> {
   const query: Readonly<Record<string, unknown>> = readQuery(request.query, schema);
   const limit = Number(query.limit ?? DEFAULT_LIMIT);
-  const filters = Object.keys(schema.properties).map((name) => [`p_${name}`, query[name] ?? null]);
-  return pageOf(await find({ ...Object.fromEntries(filters), p_limit: limit }), limit, keyOf);
+  const { page: _, ...names } = schema.properties;
+  const filters = Object.keys(names).map((name) => [`p_${name}`, query[name] ?? null]);
+  const p_offset = offsetOf({ ...query, limit });
+  return pageOf(await find({ ...Object.fromEntries(filters), p_limit: limit, p_offset }), limit, keyOf);
+}
+
+/** How many rows come before the page that is asked for by its number: `after` says it better, where it is given. */
+export function offsetOf({ page, after, limit }: { page?: unknown; after?: unknown; limit: number }): number {
+  return page === undefined || after !== undefined ? 0 : (Number(page) - 1) * limit;
 }
 
 /** What our own SQL refuses as invalid it says in words that are for operators. */

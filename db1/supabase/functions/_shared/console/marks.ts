@@ -8,6 +8,7 @@ export type MarkKind =
   | 'deploy'
   | 'start'
   | 'alert'
+  | 'secret'
   | 'action';
 
 /** As public.read_samples gives it. */
@@ -106,6 +107,7 @@ const WORDS: Readonly<Record<MarkKind, (mark: Mark) => string>> = {
   deploy: ({ subject }) => `release ${subject} was deployed`,
   start: ({ subject }) => `a server of release ${subject} started`,
   alert: ({ subject }) => subject,
+  secret: ({ subject }) => `a server missed the secret of ${subject}`,
   action: ({ subject, actor = 'an operator', times = 1, target }) =>
     `${actor}: ${subject.replaceAll('_', ' ')}${times > 1 ? `, ${times} times` : target ? ` of ${target}` : ''}`,
 };

@@ -2,7 +2,14 @@
 
 import type { AuditRow } from './audit.ts';
 import type { TimelineEvent } from './claims.ts';
-import type { IntakeOrder, LedgerOrder, OrderClaim, OrderPayment, RefundRow } from './order_shapes.ts';
+import type {
+  IntakeOrder,
+  LedgerOrder,
+  OrderClaim,
+  OrderEvent,
+  OrderPayment,
+  RefundRow,
+} from './order_shapes.ts';
 
 /** `ledger` is undefined while DB2 does not answer; `audit` is what operators did, in both databases. */
 export function orderTimeline(
@@ -15,8 +22,7 @@ export function orderTimeline(
     ...(ledger ? ledgerEvents(ledger, intake) : [UNREACHABLE]),
     ...audit.map(audited),
   ];
-  // Stable: what has no time comes last.
-  return events.sort((a, b) => timeOf(a) - timeOf(b));
+  return inOrder(events);
 }
 
 /** Its id is that of the first of its claims. */
@@ -82,11 +88,7 @@ function ledgerEvents(ledger: LedgerOrder, intake: IntakeOrder): TimelineEvent[]
   const { events, outbox, refunds, tickets, voided } = ledger;
   const used = tickets.filter(({ used_at }) => used_at !== null);
   return [
-    ...events.map(({ received_at, event_type, event_id, status }) => ({
-      at: received_at,
-      what: 'event',
-      detail: { event_type, event_id, status },
-    })),
+    ...events.map(eventStep),
     ...ledger.payments.map((payment) => paymentEvent(payment, intake)),
     ...outbox
       .filter(({ state }) => state !== 'done')
@@ -128,7 +130,7 @@ function paymentEvent(payment: OrderPayment, intake: IntakeOrder): TimelineEvent
   };
 }
 
-function refundEvent(refund: RefundRow): TimelineEvent {
+export function refundEvent(refund: RefundRow): TimelineEvent {
   const { id, state, amount, currency, reason, provider_refund_id, error } = refund;
   return {
     at: refund.created_at,
@@ -144,6 +146,15 @@ function refundEvent(refund: RefundRow): TimelineEvent {
   };
 }
 
-function audited({ at, action, actor, subject, reason }: AuditRow): TimelineEvent {
+export function eventStep({ id, received_at, event_type, event_id, status }: OrderEvent): TimelineEvent {
+  return { at: received_at, what: 'event', detail: { event_type, event_id, event: id, status } };
+}
+
+export function audited({ at, action, actor, subject, reason }: AuditRow): TimelineEvent {
   return { at, what: action, detail: { actor, subject, ...(reason !== null && { reason }) } };
+}
+
+/** In the order it happened. Stable: what has no time comes last. */
+export function inOrder(events: readonly TimelineEvent[]): TimelineEvent[] {
+  return [...events].sort((a, b) => timeOf(a) - timeOf(b));
 }

@@ -8,7 +8,8 @@ import type { Log } from '../ports.ts';
 import { type HttpResponse, jsonResponse, type Route } from '../router.ts';
 import type { Schema } from '../schema.ts';
 import type { AuditRow } from './audit.ts';
-import { GIVEN_ID, LIMIT, searchPage } from './list.ts';
+import type { TimelineEvent } from './claims.ts';
+import { GIVEN_ID, LIMIT, PAGE, searchPage } from './list.ts';
 import {
   type IntakeOrder,
   type LedgerOrder,
@@ -25,6 +26,7 @@ export const ORDER_QUERY = {
     user_id: GIVEN_ID,
     status: { type: 'string', pattern: `^(${ORDER_STATUSES.join('|')})$` },
     after: UUID,
+    page: PAGE,
     limit: LIMIT,
   },
   additionalProperties: false,
@@ -80,6 +82,23 @@ async function orderOfPayment({ db2 }: OrderAdminPorts, payment: string): Promis
   const [row] = await db2<{ order_of_payment: string | null }>('order_of_payment', { p_payment: payment });
   if (row?.order_of_payment) return row.order_of_payment;
   throw new HttpError('not_found', 'No order has a payment with this id.');
+}
+
+/** What happened to the order and its money, for the page of one of its claims. */
+const OF_THE_MONEY = /^(checkout|decided_|event$|payment$|other_seats|settle_waits|void_waits|refund_)/;
+
+/** Nothing where the order is not known any more, or the cell that has it is away. */
+export async function orderSteps(ports: OrderAdminPorts, orderId: string): Promise<TimelineEvent[]> {
+  const [row] = await ports.db1<{ order_details: IntakeOrder | null }>('order_details', {
+    p_order_id: orderId,
+  });
+  const intake = row?.order_details;
+  if (!intake) return [];
+  const claimIds = intake.claims.map(({ claim_id }) => claim_id);
+  const ledger = await ledgerOrder(ports, orderId, claimIds);
+  const steps = orderTimeline(intake, ledger, ledger?.audit ?? []);
+  const acts = new Set((ledger?.audit ?? []).map(({ action }) => action));
+  return steps.filter(({ what }) => OF_THE_MONEY.test(what) || acts.has(what));
 }
 
 /** What DB2 knows, with what operators did there. */

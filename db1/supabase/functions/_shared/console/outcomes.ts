@@ -17,6 +17,8 @@ const DONE: ReadonlySet<string> = new Set([
   'would_void',
   'void_requested',
   'voided',
+  'resolved',
+  'would_resolve',
 ]);
 
 export const isDone = ({ outcome }: { readonly outcome: string }): boolean => DONE.has(outcome);

@@ -7,7 +7,7 @@ import type { PoolStatus } from '../pool.ts';
 import { readQuery } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
-import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, pageOf, withReason } from './list.ts';
+import { DEFAULT_LIMIT, GIVEN_ID, LIMIT, offsetOf, PAGE, pageOf, withReason } from './list.ts';
 
 /** A row of public.pool_list. The levels are null while the pool's cache is lost; see intake.pool_levels. */
 export interface PoolView extends Omit<PoolStatus, 'available' | 'details'> {
@@ -165,7 +165,7 @@ export const POOL_CHANGE_BODY = {
 
 export const POOL_QUERY = {
   type: 'object',
-  properties: { after: GIVEN_ID, limit: LIMIT },
+  properties: { after: GIVEN_ID, page: PAGE, limit: LIMIT },
   additionalProperties: false,
 } as const satisfies Schema;
 
@@ -184,8 +184,12 @@ export function poolAdminRoutes(db1: CallFunction): Route[] {
 }
 
 async function list(db1: CallFunction, request: HttpRequest): Promise<HttpResponse> {
-  const { after = '', limit = DEFAULT_LIMIT } = readQuery(request.query, POOL_QUERY);
-  const pools = await db1<PoolView>('pool_list', { p_after: after, p_limit: limit });
+  const { after, page, limit = DEFAULT_LIMIT } = readQuery(request.query, POOL_QUERY);
+  const pools = await db1<PoolView>('pool_list', {
+    p_after: after ?? '',
+    p_limit: limit,
+    p_offset: offsetOf({ page, after, limit }),
+  });
   return pageOf(pools, limit, (pool) => pool.pool_id);
 }
 

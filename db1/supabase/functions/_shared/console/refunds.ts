@@ -6,7 +6,7 @@ import { operatorOf, REASON } from '../operator.ts';
 import { checked } from '../query.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
-import { GIVEN_ID, LIMIT, searchPage } from './list.ts';
+import { GIVEN_ID, LIMIT, PAGE, searchPage } from './list.ts';
 import { REFUND_STATES, type RefundRow } from './order_shapes.ts';
 
 /** A row of public.decide_refunds. */
@@ -40,6 +40,7 @@ export const REFUND_QUERY = {
   properties: {
     state: { type: 'string', pattern: `^(${REFUND_STATES.join('|')})$` },
     after: GIVEN_ID,
+    page: PAGE,
     limit: LIMIT,
   },
   additionalProperties: false,

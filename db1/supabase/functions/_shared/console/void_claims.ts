@@ -3,6 +3,7 @@
 
 import type { CallFunction } from '../call_function.ts';
 import type { ClaimRecord } from '../claim.ts';
+import { HttpError } from '../errors.ts';
 import { operatorOf, REASON, UUID } from '../operator.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson } from '../router.ts';
 import type { Schema } from '../schema.ts';
@@ -28,10 +29,10 @@ export const VOID_BODY = {
   properties: {
     claim_ids: { type: 'array', items: UUID, minItems: 1, maxItems: MAX_CLAIMS },
     refund: { type: 'boolean', description: 'Pay the price of each back. Left out, the money stays.' },
-    reason: REASON,
+    reason: { ...REASON, description: 'Why, for the audit log. A dry run needs none.' },
     dry_run: { type: 'boolean', description: 'Says what would be done and changes nothing.' },
   },
-  required: ['claim_ids', 'reason'],
+  required: ['claim_ids'],
   additionalProperties: false,
 } as const satisfies Schema;
 
@@ -49,6 +50,7 @@ export function voidRoutes(ports: VoidPorts): Route[] {
 
 async function voidClaims({ db1, db2 }: VoidPorts, request: HttpRequest): Promise<HttpResponse> {
   const { claim_ids, refund = false, reason, dry_run = false } = readJson(request, VOID_BODY);
+  if (reason === undefined && !dry_run) throw new HttpError('invalid_input', 'The body lacks "reason".');
   const planned: VoidResult[] = [];
   for (const claim_id of new Set(claim_ids.map((id) => id.toLowerCase()))) {
     const [claim] = await db1<ClaimRecord>('get_claim', { p_claim_id: claim_id });

@@ -119,15 +119,20 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     },
     ['claim_id'],
   ),
-  AuditRow: shape({
-    id: COUNT,
-    at: TEXT,
-    actor: TEXT,
-    action: TEXT,
-    subject: TEXT,
-    reason: TEXT_OR_NULL,
-    details: { type: ['object', 'null'], description: 'As the case may be.' },
-  }),
+  AuditRow: shape(
+    {
+      id: COUNT,
+      at: TEXT,
+      actor: TEXT,
+      action: TEXT,
+      subject: TEXT,
+      reason: TEXT_OR_NULL,
+      details: { type: ['object', 'null'], description: 'As the case may be.' },
+      db: { ...COUNT, description: 'Where rows of both databases are told: whose it is.' },
+      cell: { ...TEXT, description: 'Where there are several cells: whose it is.' },
+    },
+    ['db', 'cell'],
+  ),
   TicketCheck: shape({
     outcome: {
       type: 'string',
@@ -188,7 +193,10 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
   }),
   Mark: shape(
     {
-      kind: { ...TEXT, description: 'outage, breaker, failover, restart, deploy, start, alert or action.' },
+      kind: {
+        ...TEXT,
+        description: 'outage, breaker, failover, restart, deploy, start, alert, secret or action.',
+      },
       subject: TEXT,
       source: { ...TEXT, description: 'The database that noted it.' },
       began_at: TEXT,

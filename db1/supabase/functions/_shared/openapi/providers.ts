@@ -3,7 +3,7 @@
 import { CALL_BODY } from '../calls/body.ts';
 import { CALL_QUERY } from '../console/calls.ts';
 import { INBOX_BODY, INBOX_QUERY } from '../inbox/operators.ts';
-import { EVENTS_QUERY, GROUPS_QUERY, REPLAY_BODY, SKIP_BODY } from '../webhook/admin.ts';
+import { EVENTS_QUERY, REPLAY_BODY, SKIP_BODY } from '../webhook/admin.ts';
 import { ADD_BODY, CHANGE_BODY } from '../webhook/endpoint_settings.ts';
 import { NAME_BODY, PAYMENTS_QUERY } from '../webhook/unnamed_payments.ts';
 import type { AnswerSchema, Descriptions } from './document.ts';
@@ -91,23 +91,16 @@ export const PROVIDER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
     arrival: COUNT,
     raw_body: TEXT_OR_NULL,
     alarms: { type: 'array', items: { type: 'object', description: 'The same id with another body.' } },
+    links: shape({
+      payments: {
+        type: 'array',
+        items: shape({ payment_key: TEXT, order_id: TEXT_OR_NULL, user_id: TEXT_OR_NULL, state: TEXT }),
+      },
+      credits: { ...COUNT, description: 'Rows of the credit ledger that it wrote.' },
+      audit: { type: 'array', items: ref('AuditRow') },
+    }),
   }),
   EventResult: shape({ id: TEXT, event_id: TEXT_OR_NULL, outcome: TEXT }),
-  EventGroup: shape({
-    handler: TEXT_OR_NULL,
-    event_type: TEXT,
-    error: {
-      ...TEXT_OR_NULL,
-      description:
-        'The error with # for ids and numbers and “…” for what is quoted; as a filter it finds the group’s events.',
-    },
-    events: COUNT,
-    dead_letters: COUNT,
-    first_seen_at: TEXT,
-    last_seen_at: TEXT,
-    example_id: TEXT,
-    example_error: TEXT_OR_NULL,
-  }),
   UnnamedPayment: shape({
     provider: { ...TEXT, description: 'The tenant.' },
     object_id: TEXT,
@@ -232,11 +225,6 @@ export const PROVIDER_DESCRIPTIONS: Descriptions = {
     'Stored events, newest first, without payloads',
     listIn('events', 'Event'),
     { query: EVENTS_QUERY },
-  ),
-  'GET /admin/webhooks/groups': webhooks.reads(
-    'Events that failed or are dead letters, grouped by handler, type and shape of the error',
-    listIn('groups', 'EventGroup'),
-    { query: GROUPS_QUERY },
   ),
   'GET /admin/webhooks/payments': webhooks.reads(
     'Payments that moved money while no event names their user',

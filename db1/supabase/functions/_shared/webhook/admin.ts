@@ -1,5 +1,6 @@
 // The operators' door to webhooks: endpoints, and the events that are stored. Behind the runtime's own authentication.
 
+import { offsetOf, PAGE } from '../console/list.ts';
 import { HttpError } from '../errors.ts';
 import { type Authorize, type OperatorRoute, operatorRoutes, REASON, UUID } from '../operator.ts';
 import { checked, readQuery } from '../query.ts';
@@ -55,7 +56,7 @@ const CHOICE = {
     type: 'string',
     minLength: 1,
     maxLength: 200,
-    description: 'a part of the error, or of its shape as a group has it, in any case',
+    description: 'a part of the error, or of its shape as an issue has it, in any case',
   },
   path: {
     type: 'string',
@@ -89,15 +90,9 @@ export const EVENTS_QUERY = {
   properties: {
     ...CHOICE,
     after: UUID,
+    page: PAGE,
     limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT },
   },
-  additionalProperties: false,
-} as const satisfies Schema;
-
-const { provider, since, until, type } = CHOICE;
-export const GROUPS_QUERY = {
-  type: 'object',
-  properties: { provider, since, until, type, limit: EVENTS_QUERY.properties.limit },
   additionalProperties: false,
 } as const satisfies Schema;
 
@@ -126,7 +121,6 @@ export class WebhookAdminRoutes {
       ['POST', '/endpoints', (request) => this.#addEndpoint(request)],
       ['POST', '/endpoints/change', (request) => this.#changeEndpoint(request)],
       ['GET', '/events', (request) => this.#listEvents(request)],
-      ['GET', '/groups', (request) => this.#groupEvents(request)],
       ['POST', '/events/replay', (request) => this.#replay(request)],
       ['POST', '/events/skip', (request) => this.#skip(request)],
       ['GET', '/events/:id', (request, id) => this.#showEvent(request, id)],
@@ -180,17 +174,11 @@ export class WebhookAdminRoutes {
     return jsonResponse(200, { events: await this.#ports.store.listEvents(filter) });
   }
 
-  async #groupEvents(request: HttpRequest): Promise<HttpResponse> {
-    await this.#ports.authorize(request);
-    const filter = filterOf(readQuery(request.query, GROUPS_QUERY));
-    return jsonResponse(200, { groups: await this.#ports.store.groupEvents(filter) });
-  }
-
   async #showEvent(request: HttpRequest, id: string): Promise<HttpResponse> {
     await this.#ports.authorize(request);
     const event = await this.#ports.store.showEvent(checked(UUID, id, 'id'));
     if (event === undefined) throw new HttpError('not_found', 'No event has this id.');
-    return jsonResponse(200, event);
+    return jsonResponse(200, { ...event, links: await this.#ports.store.eventLinks(event.id) });
   }
 
   async #replay(request: HttpRequest): Promise<HttpResponse> {
@@ -232,11 +220,12 @@ export class WebhookAdminRoutes {
   }
 }
 
-function filterOf(query: FromSchema<typeof EVENTS_QUERY>): EventFilter {
-  const { status, since, until, limit = DEFAULT_LIMIT, ...rest } = query;
+export function filterOf(query: FromSchema<typeof EVENTS_QUERY>): EventFilter {
+  const { status, since, until, page, limit = DEFAULT_LIMIT, ...rest } = query;
   return {
     ...rest,
     limit,
+    offset: offsetOf({ page, after: query.after, limit }),
     ...(status !== undefined && { statuses: [status as EventStatus] }),
     ...(since !== undefined && { since: momentOf('since', since) }),
     ...(until !== undefined && { until: momentOf('until', until) }),

@@ -2,6 +2,7 @@
 // `sluice webhooks` both go through here. Every answer about ids is one result per id, never a count.
 
 import type { CallFunction } from '../call_function.ts';
+import type { AuditRow } from '../console/audit.ts';
 import { HttpError } from '../errors.ts';
 import { codeOf, SQLSTATE } from '../failure.ts';
 import { withRules } from '../rules.ts';
@@ -75,19 +76,17 @@ export interface EventDetails extends EventRow {
   readonly alarms: readonly EventAlarm[];
 }
 
-/** A row of webhook.group_events: events that failed alike. */
-export interface EventGroup {
-  /** Null where no handler has them any more. */
-  readonly handler: string | null;
-  readonly event_type: string;
-  /** The shape of the error, which finds the events of the group where it is given as a filter. */
-  readonly error: string | null;
-  readonly events: number;
-  readonly dead_letters: number;
-  readonly first_seen_at: string;
-  readonly last_seen_at: string;
-  readonly example_id: string;
-  readonly example_error: string | null;
+/** What an event brought about (webhook.event_links). */
+export interface EventLinks {
+  readonly payments: readonly {
+    readonly payment_key: string;
+    readonly order_id: string | null;
+    readonly user_id: string | null;
+    readonly state: string;
+  }[];
+  /** Rows of the credit ledger. */
+  readonly credits: number;
+  readonly audit: readonly AuditRow[];
 }
 
 /** A row of webhook.replay_events and of webhook.skip_events. */
@@ -108,7 +107,7 @@ export interface EventFilter {
   readonly until?: string;
   /** A type, or a prefix that ends in `*`. */
   readonly type?: string;
-  /** A part of the error or of its shape (EventGroup), in any case. */
+  /** A part of the error or of its shape, as an issue has it, in any case. */
   readonly error?: string;
   /** A JSON path of Postgres that finds something other than false and null in the payload. */
   readonly path?: string;
@@ -117,9 +116,9 @@ export interface EventFilter {
   /** The oldest come first where left out. */
   readonly newestFirst?: boolean;
   readonly limit: number;
+  /** How many are left out at the beginning; none where left out. */
+  readonly offset?: number;
 }
-
-export type GroupFilter = Pick<EventFilter, 'provider' | 'type' | 'since' | 'until' | 'limit'>;
 
 export interface EventAction {
   readonly ids: readonly string[];
@@ -145,8 +144,8 @@ export interface OperatorStore {
   addEndpoint(endpoint: NewEndpoint, by: Signed): Promise<EndpointRow>;
   changeEndpoint(name: string, changes: EndpointSettings, by: Signed): Promise<EndpointRow>;
   listEvents(filter: EventFilter): Promise<EventRow[]>;
-  groupEvents(filter: GroupFilter): Promise<EventGroup[]>;
   showEvent(id: string): Promise<EventDetails | undefined>;
+  eventLinks(id: string): Promise<EventLinks>;
   replay(action: ReplayAction): Promise<EventResult[]>;
   skip(action: EventAction): Promise<EventResult[]>;
   /** How many events lost their payload; fewer than `limit` when nothing is left to do. */
@@ -182,19 +181,15 @@ export function createOperatorStore(call: CallFunction): OperatorStore {
     },
     listEvents: (filter) =>
       call<EventRow>('list_events', filterArgs(filter)).catch((error: unknown) => refusePath(filter, error)),
-    groupEvents: ({ provider, type, since, until, limit }) =>
-      call<EventGroup>('group_events', {
-        p_provider: provider ?? null,
-        p_event_type: type ?? null,
-        p_since: since ?? null,
-        p_until: until ?? null,
-        p_limit: limit,
-      }),
     async showEvent(id) {
       const [row] = await call<{ event: EventDetails }>('show_event', { p_id: id });
       if (row === undefined) return undefined;
       const { event, ...more } = row;
       return { ...event, ...more };
+    },
+    async eventLinks(id) {
+      const [row] = await call<{ event_links: EventLinks }>('event_links', { p_id: id });
+      return row?.event_links ?? { payments: [], credits: 0, audit: [] };
     },
     replay: (action) =>
       call<EventResult>('replay_events', {
@@ -218,7 +213,7 @@ function present(endpoint: EndpointRow | undefined): EndpointRow {
   return endpoint;
 }
 
-function filterArgs(filter: EventFilter): Record<string, unknown> {
+export function filterArgs(filter: EventFilter): Record<string, unknown> {
   return {
     p_webhook_id: filter.webhook_id ?? null,
     p_event_id: filter.event_id ?? null,
@@ -232,6 +227,7 @@ function filterArgs(filter: EventFilter): Record<string, unknown> {
     p_event_type: filter.type ?? null,
     p_error: filter.error ?? null,
     p_path: filter.path ?? null,
+    p_offset: filter.offset ?? 0,
   };
 }
 

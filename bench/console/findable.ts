@@ -1,0 +1,196 @@
+// How long an operator waits for the first row of what is looked for, with a million claims: through the real server, and with the
+// plan of each statement behind it.
+
+import pg from 'pg';
+import { column, makeTable, NAME } from '../rows.ts';
+import { KEYS, startOurs } from '../servers.ts';
+import { median } from '../stats.ts';
+import type { Demand, Row } from '../suite.ts';
+import { openWorld, sql, type World } from '../world.ts';
+
+interface Size {
+  readonly claims: number;
+  readonly payments: number;
+  readonly repetitions: number;
+}
+const FULL: Size = { claims: 1_000_000, payments: 200_000, repetitions: 7 };
+const QUICK: Size = { claims: 2_000, payments: 400, repetitions: 1 };
+
+/** An operator waits no longer for a first row. */
+const MAX_MS = 1_000;
+const PAGE = 200;
+const ROWS_A_PAGE = 50;
+
+interface Question {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** `somewhere` is a claim in the middle of the table, `slot` is its slot. */
+function questions(somewhere: string, slot: string, { claims }: Size): Question[] {
+  const page = Math.min(PAGE, Math.floor(claims / ROWS_A_PAGE / 4));
+  const list = (name: string, query: string) => `/admin/${name}?limit=${ROWS_A_PAGE}&${query}`;
+  return [
+    { name: 'search-id', path: `/admin/search?q=${somewhere}` },
+    { name: 'search-id-beginning', path: `/admin/search?q=${somewhere.slice(0, 23)}` },
+    { name: 'search-id-4-digits', path: `/admin/search?q=${somewhere.slice(0, 4)}` },
+    { name: 'search-seat', path: `/admin/search?q=${slot.slice(-8)}` },
+    { name: 'search-user', path: '/admin/search?q=user%2012' },
+    { name: 'search-payment', path: '/admin/search?q=pi_12' },
+    { name: 'search-event', path: '/admin/search?q=evt_12' },
+    { name: 'search-request', path: '/admin/search?q=request%20123' },
+    { name: 'search-nothing', path: '/admin/search?q=nothing%20is%20called%20this' },
+    { name: 'claims-newest', path: list('claims', '') },
+    { name: 'claims-by-user', path: list('claims', 'user_id=user%20123') },
+    { name: 'claims-by-frequent-state', path: list('claims', 'state=committed') },
+    { name: 'claims-by-rare-state', path: list('claims', 'state=dead_letter') },
+    { name: 'claims-by-rare-pool', path: list('claims', 'pool_id=rare') },
+    { name: 'claims-by-absent-pool', path: list('claims', 'pool_id=absent') },
+    { name: `claims-page-${PAGE}`, path: list('claims', `page=${page}`) },
+    { name: `claims-page-${PAGE}-filtered`, path: list('claims', `state=committed&page=${page}`) },
+    { name: 'tickets-by-rare-pool', path: list('tickets', 'pool_id=rare') },
+    { name: `tickets-page-${PAGE}`, path: list('tickets', `page=${page}`) },
+    { name: `payments-page-${PAGE}`, path: list('payments', `page=${page}`) },
+    { name: 'payments-by-state', path: list('payments', 'state=refunded') },
+    { name: `credits-page-${PAGE}`, path: list('credits', `page=${page}`) },
+    { name: `events-page-${PAGE}`, path: list('webhooks/events', `page=${page}`) },
+    { name: 'total-claims', path: '/admin/totals/claims' },
+    { name: 'total-claims-by-frequent-state', path: '/admin/totals/claims?state=committed' },
+    { name: 'total-claims-by-rare-state', path: '/admin/totals/claims?state=dead_letter' },
+    { name: 'total-tickets-by-rare-pool', path: '/admin/totals/tickets?pool_id=rare' },
+    { name: 'export-claims', path: '/admin/export/claims' },
+    { name: 'export-claims-by-rare-state', path: '/admin/export/claims?state=dead_letter' },
+    { name: 'export-tickets', path: '/admin/export/tickets?format=json' },
+  ];
+}
+
+/** What the statements of each question are, for their plans. */
+const STATEMENTS: Readonly<Record<string, readonly ['db1' | 'db2', string]>> = {
+  'search-id-beginning': ['db1', 'select * from public.search_intake($1, 9)'],
+  'search-id-beginning in the ledger': ['db2', 'select * from public.search_ledger($1, 9)'],
+  'claims-by-rare-state': [
+    'db1',
+    `select * from public.claim_search(p_state => 'dead_letter', p_limit => 50)`,
+  ],
+  'claims-by-rare-pool': ['db1', `select * from public.claim_search(p_pool_id => 'rare', p_limit => 50)`],
+  'claims-page-200': ['db1', 'select * from public.claim_search(p_limit => 50, p_offset => 9950)'],
+  'tickets-by-rare-pool': ['db2', `select * from public.ticket_list(p_pool_id => 'rare', p_limit => 50)`],
+  'total-claims-by-rare-state': ['db1', `select * from public.claim_total(p_state => 'dead_letter')`],
+};
+
+/** Milliseconds to the first byte of the body, and how much came in all. */
+async function ask(url: string, path: string): Promise<{ first: number; whole: number; bytes: number }> {
+  const started = performance.now();
+  const response = await fetch(url + path, { headers: { authorization: `Bearer ${KEYS.adminKey}` } });
+  if (!response.ok || response.body === null) throw new Error(`${path}: ${response.status}`);
+  let first: number | undefined;
+  let bytes = 0;
+  for await (const part of response.body) {
+    first ??= performance.now() - started;
+    bytes += (part as Uint8Array).length;
+  }
+  const whole = performance.now() - started;
+  return { first: first ?? whole, whole, bytes };
+}
+
+/** The plans of all statements inside the function, as auto_explain tells them; where the server has none, nothing. */
+async function planOf(url: string, statement: string, values: string[]): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const notices: string[] = [];
+  client.on('notice', ({ message }) => message?.includes('Query Text') && notices.push(message));
+  try {
+    await client.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
+      set auto_explain.log_analyze = on; set auto_explain.log_timing = off; set client_min_messages = log`);
+    await client.query(statement, values);
+    return notices
+      .flatMap((text) => text.split('\n'))
+      .filter((line) => /Scan/.test(line))
+      .map((line) => line.trim().replace(/^-> +/, ''))
+      .join('\n');
+  } catch (error) {
+    return `(${error instanceof Error ? error.message : String(error)})`;
+  } finally {
+    await client.end();
+  }
+}
+
+async function fill({ db1, db2 }: World, { claims, payments }: Size): Promise<void> {
+  await db1.run(sql('findable_db1.sql'));
+  await db2.run(sql('findable_db2.sql'));
+  await db1.run(`select bench_findable(${claims})`);
+  await db2.run(`select bench_findable(${claims}, ${payments})`);
+  await db1.run('vacuum analyze');
+  await db2.run('vacuum analyze');
+}
+
+export interface Findable {
+  readonly rows: readonly Row[];
+  readonly demands: readonly Demand[];
+  readonly table: string;
+}
+
+export async function measureFindable(isQuick: boolean, progress: (line: string) => void): Promise<Findable> {
+  const size = isQuick ? QUICK : FULL;
+  progress(`filling with ${size.claims} claims`);
+  const world = await openWorld({}, (own) => fill(own, size));
+  const server = await startOurs(world);
+  try {
+    const somewhere = await world.db1.ask<string>(
+      'select claim_id::text from public.claims order by claim_id offset $1 limit 1',
+      [Math.floor(size.claims / 2)],
+    );
+    const slot = await world.db1.ask<string>('select slot_id::text from public.claims where claim_id = $1', [
+      somewhere,
+    ]);
+    const rows: Row[] = [];
+    for (const { name, path } of questions(somewhere, slot, size)) {
+      progress(name);
+      const answers = [];
+      for (let turn = 0; turn < size.repetitions; turn++) answers.push(await ask(server.url, path));
+      const firsts = answers.map(({ first }) => first);
+      const p50_ms = round(median(firsts));
+      rows.push({
+        name,
+        ...{ clients: 1, batch: 1, rate: 1_000 / p50_ms, p50_ms, p99_ms: round(Math.max(...firsts)) },
+        wal_bytes_per_op: 0,
+        first_ask_ms: round(answers[0]?.first ?? 0),
+        whole_ms: round(Math.max(...answers.map(({ whole }) => whole))),
+        bytes: answers[0]?.bytes ?? 0,
+      });
+    }
+    const plans: string[] = [];
+    for (const [name, [side, statement]] of Object.entries(STATEMENTS)) {
+      const values = statement.includes('$1') ? [somewhere.slice(0, 23)] : [];
+      const url = side === 'db1' ? world.db1Url : world.db2Url;
+      plans.push(`${name}\n${await planOf(url, statement, values)}`);
+    }
+    const slowest = rows.reduce((a, b) => (a.p99_ms > b.p99_ms ? a : b));
+    return {
+      rows,
+      demands: [
+        {
+          what: `one second / the longest wait for a first row (${slowest.name})`,
+          atLeast: 1,
+          ...(!isQuick && { value: MAX_MS / slowest.p99_ms }),
+        },
+      ],
+      table: `${makeTable(
+        [
+          NAME,
+          column('first row ms', 'p50_ms'),
+          column('longest', 'p99_ms'),
+          column('first ask', 'first_ask_ms'),
+          column('whole ms', 'whole_ms'),
+          column('bytes', 'bytes'),
+        ],
+        rows,
+      )}\n\n${plans.join('\n\n')}`,
+    };
+  } finally {
+    await server.stop();
+    await world.stop();
+  }
+}
+
+const round = (ms: number): number => Math.max(0.1, Math.round(ms * 10) / 10);

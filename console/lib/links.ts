@@ -1,0 +1,103 @@
+// Where each thing has its page: what a search found, what a step of a timeline names, what the audit log calls a thing.
+
+import { pathWith } from './api.ts';
+import type { Found } from './shapes.ts';
+
+const at = (path: string, id: string): string => `${path}/${encodeURIComponent(id)}`;
+
+export const userPlace = (user: string): string => at('/users', user);
+export const poolPlace = (pool: string): string => at('/pools', pool);
+export const claimPlace = (claim: string): string => at('/claims', claim);
+export const orderPlace = (order: string): string => at('/orders', order);
+export const ticketPlace = (claim: string): string => at('/tickets', claim);
+export const paymentPlace = (key: string): string => at('/payments', key);
+export const issuePlace = (issue: string): string => at('/issues', issue);
+export const searchPlace = (q: string): string => pathWith('/search', { q });
+
+export function auditPlace(db: 1 | 2, filter: Readonly<Record<string, string | undefined>>): string {
+  return pathWith('/audit', { ...(db === 2 && { db }), ...filter });
+}
+
+export const poolAudit = (pool: string): string => auditPlace(1, { subject: `pool ${pool}` });
+export const endpointAudit = (name: string): string => auditPlace(2, { subject: `webhook endpoint ${name}` });
+
+/** A page is where something can be looked at; what has none leads to what it belongs to. */
+export function placeOf({ kind, id, ref, pool_id, db, cell }: Found): string {
+  switch (kind) {
+    case 'claim':
+      return claimPlace(id);
+    case 'order':
+      return orderPlace(id);
+    case 'ticket':
+      return ticketPlace(id);
+    case 'payment':
+      return db === 1 && ref !== null ? orderPlace(ref) : paymentPlace(id);
+    case 'refund':
+      // Its payment stands where others have their pool.
+      return pool_id === null ? '/refunds' : paymentPlace(pool_id);
+    case 'event':
+      return at('/events', id);
+    case 'call':
+      return at('/calls', id);
+    case 'dead_letter':
+      return at('/dead-letters', id);
+    case 'message':
+      return ref === null ? '/dead-letters' : claimPlace(ref);
+    case 'slot':
+      return ref === null ? poolPlace(pool_id ?? '') : claimPlace(ref);
+    case 'user':
+      return userPlace(id);
+    case 'pool':
+      return poolPlace(id);
+    case 'endpoint':
+      return pathWith('/events', { webhook_id: id });
+    case 'site':
+      return pathWith('/calls', { site_id: id });
+    case 'operator':
+      return auditPlace(1, { actor: id });
+    case 'audit':
+      return auditPlace(db, { cell, id });
+  }
+}
+
+const SUBJECTS: readonly (readonly [RegExp, (id: string) => string])[] = [
+  [/^claim (\S+)$/, claimPlace],
+  [/^dead letter (\d+)$/, (id) => searchPlace(id)],
+  [/^webhook event (\S+)$/, (id) => at('/events', id)],
+  [/^payment (.+)$/, (id) => (id.includes('/') ? paymentPlace(id) : searchPlace(id))],
+  [/^refund (.+)$/, (id) => searchPlace(id)],
+  [/^pool (.+)$/, poolPlace],
+  [/^order (\S+)$/, orderPlace],
+  [/^issue (\S+)$/, issuePlace],
+];
+
+/** Of what the audit log says that something was done to; undefined where that has no page. */
+export function subjectPlace(subject: string): string | undefined {
+  for (const [pattern, place] of SUBJECTS) {
+    const id = pattern.exec(subject)?.[1];
+    if (id !== undefined) return place(id);
+  }
+  return undefined;
+}
+
+const PLACES: Readonly<Record<string, (value: string) => string | undefined>> = {
+  claim_id: claimPlace,
+  order_id: orderPlace,
+  payment_key: paymentPlace,
+  event: (id) => at('/events', id),
+  event_id: searchPlace,
+  user_id: userPlace,
+  pool_id: poolPlace,
+  subject: subjectPlace,
+  actor: (name) => auditPlace(1, { actor: name }),
+  msg_id: searchPlace,
+  replayed_from: searchPlace,
+  resource_id: searchPlace,
+  request_id: searchPlace,
+  session_id: searchPlace,
+  refund: searchPlace,
+  provider_refund_id: searchPlace,
+};
+
+/** Of a value in a timeline, by its name. */
+export const linkOf = (name: string, value: string): string | undefined => PLACES[name]?.(value);

@@ -1,0 +1,107 @@
+import { issueActs } from '../lib/acts.ts';
+import { get, pathWith } from '../lib/api.ts';
+import { auditPlace, paymentPlace, poolPlace } from '../lib/links.ts';
+import { useLoad } from '../lib/load.ts';
+import { Link } from '../lib/router.tsx';
+import type { Issue as IssueRow } from '../lib/shapes.ts';
+import { ActButtons } from '../parts/bench.tsx';
+import { Card, Facts, Moment, PageHead } from '../parts/small.tsx';
+import { Await } from '../parts/states.tsx';
+import { IssueState } from './issues.tsx';
+
+/** Where one of its failures can be looked at; deliveries of the inbox have no page. */
+function examplePlace({ kind, example_id }: IssueRow): string | undefined {
+  if (kind === 'claim') return `/dead-letters/${example_id}`;
+  if (kind === 'event') return `/events/${example_id}`;
+  const payment = /^(?:settle|void):(.+\/.+)$/.exec(example_id)?.[1];
+  return payment === undefined ? undefined : paymentPlace(payment);
+}
+
+/** Where all of them are listed. */
+function allPlace({ kind, lane, type, error, failures, dead_letters }: IssueRow): string | undefined {
+  if (kind === 'claim')
+    return pathWith('/dead-letters', {
+      pool_id: lane ?? undefined,
+      reason: type === 'dead_letter' ? undefined : type,
+    });
+  const ofEvents = { type, error: error ?? undefined };
+  if (kind === 'event')
+    return failures === dead_letters
+      ? pathWith('/dead-letters', { kind: 'webhooks', ...ofEvents })
+      : pathWith('/events', ofEvents);
+  return undefined;
+}
+
+function Lane({ issue: { kind, lane } }: { issue: IssueRow }) {
+  if (lane === null) return <span class="muted">none</span>;
+  return kind === 'claim' ? <Link to={poolPlace(lane)}>{lane}</Link> : <span>{lane}</span>;
+}
+
+const WHAT: Readonly<Record<IssueRow['kind'], string>> = {
+  claim: 'Dead letters of claims',
+  delivery: 'Deliveries that the ledger refused; see sluice webhooks inbox',
+  event: 'Events that their handler refused',
+  question: 'Questions to the intake about payments and voids',
+};
+
+export function Issue({ parameter }: { parameter: string }) {
+  const loaded = useLoad(`issue ${parameter}`, () => get<IssueRow>(`/admin/issues/${parameter}`));
+  return (
+    <>
+      <PageHead title="Issue" about={loaded.value && WHAT[loaded.value.kind]}>
+        {loaded.value && (
+          <ActButtons acts={issueActs(loaded.value)} id={loaded.value.id} onDone={loaded.reload} />
+        )}
+      </PageHead>
+      <Await loaded={loaded}>
+        {(issue) => (
+          <div class="columns">
+            <Card title="What goes wrong">
+              <p>
+                <strong class="note">{issue.type}</strong>
+              </p>
+              {issue.error && <p class="note">{issue.error}</p>}
+              {issue.example_error !== null && (
+                <>
+                  <h3>Example</h3>
+                  <p class="note">{issue.example_error}</p>
+                </>
+              )}
+              <p>
+                {examplePlace(issue) && <Link to={examplePlace(issue) ?? ''}>The newest of them</Link>}{' '}
+                {allPlace(issue) && <Link to={allPlace(issue) ?? ''}>All of them</Link>}
+              </p>
+            </Card>
+            <Card title="The issue">
+              <Facts
+                facts={[
+                  ['State', <IssueState key="state" state={issue.state} />],
+                  ['Failures now', String(issue.failures)],
+                  ['Dead letters', String(issue.dead_letters)],
+                  ['Lane', <Lane key="lane" issue={issue} />],
+                  ['First seen', <Moment key="first" at={issue.first_seen_at} />],
+                  ['Last seen', <Moment key="last" at={issue.last_seen_at} />],
+                  ['Opened', <Moment key="opened" at={issue.opened_at} />],
+                  ['Times opened', String(issue.openings)],
+                  ['Resolved', issue.resolved_at && <Moment key="resolved" at={issue.resolved_at} />],
+                  ['Resolved by', issue.resolved_at && (issue.resolved_by ?? 'nothing is left of it')],
+                  [
+                    'What was done',
+                    <Link
+                      key="audit"
+                      to={auditPlace(issue.kind === 'claim' || issue.kind === 'delivery' ? 1 : 2, {
+                        subject: `issue ${issue.id}`,
+                      })}
+                    >
+                      Audit rows
+                    </Link>,
+                  ],
+                ]}
+              />
+            </Card>
+          </div>
+        )}
+      </Await>
+    </>
+  );
+}
