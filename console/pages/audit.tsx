@@ -27,10 +27,13 @@ const COLUMNS: Column<AuditRow>[] = [
   {
     head: 'Details',
     place: 'wide',
-    cell: ({ id, details }) => (
+    cell: ({ id, details, written_by, changed }) => (
       <details>
         <summary>Details</summary>
-        <Code text={asJson(details)} label={`Details of entry ${id}`} />
+        <Code
+          text={asJson({ ...details, ...(changed && { changed }), written_by })}
+          label={`Details of entry ${id}`}
+        />
       </details>
     ),
   },

@@ -59,7 +59,7 @@ grant execute on function public.read_samples(timestamptz, timestamptz, int, tex
 grant execute on function public.ticket_of_claim(uuid) to service_role;
 grant execute on function public.audit_page(bigint, int) to service_role;
 grant execute on function public.ledger_health() to service_role;
-grant execute on function public.copy_operators(jsonb) to service_role;
+grant execute on function public.copy_operators(jsonb, timestamptz) to service_role;
 grant execute on function public.known_operators() to service_role;
 grant execute on function public.seal_audit(int) to service_role;
 grant execute on function public.outbox_take(int, int) to service_role;
