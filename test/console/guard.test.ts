@@ -7,14 +7,7 @@ import { OperatorAuth } from '../../src/server/operator_auth.ts';
 import { changed } from '../abuse/fingerprint.ts';
 import { fingerprintOf, furnish, untilCopied } from '../operators/furnished.ts';
 import { addOperator } from '../operators/support.ts';
-import {
-  ADMIN_KEY,
-  ask,
-  bearer,
-  openClient,
-  startTestServer,
-  token,
-} from '../server/support.ts';
+import { ADMIN_KEY, ask, bearer, openClient, startTestServer, token } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { openHouse, portsOf, unasked } from './open_house.ts';
 
@@ -82,7 +75,12 @@ describe('every admin route', () => {
   }
 
   async function makeAttacks(): Promise<Attack[]> {
-    const { letters, claims, events, deliveries, call, order, refunds } = await furnish(db1, db2, server.url, MARK);
+    const { letters, claims, events, deliveries, call, order, refunds } = await furnish(
+      db1,
+      db2,
+      server.url,
+      MARK,
+    );
     const ids: Record<string, string> = {
       '/admin/pools/': MARK,
       '/admin/claims/': claims[0] ?? '',

@@ -63,7 +63,7 @@ describe('columns that an adopted table brought along', () => {
     );
     const { rows } = await db2.query(
       `insert into audit.audit_logs (table_name, operation, row_data, changed_by)
-       values ('patients', 'update', jsonb_build_object('patient', $1::text, 'ward', 7), $1) returning id`,
+       values ('patients', 'update', jsonb_build_object('patient', $1::text, 'ward', 7), $1::uuid) returning id`,
       [id],
     );
     return rows[0].id;
@@ -138,7 +138,9 @@ describe('columns that an adopted table brought along', () => {
     assert.deepEqual(credits, [
       { user_id: 'ann', amount: 500, note: `paid for ${replacement}, in cash`, patient: asUuid },
     ]);
-    const { rows } = await db2.query(`select changed_by, row_data from audit.audit_logs where id = $1`, [later]);
+    const { rows } = await db2.query(`select changed_by, row_data from audit.audit_logs where id = $1`, [
+      later,
+    ]);
     assert.deepEqual(rows, [{ changed_by: asUuid, row_data: { patient: replacement, ward: 7 } }]);
     await db2.query('select public.seal_audit(1000)');
     const checked = await runHere(['audit', 'check'], env);
@@ -166,7 +168,10 @@ describe('columns that an adopted table brought along', () => {
     const there = { DB1_URL: copy.db1, DB2_URL: copy.db2 };
     const refused = await runHere(['import', file], there);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /has no column \w+ in \w+, [^\n]*\nhint: [^\n]*add it to the new database first/);
+    assert.match(
+      refused.stderr,
+      /has no column \w+ in \w+, [^\n]*\nhint: [^\n]*add it to the new database first/,
+    );
     const COLUMNS = `select c.oid::regclass::text as name, a.attname as column, format_type(a.atttypid, a.atttypmod) as type
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
       where c.oid = any ('{webhook_events,webhook_side_effects,credit_ledger,calls,audit.audit_logs}'::regclass[]) order by 1, 2`;

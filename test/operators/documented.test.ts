@@ -36,8 +36,7 @@ describe('the page about personal data', () => {
   });
   after(() => databases?.stop());
 
-  const isOfNobody = (side: Side, table: string): boolean =>
-    OF_NOBODY.has(WITHOUT_USERS[side][table] ?? '');
+  const isOfNobody = (side: Side, table: string): boolean => OF_NOBODY.has(WITHOUT_USERS[side][table] ?? '');
 
   for (const side of ['db1', 'db2'] as const) {
     it(`says of each table of ${side} with something about a person what it is, why and for how long`, () => {

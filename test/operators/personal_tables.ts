@@ -56,7 +56,8 @@ export const WITHOUT_USERS: Readonly<Record<Side, Readonly<Record<string, string
     'intake.free_counts': COUNTS,
     'intake.held_counts': COUNTS,
     'intake.hook_allowed_hosts': NO_USER,
-    'intake.parcels': 'a pool on its way between two cells: an export reads it, and no erasure begins while there is one',
+    'intake.parcels':
+      'a pool on its way between two cells: an export reads it, and no erasure begins while there is one',
     'intake.pool_allowances': COUNTS,
     'intake.pool_marks': COUNTS,
     'intake.pool_places': NO_USER,

@@ -84,7 +84,9 @@ describe('a viewer at the command line', () => {
     await db1.query(`select public.pool_create('closed', 1, '{"is_active": false}', 'ann')`);
     await db1.query(`select public.allow_hook_host('10.0.0.8', 'ann')`);
     await db2.query(`select webhook.allow_secret('SPARE_SECRET', 'ann')`);
-    await db2.query(`select webhook.add_endpoint('off', 'stripe', '{OPS_SITE_SECRET}', 'queued', '{}', 'ann')`);
+    await db2.query(
+      `select webhook.add_endpoint('off', 'stripe', '{OPS_SITE_SECRET}', 'queued', '{}', 'ann')`,
+    );
     await db2.query(`select webhook.change_endpoint('off', '{"is_active": false}', 'ann')`);
     for (const site of [MARK, 'off'])
       await db2.query(`select calls.add_site($1, '{OPS_SITE_SECRET}', true, null, 'ann')`, [site]);
