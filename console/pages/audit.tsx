@@ -48,12 +48,15 @@ export const auditColumns = (db: 1 | 2): Column<AuditRow>[] => [
   {
     head: 'Details',
     place: 'wide',
-    cell: ({ id, details }) => (
+    cell: ({ id, details, written_by, changed }) => (
       <details>
         <summary>
           Row <Id value={String(id)} />
         </summary>
-        <Code text={asJson(details)} label={`Details of entry ${id}`} />
+        <Code
+          text={asJson({ ...details, ...(changed && { changed }), written_by })}
+          label={`Details of entry ${id}`}
+        />
       </details>
     ),
   },

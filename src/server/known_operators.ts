@@ -13,7 +13,6 @@ export interface OperatorRow {
   readonly role: Role;
   readonly key_hash: Buffer;
   readonly is_revoked: boolean;
-  readonly version: number;
   readonly age_sec: number;
 }
 

@@ -1,4 +1,4 @@
-// Keeps DB2's copy of the operators, for commands that reach DB2 alone. Any number of servers may: the newer row stays.
+// Keeps DB2's copy of the operators, for commands that reach DB2 alone. Any number of servers may: the later reading stays.
 
 import type { CallFunction } from '#core/call_function.ts';
 import type { Log } from '#core/ports.ts';
@@ -13,7 +13,8 @@ export function startOperatorCopy(db1: CallFunction, db2: CallFunction, log: Log
 
 /** `db1` and `db2` call functions of schema public. */
 export async function copyOperators(db1: CallFunction, db2: CallFunction): Promise<void> {
+  const p_read_at = new Date().toISOString();
   const rows = await db1<OperatorRow>('known_operators', {});
   const p_operators = rows.map(({ key_hash, ...row }) => ({ ...row, key_hash: key_hash.toString('hex') }));
-  if (rows.length > 0) await db2('copy_operators', { p_operators });
+  await db2('copy_operators', { p_operators, p_read_at });
 }

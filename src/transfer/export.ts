@@ -6,9 +6,12 @@ import { withClient } from '../migrate/sql.ts';
 import { createExport, type EndLine, type ExportWriter, type Row } from './file.ts';
 import {
   beginSnapshot,
+  CHAIN_START,
   countRows,
   findHomes,
+  type Home,
   otherSessions,
+  readChainStart,
   readRows,
   readSequences,
   readSlotCache,
@@ -52,14 +55,12 @@ async function exportSide(
     await writer.table({ database: side, table: home.table.name, columns });
     await writePages(readRows(client, home));
   }
-  if (side === 'db1') {
-    await writer.table({
-      database: side,
-      table: SLOT_CACHE.table.name,
-      columns: SLOT_CACHE.columns.map(({ name }) => name),
-    });
-    await writePages(readSlotCache(client));
-  }
+  const writeOther = async ({ table, columns }: Home, pages: AsyncGenerator<Row[]>) => {
+    await writer.table({ database: side, table: table.name, columns: columns.map(({ name }) => name) });
+    await writePages(pages);
+  };
+  await writeOther(CHAIN_START, readChainStart(client));
+  if (side === 'db1') await writeOther(SLOT_CACHE, readSlotCache(client));
   // After the rows: a sequence has no snapshot, and read last it is at least as far as every row.
   await writer.sequences({ database: side, sequences: await readSequences(client, SEQUENCES[side]) });
 }

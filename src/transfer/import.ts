@@ -10,6 +10,7 @@ import type { Urls } from './export.ts';
 import { type EndLine, type Row, readExport, type TableLine } from './file.ts';
 import {
   beginImport,
+  CHAIN_START,
   countRows,
   findHomes,
   type Home,
@@ -22,6 +23,7 @@ import {
   rebuildSlots,
   SLOT_CACHE,
   setFurnitureAside,
+  startChain,
 } from './store.ts';
 import { DROPPED_COLUMNS, TABLES } from './tables.ts';
 
@@ -139,7 +141,7 @@ class Loader {
   }
 
   startTable({ table, columns }: TableLine): void {
-    const homes = this.#side === 'db1' ? [...this.#homes, SLOT_CACHE] : this.#homes;
+    const homes = [...this.#homes, CHAIN_START, ...(this.#side === 'db1' ? [SLOT_CACHE] : [])];
     const home = homes.find((each) => each.table.name === table);
     if (home === undefined)
       throw new StackError(
@@ -158,7 +160,7 @@ class Loader {
     if (DROPPED_COLUMNS.has(`${home.table.name}.${name}`)) return false;
     throw new StackError(
       `this Sluice has no column ${name} in ${home.table.name}, and the file has`,
-      'import the file with the version that made it',
+      'import the file with the version that made it; if the column is your own, add it to the new database first',
     );
   }
 
@@ -201,6 +203,7 @@ class Loader {
       if (count !== expected)
         throw new Error(`${table}: ${count} rows inserted, and the file has ${expected}`);
     }
+    await startChain(this.#client);
     await putFurnitureBack(this.#client, this.#homes);
     if (this.#side === 'db1') await rebuildSlots(this.#client);
     await markImported(this.#client, this.#end.sha256, this.#options.actor, { rows: this.#inserted });

@@ -106,6 +106,19 @@ export const SLOT_CACHE: Home = {
   ],
 };
 
+/** After which row the chain of the audit log begins: rows before it were adopted, and no seal covers them. */
+export const CHAIN_START: Home = {
+  table: { name: 'chain_start', homes: ['audit.chain'] },
+  path: 'pg_temp.chain_start',
+  columns: [{ name: 'begins_after', type: 'bigint', isGenerated: false, isIdentity: false }],
+};
+
+/** No row of a version that had no chain. */
+export async function* readChainStart(client: pg.Client): AsyncGenerator<Row[]> {
+  const [home] = await findHomes(client, [CHAIN_START.table]);
+  if (home !== undefined) yield* readPages(client, `select begins_after::text from ${home.path}`, 1);
+}
+
 async function* readPages(client: pg.Client, query: string, rowsAPage: number): AsyncGenerator<Row[]> {
   await client.query(`declare rows_to_copy no scroll cursor for ${query}`);
   for (;;) {
@@ -196,10 +209,11 @@ export async function setFurnitureAside(
       `delete from public.inventory_slots; delete from intake.pool_marks; delete from intake.pool_totals;
        create temporary table slot_cache (slot_id uuid, sale_order bigint) on commit drop`,
     );
-  // The one time that rows of the audit log go: those of a database that is new. Its chain begins with the file's.
+  // The one time that rows of the audit log go: those of a database that is new. Its chain begins where the file's does.
   await client.query(
     `set local sluice.audit_exception = 'import'; delete from audit.seals;
-     update audit.chain set begins_after = 0, sealed_to = 0, seals = 0, head = sha256('')`,
+     update audit.chain set begins_after = 0, sealed_to = 0, seals = 0, head = sha256('');
+     create temporary table chain_start (begins_after bigint) on commit drop`,
   );
   for (const { path } of furnished.reverse()) await client.query(`delete from ${path}`);
 }
@@ -215,6 +229,13 @@ export async function putFurnitureBack(client: pg.Client, homes: readonly Home[]
        select ${list.join(', ')} from pg_temp.${quoteName(`kept_${table.name}`)} on conflict do nothing`,
     );
   }
+}
+
+/** Rows that the exported log had adopted come before the chain here too. */
+export async function startChain(client: pg.Client): Promise<void> {
+  await client.query(
+    `update audit.chain c set begins_after = s.begins_after, sealed_to = s.begins_after from pg_temp.chain_start s`,
+  );
 }
 
 /** The slot cache and its totals from the manifest and the claims, then what only the old cache knew. */
@@ -253,7 +274,8 @@ export async function markImported(
   details: object,
 ): Promise<void> {
   await client.query(
-    'insert into audit.audit_logs (actor, action, subject, details) values ($1, $2, $3, $4)',
+    `insert into audit.audit_logs (actor, action, subject, details, written_by)
+     values ($1, $2, $3, $4, audit.writer())`,
     [actor, IMPORTED, subjectOf(sha256), JSON.stringify(details)],
   );
 }

@@ -154,8 +154,10 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
     'intake.pool_allowances': 'the throttle of the current second',
     'intake.copied_doors': 'a copy of what DB2 has: a server makes it anew within seconds',
     'intake.doors_copied': 'as copied_doors',
-    'audit.chain': 'the audit rows are sealed anew, from the first one on',
+    'audit.chain': 'the audit rows are sealed anew, from the same one on (chain_start)',
     'audit.seals': 'as chain',
+    'audit.untold': 'empty outside of a transaction',
+    'audit.untold_id_seq': 'as untold',
     'audit.erasures': 'an erasure that was cut short is begun anew',
     'audit.personal_places': 'the migrations fill it; rows of your own are added again',
     'audit.samples': 'what the console remembers; it begins anew',
@@ -170,8 +172,10 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
     'public.engine_metrics_id_seq': 'as engine_metrics',
   },
   db2: {
-    'audit.chain': 'the audit rows are sealed anew, from the first one on',
+    'audit.chain': 'the audit rows are sealed anew, from the same one on (chain_start)',
     'audit.seals': 'as chain',
+    'audit.untold': 'empty outside of a transaction',
+    'audit.untold_id_seq': 'as untold',
     'audit.erasures': 'an erasure that was cut short is begun anew',
     'audit.personal_places': 'the migrations fill it; rows of your own are added again',
     'audit.samples': 'what the console remembers; it begins anew',
@@ -190,9 +194,10 @@ export const LEFT_BEHIND: Readonly<Record<SideName, Readonly<Record<string, stri
   },
 };
 
-/** Columns of earlier files that today's tables do not need. The versions of pgmq differ in these two. */
-export const DROPPED_COLUMNS: ReadonlySet<string> = new Set(
-  [
+/** Columns of earlier files that today's tables do not need. The versions of pgmq differ in two of them. */
+export const DROPPED_COLUMNS: ReadonlySet<string> = new Set([
+  'operators.version',
+  ...[
     'messages',
     'dead_letters',
     'archived_messages',
@@ -202,4 +207,4 @@ export const DROPPED_COLUMNS: ReadonlySet<string> = new Set(
     'archived_inbox',
     'archived_inbox_dead_letters',
   ].flatMap((table) => [`${table}.headers`, `${table}.last_read_at`]),
-);
+]);

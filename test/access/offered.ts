@@ -126,6 +126,7 @@ export const FUNCTIONS: Record<Side, Record<string, string[]>> = {
       'personal_places',
       'export_user',
       'note_export',
+      'pool_moves',
       'prune_step',
       'retention_rules',
       'open_claims_of',

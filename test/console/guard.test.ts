@@ -4,19 +4,10 @@ import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
 import { adminRoutes } from '../../src/server/admin.ts';
 import { OperatorAuth } from '../../src/server/operator_auth.ts';
-import { changed, WRITTEN_MEANWHILE } from '../abuse/fingerprint.ts';
-import { bury } from '../admin/support.ts';
+import { changed } from '../abuse/fingerprint.ts';
+import { fingerprintOf, furnish, untilCopied } from '../operators/furnished.ts';
 import { addOperator } from '../operators/support.ts';
-import {
-  ADMIN_KEY,
-  ask,
-  bearer,
-  claim,
-  openClient,
-  putOnSale,
-  startTestServer,
-  token,
-} from '../server/support.ts';
+import { ADMIN_KEY, ask, bearer, openClient, startTestServer, token } from '../server/support.ts';
 import { startDatabases, type TestDatabases } from '../support/databases.ts';
 import { openHouse, portsOf, unasked } from './open_house.ts';
 
@@ -63,6 +54,7 @@ describe('every admin route', () => {
     assert.match(session, /^sluice_session=v2/);
     viewer = await addOperator(db1, 'the viewer', 'viewer');
     scanner = await addOperator(db1, 'the scanner', 'scanner');
+    await untilCopied(db1, db2);
   });
   after(async () => {
     await db1?.end();
@@ -83,57 +75,11 @@ describe('every admin route', () => {
   }
 
   async function makeAttacks(): Promise<Attack[]> {
-    await putOnSale(db1, MARK, 20);
-    const letters = await bury(db1, MARK, 3);
-    const made = await claim(server.url, MARK, { user_id: `${MARK} buyer` });
-    await db2.query(`select webhook.add_endpoint($1, 'stripe', '{OPS_SITE_SECRET}', 'queued', '{}', 'ann')`, [
+    const { letters, claims, events, deliveries, call, order, refunds } = await furnish(
+      db1,
+      db2,
+      server.url,
       MARK,
-    ]);
-    const { rows: events } = await db2.query(
-      `insert into public.webhook_events (webhook_id, event_id, status, error, payload, raw_body)
-       select e.webhook_id, $1 || n, 'dead_letter', $1, jsonb_build_object('note', $1::text), $2
-       from public.webhook_endpoints e, generate_series(1, 2) n returning id`,
-      [MARK, Buffer.from(MARK)],
-    );
-    await db2.query(
-      `insert into public.payments (provider, object_id, told, occurred_at, arrival, last_event_id, amount, currency, captured)
-       values ('stripe', $1, 'succeeded', now(), 1, 'evt_1', 1, 'eur', 1)`,
-      [MARK],
-    );
-    await db2.query(
-      `select calls.record_calls(array[$1], array['1'], array['ring'], array[jsonb_build_object('note', $1)::text],
-         array[now()], array['x'])`,
-      [MARK],
-    );
-    const delivery = { kind: 'event', door: MARK, received_at: '2026-02-24T10:00:00Z', ids: [MARK] };
-    await db1.query('select public.inbox_accept($1)', [JSON.stringify([delivery])]);
-    const { rows: refused } = await db1.query(
-      `insert into pgmq.q_event_inbox_dlq (vt, message)
-       select now(), $1::jsonb from generate_series(1, 2) returning msg_id::int`,
-      [delivery],
-    );
-    const { rows: calls } = await db2.query('select id from public.calls');
-    const other = await claim(server.url, MARK, { user_id: `${MARK} buyer` });
-    await db1.query(`select public.set_pool_details($1, jsonb_build_object('title', $1::text), 'ann')`, [
-      MARK,
-    ]);
-    const paid = {
-      confirm_by: 'payment',
-      price: 100,
-      currency: 'eur',
-      payment_tenant: 'stripe',
-      hold_sec: 3600,
-    };
-    await putOnSale(db1, `${MARK}-paid`, 1, paid);
-    const { rows: orders } = await db1.query(
-      `select claim_id from public.claim_batch(array[$1 || '-paid'], array[$1 || ' buyer'], array[null::text])`,
-      [MARK],
-    );
-    const { rows: refunds } = await db2.query(
-      `insert into public.refunds_due (id, payment_key, amount, currency, reason, state, is_auto, refund_key)
-       select 'settle:stripe/' || $1 || n, 'stripe/' || $1 || n, 100, 'eur', 'sold_out', 'review', true, $1 || n
-       from generate_series(1, 2) n returning id`,
-      [MARK],
     );
     const { rows: tickets } = await db2.query(
       `insert into public.confirmed_tickets (resource_id, pool_id, user_id) values (gen_random_uuid(), $1, $1 || ' buyer')
@@ -143,12 +89,12 @@ describe('every admin route', () => {
     const issue = await db1.query(`select id from public.issue_list(p_kind => 'claim', p_lane => $1)`, [MARK]);
     const ids: Record<string, string> = {
       '/admin/pools/': MARK,
-      '/admin/claims/': made.json.claim_id,
+      '/admin/claims/': claims[0] ?? '',
       '/admin/dlq/': String(letters[0]),
-      '/admin/webhooks/events/': events[0].id,
-      '/admin/calls/': calls[0].id,
-      '/admin/orders/': orders[0].claim_id,
-      '/admin/refunds/': encodeURIComponent(refunds[0].id),
+      '/admin/webhooks/events/': events[0] ?? '',
+      '/admin/calls/': call,
+      '/admin/orders/': order,
+      '/admin/refunds/': encodeURIComponent(refunds[0] ?? ''),
       '/admin/tickets/': tickets[0].claim_id,
       '/admin/payments/': encodeURIComponent(`stripe/${MARK}`),
       '/admin/users/': encodeURIComponent(`${MARK} buyer`),
@@ -162,20 +108,20 @@ describe('every admin route', () => {
       'POST /admin/pools/{pool}': { add_slots: 1, is_active: false },
       'POST /admin/pools/{pool}/details': { title: 'forged' },
       'POST /admin/claims/{claim}/release': { reason: 'forged' },
-      'POST /admin/claims/void': { claim_ids: [other.json.claim_id], reason: 'forged' },
-      'POST /admin/refunds/send': { ids: [refunds[0].id], reason: 'forged' },
-      'POST /admin/refunds/skip': { ids: [refunds[1].id], reason: 'forged' },
+      'POST /admin/claims/void': { claim_ids: [claims[1]], reason: 'forged' },
+      'POST /admin/refunds/send': { ids: [refunds[0]], reason: 'forged' },
+      'POST /admin/refunds/skip': { ids: [refunds[1]], reason: 'forged' },
       'POST /admin/webhooks/endpoints': {
         name: 'forged',
         provider: 'stripe',
         secret_names: ['OPS_SITE_SECRET'],
       },
       'POST /admin/webhooks/endpoints/change': { name: MARK, changes: { max_attempts: 7 } },
-      'POST /admin/webhooks/events/replay': { ids: [events[0].id] },
-      'POST /admin/webhooks/events/skip': { ids: [events[1].id] },
+      'POST /admin/webhooks/events/replay': { ids: [events[0]] },
+      'POST /admin/webhooks/events/skip': { ids: [events[1]] },
       'POST /admin/webhooks/payments/name': { tenant: 'stripe', payment: MARK, user_id: 'forged' },
-      'POST /admin/webhooks/inbox/replay': { msg_ids: [refused[0].msg_id] },
-      'POST /admin/webhooks/inbox/discard': { msg_ids: [refused[1].msg_id] },
+      'POST /admin/webhooks/inbox/replay': { msg_ids: [deliveries[0]] },
+      'POST /admin/webhooks/inbox/discard': { msg_ids: [deliveries[1]] },
       'POST /admin/issues/{issue}/replay': { reason: 'forged' },
       'POST /admin/issues/{issue}/resolve': { reason: 'forged' },
       'POST /admin/dlq/replay': { msg_ids: [letters[0]] },
@@ -195,28 +141,7 @@ describe('every admin route', () => {
     });
   }
 
-  /** All rows of all tables of ours: a hash for each table. Left out are when an operator's key was last used, and DB2's copy of the operators. */
-  async function fingerprint(): Promise<ReadonlyMap<string, string>> {
-    const sides = await Promise.all(
-      [db1, db2].map(async (db, index) => {
-        const { rows: tables } = await db.query<{ name: string }>(
-          `select format('%I.%I', n.nspname, c.relname) as name from pg_class c
-           join pg_namespace n on n.oid = c.relnamespace
-           where c.relkind = 'r' and n.nspname in ('public', 'intake', 'audit', 'pgmq', 'webhook', 'calls', 'cron')
-             and c.relname not in (${WRITTEN_MEANWHILE})`,
-        );
-        const own = tables.filter(({ name }) => index === 0 || name !== 'audit.operators');
-        const hashes = own.map(
-          ({
-            name,
-          }) => `select 'db${index + 1} ${name}' as name, md5(coalesce(string_agg(r, ',' order by r), '')) as hash
-             from ${name} t cross join lateral (select (to_jsonb(t) - 'last_used_at')::text as r) x`,
-        );
-        return (await db.query<{ name: string; hash: string }>(hashes.join(' union all '))).rows;
-      }),
-    );
-    return new Map(sides.flat().map(({ name, hash }) => [name, hash]));
-  }
+  const fingerprint = () => fingerprintOf(db1, db2);
 
   /** What is wrong with how a server refuses this: nothing, where the guard is in its place. */
   async function breaches(

@@ -5,6 +5,8 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { userDatabases } from '#core/users/databases.ts';
 import { eraseUser } from '#core/users/erase.ts';
+import { readUser } from '#core/users/export.ts';
+import { movePool } from '../../src/fleet/move.ts';
 import { runHere } from '../cli/support.ts';
 import { caller, query, startFleet } from '../fleet/support.ts';
 import { ADMIN_KEY, ask, bearer, openClient, putOnSale, startTestServer } from '../server/support.ts';
@@ -110,6 +112,77 @@ describe('an erasure that is asked for', () => {
   });
 });
 
+describe('an export over several cells', () => {
+  it('holds what is on its way between two of them, and ends unfinished where a pool moved meanwhile', async (t) => {
+    const { a, b, db2, cells } = await startFleet(t);
+    const [id, other] = ['moving.mo@example.com', 'other.olu@example.com'];
+    const client = await openClient(a.url);
+    await putOnSale(client, 'north', 6);
+    for (const verified of [true, false]) await claimFor(client, 'north', id, { verified });
+    await claimFor(client, 'north', other);
+    await carry({ db1Url: a.url, db2Url: db2.url });
+    await client.query(`update public.engine_config set is_active = false where pool_id = 'north'`);
+    await client.end();
+    const env = {
+      SLUICE_CELLS: cells.map(({ name, url }) => `${name}=${url}`).join(','),
+      DB2_URL: db2.url,
+    };
+    const claimsIn = async (place: string, ...more: string[]): Promise<Record<string, unknown>[]> => {
+      const { code, stdout, stderr } = await runHere(['users', 'export', id, ...more], env);
+      assert.equal(code, 0, stderr);
+      assert(!stdout.includes(other), 'it holds nothing of other users');
+      const { found } = JSON.parse(stdout) as { found: { place: string; rows: Record<string, unknown>[] }[] };
+      return found.filter((one) => one.place === place).flatMap(({ rows }) => rows);
+    };
+    assert.equal((await claimsIn('public.claims')).length, 2);
+    const move = {
+      poolId: 'north',
+      source: caller(t, a.url),
+      target: caller(t, b.url),
+      to: 'b',
+      actor: 'ann',
+      reason: null,
+    };
+    const killed = { ...move, onStep: (step: string) => assert.notEqual(step, 'carry') };
+    await assert.rejects(movePool(killed));
+    assert.deepEqual(await claimsIn('public.claims'), []);
+    const packed = await claimsIn('intake.parcels');
+    assert.deepEqual(
+      packed.map(({ user_id, parcel }) => [user_id, parcel]),
+      [
+        [id, 'claims'],
+        [id, 'claims'],
+      ],
+    );
+    assert(packed.every((row) => !('secret_hash' in row)));
+    const verified = await claimsIn('intake.parcels', '--verified');
+    assert.deepEqual(
+      verified.map((row) => row.verified),
+      [true],
+    );
+    // The mover goes on while an export has read the first cell and not the second.
+    const ports = userDatabases(
+      caller(t, db2.url),
+      cells.map(({ name, url }) => ({ name, call: caller(t, url) })),
+    );
+    let isMoved = false;
+    const read = async () => {
+      for await (const { database } of readUser(ports, {
+        userId: id,
+        namespace: 'both',
+        actor: 'ann',
+        reason: null,
+      }))
+        if (database === 'b' && !isMoved) {
+          isMoved = true;
+          await movePool(move);
+        }
+    };
+    await assert.rejects(read(), /being moved/);
+    assert.equal((await claimsIn('public.claims')).length, 2, 'asked again, all is there');
+  });
+});
+
 describe('an erasure over several cells', () => {
   it('goes through all of them under one name, and not while one is away or a pool is between two', async (t) => {
     const { a, b, db2, cells } = await startFleet(t);
@@ -121,7 +194,7 @@ describe('an erasure over several cells', () => {
       const client = await openClient(url);
       await putOnSale(client, name, 3);
       await claimFor(client, name, id);
-      await carry({ db1: client, db2: client, db1Url: url, db2Url: db2.url });
+      await carry({ db1Url: url, db2Url: db2.url });
       await claimFor(client, name, id);
       await client.end();
     }

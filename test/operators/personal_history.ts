@@ -71,7 +71,10 @@ export async function finish(
 }
 
 /** Workers carry what is ready, and end what is to end. */
-export async function carry({ db1Url, db2Url }: Places): Promise<Readonly<Record<string, number>>> {
+export async function carry({
+  db1Url,
+  db2Url,
+}: Pick<Places, 'db1Url' | 'db2Url'>): Promise<Readonly<Record<string, number>>> {
   const options = {
     db1Url,
     db2Url,

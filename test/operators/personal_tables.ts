@@ -11,57 +11,83 @@ const NO_USER = 'rules and settings of the owner';
 const OF_CRON = 'jobs of our own, their commands and how they ended';
 const OF_SAMPLES = 'counts of pools, lanes and endpoints, and names of databases and targets';
 const OF_MIGRATIONS = 'the statements of our migrations';
+const COUNTS = 'counts of a pool';
+const HASHES = 'hashes';
+const QUEUE_NAMES = 'names of queues';
+const UNTOLD = 'what a transaction changed of the rules: empty outside of it';
+const OUR_WORKER = 'what we ask our own bridge worker, and what it answers: counts';
+const PLACES = 'names of tables';
+const FAULTS = 'what is wrong with a registration';
+const SLOTS = 'slots and their pools';
+
+/** Tables with such a reason hold nothing about any person, an operator neither. */
+export const OF_NOBODY: ReadonlySet<string> = new Set([
+  NO_USER,
+  OF_CRON,
+  OF_MIGRATIONS,
+  COUNTS,
+  HASHES,
+  QUEUE_NAMES,
+  UNTOLD,
+  OUR_WORKER,
+  PLACES,
+  FAULTS,
+  SLOTS,
+]);
 
 export const WITHOUT_USERS: Readonly<Record<Side, Readonly<Record<string, string>>>> = {
   db1: {
-    'audit.chain': 'hashes',
+    'audit.chain': HASHES,
     'audit.erasures': 'the id of a user while that one is being erased, and no row else',
     'audit.operators': OF_OPERATORS,
-    'audit.personal_places': 'names of tables',
+    'audit.personal_places': PLACES,
     'audit.retention': NO_USER,
     'audit.marks': OF_SAMPLES,
     'audit.minute_samples': OF_SAMPLES,
     'audit.sampler': OF_SAMPLES,
     'audit.samples': OF_SAMPLES,
-    'audit.seals': 'hashes',
+    'audit.seals': HASHES,
+    'audit.untold': UNTOLD,
     'cron.job': OF_CRON,
     'cron.job_run_details': OF_CRON,
     'intake.cells': NO_USER,
     'intake.copied_doors': NO_USER,
     'intake.ended_sessions': OF_OPERATORS,
-    'intake.free_counts': 'counts of a pool',
-    'intake.held_counts': 'counts of a pool',
+    'intake.free_counts': COUNTS,
+    'intake.held_counts': COUNTS,
     'intake.hook_allowed_hosts': NO_USER,
-    'intake.parcels': 'a pool on its way between two cells: no erasure begins while there is one',
-    'intake.pool_allowances': 'counts of a pool',
-    'intake.pool_marks': 'counts of a pool',
+    'intake.parcels':
+      'a pool on its way between two cells: an export reads it, and no erasure begins while there is one',
+    'intake.pool_allowances': COUNTS,
+    'intake.pool_marks': COUNTS,
     'intake.pool_places': NO_USER,
     'intake.pool_requests': OF_OPERATORS,
-    'intake.pool_totals': 'counts of a pool',
-    'net._http_response': 'answers of our own bridge worker: counts',
-    'net.http_request_queue': 'requests to our own bridge worker: {}',
-    'pgmq.meta': 'names of queues',
-    'pgmq.notify_insert_throttle': 'names of queues',
-    'pgmq.topic_bindings': 'names of queues',
+    'intake.pool_totals': COUNTS,
+    'net._http_response': OUR_WORKER,
+    'net.http_request_queue': OUR_WORKER,
+    'pgmq.meta': QUEUE_NAMES,
+    'pgmq.notify_insert_throttle': QUEUE_NAMES,
+    'pgmq.topic_bindings': QUEUE_NAMES,
     'public.engine_config': NO_USER,
-    'public.engine_metrics': 'counts of a pool',
+    'public.engine_metrics': COUNTS,
     'public.order_payments': "a provider's ids and amounts, with the order",
     'public.pool_details': NO_USER,
-    'public.slot_manifest': 'slots and their pools',
+    'public.slot_manifest': SLOTS,
     'supabase_migrations.schema_migrations': OF_MIGRATIONS,
     'supabase_migrations.seed_files': OF_MIGRATIONS,
   },
   db2: {
-    'audit.chain': 'hashes',
+    'audit.chain': HASHES,
     'audit.erasures': 'the id of a user while that one is being erased, and no row else',
     'audit.operators': OF_OPERATORS,
-    'audit.personal_places': 'names of tables',
+    'audit.personal_places': PLACES,
     'audit.retention': NO_USER,
     'audit.marks': OF_SAMPLES,
     'audit.minute_samples': OF_SAMPLES,
     'audit.sampler': OF_SAMPLES,
     'audit.samples': OF_SAMPLES,
-    'audit.seals': 'hashes',
+    'audit.seals': HASHES,
+    'audit.untold': UNTOLD,
     'public.call_sites': NO_USER,
     'public.erased_claims': 'ids of claims and the names that stand for erased users',
     'public.payment_refunds': "a provider's ids and amounts, with the payment",
@@ -72,7 +98,7 @@ export const WITHOUT_USERS: Readonly<Record<Side, Readonly<Record<string, string
     'public.webhook_handlers': NO_USER,
     'supabase_migrations.schema_migrations': OF_MIGRATIONS,
     'supabase_migrations.seed_files': OF_MIGRATIONS,
-    'webhook.handler_faults': 'what is wrong with a registration',
+    'webhook.handler_faults': FAULTS,
     'webhook.secret_names': NO_USER,
     'webhook.tenants': NO_USER,
   },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type pg from 'pg';
 import { withClient } from '../../src/migrate/sql.ts';
 import { runHere } from '../cli/support.ts';
 import {
@@ -87,6 +88,67 @@ describe('an export in new databases', () => {
       const now = await onCopy<{ actor: string; action: string }>(side, sql);
       assert.deepEqual(now.slice(0, -1), before);
       assert.deepEqual([now.at(-1)?.actor, now.at(-1)?.action], ['owner (eve)', 'import']);
+    }
+  });
+
+  test('seals no row that the exported log had adopted, and every later one', async () => {
+    const adopted = await world.newPair();
+    const file = join(world.dir, 'adopted.jsonl');
+    const write = (client: pg.Client, subject: string) =>
+      client.query(
+        `insert into audit.audit_logs (actor, action, subject, reason) values ('trigger', 'UPDATE', $1, 'anna.adopted')`,
+        [subject],
+      );
+    for (const url of Object.values(adopted))
+      await withClient(url, async (client) => {
+        for (const n of [1, 2, 3]) await write(client, `row ${n}`);
+        // As the migration does where it finds a log.
+        await client.query(`update audit.chain set begins_after = l.id, sealed_to = l.id
+          from (select max(id) as id from audit.audit_logs) l`);
+        await write(client, 'later');
+        await client.query('select public.seal_audit()');
+      });
+    const exported = await runHere(['export', file], adopted);
+    assert.equal(exported.code, 0, exported.stderr);
+    const pair = await world.newPair();
+    const imported = await runHere(['import', file], pair);
+    assert.equal(imported.code, 0, imported.stderr);
+    for (const url of Object.values(pair))
+      await withClient(url, async (client) => {
+        await client.query('select public.seal_audit()');
+        const { rows } = await client.query(
+          `select a.subject, s.seal_no is not null as is_sealed from audit.audit_logs a
+           left join audit.seals s on s.log_id = a.id where a.actor = 'trigger' order by a.id`,
+        );
+        assert.deepEqual(
+          rows.map(({ subject, is_sealed }) => [subject, is_sealed]),
+          [
+            ['row 1', false],
+            ['row 2', false],
+            ['row 3', false],
+            ['later', true],
+          ],
+        );
+      });
+    const checked = await runHere(['audit', 'check'], pair);
+    assert.equal(checked.code, 0, checked.stdout);
+    assert.equal((await runHere(['users', 'erase', 'anna.adopted', '--yes'], pair)).code, 0);
+    for (const url of Object.values(pair))
+      await withClient(url, async (client) => {
+        const { rows } = await client.query(
+          `select count(*)::int as n from audit.audit_logs where reason = 'anna.adopted' and subject <> 'later'`,
+        );
+        assert.equal(rows[0].n, 0, 'an erasure reaches them');
+      });
+  });
+
+  test('keeps who wrote the rows of the audit log, and says who imported them', async () => {
+    for (const side of ['DB1_URL', 'DB2_URL'] as const) {
+      const sql = 'select id, written_by, changed from audit.audit_logs order by id';
+      const { rows: before } = await withClient(world.old[side], (client) => client.query(sql));
+      const now = await onCopy<{ written_by: string }>(side, sql);
+      assert.deepEqual(now.slice(0, -1), before);
+      assert.equal(now.at(-1)?.written_by, 'postgres');
     }
   });
 

@@ -1216,6 +1216,6 @@ language sql stable security definer set search_path = '' as $$
   where d.pool_id is not null or m.slot_id is not null;
 $$;
 
-create constraint trigger pool_details_are_noted
+create trigger pool_details_are_noted
   after insert or update or delete on public.pool_details
-  deferrable initially deferred for each row execute function audit.note_rule('pool', 'pool_id');
+  for each row execute function audit.note_rule('pool', 'pool_id');

@@ -14,9 +14,12 @@
 --   renamed_columns  hold the replacement afterwards, as user_column does
 --   json_columns, text_columns   have the replacement where the id stood (json_by, audit.text_without)
 --   cleared_columns  are null afterwards; is_deleted: the row is gone
+--   kept_columns     stay as they are: they hold no user, or catch duplicates
 --   also             a function of the erasure and the keys of the changed rows, called after them
---   erased_when      over r: steps change such rows only
+--   erased_when      over r: steps change the columns above in such rows only
 --   busy_when        over r: a worker has the row now, and the erasure waits
+-- Every column that is in none of the lists, such as those that an adopted table brought along or that the owner added, is searched and
+-- erased by its type (audit.other_columns).
 create table audit.personal_places (
   place text primary key,
   turn int not null,
@@ -29,6 +32,7 @@ create table audit.personal_places (
   json_by text not null default 'audit.json_without',
   text_columns text[] not null default '{}',
   cleared_columns text[] not null default '{}',
+  kept_columns text[] not null default '{}',
   is_deleted boolean not null default false,
   also text,
   erased_when text,
@@ -72,8 +76,26 @@ values
 -- The shape of an error can hold a user's name that has no digit in it.
 insert into audit.personal_places (turn, place, key_columns, text_columns) values (80, 'audit.issues', '{id}', '{error}');
 
-insert into audit.personal_places (turn, place, key_columns, json_columns, text_columns, erased_when)
-values (90, 'audit.audit_logs', '{id}', '{details}', '{actor,subject,reason}', 'r.id <= (select c.begins_after from audit.chain c)');
+-- A pool on its way between two cells. An export reads it (intake.packed_of); an erasure begins when there is none
+-- (audit.hold_pools).
+insert into audit.personal_places (turn, place, key_columns, verified_by, text_columns, kept_columns, erased_when)
+values (50, 'intake.parcels', '{pool_id,version,seq}', 'true', '{body}', '{kind}', 'false');
+
+insert into audit.personal_places (turn, place, key_columns, json_columns, text_columns, also, erased_when)
+values (90, 'audit.audit_logs', '{id}', '{details}', '{actor,subject,reason}', 'audit.note_erased_rows',
+  'r.id <= (select c.begins_after from audit.chain c)');
+
+-- What stays in each. Columns of types that hold no text need no list.
+update audit.personal_places p set kept_columns = k.kept::text[]
+from (values
+  ('public.claims', '{pool_id,slot_id,request_key,secret_hash,challenge,committed_by,order_id,replaces}'),
+  ('public.inventory_slots', '{pool_id,label}'),
+  ('public.orders', '{pool_id,currency,tenant,payment_key}'),
+  ('public.checkouts', '{idempotency_key,tenant,session_id,url,payment_intent,state,lease_token}'),
+  ('audit.issues', '{kind,lane,type,example_id,resolved_by}'),
+  ('audit.audit_logs', '{action,written_by,changed}')
+) k (place, kept)
+where p.place = k.place;
 
 -- Promise: no pool is between two cells, and none begins to be before this transaction ends; afterwards pool_pack sees the
 -- erasure. Raises SL011 where one is. Second call: the same. Locks: moves (advisory).
@@ -106,13 +128,14 @@ create table audit.erasures (
   constraint replacement_is_random check (replacement ~ '^erased:[0-9a-f]{32}$')
 );
 
--- Trigger. Promise: an erasure changes rows of the log that came before the chain and no other, and neither when nor what was done.
--- Second call: the same. Locks: none.
+-- Trigger. Promise: an erasure changes rows of the log that came before the chain, and neither when nor what was done; of later rows it
+-- changes columns that an adopted log brought along, and no other. Second call: the same. Locks: none.
 create function audit.refuse_sealed() returns trigger
 language plpgsql set search_path = '' as $$
 begin
   if current_setting('sluice.audit_exception', true) = 'erase' and (
-    old.id > (select c.begins_after from audit.chain c) or (new.id, new.at, new.action) is distinct from (old.id, old.at, old.action)
+    (new.id, new.at, new.action) is distinct from (old.id, old.at, old.action)
+    or old.id > (select c.begins_after from audit.chain c) and audit.row_hash(new) <> audit.row_hash(old)
   ) then
     raise exception 'row % of the log is sealed', old.id using errcode = 'restrict_violation';
   end if;
@@ -122,12 +145,77 @@ $$;
 
 create trigger sealed_rows_stay before update on audit.audit_logs for each row execute function audit.refuse_sealed();
 
+-- Promise: the log says of each of these rows that came after the beginning of the chain what its other columns are since the erasure:
+-- so a change that an erasure made is told from any other (audit.is_erased_row). Second call: a second row. Locks: none.
+create function audit.note_erased_rows(p_erasure audit.erasures, p_keys jsonb) returns void
+language sql set search_path = '' as $$
+  insert into audit.audit_logs (actor, action, subject, details)
+  select p_erasure.actor, 'log_erase', 'audit row ' || a.id,
+    jsonb_build_object('replacement', p_erasure.replacement, 'other_hash', coalesce(encode(audit.other_hash(a), 'hex'), ''))
+  from jsonb_array_elements(p_keys) k
+  join audit.audit_logs a on a.id = (k ->> 'id')::bigint
+  where a.id > (select c.begins_after from audit.chain c)
+  order by a.id;
+$$;
+
+-- Promise: the columns of the place that are in none of its lists and can hold the id, each with two expressions in SQL over the row r:
+-- whether it does, and what it holds instead. $1 is the id, $2 the replacement, $3 the id as bytes. Texts, JSON and lists of texts have
+-- the replacement; a uuid has its digits, unless it is a foreign key; every other type is null afterwards. A column user_id of any
+-- type is compared as a whole. Second call: the same, until the table changes. Locks: none.
+create function audit.other_columns(p_place audit.personal_places) returns table (name text, finds text, becomes text)
+language sql stable set search_path = '' as $$
+  with typed as (
+    select a.attname::text as name, format('r.%I', a.attname) as ref, format_type(a.atttypid, a.atttypmod) as type,
+      coalesce(nullif(t.typbasetype, 0), t.oid) as base, t.typcategory as category,
+      exists (select from pg_catalog.pg_constraint k
+        where k.conrelid = a.attrelid and k.contype = 'f' and a.attnum = any (k.conkey)) and not a.attnotnull as is_reference
+    from pg_catalog.pg_attribute a
+    join pg_catalog.pg_type t on t.oid = a.atttypid
+    where a.attrelid = pg_catalog.to_regclass(p_place.place) and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+      and a.attname::text <> all (p_place.key_columns || p_place.renamed_columns || p_place.json_columns || p_place.text_columns
+        || p_place.cleared_columns || p_place.kept_columns || coalesce(p_place.user_column, ''))
+  ), kinds as (
+    select c.*, case
+      when c.base in ('json'::regtype, 'jsonb'::regtype) then 'json'
+      when c.base in ('text[]'::regtype, 'varchar[]'::regtype) then 'texts'
+      when c.base = 'uuid'::regtype then 'uuid'
+      when c.base = 'bytea'::regtype then 'bytes'
+      when c.category = 'S' then 'text'
+      when c.name = 'user_id' then 'number'
+      when c.category in ('U', 'C') or c.base = 'uuid[]'::regtype then 'any'
+    end as kind
+    from typed c
+  ), found as (
+    select c.*, case c.kind
+      when 'json' then format('audit.json_without(%1$s::jsonb, $1, $2) is distinct from %1$s::jsonb', c.ref)
+      when 'uuid' then format('%s::text = lower($1)', c.ref)
+      when 'bytes' then format('coalesce(position($3 in %s), 0) > 0', c.ref)
+      when 'number' then format('%s::text = $1', c.ref)
+      else format('(audit.text_without(%1$s::text, $1, $2) is distinct from %1$s::text%2$s)', c.ref,
+        case when c.name = 'user_id' then format(' or %s::text = $1', c.ref) end)
+    end as finds
+    from kinds c where c.kind is not null
+  )
+  select c.name, c.finds, format('case when %s then %s else %s end', c.finds, case
+    when c.is_reference then 'null'
+    when c.kind = 'json' then format('audit.json_without(%s::jsonb, $1, $2)::%s', c.ref, c.type)
+    when c.kind = 'uuid' then 'right($2, 32)::uuid'
+    when c.kind = 'texts' then format('array(select audit.text_without(e.e::text, $1, $2) from unnest(%s) with ordinality e (e, n)
+      order by e.n)::%s', c.ref, c.type)
+    when c.kind = 'text' then format('(case when %1$s::text = $1 then $2 else audit.text_without(%1$s::text, $1, $2) end)::%2$s',
+      c.ref, c.type)
+    else 'null'
+  end, c.ref)
+  from found c;
+$$;
+
 -- Promise: a condition in SQL over the row r that holds for rows of the user; $1 is the id, $2 the replacement, $3 the id as bytes,
--- $4 the namespace (null: both). Second call: the same. Locks: none.
-create function audit.found_by(p_place audit.personal_places) returns text
+-- $4 the namespace (null: both). For a step (p_for_step) only for rows in which it has something to change.
+-- Second call: the same. Locks: none.
+create function audit.found_by(p_place audit.personal_places, p_for_step boolean) returns text
 language plpgsql stable set search_path = '' as $$
 begin
-  return format('(%s) and ($4 is null or (%s) = $4)', case
+  return format('((%s) and (%s)%s) and ($4 is null or (%s) = $4)', case
     when p_place.user_column is not null then format('r.%I = $1', p_place.user_column)
     else concat_ws(' or ',
       (select string_agg(format('%s(r.%I, $1, $2) is distinct from r.%I', p_place.json_by::regproc, c, c), ' or ')
@@ -139,7 +227,20 @@ begin
         where a.attrelid = p_place.place::regclass and a.attname = any (p_place.cleared_columns)
           and a.atttypid = 'bytea'::regtype)
     )
-  end, coalesce(p_place.verified_by, 'true'));
+  end, case when p_for_step then coalesce(p_place.erased_when, 'true') else 'true' end,
+  (select string_agg(' or ' || o.finds, '') from audit.other_columns(p_place) o), coalesce(p_place.verified_by, 'true'));
+end
+$$;
+
+-- Promise: the place of this name as a step and an export read it: by its index only where no other column has to be searched. Null
+-- where the list has no such place. Second call: the same. Locks: none.
+create function audit.place_of(p_place text) returns audit.personal_places
+language plpgsql stable set search_path = '' as $$
+declare
+  v_place audit.personal_places := (select p from audit.personal_places p where p.place = p_place);
+begin
+  v_place.is_indexed := v_place.is_indexed and not exists (select from audit.other_columns(v_place));
+  return v_place;
 end
 $$;
 
@@ -161,7 +262,11 @@ create function audit.read_page(
 language plpgsql stable set search_path = ''
 set enable_seqscan = off as $$
 declare
-  v_finds text := audit.found_by(p_place);
+  v_finds text := audit.found_by(p_place, p_keys_only);
+  -- Spares a walk over rows in which a step has nothing to change.
+  v_walked text := coalesce('(' || case
+    when p_keys_only and not exists (select from audit.other_columns(p_place)) then p_place.erased_when
+  end || ')', 'true');
 begin
   execute format(
     'with page as materialized (
@@ -181,7 +286,7 @@ begin
     from numbered p',
     coalesce('(' || p_place.busy_when || ')', 'false'), audit.keys_of(p_place, 'r'), p_place.place::regclass,
     case when p_place.is_indexed then 'true' else v_finds end, case when p_place.is_indexed then v_finds else 'true' end,
-    case when p_keys_only then coalesce('(' || p_place.erased_when || ')', 'true') else 'true' end,
+    v_walked,
     case when p_after is null then 'true' else format('(%s) > (select %s from jsonb_populate_record(null::%s, $5) k)',
       audit.keys_of(p_place, 'r'), audit.keys_of(p_place, 'k'), p_place.place::regclass) end
   ) into own, last_key, is_busy
@@ -214,22 +319,32 @@ create function audit.erase_rows(p_erasure audit.erasures, p_place audit.persona
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
+  -- Of a row that another column led to, and that is another user's, the listed columns stay.
+  v_is_own text := format('(%s) and %s', coalesce(p_place.erased_when, 'true'),
+    case when p_place.user_column is null then 'true' else format('r.%I = $1', p_place.user_column) end);
   v_sets text := concat_ws(', ',
-    case when p_place.user_column is not null then format('%1$I = case when r.%1$I = $1 then $2 else r.%1$I end', p_place.user_column) end,
-    (select string_agg(format('%1$I = case when r.%1$I is not null then $2 end', c), ', ') from unnest(p_place.renamed_columns) c),
-    (select string_agg(format('%1$I = %2$s(r.%1$I, $1, $2)', c, p_place.json_by::regproc), ', ')
-      from unnest(p_place.json_columns) c),
-    (select string_agg(format('%1$I = audit.text_without(r.%1$I, $1, $2)', c), ', ') from unnest(p_place.text_columns) c),
-    (select string_agg(format('%I = null', c), ', ') from unnest(p_place.cleared_columns) c)
+    (select string_agg(format('%1$I = case when %2$s then %3$s else r.%1$I end', e.name, v_is_own, e.becomes), ', ')
+      from (
+        select p_place.user_column as name, '$2' as becomes where p_place.user_column is not null
+        union all
+        select c, format('case when r.%I is not null then $2 end', c) from unnest(p_place.renamed_columns) c
+        union all
+        select c, format('%s(r.%I, $1, $2)', p_place.json_by::regproc, c) from unnest(p_place.json_columns) c
+        union all
+        select c, format('audit.text_without(r.%I, $1, $2)', c) from unnest(p_place.text_columns) c
+        union all
+        select c, 'null' from unnest(p_place.cleared_columns) c
+      ) e),
+    (select string_agg(format('%I = %s', o.name, o.becomes), ', ') from audit.other_columns(p_place) o)
   );
   v_changed int;
 begin
   perform set_config('sluice.audit_exception', 'erase', true);
   execute format(
     case when p_place.is_deleted then 'delete from %1$s r using' else 'update %1$s r set %4$s from' end
-      || ' jsonb_populate_recordset(null::%1$s, $3) k where (%2$s) = (%3$s)',
+      || ' jsonb_populate_recordset(null::%1$s, $4) k where (%2$s) = (%3$s)',
     p_place.place::regclass, audit.keys_of(p_place, 'r'), audit.keys_of(p_place, 'k'), v_sets
-  ) using p_erasure.user_id, p_erasure.replacement, p_keys;
+  ) using p_erasure.user_id, p_erasure.replacement, convert_to(p_erasure.user_id, 'UTF8'), p_keys;
   get diagnostics v_changed = row_count;
   if p_place.also is not null and v_changed > 0 then
     execute format('select %s($1, $2)', p_place.also::regproc) using p_erasure, p_keys;
@@ -296,11 +411,13 @@ begin
   if not found then
     raise exception 'this user is not being erased' using errcode = 'SL001', hint = 'begin_erasure comes first';
   end if;
-  select p.* into v_place from audit.personal_places p
-  where p.turn >= v_erasure.turn and not v_erasure.is_clean and pg_catalog.to_regclass(p.place) is not null
-    and (p.verified_by is not null or coalesce(v_erasure.verified, true))
-  order by p.turn limit 1;
-  if not found then
+  v_place := audit.place_of((
+    select p.place from audit.personal_places p
+    where p.turn >= v_erasure.turn and not v_erasure.is_clean and pg_catalog.to_regclass(p.place) is not null
+      and (p.verified_by is not null or coalesce(v_erasure.verified, true))
+    order by p.turn limit 1
+  ));
+  if v_place.place is null then
     update audit.erasures e
     set turn = 0, after = null, is_clean = e.pass_changed = 0, pass_changed = 0, touched_at = now()
     where e.user_id = p_user_id returning e.is_clean into v_erasure.is_clean;
@@ -373,6 +490,40 @@ language sql stable security definer set search_path = '' as $$
   order by p.turn;
 $$;
 
+-- Promise: the rows of the user in up to 20 parcels behind p_after, each as it was in its table, with the kind of its parcel: other users'
+-- rows stand in the same parcel. last_key is null after the last parcel. Second call: the same. Locks: none.
+create function intake.packed_of(p_user_id text, p_verified boolean, p_after jsonb, out own jsonb, out last_key jsonb)
+language sql stable set search_path = '' as $$
+  with page as materialized (
+    select p.*, row_number() over (order by p.pool_id, p.version, p.seq) as n
+    from intake.parcels p
+    where p_after is null or (p.pool_id, p.version, p.seq)
+      > (p_after ->> 'pool_id', (p_after ->> 'version')::bigint, (p_after ->> 'seq')::int)
+    order by p.pool_id, p.version, p.seq limit 20
+  ), packed as (
+    select p.n, e.ordinality, e.value || jsonb_build_object('parcel', p.kind) as row, case p.kind
+      when 'letters' then intake.is_verified(e.value -> 'message')
+      when 'checkouts' then (
+        select (o ->> 'verified')::boolean from intake.parcels q cross join jsonb_array_elements(q.body::jsonb) o
+        where q.pool_id = p.pool_id and q.version = p.version and q.kind = 'orders' and o -> 'order_id' = e.value -> 'order_id'
+      )
+      else (e.value ->> 'verified')::boolean
+    end as verified
+    from page p cross join jsonb_array_elements(p.body::jsonb) with ordinality e
+    where audit.json_without(e.value, p_user_id, 'erased:') <> e.value
+  )
+  select
+    (select jsonb_agg(k.row order by k.n, k.ordinality) from packed k where p_verified is null or coalesce(k.verified, true) = p_verified),
+    (select jsonb_build_object('pool_id', p.pool_id, 'version', p.version, 'seq', p.seq) from page p where p.n = 20);
+$$;
+
+-- Promise: how many times a pool has left this cell or come to it. What reads several cells one after another compares: a pool that
+-- moved meanwhile may have been in none of them. Second call: the same, or more. Locks: none.
+create function public.pool_moves() returns bigint
+language sql stable security definer set search_path = '' as $$
+  select count(*) from audit.audit_logs a where a.action in ('pool_move_out', 'pool_move_in');
+$$;
+
 -- Promise: what the place holds about the user among up to p_limit rows behind p_after, as JSON; last_key is null after the last
 -- row. Of the audit log also rows under the user's pseudonym. Raises SL001 for a place that is not on the list. Second call: the same,
 -- and what is new. Locks: none.
@@ -383,7 +534,7 @@ language plpgsql stable security definer set search_path = '' as $$
 declare
   -- What proves something to us and tells nothing about the user.
   c_ours constant text[] := '{secret_hash,request_key,challenge,lease_token,lane}';
-  v_place audit.personal_places := (select p from audit.personal_places p where p.place = p_place);
+  v_place audit.personal_places := audit.place_of(p_place);
   v_page record;
   v_pseudonym text := (
     select 'user:' || left(encode(sha256(k.key || convert_to(p_user_id, 'UTF8')), 'hex'), 32)
@@ -398,6 +549,8 @@ begin
       case when count(*) = p_limit then jsonb_build_object('id', max(a.id)) end as last_key
     into v_page
     from (select l.* from audit.audit_logs l where l.id > coalesce((p_after ->> 'id')::bigint, 0) order by l.id limit p_limit) a;
+  elsif p_place = 'intake.parcels' then
+    v_page := intake.packed_of(p_user_id, p_verified, p_after);
   else
     v_page := audit.read_page(v_place, p_user_id, p_verified, p_after, p_limit, false);
   end if;
@@ -420,9 +573,9 @@ begin
 end
 $$;
 
-create constraint trigger personal_places_are_noted
+create trigger personal_places_are_noted
   after insert or update or delete on audit.personal_places
-  deferrable initially deferred for each row execute function audit.note_rule('personal place', 'place');
+  for each row execute function audit.note_rule('personal place', 'place');
 
 -- Promise: the slots of these claims are not held by the user's name any more. Second call: changes nothing.
 -- Locks: the claims, held by the caller → those of share_pools → slots.
@@ -491,6 +644,7 @@ language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 declare
   v_erasure audit.erasures := (select e from audit.erasures e where e.user_id = p_user_id for update);
+  v_place audit.personal_places := audit.place_of('public.claims');
   v_msg_ids bigint[];
   v_letter_ids bigint[];
   v_keys jsonb;
@@ -517,6 +671,8 @@ begin
   update pgmq.q_intake_dlq d
   set message = audit.json_without(d.message, v_erasure.user_id, v_erasure.replacement)
   where d.msg_id = any (v_letter_ids);
-  return audit.erase_rows(v_erasure, (select p from audit.personal_places p where p.place = 'public.claims'), v_keys);
+  -- Here they may change on their way.
+  v_place.erased_when := null;
+  return audit.erase_rows(v_erasure, v_place, v_keys);
 end
 $$;

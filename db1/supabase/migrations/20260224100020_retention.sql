@@ -15,9 +15,9 @@ insert into audit.retention (turn, what, keep_days, about) values
   (3, 'cron_runs', 7, 'cron''s own history'),
   (4, 'samples', 30, 'samples of every minute and marks, which the console draws, and issues that are resolved');
 
-create constraint trigger retention_is_noted
+create trigger retention_is_noted
   after insert or update or delete on audit.retention
-  deferrable initially deferred for each row execute function audit.note_rule('retention', 'what');
+  for each row execute function audit.note_rule('retention', 'what');
 
 -- Promise: up to p_limit things of this kind that are older than the rule says are deleted; returns how many. Second call: the next
 -- ones, then 0. Locks: the rows deleted.

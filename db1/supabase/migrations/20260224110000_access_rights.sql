@@ -142,6 +142,7 @@ grant execute on function public.finish_erasure(text) to service_role;
 grant execute on function public.personal_places(boolean) to service_role;
 grant execute on function public.export_user(text, boolean, text, jsonb, int) to service_role;
 grant execute on function public.note_export(text, boolean, text, text) to service_role;
+grant execute on function public.pool_moves() to service_role;
 grant execute on function public.prune_step(int) to service_role;
 grant execute on function public.retention_rules() to service_role;
 grant execute on function public.take_sample(jsonb, timestamptz) to service_role;

@@ -438,12 +438,16 @@ create trigger removed_handlers_sort_events
   after delete on public.webhook_handlers
   referencing old table as changed for each statement execute function webhook.sort_events();
 
--- Every operator action, in the same transaction as the action. Insert only.
+-- Every operator action, in the same transaction as the action. Insert only. actor is for whom the caller says it acts;
+-- written_by is what the database itself saw (audit.writer). changed: what the transaction changed of the rules
+-- (audit.tell_changes).
 create table if not exists audit.audit_logs (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
   actor text not null, action text not null, subject text not null, reason text,
   details jsonb not null default '{}',
+  written_by text not null default 'unknown',
+  changed jsonb,
   constraint actor_is_named check (length(actor) between 1 and 200)
 );
 
@@ -553,7 +557,7 @@ begin
   if new.details::text like '%"user_id"%' then
     for v_user_id in
       select distinct u #>> '{}' from jsonb_path_query(new.details, '$.**.user_id') u
-      where jsonb_typeof(u) = 'string' and u #>> '{}' !~ '^user:[0-9a-f]{32}$'
+      where jsonb_typeof(u) in ('string', 'number') and u #>> '{}' !~ '^user:[0-9a-f]{32}$'
     loop
       new.details := audit.json_without(new.details, v_user_id, audit.pseudonym(v_user_id));
       new.subject := audit.text_without(new.subject, v_user_id, audit.pseudonym(v_user_id));
@@ -566,9 +570,33 @@ $$;
 
 create trigger log_hides_users before insert on audit.audit_logs for each row execute function audit.hide_users();
 
--- Trigger. Promise: rows of the log are neither changed nor removed, by no role. Two exceptions have names of their own, in the
--- setting sluice.audit_exception: `sluice import`, into a database that is new, and an update by audit.erase_rows, to which
--- audit.refuse_sealed leaves the rows that no seal covers. Second call: the same. Locks: none.
+-- Promise: who is connected, as the database knows it: the user of the session, and the role that the session took. A caller of a
+-- function chooses neither. Second call: the same. Locks: none.
+create function audit.writer() returns text
+language sql stable set search_path = '' as $$
+  select session_user || coalesce(' as ' || nullif(current_setting('role', true), 'none'), '');
+$$;
+
+-- Trigger. Promise: written_by of a row is audit.writer(), whatever was given. Rows that the owner imports (`sluice import`) keep
+-- theirs. Second call: the same. Locks: none. Definer: as hide_users.
+create function audit.sign_row() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  if coalesce(current_setting('sluice.audit_exception', true), '') <> 'import' or not pg_has_role(session_user, (
+    select c.relowner from pg_catalog.pg_class c where c.oid = tg_relid
+  ), 'usage') then
+    new.written_by := audit.writer();
+  end if;
+  return new;
+end
+$$;
+
+create trigger log_names_its_writer before insert on audit.audit_logs for each row execute function audit.sign_row();
+
+-- Trigger. Promise: no statement changes or removes rows of the log without an exception, which has a name of its own in the setting
+-- sluice.audit_exception: `sluice import`, into a database that is new, and an update by audit.erase_rows, of which
+-- audit.refuse_sealed keeps all that a seal covers. The owner can set it too, or switch triggers off: the chain finds what was
+-- changed then (audit.chain_faults). Second call: the same. Locks: none.
 create function audit.refuse_change() returns trigger
 language plpgsql set search_path = '' as $$
 declare

@@ -146,11 +146,15 @@ create trigger credit_ledger_is_insert_only
 alter table public.credit_ledger enable always trigger credit_ledger_is_insert_only;
 
 -- Trigger. Promise: a row of the ledger can lose its user's name to a replacement, and nothing else of it changes: sums and keys stay.
--- Second call: the same. Locks: none.
+-- Columns that an adopted ledger brought along may lose the name too. Second call: the same. Locks: none.
 create function webhook.keep_credit() returns trigger
 language plpgsql set search_path = '' as $$
 begin
-  if not audit.is_replacement(new.user_id) or to_jsonb(new) - 'user_id' <> to_jsonb(old) - 'user_id' then
+  if new.user_id <> old.user_id and not audit.is_replacement(new.user_id)
+    or (new.id, new.created_at, new.amount, new.currency, new.kind, new.provider, new.object_id, new.event_id, new.business_key)
+      is distinct from
+      (old.id, old.created_at, old.amount, old.currency, old.kind, old.provider, old.object_id, old.event_id, old.business_key)
+  then
     raise exception 'credit_ledger is insert only'
       using errcode = 'restrict_violation', hint = 'correct a wrong row with another row';
   end if;

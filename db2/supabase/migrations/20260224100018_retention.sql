@@ -18,9 +18,9 @@ insert into audit.retention (turn, what, keep_days, about) values
 create index side_effects_with_payload on public.webhook_side_effects (created_at) where payload is not null;
 create index calls_with_payload on public.calls (received_at) where payload is not null;
 
-create constraint trigger retention_is_noted
+create trigger retention_is_noted
   after insert or update or delete on audit.retention
-  deferrable initially deferred for each row execute function audit.note_rule('retention', 'what');
+  for each row execute function audit.note_rule('retention', 'what');
 
 -- Promise: up to p_limit things of this kind that are older than the rule says have lost their payload, or are gone; returns how many. Second call:
 -- the next ones, then 0. Locks: the rows; what others have locked is skipped.

@@ -78,7 +78,7 @@ grant execute on function public.audit_total(text, text, text, bigint) to servic
 grant execute on function public.payment_details(text) to service_role;
 grant execute on function public.user_audit(text, int) to service_role;
 grant execute on function public.ledger_health() to service_role;
-grant execute on function public.copy_operators(jsonb) to service_role;
+grant execute on function public.copy_operators(jsonb, timestamptz) to service_role;
 grant execute on function public.known_operators() to service_role;
 grant execute on function public.seal_audit(int) to service_role;
 grant execute on function public.outbox_take(int, int) to service_role;

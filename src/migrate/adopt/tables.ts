@@ -259,6 +259,8 @@ const AUDIT: AdoptedTable = {
       fill: `'{}'`,
       from: ['row_data'],
     },
+    { name: 'written_by', ...NAMED },
+    { name: 'changed', type: 'jsonb' },
   ],
   unique: {},
   checks: { actor_is_named: 'length(actor) between 1 and 200' },

@@ -15,6 +15,10 @@ export interface AuditRow {
   readonly subject: string;
   readonly reason: string | null;
   readonly details: Readonly<Record<string, unknown>>;
+  /** The session's user, and the role it took: what the database saw, where the actor is what the caller said. */
+  readonly written_by: string;
+  /** What the transaction changed of the rules; null where that is nothing. */
+  readonly changed: readonly Readonly<Record<string, unknown>>[] | null;
   /** Where the intake has several cells: the one that wrote it down. */
   readonly cell?: string;
 }

@@ -128,6 +128,15 @@ export const OPERATOR_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
       subject: TEXT,
       reason: TEXT_OR_NULL,
       details: { type: ['object', 'null'], description: 'As the case may be.' },
+      written_by: {
+        ...TEXT,
+        description: 'The session user and role that the database saw; the actor is who the caller said.',
+      },
+      changed: {
+        type: ['array', 'null'],
+        items: ANYTHING,
+        description: 'What the transaction changed of the rules: table, did, before and after.',
+      },
       db: { ...COUNT, description: 'Where rows of both databases are told: whose it is.' },
       cell: { ...TEXT, description: 'Where there are several cells: whose it is.' },
     },

@@ -1,4 +1,5 @@
-// All that is known about one user, place by place. Where it was found, the audit log says who asked.
+// All that is known about one user, place by place. Where it was found, the audit log says who asked. Several cells are read one after
+// another: a pool that moved meanwhile may have been in none of them, so then the export ends without its last page.
 
 import { HttpError } from '../errors.ts';
 import type { JsonValue } from '../json.ts';
@@ -9,6 +10,8 @@ export interface Position {
   readonly database: string;
   readonly place: string;
   readonly after: Readonly<Record<string, JsonValue>> | null;
+  /** How often pools had moved when the export began. */
+  readonly moves?: string;
 }
 
 export interface Found {
@@ -30,7 +33,7 @@ const ROWS_AT_ONCE = 1_000;
 
 /**
  * Every page, those without a row of the user too: a reader may stop after any of them, and go on there. `isTold` is false for who only
- * counts.
+ * counts. Throws pool_moving where a pool moved since the beginning.
  */
 export async function* readUser(
   { ledger, cells }: Pick<UserPorts, 'ledger' | 'cells'>,
@@ -48,6 +51,7 @@ export async function* readUser(
     ))
       all.push({ database, place });
   const begin = from === undefined ? 0 : placeOf(all, from);
+  const moves = from?.moves ?? (await movesOf(cells));
   const told = new Set<string>();
   for (const [at, { database, place }] of all.entries()) {
     if (at < begin) continue;
@@ -72,9 +76,22 @@ export async function* readUser(
         told.add(database.name);
       }
       after = page?.last_key ?? null;
-      yield { database: database.name, place, rows, next: nextOf(all, at, after) };
+      const next = nextOf(all, at, after);
+      if (next === null && (await movesOf(cells)) !== moves)
+        throw new HttpError('pool_moving', 'A pool moved between two cells meanwhile: export again.');
+      yield { database: database.name, place, rows, next: next && { ...next, moves } };
     } while (after !== null);
   }
+}
+
+/** How many pools have left or come, by cell. */
+async function movesOf(cells: readonly UserDatabase[]): Promise<string> {
+  const counts: string[] = [];
+  for (const cell of cells) {
+    const [row] = await cell.call<{ pool_moves: number | string }>('pool_moves', {});
+    counts.push(String(row?.pool_moves));
+  }
+  return counts.join(',');
 }
 
 function placeOf(all: readonly { database: UserDatabase; place: string }[], from: Position): number {

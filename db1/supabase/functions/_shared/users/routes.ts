@@ -93,9 +93,10 @@ async function readPage(
 function positionOf(text: string): Position {
   const wrong = new HttpError('invalid_input', 'after is not what an answer had as next.');
   try {
-    const { database, place, after } = JSON.parse(text);
+    const { database, place, after, moves } = JSON.parse(text);
     if (typeof database !== 'string' || typeof place !== 'string' || typeof after !== 'object') throw wrong;
-    return { database, place, after };
+    if (typeof moves !== 'string') throw wrong;
+    return { database, place, after, moves };
   } catch {
     throw wrong;
   }
