@@ -364,7 +364,7 @@ set enable_seqscan = off as $$
   select greatest(0, least(coalesce(p_payment.amount, 0), greatest(
     p_payment.refund_told - coalesce(sum(r.amount) filter (where r.failed_at >= p_payment.refund_told_at), 0),
     coalesce(sum(r.amount) filter (where r.failed_at is null and not r.is_adopted), 0)
-      - case when bool_or(r.failed_at is null and r.may_be_release and r.amount = p_payment.held - p_payment.amount)
+      - case when bool_or(r.failed_at is null and not r.is_adopted and r.may_be_release and r.amount = p_payment.held - p_payment.amount)
         then p_payment.held - p_payment.amount else 0 end
       + case when p_payment.adopted > 0 then webhook.adopted_refunds(p_payment)
         - coalesce(sum(r.amount) filter (where r.is_adopted and r.failed_at > p_payment.adopted_until), 0) else 0 end
@@ -408,8 +408,8 @@ end
 $$;
 
 -- Promise: the balance transactions that this dispute carries are known, but for fees that are transactions of their own; returns
--- the payment. An event that says that money moved, of a dispute without a transaction, makes the dispute silent, until
--- one tells them. Raises SL030 when a transaction changes its amount (by more than rounding, after which the larger counts) or its payment.
+-- the payment. An event that says that money moved, of a dispute without a transaction, makes the dispute silent, until one tells
+-- them. Raises SL030 when a transaction changes its amount (by more than rounding, after which the larger counts) or its payment.
 -- Second call: the same. Locks: the transactions, by id; the caller holds the payment, and writes its row.
 create function webhook.note_dispute(p_payment public.payments, p_event_type text, p_dispute jsonb) returns public.payments
 language plpgsql set search_path = ''
