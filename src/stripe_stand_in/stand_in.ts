@@ -105,7 +105,9 @@ export class StripeStandIn {
   #read(url: URL, account: string): ApiAnswer {
     const { pathname, searchParams: query } = url;
     const [, list, id] =
-      /^\/v1\/(events|charges|disputes|checkout\/sessions|payment_intents|refunds)(?:\/(\w+))?$/.exec(pathname) ?? [];
+      /^\/v1\/(events|charges|disputes|checkout\/sessions|payment_intents|refunds)(?:\/(\w+))?$/.exec(
+        pathname,
+      ) ?? [];
     const found = (body: unknown): ApiAnswer => ({ status: 200, body });
     const wanted = (name: string, value: unknown) => query.get(name) === null || query.get(name) === value;
     if (list === 'checkout/sessions') {

@@ -39,7 +39,9 @@ export function thinHandler(options: ThinOptions): Handler<JsonObject> {
       } catch (error) {
         if (signal.aborted || error instanceof PermanentError) throw error;
         if (error instanceof SourceError && error.status === 404) throw new PermanentError(error.message);
-        throw new TryLater(`a thin event carries no amounts, and Stripe could not be asked for them: ${wordsOf(error)}`);
+        throw new TryLater(
+          `a thin event carries no amounts, and Stripe could not be asked for them: ${wordsOf(error)}`,
+        );
       }
     },
     async apply({ id }, tx, payload) {
@@ -70,7 +72,8 @@ async function fetchPayload(
   // As Stripe would have sent it, where it says which event that is.
   if (typeof snapshot === 'string' && SNAPSHOT.test(snapshot)) return ask(`/v1/events/${snapshot}`, account);
   const url: unknown = related?.url;
-  if (typeof url !== 'string' || !OBJECT_URL.test(url)) throw new PermanentError('it names no object of Stripe');
+  if (typeof url !== 'string' || !OBJECT_URL.test(url))
+    throw new PermanentError('it names no object of Stripe');
   const object = await ask(url, { ...account, 'stripe-version': API_VERSION });
   return { api_version: API_VERSION, data: { object } };
 }

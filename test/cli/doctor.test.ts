@@ -270,7 +270,14 @@ describe('what the doctor thinks', () => {
     assert.deepEqual(queue(600, 1), ['fail queue', 'warn dead letters']);
     const events = (oldest_sec: number | null, dead_letters: number, change = {}) => {
       const webhooks = {
-        ...{ backlog: 1, oldest_sec, dead_letters, payments_without_user: 0, silent_disputes: 0, recorded: 9 },
+        ...{
+          backlog: 1,
+          oldest_sec,
+          dead_letters,
+          payments_without_user: 0,
+          silent_disputes: 0,
+          recorded: 9,
+        },
         ...change,
       };
       return shortly(judgeWebhooks({ webhooks }));

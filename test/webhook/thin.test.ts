@@ -4,7 +4,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { ListedCharge } from '../../src/stripe_stand_in/books.ts';
 import { NO_HANDLERS } from '../../src/webhook/handlers.ts';
-import { deliveryOf, envFor, type Providers, STRIPE_KEY, startProviders, stripeEvent } from './backfill/support.ts';
+import {
+  deliveryOf,
+  envFor,
+  type Providers,
+  STRIPE_KEY,
+  startProviders,
+  stripeEvent,
+} from './backfill/support.ts';
 import { WebhookWorld } from './world.ts';
 
 describe('thin events about payments', () => {
@@ -22,14 +29,31 @@ describe('thin events about payments', () => {
 
   const created = Math.floor(Date.now() / 1_000);
   const charge = (user: string, change: Partial<ListedCharge> = {}): ListedCharge => ({
-    ...{ id: `ch_${user}`, object: 'charge', payment_intent: `pi_${user}`, amount: 1000, currency: 'eur', created },
-    ...{ amount_captured: 1000, amount_refunded: 0, captured: true, status: 'succeeded', metadata: { user_id: user } },
+    ...{
+      id: `ch_${user}`,
+      object: 'charge',
+      payment_intent: `pi_${user}`,
+      amount: 1000,
+      currency: 'eur',
+      created,
+    },
+    ...{
+      amount_captured: 1000,
+      amount_refunded: 0,
+      captured: true,
+      status: 'succeeded',
+      metadata: { user_id: user },
+    },
     ...change,
   });
   const send = async (id: string, type: string, url: string, change: Record<string, unknown> = {}) => {
     const related_object = { id: url.split('/').at(-1), type: 'thing', url };
     const head = { id, object: 'v2.core.event', type, livemode: true, created: new Date().toISOString() };
-    const answer = await world.send('stripe', 'stripe', JSON.stringify({ ...head, related_object, ...change }));
+    const answer = await world.send(
+      'stripe',
+      'stripe',
+      JSON.stringify({ ...head, related_object, ...change }),
+    );
     assert.equal(answer.status, 200, answer.text);
   };
   const work = (key = STRIPE_KEY) =>
@@ -38,7 +62,11 @@ describe('thin events about payments', () => {
       urls: envFor(providers, world.databases.db2.url),
     });
   const endOf = async (id: string) => {
-    const { status, error, attempts } = (await world.event(id)) as { status: string; error: string; attempts: number };
+    const { status, error, attempts } = (await world.event(id)) as {
+      status: string;
+      error: string;
+      attempts: number;
+    };
     return { status, error, attempts };
   };
   const worth = async (user: string) => (await world.credited(user)).sum;
@@ -51,7 +79,10 @@ describe('thin events about payments', () => {
     await work('');
     const { status, error, attempts } = await endOf('evt_1');
     assert.deepEqual([status, attempts], ['failed', 0]);
-    assert.match(error, /^a thin event carries no amounts, and Stripe could not be asked for them: STRIPE_API_KEY /);
+    assert.match(
+      error,
+      /^a thin event carries no amounts, and Stripe could not be asked for them: STRIPE_API_KEY /,
+    );
     assert.equal(await worth('ann'), 0);
     await letPass('evt_1');
     await work();
@@ -67,7 +98,15 @@ describe('thin events about payments', () => {
     providers.stripe.charge(charge('bob', { amount_refunded: 300 }));
     await send('evt_4', 'v1.charge.refunded', '/v1/charges/ch_bob');
     providers.stripe.books.put('dispute', {
-      ...{ id: 'dp_bob', object: 'dispute', amount: 400, currency: 'eur', created, livemode: true, status: 'lost' },
+      ...{
+        id: 'dp_bob',
+        object: 'dispute',
+        amount: 400,
+        currency: 'eur',
+        created,
+        livemode: true,
+        status: 'lost',
+      },
       ...{ charge: 'ch_bob', payment_intent: 'pi_bob' },
       balance_transactions: [{ id: 'txn_bob', amount: -400, currency: 'eur', type: 'adjustment', created }],
     });
@@ -80,7 +119,10 @@ describe('thin events about payments', () => {
     const ends = await Promise.all(['evt_2', 'evt_3', 'evt_4', 'evt_5', 'evt_6'].map(endOf));
     assert.equal(await worth('bob'), 300);
     for (const { status, error } of ends)
-      assert.ok(status === 'success' || /^(already known|older than what is known)$/.test(error), `${status} ${error}`);
+      assert.ok(
+        status === 'success' || /^(already known|older than what is known)$/.test(error),
+        `${status} ${error}`,
+      );
     const versions = providers.stripe.server.requests.map(({ headers }) => headers['stripe-version']);
     assert.deepEqual([...new Set(versions)], ['2025-03-31.basil']);
   });

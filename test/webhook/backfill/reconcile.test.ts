@@ -107,18 +107,37 @@ describe('reconcile with Stripe', () => {
   it('names disputes whose money the ledger does not have, and is mended by the command that it names', async () => {
     const created = Math.floor(Date.now() / 1_000);
     const moved = (id: string, amount: number, change = {}) => ({
-      ...{ id, object: 'balance_transaction', type: 'adjustment', amount, currency: 'eur', created, ...change },
+      ...{
+        id,
+        object: 'balance_transaction',
+        type: 'adjustment',
+        amount,
+        currency: 'eur',
+        created,
+        ...change,
+      },
     });
-    const dispute = (id: string, payment: string, status: Dispute['status'], ...moves: object[]): Dispute => ({
+    const dispute = (
+      id: string,
+      payment: string,
+      status: Dispute['status'],
+      ...moves: object[]
+    ): Dispute => ({
       ...{ id, object: 'dispute', amount: 100, currency: 'eur', created, livemode: true, status },
       ...{ charge: `ch_${payment}`, payment_intent: payment, balance_transactions: moves },
     });
-    const tell = (id: string, type: string, object: Dispute) => stripeEvent(id, { type, object: { ...object } });
+    const tell = (id: string, type: string, object: Dispute) =>
+      stripeEvent(id, { type, object: { ...object } });
     const asked = dispute('dp_asked', 'pi_evt_1', 'warning_closed');
     const taken = dispute('dp_taken', 'pi_evt_1', 'needs_response', moved('txn_1', -60));
     const fee = moved('txn_fee', -15, { type: 'stripe_fee' });
     const lost = dispute('dp_taken', 'pi_evt_1', 'lost', moved('txn_1', -60), moved('txn_2', -40), fee);
-    const settled = dispute('dp_settled', 'pi_missing', 'lost', moved('txn_3', -120, { currency: 'usd', exchange_rate: 1.2 }));
+    const settled = dispute(
+      'dp_settled',
+      'pi_missing',
+      'lost',
+      moved('txn_3', -120, { currency: 'usd', exchange_rate: 1.2 }),
+    );
     const before = (await reconcile()).found.differences;
     for (const one of [asked, settled]) providers.stripe.books.put('dispute', one);
     providers.stripe.books.put('dispute', lost, 'acct_connected');
@@ -168,7 +187,10 @@ describe('reconcile with Stripe', () => {
       ...env,
       STRIPE_API_KEY: 'rk_live_no_disputes_0123456789',
     });
-    assert.match(refused.stderr, /rak_dispute_read[\s\S]*needs the rights to read events, charges and disputes/);
+    assert.match(
+      refused.stderr,
+      /rak_dispute_read[\s\S]*needs the rights to read events, charges and disputes/,
+    );
   });
 
   it('repairs nothing, and says what it needs', async () => {

@@ -77,7 +77,14 @@ export class Life {
   tell(type: string, object: StripeObject): void {
     const id = `evt_${this.name}_${this.events.length + 1}`;
     const event = {
-      ...{ id, object: 'event', type, api_version: VERSIONS[this.isOld ? 0 : 1], created: this.#second, livemode: true },
+      ...{
+        id,
+        object: 'event',
+        type,
+        api_version: VERSIONS[this.isOld ? 0 : 1],
+        created: this.#second,
+        livemode: true,
+      },
       ...(this.account && { account: this.account }),
       data: { object },
     };

@@ -24,10 +24,8 @@ begin
     'provider', 'stripe', 'event_id', coalesce(p_event_id, 'evt_' || n), 'event_type', p_type, 'arrival', n, 'received_at', now(),
     'occurred_at', '2026-03-02 12:00Z'::timestamptz + make_interval(secs => n), 'payload', jsonb_build_object(
       'api_version', '2025-03-31.basil', 'data', jsonb_build_object(
-        'object', '{"amount": 1000, "currency": "usd"}' || jsonb_build_object('payment_intent', p_payment) || p_object)
-      || case when p_previous is null then '{}' else jsonb_build_object('data', jsonb_build_object(
         'object', '{"amount": 1000, "currency": "usd"}' || jsonb_build_object('payment_intent', p_payment) || p_object,
-        'previous_attributes', jsonb_build_object('amount_refunded', p_previous))) end)
+        'previous_attributes', case when p_previous is not null then jsonb_build_object('amount_refunded', p_previous) end))
   ))) from nextval('tests.arrivals') n;
   return (select sum(c.amount) from public.credit_ledger c where c.object_id = p_payment);
 end

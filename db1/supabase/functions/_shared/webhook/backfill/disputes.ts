@@ -4,7 +4,7 @@
 import { isObject, type JsonObject } from '../read.ts';
 import type { Ask } from './ask.ts';
 import type { Stretch } from './source.ts';
-import { accountsOf, listPages } from './stripe.ts';
+import { API_VERSION, accountsOf, listPages } from './stripe.ts';
 
 /** A row of webhook.find_transactions, as far as it is compared. */
 export interface LedgerTransaction {
@@ -49,10 +49,11 @@ export async function findDisputeDifferences(
   stretch: Stretch,
   accounts: readonly string[],
 ): Promise<DisputeDifference[]> {
+  const asking: Ask = (path, headers) => ask(path, { 'stripe-version': API_VERSION, ...headers });
   const suspects: Dispute[] = [];
   let compared = 0;
   for (const account of accountsOf(accounts))
-    for await (const page of listPages(ask, '/v1/disputes', stretch, account)) {
+    for await (const page of listPages(asking, '/v1/disputes', stretch, account)) {
       const disputes = page.flatMap((dispute) => readDispute(dispute, account) ?? []);
       suspects.push(...(await differing(disputes, findTransactions)).map(({ dispute }) => dispute));
       compared += page.length;
@@ -61,12 +62,14 @@ export async function findDisputeDifferences(
   const now: Dispute[] = [];
   for (const { id, account } of suspects) {
     const headers: Record<string, string> = account === undefined ? {} : { 'stripe-account': account };
-    now.push(...(readDispute(await ask(`/v1/disputes/${encodeURIComponent(id)}`, headers), account) ?? []));
+    now.push(
+      ...(readDispute(await asking(`/v1/disputes/${encodeURIComponent(id)}`, headers), account) ?? []),
+    );
   }
   return (await differing(now, findTransactions)).map(({ difference }) => difference);
 }
 
-const idOf = (value: unknown): unknown => (isObject(value) ? value.id : value);
+const idOf = (value: JsonObject[string] | undefined) => (isObject(value) ? value.id : value);
 
 function readDispute(dispute: JsonObject, account: string | undefined): Dispute[] | undefined {
   const { id, currency, payment_intent, charge, balance_transactions } = dispute;
@@ -100,7 +103,8 @@ export function compareDispute(
 ): DisputeDifference | undefined {
   const wrong = transactions.flatMap((one) => {
     const ours = known.get(one.id);
-    if (ours === undefined) return `${one.id} moved ${one.amount} ${one.currency}, and the ledger does not have it`;
+    if (ours === undefined)
+      return `${one.id} moved ${one.amount} ${one.currency}, and the ledger does not have it`;
     // In the currency of the account its amount says nothing about ours.
     const isSame = one.currency.toLowerCase() !== currency.toLowerCase() || one.amount === ours;
     return isSame ? [] : `${one.id} moved ${one.amount} ${currency}, ledger ${ours}`;
