@@ -200,6 +200,7 @@ With --stripe it compares both databases with Stripe, for each Stripe endpoint t
   payment_missing          Stripe captured a payment that the ledger does not have
   captured_differs         the two differ in what was captured
   refunded_differs         the two differ in what was refunded
+  dispute_differs          a dispute moved money, and the ledger does not have it
   payment_unknown          a payment bought seats, and Stripe does not have it: was it forged?
   session_unknown          a checkout session of ours that the intake does not know
   session_open             an open session whose order is over: it could still be paid

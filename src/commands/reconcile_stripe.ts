@@ -9,6 +9,11 @@ import {
 } from '#core/webhook/backfill/books.ts';
 import { type BoughtDifference, findUnknownPayments } from '#core/webhook/backfill/bought.ts';
 import {
+  type DisputeDifference,
+  findDisputeDifferences,
+  type LedgerTransaction,
+} from '#core/webhook/backfill/disputes.ts';
+import {
   findSessionDifferences,
   type KnownCheckout,
   type SessionDifference,
@@ -30,7 +35,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 /** As far back as Stripe has the events that could fill a gap. */
 const DEFAULT_DAYS = 30;
 
-type Differing = BookDifference | SessionDifference | BoughtDifference;
+type Differing = BookDifference | DisputeDifference | SessionDifference | BoughtDifference;
 type Found = Differing & { endpoint: string };
 /** Of these no event is missing: the hint to ask for events does not help. */
 const NO_EVENT_MISSING: ReadonlySet<Found['kind']> = new Set([
@@ -66,7 +71,10 @@ async function compareAll(intakes: readonly Database[], since: number, asJson: b
     for (const endpoint of endpoints) {
       if (!(await isKeyed(endpoint, secrets))) continue;
       const seen = new Set<string>();
-      const differences: Differing[] = await compare(db2, endpoint, secrets, since, seen);
+      const differences: Differing[] = [
+        ...(await compare(db2, endpoint, secrets, since, seen)),
+        ...(await compareDisputes(db2, endpoint, secrets, since)),
+      ];
       if (tenants.has(endpoint.tenant))
         differences.push(
           ...(await compareSessions(intakes, endpoint, secrets, since)),
@@ -117,6 +125,29 @@ function compare(
         onSeen: (payments) => {
           for (const payment of payments) seen.add(payment);
         },
+        onProgress,
+      },
+      stretchOf(sinceMs, Date.now()),
+      accounts,
+    ),
+  );
+}
+
+function compareDisputes(
+  db2: Database,
+  endpoint: AskingEndpoint,
+  secrets: Secrets,
+  sinceMs: number,
+): Promise<DisputeDifference[]> {
+  return asking(endpoint, secrets, 'disputes', ({ ask, accounts }, onProgress) =>
+    findDisputeDifferences(
+      {
+        ask,
+        findTransactions: (ids) =>
+          db2.call<LedgerTransaction>('webhook.find_transactions', {
+            p_tenant: endpoint.tenant,
+            p_transaction_ids: ids,
+          }),
         onProgress,
       },
       stretchOf(sinceMs, Date.now()),

@@ -264,7 +264,7 @@ export function judgeQueue({ queue_depth, oldest_msg_sec, dlq_depth }: IntakeLoo
 }
 
 export function judgeWebhooks({ webhooks }: Pick<LedgerLook, 'webhooks'>): Finding[] {
-  const { backlog, oldest_sec, dead_letters, payments_without_user } = webhooks;
+  const { backlog, oldest_sec, dead_letters, payments_without_user, silent_disputes } = webhooks;
   const found = `${backlog} waiting, the oldest for ${oldest_sec ?? 0} s`;
   return [
     (oldest_sec ?? 0) >= QUEUE_WARN_SEC
@@ -284,6 +284,13 @@ export function judgeWebhooks({ webhooks }: Pick<LedgerLook, 'webhooks'>): Findi
           '`sluice webhooks payments list`, then `sluice webhooks payments name` each',
         )
       : ok('payments without a user', 'none'),
+    silent_disputes > 0
+      ? warn(
+          'disputes without amounts',
+          `${silent_disputes} payments have a dispute that moved money, and no event lists its balance transactions`,
+          '`sluice reconcile --stripe` names them and the backfill that brings the amounts',
+        )
+      : ok('disputes without amounts', 'none'),
   ];
 }
 

@@ -15,6 +15,7 @@ const OBJECTS: readonly (readonly [path: string, object: string])[] = [
   ['/v1/events', 'event'],
   ['/v1/checkout/sessions', 'checkout_session'],
   ['/v1/payment_intents', 'payment_intent'],
+  ['/v1/disputes', 'dispute'],
 ];
 
 /** `may` is undefined for a key that does not exist. */

@@ -105,7 +105,9 @@ export class StripeStandIn {
   #read(url: URL, account: string): ApiAnswer {
     const { pathname, searchParams: query } = url;
     const [, list, id] =
-      /^\/v1\/(events|charges|checkout\/sessions|payment_intents|refunds)(?:\/(\w+))?$/.exec(pathname) ?? [];
+      /^\/v1\/(events|charges|disputes|checkout\/sessions|payment_intents|refunds)(?:\/(\w+))?$/.exec(
+        pathname,
+      ) ?? [];
     const found = (body: unknown): ApiAnswer => ({ status: 200, body });
     const wanted = (name: string, value: unknown) => query.get(name) === null || query.get(name) === value;
     if (list === 'checkout/sessions') {
@@ -123,10 +125,9 @@ export class StripeStandIn {
       if (id === undefined) return page(url, refunds, 'refund', ['payment_intent', 'charge']);
       return found(refunds.find((one) => one.id === id) ?? raise(missing('refund', id)));
     }
-    if (list === 'events' || list === 'charges') {
-      const objects =
-        list === 'events' ? this.#listedEvents(account, url) : this.books.list('charge', account);
-      const what = list.slice(0, -1);
+    if (list === 'events' || list === 'charges' || list === 'disputes') {
+      const what = list.slice(0, -1) as 'event' | 'charge' | 'dispute';
+      const objects = what === 'event' ? this.#listedEvents(account, url) : this.books.list(what, account);
       if (id === undefined)
         return page(url, objects, what, list === 'events' ? ['delivery_success', 'type'] : []);
       return found(objects.find((object) => object.id === id) ?? raise(missing(what, id)));

@@ -165,12 +165,14 @@ export async function insertRows(
   const columns = names.map(
     (name) => home.columns.find((column) => column.name === name) ?? missing(home, name),
   );
-  const { columns: meant = {}, first } = home.table.absent ?? {};
+  const { columns: meant = {}, first, instead = {} } = home.table.absent ?? {};
   const absent = Object.entries(meant).filter(([name]) => !names.includes(name));
   const given = columns.map(({ name }) => quoteName(name));
   const target = [...given, ...absent.map(([name]) => quoteName(name))].join(', ');
   const values = [
-    ...columns.map(({ name, type }) => `v.${quoteName(name)}::${type}`),
+    ...columns.map(
+      ({ name, type }) => (absent.length > 0 && instead[name]) || `v.${quoteName(name)}::${type}`,
+    ),
     ...absent.map(([, value]) => value),
   ].join(', ');
   const source = columns.map((_, at) => `$${at + 1}::text[]`).join(', ');

@@ -17,9 +17,13 @@ export interface CarriedTable {
   readonly filledAnew?: string;
   /**
    * What rows mean that come from a version without these columns, in SQL, with the row as `v`, all texts. `first` runs in
-   * the same statement, over the same rows.
+   * the same statement, over the same rows. `instead` is for columns that such a version has and means something else by.
    */
-  readonly absent?: { readonly columns: Readonly<Record<string, string>>; readonly first?: string };
+  readonly absent?: {
+    readonly columns: Readonly<Record<string, string>>;
+    readonly first?: string;
+    readonly instead?: Readonly<Record<string, string>>;
+  };
 }
 
 const TENANT_BEFORE_TENANTS = `case when v.provider in ('hmac', 'standard') then v.provider || ':' || v.name else v.provider end`;
@@ -105,7 +109,17 @@ export const TABLES: Readonly<Record<SideName, readonly CarriedTable[]>> = {
     { name: 'webhook_replies', homes: ['webhook.replies'], isWide: true },
     { name: 'webhook_alarms', homes: ['public.webhook_alarms'], isWide: true },
     { name: 'webhook_side_effects', homes: ['public.webhook_side_effects'], isWide: true },
-    { name: 'payments', homes: ['public.payments'] },
+    {
+      name: 'payments',
+      homes: ['public.payments'],
+      // The total of refunds had the rest of a hold in it.
+      absent: {
+        columns: { adopted: '0' },
+        instead: {
+          refund_told: 'greatest(0, v.refund_told::bigint - greatest(0, v.held::bigint - v.amount::bigint))',
+        },
+      },
+    },
     { name: 'payment_refunds', homes: ['public.payment_refunds'] },
     { name: 'payment_transactions', homes: ['public.payment_transactions'] },
     { name: 'credit_ledger', homes: ['public.credit_ledger'] },

@@ -20,7 +20,7 @@ import { openWebhookStore } from './store.ts';
 
 export const API_VARIABLES = {
   STRIPE_API_KEY:
-    'a restricted key of Stripe: may read events and charges, and write sessions and refunds where pools are paid for (docs/integrations/stripe.md)',
+    'a restricted key of Stripe: may read events, charges and disputes, and write sessions and refunds where pools are paid for (docs/integrations/stripe.md)',
   TWILIO_API_KEY:
     'SK…:secret or AC…:token of Twilio: may read calls and messages (docs/integrations/twilio.md)',
   'STRIPE_API_URL, TWILIO_API_URL':

@@ -10,6 +10,7 @@ import { type ComparisonOptions, compareWithProviders } from './comparison.ts';
 import { HandlerDatabases } from './handler_databases.ts';
 import { createFaultTeller, type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
 import { openWebhookStore } from './store.ts';
+import { THIN_HANDLER, thinHandler } from './thin.ts';
 
 export interface WebhookCrewOptions {
   db2Url: string;
@@ -20,7 +21,7 @@ export interface WebhookCrewOptions {
   log: Log;
   /** Nothing is traced if this is left out. */
   tracer?: Tracer;
-  /** How providers are asked, once an hour, what they sent; not at all where left out. */
+  /** How providers are asked, once an hour what they sent, and for what thin events point at; not at all where left out. */
   compare?: Pick<ComparisonOptions, 'secretOf' | 'urls'>;
 }
 
@@ -65,7 +66,9 @@ export function startWebhookCrew(options: WebhookCrewOptions): WebhookCrew {
     // Again and again: the database may be away at the start, and another release may have said otherwise since.
     startLoop('registering handlers', REGISTER_MS, log, async () => {
       tellFaults(await registerHandlers(chores, handlers));
-      await warnOfMissingHandlers(chores, handlers, log);
+      const isThinServed = options.compare !== undefined;
+      const has = (name: string) => handlers.has(name) || (isThinServed && name === THIN_HANDLER);
+      await warnOfMissingHandlers(chores, { has }, log);
     }),
     ...(options.compare === undefined ? [] : [startComparing({ ...options, ...options.compare })]),
   ];
@@ -123,9 +126,17 @@ export async function processOnce(options: WebhookCrewOptions, signal: AbortSign
 }
 
 export function openProcessor(options: WebhookCrewOptions, applicationName = WORKER_NAME) {
-  const { db2Url, batchSize, handlers, metrics, tracer = NO_TRACER, log } = options;
+  const { db2Url, batchSize, compare, metrics, tracer = NO_TRACER, log } = options;
+  // One of yours comes first. Ours is registered by the migrations, so that its events wait where no worker may ask.
+  const handlers: Handlers =
+    compare === undefined
+      ? options.handlers
+      : new Map([
+          [THIN_HANDLER, thinHandler({ ...compare, db2: () => ofHandlers.of(THIN_HANDLER), log })],
+          ...options.handlers,
+        ]);
   const database = createDatabase({ url: db2Url, max: PLAIN_CONNECTIONS, applicationName, log });
-  const ofHandlers = new HandlerDatabases<string>((handler) => {
+  const ofHandlers: HandlerDatabases<string> = new HandlerDatabases((handler) => {
     const max = handlers.has(handler) ? EVENTS_PER_HANDLER : SQL_HANDLER_CONNECTIONS;
     return createDatabase({ url: db2Url, max, applicationName: HANDLERS_NAME, log });
   });

@@ -141,7 +141,11 @@ interface MissingRow {
 }
 
 /** A worker leaves events to the workers that have their handler. If none has it, they wait for ever: this warns of them. */
-export async function warnOfMissingHandlers(database: Database, handlers: Handlers, log: Log): Promise<void> {
+export async function warnOfMissingHandlers(
+  database: Database,
+  handlers: Pick<Handlers, 'has'>,
+  log: Log,
+): Promise<void> {
   const rows = await database.call<MissingRow>('webhook.missing_handlers', { p_sec: MISSING_SEC });
   for (const { name, events, oldest_due_sec } of rows) {
     if (handlers.has(name)) continue;

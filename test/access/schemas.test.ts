@@ -16,11 +16,13 @@ import { assertRefused, type Callable, callRest, isRefused } from './rest.ts';
 const FUNCTIONS: Record<string, string[]> = {
   webhook: [
     'add_endpoint',
+    'apply_fetched',
     'balance',
     'begin_backfill',
     'begin_comparison',
     'doors',
     'find_payments',
+    'find_transactions',
     'known_events',
     'begin_typescript_event',
     'change_endpoint',

@@ -268,14 +268,25 @@ describe('what the doctor thinks', () => {
     assert.deepEqual(queue(59), ['ok queue', 'ok dead letters']);
     assert.deepEqual(queue(60), ['warn queue', 'ok dead letters']);
     assert.deepEqual(queue(600, 1), ['fail queue', 'warn dead letters']);
-    const events = (oldest_sec: number | null, dead_letters: number, payments_without_user = 0) => {
-      const webhooks = { backlog: 1, oldest_sec, dead_letters, payments_without_user, recorded: 9 };
+    const events = (oldest_sec: number | null, dead_letters: number, change = {}) => {
+      const webhooks = {
+        ...{
+          backlog: 1,
+          oldest_sec,
+          dead_letters,
+          payments_without_user: 0,
+          silent_disputes: 0,
+          recorded: 9,
+        },
+        ...change,
+      };
       return shortly(judgeWebhooks({ webhooks }));
     };
-    const noMoney = 'ok payments without a user';
-    assert.deepEqual(events(null, 0), ['ok webhook events', 'ok webhook dead letters', noMoney]);
-    assert.deepEqual(events(61, 2), ['warn webhook events', 'warn webhook dead letters', noMoney]);
-    assert.equal(events(null, 0, 3)[2], 'warn payments without a user');
+    const noMoney = ['ok payments without a user', 'ok disputes without amounts'];
+    assert.deepEqual(events(null, 0), ['ok webhook events', 'ok webhook dead letters', ...noMoney]);
+    assert.deepEqual(events(61, 2), ['warn webhook events', 'warn webhook dead letters', ...noMoney]);
+    assert.equal(events(null, 0, { payments_without_user: 3 })[2], 'warn payments without a user');
+    assert.equal(events(null, 0, { silent_disputes: 1 })[3], 'warn disputes without amounts');
   });
 
   it('of jobs that have not run: the frequent ones should have', async () => {

@@ -34,7 +34,14 @@ const NO_ORDERS: LedgerLook['orders'] = {
 const ledger = (tickets: number, recorded = 0): { look: LedgerLook; ms: number } => ({
   look: {
     tickets,
-    webhooks: { backlog: 3, oldest_sec: 2, dead_letters: 1, payments_without_user: 0, recorded },
+    webhooks: {
+      backlog: 3,
+      oldest_sec: 2,
+      dead_letters: 1,
+      payments_without_user: 0,
+      silent_disputes: 0,
+      recorded,
+    },
     calls: 0,
     orders: NO_ORDERS,
     webhook_workers: 2,

@@ -21,7 +21,14 @@ const INTAKE: IntakeLook = {
 };
 const LEDGER: LedgerLook = {
   tickets: 0,
-  webhooks: { backlog: 0, oldest_sec: null, dead_letters: 0, payments_without_user: 0, recorded: 0 },
+  webhooks: {
+    backlog: 0,
+    oldest_sec: null,
+    dead_letters: 0,
+    payments_without_user: 0,
+    silent_disputes: 0,
+    recorded: 0,
+  },
   calls: 0,
   orders: {
     outbox: {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { withClient } from '../../src/migrate/sql.ts';
 import {
+  creditMoneyBack,
   deleteDuplicates,
   fillAsRequired,
   nameCreditedPayments,
@@ -155,6 +156,7 @@ for (const [name, start] of Object.entries(SERVERS))
       const pair = await OwnPair.make(server, 'used');
       await fillAsRequired(pair.db2, 60);
       await deleteDuplicates(pair.db2);
+      await creditMoneyBack(pair.db2);
       await nameCreditedPayments(pair.db2);
       const done = pair.migrate('--adopt');
       assert.equal(done.status, 0, done.stderr);
@@ -316,5 +318,30 @@ async function useAdoptedCredits(url: string): Promise<void> {
       `select state::text, captured::int, refunded::int from payments where object_id = 'pi_9'`,
     );
     assert.deepEqual(Object.values(state.rows[0]), ['partially_refunded', 1000, 300]);
+
+    // These debits of 300 were disputes, which Stripe closes now.
+    const nowSec = Math.floor(Date.now() / 1_000);
+    const moved = (id: string, amount: number, created: number) => ({
+      ...{ id, amount, created, currency: 'eur', type: 'adjustment' },
+    });
+    const closed = (payment: string, status: string, ...balance_transactions: object[]) =>
+      told(`evt_closed_${payment}`, 'charge.dispute.closed', {
+        ...{ id: `dp_${payment}`, payment_intent: payment, amount: 300, status, balance_transactions },
+      });
+    await closed('pi_19', 'lost', moved('txn_1', -300, nowSec - 3_600));
+    await closed('pi_29', 'won', moved('txn_2', -300, nowSec - 3_600), moved('txn_3', 300, nowSec + 1));
+    assert.deepEqual(
+      [await balance('user 19'), await balance('user 29')],
+      [700, 1000],
+      'a dispute that was debited before is not debited again, and its money returns',
+    );
+    const back = await client.query(
+      `select captured::int, refunded::int, adopted::int, adopted_until = '2026-01-04' as is_last from payments where object_id = 'pi_back'`,
+    );
+    assert.deepEqual(
+      Object.values(back.rows[0]),
+      [1000, 100, 100, true],
+      'what was credited after a debit is money that came back',
+    );
   });
 }

@@ -158,6 +158,17 @@ export async function fillAsRequired(url: string, rows: number): Promise<void> {
   });
 }
 
+/** A payment of 1000, of which 400 went away and came back, and then 100 went away. */
+export async function creditMoneyBack(url: string): Promise<void> {
+  await withClient(url, (client) =>
+    client.query(
+      `insert into credit_ledger (user_id, amount, provider, event_id, payment_intent, created_at)
+       select 'back', amount, 'stripe', 'evt_back_' || n, 'pi_back', timestamptz '2025-12-31' + n * interval '1 day'
+       from unnest('{1000,-400,400,-100}'::int[]) with ordinality as c (amount, n)`,
+    ),
+  );
+}
+
 /** What the plan asks for. */
 export async function nameCreditedPayments(url: string): Promise<void> {
   await withClient(url, async (client) => {

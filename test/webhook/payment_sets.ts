@@ -164,6 +164,48 @@ export const SETS = {
     ]),
     outcome: 'partially_refunded, paid 600, refunded 500, balance 100 usd',
   },
+  backfilledInOld: {
+    name: 'held, taken in part and refunded, with one event from a backfill in the old version of the account',
+    events: [
+      ...inBasil([
+        charge('captured', 1, { ...PART, amount_refunded: 0 }),
+        refund('created', 2, 're_RUN', 100),
+        refund('updated', 2, 're_RUN', 100),
+        refund('created', 3, 're_more_RUN', 50),
+      ]),
+      charge('captured', 1, { ...PART, amount_refunded: 400 }),
+      intent('succeeded', 1, 600),
+    ],
+    outcome: 'partially_refunded, paid 600, refunded 150, balance 450 usd',
+  },
+  backfilledRefundsInOld: {
+    name: 'held and taken in part, with refunds that a backfill tells in the old version of the account',
+    events: [
+      ...inBasil([
+        charge('captured', 1, { ...PART, amount_refunded: 0 }),
+        charge('refunded', 3, { ...PART, amount_refunded: 150 }),
+        refund('created', 3, 're_more_RUN', 50),
+      ]),
+      refund('created', 1, 're_rest_RUN', 400),
+      refund('created', 2, 're_RUN', 100),
+      charge('refunded', 2, { ...PART, amount_refunded: 500 }),
+    ],
+    outcome: 'partially_refunded, paid 600, refunded 150, balance 450 usd',
+  },
+  upgradedMeanwhile: {
+    name: 'held and taken in part in an old version, then refunded after the endpoint was upgraded',
+    events: [
+      charge('captured', 1, { ...PART, amount_refunded: 400 }),
+      refund('created', 1, 're_rest_RUN', 400),
+      charge('refunded', 1, { ...PART, amount_refunded: 400 }),
+      ...inBasil([
+        refund('created', 2, 're_RUN', 100),
+        charge('refunded', 2, { ...PART, amount_refunded: 100 }),
+        refund('failed', 3, 're_RUN', 100, 'failed'),
+      ]),
+    ],
+    outcome: 'succeeded, paid 600, refunded 0, balance 600 usd',
+  },
   refundedSingly: {
     name: 'refunds that only tell themselves, of a payment that is told in steps',
     events: [

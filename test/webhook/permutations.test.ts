@@ -75,13 +75,24 @@ describe('payment events', () => {
     const outcomes = await withChangedFunction(
       first,
       'webhook.count_refunds',
-      ' - greatest(0, p_payment.held - p_payment.amount)))',
-      '))',
+      'then p_payment.held - p_payment.amount else 0 end',
+      'then 0 else 0 end',
       () => playAll(first, takenInPartAndRefunded.events, ORDERS),
     );
     assert.deepEqual(outcomes, {
       'partially_refunded, paid 600, refunded 500, balance 100 usd': 720,
     });
+  });
+
+  test('would lose real refunds to a hold if one old event made all refunds look like its rest', async () => {
+    const outcomes = await withChangedFunction(
+      first,
+      'webhook.count_refunds',
+      'r.may_be_release and r.amount = p_payment.held - p_payment.amount)',
+      'p_payment.held > p_payment.amount)',
+      () => playAll(first, SETS.backfilledInOld.events, ORDERS),
+    );
+    assert.equal(outcomes[SETS.backfilledInOld.outcome], undefined, JSON.stringify(outcomes));
   });
 
   test('would debit an unpaid hold if refunds counted without a payment', async () => {

@@ -7,7 +7,7 @@ import { providerNamed } from '#core/webhook/providers.ts';
 import { createLog } from '../../src/log.ts';
 import type { RunningServer } from '../../src/server/server.ts';
 import { startServer } from '../../src/server/server.ts';
-import { processOnce } from '../../src/webhook/crew.ts';
+import { processOnce, type WebhookCrewOptions } from '../../src/webhook/crew.ts';
 import { type Handlers, NO_HANDLERS } from '../../src/webhook/handlers.ts';
 import { nodeHmac } from '../../src/webhook/hmac.ts';
 import { ADMIN_KEY, type Answer, ask, JWT_SECRET, openClient } from '../server/support.ts';
@@ -124,9 +124,12 @@ export class WebhookWorld {
   }
 
   /** What a worker does until nothing is due. */
-  process(handlers: Handlers = this.handlers) {
+  process(handlers: Handlers = this.handlers, compare?: WebhookCrewOptions['compare']) {
     const options = { workers: 1, batchSize: 100, handlers, metrics: NO_METRICS, log: createLog('silent') };
-    return processOnce({ db2Url: this.databases.db2.url, ...options }, new AbortController().signal);
+    return processOnce(
+      { db2Url: this.databases.db2.url, ...options, ...(compare && { compare }) },
+      new AbortController().signal,
+    );
   }
 
   async rows<Row extends pg.QueryResultRow>(sql: string, values: unknown[] = []): Promise<Row[]> {

@@ -790,8 +790,9 @@ language plpgsql stable set search_path = '' as $$
 begin
   return case
     -- One without the field was made by a server of the owner, whose users are verified. Providers go on naming a user who was
-    -- erased here, and the order is that one's.
-    when p_fact ->> 'user_id' is distinct from p_order.user_id and not audit.is_replacement(p_order.user_id)
+    -- erased here, and the order is that one's. A payment that names no user is not.
+    when p_fact ->> 'user_id' is null
+      or p_fact ->> 'user_id' <> p_order.user_id and not audit.is_replacement(p_order.user_id)
       or coalesce(p_fact ->> 'verified', 'true') <> p_order.verified::text then 'other_user'
     when p_order.payment_key is not null then 'second_payment'
     when (p_fact -> 'amount')::text is distinct from (p_order.seats * p_order.unit_price)::text then 'amount'

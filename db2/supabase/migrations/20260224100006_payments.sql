@@ -18,9 +18,13 @@ create type public.payment_state as enum (
 -- The money, in the payment's own currency, each sum a function of the facts that were told and not of their order:
 -- captured is the highest total of captures that an event told (a payment can be captured several times; no total ever
 -- falls). refunded is what counts of the refunds (webhook.count_refunds): refund_told is the total that a charge told last,
--- at refund_told_at. disputed is the sum of the disputes' balance transactions, null until one was told.
--- amount is what was paid, by any event's word, null until one says so; held is the hold it was taken from, where the
--- event's version counts the rest of it among the refunds. changes numbers the events that moved money.
+-- at refund_told_at. disputed is the sum of the disputes' balance transactions, null until one was told. silent_disputes are
+-- those that say that money moved while no event lists their transactions: how much is not known.
+-- amount is what was paid, by any event's word, null until one says so; held is the hold that it was taken from, whose rest old
+-- versions of the API make a refund of. changes numbers the events that moved money.
+-- adopted is what the ledger had debited of the payment when Sluice took it over, the last of it at adopted_until: for refunds or
+-- disputes, it does not say which. So it has what happened until then, and a fact from then tells what a debit was for and moves no
+-- money. refund_before is the lowest total of refunds that a charge had before a refund that came after adopted_until.
 -- order_id is the order that the payment is for, by the word of its metadata (claim_id); see 20260224100015_orders.sql.
 -- No checks: one costs about 5 µs a statement, and what goes in was checked on its way (webhook.apply_payment); the
 -- ledger, where the money is, has them.
@@ -49,8 +53,12 @@ create table public.payments (
   refund_told_at timestamptz not null default '-infinity',
   refunded bigint not null default 0,
   disputed bigint,
+  silent_disputes text[],
   changes int not null default 1,
   order_id uuid,
+  adopted bigint not null default 0,
+  adopted_until timestamptz not null default '-infinity',
+  refund_before bigint,
   primary key (provider, object_id)
 ) with (fillfactor = 80);
 
@@ -60,14 +68,20 @@ create index payments_by_order on public.payments (order_id) where order_id is n
 create index payments_without_user on public.payments (provider, object_id)
   where user_id is null and (captured <> 0 or refunded <> 0 or disputed <> 0);
 
+-- Of these an operator must know (public.webhook_sample).
+create index payments_with_silent_disputes on public.payments (provider, object_id) where silent_disputes is not null;
+
 -- The single refunds of a payment. One that failed stays failed, whatever is told later; failed_at is the first word of
--- it.
+-- it. may_be_release: no event told it but of versions that make a refund of what is let go of a hold. is_adopted: it was made
+-- until the payment's adopted_until.
 create table public.payment_refunds (
   provider text not null,
   refund_id text not null,
   object_id text not null,
   amount bigint not null,
   failed_at timestamptz,
+  may_be_release boolean not null default true,
+  is_adopted boolean not null default false,
   primary key (provider, refund_id),
   constraint refund_is_not_negative check (amount >= 0)
 );
@@ -75,7 +89,8 @@ create table public.payment_refunds (
 create index payment_refunds_by_payment on public.payment_refunds (provider, object_id);
 
 -- The balance transactions of a payment's disputes, in the payment's currency and without their fees: below zero is
--- withdrawn, above it reinstated. slack is what turning one back from the account's currency may have missed.
+-- withdrawn, above it reinstated. slack is what turning one back from the account's currency may have missed. is_adopted: it was
+-- made until the payment's adopted_until.
 create table public.payment_transactions (
   provider text not null,
   transaction_id text not null,
@@ -83,6 +98,7 @@ create table public.payment_transactions (
   dispute_id text not null,
   amount bigint not null,
   slack bigint not null,
+  is_adopted boolean not null default false,
   primary key (provider, transaction_id)
 );
 
@@ -113,15 +129,21 @@ create table if not exists public.credit_ledger (
 create index credit_ledger_by_user on public.credit_ledger (user_id);
 
 -- Payments of a ledger that was taken over know what it has credited and debited, so that an event about one of them does not
--- credit it again. A debit counts as a refund.
+-- credit it again. What was credited after the first debit is money that came back, as far as there are debits. What is left of the
+-- debits counts as refunds until an event says otherwise.
 insert into public.payments (provider, object_id, user_id, told, occurred_at, arrival, last_event_id, amount, currency,
-  captured, refund_told, refunded)
-select c.provider, c.object_id, c.user_id, 'succeeded', c.created_at, 0, c.event_id, c.captured, c.currency, c.captured,
-  c.refunded, c.refunded
+  captured, refunded, adopted, adopted_until)
+select c.provider, c.object_id, c.user_id, 'succeeded', c.created_at, 0, c.event_id, c.balance + c.debited, c.currency,
+  c.balance + c.debited, c.debited, c.debited, c.debited_until
 from (
   select o.provider, o.object_id, min(o.user_id) as user_id, min(o.currency) as currency, min(o.created_at) as created_at,
-    min(o.event_id) as event_id, sum(greatest(o.amount, 0))::bigint as captured, -sum(least(o.amount, 0))::bigint as refunded
-  from public.credit_ledger o
+    min(o.event_id) as event_id, sum(o.amount)::bigint as balance,
+    greatest(0, -sum(o.amount) filter (where o.is_after_debit))::bigint as debited,
+    coalesce(max(o.created_at) filter (where o.is_after_debit), '-infinity') as debited_until
+  from (
+    select l.*, bool_or(l.amount < 0) over (partition by l.provider, l.object_id order by l.created_at, l.id) as is_after_debit
+    from public.credit_ledger l
+  ) o
   group by o.provider, o.object_id
 ) c;
 
@@ -247,38 +269,54 @@ create type webhook.skip_reason as enum (
 );
 
 -- Promise: the ledger has the difference that p_after makes to p_before, one row for each kind of money that moved. Nothing
--- was written for a payment while it had no user. Raises unique_violation when this change of the payment was written
+-- was written for a payment while it had no user. An adopted debit that turns out to be for a dispute and not for a refund, or the
+-- other way round, moves nothing. Raises unique_violation when this change of the payment was written
 -- already. Second call: that. Locks: the keys of the rows; the caller holds the payment.
 create function webhook.write_credits(p_before public.payments, p_after public.payments, p_event_id text) returns void
 language plpgsql set search_path = '' as $$
 declare
   v_is_first boolean := p_before.user_id is null;
+  v_refund bigint := case when v_is_first then 0 else p_before.refunded end - p_after.refunded;
+  v_dispute bigint := coalesce(p_after.disputed, 0) - case when v_is_first then 0 else coalesce(p_before.disputed, 0) end;
+  v_renamed bigint;
 begin
   if p_after.user_id is null then
     return;
+  elsif p_after.adopted_until > '-infinity' and sign(v_refund) * sign(v_dispute) < 0 then
+    v_renamed := sign(v_refund) * least(abs(v_refund), abs(v_dispute));
+    v_refund := v_refund - v_renamed;
+    v_dispute := v_dispute + v_renamed;
   end if;
   insert into public.credit_ledger (user_id, amount, currency, kind, provider, object_id, event_id, business_key)
   select p_after.user_id, m.amount, p_after.currency, m.kind, p_after.provider, p_after.object_id, p_event_id,
     m.kind || ':' || p_after.object_id || ':' || p_after.changes
   from (values
     ('payment', p_after.captured - case when v_is_first then 0 else p_before.captured end),
-    ('refund', case when v_is_first then 0 else p_before.refunded end - p_after.refunded),
-    ('dispute', coalesce(p_after.disputed, 0) - case when v_is_first then 0 else coalesce(p_before.disputed, 0) end)
+    ('refund', v_refund),
+    ('dispute', v_dispute)
   ) as m (kind, amount)
   where m.amount <> 0;
 end
 $$;
 
+-- Promise: whether the object was made until p_until, by its own word; null where it has none. Second call: the same. Locks: none.
+create function webhook.was_made_until(p_object jsonb, p_until timestamptz) returns boolean
+language sql immutable set search_path = '' as $$
+  select case when (p_object -> 'created')::text ~ '^\d{1,12}$' then to_timestamp((p_object ->> 'created')::bigint) <= p_until end;
+$$;
+
 -- Promise: the payment with what an event told about its refunds: a charge tells their total, of which the last one told
--- counts; a refund tells itself. Raises SL030 when a refund changes its amount or its payment.
+-- counts; a refund tells itself. p_may_be_release: the event's version makes a refund of what is let go of a hold.
+-- Raises SL030 when a refund changes its amount or its payment.
 -- Second call: the same. Locks: the refund; the caller holds the payment, and writes its row.
 -- No sequential scans, here and below: a plan made while a table was small must not read all of it when it has grown.
 create function webhook.note_refund(
   p_payment public.payments,
   p_fact text,
-  p_refund_id text,
+  p_refund jsonb,
   p_amount bigint,
-  p_at timestamptz
+  p_at timestamptz,
+  p_may_be_release boolean
 )
 returns public.payments
 language plpgsql set search_path = ''
@@ -288,36 +326,53 @@ declare
   v_refund public.payment_refunds;
 begin
   if p_fact = 'refund_total' then
-    if (p_at, p_amount) > (p_payment.refund_told_at, p_payment.refund_told) then
+    if p_at > p_payment.adopted_until and (p_at, p_amount) > (p_payment.refund_told_at, p_payment.refund_told) then
       v_payment.refund_told_at := p_at;
       v_payment.refund_told := p_amount;
     end if;
     return v_payment;
   end if;
-  insert into public.payment_refunds as r (provider, refund_id, object_id, amount, failed_at)
-  values (p_payment.provider, p_refund_id, p_payment.object_id, p_amount, case p_fact when 'refund_failed' then p_at end)
-  on conflict (provider, refund_id) do update set failed_at = least(r.failed_at, excluded.failed_at)
+  insert into public.payment_refunds as r (provider, refund_id, object_id, amount, failed_at, may_be_release, is_adopted)
+  values (p_payment.provider, p_refund ->> 'id', p_payment.object_id, p_amount, case p_fact when 'refund_failed' then p_at end,
+    p_may_be_release, coalesce(webhook.was_made_until(p_refund, p_payment.adopted_until), p_at <= p_payment.adopted_until))
+  on conflict (provider, refund_id) do update
+    set failed_at = least(r.failed_at, excluded.failed_at), may_be_release = r.may_be_release and excluded.may_be_release,
+      is_adopted = r.is_adopted or excluded.is_adopted
   returning r.* into v_refund;
   if v_refund.amount <> p_amount or v_refund.object_id <> p_payment.object_id then
     raise exception 'refund % is known as % of %, not % of %',
-      p_refund_id, v_refund.amount, v_refund.object_id, p_amount, p_payment.object_id using errcode = 'SL030';
+      v_refund.refund_id, v_refund.amount, v_refund.object_id, p_amount, p_payment.object_id using errcode = 'SL030';
   end if;
   return v_payment;
 end
 $$;
 
+-- Promise: what of the adopted debits was for refunds: all that no balance transaction from then explains, and no more than was
+-- refunded before a later refund. Second call: the same. Locks: none; the caller holds the payment.
+create function webhook.adopted_refunds(p_payment public.payments) returns bigint
+language sql stable set search_path = ''
+set enable_seqscan = off as $$
+  select least(greatest(0, p_payment.adopted + coalesce(sum(t.amount), 0)), p_payment.refund_before)::bigint
+  from public.payment_transactions t
+  where t.provider = p_payment.provider and t.object_id = p_payment.object_id and t.is_adopted;
+$$;
+
 -- Promise: how much of this payment is refunded, by what is known. Two numbers say it: the total that a charge told, less what
--- failed since (or in the same second: a refund fails after it was told), and the sum of the refunds that told themselves.
--- Both may come, in any order, and the larger is right, because each can only lag behind. The released part of a hold does
--- not count. No more is refunded than was paid: nothing, as long as no event told a payment.
+-- failed since (or in the same second: a refund fails after it was told), and the sum of the refunds that told themselves, on top of
+-- what was adopted. Both may come, in any order, and the larger is right, because each can only lag behind. A refund that may be the
+-- rest of a hold, and has its amount, does not count. No more is refunded than was paid: nothing, as long as no event told a payment.
 -- Second call: the same. Locks: none; the caller holds the payment.
 create function webhook.count_refunds(p_payment public.payments) returns bigint
 language sql stable set search_path = ''
 set enable_seqscan = off as $$
   select greatest(0, least(coalesce(p_payment.amount, 0), greatest(
     p_payment.refund_told - coalesce(sum(r.amount) filter (where r.failed_at >= p_payment.refund_told_at), 0),
-    coalesce(sum(r.amount) filter (where r.failed_at is null), 0)
-  ) - greatest(0, p_payment.held - p_payment.amount)))::bigint
+    coalesce(sum(r.amount) filter (where r.failed_at is null and not r.is_adopted), 0)
+      - case when bool_or(r.failed_at is null and not r.is_adopted and r.may_be_release and r.amount = p_payment.held - p_payment.amount)
+        then p_payment.held - p_payment.amount else 0 end
+      + case when p_payment.adopted > 0 then webhook.adopted_refunds(p_payment)
+        - coalesce(sum(r.amount) filter (where r.is_adopted and r.failed_at > p_payment.adopted_until), 0) else 0 end
+  )))::bigint
   from public.payment_refunds r
   where r.provider = p_payment.provider and r.object_id = p_payment.object_id;
 $$;
@@ -356,53 +411,112 @@ begin
 end
 $$;
 
--- Promise: the payment with disputed as the balance transactions of its disputes add up, those that this dispute carries
--- included. Fees that are transactions of their own do not count. A dispute whose parts add up to nothing or to all
--- of it, as far as their slack lets one see, took nothing or all. Raises SL030 when a transaction changes its amount (by
--- more than rounding, after which the larger counts) or its payment. Second call: the same. Locks: the transactions, by id;
--- the caller holds the payment, and writes its row.
-create function webhook.note_dispute(p_payment public.payments, p_dispute jsonb) returns public.payments
+-- Promise: the balance transactions that this dispute carries are known, but for fees that are transactions of their own; returns
+-- the payment. An event that says that money moved, of a dispute without a transaction, makes the dispute silent, until one tells
+-- them. Raises SL030 when a transaction changes its amount (by more than rounding, after which the larger counts) or its payment.
+-- Second call: the same. Locks: the transactions, by id; the caller holds the payment, and writes its row.
+create function webhook.note_dispute(p_payment public.payments, p_event_type text, p_dispute jsonb) returns public.payments
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
   c_fees constant text[] := '{stripe_fee,stripe_fx_fee,tax_fee}';
+  c_moving constant text[] := '{charge.dispute.funds_withdrawn,charge.dispute.funds_reinstated}';
   -- What turning back from another currency may miss: one in so many.
   c_slack constant bigint := 10000;
   v_payment public.payments := p_payment;
   v_transaction jsonb;
-  v_amount bigint;
-  v_slack bigint;
+  v_moved record;
   v_known public.payment_transactions;
 begin
   for v_transaction in
     select t from jsonb_array_elements(nullif(p_dispute -> 'balance_transactions', 'null')) t
     where coalesce(t ->> 'type', '') <> all (c_fees) order by t ->> 'id'
   loop
-    select m.amount, m.slack into v_amount, v_slack from webhook.moved_amount(p_dispute, v_transaction) m;
-    insert into public.payment_transactions (provider, transaction_id, object_id, dispute_id, amount, slack)
-    values (p_payment.provider, v_transaction ->> 'id', p_payment.object_id, p_dispute ->> 'id', v_amount, v_slack)
+    select m.amount, m.slack into v_moved from webhook.moved_amount(p_dispute, v_transaction) m;
+    insert into public.payment_transactions (provider, transaction_id, object_id, dispute_id, amount, slack, is_adopted)
+    values (p_payment.provider, v_transaction ->> 'id', p_payment.object_id, p_dispute ->> 'id', v_moved.amount, v_moved.slack,
+      webhook.was_made_until(v_transaction, p_payment.adopted_until) is true)
     on conflict do nothing;
     continue when found;
     select t.* into v_known from public.payment_transactions t
     where t.provider = p_payment.provider and t.transaction_id = v_transaction ->> 'id';
-    if abs(v_known.amount - v_amount) > 1 + abs(v_amount) / c_slack or v_known.object_id <> p_payment.object_id then
+    if abs(v_known.amount - v_moved.amount) > 1 + abs(v_moved.amount) / c_slack or v_known.object_id <> p_payment.object_id then
       raise exception 'balance transaction % is known as % of %, not % of %', v_known.transaction_id, v_known.amount,
-        v_known.object_id, v_amount, p_payment.object_id using errcode = 'SL030';
+        v_known.object_id, v_moved.amount, p_payment.object_id using errcode = 'SL030';
     end if;
-    update public.payment_transactions t set amount = v_amount
-    where t.provider = p_payment.provider and t.transaction_id = v_known.transaction_id and t.amount < v_amount;
+    update public.payment_transactions t set amount = v_moved.amount
+    where t.provider = p_payment.provider and t.transaction_id = v_known.transaction_id and t.amount < v_moved.amount;
   end loop;
-  select sum(case
-    when abs(d.amount) <= d.slack then 0
-    when abs(abs(d.amount) - d.whole) <= d.slack then sign(d.amount) * d.whole
-    else d.amount
-  end)::bigint into v_payment.disputed
+  if exists (
+    select from public.payment_transactions t
+    where t.provider = p_payment.provider and t.object_id = p_payment.object_id and t.dispute_id = p_dispute ->> 'id'
+  ) then
+    v_payment.silent_disputes := nullif(array_remove(p_payment.silent_disputes, p_dispute ->> 'id'), '{}');
+  elsif (p_event_type = any (c_moving) or p_dispute ->> 'status' = 'lost')
+    and (p_dispute ->> 'id' = any (p_payment.silent_disputes)) is not true then
+    v_payment.silent_disputes := p_payment.silent_disputes || (p_dispute ->> 'id');
+  end if;
+  return v_payment;
+end
+$$;
+
+-- Promise: what the balance transactions of the payment's disputes add up to, null where none is known. A dispute whose parts add
+-- up to nothing or to all of it, as far as their slack lets one see, took nothing or all. Of the time before adopted_until counts what was
+-- adopted and is not a refund, and no transaction. Second call: the same. Locks: none; the caller holds the payment.
+create function webhook.count_disputes(p_payment public.payments) returns bigint
+language sql stable set search_path = ''
+set enable_seqscan = off as $$
+  select case
+    when p_payment.adopted_until = '-infinity' then k.amount
+    when k.amount is null then nullif(webhook.adopted_refunds(p_payment) - p_payment.adopted, 0)
+    else k.amount - k.adopted + webhook.adopted_refunds(p_payment) - p_payment.adopted
+  end::bigint
   from (
-    select sum(t.amount) as amount, sum(t.slack) as slack, max(abs(t.amount)) filter (where t.slack = 0) as whole
-    from public.payment_transactions t
-    where t.provider = p_payment.provider and t.object_id = p_payment.object_id
-    group by t.dispute_id
-  ) d;
+    select sum(d.adopted) as adopted, sum(case
+      when abs(d.amount) <= d.slack then 0
+      when abs(abs(d.amount) - d.whole) <= d.slack then sign(d.amount) * d.whole
+      else d.amount
+    end) as amount
+    from (
+      select sum(t.amount) as amount, sum(t.slack) as slack, max(abs(t.amount)) filter (where t.slack = 0) as whole,
+        coalesce(sum(t.amount) filter (where t.is_adopted), 0) as adopted
+      from public.payment_transactions t
+      where t.provider = p_payment.provider and t.object_id = p_payment.object_id
+      group by t.dispute_id
+    ) d
+  ) k;
+$$;
+
+-- Promise: the payment with what an event told about its refunds or disputes, counted. The arguments are those of
+-- webhook.tell_payment. Second call: the same. Locks: those of note_refund and note_dispute; the caller holds the payment.
+create function webhook.note_money(
+  p_payment public.payments,
+  p_told public.payments,
+  p_rule public.payment_rules,
+  p_object jsonb,
+  p_amount bigint,
+  p_may_be_release boolean
+)
+returns public.payments
+language plpgsql set search_path = '' as $$
+declare
+  v_payment public.payments := p_payment;
+  v_is_adopted constant boolean := p_payment.adopted_until > '-infinity';
+begin
+  if p_rule.kind = 'refund' then
+    v_payment := webhook.note_refund(v_payment, p_rule.fact, p_object, p_amount, p_told.occurred_at, p_may_be_release);
+  elsif p_rule.kind = 'dispute' then
+    v_payment := webhook.note_dispute(v_payment, p_rule.event_type, p_object);
+  end if;
+  if v_is_adopted and p_told.occurred_at > p_payment.adopted_until then
+    v_payment.refund_before := least(p_payment.refund_before, p_told.refund_before);
+  end if;
+  if p_rule.kind is distinct from 'dispute' or v_is_adopted then
+    v_payment.refunded := webhook.count_refunds(v_payment);
+  end if;
+  if p_rule.kind = 'dispute' or v_is_adopted then
+    v_payment.disputed := webhook.count_disputes(v_payment);
+  end if;
   return v_payment;
 end
 $$;
@@ -450,15 +564,17 @@ $$;
 
 -- Promise: what an event tells about a payment is known: the state where it is newer (state, occurred_at, arrival), the
 -- money in any case, once per fact; the ledger has what that changed, once the user is known. p_told is the payment as
--- this event alone tells it; p_amount is the fact's. Answers "already known" or "older than what is known" where nothing
--- changed. A payment for an order tells that too (webhook.tell_order). Raises SL030 when it contradicts what is known.
+-- this event alone tells it; p_amount is the fact's; p_may_be_release as in webhook.note_refund. Answers "already known" or "older
+-- than what is known" where nothing changed. A payment for an order tells that too (webhook.tell_order). Raises SL030 when it
+-- contradicts what is known.
 -- Second call: one of those two answers.
 -- Locks: the payment → its refund or balance transactions → the keys of the ledger's rows → those of webhook.tell_order.
 create function webhook.tell_payment(
   p_told public.payments,
   p_rule public.payment_rules,
   p_object jsonb,
-  p_amount bigint
+  p_amount bigint,
+  p_may_be_release boolean
 )
 returns webhook.skip_reason
 language plpgsql set search_path = ''
@@ -487,13 +603,8 @@ begin
     end if;
     v_new := webhook.merge_payment(v_known, p_told);
   end if;
-  if p_rule.kind = 'refund' then
-    v_new := webhook.note_refund(v_new, p_rule.fact, p_object ->> 'id', p_amount, p_told.occurred_at);
-  elsif p_rule.kind = 'dispute' then
-    v_new := webhook.note_dispute(v_new, p_object);
-  end if;
-  if p_rule.kind = 'refund' or (v_new.amount, v_new.held) is distinct from (v_known.amount, v_known.held) then
-    v_new.refunded := webhook.count_refunds(v_new);
+  if p_rule.kind in ('refund', 'dispute') or (v_new.amount, v_new.held) is distinct from (v_known.amount, v_known.held) then
+    v_new := webhook.note_money(v_new, p_told, p_rule, p_object, p_amount, p_may_be_release);
   end if;
   if not v_is_first and (v_new.user_id, v_new.captured, v_new.refunded, v_new.disputed)
     is distinct from (v_known.user_id, v_known.captured, v_known.refunded, v_known.disputed) then
@@ -508,10 +619,10 @@ begin
   if v_new is distinct from v_known then
     update public.payments p
     set (user_id, told, occurred_at, arrival, last_event_id, amount, held, currency, captured, refund_told,
-        refund_told_at, refunded, disputed, changes, order_id)
+        refund_told_at, refunded, disputed, silent_disputes, changes, order_id, refund_before)
       = (v_new.user_id, v_new.told, v_new.occurred_at, v_new.arrival, v_new.last_event_id, v_new.amount, v_new.held,
         v_new.currency, v_new.captured, v_new.refund_told, v_new.refund_told_at, v_new.refunded, v_new.disputed,
-        v_new.changes, v_new.order_id)
+        v_new.silent_disputes, v_new.changes, v_new.order_id, v_new.refund_before)
     where p.provider = p_told.provider and p.object_id = p_told.object_id;
   end if;
   if v_new.order_id is not null then
@@ -577,17 +688,30 @@ begin
 end
 $$;
 
+-- Promise: how much was refunded of a charge that states this total; null for what is not one. Where the version makes a refund of
+-- what is let go of a hold (p_counts_releases), the total contains that rest, or is less than it and does not. Second call: the
+-- same. Locks: none.
+create function webhook.without_release(p_charge jsonb, p_total jsonb, p_counts_releases boolean) returns bigint
+language sql immutable set search_path = '' as $$
+  select n.total - case when p_counts_releases and n.total >= n.rest then n.rest else 0 end
+  from (
+    select case when p_total::text ~ '^\d{1,16}$' then p_total::text::bigint end as total,
+      greatest(0, (p_charge ->> 'amount')::bigint - (p_charge ->> 'amount_captured')::bigint) as rest
+  ) n;
+$$;
+
 -- Promise: a payment event of Stripe has its effect, as payment_rules and webhook.tell_payment say. The payment is the
 -- payment intent where the object is one or names one, so that charge, session and invoice tell of the same payment, or
 -- else the charge. An object that names neither has no effect: whatever money it tells, they tell too, and nothing shows
 -- that it is the same. The user is the object's metadata.user_id; without one the payment is recorded, and credited when
--- another event names its user. metadata.claim_id, where it is an id of ours, is the order that it pays. Raises SL030 for what
--- no retry can mend.
+-- another event names its user. metadata.claim_id, where it is an id of ours, is the order that it pays. Until version 2025-03-31 what
+-- was not taken of a hold stood among the refunds; an event without a version counts as old. Raises SL030 for what no retry can mend.
 -- Second call: a reason to skip it. Locks: those of webhook.tell_payment.
 create function webhook.apply_payment(p_event public.webhook_events) returns text
 language plpgsql set search_path = '' as $$
 declare
   c_releases_are_no_refunds constant text := '2025-03-31';
+  v_is_old constant boolean := (p_event.payload ->> 'api_version' collate "C" >= c_releases_are_no_refunds) is not true;
   v_object jsonb := p_event.payload #> '{data,object}';
   v_key text;
   v_told public.payments;
@@ -641,11 +765,14 @@ begin
   v_told.last_event_id := p_event.event_id;
   v_told.amount := v_paid;
   v_told.captured := case v_rule.fact when 'payment' then v_paid else '0' end;
-  -- Until this version what was not taken of a hold stood among the refunds; an event without a version counts as old.
-  if v_paid is not null and (p_event.payload ->> 'api_version' collate "C" >= c_releases_are_no_refunds) is not true then
-    v_told.held := v_held;
+  v_told.held := case when v_paid is not null then v_held end;
+  if v_rule.fact = 'refund_total' then
+    v_amount := webhook.without_release(v_object, v_amount::jsonb, v_is_old);
+    v_told.refund_before := webhook.without_release(
+      v_object, p_event.payload #> '{data,previous_attributes,amount_refunded}', v_is_old
+    );
   end if;
-  return webhook.tell_payment(v_told, v_rule, v_object, case when v_rule.kind <> 'dispute' then v_amount end::bigint);
+  return webhook.tell_payment(v_told, v_rule, v_object, case when v_rule.kind <> 'dispute' then v_amount end::bigint, v_is_old);
 end
 $$;
 
@@ -716,8 +843,32 @@ begin
 end
 $$;
 
+-- Promise: a thin event (v1.…) has the effect of the event whose payload a worker has fetched for it: an event of Stripe, or the object
+-- as it is now. Answers and raises as webhook.apply_payment, and SL001 for an event that is not thin. Second call: a reason to skip
+-- it. Locks: those of webhook.tell_payment. Definer: service_role writes no payments.
+create function webhook.apply_fetched(p_id uuid, p_payload jsonb) returns text
+language plpgsql security definer set search_path = '' as $$
+declare
+  v_event public.webhook_events;
+begin
+  select e.* into v_event from public.webhook_events e where e.id = p_id and e.event_type like 'v1.%';
+  if not found then
+    raise exception 'no thin event has the id %', p_id using errcode = 'SL001';
+  end if;
+  v_event.event_type := substr(v_event.event_type, length('v1.') + 1);
+  v_event.payload := p_payload;
+  v_event.occurred_at := case when (p_payload -> 'created')::text ~ '^\d{1,12}$' then to_timestamp((p_payload ->> 'created')::bigint)
+    else clock_timestamp() end;
+  return webhook.apply_payment(v_event);
+end
+$$;
+
 insert into public.webhook_handlers (provider, event_type, kind, name)
 select distinct 'stripe', r.event_type, 'sql', 'webhook.apply_payment' from public.payment_rules r;
+
+-- A thin event carries no amounts: a worker of Node fetches them (src/webhook/thin.ts).
+insert into public.webhook_handlers (provider, event_type, kind, name)
+select distinct 'stripe', 'v1.' || r.event_type, 'typescript', 'stripe-thin' from public.payment_rules r;
 
 alter table public.payments enable row level security;
 alter table public.payment_refunds enable row level security;

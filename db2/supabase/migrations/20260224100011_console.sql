@@ -1,8 +1,8 @@
 -- CONSOLE: what operators watch.
 
 -- Promise: what waits of the webhooks, looked at one by one up to 10000 and no further: backlog, oldest_sec (of those
--- that are due first in each lane), dead_letters, payments_without_user, recorded (events ever given a number, from its
--- sequence). Second call: the same.
+-- that are due first in each lane), dead_letters, payments_without_user, silent_disputes (payments with one), recorded (events ever
+-- given a number, from its sequence). Second call: the same.
 -- Locks: none. Definer, as all that follow: service_role need not have rights to the tables.
 create function public.webhook_sample() returns jsonb
 language sql stable security definer set search_path = ''
@@ -27,6 +27,9 @@ set enable_seqscan = off set enable_bitmapscan = off as $$
       select count(*) from (select from public.webhook_events e where e.status = 'dead_letter' limit 10000) dead
     ),
     'payments_without_user', webhook.count_payments_without_user(),
+    'silent_disputes', (
+      select count(*) from (select from public.payments p where p.silent_disputes is not null limit 10000) silent
+    ),
     'recorded', (select case when s.is_called then s.last_value else 0 end from webhook.arrival_seq s)
   );
 $$;

@@ -54,3 +54,11 @@ language sql stable security definer set search_path = ''
 set enable_seqscan = off as $$
   select p.* from public.payments p where p.provider = p_tenant and p.object_id = any (p_object_ids);
 $$;
+
+-- Promise: those of the tenant's balance transactions that are named, as the ledger knows them. Second call: the same. Locks: none.
+create function webhook.find_transactions(p_tenant text, p_transaction_ids text[]) returns setof public.payment_transactions
+language sql stable security definer set search_path = ''
+set enable_seqscan = off as $$
+  select t.* from public.payment_transactions t
+  where t.provider = p_tenant and t.transaction_id = any (p_transaction_ids);
+$$;

@@ -37,8 +37,8 @@ create index claim_outbox_due on public.claim_outbox (next_attempt_at) where sta
 create index claim_outbox_dead on public.claim_outbox (kind) where state = 'dead_letter';
 create index claim_outbox_decisions on public.claim_outbox (finished_at) where kind = 'settle' and state = 'done';
 
--- What we owe a buyer. id is settle:<payment_key> (a payment that bought nothing), void:<claim_id> (a ticket that was taken
--- back) or back:<payment_key>:<n> (money that came back after the tickets had gone).
+-- What we owe a buyer. id is settle:<payment_key> (a payment that bought nothing; with :<n> where it had bought meanwhile),
+-- void:<claim_id> (a ticket that was taken back) or back:<payment_key>:<n> (money that came back after the tickets had gone).
 -- due: the refunder sends it. review: an operator decides. sent: Stripe has it. done: the buyer has it, or nothing is left to
 -- refund. failed: Stripe refused it, and an operator decides. skipped: an operator kept the money (credit_ledger: forfeit).
 -- due, review and failed are open. refund_key names the refund in Stripe's metadata (sluice_refund), and with sluice:refund: before
@@ -188,7 +188,8 @@ begin
 end
 $$;
 
--- Promise: what a voided claim cost is owed or forfeited, as the outbox row says, and its purchase is taken back in the ledger.
+-- Promise: what a voided claim cost is owed or forfeited, as the outbox row says, and its purchase is taken back in the ledger, in
+-- the name that the payment has: a payment that came after its user was erased has the name that it brought, the claim has not.
 -- Where the pool's operators refund themselves, it waits for one. Second call: changes nothing.
 -- Locks: refunds_due → keys of the ledger; the caller holds the payment.
 create function webhook.take_back_purchase(
@@ -204,6 +205,7 @@ language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
   v_source constant text := 'void:' || p_claim_id;
+  v_user_id constant text := coalesce((select p.user_id from webhook.lock_payment(p_payment_key) p), p_user_id);
 begin
   if (p_row.fact ->> 'refund')::boolean then
     perform webhook.owe(
@@ -214,11 +216,11 @@ begin
     left join public.claim_outbox s on s.id = 'settle:' || p_payment_key;
   elsif p_row.fact ->> 'cause' = 'operator' then
     perform webhook.write_order_credits(array[
-      (p_payment_key, p_user_id, 'forfeit', v_source, -p_unit_price, p_currency)::webhook.order_credit
+      (p_payment_key, v_user_id, 'forfeit', v_source, -p_unit_price, p_currency)::webhook.order_credit
     ]);
   end if;
   perform webhook.write_order_credits(array[
-    (p_payment_key, p_user_id, 'purchase_void', v_source, p_unit_price, p_currency)::webhook.order_credit
+    (p_payment_key, v_user_id, 'purchase_void', v_source, p_unit_price, p_currency)::webhook.order_credit
   ]);
 end
 $$;
@@ -367,32 +369,59 @@ begin
 end
 $$;
 
--- Promise: what a decision by which the payment bought nothing makes of it is in the ledger. refund: it is owed, at once where we took
--- the money by a session of ours and the pool lets us refund, else when an operator says so. Where an earlier decision was funds
--- (the intake was restored to a moment before it), what was not taken back of that purchase is. Second call: changes nothing.
--- Locks: refunds_due → keys of the ledger; the caller holds payment and row.
-create function webhook.note_decision(p_row public.claim_outbox, p_result jsonb) returns void
+-- Promise: the ledger has the purchase of this payment, less the tickets of it that were taken back, or (not p_is_bought) none of it:
+-- a row with what is missing to that. Second call: writes nothing. Locks: the key of the row; the caller holds payment and row.
+create function webhook.note_purchase(p_row public.claim_outbox, p_is_bought boolean) returns void
 language plpgsql set search_path = ''
 set enable_seqscan = off as $$
 declare
   v_user_id constant text := p_row.fact ->> 'user_id';
-  v_amount constant bigint := p_row.fact ->> 'amount';
-  v_is_ours constant boolean := (p_result ->> 'is_own')::boolean and p_result ->> 'refund_by' = 'sluice';
+  v_rest bigint;
+  v_times int;
 begin
-  if p_row.result ->> 'decision' = 'funds' then
-    perform webhook.write_order_credits(array(
-      select (
-        p_row.payment_key, v_user_id, 'purchase_void', p_row.id, -sum(c.amount)::bigint, p_row.fact ->> 'currency'
-      )::webhook.order_credit
-      from public.credit_ledger c
-      where c.user_id = v_user_id and c.provider || '/' || c.object_id = p_row.payment_key
-        and c.kind in ('purchase', 'purchase_void')
-      having sum(c.amount) <> 0
-    ));
+  select case when p_is_bought then -(p_row.fact ->> 'amount')::bigint else 0 end
+      - coalesce(sum(c.amount) filter (where c.is_decision or not p_is_bought), 0), count(*) filter (where c.is_decision)
+  into v_rest, v_times
+  from (
+    select k.amount, k.event_id = p_row.id or starts_with(k.event_id, p_row.id || ':') as is_decision
+    from public.credit_ledger k
+    where k.user_id = v_user_id and k.provider || '/' || k.object_id = p_row.payment_key
+      and (k.kind in ('purchase', 'purchase_void') or k.kind = 'forfeit' and starts_with(k.event_id, p_row.id))
+  ) c;
+  if v_rest <> 0 then
+    perform webhook.write_order_credits(array[(
+      p_row.payment_key, v_user_id, case when v_rest < 0 then 'purchase' else 'purchase_void' end,
+      p_row.id || case when v_times < 2 then '' else ':' || v_times end, v_rest, p_row.fact ->> 'currency'
+    )::webhook.order_credit]);
   end if;
-  if p_result ->> 'decision' = 'refund' then
-    perform webhook.owe(p, p_row.id, v_amount, coalesce(p_result ->> 'reason', 'it bought nothing'),
-      case when v_is_ours then 'due' else 'review' end, null)
+end
+$$;
+
+-- Promise: what a decision makes of its payment is in the ledger, but for a first one by which it bought. refund: it is owed, at once
+-- where we took the money by a session of ours and the pool lets us refund, else when an operator says so. Where an earlier decision
+-- was another one (the intake was restored to a moment before it), the purchase is taken back, or made, and what was owed for want of
+-- it is not owed any more. Second call: changes nothing. Locks: refunds_due → keys of the ledger; the caller holds payment and row.
+create function webhook.note_decision(p_row public.claim_outbox, p_result jsonb) returns void
+language plpgsql set search_path = ''
+set enable_seqscan = off as $$
+declare
+  v_was_bought constant boolean := p_row.result ->> 'decision' = 'funds';
+  v_is_bought constant boolean := p_result ->> 'decision' = 'funds';
+  v_is_ours constant boolean := (p_result ->> 'is_own')::boolean and p_result ->> 'refund_by' = 'sluice';
+  v_times int := 0;
+begin
+  if v_was_bought <> v_is_bought then
+    perform webhook.note_purchase(p_row, v_is_bought);
+    select count(*) into v_times from public.refunds_due d
+    where d.payment_key = p_row.payment_key and (d.id = p_row.id or starts_with(d.id, p_row.id || ':'));
+  end if;
+  if v_is_bought then
+    update public.refunds_due d set state = 'done', error = 'the payment bought tickets after all'
+    where d.payment_key = p_row.payment_key and d.state in ('due', 'review', 'failed')
+      and (d.id = p_row.id or starts_with(d.id, p_row.id || ':'));
+  elsif p_result ->> 'decision' = 'refund' then
+    perform webhook.owe(p, p_row.id || case when v_times = 0 then '' else ':' || v_times end, (p_row.fact ->> 'amount')::bigint,
+      coalesce(p_result ->> 'reason', 'it bought nothing'), case when v_is_ours then 'due' else 'review' end, null)
     from webhook.lock_payment(p_row.payment_key) p;
   end if;
 end
@@ -400,10 +429,10 @@ $$;
 
 -- Promise: each of the rows {id, token, result} is done, with what the intake answered: result is settle_payment's row for a settle
 -- ({decision, reason, order_id, is_own, refund_by, claim_ids}), and anything for a void. The ledger has what payments bought
--- (funds), all in one statement, and webhook.note_decision sees to the others. lost_lease: another has it by now, or it was done
--- before, and nothing changes. Raises SL001 for a decision that is none (unknown waits: outbox_later_all), and then finishes
--- none. Second call: lost_lease.
--- Locks: payments that did not buy, by key → rows, by id → those of webhook.note_decision → keys of the ledger.
+-- (funds), all in one statement, and webhook.note_decision sees to the others, and to those that had a decision before. lost_lease:
+-- another has it by now, or it was done before, and nothing changes. Raises SL001 for a decision that is none (unknown waits:
+-- outbox_later_all), and then finishes none. Second call: lost_lease.
+-- Locks: payments that did not buy or had a decision, by key → rows, by id → those of webhook.note_decision → keys of the ledger.
 create function public.outbox_finish_all(p_rows jsonb) returns table (id text, outcome text)
 language plpgsql security definer set search_path = ''
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -418,7 +447,7 @@ begin
   perform webhook.lock_payments(array(
     select o.payment_key from jsonb_to_recordset(p_rows) as d (id text, result jsonb)
     join public.claim_outbox o on o.id = d.id
-    where o.id = any (v_ids) and o.kind = 'settle' and d.result ->> 'decision' <> 'funds'
+    where o.id = any (v_ids) and o.kind = 'settle' and (d.result ->> 'decision' <> 'funds' or o.result is not null)
   ));
   v_ids := array(
     select o.id from jsonb_to_recordset(p_rows) as d (id text, token uuid)
@@ -428,7 +457,8 @@ begin
   for v_done in
     select o as errand, d.result from jsonb_to_recordset(p_rows) as d (id text, result jsonb)
     join public.claim_outbox o on o.id = d.id
-    where o.id = any (v_ids) and o.kind = 'settle' and d.result ->> 'decision' is distinct from 'funds'
+    where o.id = any (v_ids) and o.kind = 'settle'
+      and (d.result ->> 'decision' is distinct from 'funds' or o.result is not null)
     order by o.id
   loop
     if (v_done.result ->> 'decision' = any (c_decisions)) is not true then
@@ -443,7 +473,7 @@ begin
     )::webhook.order_credit
     from jsonb_to_recordset(p_rows) as d (id text, result jsonb)
     join public.claim_outbox o on o.id = d.id
-    where o.id = any (v_ids) and o.kind = 'settle' and d.result ->> 'decision' = 'funds'
+    where o.id = any (v_ids) and o.kind = 'settle' and d.result ->> 'decision' = 'funds' and o.result is null
   ));
   update public.claim_outbox o
   set state = 'done', result = d.result, finished_at = now(), error = null

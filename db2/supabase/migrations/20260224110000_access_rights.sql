@@ -159,6 +159,7 @@ grant execute on function webhook.skip_events(uuid[], text, text, boolean) to se
 grant execute on function webhook.prune_payloads(int, int, text, text) to service_role;
 grant execute on function webhook.metrics() to service_role;
 grant execute on function webhook.replay_totals() to service_role;
+grant execute on function webhook.apply_fetched(uuid, jsonb) to service_role;
 grant execute on function webhook.balance(text) to service_role;
 grant execute on function webhook.payments_without_user(int) to service_role;
 grant execute on function webhook.count_payments_without_user() to service_role;
@@ -177,6 +178,7 @@ grant execute on function webhook.begin_backfill(uuid, timestamptz, timestamptz,
 grant execute on function webhook.begin_comparison(uuid, int) to service_role;
 grant execute on function webhook.known_events(uuid, text[]) to service_role;
 grant execute on function webhook.find_payments(text, text[]) to service_role;
+grant execute on function webhook.find_transactions(text, text[]) to service_role;
 
 grant execute on function calls.find_site(text) to service_role;
 grant execute on function calls.list_sites(text, int) to service_role;

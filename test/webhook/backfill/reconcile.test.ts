@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { ListedCharge } from '../../../src/stripe_stand_in/books.ts';
+import type { Dispute, ListedCharge } from '../../../src/stripe_stand_in/books.ts';
 import { runHere } from '../../cli/support.ts';
 import { WebhookWorld } from '../world.ts';
 import { deliveryOf, envFor, type Providers, startProviders, stripeEvent } from './support.ts';
@@ -102,6 +102,95 @@ describe('reconcile with Stripe', () => {
     await world.process();
     const left = (await reconcile()).found.differences;
     assert.deepEqual([...new Set(left.map((one: { payment: string }) => one.payment))], ['pi_evt_2']);
+  });
+
+  it('names disputes whose money the ledger does not have, and is mended by the command that it names', async () => {
+    const created = Math.floor(Date.now() / 1_000);
+    const moved = (id: string, amount: number, change = {}) => ({
+      ...{
+        id,
+        object: 'balance_transaction',
+        type: 'adjustment',
+        amount,
+        currency: 'eur',
+        created,
+        ...change,
+      },
+    });
+    const dispute = (
+      id: string,
+      payment: string,
+      status: Dispute['status'],
+      ...moves: object[]
+    ): Dispute => ({
+      ...{ id, object: 'dispute', amount: 100, currency: 'eur', created, livemode: true, status },
+      ...{ charge: `ch_${payment}`, payment_intent: payment, balance_transactions: moves },
+    });
+    const tell = (id: string, type: string, object: Dispute) =>
+      stripeEvent(id, { type, object: { ...object } });
+    const asked = dispute('dp_asked', 'pi_evt_1', 'warning_closed');
+    const taken = dispute('dp_taken', 'pi_evt_1', 'needs_response', moved('txn_1', -60));
+    const fee = moved('txn_fee', -15, { type: 'stripe_fee' });
+    const lost = dispute('dp_taken', 'pi_evt_1', 'lost', moved('txn_1', -60), moved('txn_2', -40), fee);
+    const settled = dispute(
+      'dp_settled',
+      'pi_missing',
+      'lost',
+      moved('txn_3', -120, { currency: 'usd', exchange_rate: 1.2 }),
+    );
+    const before = (await reconcile()).found.differences;
+    for (const one of [asked, settled]) providers.stripe.books.put('dispute', one);
+    providers.stripe.books.put('dispute', lost, 'acct_connected');
+    for (const [id, type, object] of [
+      ['evt_5', 'charge.dispute.closed', asked],
+      ['evt_6', 'charge.dispute.created', taken],
+    ] as const)
+      await world.send('stripe', 'stripe', deliveryOf(tell(id, type, object)));
+    // Stripe says that money moved, and not how much: the ledger cannot know it, and says so.
+    await world.send(
+      'stripe',
+      'stripe',
+      deliveryOf(tell('evt_7', 'charge.dispute.closed', { ...settled, balance_transactions: [] })),
+    );
+    await world.process();
+    const silent = () =>
+      world.rows<{ silent: number }>(`select (public.webhook_sample() ->> 'silent_disputes')::int as silent`);
+    assert.deepEqual(await silent(), [{ silent: 1 }]);
+
+    const { code, found } = await reconcile();
+    assert.equal(code, 1);
+    assert.deepEqual(
+      found.differences.filter(({ kind }: { kind: string }) => kind === 'dispute_differs'),
+      [
+        {
+          endpoint: 'stripe',
+          kind: 'dispute_differs',
+          payment: 'pi_missing',
+          detail: 'dispute dp_settled: txn_3 moved -120 usd, and the ledger does not have it',
+        },
+        {
+          endpoint: 'stripe',
+          kind: 'dispute_differs',
+          payment: 'pi_evt_1',
+          detail: 'dispute dp_taken: txn_2 moved -40 eur, and the ledger does not have it',
+        },
+      ],
+    );
+    providers.stripe.send({ ...tell('evt_8', 'charge.dispute.closed', lost), account: 'acct_connected' });
+    providers.stripe.send(tell('evt_9', 'charge.dispute.updated', settled));
+    const [, ...words] = found.commands[0].split(' ');
+    assert.equal((await runHere(words, env)).code, 0);
+    await world.process();
+    assert.deepEqual((await reconcile()).found.differences, before, 'no dispute differs');
+    assert.deepEqual(await silent(), [{ silent: 0 }]);
+    const refused = await runHere(['reconcile', '--stripe'], {
+      ...env,
+      STRIPE_API_KEY: 'rk_live_no_disputes_0123456789',
+    });
+    assert.match(
+      refused.stderr,
+      /rak_dispute_read[\s\S]*needs the rights to read events, charges and disputes/,
+    );
   });
 
   it('repairs nothing, and says what it needs', async () => {

@@ -10,7 +10,8 @@ export const ACCOUNT = `AC${'1'.repeat(32)}`;
 export const TWILIO_KEY = `SK${'2'.repeat(32)}:${'3'.repeat(32)}`;
 export const STRIPE_KEY = 'rk_live_all_0123456789';
 export const KEYS: Record<string, StripeKey> = {
-  [STRIPE_KEY]: { rights: ['event_read', 'charge_read'], accounts: ['acct_connected'] },
+  [STRIPE_KEY]: { rights: ['event_read', 'charge_read', 'dispute_read'], accounts: ['acct_connected'] },
+  rk_live_no_disputes_0123456789: { rights: ['event_read', 'charge_read'], accounts: ['acct_connected'] },
   rk_live_nothing_0123456789: { rights: [] },
 };
 

@@ -24,8 +24,10 @@ export class Life {
   readonly name: string;
   readonly user: string;
   readonly currency: string;
-  readonly isOld: boolean;
-  readonly version: string;
+  /** Its events come in both versions: from the endpoint in one, from a backfill in that of the account. */
+  readonly isMixed: boolean;
+  /** How the next event is rendered. */
+  isOld: boolean;
   readonly account: string | undefined;
   readonly amount: number;
   readonly ids: { intent: string | null; charge: string };
@@ -44,8 +46,8 @@ export class Life {
     this.name = name;
     this.user = `user_${name}`;
     this.currency = random.pick(CURRENCIES);
-    this.version = random.pick(VERSIONS);
-    this.isOld = this.version === VERSIONS[0];
+    this.isOld = random.chance(0.5);
+    this.isMixed = random.chance(0.3);
     this.account = random.chance(0.1) ? ACCOUNT : undefined;
     this.amount = random.between(100, AMOUNT_MAX);
     this.ids = { intent: `pi_${name}`, charge: `ch_${name}` };
@@ -75,11 +77,19 @@ export class Life {
   tell(type: string, object: StripeObject): void {
     const id = `evt_${this.name}_${this.events.length + 1}`;
     const event = {
-      ...{ id, object: 'event', type, api_version: this.version, created: this.#second, livemode: true },
+      ...{
+        id,
+        object: 'event',
+        type,
+        api_version: VERSIONS[this.isOld ? 0 : 1],
+        created: this.#second,
+        livemode: true,
+      },
       ...(this.account && { account: this.account }),
       data: { object },
     };
     this.events.push({ id, type, body: JSON.stringify(event) });
+    if (this.isMixed) this.isOld = this.random.chance(0.5);
   }
 
   intent(status: string): StripeObject {
@@ -103,7 +113,7 @@ export class Life {
     return {
       ...{ id: this.ids.charge, object: 'charge', payment_intent: this.ids.intent, amount, currency },
       ...{ status: 'succeeded', paid: true, captured: captured > 0, amount_captured: captured },
-      amount_refunded: refunded + released,
+      amount_refunded: refunded + (this.isOld ? released : 0),
       ...this.metadata(names),
       ...more,
     };

@@ -90,16 +90,15 @@ function hold(life: Life): void {
   life.tellIntent('created', 'requires_payment_method');
   life.tell('charge.succeeded', life.charge({ captured: false, amount_captured: 0 }));
   life.tellIntent('amount_capturable_updated', 'requires_capture');
-  for (let parts = life.isOld ? 1 : random.between(1, 3); parts > 0; parts--) {
+  for (let parts = life.isOld || life.isMixed ? 1 : random.between(1, 3); parts > 0; parts--) {
     life.passTime();
     life.captured += random.between(1, Math.max(1, Math.floor((amount - life.captured) / 2)));
-    if (life.isOld) life.released = amount - life.captured;
+    if (life.isOld || life.isMixed) life.released = amount - life.captured;
     life.tell('charge.captured', life.charge());
   }
-  if (life.released > 0) {
-    life.tell('refund.created', life.refund(life.idOf('re'), life.released, 'succeeded'));
-    life.tell('charge.refunded', life.charge());
-  }
+  // An event that only the old version has is rendered in it.
+  if (life.isOld) life.tell('refund.created', life.refund(life.idOf('re'), life.released, 'succeeded'));
+  if (life.isOld) life.tell('charge.refunded', life.charge());
   life.tellIntent('succeeded', 'succeeded');
 }
 

@@ -1,6 +1,6 @@
--- A payment goes on naming a user who was erased while the order waited for it: it buys all the same.
+-- A payment goes on naming a user who was erased while the order waited for it: it buys all the same. One that names none does not.
 begin;
-select plan(2);
+select plan(3);
 
 select tests.paid_pool('sale', 2);
 select tests.ask('sale', 'ann'), tests.ask('sale', 'bob');
@@ -8,6 +8,12 @@ create temp table fact as
 select o.user_id, tests.payment(o, 'pi_' || o.user_id) as payment from public.orders o where o.pool_id = 'sale';
 update public.orders set user_id = 'erased:' || md5('ann') where pool_id = 'sale' and user_id = 'ann';
 
+savepoint unpaid;
+select is(
+  tests.settle((select payment || '{"user_id": null}' from fact where user_id = 'ann')), 'refund other_user',
+  'a payment without a user does not buy the order of an erased one'
+);
+rollback to unpaid;
 select is(
   tests.settle((select payment from fact where user_id = 'ann')), 'funds in_time', 'the order of an erased user is bought'
 );

@@ -14,7 +14,7 @@ select is(
 
 delete from public.webhook_events;
 select is(
-  (public.ledger_sample() -> 'webhooks') - 'recorded', '{"backlog": 0, "oldest_sec": null, "dead_letters": 0, "payments_without_user": 0}',
+  (public.ledger_sample() -> 'webhooks') - 'recorded', '{"backlog": 0, "oldest_sec": null, "dead_letters": 0, "payments_without_user": 0, "silent_disputes": 0}',
   'without events nothing waits'
 );
 insert into public.webhook_events (webhook_id, event_id, status, received_at)

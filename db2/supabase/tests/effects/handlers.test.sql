@@ -1,6 +1,6 @@
 -- Which events have an effect without anybody's doing, and the effect of those that are only kept.
 begin;
-select plan(7);
+select plan(8);
 
 create function pg_temp.apply(p_event_id text, p_payload jsonb)
 returns text
@@ -28,6 +28,11 @@ select bag_eq(
   $$ select event_type from public.webhook_handlers where name = 'webhook.apply_payment' and provider = 'stripe' $$,
   $$ select distinct event_type from public.payment_rules $$,
   'every type with a rule has its handler'
+);
+select bag_eq(
+  $$ select event_type from public.webhook_handlers where name = 'stripe-thin' and kind = 'typescript' $$,
+  $$ select distinct 'v1.' || event_type from public.payment_rules $$,
+  'and so has its thin event'
 );
 select is_empty(
   $$ select name from public.webhook_handlers

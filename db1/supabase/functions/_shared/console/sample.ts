@@ -93,6 +93,8 @@ export interface LedgerLook {
     readonly dead_letters: number;
     /** Payments that moved money while no event names their user. */
     readonly payments_without_user: number;
+    /** Payments with a dispute that says that money moved and not how much. */
+    readonly silent_disputes: number;
     /** Events ever given a number. */
     readonly recorded: number;
   };

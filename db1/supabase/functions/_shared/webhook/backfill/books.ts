@@ -4,7 +4,7 @@
 import { isObject, type JsonObject } from '../read.ts';
 import type { Ask } from './ask.ts';
 import type { Stretch } from './source.ts';
-import { accountsOf, listPages } from './stripe.ts';
+import { API_VERSION, accountsOf, listPages } from './stripe.ts';
 
 /** A row of webhook.find_payments, as far as it is compared. */
 export interface LedgerPayment {
@@ -41,11 +41,6 @@ interface Charge {
   readonly refunded: number;
 }
 
-/**
- * In this version the part of a hold that was let go does not stand among the refunds. The version of the account, which the
- * answers would have otherwise, can be any.
- */
-const VERSION = { 'stripe-version': '2025-03-31.basil' };
 /** Suspects are asked for one by one; so many are enough to see what is wrong. */
 const MAX_LOOKED_AT_AGAIN = 1_000;
 
@@ -55,7 +50,7 @@ export async function findBookDifferences(
   stretch: Stretch,
   accounts: readonly string[],
 ): Promise<BookDifference[]> {
-  const asking: Ask = (path, headers) => ask(path, { ...VERSION, ...headers });
+  const asking: Ask = (path, headers) => ask(path, { 'stripe-version': API_VERSION, ...headers });
   const suspects: Charge[] = [];
   let compared = 0;
   for (const account of accountsOf(accounts))

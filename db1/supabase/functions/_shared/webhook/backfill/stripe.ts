@@ -6,6 +6,11 @@ import { isObject, type JsonObject } from '../read.ts';
 import { type Ask, SourceError } from './ask.ts';
 import type { Fetched, Source, Stretch } from './source.ts';
 
+/**
+ * In this version the part of a hold that was let go does not stand among the refunds. The version of the account, which
+ * answers would have otherwise, can be any.
+ */
+export const API_VERSION = '2025-03-31.basil';
 /** The most that Stripe gives. */
 const PAGE_EVENTS = 100;
 /** Secret and restricted ones. The secret of another service must not go to Stripe because its name was mistaken. */
@@ -75,7 +80,8 @@ export const stripe: Source = {
   keyName: 'STRIPE_API_KEY',
   urlVariable: 'STRIPE_API_URL',
   url: 'https://api.stripe.com',
-  rights: 'the rights to read events and charges, and to connected accounts where the endpoint names some',
+  rights:
+    'the rights to read events, charges and disputes, and to connected accounts where the endpoint names some',
   keepsDays: 30,
   access(key, { name, livemode, accounts }, keyName) {
     const [, kind] = KEY.exec(key) ?? [];
