@@ -140,6 +140,7 @@ grant execute on function public.retention_rules() to service_role;
 grant execute on function public.take_sample(jsonb, timestamptz) to service_role;
 grant execute on function public.note_marks(jsonb, timestamptz) to service_role;
 grant execute on function public.read_samples(timestamptz, timestamptz, int, text, timestamptz) to service_role;
+grant execute on function public.vacuum_levels() to service_role;
 grant execute on function public.open_claims_of(text, int) to service_role;
 grant execute on function public.erase_claims(text, uuid[]) to service_role;
 

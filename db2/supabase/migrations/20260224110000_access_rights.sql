@@ -56,6 +56,7 @@ grant execute on function public.ledger_sample() to service_role;
 grant execute on function public.take_sample(jsonb, timestamptz) to service_role;
 grant execute on function public.note_marks(jsonb, timestamptz) to service_role;
 grant execute on function public.read_samples(timestamptz, timestamptz, int, text, timestamptz) to service_role;
+grant execute on function public.vacuum_levels() to service_role;
 grant execute on function public.ticket_of_claim(uuid) to service_role;
 grant execute on function public.audit_page(bigint, int) to service_role;
 grant execute on function public.ledger_health() to service_role;
