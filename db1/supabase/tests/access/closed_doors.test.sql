@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(242);
+select plan(244);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 
