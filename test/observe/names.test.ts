@@ -126,7 +126,7 @@ describe('metrics', () => {
     await useProviders();
     await useCalls();
     // A table that was never vacuumed has no age of it.
-    await Promise.all([db1, db2].map((db) => db.query('vacuum')));
+    await db1.query('vacuum public.claims');
     const { text } = await scrape();
     assert.deepEqual(sorted(scrapedMetrics(text)), sorted(documentedMetrics()));
     assert.match(text, /^process_cpu_seconds_total /m);
