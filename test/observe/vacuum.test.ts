@@ -140,6 +140,13 @@ describe('vacuum of both databases', () => {
       assert.doesNotMatch((await doctor(side, 'oldest snapshot')).found, /a forgotten report/);
     });
 
+  it('tells cells apart by their name', async () => {
+    const cells = ['north', 'south'].map((name) => ({ name, call: calls.db1 }));
+    const page = await createVacuumLevels(cells, calls.db2, log).page();
+    for (const labels of ['database="DB1",cell="north"', 'database="DB1",cell="south"', 'database="DB2"'])
+      assert.ok(page.includes(`\nsluice_oldest_snapshot_transactions{${labels}} `), page);
+  });
+
   it('counts a transaction that has written and idles without a snapshot', async () => {
     const session = await openSession(databases.db1.url);
     await session.client.query('begin');
