@@ -49,11 +49,7 @@ export async function sendCrowd(options: CrowdOptions): Promise<void> {
       }
     },
   });
-  const ask = async (
-    buyer: number,
-    request: SluiceRequest,
-    own: AbortSignal,
-  ): Promise<Claim | undefined> => {
+  const ask = async (buyer: number, request: SluiceRequest, own: AbortSignal): Promise<Claim | undefined> => {
     try {
       const order = { pool: options.pool, userId: `${BUYER}${buyer}`, ...request };
       return await client.claim(order, { signal: own });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallFunction } from '#core/call_function.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import type { Finding } from '../../src/doctor/finding.ts';
@@ -189,7 +189,10 @@ describe('vacuum of both databases', () => {
       assert.ok(((await gauge('sluice_oldest_snapshot_transactions{database="DB1"}')) ?? 0) >= 3);
       const [line] = judgeVacuum('db1', levels);
       assert.equal(line?.status, 'skip');
-      assert.match(line?.found ?? '', /^unknown: pid \d+ .*plain may not see that session: grant it pg_read_all_stats$/);
+      assert.match(
+        line?.found ?? '',
+        /^unknown: pid \d+ .*plain may not see that session: grant it pg_read_all_stats$/,
+      );
       await client.query('grant pg_read_all_stats to plain');
       assert.equal((await levelsOf('db1')).snapshot?.state, 'idle in transaction');
     } finally {

@@ -461,7 +461,7 @@ language sql stable security definer set search_path = '' as $$
     ),
     'snapshot', (
       select to_jsonb(h) - 'since' || jsonb_build_object(
-        'age_sec', greatest(0, round(extract(epoch from clock_timestamp() - h.since), 1)))
+        'age_sec', round(extract(epoch from clock_timestamp() - h.since), 1))
       from holder h where h.age_xacts is not null order by h.age_xacts desc, h.since nulls last limit 1
     )
   );
