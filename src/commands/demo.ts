@@ -5,6 +5,7 @@ import { createSluiceClient, SluiceError } from '#client/index.ts';
 import { AdminClient } from '../admin/client.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { SILENT } from '../demo/lines.ts';
+import { startLoadMeter } from '../demo/load.ts';
 import { refuseOtherLedger } from '../demo/outage.ts';
 import { number, startProgress } from '../demo/progress.ts';
 import { runShow, type ShowOptions } from '../demo/show.ts';
@@ -122,6 +123,7 @@ async function perform(connection: Connection, order: Order, asJson: boolean): P
   }
   await untilOpen(url, pool, signal);
   const tally = newTally();
+  const loadSoFar = startLoadMeter();
   const progress = isQuiet ? SILENT : startProgress({ tally, buyers, seats, out: process.stderr });
   let facts: Facts;
   try {
@@ -130,7 +132,7 @@ async function perform(connection: Connection, order: Order, asJson: boolean): P
   } finally {
     progress.end();
   }
-  const outcome = outcomeOf(facts, tally);
+  const outcome = outcomeOf(facts, tally, loadSoFar());
   console.log(asJson ? JSON.stringify(outcome) : describe(outcome, tally.noPayments));
   return outcome.ok ? 0 : 1;
 }
@@ -180,6 +182,7 @@ compared to the last ticket and cent; it takes about a minute and a half.`,
     'sluice demo',
     'sluice demo --paid',
     'sluice demo --outage',
+    'sluice demo --buyers 100000 --seats 10000',
     'sluice demo --buyers 20000 --seats 500 --outage=20 --json',
   ],
   run,

@@ -7,6 +7,7 @@ import {
   SluiceError,
   type SluiceRequest,
 } from '#client/index.ts';
+import { withOwnSignal } from './own_signal.ts';
 import { note, type Tally } from './tally.ts';
 
 const BUYER = 'demo-buyer-';
@@ -48,9 +49,10 @@ export async function sendCrowd(options: CrowdOptions): Promise<void> {
       }
     },
   });
-  const ask = async (buyer: number, request: SluiceRequest): Promise<Claim | undefined> => {
+  const ask = async (buyer: number, request: SluiceRequest, own: AbortSignal): Promise<Claim | undefined> => {
     try {
-      return await client.claim({ pool: options.pool, userId: `${BUYER}${buyer}`, ...request }, { signal });
+      const order = { pool: options.pool, userId: `${BUYER}${buyer}`, ...request };
+      return await client.claim(order, { signal: own });
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof SluiceError && error.code === 'sold_out') return undefined;
@@ -62,7 +64,9 @@ export async function sendCrowd(options: CrowdOptions): Promise<void> {
     for (let buyer = next++; buyer < buyers; buyer = next++) {
       const presses = buyer % TWICE_EVERY === 0 ? 2 : 1;
       const request = { ...createRequest(), requestId: `demo-${buyer}` };
-      const answers = await Promise.allSettled(Array.from({ length: presses }, () => ask(buyer, request)));
+      const answers = await withOwnSignal(signal, (own) =>
+        Promise.allSettled(Array.from({ length: presses }, () => ask(buyer, request, own))),
+      );
       signal.throwIfAborted();
       settle(options, buyer, answers);
     }

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Claim } from '#client/index.ts';
 import { stripe } from '#core/webhook/providers/stripe.ts';
 import { nodeHmac } from '../webhook/hmac.ts';
+import { withOwnSignal } from './own_signal.ts';
 import { note, type Tally } from './tally.ts';
 
 /** In minor units. */
@@ -99,14 +100,16 @@ export class Payments {
     const context = { port: nodeHmac, nowSec: Math.floor(Date.now() / 1_000) };
     const signed = await stripe.sign({ method: 'POST', url, body: Buffer.from(body) }, secret, context);
     try {
-      const response = await fetch(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...signed },
-        body,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      return await withOwnSignal(signal, async (own) => {
+        const response = await fetch(url, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...signed },
+          body,
+          signal: AbortSignal.any([own, AbortSignal.timeout(TIMEOUT_MS)]),
+        });
+        await response.arrayBuffer();
+        return response.status;
       });
-      await response.arrayBuffer();
-      return response.status;
     } catch {
       return 0;
     }

@@ -1,5 +1,6 @@
 // What the demo came to: for people, and for scripts.
 
+import type { Load } from './load.ts';
 import { number } from './progress.ts';
 import type { Tally } from './tally.ts';
 
@@ -19,6 +20,11 @@ export interface Outcome {
   readonly tickets_of_others: number;
   /** From the last answer to a buyer to the last ticket. */
   readonly drained_sec: number;
+  /** From the first claim to the last ticket. */
+  readonly total_sec: number;
+  readonly tickets_per_sec: number;
+  /** Of this command, which shares the machine's cores with the servers where it runs beside them. */
+  readonly load: { readonly cores: number; readonly cpu_sec: number; readonly memory_mb: number };
   readonly outage: { readonly sec: number; readonly claims_waiting: number } | null;
   readonly payments: {
     readonly events: number;
@@ -41,14 +47,16 @@ export interface Facts {
 export function outcomeOf(
   { pool, seats, buyers, burstMs, drainedMs, outageSec }: Facts,
   tally: Tally,
+  { cores, cpuMs, memoryMb }: Load,
 ): Outcome {
+  const totalMs = burstMs + drainedMs;
   return {
     pool_id: pool,
     ok: tally.problems.length === 0,
     seats,
     buyers,
     burst_sec: seconds(burstMs),
-    claims_per_sec: Math.round(buyers / Math.max(burstMs / 1_000, 0.001)),
+    claims_per_sec: rate(buyers, burstMs),
     claimed: tally.claims.length,
     sold_out: tally.soldOut,
     pressed_twice: tally.pressedTwice,
@@ -56,6 +64,9 @@ export function outcomeOf(
     tickets: tally.tickets + tally.others,
     tickets_of_others: tally.others,
     drained_sec: seconds(drainedMs),
+    total_sec: seconds(totalMs),
+    tickets_per_sec: rate(tally.tickets, totalMs),
+    load: { cores, cpu_sec: seconds(cpuMs), memory_mb: memoryMb },
     outage: outageSec > 0 ? { sec: outageSec, claims_waiting: tally.waited } : null,
     payments:
       tally.effects === undefined
@@ -66,7 +77,7 @@ export function outcomeOf(
 }
 
 export function describe(outcome: Outcome, noPayments: string | undefined): string {
-  const { outage, payments } = outcome;
+  const { outage, payments, load } = outcome;
   const lines: [string, string][] = [
     [
       'Buyers',
@@ -78,6 +89,11 @@ export function describe(outcome: Outcome, noPayments: string | undefined): stri
     [
       'Tickets',
       `${number(outcome.tickets)} in the ledger, drained ${outcome.drained_sec} s after the last buyer`,
+    ],
+    [
+      'Time',
+      `${outcome.total_sec} s from the first claim to the last ticket (${number(outcome.tickets_per_sec)} tickets/s); ` +
+        `this command took ${load.cpu_sec} s of ${load.cores} cores and ${number(load.memory_mb)} MB`,
     ],
     [
       'Payments',
@@ -99,9 +115,11 @@ export function describe(outcome: Outcome, noPayments: string | undefined): stri
       `${outage.sec} s without the ledger; ${number(outage.claims_waiting)} claims waited for it and none was lost`,
     ]);
   const verdict = outcome.ok
-    ? `Exactly ${number(outcome.tickets)} tickets for ${number(outcome.tickets)} claims, each for the buyer who was told so.`
+    ? `Exactly ${number(outcome.tickets)} tickets for ${number(outcome.tickets)} claims, each once and for the buyer who was told so; ` +
+      `${number(outcome.sold_out)} buyers were told "sold out".`
     : `This is not what Sluice promises:\n${outcome.problems.map((problem) => `  - ${problem}`).join('\n')}`;
   return `\n${lines.map(([name, text]) => `  ${name.padEnd(13)}${text}`).join('\n')}\n\n${verdict}`;
 }
 
 const seconds = (ms: number): number => Math.round(ms / 100) / 10;
+const rate = (count: number, ms: number): number => Math.round(count / Math.max(ms / 1_000, 0.001));

@@ -37,6 +37,7 @@ import { type Look, look, messageOf } from './look.ts';
 import { judgeHolds, judgeMoney, judgePaidPools, type PaidPool, readEndpoints } from './orders.ts';
 import { readPatroni } from './patroni.ts';
 import { judgeTicketSecret } from './tickets.ts';
+import { examineVacuum } from './vacuum.ts';
 
 export interface Patient {
   /** The intake, or several of them. */
@@ -141,6 +142,8 @@ async function examineBoth(
       judgePaidPools(paidPools, endpoints),
       ...(withLedger && fromLedger ? judgeLedger(fromLedger.ledger_sample) : []),
       ...(withLedger ? [judgeSecrets(uses)] : []),
+      ...(await examineVacuum('db1', intake)),
+      ...(withLedger ? await examineVacuum('db2', ledger) : []),
       await examineChain('db1', db1),
       ...(await examineErasures('db1', db1)),
       ...(withLedger ? [await examineChain('db2', db2), ...(await examineErasures('db2', db2))] : []),

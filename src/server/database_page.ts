@@ -19,14 +19,16 @@ export interface Level<Look> {
   read(look: Look): readonly Series[];
 }
 
-type Series = readonly [value: number, labels?: Readonly<Record<string, string>>];
+type Labels = Readonly<Record<string, string>>;
+type Series = readonly [value: number, labels?: Labels];
 
 export interface DatabasePageOptions<Look> {
-  readonly database: 'DB1' | 'DB2';
+  /** What the log and the help of `upName` call it. */
+  readonly database: 'DB1' | 'DB2' | 'a database';
   /** The gauge that says whether the database answered; another page has it where left out. */
   readonly upName?: string;
-  /** One for each database of this kind; `cell` names it where there are several, and is a label of all its series. */
-  readonly looks: readonly { readonly cell?: string; look(): Promise<Look | undefined> }[];
+  /** One for each database; `labels` tell it from the others where there are several, on all its series. */
+  readonly looks: readonly { readonly labels?: Labels; look(): Promise<Look | undefined> }[];
   readonly levels: readonly Level<Look>[];
 }
 
@@ -43,9 +45,9 @@ export function databasePage<Look>(
   { now = Date.now, waitMs = WAIT_MS }: Timing = {},
 ): Page {
   const registry = new Registry();
-  const cells = looks.flatMap(({ cell }) => cell ?? []);
-  const metrics = createMetrics(registry, database, upName, levels, cells.length > 0);
-  const watched = looks.map(({ cell, look }) => {
+  const common = [...new Set(looks.flatMap(({ labels = {} }) => Object.keys(labels)))];
+  const metrics = createMetrics(registry, database, upName, levels, common);
+  const watched = looks.map(({ labels = {}, look }) => {
     /** Undefined where none is under way. */
     let reading: Promise<void> | undefined;
     let readAt = Number.NEGATIVE_INFINITY;
@@ -64,10 +66,10 @@ export function databasePage<Look>(
       try {
         await inTime(waitMs, reading, () => new Error(`no answer within ${waitMs} ms`));
       } catch (error) {
-        log.warn(`metrics without ${database}`, { ...(cell !== undefined && { cell }), cause: error });
+        log.warn(`metrics without ${database}`, { ...labels, cause: error });
         latest = undefined;
       }
-      return { labels: cell === undefined ? {} : { cell }, look: latest };
+      return { labels, look: latest };
     };
   });
   return {
@@ -79,7 +81,7 @@ export function databasePage<Look>(
 }
 
 interface Seen<Look> {
-  readonly labels: Readonly<Record<string, string>>;
+  readonly labels: Labels;
   /** Undefined where the database did not answer. */
   readonly look: Look | undefined;
 }
@@ -90,12 +92,11 @@ function createMetrics<Look>(
   database: string,
   upName: string | undefined,
   levels: readonly Level<Look>[],
-  hasCells: boolean,
+  common: readonly string[],
 ): (seen: readonly Seen<Look>[]) => void {
   const registers = [registry];
-  const common = hasCells ? ['cell'] : [];
   const upHelp = `Whether ${database} answered; where it is 0 the other numbers about it are missing.`;
-  const isUp = upName && new Gauge({ name: upName, help: upHelp, labelNames: common, registers });
+  const isUp = upName && new Gauge({ name: upName, help: upHelp, labelNames: [...common], registers });
   const shown = levels.map(({ name, help, kind = 'gauge', labels = [], read }) => {
     const labelNames = [...common, ...labels];
     const settings = { name, help, labelNames, registers };

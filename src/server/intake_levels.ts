@@ -117,7 +117,7 @@ export function createIntakeLevels(cells: readonly MeasuredCell[], log: Log, tim
   const lookAt = async ({ call }: MeasuredCell) =>
     (await call<{ live_sample: Sample }>('live_sample', {}))[0]?.live_sample;
   const looks = cells.map((cell) => ({
-    ...(cells.length > 1 && { cell: cell.name }),
+    ...(cells.length > 1 && { labels: { cell: cell.name } }),
     look: () => lookAt(cell),
   }));
   return databasePage({ ...page, looks }, log, timing);

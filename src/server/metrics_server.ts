@@ -17,6 +17,7 @@ import { OperatorAuth } from './operator_auth.ts';
 import { createOrderLevels } from './order_levels.ts';
 import { checkIntake, checkLedger } from './ready.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
+import { createVacuumLevels } from './vacuum_levels.ts';
 
 export interface MetricsServerOptions extends ScrapeSettings, FleetOptions {
   /** 0 takes a free one. */
@@ -43,6 +44,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   // The operators stand in the first cell.
   const [first] = cells as [(typeof cells)[number]];
   const db2 = open(options.db2Url);
+  const callLedger: CallFunction = (name, args) => db2.call(`public.${name}`, args);
   const endDatabases = () => Promise.all([...cells, db2].map((part) => part.end()));
   const health = healthRoutes({
     // One cell that answers is enough to have work.
@@ -69,7 +71,8 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
       metrics,
       createIntakeLevels(cells, log),
       createBacklog((name, args) => db2.call(`webhook.${name}`, args), options.adminKey, log),
-      createOrderLevels((name, args) => db2.call(`public.${name}`, args), log),
+      createOrderLevels(callLedger, log),
+      createVacuumLevels(cells, callLedger, log),
       processPage(),
     ],
     scrapeGuard(options, auth && ((request) => auth.authorize(request, 'viewer'))),

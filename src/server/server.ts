@@ -59,6 +59,7 @@ import { checkIntake, checkLedger } from './ready.ts';
 import { type ScrapeSettings, scrapeGuard } from './scrape_access.ts';
 import { Streams } from './streams.ts';
 import { createTokenPorts } from './tokens.ts';
+import { createVacuumLevels } from './vacuum_levels.ts';
 import { openWebhookRoutes } from './webhooks.ts';
 
 export interface ServerOptions extends ScrapeSettings, BuyerSettings, FleetOptions {
@@ -212,6 +213,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     createIntakeLevels(fleet.cells, log),
     createBacklog(webhook, options.adminKey, log),
     createOrderLevels(callLedger, log),
+    createVacuumLevels(fleet.cells, callLedger, log),
   ];
   const scrape = metricsRoute(
     [metrics, calls, ...levels, processPage()],

@@ -6,7 +6,7 @@ import { copyExtensionFiles } from '../migrate/extensions/extensions.ts';
 import type { SideName } from '../migrate/sides.ts';
 import { hideFromGit } from './folder.ts';
 import { loadSecrets, type Secrets } from './keys.ts';
-import { type Cluster, startCluster } from './postgres.ts';
+import { type Cluster, machineSettings, startCluster } from './postgres.ts';
 import { claimRunDir } from './run_files.ts';
 import { makeServerDir, reachableDir } from './server_user.ts';
 import { layout } from './settings.ts';
@@ -45,7 +45,8 @@ export async function withBothClusters<T>(
     copyExtensionFiles(join(extensionDir, 'extension'));
     const start = async (side: SideName): Promise<string> => {
       const password = secrets.postgresPassword;
-      const cluster = await startCluster({ dir: join(home, side), password, extensionDir });
+      const settings = machineSettings();
+      const cluster = await startCluster({ dir: join(home, side), password, extensionDir, settings });
       clusters.push(cluster);
       runFiles.note(`${side}-postgres`, cluster.pid);
       return cluster.url;

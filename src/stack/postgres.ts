@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { StackError } from '../failure.ts';
@@ -56,7 +57,10 @@ const LOG_TAIL_LINES = 20;
 
 // fsync and synchronous_commit stay as Postgres has them, on: an acknowledged claim survives a crash.
 const DEFAULT_SETTINGS: Record<string, string> = {
+  // Enough for a cluster of a test; a stack has more (machineSettings).
   shared_buffers: '256MB',
+  // Calls take milliseconds: to compile a plan that was estimated too high would take longer than to run it.
+  jit: 'off',
   max_connections: '200',
   max_wal_size: '2GB',
   wal_level: 'replica',
@@ -66,6 +70,24 @@ const DEFAULT_SETTINGS: Record<string, string> = {
 
 // Settings of the user's own shell (PGDATA, PGOPTIONS, a UTF-8 locale that is not installed) must not reach the server.
 const SERVER_ENV = { PATH: process.env.PATH ?? '', LC_ALL: 'C', LANG: 'C' };
+
+const MB = 1_024 * 1_024;
+/** Two clusters then have a quarter of the memory; Node, PostgREST and the file cache need theirs. */
+const BUFFERS_SHARE = 1 / 8;
+/** Postgres' own default, and three times what a pool of a million slots takes. */
+const BUFFERS_MB = { least: 128, most: 1_024 };
+
+/** What depends on the machine, for a cluster that runs for long: give it as `settings`. */
+export function machineSettings(memoryBytes = usableMemory()): { shared_buffers: string } {
+  const megabytes = Math.floor((memoryBytes * BUFFERS_SHARE) / MB);
+  return { shared_buffers: `${Math.min(BUFFERS_MB.most, Math.max(BUFFERS_MB.least, megabytes))}MB` };
+}
+
+/** That of the machine, or of the container where that has less. */
+function usableMemory(): number {
+  // 0 or undefined: no limit that Node knows of.
+  return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+}
 
 /** Starts the cluster in `dir`, creating it first where there is none; ready means it takes connections. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {

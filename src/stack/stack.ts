@@ -16,7 +16,7 @@ import { Keeper, type Server, type StopMode } from './keeper.ts';
 import { startFunctions } from './kept_functions.ts';
 import { type ApiKeys, apiKeys, loadSecrets, type Secrets } from './keys.ts';
 import { portIsFree } from './ports.ts';
-import { type Cluster, startCluster } from './postgres.ts';
+import { type Cluster, machineSettings, startCluster } from './postgres.ts';
 import { findPostgrest, type Postgrest, startPostgrest } from './postgrest.ts';
 import { claimRunDir, type RunFiles } from './run_files.ts';
 import { makeServerDir, reachableDir } from './server_user.ts';
@@ -213,6 +213,7 @@ async function keepPostgres(name: SideName, start: Start): Promise<KeptPostgres>
       dir: join(home, name),
       password: secrets.postgresPassword,
       extensionDir: join(home, 'extensions'),
+      settings: machineSettings(),
       signal,
       // 0 and undefined are any free one.
       ...(port && { port }),

@@ -62,9 +62,23 @@ describe('sluice demo', () => {
     assert.match(stderr, new RegExp(`/drop/${pool}\n`));
     assert.match(stdout, /Claimed +20 of 20 seats/);
     assert.match(stdout, /Sold out +40 answers/);
-    assert.match(stdout, /Exactly 20 tickets for 20 claims/);
+    assert.match(stdout, /Time +[\d.]+ s from the first claim to the last ticket \([\d,]+ tickets\/s\)/);
+    assert.match(
+      stdout,
+      /Exactly 20 tickets for 20 claims, each once and for the buyer who was told so; 40 buyers were told "sold out"\./,
+    );
     assert(!(stdout + stderr).includes('\u001b'), 'no colour and no cursor without a terminal');
     assert.equal(await ticketsOf(pool), 20);
+  });
+
+  it('sells to ten buyers for each seat, and says how fast, with how much of the machine', async () => {
+    const { code, stdout, stderr } = await demo('--buyers', '2000', '--seats', '200', '--json').ended;
+    assert.equal(code, 0, stdout + stderr);
+    const { ok, claimed, tickets, sold_out, total_sec, tickets_per_sec, load, pool_id } = JSON.parse(stdout);
+    assert.deepEqual([ok, claimed, tickets, sold_out], [true, 200, 200, 1_800]);
+    assert.ok(total_sec > 0 && tickets_per_sec > 0);
+    assert.ok(load.cores > 0 && load.cpu_sec > 0 && load.memory_mb > 0);
+    assert.equal(await ticketsOf(pool_id), 200);
   });
 
   it('takes the ledger away, and nothing is lost', async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { StackError } from '../../src/failure.ts';
 import { withClient } from '../../src/migrate/sql.ts';
-import { type Cluster, startCluster } from '../../src/stack/postgres.ts';
+import { type Cluster, machineSettings, startCluster } from '../../src/stack/postgres.ts';
 import { isAlive } from '../../src/stack/processes.ts';
 import { giveToServer } from '../../src/stack/server_user.ts';
 import { processesUnder } from '../support/dev.ts';
@@ -49,7 +49,8 @@ describe('a cluster', () => {
     const [settings] = await query(
       `select current_setting('server_encoding') as encoding, current_setting('fsync') as fsync,
         current_setting('synchronous_commit') as sync, current_setting('listen_addresses') as address,
-        current_setting('unix_socket_directories') as sockets, current_setting('TimeZone') as zone`,
+        current_setting('unix_socket_directories') as sockets, current_setting('TimeZone') as zone,
+        current_setting('jit') as jit, current_setting('shared_buffers') as buffers`,
     );
     assert.deepEqual(settings, {
       encoding: 'UTF8',
@@ -58,6 +59,8 @@ describe('a cluster', () => {
       address: '127.0.0.1',
       sockets: '',
       zone: 'UTC',
+      jit: 'off',
+      buffers: '256MB',
     });
     const wrong = cluster.url.replace(/:[^:@]*@/, ':guess@');
     await assert.rejects(
@@ -114,5 +117,26 @@ describe('a cluster', () => {
     writeFileSync(join(other, 'data.new', 'half'), '');
     cluster = await startCluster({ dir: other, password: 'x' });
     assert.equal((await query('select 1 as one'))[0]?.one, 1);
+  });
+});
+
+describe('settings by the machine', () => {
+  const GB = 2 ** 30;
+
+  test('give a cluster an eighth of the memory, at least 128 MB and at most 1 GB', () => {
+    for (const [memory, buffers] of [
+      [0.5 * GB, '128MB'],
+      [1 * GB, '128MB'],
+      [2 * GB, '256MB'],
+      [3.9 * GB, '499MB'],
+      [8 * GB, '1024MB'],
+      [256 * GB, '1024MB'],
+    ] as const)
+      assert.deepEqual(machineSettings(memory), { shared_buffers: buffers });
+  });
+
+  test('know the memory of this machine', () => {
+    const megabytes = Number.parseInt(machineSettings().shared_buffers, 10);
+    assert.ok(megabytes >= 128 && megabytes <= 1_024, String(megabytes));
   });
 });

@@ -154,6 +154,7 @@ grant execute on function public.issue_replay(uuid, text, text, boolean, int) to
 grant execute on function public.issue_resolve(uuid, text, text) to service_role;
 grant execute on function public.take_alerts(int, int) to service_role;
 grant execute on function public.finish_alert(bigint, uuid, boolean) to service_role;
+grant execute on function public.vacuum_levels() to service_role;
 grant execute on function public.open_claims_of(text, int) to service_role;
 grant execute on function public.erase_claims(text, uuid[]) to service_role;
 

@@ -439,3 +439,45 @@ begin
   );
 end
 $$;
+
+-- Promise: how far vacuum is behind here. tables: {name, live_rows, dead_rows, vacuum_age_sec}, from the statistics; vacuum_age_sec
+-- is null before the first vacuum. snapshot: the session, standby, prepared transaction or replication slot that has kept vacuum from
+-- removing rows for the most transactions {kind, pid, name, state, age_xacts, age_sec}; null where there is none. age_sec is null
+-- where it is not known: Postgres tells age_xacts of every session, but state and time only to its role and to pg_read_all_stats, and
+-- it keeps no time of standbys and active slots. role: the owner of this function, as whom it looks.
+-- Second call: the same, later. Locks: none. Definer: the owner may see sessions that service_role may not.
+create function public.vacuum_levels() returns jsonb
+language sql stable security definer set search_path = '' as $$
+  with holder as (
+    select case when s.datname is null then 'standby' else 'session' end as kind, s.pid, s.application_name as name, s.state,
+      s.xact_start as since, greatest(age(s.backend_xid), age(s.backend_xmin)) as age_xacts
+    from pg_catalog.pg_stat_activity s
+    -- A snapshot of another database holds nothing here, nor does that of a vacuum.
+    where s.pid <> pg_catalog.pg_backend_pid() and coalesce(s.datname, current_database()) = current_database()
+      and not exists (select from pg_catalog.pg_stat_progress_vacuum v where v.pid = s.pid)
+    union all
+    select 'prepared transaction', null, p.gid, null, p.prepared, age(p.transaction)
+    from pg_catalog.pg_prepared_xacts p where p.database = current_database()
+    union all
+    -- inactive_since: from Postgres 17 on.
+    select 'replication slot', r.active_pid, r.slot_name, case when r.active then 'active' else 'inactive' end,
+      (to_jsonb(r) ->> 'inactive_since')::timestamptz, age(r.xmin)
+    from pg_catalog.pg_replication_slots r
+  )
+  select jsonb_build_object(
+    'role', current_user,
+    'tables', (
+      select jsonb_agg(jsonb_build_object(
+        'name', s.schemaname || '.' || s.relname, 'live_rows', s.n_live_tup, 'dead_rows', s.n_dead_tup,
+        'vacuum_age_sec', round(extract(epoch from clock_timestamp() - greatest(s.last_vacuum, s.last_autovacuum)))
+      ) order by s.schemaname, s.relname)
+      from pg_catalog.pg_stat_user_tables s
+      where s.relid in ('public.webhook_events'::regclass, 'public.claim_outbox'::regclass)
+    ),
+    'snapshot', (
+      select to_jsonb(h) - 'since' || jsonb_build_object(
+        'age_sec', round(extract(epoch from clock_timestamp() - h.since), 1))
+      from holder h where h.age_xacts is not null order by h.age_xacts desc, h.since nulls last limit 1
+    )
+  );
+$$;

@@ -62,6 +62,7 @@ grant execute on function public.issue_replay(uuid, text, text, boolean, int) to
 grant execute on function public.issue_resolve(uuid, text, text) to service_role;
 grant execute on function public.take_alerts(int, int) to service_role;
 grant execute on function public.finish_alert(bigint, uuid, boolean) to service_role;
+grant execute on function public.vacuum_levels() to service_role;
 grant execute on function public.ticket_of_claim(uuid) to service_role;
 grant execute on function public.audit_page(bigint, int, text, text, text, bigint, int) to service_role;
 grant execute on function public.search_ledger(text, int) to service_role;

@@ -1,6 +1,6 @@
 -- What anon and authenticated meet when they try anyway.
 begin;
-select plan(240);
+select plan(244);
 
 insert into public.inventory_slots (pool_id) values ('doors');
 
@@ -46,6 +46,7 @@ cross join (values
   ('select public.take_sample()'),
   ('select public.note_marks(''[]'')'),
   ('select public.read_samples(now() - interval ''1 hour'', now(), 60)'),
+  ('select public.vacuum_levels()'),
   ('select pool_id from public.pool_list()'),
   ('select pool_id from public.pool_create(''mine'', 1, ''{}'', ''eve'')'),
   ('select pool_id from public.pool_change(''doors'', ''{}'', 1, ''eve'')'),
