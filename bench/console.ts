@@ -50,13 +50,14 @@ export const consoleSuite: Suite = {
         settings: await world.db1.settings(),
         rows,
         demands: demands(ratios, plan.tabs),
-        table: `${makeTable(COLUMNS, rows)}\n\n${costLine(ratios, plan.tabs)}`,
+        notes: costLine(ratios, plan.tabs),
       };
     } finally {
       await server.stop();
       await world.stop();
     }
   },
+  table: (rows) => makeTable(COLUMNS, rows as readonly Row[]),
 };
 
 /** The order within a pair changes from pair to pair: whatever drifts, drifts for both. */
