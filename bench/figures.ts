@@ -20,18 +20,18 @@ export type Kept = Record<string, Summary<BenchResult>>;
 /** The text of a block, from the kept summaries and the hash of the tree's product files. */
 type Block = (kept: Kept, tree: string) => string;
 /** A row of a small table: how the page calls it, and which row of the suite it is. */
-type Pick = readonly [label: string, row: { name: string; clients?: number; batch?: number }];
+type Choice = readonly [label: string, row: { name: string; clients?: number; batch?: number }];
 
 const BLOCK = /(<!-- figures: ([a-z-]+) -->\n)[\s\S]*?(<!-- end of figures -->)/g;
 
-const CLAIM_WAYS: readonly Pick[] = [
+const CLAIM_WAYS: readonly Choice[] = [
   ['one claim a transaction, 8 clients, SQL', { name: 'single', clients: 8 }],
   ['HTTP, 64 clients, coalesced', { name: 'http-coalesced', clients: 64 }],
   ['HTTP, 256 clients, coalesced', { name: 'http-coalesced', clients: 256 }],
   ['`claim_batch` of 1,000, two connections', { name: 'batch', clients: 2, batch: 1000 }],
   ['"sold out"', { name: 'sold-out' }],
 ];
-const TICKET_WAYS: readonly Pick[] = [
+const TICKET_WAYS: readonly Choice[] = [
   ['`--workers 1 --batch 100`', { name: 'bridge', clients: 1, batch: 100 }],
   ['`--workers 1 --batch 1000`', { name: 'bridge', clients: 1, batch: 1000 }],
   ['`--workers 2 --batch 1000`', { name: 'bridge', clients: 2, batch: 1000 }],
@@ -104,14 +104,14 @@ function suites(kept: Kept, tree: string): string {
   ].join('\n\n');
 }
 
-function rates(kept: Kept, tree: string, suite: string, head: [string, string], picks: readonly Pick[]): string {
+function rates(kept: Kept, tree: string, suite: string, head: [string, string], picks: readonly Choice[]): string {
   const summary = kept[suite];
   if (summary === undefined) return `No run of \`npm run bench -- ${suite}\` is kept.`;
   const rows = picks.map(([label, wanted]) => [label, whole(rowOf(summary, wanted).rate)]);
   return [table(head, rows), originOf(summary, tree)].join('\n\n');
 }
 
-function rowOf({ suite, result }: Summary<BenchResult>, wanted: Pick[1]): AnyRow {
+function rowOf({ suite, result }: Summary<BenchResult>, wanted: Choice[1]): AnyRow {
   const isWanted = (row: AnyRow) => Object.entries(wanted).every(([name, value]) => row[name] === value);
   const row = result.rows.find(isWanted);
   if (row === undefined)
