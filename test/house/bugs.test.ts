@@ -16,7 +16,10 @@ const PLANTED: Record<string, readonly string[]> = {
   cells: CELL_CONTROLS.map(({ name }) => name),
   model: Object.keys(MODEL),
   bugs: BUGS.map(({ name }) => name),
+  test: ['its own control'],
 };
+/** How tests call the case in which they switch a guard off. */
+const OWN_CONTROL = /control|without the guard|with the guard off|would be|would debit|the plain design loses/i;
 
 /** "model fence-off" and such, of a cell. */
 const plantedIn = (cell = ''): { by: string; name: string }[] =>
@@ -49,6 +52,16 @@ describe('the page of bugs', () => {
   it('names only controls and patches that there are', () => {
     for (const [number, , , , planted = ''] of rows) assert.deepEqual(unknownIn(planted), [], `bug ${number}`);
     assert.deepEqual(unknownIn('model fence-off, chaos earthquake'), ['chaos earthquake']);
+  });
+
+  it('says of a test that it has its own control only where it has one', () => {
+    const own = rows.filter(([, , , , planted]) => plantedIn(planted).some(({ by }) => by === 'test'));
+    assert.ok(own.length > 10);
+    for (const [number, , , now] of own)
+      assert.ok(
+        namedIn(now).some(({ file }) => OWN_CONTROL.test(inTree(file) ?? '')),
+        `no test of bug ${number} switches its guard off`,
+      );
   });
 
   it('has every patch that plants a bug', () => {

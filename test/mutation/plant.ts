@@ -56,7 +56,8 @@ export async function tryBug(copy: string, bug: Bug): Promise<Tried> {
 
 /** True where the named test itself fails. A file that cannot be loaded has no such line. */
 async function isNoticed(copy: string, { test, finds }: Bug): Promise<boolean> {
-  const said = await outputOf(copy, ['--import', 'tsx', '--test-reporter=tap', test]);
+  const runner = test.endsWith('.sql') ? ['test/mutation/tap_file.ts'] : ['--test-reporter=tap'];
+  const said = await outputOf(copy, ['--import', 'tsx', ...runner, test]);
   return said.split('\n').some((line) => /^\s*not ok \d+ - /.test(line) && line.includes(asTap(finds)));
 }
 
