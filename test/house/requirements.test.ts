@@ -45,7 +45,7 @@ describe('the page of requirements', () => {
   });
 
   it('says what stands in where Docker or a hosted project is needed', () => {
-    const needing = rows.filter((cells) => /needs Docker/.test(cells.join(' ')));
+    const needing = rows.filter((cells) => /needs Docker/i.test(cells.join(' ')));
     assert.ok(needing.length >= 3, 'the page knows no line that needs Docker');
     for (const cells of rows.filter(([, requirement = '']) => /supabase (start|test db|db reset)/.test(requirement)))
       assert.match(cells.join(' '), /needs Docker.*(stand in|stands in|runs the same)/i, cells[0]);
