@@ -68,7 +68,7 @@ test('a raw result becomes a summary, unless its product files changed while it 
   t.after(() => rmSync(dir, { recursive: true }));
   const raw = {
     ...{ suite: 'limits', at: '2026-01-01T00:00:00Z', commit: 'a'.repeat(40), product_hash: TREE },
-    ...{ command: 'npm run bench -- limits', machine: { cores: 2 }, durability: { database: 'none' } },
+    ...{ command: 'npm run bench -- limits --against /tmp/some/where/old', machine: { cores: 2 }, durability: { database: 'none' } },
     ...{ product_hash_at_end: TREE, result: { rows: [{ name: 'ipv4', bytes: 1 }], demands: [] } },
   };
   const file = (name: string, content: object): string => {
@@ -76,7 +76,9 @@ test('a raw result becomes a summary, unless its product files changed while it 
     writeFileSync(join(dir, name), JSON.stringify(content));
     return join(dir, name);
   };
-  assert.equal(keepRaw(file('raw.json', raw), dir), 'bench/summaries/limits.json');
+  const kept = keepRaw(file('raw.json', raw), dir);
+  assert.equal(kept, 'bench/summaries/limits.json');
+  assert.equal(JSON.parse(readFileSync(join(dir, kept), 'utf8')).command, 'npm run bench -- limits --against ../old');
   assert.throws(() => keepRaw(file('b.json', { ...raw, product_hash_at_end: 'e'.repeat(64) }), dir), /changed while/);
   assert.throws(() => keepRaw(file('c.json', { ...raw, suite: 'chaos' }), dir), /not a raw result of the bench/);
 });
@@ -96,7 +98,7 @@ const pages = (folder: string): string[] =>
     .filter((file) => file.endsWith('.md'))
     .map((file) => `${folder}/${file}`);
 
-/** Decisions are left out: each tells what was measured when it was made, and on which commit. */
+/** Decisions are left out: each is the record of its day, and has its date. */
 const PROSE = [
   ...['README.md', 'ARCHITECTURE.md', 'bench/README.md', 'chaos/README.md'],
   ...['docs', 'docs/ops', 'docs/integrations'].flatMap(pages),
