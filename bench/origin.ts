@@ -23,9 +23,9 @@ export const standingOf = (origin: Pick<Origin, 'product_hash'>, tree: string): 
     ? 'These are the product files of this tree.'
     : '**The product files have changed since.**';
 
-/** A few sentences: which run, on what, and whether it is of this tree. */
+/** A few sentences: which run of the bench, on what, whether it is of this tree, and the file that has all of it. */
 export function originOf(summary: Summary, tree: string): string {
-  const { commit, product_hash, command, machine, durability, note } = summary;
+  const { suite, commit, product_hash, command, machine, durability, note } = summary;
   const settings = SETTINGS.filter((name) => durability[name] !== undefined);
   return [
     `Measured on ${dateOf(summary)} by \`${command}\`, on commit ${shortCommit(commit)} (product files ${shortHash(product_hash)}).`,
@@ -35,5 +35,6 @@ export function originOf(summary: Summary, tree: string): string {
       ? []
       : [`Postgres: ${settings.map((name) => `${name} ${durability[name]}`).join(', ')}.`]),
     ...(note === undefined ? [] : [note]),
+    `All of it: \`bench/summaries/${suite}.json\`.`,
   ].join(' ');
 }

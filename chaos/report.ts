@@ -146,7 +146,8 @@ function sources({ chaos, controls, others }: Results, tree: string): string {
     table(
       ['suite', 'on', 'commit', 'product files', 'of this tree'],
       kept.map((summary) => [
-        ...[summary.suite, dateOf(summary), shortCommit(summary.commit), shortHash(summary.product_hash)],
+        `[${summary.suite}](../chaos/summaries/${summary.suite}.json)`,
+        ...[dateOf(summary), shortCommit(summary.commit), shortHash(summary.product_hash)],
         isOfTree(summary, tree) ? 'yes' : '**no**',
       ]),
     ),
