@@ -52,11 +52,11 @@ describe('the page of requirements', () => {
   });
 
   it('would notice a file or a test that went away', () => {
-    const page = '| A1 | x | `src/gone.ts` | `test/gone.test.ts`, `test/house/requirements.test.ts`: *no such* + *test* | |';
+    const page = '| A1 | x | `src/gone.ts` | `test/gone.test.ts`, `test/house/tree.test.ts`: *no such test* | |';
     assert.deepEqual(absentOf(page), [
       'A1: src/gone.ts',
       'A1: test/gone.test.ts',
-      'A1: test/house/requirements.test.ts: no such',
+      'A1: test/house/tree.test.ts: no such test',
     ]);
     assert.deepEqual(absent(namedIn('`test/house/requirements.test.ts`: *would notice a file or a test that went away*')), []);
   });
