@@ -83,7 +83,9 @@ export function writeFigures(root = PROJECT_ROOT): string[] {
 export function keepRaw(file: string, root = PROJECT_ROOT): string {
   const raw: Raw<BenchResult> = JSON.parse(readFileSync(file, 'utf8'));
   if (!Object.hasOwn(SUITES, raw.suite))
-    throw new UsageError(`${file} is not a raw result of the bench. Suites: ${Object.keys(SUITES).join(', ')}.`);
+    throw new UsageError(
+      `${file} is not a raw result of the bench. Suites: ${Object.keys(SUITES).join(', ')}.`,
+    );
   return keepSummary('bench', raw, raw.result, root);
 }
 
@@ -92,7 +94,10 @@ function suites(kept: Kept, tree: string): string {
     const summary = kept[name];
     if (summary === undefined) return [];
     const { rows, demands } = summary.result;
-    const shown = [suite.table(rows), ...(demands.length === 0 ? [] : ['', 'must show', ...demands.map(demandLine)])];
+    const shown = [
+      suite.table(rows),
+      ...(demands.length === 0 ? [] : ['', 'must show', ...demands.map(demandLine)]),
+    ];
     return [`### ${name}`, originOf(summary, tree), ['```text', ...shown, '```'].join('\n')];
   });
   const missing = Object.keys(SUITES).filter((name) => kept[name] === undefined);
@@ -100,11 +105,19 @@ function suites(kept: Kept, tree: string): string {
     ...parts,
     ...(missing.length === 0
       ? []
-      : [`No run is kept of ${missing.map((name) => `\`${name}\``).join(', ')}: this page has no figures of these suites.`]),
+      : [
+          `No run is kept of ${missing.map((name) => `\`${name}\``).join(', ')}: this page has no figures of these suites.`,
+        ]),
   ].join('\n\n');
 }
 
-function rates(kept: Kept, tree: string, suite: string, head: [string, string], picks: readonly Choice[]): string {
+function rates(
+  kept: Kept,
+  tree: string,
+  suite: string,
+  head: [string, string],
+  picks: readonly Choice[],
+): string {
   const summary = kept[suite];
   if (summary === undefined) return `No run of \`npm run bench -- ${suite}\` is kept.`;
   const rows = picks.map(([label, wanted]) => [label, whole(rowOf(summary, wanted).rate)]);

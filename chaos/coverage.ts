@@ -21,7 +21,9 @@ const eventsAt = (endpoint: string) => (history: History) =>
     .filter((event) => event.endpoint === endpoint)
     .flatMap(({ acknowledgedAt }) => told(acknowledgedAt));
 const actions = (database: 'dead_letter' | 'webhook') => (history: History) =>
-  history.operatorActions.filter(({ action }) => action.startsWith(`${database}_`)).map((call) => at(call.at));
+  history.operatorActions
+    .filter(({ action }) => action.startsWith(`${database}_`))
+    .map((call) => at(call.at));
 
 /** What clients ask for, and what workers do about it: the columns of the table. */
 export const OPERATIONS: readonly Operation[] = [
@@ -49,7 +51,9 @@ export const OPERATIONS: readonly Operation[] = [
   {
     name: 'end of a hold',
     spansOf: ({ paid }) =>
-      paid?.final.claims.flatMap(({ freedAt }) => told(freedAt === null ? null : freedAt - paid.startedAtMs)) ?? [],
+      paid?.final.claims.flatMap(({ freedAt }) =>
+        told(freedAt === null ? null : freedAt - paid.startedAtMs),
+      ) ?? [],
   },
   { name: 'void', spansOf: ({ paid }) => paid?.voids.map((call) => at(call.at)) ?? [] },
 ];

@@ -47,7 +47,18 @@ export function runsOf({ runs }: ChaosSummary): string {
   if (runs.length === 0) return '';
   const four = (pick: 'lost' | 'duplicated' | 'unexpected' | 'recovered') => (run: RunSummary) =>
     run.counts.claims[pick] + run.counts.events[pick] + run.counts.calls[pick];
-  const head = ['seed', 'commit', 'min', 'claims', 'events', 'calls', 'operator', 'faults', 'crashes', 'cuts'];
+  const head = [
+    'seed',
+    'commit',
+    'min',
+    'claims',
+    'events',
+    'calls',
+    'operator',
+    'faults',
+    'crashes',
+    'cuts',
+  ];
   return [
     '## Runs',
     '',
@@ -213,7 +224,12 @@ export function recoveryOf({ runs, faults, picture }: ChaosSummary): string {
     '',
     table(
       ['fault', 'times', 'first ack p50 (worst seed)', 'max'],
-      Object.entries(faults).map(([name, { times, p50, max }]) => [name, times, duration(p50), duration(max)]),
+      Object.entries(faults).map(([name, { times, p50, max }]) => [
+        name,
+        times,
+        duration(p50),
+        duration(max),
+      ]),
     ),
   ].join('\n');
 }
@@ -234,10 +250,15 @@ export function coverageTable({ runs, coverage }: ChaosSummary): string {
           '',
           table(
             ['fault', ...OPERATIONS.map(({ name }) => name)],
-            rows.map((name) => [name, ...OPERATIONS.map((_, column) => coverage[name]?.[column] || '**none**')]),
+            rows.map((name) => [
+              name,
+              ...OPERATIONS.map((_, column) => coverage[name]?.[column] || '**none**'),
+            ]),
           ),
           '',
-          empty.length === 0 ? 'No cell is empty.' : `**${number(empty.length)} cells are empty**: ${grouped(empty)}.`,
+          empty.length === 0
+            ? 'No cell is empty.'
+            : `**${number(empty.length)} cells are empty**: ${grouped(empty)}.`,
         ]),
   ].join('\n');
 }

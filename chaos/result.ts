@@ -108,7 +108,7 @@ export function summaryOfRuns(raw: readonly Raw<RunResult>[]): ChaosSummary {
   const bySeed = new Map(raw.map((run) => [run.result.seed, run]));
   const runs = [...bySeed.values()].sort((one, other) => one.result.seed - other.result.seed);
   const results = runs.map(({ result }) => result);
-  const counted = results.flatMap(({ coverage }) => coverage ?? []);
+  const counted = results.map(({ coverage }) => coverage).filter((one) => one !== undefined);
   return {
     runs: runs.map(summaryOfRun),
     faults: faultRows(results),
@@ -156,7 +156,11 @@ function faultRows(results: readonly RunResult[]): Record<string, FaultRow> {
 }
 
 /** One row of each kind. */
-function worstOf<Row>(rows: readonly Row[], kindOf: (row: Row) => string, worse: (one: Row, other: Row) => Row): Row[] {
+function worstOf<Row>(
+  rows: readonly Row[],
+  kindOf: (row: Row) => string,
+  worse: (one: Row, other: Row) => Row,
+): Row[] {
   const byKind = new Map<string, Row>();
   for (const row of rows) {
     const known = byKind.get(kindOf(row));

@@ -47,7 +47,11 @@ export type CellsRow = {
 };
 
 /** A run that is resumed has to go on with the product that it began with. */
-export function assertOneVersion(lines: readonly { product_hash?: string }[], hash: string, file: string): void {
+export function assertOneVersion(
+  lines: readonly { product_hash?: string }[],
+  hash: string,
+  file: string,
+): void {
   if (lines.every((line) => line.product_hash === hash)) return;
   throw new StackError(
     `${file} has results of other product files than these`,

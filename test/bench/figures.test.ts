@@ -17,12 +17,19 @@ describe('the figures in pages', () => {
     test(`of ${name} are those of the kept summaries`, (t) => {
       const tree = productHash();
       if (tree === UNKNOWN) return t.skip('git does not say which files these are');
-      assert.equal(read(name), pageOf(name, read(name), readKept(), tree), 'npm run bench -- figures writes it');
+      assert.equal(
+        read(name),
+        pageOf(name, read(name), readKept(), tree),
+        'npm run bench -- figures writes it',
+      );
     });
 
   test('are noticed when a digit of one is changed by hand', () => {
     const written = pageOf('docs/tune.md', read('docs/tune.md'), readKept(), TREE);
-    const changed = written.replace(/\| (\d)([\d,]+) \|/, (_, first, rest) => `| ${9 - Number(first)}${rest} |`);
+    const changed = written.replace(
+      /\| (\d)([\d,]+) \|/,
+      (_, first, rest) => `| ${9 - Number(first)}${rest} |`,
+    );
     assert.notEqual(changed, written);
     assert.equal(pageOf('docs/tune.md', changed, readKept(), TREE), written);
   });
@@ -68,7 +75,11 @@ test('a raw result becomes a summary, unless its product files changed while it 
   t.after(() => rmSync(dir, { recursive: true }));
   const raw = {
     ...{ suite: 'limits', at: '2026-01-01T00:00:00Z', commit: 'a'.repeat(40), product_hash: TREE },
-    ...{ command: 'npm run bench -- limits --against /tmp/some/where/old', machine: { cores: 2 }, durability: { database: 'none' } },
+    ...{
+      command: 'npm run bench -- limits --against /tmp/some/where/old',
+      machine: { cores: 2 },
+      durability: { database: 'none' },
+    },
     ...{ product_hash_at_end: TREE, result: { rows: [{ name: 'ipv4', bytes: 1 }], demands: [] } },
   };
   const file = (name: string, content: object): string => {
@@ -78,9 +89,18 @@ test('a raw result becomes a summary, unless its product files changed while it 
   };
   const kept = keepRaw(file('raw.json', raw), dir);
   assert.equal(kept, 'bench/summaries/limits.json');
-  assert.equal(JSON.parse(readFileSync(join(dir, kept), 'utf8')).command, 'npm run bench -- limits --against ../old');
-  assert.throws(() => keepRaw(file('b.json', { ...raw, product_hash_at_end: 'e'.repeat(64) }), dir), /changed while/);
-  assert.throws(() => keepRaw(file('c.json', { ...raw, suite: 'chaos' }), dir), /not a raw result of the bench/);
+  assert.equal(
+    JSON.parse(readFileSync(join(dir, kept), 'utf8')).command,
+    'npm run bench -- limits --against ../old',
+  );
+  assert.throws(
+    () => keepRaw(file('b.json', { ...raw, product_hash_at_end: 'e'.repeat(64) }), dir),
+    /changed while/,
+  );
+  assert.throws(
+    () => keepRaw(file('c.json', { ...raw, suite: 'chaos' }), dir),
+    /not a raw result of the bench/,
+  );
 });
 
 /** Says how fast something was, or how long it took, in numbers. */

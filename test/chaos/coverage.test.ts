@@ -50,10 +50,10 @@ describe('which operation met which fault', () => {
 
   test('names every cell that is empty, and a fault that never happened', () => {
     const all = OPERATIONS.map(() => 1);
-    assert.deepEqual(emptyCells({ cut: all, delay: all.with(column('void'), 0) }, ['cut', 'delay', 'kill-redis']), [
-      'delay × void',
-      'kill-redis × everything',
-    ]);
+    assert.deepEqual(
+      emptyCells({ cut: all, delay: all.with(column('void'), 0) }, ['cut', 'delay', 'kill-redis']),
+      ['delay × void', 'kill-redis × everything'],
+    );
   });
 
   test('adds up runs, also where one had a fault that the other had not', () => {

@@ -73,7 +73,10 @@ describe('the report', () => {
     const page = reportOf(kept);
     const suites = [kept.chaos?.suite, kept.controls?.suite, ...Object.keys(kept.others)].filter(Boolean);
     for (const suite of suites)
-      assert.ok(page.includes(`| [${suite}](../chaos/summaries/${suite}.json) | `), `${suite} is not on the page`);
+      assert.ok(
+        page.includes(`| [${suite}](../chaos/summaries/${suite}.json) | `),
+        `${suite} is not on the page`,
+      );
     const { chaos } = kept;
     const picture = chaos?.result.picture;
     if (picture)
@@ -91,7 +94,10 @@ describe('the report', () => {
     const mixed = reportOf({ ...results, others: { fuzz } }, TREE);
     assert.match(mixed, /^\| \[fuzz\]\(\S+\) \| 2026-01-01 \| aaaaaaa \| eeeeeeeeeeee \| \*\*no\*\* \|$/m);
     assert.match(mixed, /\*\*3 of 3 are of other product files.*2 versions/);
-    assert.match(mixed, /- commit: aaaaaaa \(product files eeeeeeeeeeee\)\. \*\*The product files have changed/);
+    assert.match(
+      mixed,
+      /- commit: aaaaaaa \(product files eeeeeeeeeeee\)\. \*\*The product files have changed/,
+    );
   });
 
   test('is made of runs of one version of the product: runs of two are refused', () => {
@@ -106,7 +112,13 @@ describe('the report', () => {
     const busy = sampleRun((history) => {
       const kinds = Object.keys(FAULT_KINDS);
       history.faults = kinds.map((name, at) => ({
-        ...{ name, target: 'all of them', startedAt: 10_000 + at, healedAt: 12_000 + at, recoveredAt: 13_000 },
+        ...{
+          name,
+          target: 'all of them',
+          startedAt: 10_000 + at,
+          healedAt: 12_000 + at,
+          recoveredAt: 13_000,
+        },
       }));
     });
     const row = {

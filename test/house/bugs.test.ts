@@ -19,7 +19,8 @@ const PLANTED: Record<string, readonly string[]> = {
   test: ['its own control'],
 };
 /** How tests call the case in which they switch a guard off. */
-const OWN_CONTROL = /control|without the guard|with the guard off|would be|would debit|the plain design loses/i;
+const OWN_CONTROL =
+  /control|without the guard|with the guard off|would be|would debit|the plain design loses/i;
 
 /** "model fence-off" and such, of a cell. */
 const plantedIn = (cell = ''): { by: string; name: string }[] =>
@@ -50,7 +51,8 @@ describe('the page of bugs', () => {
   });
 
   it('names only controls and patches that there are', () => {
-    for (const [number, , , , planted = ''] of rows) assert.deepEqual(unknownIn(planted), [], `bug ${number}`);
+    for (const [number, , , , planted = ''] of rows)
+      assert.deepEqual(unknownIn(planted), [], `bug ${number}`);
     assert.deepEqual(unknownIn('model fence-off, chaos earthquake'), ['chaos earthquake']);
   });
 
@@ -65,7 +67,9 @@ describe('the page of bugs', () => {
   });
 
   it('has every patch that plants a bug', () => {
-    const named = new Set(rows.flatMap(([, , , , planted]) => plantedIn(planted).map(({ by, name }) => `${by} ${name}`)));
+    const named = new Set(
+      rows.flatMap(([, , , , planted]) => plantedIn(planted).map(({ by, name }) => `${by} ${name}`)),
+    );
     assert.deepEqual(
       BUGS.map(({ name }) => `bugs ${name}`).filter((name) => !named.has(name)),
       [],
@@ -74,7 +78,9 @@ describe('the page of bugs', () => {
 
   it('leads from each patch to the test that the patch names', () => {
     for (const { name, test } of BUGS) {
-      const row = rows.find(([, , , , planted]) => plantedIn(planted).some((one) => one.name === name && one.by === 'bugs'));
+      const row = rows.find(([, , , , planted]) =>
+        plantedIn(planted).some((one) => one.name === name && one.by === 'bugs'),
+      );
       assert.ok(
         namedIn(row?.[3]).some(({ file }) => file === test),
         `${name}: the page does not name ${test}`,

@@ -17,12 +17,16 @@ export const inTree = (file: string): string | undefined =>
   existsSync(join(PROJECT, file)) ? readFileSync(join(PROJECT, file), 'utf8') : undefined;
 
 /** What is named and not there. */
-export function absent(named: readonly Named[], read: (file: string) => string | undefined = inTree): string[] {
+export function absent(
+  named: readonly Named[],
+  read: (file: string) => string | undefined = inTree,
+): string[] {
   return named.flatMap(({ file, test }) => {
     const text = read(file);
     if (text === undefined) return [file];
     // In SQL a quote is written twice, in TypeScript behind a backslash.
-    const spellings = test === undefined ? [] : [test, test.replaceAll("'", "''"), test.replaceAll("'", "\\'")];
+    const spellings =
+      test === undefined ? [] : [test, test.replaceAll("'", "''"), test.replaceAll("'", "\\'")];
     return test === undefined || spellings.some((one) => text.includes(one)) ? [] : [`${file}: ${test}`];
   });
 }

@@ -31,7 +31,9 @@ describe('the page of requirements', () => {
 
   it('numbers the requirements of each document without a gap, and none is missing', () => {
     for (const [letter, least] of Object.entries({ A: 48, B: 14, C: 8, D: 25 })) {
-      const numbers = rows.map(([number = '']) => number.trim()).filter((number) => number.startsWith(letter));
+      const numbers = rows
+        .map(([number = '']) => number.trim())
+        .filter((number) => number.startsWith(letter));
       assert.deepEqual(
         numbers,
         numbers.map((_, at) => `${letter}${at + 1}`),
@@ -47,17 +49,23 @@ describe('the page of requirements', () => {
   it('says what stands in where Docker or a hosted project is needed', () => {
     const needing = rows.filter((cells) => /needs Docker/i.test(cells.join(' ')));
     assert.ok(needing.length >= 3, 'the page knows no line that needs Docker');
-    for (const cells of rows.filter(([, requirement = '']) => /supabase (start|test db|db reset)/.test(requirement)))
-      assert.match(cells.join(' '), /needs Docker.*(stand in|stands in|runs the same)/i, cells[0]);
+    for (const cells of rows.filter(([, requirement = '']) =>
+      /supabase (start|test db|db reset)/.test(requirement),
+    ))
+      assert.match(cells.join(' '), /needs Docker.*(stand in|stands in|runs the same)/i, cells.join(' '));
   });
 
   it('would notice a file or a test that went away', () => {
-    const page = '| A1 | x | `src/gone.ts` | `test/gone.test.ts`, `test/house/tree.test.ts`: *no such test* | |';
+    const page =
+      '| A1 | x | `src/gone.ts` | `test/gone.test.ts`, `test/house/tree.test.ts`: *no such test* | |';
     assert.deepEqual(absentOf(page), [
       'A1: src/gone.ts',
       'A1: test/gone.test.ts',
       'A1: test/house/tree.test.ts: no such test',
     ]);
-    assert.deepEqual(absent(namedIn('`test/house/requirements.test.ts`: *would notice a file or a test that went away*')), []);
+    assert.deepEqual(
+      absent(namedIn('`test/house/requirements.test.ts`: *would notice a file or a test that went away*')),
+      [],
+    );
   });
 });

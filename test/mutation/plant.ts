@@ -1,7 +1,16 @@
 // Plants a bug in a copy of the tree and lets the test look for it: the run does not change the checkout.
 
 import { spawn } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { git } from '../../bench/provenance.ts';
@@ -21,7 +30,8 @@ export function copyTree(): { copy: string; remove(): void } {
   const files = git(PROJECT_ROOT, ['ls-files', '-z'])
     ?.split('\0')
     .filter((file) => file !== '' && existsSync(join(PROJECT_ROOT, file)));
-  if (files === undefined) throw new StackError('git does not say which files there are', 'plant bugs in a clone');
+  if (files === undefined)
+    throw new StackError('git does not say which files there are', 'plant bugs in a clone');
   const copy = mkdtempSync(join(tmpdir(), 'sluice-bugs-'));
   for (const file of files) {
     mkdirSync(dirname(join(copy, file)), { recursive: true });

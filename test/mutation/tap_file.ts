@@ -11,10 +11,13 @@ const side = file.startsWith('db1/') ? 'db1' : 'db2';
 const databases = await startDatabases(side === 'db2' ? { db1: false } : {});
 try {
   const { url } = databases[side];
-  await withClient(url, (client) => client.query('create extension if not exists pgtap with schema extensions'));
+  await withClient(url, (client) =>
+    client.query('create extension if not exists pgtap with schema extensions'),
+  );
   for (const path of [join(side, 'supabase/tests/00000_helpers.test.sql'), file]) {
     const { failures } = await runTapFile(PROJECT_ROOT, path, url);
-    for (const [at, { name, detail }] of failures.entries()) console.log(`not ok ${at + 1} - ${name} ${detail.split('\n')[0]}`);
+    for (const [at, { name, detail }] of failures.entries())
+      console.log(`not ok ${at + 1} - ${name} ${detail.split('\n')[0]}`);
   }
 } finally {
   await databases.stop();
