@@ -70,13 +70,13 @@ export const backlog: Suite = {
           settings: await place.db1.settings(),
           rows,
           demands: demandsOf(rows),
-          table: makeTable(COLUMNS, rows),
         };
       } finally {
         await hook.stop();
       }
     });
   },
+  table: (rows) => makeTable(COLUMNS, rows as readonly BacklogRow[]),
 };
 
 async function measureAll(

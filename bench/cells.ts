@@ -67,6 +67,7 @@ export const cells: Suite = {
     const plan = quick ? QUICK : FULL;
     return withPlace(plan, (place) => measure(place, plan, progress));
   },
+  table: (rows) => makeTable(COLUMNS, rows),
 };
 
 interface Place {
@@ -126,7 +127,7 @@ async function measure(place: Place, plan: Plan, progress: (line: string) => voi
       value: killed.found,
     },
   ];
-  return { settings: await place.world.db1.settings(), rows, demands, table: makeTable(COLUMNS, rows) };
+  return { settings: await place.world.db1.settings(), rows, demands };
 }
 
 /** CPU in µs for each claim, and how the claims were made. */

@@ -1,6 +1,6 @@
 // The console suite: what 200 open console tabs cost the claim door during a burst, and how long an operator waits for a first row.
 
-import { measureFindable } from './console/findable.ts';
+import { findableTable, isFindable, measureFindable } from './console/findable.ts';
 import { type Burst, measureBurst, type Place, type Plan, warmUp } from './console/measure.ts';
 import { type Column, column, makeTable, mediansOf, NAME, SPEED, sumOf } from './rows.ts';
 import { KEYS, startOurs } from './servers.ts';
@@ -53,12 +53,23 @@ export const consoleSuite: Suite = {
         settings: await world.db1.settings(),
         rows: [...rows, ...findable.rows],
         demands: [...demands(ratios, plan.tabs), ...findable.demands],
-        table: `${makeTable(COLUMNS, rows)}\n\n${costLine(ratios, plan.tabs)}\n\n${findable.table}`,
+        notes: `${costLine(ratios, plan.tabs)}
+
+${findable.plans}`,
       };
     } finally {
       await server.stop();
       await world.stop();
     }
+  },
+  table(all) {
+    const rows = all as readonly Row[];
+    const bursts = makeTable(
+      COLUMNS,
+      rows.filter((row) => !isFindable(row)),
+    );
+    const found = rows.filter(isFindable);
+    return found.length === 0 ? bursts : `${bursts}\n\n${findableTable(found)}`;
   },
 };
 

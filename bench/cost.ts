@@ -75,9 +75,10 @@ export const cost: Suite = {
       settings,
       rows,
       demands: demandsOf(taken),
-      table: `${makeTable(COLUMNS, rows)}\n\nrounds (claim CPU/WAL, message CPU/WAL, event CPU/WAL)\n${raw.join('\n')}`,
+      notes: `rounds (claim CPU/WAL, message CPU/WAL, event CPU/WAL)\n${raw.join('\n')}`,
     };
   },
+  table: (rows) => makeTable(COLUMNS, rows as readonly CostRow[]),
 };
 
 /** All versions stand side by side, so that the rounds can take turns. */

@@ -67,13 +67,13 @@ export const holds: Suite = {
           settings: await place.db1.settings(),
           rows,
           demands: demandsOf(rows),
-          table: makeTable(COLUMNS, rows),
         };
       } finally {
         await Promise.all(hooks.map((hook) => hook.stop()));
       }
     });
   },
+  table: (rows) => makeTable(COLUMNS, rows as readonly HoldsRow[]),
 };
 
 async function measure(place: Place, plan: Plan, size: number): Promise<HoldsRow> {

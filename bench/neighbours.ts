@@ -62,8 +62,9 @@ export const neighbours: Suite = {
           settings = measured.settings;
           rows.push(...measured.rows);
         }
-      return { settings, rows, demands: demandsOf(rows), table: makeTable(COLUMNS, rows) };
+      return { settings, rows, demands: demandsOf(rows) };
     }),
+  table: (rows) => makeTable(COLUMNS, rows as readonly NeighbourRow[]),
 };
 
 /** Of this checkout, each neighbour at the load at which it did worst. */

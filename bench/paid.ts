@@ -67,8 +67,12 @@ export const paid: Suite = {
       settings,
       rows: [...claimRows, ...settleRows],
       demands: [...claimDemands(taken), ...settleDemands(settleRows)],
-      table: `${makeTable(COLUMNS, claimRows)}\n\n${makeTable(SETTLE_COLUMNS, settleRows)}`,
     };
+  },
+  table(rows) {
+    const claimRows = rows.filter((row) => 'version' in row) as unknown as ClaimRow[];
+    const settleRows = rows.filter((row) => !('version' in row)) as unknown as SettleRow[];
+    return `${makeTable(COLUMNS, claimRows)}\n\n${makeTable(SETTLE_COLUMNS, settleRows)}`;
   },
 };
 

@@ -87,9 +87,10 @@ export const quorum: Suite = {
           }),
         ),
       );
-      return { settings, rows, demands: [], table: makeTable(COLUMNS, rows) };
+      return { settings, rows, demands: [] };
     });
   },
+  table: (rows) => makeTable(COLUMNS, rows),
 };
 
 const nameOf = (kind: string, ack: Ack, { buyers }: Size): string => `${kind} ${ack} ${buyers}`;

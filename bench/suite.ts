@@ -26,10 +26,23 @@ export type Demand = {
   friendlier?: number;
 };
 
+export function demandLine({ what, atLeast, value, friendlier }: Demand): string {
+  const verdict = value === undefined ? 'not measured' : value >= atLeast ? 'ok' : 'NOT MET';
+  const seen = value === undefined ? '' : `${value.toFixed(2)} `;
+  const beside = friendlier === undefined ? '' : `, ${friendlier.toFixed(2)} with the index forced`;
+  return `  ${verdict.padEnd(12)} ${what}: ${seen}(at least ${atLeast})${beside}`;
+}
+
 /** A row of a suite that measures something else than speed. */
 export type AnyRow = { name: string; [extra: string]: number | string };
 
-export type Outcome = { settings: Record<string, string>; rows: AnyRow[]; demands: Demand[]; table: string };
+export type Outcome = {
+  settings: Record<string, string>;
+  rows: AnyRow[];
+  demands: Demand[];
+  /** What rows and demands leave out, such as the single rounds; for the person who runs the suite. */
+  notes?: string;
+};
 
 export type SuiteOptions = {
   quick: boolean;
@@ -43,6 +56,8 @@ export type Suite = {
   /** It takes `against`. */
   compares?: boolean;
   run(options: SuiteOptions): Promise<Outcome>;
+  /** The rows of a run, or of a kept summary, as people read them. */
+  table(rows: readonly AnyRow[]): string;
 };
 
 /** A suite on a world of its own, of which nothing is left when it ends. */
@@ -61,10 +76,11 @@ export function defineSuite<Own extends World>(suite: {
       try {
         const settings = await world.db1.settings();
         const rows = await suite.measure(world, options);
-        return { settings, rows, demands: suite.demands(rows), table: suite.table(rows) };
+        return { settings, rows, demands: suite.demands(rows) };
       } finally {
         await world.stop();
       }
     },
+    table: (rows) => suite.table(rows as readonly Row[]),
   };
 }

@@ -24,7 +24,8 @@ export type Summary<Result = object> = Origin & { note?: string; result: Result 
 /** The folder that keeps a suite's summary. */
 export type Keeper = 'bench' | 'chaos';
 
-export const MAX_SUMMARY_BYTES = 20_000;
+/** Enough for the longest table: all neighbours beside those of another checkout. */
+export const MAX_SUMMARY_BYTES = 30_000;
 const DIGITS = 5;
 
 /** Call it before anything of the product runs, and `end` when nothing of it runs any more. */
@@ -68,7 +69,7 @@ export function keepSummary(keeper: Keeper, raw: Raw, result: object, root = PRO
       `the product files changed while ${raw.suite} ran, so its numbers belong to no version`,
       'run it again and change nothing meanwhile; the raw result is in results/',
     );
-  const text = summaryText({ ...origin, result });
+  const text = summaryText({ ...origin, command: portable(origin.command), result });
   const bytes = Buffer.byteLength(text);
   if (bytes >= MAX_SUMMARY_BYTES)
     throw new StackError(
@@ -77,6 +78,9 @@ export function keepSummary(keeper: Keeper, raw: Raw, result: object, root = PRO
     );
   return write(root, join(keeper, 'summaries', `${raw.suite}.json`), text);
 }
+
+/** A folder of this machine says nothing elsewhere: another checkout is known by its name. */
+const portable = (command: string): string => command.replace(/(--against )\S*\/([^/\s]+)\/?/, '$1../$2');
 
 export function summaryText(summary: Summary): string {
   return `${linesOf(summary, '')}\n`;

@@ -112,8 +112,9 @@ export const whole: Suite = {
           await open.stop();
         }
       }
-      return { settings, rows, demands: demandsOf(rows), table: makeTable(COLUMNS, rows) };
+      return { settings, rows, demands: demandsOf(rows) };
     }),
+  table: (rows) => makeTable(COLUMNS, rows as readonly WholeRow[]),
 };
 
 function waysOf(versions: readonly Version[]): Way[] {

@@ -108,6 +108,8 @@ export type CellsCommand = {
   /** Goes on where an earlier run with this seed ended. */
   resume: boolean;
   controls: boolean;
+  /** Writes chaos/summaries/cells.json when all is done. */
+  keep: boolean;
 };
 
 const DEFAULT_FAILOVERS = 5;
@@ -135,7 +137,8 @@ Options:
   --cells        instead of all this: a cell of three nodes under Patroni for each database, on Debian as root; faults of cells
                  under claims, events and calls, until --failovers N (default ${DEFAULT_FAILOVERS}) of them have moved a primary; then controls
                  that must lose something. --skip-controls leaves these out. --minutes M begins no fault after M minutes.
-                 --resume goes on with the faults of --seed N where results/chaos/cells-N.jsonl ends.
+                 --resume goes on with the faults of --seed N where results/chaos/cells-N.jsonl ends, on the same product
+                 files. --keep writes chaos/summaries/cells.json when all is done.
 
 The raw result goes to results/chaos/, which git ignores.
 
@@ -165,6 +168,7 @@ export function readCellsCommand(args: string[], chosenSeed: () => number): Cell
       failovers: { type: 'string' },
       minutes: { type: 'string' },
       resume: { type: 'boolean', default: false },
+      keep: { type: 'boolean', default: false },
       'skip-controls': { type: 'boolean', default: false },
     },
   });
@@ -179,6 +183,7 @@ export function readCellsCommand(args: string[], chosenSeed: () => number): Cell
     ...(values.minutes !== undefined && { minutes: readMinutes(values.minutes) }),
     resume: values.resume,
     controls: !values['skip-controls'],
+    keep: values.keep,
   };
 }
 

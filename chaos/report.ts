@@ -1,50 +1,57 @@
 // docs/reliability.md and its picture, written from chaos/summaries/. Never by hand: a reader who doubts a number
 // finds the file it comes from, and a test compares the page with the summaries.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { dateOf, isOfTree, shortCommit, shortHash, standingOf } from '../bench/origin.ts';
+import { productHash } from '../bench/provenance.ts';
 import { readSummaries, type Summary } from '../bench/summaries.ts';
-import { BUSY_MS, type HoldRow, heldLongest } from './checkers/holds.ts';
 import type { ControlResult } from './controls/run_control.ts';
-import type { Spread } from './counts.ts';
-import { PROMISES } from './judge.ts';
-import { duration, number, plain, small, table } from './markdown.ts';
+import { plain, table } from './markdown.ts';
 import { plot } from './plot.ts';
-import { acknowledgedIn, type ChaosSummary, type RunSummary } from './result.ts';
+import * as parts from './report_runs.ts';
+import type { ChaosSummary } from './result.ts';
 
 export type ControlsSummary = { controls: ControlResult[] };
 
 export type Results = {
   chaos?: Summary<ChaosSummary>;
   controls?: Summary<ControlsSummary>;
-  /** Of other tools (model, fuzz, abuse, mutation), by the name of the suite. */
+  /** Of other tools (model, fuzz, abuse, mutation, cells), by the name of the suite. */
   others: Record<string, Summary>;
 };
 
+/** From the root. */
+export const REPORT = 'docs/reliability.md';
 const DOCS = fileURLToPath(new URL('../docs/', import.meta.url));
-const PICTURE = 'pictures/throughput-through-a-fault.svg';
+const NO_RUNS: ChaosSummary = {
+  ...{ runs: [], faults: {}, neighbours: [], holds: [], coverage: null, picture: null },
+};
 
-/** As much of a hash as git shows; what follows it says that there were changes. */
-const WHOLE_HASH = /^([0-9a-f]{7})[0-9a-f]{33}/;
-
-/** Faults after which something had to start anew, and faults of a wire. */
-const isCrash = (name: string): boolean => /^(kill|stop)-/.test(name);
-const isCut = (name: string): boolean => /^(cut|half-open)/.test(name);
-
-const OTHERS: Record<string, string> = {
+/** In the order of the page. A kept suite without a title here is shown under its own name. */
+const TITLES: Record<string, string> = {
   model: 'Random histories against a model',
+  bugs: 'Bugs planted again',
+  cells: 'Failovers of cells',
   fuzz: 'Fuzzed requests',
   'abuse.node': 'Bad input, row by row, on Node',
   'abuse.deno': 'Bad input, row by row, on Deno',
   mutation: 'Mutation testing',
 };
 
+/** Said as long as no kept run tells of it. */
+const NOT_KEPT: readonly (readonly [line: string, isKept: (results: Results) => boolean])[] = [
+  [
+    'Power loss and a crash of the operating system: a killed process leaves what it wrote to the kernel.',
+    ({ chaos }) => (chaos?.result.faults['power-cut']?.times ?? 0) > 0,
+  ],
+  ['Failover to a replica under load.', ({ others }) => others.cells !== undefined],
+];
 const NOT_TESTED = [
-  'Power loss and a crash of the operating system: a killed process leaves what it wrote to the kernel; a disk that lies about fsync was not simulated.',
-  'A full disk, a failing disk, memory that runs out.',
+  'A disk that says that it has written and has not; a full disk, a failing disk, memory that runs out.',
   'A partition between real hosts, packet loss below TCP, an asymmetric route: every wire here is loopback through a proxy that delays, cuts and swallows.',
-  'Failover to a replica, and restore from a backup, under load.',
+  'Restore from a backup under load.',
   'Hosted Supabase (two real projects, pg_cron and pg_net of the platform) and Deno as the runtime of the bridge.',
   'More than two cores, more than two servers and two workers, and a load above what two cores can carry beside the faults.',
   'macOS and Windows.',
@@ -65,75 +72,50 @@ export function readResults(): Results {
 /** Writes page and picture and returns the page's name. */
 export function writeReport(results: Results = readResults(), docs: string = DOCS): string {
   const picture = results.chaos?.result.picture;
+  const file = join(docs, parts.PICTURE);
   if (picture) {
     mkdirSync(join(docs, 'pictures'), { recursive: true });
-    writeFileSync(join(docs, PICTURE), plot(picture));
-  }
+    writeFileSync(file, plot(picture));
+  } else rmSync(file, { force: true });
   const page = join(docs, 'reliability.md');
   writeFileSync(page, reportOf(results));
   return page;
 }
 
-const runsOf = ({ chaos }: Results): RunSummary[] => chaos?.result.runs ?? [];
-/** I13 is judged only where a neighbour had a window with enough requests in it. */
-const hasJudgedNeighbours = ({ neighbours = [] }: RunSummary): boolean =>
-  neighbours.some(({ verdict }) => verdict !== 'not judged');
-/** Runs from before paid orders have none. */
-const PAID_PROMISES: ReadonlySet<string> = new Set(['I14', 'I15', 'I16', 'I17', 'I18']);
-const hasOrders = ({ holds = [] }: RunSummary): boolean => holds.length > 0;
-/** The last promise that some of the runs were judged by. */
-const lastPromise = (all: readonly RunSummary[]): string =>
-  all.some(hasOrders) ? 'I18' : all.some(hasJudgedNeighbours) ? 'I13' : 'I12';
-const controlsOf = (results: Results): ControlResult[] => results.controls?.result.controls ?? [];
-/** How often faults happened of which `isWanted` is true of the name. */
-const faultsIn = (run: RunSummary, isWanted: (name: string) => boolean = () => true): number =>
-  sum(Object.entries(run.faults), ([name, count]) => (isWanted(name) ? count : 0));
-
-export function reportOf(results: Results): string {
+/** `tree` is the hash of the product files beside the page. */
+export function reportOf(results: Results, tree: string = productHash()): string {
+  const runs = results.chaos?.result ?? NO_RUNS;
+  const controls = results.controls?.result.controls ?? [];
+  const names = [...new Set([...Object.keys(TITLES), ...Object.keys(results.others)])];
   const sections = [
-    opening(results),
-    runs(results),
-    promises(results),
-    neighbours(results),
-    holds(results),
-    controls(results),
-    recovery(results),
-    ...Object.entries(OTHERS).map(([name, title]) => other(results, name, title)),
+    opening(results, runs),
+    sources(results, tree),
+    parts.runsOf(runs),
+    parts.promisesOf(runs, controls),
+    parts.neighboursOf(runs),
+    parts.holdsOf(runs),
+    parts.controlsOf(controls),
+    parts.recoveryOf(runs),
+    parts.coverageTable(runs),
+    ...names.map((name) => other(results, name, tree)),
     notTested(results),
     repeat(),
   ];
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`;
 }
 
-function opening(results: Results): string {
-  const all = runsOf(results);
-  const n = sum(all, acknowledgedIn);
-  const faults = (isWanted?: (name: string) => boolean) => number(sum(all, (run) => faultsIn(run, isWanted)));
-  const violations = sum(
-    all.flatMap((run) => Object.values(run.violations)),
-    (count) => count,
-  );
-  const what =
-    n === 0
-      ? 'No run is kept yet.'
-      : `${number(all.length)} ${all.length === 1 ? 'run' : 'runs'}, ${number(sum(all, (one) => one.minutes))} minutes of faults: ` +
-        `${number(n)} acknowledgements, ${faults()} faults ` +
-        `(${faults(isCrash)} crashes, ${faults(isCut)} cuts), ` +
-        `**${number(violations)} violations** of the promises I1 to ${lastPromise(all)}.`;
-  const bound =
-    n > 0 && violations === 0
-      ? `\n\nNone in n = ${number(n)} means, with 95 % confidence, fewer than 3/n = ${small(3 / n)} per acknowledgement under faults like these. It does not mean none.`
-      : '';
+function opening({ chaos }: Results, runs: ChaosSummary): string {
   return [
     '# Reliability',
     '',
-    '<!-- Written by "npm run chaos -- --keep" from chaos/summaries/. Changes made here are lost. -->',
+    '<!-- Written by "npm run bench -- figures" from chaos/summaries/. Changes made here are lost. -->',
     '',
     'What was done to Sluice, what it did, and what was not tried. Every number comes from a file in',
-    '[chaos/summaries](../chaos/summaries); how it is measured is in [chaos/README.md](../chaos/README.md).',
+    '[chaos/summaries](../chaos/summaries); how it is measured is in [chaos/README.md](../chaos/README.md). [bugs.md](bugs.md) lists every',
+    'bug that was fixed, and what finds it now.',
     '',
-    `${what}${bound}`,
-    ...(results.chaos === undefined ? [] : ['', ...circumstances(results.chaos)]),
+    parts.whatHappened(runs),
+    ...(chaos === undefined ? [] : ['', ...circumstances(chaos)]),
   ].join('\n');
 }
 
@@ -152,233 +134,48 @@ function circumstances(origin: Summary): string[] {
   ];
 }
 
-function runs(results: Results): string {
-  const all = runsOf(results);
-  if (all.length === 0) return '';
-  const four = (pick: 'lost' | 'duplicated' | 'unexpected' | 'recovered') => (run: RunSummary) =>
-    run.counts.claims[pick] + run.counts.events[pick] + run.counts.calls[pick];
-  const head = [
-    'seed',
-    'commit',
-    'min',
-    'claims',
-    'events',
-    'calls',
-    'operator',
-    'faults',
-    'crashes',
-    'cuts',
-  ];
+/** Which version of the product each part of the page tells of. */
+function sources({ chaos, controls, others }: Results, tree: string): string {
+  const kept = [...(chaos ? [chaos] : []), ...(controls ? [controls] : []), ...Object.values(others)];
+  if (kept.length === 0) return '';
+  const versions = new Set(kept.map(({ product_hash }) => product_hash)).size;
+  const ofTree = kept.filter((summary) => isOfTree(summary, tree)).length;
   return [
-    '## Runs',
+    '## Where the numbers come from',
     '',
     table(
-      [...head, 'lost leases', 'lost', 'duplicated', 'unexpected', 'recovered', 'violations'],
-      all.map((run) => [
-        run.seed,
-        run.commit.replace(WHOLE_HASH, '$1'),
-        run.minutes,
-        run.counts.claims.acknowledged,
-        run.counts.events.acknowledged,
-        run.counts.calls.acknowledged,
-        run.counts.operatorActions,
-        faultsIn(run),
-        faultsIn(run, isCrash),
-        faultsIn(run, isCut),
-        run.lostLeases,
-        ...(['lost', 'duplicated', 'unexpected', 'recovered'] as const).map((pick) => four(pick)(run)),
-        sum(Object.values(run.violations), (count) => count),
+      ['suite', 'on', 'commit', 'product files', 'of this tree'],
+      kept.map((summary) => [
+        `[${summary.suite}](../chaos/summaries/${summary.suite}.json)`,
+        ...[dateOf(summary), shortCommit(summary.commit), shortHash(summary.product_hash)],
+        isOfTree(summary, tree) ? 'yes' : '**no**',
       ]),
     ),
     '',
-    'Claims, events, calls and operator: acknowledged to a client. Lost: acknowledged and not there in the end. Duplicated:',
-    'there more than once. Unexpected: there, and never asked for. Recovered: never acknowledged, and there all the same, which is',
-    'allowed. A lost lease is a worker that came too late and was told so.',
-    ...all.flatMap((run) =>
-      run.examples.map(({ promise, what }) => `\n- seed ${run.seed}: ${promise} ${what}`),
-    ),
+    ofTree === kept.length
+      ? 'All of them are of the product files of this tree.'
+      : `**${kept.length - ofTree} of ${kept.length} are of other product files than those of this tree**, and they are of ${versions} ${versions === 1 ? 'version' : 'versions'}. What they show was true of theirs.`,
   ].join('\n');
 }
 
-function promises(results: Results): string {
-  const all = runsOf(results);
-  return [
-    '## Promises',
-    '',
-    table(
-      ['', 'promise', 'violations', 'seen broken by'],
-      Object.entries(PROMISES).map(([name, { text }]) => [
-        name,
-        text,
-        violationsOf(name, all),
-        controlsOf(results)
-          .filter((control) => (control.violations[name] ?? 0) > 0)
-          .map((control) => control.name)
-          .join(', ') || 'hand-made histories',
-      ]),
-    ),
-    '',
-    'Each is a pure function over the history ([chaos/checkers](../chaos/checkers)); for each there are hand-made histories that',
-    'it rejects ([test/chaos](../test/chaos)), some of which no other one does.',
-  ].join('\n');
-}
-
-function violationsOf(name: string, all: readonly RunSummary[]): string | number {
-  if (all.length === 0) return '–';
-  if (name === 'I13' && !all.some(hasJudgedNeighbours)) return 'not judged';
-  if (PAID_PROMISES.has(name) && !all.some(hasOrders)) return 'not judged';
-  return sum(all, (run) => run.violations[name] ?? 0);
-}
-
-function neighbours(results: Results): string {
-  const rows = runsOf(results).flatMap((run) =>
-    (run.neighbours ?? []).map((row) => ({ seed: run.seed, ...row })),
-  );
-  if (rows.length === 0) return '';
-  return [
-    '## Neighbours',
-    '',
-    'What a healthy pool and a healthy endpoint met while a neighbour was hostile and nothing else was wrong (I13).',
-    '',
-    table(
-      ['seed', 'neighbour', 'healthy', 'requests', 'failures', 'quiet p99', 'p99', 'at most', 'verdict'],
-      rows.map((row) => [
-        ...[row.seed, row.neighbour, row.measure, row.requests, row.failures],
-        ...[duration(row.quietP99), duration(row.p99), duration(row.limit)],
-        row.why === null ? row.verdict : `${row.verdict}: ${row.why}`,
-      ]),
-    ),
-  ].join('\n');
-}
-
-function holds(results: Results): string {
-  const rows = runsOf(results).flatMap((run) => (run.holds ?? []).map((row) => ({ seed: run.seed, ...row })));
-  if (rows.length === 0) return '';
-  return [
-    '## Holds',
-    '',
-    'How long after the end of its hold an order that was not bought gave its seats back (I15). Excused is the time in which the',
-    'intake or a worker was down, and six seconds after.',
-    '',
-    longestHold(rows),
-    '',
-    table(
-      [
-        'seed',
-        'orders that',
-        'count',
-        'late p50',
-        'p99',
-        'max',
-        'max without what is excused',
-        'bound',
-        'past it',
-      ],
-      rows.map(({ seed, kind, count, late, lateUnexcused, boundMs, beyond }) => [
-        ...[seed, kind, count, duration(late?.p50), duration(late?.p99), duration(late?.max)],
-        ...[duration(lateUnexcused?.max), duration(boundMs), beyond],
-      ]),
-    ),
-  ].join('\n');
-}
-
-/** The figure of I15 over all runs. */
-function longestHold(rows: readonly HoldRow[]): string {
-  const longest = heldLongest(rows);
-  if (longest === undefined) return 'No hold ended without being bought.';
-  const { kind, pastMs, boundMs } = longest;
-  const orders = sum(rows, ({ count }) => count);
-  const [ended, bound] = [duration(pastMs + boundMs), duration(boundMs)];
-  if (pastMs <= 0)
-    return `**No seat was held longer than its bound**: of ${number(orders)} orders the longest kept its seats ${ended} past its hold (${kind}), and its bound is ${bound}.`;
-  return (
-    `**${number(sum(rows, ({ beyond }) => beyond))} of ${number(orders)} orders held seats longer than the bound**, the longest ${ended} past its hold ` +
-    `(${kind}), ${duration(pastMs)} more than its bound of ${bound}. The judge lets ${duration(BUSY_MS)} pass: all parts share two cores.`
-  );
-}
-
-function controls(results: Results): string {
-  const all = controlsOf(results);
-  if (all.length === 0) return '';
-  return [
-    '## Negative controls',
-    '',
-    'The same runs against a Sluice that was broken on purpose. A judge that finds nothing here would find nothing anywhere.',
-    '',
-    table(
-      ['control', 'what is broken', 'seed', 'found after', 'violations', 'for example'],
-      all.map((control) => [
-        control.name,
-        control.why,
-        control.seed ?? '–',
-        control.seed === null ? 'not found' : duration(control.elapsedMs),
-        Object.entries(control.violations)
-          .map(([promise, count]) => `${promise} ${count}`)
-          .join(', ') || '0',
-        control.example ? `${control.example.promise}: ${control.example.what}` : '–',
-      ]),
-    ),
-  ].join('\n');
-}
-
-function recovery(results: Results): string {
-  const all = runsOf(results);
-  if (all.length === 0) return '';
-  const spread = (value: Spread) => [duration(value?.p50), duration(value?.p99), duration(value?.max)];
-  const kinds = [...new Set(all.flatMap((run) => Object.keys(run.faults)))].sort();
-  const worst = (name: string, pick: 'p50' | 'max') =>
-    Math.max(0, ...all.map((run) => run.recovery.byFault[name]?.[pick] ?? 0));
-  return [
-    '## Recovery',
-    '',
-    table(
-      ['seed', 'first ack p50', 'p99', 'max', 'half throughput p50', 'p99', 'max', 'never', 'drained after'],
-      all.map(({ seed, recovery: { toFirstAck, toHalfThroughput, neverRecovered, drainMs } }) => [
-        seed,
-        ...spread(toFirstAck),
-        ...spread(toHalfThroughput),
-        neverRecovered,
-        drainMs === null ? 'never' : duration(drainMs),
-      ]),
-    ),
-    '',
-    'From the heal of a fault to the next acknowledgement of the traffic it touched, and to the first second with half the',
-    'throughput from before the storm; other faults may be going on meanwhile. Drained: from the end of the storm to empty queues.',
-    ...(results.chaos?.result.picture
-      ? [
-          '',
-          `![Acknowledgements per second around a fault of DB1, claims, events and calls together](${PICTURE})`,
-          '',
-          'Each band is a fault until it is healed; a database that was killed then still has to recover. Claims need DB1, events and',
-          'calls need DB2.',
-        ]
-      : []),
-    '',
-    table(
-      ['fault', 'times', 'first ack p50 (worst seed)', 'max'],
-      kinds.map((name) => [
-        name,
-        sum(all, (run) => run.faults[name] ?? 0),
-        duration(worst(name, 'p50')),
-        duration(worst(name, 'max')),
-      ]),
-    ),
-  ].join('\n');
-}
-
-function other({ others }: Results, name: string, title: string): string {
+function other({ others }: Results, name: string, tree: string): string {
   const summary = others[name];
   if (summary === undefined) return '';
-  const { command, commit, note, result } = summary;
-  const from = { command: `\`${command}\``, commit: commit.replace(WHOLE_HASH, '$1'), ...(note && { note }) };
-  return [`## ${title}`, '', plain({ ...from, ...result })].join('\n');
+  const { command, commit, product_hash, note, result } = summary;
+  const from = {
+    command: `\`${command}\``,
+    commit: `${shortCommit(commit)} (product files ${shortHash(product_hash)}). ${standingOf(summary, tree)}`,
+    ...(note && { note }),
+  };
+  return [`## ${TITLES[name] ?? name}`, '', plain({ ...from, ...result })].join('\n');
 }
 
-function notTested({ others }: Results): string {
-  const missing = Object.entries(OTHERS).filter(([name]) => others[name] === undefined);
+function notTested(results: Results): string {
+  const missing = Object.entries(TITLES).filter(([name]) => results.others[name] === undefined);
   return [
     '## Not tested',
     '',
+    ...NOT_KEPT.filter(([, isKept]) => !isKept(results)).map(([line]) => `- ${line}`),
     ...NOT_TESTED.map((line) => `- ${line}`),
     ...missing.map(([, title]) => `- ${title}: no summary is kept.`),
   ].join('\n');
@@ -395,6 +192,3 @@ function repeat(): string {
     'A seed repeats which fault happens when, to what and for how long, and what each client asks; not the microsecond.',
   ].join('\n');
 }
-
-const sum = <Item>(items: readonly Item[], amountOf: (item: Item) => number): number =>
-  items.reduce((total, item) => total + amountOf(item), 0);

@@ -1,9 +1,11 @@
 // What is left of a run when its history, which is too large, is gone: the raw result, and what the report needs of it.
 
 import type { Raw } from '../bench/summaries.ts';
+import { StackError } from '../src/failure.ts';
 import type { HoldRow } from './checkers/holds.ts';
 import type { NeighbourRow } from './checkers/neighbours.ts';
 import { type Counts, type Recovery, type Spread, throughput } from './counts.ts';
+import { type Coverage, coverageOf, sumOfCoverage } from './coverage.ts';
 import type { Fault, History } from './history.ts';
 import type { PromiseName, Verdict, Violation } from './judge.ts';
 import { type Picture, pictureOf } from './plot.ts';
@@ -25,32 +27,41 @@ export type RunResult = {
   neighbours?: NeighbourRow[];
   /** Left out by runs from before I15. */
   holds?: HoldRow[];
+  /** Left out by runs from before it was counted. */
+  coverage?: Coverage;
 };
 
-/** One run as the report shows it: faults are counted by their name. */
+/** One run as the report shows it. */
 export type RunSummary = Pick<
   RunResult,
-  | 'seed'
-  | 'minutes'
-  | 'counts'
-  | 'violations'
-  | 'examples'
-  | 'lostLeases'
-  | 'deadLetters'
-  | 'neighbours'
-  | 'holds'
+  'seed' | 'minutes' | 'counts' | 'violations' | 'examples' | 'lostLeases' | 'deadLetters'
 > & {
   at: string;
   commit: string;
-  faults: Record<string, number>;
-  recovery: Pick<Recovery, 'neverRecovered' | 'drainMs'> & {
-    toFirstAck: Spread;
-    toHalfThroughput: Spread;
-    byFault: Record<string, { p50: number; max: number }>;
-  };
+  faults: { all: number; crashes: number; cuts: number };
+  recovery: Pick<Recovery, 'neverRecovered' | 'drainMs'> & { toFirstAck: Spread; toHalfThroughput: Spread };
 };
 
-export type ChaosSummary = { runs: RunSummary[]; picture: Picture | null };
+/** Over all runs: how often it happened, and the time to the first acknowledgement in the run in which that was worst. */
+export type FaultRow = { times: number; p50: number; max: number };
+
+/**
+ * All runs of one version of the product. What has a row for each kind of something is told once for all runs, of the worst run:
+ * a summary of many runs has to stay small.
+ */
+export type ChaosSummary = {
+  runs: RunSummary[];
+  faults: Record<string, FaultRow>;
+  neighbours: NeighbourRow[];
+  holds: HoldRow[];
+  /** Null where a run did not count it. */
+  coverage: Coverage | null;
+  picture: Picture | null;
+};
+
+/** Faults after which something had to start anew, and faults of a wire. */
+const isCrash = (name: string): boolean => /^(kill|stop|power)-/.test(name);
+const isCut = (name: string): boolean => /^(cut|half-open)/.test(name);
 
 /** Fine enough to see a fault of a second, coarse enough to be no noise. */
 const BIN_MS = 500;
@@ -79,50 +90,121 @@ export function resultOf(history: History, verdict: Verdict): RunResult {
     throughput: { binMs: BIN_MS, counts: throughput(history, BIN_MS) },
     neighbours: verdict.neighbours.map(roundedRow),
     holds: verdict.holds.map(roundedHold),
+    coverage: coverageOf(history),
   };
 }
 
-/** Of the runs of one version of the product, a seed each: of a seed that ran twice the later run counts. */
+/**
+ * Of the runs of one version of the product, a seed each: of a seed that ran twice the later run counts. Refuses runs of two
+ * versions: their numbers would belong to neither.
+ */
 export function summaryOfRuns(raw: readonly Raw<RunResult>[]): ChaosSummary {
+  const versions = new Set(raw.flatMap((run) => [run.product_hash, run.product_hash_at_end]));
+  if (versions.size > 1)
+    throw new StackError(
+      `these runs are of ${versions.size} versions of the product files: ${[...versions].join(', ')}`,
+      'make one summary for each version',
+    );
   const bySeed = new Map(raw.map((run) => [run.result.seed, run]));
   const runs = [...bySeed.values()].sort((one, other) => one.result.seed - other.result.seed);
-  return { runs: runs.map(summaryOfRun), picture: pictureOf(runs.map(({ result }) => result)) ?? null };
+  const results = runs.map(({ result }) => result);
+  const counted = results.map(({ coverage }) => coverage).filter((one) => one !== undefined);
+  return {
+    runs: runs.map(summaryOfRun),
+    faults: faultRows(results),
+    neighbours: worstOf(
+      results.flatMap(({ neighbours = [] }) => neighbours),
+      ({ neighbour, measure }) => `${neighbour} ${measure}`,
+      worseNeighbour,
+    ),
+    holds: worstOf(
+      results.flatMap(({ holds = [] }) => holds),
+      ({ kind }) => kind,
+      worseHold,
+    ),
+    coverage: counted.length === results.length ? sumOfCoverage(counted) : null,
+    picture: pictureOf(results) ?? null,
+  };
 }
 
 function summaryOfRun({ at, commit, result }: Raw<RunResult>): RunSummary {
-  const {
-    seed,
-    minutes,
-    counts,
-    violations,
-    examples,
-    lostLeases,
-    deadLetters,
-    recovery,
-    neighbours,
-    holds,
-  } = result;
-  const byFault = Object.entries(recovery.byFault).map(([name, { count, toFirstAck }]) => ({
-    name,
-    count,
-    toFirstAck: rounded(toFirstAck),
-  }));
+  const { seed, minutes, counts, violations, examples, lostLeases, deadLetters, recovery, faults } = result;
+  const count = (isWanted: (name: string) => boolean) => faults.filter(({ name }) => isWanted(name)).length;
   return {
     ...{ seed, minutes, at, commit, counts, violations, examples, lostLeases, deadLetters },
-    ...(neighbours && { neighbours }),
-    ...(holds && { holds }),
-    faults: Object.fromEntries(byFault.map(({ name, count }) => [name, count])),
+    faults: { all: faults.length, crashes: count(isCrash), cuts: count(isCut) },
     recovery: {
       toFirstAck: rounded(recovery.toFirstAck),
       toHalfThroughput: rounded(recovery.toHalfThroughput),
       neverRecovered: recovery.neverRecovered,
       drainMs: recovery.drainMs === null ? null : Math.round(recovery.drainMs),
-      byFault: Object.fromEntries(
-        byFault.flatMap(({ name, toFirstAck }) =>
-          toFirstAck === null ? [] : [[name, { p50: toFirstAck.p50, max: toFirstAck.max }]],
-        ),
-      ),
     },
+  };
+}
+
+function faultRows(results: readonly RunResult[]): Record<string, FaultRow> {
+  const names = [...new Set(results.flatMap(({ recovery }) => Object.keys(recovery.byFault)))].sort();
+  return Object.fromEntries(
+    names.map((name) => {
+      const own = results.flatMap(({ recovery }) => recovery.byFault[name] ?? []);
+      const worst = (pick: 'p50' | 'max') =>
+        Math.round(Math.max(0, ...own.map(({ toFirstAck }) => toFirstAck?.[pick] ?? 0)));
+      const times = own.reduce((sum, { count }) => sum + count, 0);
+      return [name, { times, p50: worst('p50'), max: worst('max') }];
+    }),
+  );
+}
+
+/** One row of each kind. */
+function worstOf<Row>(
+  rows: readonly Row[],
+  kindOf: (row: Row) => string,
+  worse: (one: Row, other: Row) => Row,
+): Row[] {
+  const byKind = new Map<string, Row>();
+  for (const row of rows) {
+    const known = byKind.get(kindOf(row));
+    byKind.set(kindOf(row), known === undefined ? row : worse(known, row));
+  }
+  return [...byKind.values()];
+}
+
+/** The worst first. */
+const VERDICTS: readonly NeighbourRow['verdict'][] = ['broken', 'kept', 'not judged'];
+
+/** Requests and failures of both; times, limit and verdict of the one that did worse. */
+function worseNeighbour(one: NeighbourRow, other: NeighbourRow): NeighbourRow {
+  const share = ({ p99, limit }: NeighbourRow): number => (p99 === null || !limit ? 0 : p99 / limit);
+  const byVerdict = VERDICTS.indexOf(one.verdict) - VERDICTS.indexOf(other.verdict);
+  const isOtherWorse = byVerdict === 0 ? share(other) > share(one) : byVerdict > 0;
+  return {
+    ...(isOtherWorse ? other : one),
+    requests: one.requests + other.requests,
+    failures: one.failures + other.failures,
+    failedWith: one.failedWith ?? other.failedWith,
+  };
+}
+
+/** Orders of both; of each figure the larger. */
+function worseHold(one: HoldRow, other: HoldRow): HoldRow {
+  const worseSpread = (a: Spread, b: Spread): Spread =>
+    a === null || b === null
+      ? (a ?? b)
+      : {
+          n: a.n + b.n,
+          p50: Math.max(a.p50, b.p50),
+          p99: Math.max(a.p99, b.p99),
+          max: Math.max(a.max, b.max),
+        };
+  const past = [one.pastMs, other.pastMs].filter((ms) => ms !== null);
+  return {
+    kind: one.kind,
+    count: one.count + other.count,
+    late: worseSpread(one.late, other.late),
+    lateUnexcused: worseSpread(one.lateUnexcused, other.lateUnexcused),
+    boundMs: Math.max(one.boundMs, other.boundMs),
+    pastMs: past.length === 0 ? null : Math.max(...past),
+    beyond: one.beyond + other.beyond,
   };
 }
 

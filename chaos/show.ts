@@ -2,6 +2,7 @@
 
 import { type HoldRow, heldLongest } from './checkers/holds.ts';
 import type { NeighbourRow } from './checkers/neighbours.ts';
+import { coverageOf, emptyCells } from './coverage.ts';
 import type { History } from './history.ts';
 import type { Verdict } from './judge.ts';
 import type { Progress } from './options.ts';
@@ -58,6 +59,7 @@ export function summaryOf(history: History, verdict: Verdict): string {
       .map(([what, count]) => `${what} × ${count}`)
       .join('; ')}`,
     `recovery: ${spread('first acknowledgement', recovery.toFirstAck)}; ${spread('half throughput', recovery.toHalfThroughput)}; never ${recovery.neverRecovered}; drained after ${drained}`,
+    coverageLine(history, [...byName.keys()]),
     ...neighbourLines(verdict.neighbours),
     ...paidLines(history, verdict.holds),
     ...(history.leftOut ?? []).map((what) => `left out: ${what}`),
@@ -65,6 +67,13 @@ export function summaryOf(history: History, verdict: Verdict): string {
     `violations: ${violations.length}`,
     ...violations.slice(0, EXAMPLES).map(({ promise, what }) => `  ${promise} ${what}`),
   ].join('\n');
+}
+
+/** What no operation met, of the faults that happened: a short run has many such cells, a long one none. */
+function coverageLine(history: History, faults: readonly string[]): string {
+  const empty = emptyCells(coverageOf(history), faults);
+  const some = empty.slice(0, EXAMPLES).join(', ');
+  return `fault × operation: ${empty.length} empty cells${empty.length === 0 ? '' : ` (${some}${empty.length > EXAMPLES ? ', …' : ''})`}`;
 }
 
 /** What was bought, and how late seats were free again. */

@@ -2,7 +2,7 @@
 // plan of each statement behind it.
 
 import pg from 'pg';
-import { column, makeTable, NAME } from '../rows.ts';
+import { type Column, column, makeTable, NAME } from '../rows.ts';
 import { KEYS, startOurs } from '../servers.ts';
 import { median } from '../stats.ts';
 import type { Demand, Row } from '../suite.ts';
@@ -124,10 +124,22 @@ async function fill({ db1, db2 }: World, { claims, payments }: Size): Promise<vo
   await db2.run('vacuum analyze');
 }
 
+const COLUMNS: Column[] = [
+  NAME,
+  column('first row ms', 'p50_ms'),
+  column('longest', 'p99_ms'),
+  column('first ask', 'first_ask_ms'),
+  column('whole ms', 'whole_ms'),
+  column('bytes', 'bytes'),
+];
+
+export const isFindable = (row: Row): boolean => row.first_ask_ms !== undefined;
+export const findableTable = (rows: readonly Row[]): string => makeTable(COLUMNS, rows);
+
 export interface Findable {
   readonly rows: readonly Row[];
   readonly demands: readonly Demand[];
-  readonly table: string;
+  readonly plans: string;
 }
 
 export async function measureFindable(isQuick: boolean, progress: (line: string) => void): Promise<Findable> {
@@ -175,17 +187,7 @@ export async function measureFindable(isQuick: boolean, progress: (line: string)
           ...(!isQuick && { value: MAX_MS / slowest.p99_ms }),
         },
       ],
-      table: `${makeTable(
-        [
-          NAME,
-          column('first row ms', 'p50_ms'),
-          column('longest', 'p99_ms'),
-          column('first ask', 'first_ask_ms'),
-          column('whole ms', 'whole_ms'),
-          column('bytes', 'bytes'),
-        ],
-        rows,
-      )}\n\n${plans.join('\n\n')}`,
+      plans: plans.join('\n\n'),
     };
   } finally {
     await server.stop();

@@ -60,14 +60,14 @@ export const CELL_CONTROLS: readonly CellControl[] = [
   },
 ];
 
-export interface ControlResult {
+export interface CellControlResult {
   readonly name: string;
   readonly why: string;
   readonly acknowledged: number;
   readonly lost: number;
 }
 
-export async function runCellControl(control: CellControl): Promise<ControlResult> {
+export async function runCellControl(control: CellControl): Promise<CellControlResult> {
   const { name, why, settings, patch } = control;
   const { assertCertain } = Connection.prototype;
   const [cell, ledger] = await Promise.all([

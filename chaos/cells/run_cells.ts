@@ -2,40 +2,24 @@
 
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { commit } from '../../bench/provenance.ts';
+import { commit, productHash } from '../../bench/provenance.ts';
+import { beginRun, keepSummary, writeRaw } from '../../bench/summaries.ts';
 import { PROJECT_ROOT } from '../../src/project_root.ts';
 import { duration, table } from '../markdown.ts';
 import type { CellsCommand } from '../options.ts';
 import { createRandom } from '../random.ts';
+import { writeReport } from '../report.ts';
 import { drained, type Finding, findDoubled, findLost, type Places } from './check.ts';
-import { CELL_CONTROLS, runCellControl } from './controls.ts';
+import { CELL_CONTROLS, type CellControlResult, runCellControl } from './controls.ts';
 import { FAULTS, type Fault } from './faults.ts';
+import { assertOneVersion, cellsSummaryOf, type End, type Outcome } from './lines.ts';
 import { prepareCells, until } from './servers.ts';
 import type { Kind } from './tally.ts';
 import { type CellWorld, startCellWorld } from './world.ts';
 
-/** What became of one fault; a line of results/chaos/cells-<seed>.jsonl. */
-interface Outcome {
-  readonly number: number;
-  readonly side: 'db1' | 'db2';
-  readonly fault: string;
-  readonly isFailover: boolean;
-  readonly gapMs: number;
-  readonly acknowledged: number;
-  readonly lost: number;
-  readonly doubled: number;
-}
-
-/** What was left of one pair of cells when all was carried; the line after its outcomes. */
-interface End {
-  readonly commit: string;
-  readonly acknowledged: number;
-  readonly drainMs: number;
-  readonly findings: readonly string[];
-}
-
 interface Run {
   readonly command: CellsCommand;
+  readonly productHash: string;
   readonly file: string;
   readonly outcomes: Outcome[];
   readonly ends: End[];
@@ -52,6 +36,8 @@ const ACKNOWLEDGED_AFTER = 5;
 /** Milliseconds after a cell is whole, on a quiet machine. */
 const ACKNOWLEDGED_MS = 180_000;
 const SHOWN = 5;
+/** What durability rests on in a cell; patroni_config.ts has the rest. */
+const SETTINGS = { synchronous_mode: 'strict', nodes: '3' };
 const MS_PER_MINUTE = 60_000;
 
 /** 0: nothing was lost or doubled, and every control lost something. */
@@ -61,12 +47,22 @@ export async function runCells(command: CellsCommand): Promise<number> {
     console.log(`skipped: ${reason}`);
     return 0;
   }
+  const kept = beginRun('cells', commandLine(command));
   const run = openRun(command);
   console.log(`seed ${command.seed}, ${command.failovers} failovers, ${failoversOf(run)} of them done`);
   while (mayGoOn(run)) await runRound(run);
   const isDone = failoversOf(run) >= command.failovers;
-  const areFoundOut = !command.controls || !isDone || (await runControls());
+  const controls = command.controls && isDone ? await runControls() : [];
+  const areFoundOut = controls.every(({ isRight }) => isRight);
   console.log(summaryOf(run));
+  const result = cellsSummaryOf(
+    run.outcomes,
+    run.ends,
+    controls.map(({ isRight: _, ...found }) => found),
+  );
+  const raw = kept.end(SETTINGS, result);
+  console.log(`raw result: ${writeRaw('chaos', raw, `cells-${command.seed}`)}`);
+  if (command.keep && isDone) console.log(`summary: ${keepSummary('chaos', raw, result)}, ${writeReport()}`);
   if (!isDone) console.log(`${command.minutes} minutes are over; --resume goes on`);
   const isClean = run.ends.every(({ findings }) => findings.length === 0) && run.outcomes.every(isHarmless);
   return isClean && areFoundOut ? 0 : 1;
@@ -75,11 +71,13 @@ export async function runCells(command: CellsCommand): Promise<number> {
 function openRun(command: CellsCommand): Run {
   const file = join(PROJECT_ROOT, 'results', 'chaos', `cells-${command.seed}.jsonl`);
   const untilMs = performance.now() + (command.minutes ?? Number.POSITIVE_INFINITY) * MS_PER_MINUTE;
+  const hash = productHash();
   const lines = command.resume ? readLines(file) : [];
+  assertOneVersion(lines, hash, file);
   const outcomes = lines.filter((line): line is Outcome => 'fault' in line);
   const ends = lines.filter((line): line is End => 'findings' in line);
   if (!command.resume) rmSync(file, { force: true });
-  return { command, file, outcomes, ends, untilMs };
+  return { command, productHash: hash, file, outcomes, ends, untilMs };
 }
 
 const failoversOf = ({ outcomes }: Run): number => outcomes.filter(({ isFailover }) => isFailover).length;
@@ -89,7 +87,7 @@ const mayGoOn = (run: Run): boolean =>
 
 /** One pair of cells, until enough has failed over or they have had enough. */
 async function runRound(run: Run): Promise<void> {
-  const { command, outcomes, ends } = run;
+  const { command, productHash: product_hash, outcomes, ends } = run;
   const world = await startCellWorld(`s${command.seed}_${outcomes.length}`, command.seed);
   const places: Places = { db1Url: world.cells.db1.url, db2Url: world.cells.db2.url };
   // Found after an earlier fault: each loss is counted where it happened.
@@ -98,12 +96,12 @@ async function runRound(run: Run): Promise<void> {
     await acknowledgedAgain(world, performance.now());
     for (let turn = 0; turn < FAULTS_PER_WORLD && mayGoOn(run); turn++) {
       const plan = planned(command.seed, outcomes.length);
-      const outcome = await breakAndHeal(world, places, known, plan, outcomes.length);
+      const outcome = { product_hash, ...(await breakAndHeal(world, places, known, plan, outcomes.length)) };
       outcomes.push(outcome);
       keep(run, outcome);
       console.log(lineOf(outcome));
     }
-    const end = await endOf(world, places);
+    const end = { product_hash, ...(await endOf(world, places)) };
     ends.push(end);
     keep(run, end);
     const { acknowledged, drainMs, findings } = end;
@@ -113,7 +111,7 @@ async function runRound(run: Run): Promise<void> {
   }
 }
 
-async function endOf({ load, surprises }: CellWorld, places: Places): Promise<End> {
+async function endOf({ load, surprises }: CellWorld, places: Places): Promise<Omit<End, 'product_hash'>> {
   const told = await load.stop();
   const startMs = performance.now();
   const stuck: string[] = [];
@@ -137,7 +135,7 @@ async function breakAndHeal(
   known: Set<string>,
   { side, fault }: { side: 'db1' | 'db2'; fault: Fault },
   number: number,
-): Promise<Outcome> {
+): Promise<Omit<Outcome, 'product_hash'>> {
   const cell = cells[side];
   const primary = await cell.ready();
   const from = performance.now();
@@ -176,15 +174,22 @@ function planned(seed: number, number: number): { side: 'db1' | 'db2'; fault: Fa
   return plan;
 }
 
-async function runControls(): Promise<boolean> {
-  let areFoundOut = true;
+async function runControls(): Promise<(CellControlResult & { isRight: boolean })[]> {
+  const found = [];
   for (const control of CELL_CONTROLS) {
-    const { name, why, acknowledged, lost } = await runCellControl(control);
+    const result = await runCellControl(control);
+    const { name, why, acknowledged, lost } = result;
     const isRight = control.losesNothing ? lost === 0 : lost > 0;
-    areFoundOut &&= isRight;
+    found.push({ ...result, isRight });
     console.log(`control ${name}: ${why}: ${lost} of ${acknowledged} lost${isRight ? '' : ', WRONG'}`);
   }
-  return areFoundOut;
+  return found;
+}
+
+/** What repeats this run. */
+function commandLine({ seed, failovers, minutes }: CellsCommand): string {
+  const bound = minutes === undefined ? '' : ` --minutes ${minutes}`;
+  return `npm run chaos -- --cells --failovers ${failovers} --seed ${seed}${bound}`;
 }
 
 function keep({ file }: Run, line: Outcome | End): void {
@@ -204,29 +209,16 @@ function lineOf({ number, side, fault, isFailover, gapMs, acknowledged, lost, do
 }
 
 function summaryOf({ outcomes, ends }: Run): string {
-  const sum = <Line>(of: readonly Line[], pick: (line: Line) => number) =>
-    of.reduce((all, one) => all + pick(one), 0);
-  const rowOf = (name: string, own: readonly Outcome[]) => {
-    const gaps = own.map(({ gapMs }) => gapMs).sort((a, b) => a - b);
-    const at = (share: number) => duration(gaps[Math.ceil(share * gaps.length) - 1]);
-    const failovers = own.filter(({ isFailover }) => isFailover).length;
-    const [lost, doubled] = [sum(own, (one) => one.lost), sum(own, (one) => one.doubled)];
-    return [name, own.length, failovers, at(0.5), at(0.99), lost, doubled];
-  };
-  const rows = FAULTS.map(({ name }) =>
-    rowOf(
-      name,
-      outcomes.filter(({ fault }) => fault === name),
-    ),
-  );
-  const findings = ends.flatMap((end) => end.findings);
-  const slowest = Math.max(0, ...ends.map(({ drainMs }) => drainMs));
+  const { faults, findings, acknowledged, slowest_drain_ms } = cellsSummaryOf(outcomes, ends, []);
   return [
     table(
       ['fault', 'times', 'failovers', 'gap p50', 'gap p99', 'lost', 'doubled'],
-      [...rows, rowOf('all', outcomes)],
+      faults.map((row) => [
+        ...[row.fault, row.times, row.failovers],
+        ...[duration(row.gap_p50_ms), duration(row.gap_p99_ms), row.lost, row.doubled],
+      ]),
     ),
-    `${ends.length} pairs of cells, ${sum(ends, ({ acknowledged }) => acknowledged)} acknowledged in all and looked for when drained, the slowest drain ${duration(slowest)}, ${findings.length} findings`,
+    `${ends.length} pairs of cells, ${acknowledged} acknowledged in all and looked for when drained, the slowest drain ${duration(slowest_drain_ms)}, ${findings.length} findings`,
     ...findings.slice(0, SHOWN),
   ].join('\n');
 }

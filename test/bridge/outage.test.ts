@@ -53,7 +53,7 @@ for (const [name, error] of Object.entries(OUTAGES)) {
   });
 }
 
-for (const code of ['42883', '42501', '28000']) {
+for (const code of ['42883', '42501', '28000', '08001']) {
   test(`${code} that a pool’s own function raises itself is about the message, which does not stay for ever`, async () => {
     const world = new World();
     world.pools.set('own', poolConfig('own', { commit_rpc_name: 'my_commit', max_retries: 3 }));

@@ -3,10 +3,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Raw, Summary } from '../../bench/summaries.ts';
+import { productHash, UNKNOWN } from '../../bench/provenance.ts';
+import { MAX_SUMMARY_BYTES, type Raw, type Summary, summaryText } from '../../bench/summaries.ts';
 import { CONTROLS } from '../../chaos/controls/controls.ts';
+import { FAULT_KINDS } from '../../chaos/faults/kinds.ts';
 import { judge, PROMISES } from '../../chaos/judge.ts';
 import { duration, plain, small, table } from '../../chaos/markdown.ts';
+import { NEIGHBOURS } from '../../chaos/options.ts';
 import { pictureOf, plot } from '../../chaos/plot.ts';
 import { type Results, readResults, reportOf, writeReport } from '../../chaos/report.ts';
 import { type RunResult, resultOf, summaryOfRuns } from '../../chaos/result.ts';
@@ -16,6 +19,8 @@ import { addNeighbour } from './bad_neighbours.ts';
 import { goodHistory } from './good_history.ts';
 import { addOrders, HOLD_UNTIL } from './good_orders.ts';
 
+/** Of the product files beside the page; not those of the sample runs. */
+const TREE = 'd'.repeat(64);
 const ORIGIN = {
   ...{ suite: 'chaos', at: '2026-01-01T00:00:00Z', commit: 'a'.repeat(40), product_hash: 'c'.repeat(64) },
   ...{ command: 'npm run chaos -- --seed 1', machine: { cores: 2 }, durability: { fsync: 'on' } },
@@ -57,9 +62,79 @@ describe('the report', () => {
   });
   after(() => rmSync(dir, { recursive: true, force: true }));
 
-  test('in docs/ is the one that the kept summaries make', () => {
+  test('in docs/ is the one that the kept summaries make', (t) => {
+    if (productHash() === UNKNOWN) return t.skip('git does not say which files these are');
     const page = readFileSync(join(PROJECT, 'docs/reliability.md'), 'utf8');
-    assert.equal(page, reportOf(readResults()), 'npm run chaos -- --keep writes it');
+    assert.equal(page, reportOf(readResults()), 'npm run bench -- figures writes it');
+  });
+
+  test('shows each kept summary, and no picture of a run that is not kept', () => {
+    const kept = readResults();
+    const page = reportOf(kept);
+    const suites = [kept.chaos?.suite, kept.controls?.suite, ...Object.keys(kept.others)].filter(Boolean);
+    for (const suite of suites)
+      assert.ok(
+        page.includes(`| [${suite}](../chaos/summaries/${suite}.json) | `),
+        `${suite} is not on the page`,
+      );
+    const { chaos } = kept;
+    const picture = chaos?.result.picture;
+    if (picture)
+      assert.ok(
+        chaos?.result.runs.some(({ seed }) => seed === picture.seed),
+        `the run with seed ${picture.seed} is not kept`,
+      );
+  });
+
+  test('says of each source whether it is of the product files of this tree', () => {
+    const same = reportOf(results, ORIGIN.product_hash);
+    assert.match(same, /^\| \[chaos\]\(\S+\) \| 2026-01-01 \| aaaaaaa \| cccccccccccc \| yes \|$/m);
+    assert.match(same, /All of them are of the product files of this tree/);
+    const fuzz = { ...summaryOf({ requests: 1 }), suite: 'fuzz', product_hash: 'e'.repeat(64) };
+    const mixed = reportOf({ ...results, others: { fuzz } }, TREE);
+    assert.match(mixed, /^\| \[fuzz\]\(\S+\) \| 2026-01-01 \| aaaaaaa \| eeeeeeeeeeee \| \*\*no\*\* \|$/m);
+    assert.match(mixed, /\*\*3 of 3 are of other product files.*2 versions/);
+    assert.match(
+      mixed,
+      /- commit: aaaaaaa \(product files eeeeeeeeeeee\)\. \*\*The product files have changed/,
+    );
+  });
+
+  test('is made of runs of one version of the product: runs of two are refused', () => {
+    const one = rawOf({ ...sampleRun(), seed: 1 });
+    const other = { ...rawOf({ ...sampleRun(), seed: 2 }), product_hash: 'e'.repeat(64) };
+    assert.throws(() => summaryOfRuns([one, other]), /2 versions of the product files/);
+    const changing = { ...one, product_hash_at_end: 'e'.repeat(64) };
+    assert.throws(() => summaryOfRuns([changing]), /2 versions of the product files/);
+  });
+
+  test('of six long runs is small enough to be kept', () => {
+    const busy = sampleRun((history) => {
+      const kinds = Object.keys(FAULT_KINDS);
+      history.faults = kinds.map((name, at) => ({
+        ...{
+          name,
+          target: 'all of them',
+          startedAt: 10_000 + at,
+          healedAt: 12_000 + at,
+          recoveredAt: 13_000,
+        },
+      }));
+    });
+    const row = {
+      ...{ requests: 100, failures: 0, failedWith: null, p99: 12, quietP99: 9, limit: 250 },
+      ...{ verdict: 'kept' as const, why: null },
+    };
+    const neighbours = NEIGHBOURS.flatMap((neighbour) =>
+      (['claim', 'ticket', 'event', 'effect'] as const).map((measure) => ({ ...row, neighbour, measure })),
+    );
+    const runs = [1, 2, 3, 4, 5, 6].map((seed) => rawOf({ ...busy, seed, neighbours }));
+    const summary = chaosOf(...runs);
+    assert.equal(summary.result.runs.length, 6);
+    assert.equal(summary.result.neighbours.length, neighbours.length);
+    assert.equal(summary.result.neighbours[0]?.requests, 600);
+    const bytes = Buffer.byteLength(summaryText(summary));
+    assert.ok(bytes < MAX_SUMMARY_BYTES, `${bytes} bytes`);
   });
 
   test('is written from summaries, with its picture', () => {
@@ -102,7 +177,7 @@ describe('the report', () => {
     assert.match(page, /^\| I13 \|[^|]*\| 0 \|/m);
     assert.match(
       page,
-      /^\| 1 \| neighbour-slow-hook \| ticket \| 150 \| 0 \| 40 ms \| 40 ms \| 250 ms \| kept \|/m,
+      /^\| neighbour-slow-hook \| ticket \| 150 \| 0 \| 40 ms \| 40 ms \| 250 ms \| kept \|/m,
     );
   });
 
@@ -148,7 +223,7 @@ describe('the report', () => {
     const result = { seed: 3, histories: 20_000, violations: [], controls: [{ name: 'x', seed: 9 }] };
     const model = { ...summaryOf(result), command: 'npm run model', note: 'on a busy machine' };
     const page = reportOf({ ...results, others: { model } });
-    assert.match(page, /- command: `npm run model`\n- commit: aaaaaaa\n- note: on a busy machine\n/);
+    assert.match(page, /- command: `npm run model`\n- commit: aaaaaaa .*\n- note: on a busy machine\n/);
     assert.match(page, /- histories: 20,000/);
     assert.match(page, /- violations: none/);
     assert.match(page, /\| x \| 9 \|/);

@@ -170,26 +170,6 @@ describe('the documents', () => {
   });
 });
 
-describe('the numbers in docs/tune.md', () => {
-  const page = readFileSync(join(PROJECT, 'docs', 'tune.md'), 'utf8');
-  for (const [unit, suite] of [
-    ['claims a second', 'claims'],
-    ['tickets a second', 'bridge'],
-  ] as const)
-    it(`of ${unit} are those of the kept run`, () => {
-      const summary = readFileSync(join(PROJECT, 'bench', 'summaries', `${suite}.json`), 'utf8');
-      const { rows } = JSON.parse(summary).result as { rows: { rate: number }[] };
-      const kept = new Set(rows.map(({ rate }) => Math.round(rate).toLocaleString('en')));
-      const [, table = ''] = new RegExp(`\\| ${unit} \\|\\n((?:\\|.*\\n)+)`).exec(page) ?? [];
-      const numbers = [...table.matchAll(/\| ([\d,]+) \|$/gm)].map(([, number = '']) => number);
-      assert.ok(numbers.length >= 5, table);
-      assert.deepEqual(
-        numbers.filter((number) => !kept.has(number)),
-        [],
-      );
-    });
-});
-
 describe('commandLines', () => {
   it('joins what was continued, drops comments, and reads blocks of shell only', () => {
     const page = '```sh\nsluice a \\\n  --b   # why\n```\n\n```sql\nsluice c\n```\n';

@@ -6,8 +6,10 @@ import { parseArgs } from 'node:util';
 import { EXIT_FAILED, reportFailure, UsageError } from '../../bench/command.ts';
 import { beginRun, keepSummary, writeRaw } from '../../bench/summaries.ts';
 import { writeReport } from '../../chaos/report.ts';
+import { BUGS } from './bugs.ts';
 import { type MutantResult, mutate } from './mutate.ts';
 import { PARTS, type Part } from './parts.ts';
+import { copyTree, type Tried, tryBug } from './plant.ts';
 import { type PartScore, scoreOf } from './score.ts';
 
 /** The lowest score allowed for a part. */
@@ -17,14 +19,19 @@ const NICENESS = 10;
 const CONCURRENCY = /^[1-9]\d?$/;
 /** Nothing here talks to a database. */
 const NO_DATABASE = { database: 'none' };
+const OWN_DATABASES = { database: 'those of the tests' };
 
 const usage = `npm run mutation -- [--part name]… [--file name]… [--concurrency n] [--keep]
+npm run mutation -- --bugs [--keep]
 
   --part name       only this part: ${PARTS.map(({ name }) => name).join(', ')}
   --file name       only sources whose path ends so; shows survivors
   --concurrency n   mutants that are tried at the same time (default 2)
   --keep            also writes chaos/summaries/mutation.json, which git keeps, and docs/reliability.md from it; all parts
                     only; refuses where the product files changed meanwhile
+
+--bugs plants the bugs of test/mutation/bugs.ts instead, each in a copy of the tree, and runs the test that has to find it, before
+and after. With --keep it writes chaos/summaries/bugs.json. Ends with code 1 where one is not found.
 
 Scores go to results/mutation/, which git ignores. Ends with code 1 where one is below ${MIN_SCORE_PERCENT} %.`;
 
@@ -36,6 +43,7 @@ async function main(args: string[]): Promise<number> {
       file: { type: 'string', multiple: true, default: [] },
       concurrency: { type: 'string', default: '2' },
       keep: { type: 'boolean', default: false },
+      bugs: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -43,6 +51,7 @@ async function main(args: string[]): Promise<number> {
     console.log(usage);
     return 0;
   }
+  if (values.bugs) return plantAll(values.keep);
   const parts = selected(values.part, values.file);
   const mistake = mistakeIn(values.part, parts, values.concurrency);
   if (mistake !== undefined) throw new UsageError(mistake);
@@ -63,6 +72,25 @@ async function main(args: string[]): Promise<number> {
   console.log(`raw result: ${writeRaw('mutation', raw, 'mutation')}`);
   if (values.keep) console.log(`summary: ${keepSummary('chaos', raw, raw.result)}, ${writeReport()}`);
   return scores.every(({ score }) => score >= MIN_SCORE_PERCENT) ? 0 : EXIT_FAILED;
+}
+
+async function plantAll(isKept: boolean): Promise<number> {
+  const run = beginRun('bugs', 'npm run mutation -- --bugs');
+  setPriority(NICENESS);
+  const { copy, remove } = copyTree();
+  process.once('exit', remove);
+  const bugs: Tried[] = [];
+  for (const bug of BUGS) {
+    const tried = await tryBug(copy, bug);
+    bugs.push(tried);
+    console.log(`${tried.verdict.padEnd(6)} ${tried.name}: ${tried.was} (${tried.test})`);
+  }
+  const found = bugs.filter(({ verdict }) => verdict === 'found').length;
+  console.log(`${found} of ${bugs.length} planted bugs found`);
+  const raw = run.end(OWN_DATABASES, { planted: bugs.length, found, bugs });
+  console.log(`raw result: ${writeRaw('mutation', raw, 'bugs')}`);
+  if (isKept) console.log(`summary: ${keepSummary('chaos', raw, raw.result)}, ${writeReport()}`);
+  return found === bugs.length ? 0 : EXIT_FAILED;
 }
 
 function mistakeIn(

@@ -168,6 +168,25 @@ describe('checkout', () => {
     }
   });
 
+  it('counts once against the limit of its address', async () => {
+    const limited = await startTestServer(world.databases, {
+      host: '127.0.0.1',
+      secretOf,
+      apiUrls: { STRIPE_API_URL: world.standIn.url },
+      limits: { claims: { burst: 2, perSec: 0.001 }, loopback: true },
+    });
+    try {
+      const buyer = await world.claim(await world.pool(1));
+      const url = `${limited.url}/v1/claims/${buyer.claim_id}/checkout`;
+      const checkOut = () => ask(url, { method: 'POST', headers: { 'x-claim-secret': buyer.secret } });
+      assert.equal((await checkOut()).status, 201);
+      assert.equal((await checkOut()).status, 200);
+      assertRefusal(await checkOut(), 429, 'rate_limited');
+    } finally {
+      await limited.stop();
+    }
+  });
+
   it('is a call of the client, and tells what trying again does not change', async () => {
     const client = createSluiceClient({ url: world.server.url });
     const claim = await client.claim({ pool: await world.pool(1), userId: 'ann' });

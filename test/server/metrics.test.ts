@@ -59,11 +59,13 @@ describe('the page of metrics', () => {
     let nowMs = 0;
     let finishMaking: () => void = () => undefined;
     let wake: () => void = () => undefined;
-    let made = 0;
-    const page = () =>
-      new Promise<string>((resolve) => {
-        finishMaking = () => resolve(`made ${++made}\n`);
+    let begun = 0;
+    const page = () => {
+      const number = ++begun;
+      return new Promise<string>((resolve) => {
+        finishMaking = () => resolve(`made ${number}\n`);
       });
+    };
     const rest = () =>
       new Promise<void>((resolve) => {
         wake = resolve;
@@ -84,7 +86,7 @@ describe('the page of metrics', () => {
     nowMs = 1_999;
     const third = readAll();
     await settle();
-    assert.equal(made, 2, 'the second is not over');
+    assert.equal(begun, 2, 'the second is not over');
     wake();
     await settle();
     finishMaking();

@@ -1,0 +1,136 @@
+// The figures in pages. A block between two comments is written from the kept summaries and never by hand: `npm run bench -- figures`
+// writes all blocks, and a test compares them with the summaries.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { table } from '../chaos/markdown.ts';
+import { REPORT, writeReport } from '../chaos/report.ts';
+import { StackError } from '../src/failure.ts';
+import { PROJECT_ROOT } from '../src/project_root.ts';
+import { UsageError } from './command.ts';
+import { originOf } from './origin.ts';
+import { productHash } from './provenance.ts';
+import { whole } from './rows.ts';
+import { type AnyRow, type Demand, demandLine } from './suite.ts';
+import { SUITES } from './suites.ts';
+import { keepSummary, type Raw, readSummaries, type Summary } from './summaries.ts';
+
+type BenchResult = { rows: AnyRow[]; demands: Demand[] };
+export type Kept = Record<string, Summary<BenchResult>>;
+/** The text of a block, from the kept summaries and the hash of the tree's product files. */
+type Block = (kept: Kept, tree: string) => string;
+/** A row of a small table: how the page calls it, and which row of the suite it is. */
+type Choice = readonly [label: string, row: { name: string; clients?: number; batch?: number }];
+
+const BLOCK = /(<!-- figures: ([a-z-]+) -->\n)[\s\S]*?(<!-- end of figures -->)/g;
+
+const CLAIM_WAYS: readonly Choice[] = [
+  ['one claim a transaction, 8 clients, SQL', { name: 'single', clients: 8 }],
+  ['HTTP, 64 clients, coalesced', { name: 'http-coalesced', clients: 64 }],
+  ['HTTP, 256 clients, coalesced', { name: 'http-coalesced', clients: 256 }],
+  ['`claim_batch` of 1,000, two connections', { name: 'batch', clients: 2, batch: 1000 }],
+  ['"sold out"', { name: 'sold-out' }],
+];
+const TICKET_WAYS: readonly Choice[] = [
+  ['`--workers 1 --batch 100`', { name: 'bridge', clients: 1, batch: 100 }],
+  ['`--workers 1 --batch 1000`', { name: 'bridge', clients: 1, batch: 1000 }],
+  ['`--workers 2 --batch 1000`', { name: 'bridge', clients: 2, batch: 1000 }],
+  ['`--workers 4 --batch 1000`', { name: 'bridge', clients: 4, batch: 1000 }],
+  ['`--workers 2 --batch 5000`', { name: 'bridge', clients: 2, batch: 5000 }],
+];
+
+/** Each page with figures, and what its blocks are made of. */
+export const PAGES: Record<string, Record<string, Block>> = {
+  'bench/README.md': { suites },
+  'docs/tune.md': {
+    claims: (kept, tree) => rates(kept, tree, 'claims', ['way', 'claims a second'], CLAIM_WAYS),
+    tickets: (kept, tree) =>
+      rates(kept, tree, 'bridge', ['`npx sluice work`', 'tickets a second'], TICKET_WAYS),
+  },
+};
+
+export function readKept(root = PROJECT_ROOT): Kept {
+  return Object.fromEntries(readSummaries('bench', root).map((summary) => [summary.suite, summary])) as Kept;
+}
+
+/** The page with its blocks as the summaries make them; everything else stays. */
+export function pageOf(name: string, text: string, kept: Kept, tree: string): string {
+  const blocks = PAGES[name] ?? {};
+  const seen: string[] = [];
+  const page = text.replace(BLOCK, (_all, begin: string, block: string, end: string) => {
+    const write = blocks[block];
+    if (write === undefined) throw new Error(`${name} has a block "${block}" that no code writes`);
+    seen.push(block);
+    return `${begin}\n${write(kept, tree)}\n\n${end}`;
+  });
+  const missing = Object.keys(blocks).filter((block) => !seen.includes(block));
+  if (missing.length > 0) throw new Error(`${name} has no block "${missing.join('", "')}"`);
+  return page;
+}
+
+/** Writes every page with figures and returns their names. */
+export function writeFigures(root = PROJECT_ROOT): string[] {
+  const tree = productHash(root);
+  for (const name of Object.keys(PAGES)) {
+    const file = join(root, name);
+    writeFileSync(file, pageOf(name, readFileSync(file, 'utf8'), readKept(root), tree));
+  }
+  writeReport();
+  return [...Object.keys(PAGES), REPORT];
+}
+
+/** Makes a summary of a raw result of the bench, and returns its name. */
+export function keepRaw(file: string, root = PROJECT_ROOT): string {
+  const raw: Raw<BenchResult> = JSON.parse(readFileSync(file, 'utf8'));
+  if (!Object.hasOwn(SUITES, raw.suite))
+    throw new UsageError(
+      `${file} is not a raw result of the bench. Suites: ${Object.keys(SUITES).join(', ')}.`,
+    );
+  return keepSummary('bench', raw, raw.result, root);
+}
+
+function suites(kept: Kept, tree: string): string {
+  const parts = Object.entries(SUITES).flatMap(([name, suite]) => {
+    const summary = kept[name];
+    if (summary === undefined) return [];
+    const { rows, demands } = summary.result;
+    const shown = [
+      suite.table(rows),
+      ...(demands.length === 0 ? [] : ['', 'must show', ...demands.map(demandLine)]),
+    ];
+    return [`### ${name}`, originOf(summary, tree), ['```text', ...shown, '```'].join('\n')];
+  });
+  const missing = Object.keys(SUITES).filter((name) => kept[name] === undefined);
+  return [
+    ...parts,
+    ...(missing.length === 0
+      ? []
+      : [
+          `No run is kept of ${missing.map((name) => `\`${name}\``).join(', ')}: this page has no figures of these suites.`,
+        ]),
+  ].join('\n\n');
+}
+
+function rates(
+  kept: Kept,
+  tree: string,
+  suite: string,
+  head: [string, string],
+  picks: readonly Choice[],
+): string {
+  const summary = kept[suite];
+  if (summary === undefined) return `No run of \`npm run bench -- ${suite}\` is kept.`;
+  const rows = picks.map(([label, wanted]) => [label, whole(rowOf(summary, wanted).rate)]);
+  return [table(head, rows), originOf(summary, tree)].join('\n\n');
+}
+
+function rowOf({ suite, result }: Summary<BenchResult>, wanted: Choice[1]): AnyRow {
+  const isWanted = (row: AnyRow) => Object.entries(wanted).every(([name, value]) => row[name] === value);
+  const row = result.rows.find(isWanted);
+  if (row === undefined)
+    throw new StackError(
+      `the kept run of ${suite} has no row ${JSON.stringify(wanted)}`,
+      'change the rows that bench/figures.ts shows, or run the whole suite again',
+    );
+  return row;
+}
