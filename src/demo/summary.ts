@@ -1,5 +1,6 @@
 // What the demo came to: for people, and for scripts.
 
+import type { Outage } from './outage.ts';
 import { number } from './progress.ts';
 import type { Tally } from './tally.ts';
 
@@ -19,7 +20,16 @@ export interface Outcome {
   readonly tickets_of_others: number;
   /** From the last answer to a buyer to the last ticket. */
   readonly drained_sec: number;
-  readonly outage: { readonly sec: number; readonly claims_waiting: number } | null;
+  readonly outage: {
+    readonly asked_sec: number;
+    /** From stopped_at to started_at. */
+    readonly sec: number;
+    readonly stopped_at: string;
+    /** As the ledger says. */
+    readonly started_at: string;
+    /** Claims that were made before the ledger was back, and became tickets after that. */
+    readonly claims_waiting: number;
+  } | null;
   readonly payments: {
     readonly events: number;
     readonly deliveries: number;
@@ -34,12 +44,11 @@ export interface Facts {
   readonly buyers: number;
   readonly burstMs: number;
   readonly drainedMs: number;
-  /** 0 where there was none. */
-  readonly outageSec: number;
+  readonly outage: (Outage & { readonly askedSec: number; readonly waited: number }) | undefined;
 }
 
 export function outcomeOf(
-  { pool, seats, buyers, burstMs, drainedMs, outageSec }: Facts,
+  { pool, seats, buyers, burstMs, drainedMs, outage }: Facts,
   tally: Tally,
 ): Outcome {
   return {
@@ -56,7 +65,16 @@ export function outcomeOf(
     tickets: tally.tickets + tally.others,
     tickets_of_others: tally.others,
     drained_sec: seconds(drainedMs),
-    outage: outageSec > 0 ? { sec: outageSec, claims_waiting: tally.waited } : null,
+    outage:
+      outage === undefined
+        ? null
+        : {
+            asked_sec: outage.askedSec,
+            sec: seconds(outage.startedAtMs - outage.stoppedAtMs),
+            stopped_at: new Date(outage.stoppedAtMs).toISOString(),
+            started_at: new Date(outage.startedAtMs).toISOString(),
+            claims_waiting: outage.waited,
+          },
     payments:
       tally.effects === undefined
         ? null
@@ -96,7 +114,8 @@ export function describe(outcome: Outcome, noPayments: string | undefined): stri
   if (outage !== null)
     lines.push([
       'Outage',
-      `${outage.sec} s without the ledger; ${number(outage.claims_waiting)} claims waited for it and none was lost`,
+      `${outage.sec} s without the ledger, of which ${outage.asked_sec} were asked for; ` +
+        `${number(outage.claims_waiting)} claims waited for it${outcome.ok ? ' and none was lost' : ''}`,
     ]);
   const verdict = outcome.ok
     ? `Exactly ${number(outcome.tickets)} tickets for ${number(outcome.tickets)} claims, each for the buyer who was told so.`
@@ -104,4 +123,4 @@ export function describe(outcome: Outcome, noPayments: string | undefined): stri
   return `\n${lines.map(([name, text]) => `  ${name.padEnd(13)}${text}`).join('\n')}\n\n${verdict}`;
 }
 
-const seconds = (ms: number): number => Math.round(ms / 100) / 10;
+export const seconds = (ms: number): number => Math.round(ms / 100) / 10;
