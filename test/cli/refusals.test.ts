@@ -18,8 +18,8 @@ import { runHere } from './support.ts';
 const NOWHERE = {
   SLUICE_URL: 'http://127.0.0.1:1',
   SLUICE_ADMIN_KEY: 'a-key-that-no-server-knows',
-  DB1_URL: 'postgres://nobody@127.0.0.1:1/nothing',
-  DB2_URL: 'postgres://nobody@127.0.0.1:1/nothing',
+  DB1_URL: 'postgres://sluice@127.0.0.1:1/nothing',
+  DB2_URL: 'postgres://sluice@127.0.0.1:1/nothing',
   SLUICE_DIR: '/nonexistent',
   OPS_SITE_ID: 'site',
   OPS_SITE_SECRET: 'a-secret',

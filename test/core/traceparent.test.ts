@@ -35,7 +35,7 @@ describe('traceparent', () => {
     'a trace of zeros': `00-${'0'.repeat(32)}-${SPAN}-01`,
     'a span of zeros': `00-${TRACE}-${'0'.repeat(16)}-01`,
     'a trace that is too short': `00-${TRACE.slice(1)}-${SPAN}-01`,
-    'a trace that is no number': `00-${'z'.repeat(32)}-${SPAN}-01`,
+    'a trace that is not a number': `00-${'z'.repeat(32)}-${SPAN}-01`,
     'no flags': `00-${TRACE}-${SPAN}`,
     'flags of one digit': `00-${TRACE}-${SPAN}-1`,
     'version 00 with more': `${VALID}-more`,

@@ -18,7 +18,7 @@ select results_eq(
   $$ values (pg_temp.header()), (pg_temp.header()), (null), (null), (null), (null), (null), (null), (null), (null), (null) $$,
   'a header is read as the specification says, and ignored where it is not valid'
 );
-select is(intake.trace_of(null), null, 'no header is no trace');
+select is(intake.trace_of(null), null, 'without a header there is none');
 
 -- The batch: usual requests, and those that are decided one by one.
 select public.pool_create('traced', 20, '{}', 'olga');
