@@ -34,13 +34,13 @@ interface Leaf {
   exampleWith(option: string): string[];
 }
 
-/** The words of a line as a shell takes them apart; what follows a pipe is another program. */
+/** The words of a line as a shell takes them apart, up to a pipe or a redirection. */
 function wordsOf(line: string): string[] {
   const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
     ([, single, double, bare]) => single ?? double ?? bare ?? '',
   );
-  const pipe = words.indexOf('|');
-  return pipe === -1 ? words : words.slice(0, pipe);
+  const end = words.findIndex((word) => /^[|<>]/.test(word));
+  return end === -1 ? words : words.slice(0, end);
 }
 
 function leafOf(place: Place): Leaf[] {

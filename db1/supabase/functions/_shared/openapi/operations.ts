@@ -117,6 +117,6 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /admin/live': { id: 'followNumbers' },
   'GET /admin/samples': { id: 'getHistory', query: { range: '1h' } },
   'POST /admin/session': { id: 'signIn', body: { key: 'your-key' } },
-  'GET /admin/session': { id: 'whoAmI' },
+  'GET /admin/session': { id: 'getSession' },
   'DELETE /admin/session': { id: 'signOut' },
 };
