@@ -65,7 +65,6 @@ function readQuery(values: Values<typeof FIND_OPTIONS>): Record<string, string> 
         .map((name) => `--${name}`)
         .join(', ')}`,
     );
-  if (values.claim !== undefined) readUuid('--claim', values.claim);
   if (values.after !== undefined) query.after = readUuid('--after', values.after);
   return { ...query, limit: String(values.limit) };
 }
