@@ -66,7 +66,9 @@ function readPayload(text: string | undefined): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`--payload is not JSON such as {"line":7}: ${error instanceof Error ? error.message : ''}`);
+    throw new UsageError(
+      `--payload is not JSON such as {"line":7}: ${error instanceof Error ? error.message : ''}`,
+    );
   }
 }
 

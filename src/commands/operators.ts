@@ -79,8 +79,7 @@ pools. An admin also decides who delivers events and who is an operator. A revok
   },
   examples: ["sluice operators add 'Zoë Müller' --role viewer"],
   async run({ role, reason, json }, [name]) {
-    if (!isRole(role))
-      throw new UsageError(`--role is missing; it is one of ${ROLES.join(', ')}`);
+    if (!isRole(role)) throw new UsageError(`--role is missing; it is one of ${ROLES.join(', ')}`);
     const { key, p_key_hash } = newKey();
     await change('add_operator', { p_name: name, p_role: role, p_key_hash, p_reason: readReason(reason) });
     return showKey(name, key, json);

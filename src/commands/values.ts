@@ -19,7 +19,9 @@ export function isUuid(text: string): boolean {
 
 export function readUrl(name: string, text: string): string {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text;
-  throw new UsageError(`${name} is "${short(text)}"; say an address such as https://tickets.example.com/path`);
+  throw new UsageError(
+    `${name} is "${short(text)}"; say an address such as https://tickets.example.com/path`,
+  );
 }
 
 export function readReason(reason: string | undefined): string | null {

@@ -25,7 +25,11 @@ const { properties: SETTING } = ENDPOINT_SETTINGS;
 const rangeOf = ({ minimum, maximum }: { minimum: number; maximum: number }) => [minimum, maximum] as const;
 
 const TEXT_SETTINGS = {
-  mode: { value: 'queued|inline', choices: ['queued', 'inline'], about: 'whether workers or the server run the handlers' },
+  mode: {
+    value: 'queued|inline',
+    choices: ['queued', 'inline'],
+    about: 'whether workers or the server run the handlers',
+  },
   'on-outage': {
     value: 'refuse|accept',
     choices: ['refuse', 'accept'],

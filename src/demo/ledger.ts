@@ -96,7 +96,8 @@ export async function watchLedger(db2: Database, tally: Tally, signal: AbortSign
       db2.call<{ pg_postmaster_start_time: string }>('pg_catalog.pg_postmaster_start_time', {}),
     );
     tally.ledgerAnswers = rows !== undefined;
-    tally.ledgerStartedAtMs = Date.parse(rows?.[0]?.pg_postmaster_start_time ?? '') || tally.ledgerStartedAtMs;
+    tally.ledgerStartedAtMs =
+      Date.parse(rows?.[0]?.pg_postmaster_start_time ?? '') || tally.ledgerStartedAtMs;
     await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }
@@ -109,9 +110,7 @@ export async function countWaiting(
   startedAtMs: number,
 ): Promise<number> {
   const earlier = new Set(
-    claims
-      .filter(({ claimed_at }) => Date.parse(claimed_at) <= startedAtMs)
-      .map(({ claim_id }) => claim_id),
+    claims.filter(({ claimed_at }) => Date.parse(claimed_at) <= startedAtMs).map(({ claim_id }) => claim_id),
   );
   let waited = 0;
   for (let after: string | null = null; ; ) {

@@ -47,10 +47,7 @@ export interface Facts {
   readonly outage: (Outage & { readonly askedSec: number; readonly waited: number }) | undefined;
 }
 
-export function outcomeOf(
-  { pool, seats, buyers, burstMs, drainedMs, outage }: Facts,
-  tally: Tally,
-): Outcome {
+export function outcomeOf({ pool, seats, buyers, burstMs, drainedMs, outage }: Facts, tally: Tally): Outcome {
   return {
     pool_id: pool,
     ok: tally.problems.length === 0,

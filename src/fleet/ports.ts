@@ -28,7 +28,9 @@ export function createDatabasePorts(fleet: Fleet<ServerCell>): DatabasePorts {
         p_verified: requests.map((request) => request.verified),
         p_rebuild: isAside,
         p_proofs: JSON.stringify(requests.map((request) => request.proof)),
-        ...(requests.some(isTraced) && { p_traceparents: requests.map(({ traceparent = null }) => traceparent) }),
+        ...(requests.some(isTraced) && {
+          p_traceparents: requests.map(({ traceparent = null }) => traceparent),
+        }),
         ...(requests.some(isGroup) && { p_quantities: requests.map(({ quantity = 1 }) => quantity) }),
       });
       if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();

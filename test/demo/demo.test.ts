@@ -116,7 +116,9 @@ describe('sluice demo', () => {
   it('says that the ledger is back when it is, and never after that that it is away', async () => {
     const { code, stdout, stderr } = await demo('--buyers', '400', '--seats', '300', '--outage=3').ended;
     assert.equal(code, 0, stdout + stderr);
-    const [before = '', after] = stderr.split(/The ledger runs again: it was away for ([\d.]+) s\.\n/).toSpliced(1, 1);
+    const [before = '', after] = stderr
+      .split(/The ledger runs again: it was away for ([\d.]+) s\.\n/)
+      .toSpliced(1, 1);
     assert.match(before, /The ledger is stopped for 3 s\.\n/);
     assert.match(before, /The ledger does not answer: claims go on, tickets wait\./);
     assert(after !== undefined, stderr);

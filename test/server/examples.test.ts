@@ -47,7 +47,9 @@ const SIGNED: Readonly<Record<string, (url: string, body: string) => Promise<Par
   },
   answerHandshake: async () => {
     const query = { 'hub.mode': 'subscribe', 'hub.verify_token': SECRETS.WHATSAPP_VERIFY_TOKEN ?? '' };
-    return { target: `/webhooks/whatsapp?${new URLSearchParams({ ...query, 'hub.challenge': '1158201444' })}` };
+    return {
+      target: `/webhooks/whatsapp?${new URLSearchParams({ ...query, 'hub.challenge': '1158201444' })}`,
+    };
   },
   deliverCall: async (_, body) => ({
     headers: { ...signedRequest(body).headers, 'content-type': 'application/json' },
@@ -136,7 +138,12 @@ describe('the examples of the description', () => {
       [],
       'these routes have no line in _shared/openapi/operations.ts',
     );
-    assert.deepEqual(ids.toSorted(), Object.values(OPERATIONS).map(({ id }) => id).toSorted());
+    assert.deepEqual(
+      ids.toSorted(),
+      Object.values(OPERATIONS)
+        .map(({ id }) => id)
+        .toSorted(),
+    );
   });
 });
 
@@ -145,7 +152,13 @@ async function fill({ db1, db2 }: OrderWorld): Promise<void> {
   await putOnSale(db1, POOL, 50);
   const letters = await bury(db1, POOL, 7);
   assert(letters.includes(Number(exampleOf('GET /admin/dlq/:msg_id'))), `${letters}`);
-  const paid = { confirm_by: 'payment', price: 100, currency: 'eur', payment_tenant: 'stripe', hold_sec: 3600 };
+  const paid = {
+    confirm_by: 'payment',
+    price: 100,
+    currency: 'eur',
+    payment_tenant: 'stripe',
+    hold_sec: 3600,
+  };
   await putOnSale(db1, 'paid', 1, paid);
   const secret = OPERATIONS['GET /v1/claims/:claim']?.headers?.['X-Claim-Secret'] ?? '';
   const proof = { secret_hash: createHash('sha256').update(secret).digest('hex'), address: '127.0.0.1' };

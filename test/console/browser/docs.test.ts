@@ -52,7 +52,11 @@ describe('/docs', { skip }, () => {
       await page.goto(`${house.url}/docs#/claims/claimSlot`);
       await page.reload();
       await page.getByText('order-1').first().waitFor();
-      assert.equal(await page.getByRole('button', { name: 'Try it out' }).count(), 0, 'it shows, and sends nothing');
+      assert.equal(
+        await page.getByRole('button', { name: 'Try it out' }).count(),
+        0,
+        'it shows, and sends nothing',
+      );
       await assertFits(page);
       await assertAccessible(page);
       assert.deepEqual([complaints, elsewhere], [[], []]);

@@ -10,7 +10,9 @@ export interface TraceParent {
   readonly flags: string;
 }
 
-const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const FORM = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
+/** The version that is forbidden, and version 00 with more than it has. */
+const WRONG_VERSION = /^(?:ff|00-.{52}.)/;
 const ZEROS = /^0+$/;
 /** Sampled, and random trace id: the bits that version 00 knows. A bit that we do not know is not sent on. */
 const KNOWN_FLAGS = 0b11;
@@ -20,10 +22,9 @@ const KNOWN_FLAGS = 0b11;
  * later version only what version 00 has is read.
  */
 export function readTraceparent(header: unknown): TraceParent | undefined {
-  const [, version, traceId = '', spanId = '', flags = '', more] =
-    FORM.exec(typeof header === 'string' ? header : '') ?? [];
-  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined;
-  if (ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined;
+  if (typeof header !== 'string' || WRONG_VERSION.test(header)) return undefined;
+  const [, traceId = '', spanId = '', flags = ''] = FORM.exec(header) ?? [];
+  if (flags === '' || ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined;
   const known = Number.parseInt(flags, 16) & KNOWN_FLAGS;
   return { traceId, spanId, flags: known.toString(16).padStart(2, '0') };
 }
