@@ -74,7 +74,7 @@ select is_empty($$ select * from pg_temp.carried('paid') $$, 'an order that wait
 select is((tests.order_of('paid', 'bob')).trace, null, 'an order without it keeps nothing');
 select tests.settle(tests.payment(tests.order_of('paid', 'ann'), 'pi_1')), tests.settle(tests.payment(tests.order_of('paid', 'bob'), 'pi_2'));
 select bag_eq(
-  $$ select q.message ->> 'user_id', q.message ->> 'traceparent' from pgmq.q_intake_queue q where q.message ->> 'pool_id' = 'paid' $$,
+  $$ select q.message ->> 'user_id' as user_id, q.message ->> 'traceparent' as traceparent from pgmq.q_intake_queue q where q.message ->> 'pool_id' = 'paid' $$,
   $$ values ('ann', pg_temp.header()), ('bob', null) $$, 'the messages of a paid order have it'
 );
 select count(*) from public.claim_batch('{paid}', '{cid}', '{c}', p_traceparents => array[pg_temp.header()]);

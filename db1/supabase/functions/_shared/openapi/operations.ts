@@ -50,7 +50,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /webhooks/:endpoint': { id: 'answerHandshake', path: 'whatsapp' },
   'POST /call-events': {
     id: 'deliverCall',
-    body: { event_id: 'call-1', kind: 'ring', occurred_at: '2026-02-24T10:00:00Z' },
+    body: { event_id: 'call-1', kind: 'ring', occurred_at: '2026-02-24T10:00:00Z', payload: { line: 7 } },
   },
 
   'GET /admin/pools': { id: 'listPools' },
