@@ -99,9 +99,13 @@ async function writeBuild(esbuild, outdir) {
   }
   for (const path of readdirSync(join(ROOT, 'src'), { recursive: true }))
     if (READ_AT_RUN_TIME.test(path)) cpSync(join(ROOT, 'src', path), join(outdir, path));
-  const { bundlePages } = await import(pathToFileURL(join(outdir, 'bundle_pages.js')).href);
-  const { pages, assets } = await bundlePages(join(ROOT, 'console'));
-  const folder = join(outdir, 'pages');
+  const { bundlePages, bundleDocs } = await import(pathToFileURL(join(outdir, 'bundle_pages.js')).href);
+  writePages(join(outdir, 'pages'), await bundlePages(join(ROOT, 'console')));
+  const docs = await bundleDocs(join(ROOT, 'console'));
+  if (docs !== undefined) writePages(join(outdir, 'pages', 'docs'), docs);
+}
+
+function writePages(folder, { pages, assets }) {
   mkdirSync(join(folder, 'assets'), { recursive: true });
   for (const [name, content] of pages) writeFileSync(join(folder, name), content);
   for (const [name, content] of assets) writeFileSync(join(folder, 'assets', name), content);

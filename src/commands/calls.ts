@@ -9,7 +9,7 @@ import { action, type Group, short, UsageError } from './grammar.ts';
 import { actor, listAction, OPTION, showAction } from './operator.ts';
 import { type ChangeValues, readSecretNames, SENDER_OPTIONS, senderActions } from './senders.ts';
 import { formatTable } from './table.ts';
-import { isUuid } from './values.ts';
+import { isUuid, UUID_FORM } from './values.ts';
 
 interface ListedCall {
   id: string;
@@ -67,22 +67,17 @@ function showSites(found: CallSite[], json: boolean): number {
 
 const ON_OUTAGE = {
   value: 'refuse|accept',
+  choices: ['refuse', 'accept'],
   about: 'while DB2 is down: answer 503 (refuse), or 2xx once the inbox has it (accept)',
 } as const;
-
-function readOnOutage(value: string | undefined): string | undefined {
-  if (value === undefined || value === 'refuse' || value === 'accept') return value;
-  throw new UsageError('--on-outage takes refuse or accept');
-}
 
 const changeSite = action({
   about: 'Change what the server answers a site while DB2 is down',
   args: '<site>',
   options: { 'on-outage': ON_OUTAGE, reason: OPTION.reason, json: OPTION.json },
   examples: ['sluice calls sites change branch-7 --on-outage accept'],
-  async run({ 'on-outage': wanted, ...values }, [siteId]) {
-    const on_outage = readOnOutage(wanted);
-    if (on_outage === undefined) throw new UsageError('change needs --on-outage');
+  async run({ 'on-outage': on_outage, ...values }, [siteId]) {
+    if (on_outage === undefined) throw new UsageError('change needs --on-outage refuse or accept');
     return write(siteId, { on_outage }, values);
   },
 });
@@ -111,7 +106,7 @@ const addSite = action({
         p_kinds: kind.length === 0 ? null : kind,
         p_actor: actor(),
         p_reason: reason ?? null,
-        p_on_outage: readOnOutage(values['on-outage']) ?? 'refuse',
+        p_on_outage: values['on-outage'] ?? 'refuse',
       }),
     );
     if (row?.add_site !== true)
@@ -156,12 +151,13 @@ const list = action({
   },
   examples: ['sluice calls list --site branch-7 --limit 20'],
   async run(values) {
+    const before = values.before === undefined ? null : readId(values.before);
     const calls = await withDb2((db2) =>
       db2.call<ListedCall>('calls.list_calls', {
         p_site_id: values.site ?? null,
         p_event_id: values['event-id'] ?? null,
         p_kind: values.kind ?? null,
-        p_before: values.before === undefined ? null : readId(values.before),
+        p_before: before,
         p_limit: values.limit,
       }),
     );
@@ -196,7 +192,7 @@ async function show(ids: readonly string[], json: boolean): Promise<number> {
 
 function readId(text: string): string {
   if (isUuid(text)) return text;
-  throw new UsageError(`"${short(text)}" is not the id of a call`);
+  throw new UsageError(`"${short(text)}" is not the id of a call, ${UUID_FORM}`);
 }
 
 export const command: Group = {

@@ -6,6 +6,7 @@ import { nodeHmac } from '../webhook/hmac.ts';
 import { action, UsageError, type Values } from './grammar.ts';
 import { OPTION, readStackEnv } from './operator.ts';
 import { asJson, need, post, serverUrl } from './send.ts';
+import { readUrl } from './values.ts';
 
 const MAX_COUNT = 1_000;
 const MS_PER_SEC = 1_000;
@@ -30,7 +31,7 @@ async function run({ count, json, ...values }: Values<typeof OPTIONS>): Promise<
   const env = readStackEnv(process.env);
   const site = values.site ?? need('OPS_SITE_ID', '--site', env);
   const secret = values.secret ?? need('OPS_SITE_SECRET', '--secret', env);
-  const url = values.to ?? serverUrl(env, '/call-events');
+  const url = values.to === undefined ? serverUrl(env, '/call-events') : readUrl('--to', values.to);
   const request = await signedRequest(site, secret, {
     ...(values['event-id'] !== undefined && { event_id: values['event-id'] }),
     kind: values.kind,
@@ -65,7 +66,9 @@ function readPayload(text: string | undefined): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`--payload is not JSON: ${error instanceof Error ? error.message : ''}`);
+    throw new UsageError(
+      `--payload is not JSON such as {"line":7}: ${error instanceof Error ? error.message : ''}`,
+    );
   }
 }
 

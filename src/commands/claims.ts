@@ -8,7 +8,7 @@ import { voidAction } from './claims_void.ts';
 import { action, type Group, short, UsageError, type Values } from './grammar.ts';
 import { confirm, OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
 import { formatTable, toTheSecond } from './table.ts';
-import { isUuid } from './values.ts';
+import { isUuid, readUuid, UUID_FORM } from './values.ts';
 
 const FILTERS = {
   user: 'user_id',
@@ -18,6 +18,19 @@ const FILTERS = {
   state: 'state',
 } as const;
 
+const CLAIM_STATES = [
+  'held',
+  'queued',
+  'validated',
+  'committed',
+  'dead_letter',
+  'released',
+  'expired',
+  'refused',
+  'discarded',
+  'voided',
+];
+
 const FIND_OPTIONS = {
   user: { value: 'ID', about: 'of this user' },
   claim: { value: 'ID', about: 'with this id' },
@@ -25,7 +38,8 @@ const FIND_OPTIONS = {
   pool: { value: 'ID', about: 'of this pool' },
   state: {
     value: 'STATE',
-    about: 'held, queued, validated, committed, dead_letter, released, expired, refused, discarded or voided',
+    choices: CLAIM_STATES,
+    about: CLAIM_STATES.join(', '),
   },
   limit: { range: [1, 1_000], default: 100, about: 'at most this many' },
   after: { value: 'ID', about: 'those after this claim: "next" of the page before' },
@@ -35,7 +49,8 @@ const FIND_OPTIONS = {
 const connect = (): AdminClient => new AdminClient(readConnection(process.env));
 
 function checkIds(ids: readonly string[]): void {
-  for (const id of ids) if (!isUuid(id)) throw new UsageError(`"${short(id)}" is not the id of a claim`);
+  for (const id of ids)
+    if (!isUuid(id)) throw new UsageError(`"${short(id)}" is not the id of a claim, ${UUID_FORM}`);
 }
 
 function readQuery(values: Values<typeof FIND_OPTIONS>): Record<string, string> {
@@ -44,8 +59,13 @@ function readQuery(values: Values<typeof FIND_OPTIONS>): Record<string, string> 
     const value = values[option as keyof typeof FILTERS];
     if (value !== undefined) query[field] = value;
   }
-  if (Object.keys(query).length === 0) throw new UsageError('find needs a filter');
-  if (values.after !== undefined) query.after = values.after;
+  if (Object.keys(query).length === 0)
+    throw new UsageError(
+      `find needs a filter: ${Object.keys(FILTERS)
+        .map((name) => `--${name}`)
+        .join(', ')}`,
+    );
+  if (values.after !== undefined) query.after = readUuid('--after', values.after);
   return { ...query, limit: String(values.limit) };
 }
 

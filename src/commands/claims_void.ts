@@ -8,7 +8,7 @@ import { AdminClient } from '../admin/client.ts';
 import { action, short, UsageError } from './grammar.ts';
 import { confirm, OPTION, readConnection } from './operator.ts';
 import { formatTable } from './table.ts';
-import { isUuid, readText } from './values.ts';
+import { isUuid, readText, UUID_FORM } from './values.ts';
 
 /** The courier needs about a second while both databases answer. */
 const WAIT_MS = 5_000;
@@ -31,7 +31,8 @@ while both databases answer. --refund pays the price of each claim back. Other c
   },
   examples: ["sluice claims void 0198c0de-0000-7000-8000-000000000001 --reason 'rain' --refund"],
   async run({ reason, refund, 'dry-run': isDryRun, yes, json }, ids) {
-    for (const id of ids) if (!isUuid(id)) throw new UsageError(`"${short(id)}" is not the id of a claim`);
+    for (const id of ids)
+      if (!isUuid(id)) throw new UsageError(`"${short(id)}" is not the id of a claim, ${UUID_FORM}`);
     if (reason === undefined) throw new UsageError('void needs a --reason: the audit log keeps it');
     const body = { claim_ids: ids, refund, reason: readText('--reason', reason) };
     const api = new AdminClient(readConnection(process.env));

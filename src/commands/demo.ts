@@ -26,7 +26,10 @@ const MAX_OUTAGE_SEC = 60;
 /** Time to open the console and the drop page, for a person at a terminal. */
 const CURTAIN_MS = 8_000;
 const STOP_SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-const CONNECTIONS = 1;
+/** One looks for tickets, one whether the ledger is there. */
+const CONNECTIONS = 2;
+/** Far longer than a look takes: one that hangs must not hide that the ledger is back. */
+const LOOK_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 100;
 
 const OPTIONS = {
@@ -74,7 +77,13 @@ async function runBurst({ buyers, seats, outage: seconds, json }: Burst): Promis
 
   // Connections that the outage takes are part of the show.
   const log = createLog('error');
-  const db2 = createDatabase({ url: db2Url, max: CONNECTIONS, applicationName: 'sluice-demo', log });
+  const db2 = createDatabase({
+    url: db2Url,
+    max: CONNECTIONS,
+    applicationName: 'sluice-demo',
+    callTimeoutMs: LOOK_TIMEOUT_MS,
+    log,
+  });
   try {
     return await untilCalledOff((signal) =>
       perform(connection, { buyers, seats, outage, db2, signal }, json),

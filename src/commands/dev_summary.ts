@@ -12,6 +12,7 @@ Sluice is running.
 
   Server        ${serverUrl}   the operators' console; the key: grep SLUICE_ADMIN_KEY ${envPath}
   Drop page     ${serverUrl}/drop/${DEMO_POOL}   what a buyer sees
+  API           ${serverUrl}/docs   every request, with an example
 ${describeSide('DB1 intake', stack.db1)}
 ${describeSide('DB2 ledger', stack.db2)}
 ${stack.stripe === undefined ? '' : `  Stripe        ${stack.stripe.url}   a stand-in: its pages take no card and no money\n`}  Keys, all     ${envPath} (for your shell: set -a; . ${envPath}; set +a)

@@ -68,7 +68,8 @@ async function act(
 ): Promise<number> {
   const ids = words.map(readId);
   const query = readQuery(values);
-  if (ids.length === 0 && !isFiltered(values)) throw new UsageError(`${action} needs ids or a filter`);
+  if (ids.length === 0 && !isFiltered(values))
+    throw new UsageError(`${action} needs ids or a filter: --pool, --reason or --older-than`);
   const client = connect();
   const found = ids.length > 0 ? ids : (await client.list(query)).map((letter) => letter.msg_id);
   if (found.length === 0) {
@@ -148,7 +149,9 @@ function tableOf(letters: DeadLetter[]): string {
 
 function readId(text: string): number {
   if (/^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
-  throw new UsageError(`"${short(text)}" is not the id of a dead letter`);
+  throw new UsageError(
+    `"${short(text)}" is not the id of a dead letter, a number that \`sluice dlq list\` shows`,
+  );
 }
 
 function isFiltered(values: Filter): boolean {

@@ -8,6 +8,8 @@ export interface Option {
   readonly about: string;
   /** How help names the value, such as ID or yes|no. */
   readonly value?: string;
+  /** The words that the value can be. */
+  readonly choices?: readonly string[];
   /** The value is a whole number between these two, both included. */
   readonly range?: readonly [least: number, most: number];
   readonly default?: string | number;
@@ -153,9 +155,18 @@ export async function runCommand(
     );
     return await admit(wordsTo(place, chosen), set, () => chosen.run(values, args as Args<string>));
   } catch (error) {
-    if (error instanceof UsageError) error.hint ??= `see \`sluice ${place.path.join(' ')} --help\``;
+    if (error instanceof UsageError) error.hint ??= hintAt(place);
     throw error;
   }
+}
+
+/** What would be right: the page, and a call that works. */
+function hintAt(place: Place): string {
+  const command = commandAt(place);
+  const meant = isGroup(command) ? command.actions[command.default ?? ''] : command;
+  const [example] = meant === undefined || isGroup(meant) ? [] : meant.examples;
+  const page = `see \`sluice ${place.path.join(' ')} --help\``;
+  return example === undefined ? page : `${page}; for example: ${example}`;
 }
 
 /** The words of the action itself, also where a group runs it by default. */
@@ -228,7 +239,7 @@ function unset({
 
 function readValue(
   name: string,
-  { value, range, bare }: Option,
+  { value, range, bare, choices }: Option,
   text: string | undefined,
   isInline: boolean,
 ): string | number | boolean {
@@ -241,7 +252,15 @@ function readValue(
   // `--pool --json` is a forgotten value; a lone dash is standard input.
   if (text === undefined || (!isInline && /^-./.test(text)))
     throw new UsageError(`${name} needs a value: ${name} ${value}`);
+  if (choices !== undefined) checkChoice(`${name} is "${short(text)}"; it is`, text, choices);
   return text;
+}
+
+/** `wrong` is how the refusal begins: what was said instead. */
+function checkChoice(wrong: string, text: string, choices: readonly string[]): void {
+  if (choices.includes(text)) return;
+  const meant = nearest(text, choices);
+  throw new UsageError(`${wrong} one of ${choices.join(', ')}`, meant && `did you mean ${meant}?`);
 }
 
 export function readWhole(name: string, text: string, [least, most]: readonly [number, number]): number {
@@ -259,12 +278,7 @@ function checkArgs(args: readonly string[], wanted: string, choices: readonly st
   }
   if (args.length > named && !wanted.includes('…'))
     throw new UsageError(`"${short(args[named] ?? '')}" is one argument too many`);
-  if (choices === undefined || first === undefined || choices.includes(first)) return;
-  const meant = nearest(first, choices);
-  throw new UsageError(
-    `"${short(first)}" is not one of ${choices.join(', ')}`,
-    meant && `did you mean ${meant}?`,
-  );
+  if (choices !== undefined && first !== undefined) checkChoice(`"${short(first)}" is not`, first, choices);
 }
 
 /** Text from outside, for a message: on one line, and not all of it. */

@@ -72,7 +72,7 @@ function report(error: unknown): number {
   }
   if (error instanceof StackError || error instanceof ApiError) {
     console.error(`error: ${error.message}\nhint: ${error.hint}`);
-    return EXIT_FAILED;
+    return isWrongUse(error) ? EXIT_USAGE : EXIT_FAILED;
   }
   if (toHttpError(error).kind.code === 'database_unavailable') {
     console.error(`error: ${messageOf(error)}\nhint: ${DATABASE_HINT}`);
@@ -80,6 +80,11 @@ function report(error: unknown): number {
   }
   console.error(error);
   return EXIT_FAILED;
+}
+
+/** The server judges values that only it knows the rules of; a value that it does not understand was wrong use too. */
+function isWrongUse(error: StackError | ApiError): boolean {
+  return error instanceof ApiError && error.code === 'invalid_input';
 }
 
 /** A refused connection to a name with several addresses has its reasons inside. */

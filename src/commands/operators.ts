@@ -8,7 +8,7 @@ import { createLog } from '../log.ts';
 import { hashOfKey } from '../server/known_operators.ts';
 import { copyOperators } from '../server/operator_copy.ts';
 import { withDb1 } from './db1.ts';
-import { action, type Group, short, UsageError } from './grammar.ts';
+import { action, type Group, UsageError } from './grammar.ts';
 import { actor, confirm, listAction, OPTION, readDatabaseUrls, VARIABLES } from './operator.ts';
 import { formatTable } from './table.ts';
 import { readReason } from './values.ts';
@@ -73,16 +73,13 @@ A viewer sees everything and changes nothing. A scanner checks tickets. An opera
 pools. An admin also decides who delivers events and who is an operator. A revoked person comes back with a new key.`,
   args: '<name>',
   options: {
-    role: { value: 'ROLE', about: `${ROLES.join(', ')}; needed` },
+    role: { value: 'ROLE', choices: ROLES, about: `${ROLES.join(', ')}; needed` },
     reason: OPTION.reason,
     json: OPTION.json,
   },
   examples: ["sluice operators add 'Zoë Müller' --role viewer"],
   async run({ role, reason, json }, [name]) {
-    if (!isRole(role))
-      throw new UsageError(
-        `--role is ${role === undefined ? 'missing' : `"${short(role)}"`}; it is one of ${ROLES.join(', ')}`,
-      );
+    if (!isRole(role)) throw new UsageError(`--role is missing; it is one of ${ROLES.join(', ')}`);
     const { key, p_key_hash } = newKey();
     await change('add_operator', { p_name: name, p_role: role, p_key_hash, p_reason: readReason(reason) });
     return showKey(name, key, json);

@@ -7,13 +7,14 @@ import { orUnknown, timelineTable } from './claim_tables.ts';
 import { action, type Group, type Values } from './grammar.ts';
 import { OPTION, readConnection, showAction, VARIABLES } from './operator.ts';
 import { formatTable, toTheSecond } from './table.ts';
+import { readUuid } from './values.ts';
 
 const connect = (): AdminClient => new AdminClient(readConnection(process.env));
 
 const LIST_OPTIONS = {
   pool: { value: 'ID', about: 'of this pool' },
   user: { value: 'ID', about: 'of this user' },
-  status: { value: 'STATUS', about: ORDER_STATUSES.join(', ') },
+  status: { value: 'STATUS', choices: ORDER_STATUSES, about: ORDER_STATUSES.join(', ') },
   limit: { range: [1, 1_000], default: 100, about: 'at most this many' },
   after: { value: 'ID', about: 'those after this order: "next" of the page before' },
   json: OPTION.json,
@@ -24,7 +25,7 @@ async function list(values: Values<typeof LIST_OPTIONS>): Promise<number> {
   if (values.pool !== undefined) query.pool_id = values.pool;
   if (values.user !== undefined) query.user_id = values.user;
   if (values.status !== undefined) query.status = values.status;
-  if (values.after !== undefined) query.after = values.after;
+  if (values.after !== undefined) query.after = readUuid('--after', values.after);
   const page = await connect().get<Page<OrderRow>>('/admin/orders', query);
   if (values.json) {
     console.log(JSON.stringify(page));

@@ -2,7 +2,7 @@
 
 import { POOL_DETAILS_BODY } from '#core/console/pool_details.ts';
 import { POOL_CHANGE_BODY } from '#core/console/pools.ts';
-import type { Schema } from '#core/schema.ts';
+import type { IntegerSchema, Schema } from '#core/schema.ts';
 import { short, UsageError } from './grammar.ts';
 
 export type Rules = Record<string, string | number | boolean | null>;
@@ -84,9 +84,8 @@ export const DETAIL_OPTIONS = optionsOf(DETAILS, DETAIL_MEANINGS);
 
 function placeholder(rule: string, schema: Schema): string {
   if (isTime(rule)) return 'TIME';
-  const { pattern = '' } = schema as { pattern?: string };
-  const choice = CHOICE.exec(pattern)?.[1];
-  if (choice !== undefined) return choice;
+  const choice = choiceOf(schema);
+  if (choice !== undefined) return choice.join('|');
   const type = [schema.type].flat()[0];
   return type === 'integer' ? 'N' : type === 'boolean' ? 'yes|no' : 'TEXT';
 }
@@ -99,7 +98,7 @@ export function readDetails(values: Record<string, unknown>): Rules {
   return read(DETAILS, values);
 }
 
-/** Only types and times are checked here; the server judges the values. */
+/** Types, ranges, words and times are checked here; the server judges the rest. */
 function read(schemas: Readonly<Record<string, Schema>>, values: Record<string, unknown>): Rules {
   const rules: Rules = {};
   for (const [rule, schema] of Object.entries(schemas)) {
@@ -114,12 +113,9 @@ function readValue(rule: string, text: string, schema: Schema): Rules[string] {
   const types: readonly string[] = [schema.type].flat();
   if (text === NO_RULE) {
     if (types.includes('null')) return null;
-    throw new UsageError(`${option} cannot be "${NO_RULE}"`);
+    throw new UsageError(`${option} cannot be "${NO_RULE}": every pool has this rule`);
   }
-  if (types.includes('integer')) {
-    if (/^\d{1,10}$/.test(text)) return Number(text);
-    throw new UsageError(`${option} is "${short(text)}"; it must be a whole number`);
-  }
+  if (types.includes('integer')) return readInteger(option, text, schema as IntegerSchema);
   if (types.includes('boolean')) {
     if (YES.has(text)) return true;
     if (NO.has(text)) return false;
@@ -129,7 +125,23 @@ function readValue(rule: string, text: string, schema: Schema): Rules[string] {
     throw new UsageError(
       `${option} is "${short(text)}"; say a time with its zone, such as 2026-03-01T18:00:00Z or 2026-03-01T19:00:00+01:00`,
     );
+  const choice = choiceOf(schema);
+  if (choice !== undefined && !choice.includes(text))
+    throw new UsageError(`${option} is "${short(text)}"; it is one of ${choice.join(', ')}`);
   return text;
+}
+
+function readInteger(option: string, text: string, schema: IntegerSchema): number {
+  const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = schema;
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : -1;
+  if (value >= minimum && value <= maximum) return value;
+  const most = maximum === Number.MAX_SAFE_INTEGER ? '' : ` to ${maximum}`;
+  throw new UsageError(`${option} is "${short(text)}"; it must be a whole number from ${minimum}${most}`);
+}
+
+function choiceOf(schema: Schema): string[] | undefined {
+  const { pattern = '' } = schema as { pattern?: string };
+  return CHOICE.exec(pattern)?.[1]?.split('|');
 }
 
 function isMoment(text: string, schema: Schema): boolean {

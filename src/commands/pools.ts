@@ -213,7 +213,7 @@ The value "none" removes a rule.`,
   examples: ["sluice pools set opening_night --commit-rate-per-sec 50 --reason 'the ledger is slow today'"],
   async run(values, [pool]) {
     const rules = readRules(values);
-    if (Object.keys(rules).length === 0) throw new UsageError('set needs a rule');
+    if (Object.keys(rules).length === 0) throw new UsageError('set needs a rule, such as --max-per-user 2');
     return changeEach([pool], rules, values);
   },
 });

@@ -208,6 +208,10 @@ With --stripe it compares both databases with Stripe, for each Stripe endpoint t
   options: OPTIONS,
   environment: { ...VARIABLES.databases, ...VARIABLES.operator, ...API_VARIABLES },
   exits: ['when nothing differs or all was repaired', 'when differences are left'],
-  examples: ['sluice reconcile', 'sluice reconcile --fix --json', 'sluice reconcile --stripe'],
+  examples: [
+    'sluice reconcile',
+    'sluice reconcile --fix --json',
+    'sluice reconcile --stripe --since 2026-02-24',
+  ],
   run,
 });

@@ -16,7 +16,7 @@ const MAX_ID_CHARS = 200;
 const connect = (): AdminClient => new AdminClient(readConnection(process.env));
 
 const LIST_OPTIONS = {
-  state: { value: 'STATE', about: REFUND_STATES.join(', ') },
+  state: { value: 'STATE', choices: REFUND_STATES, about: REFUND_STATES.join(', ') },
   limit: { range: [1, 1_000], default: 100, about: 'at most this many' },
   after: { value: 'ID', about: 'those after this refund: "next" of the page before' },
   json: OPTION.json,

@@ -7,13 +7,21 @@ import { MOMENT, momentOf } from '#core/webhook/admin.ts';
 import { short, UsageError } from './grammar.ts';
 
 const MAX_TEXT_CHARS = 500;
+export const UUID_FORM = 'a uuid such as 0198c0de-0000-7000-8000-000000000001';
 
 export function readUuid(name: string, text: string): string {
-  return checked(UUID, text.toLowerCase(), `${name} is "${short(text)}"; it must be a uuid`);
+  return checked(UUID, text.toLowerCase(), `${name} is "${short(text)}"; it must be ${UUID_FORM}`);
 }
 
 export function isUuid(text: string): boolean {
   return new RegExp(UUID.pattern, 'i').test(text);
+}
+
+export function readUrl(name: string, text: string): string {
+  if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text;
+  throw new UsageError(
+    `${name} is "${short(text)}"; say an address such as https://tickets.example.com/path`,
+  );
 }
 
 export function readReason(reason: string | undefined): string | null {

@@ -12,22 +12,27 @@ import {
   NEW_ENDPOINT,
 } from '#core/webhook/endpoint_settings.ts';
 import type { EndpointRow, OperatorStore, Signed } from '#core/webhook/operators.ts';
-import { providerNamed } from '#core/webhook/providers.ts';
+import { PROVIDER_NAMES, providerNamed } from '#core/webhook/providers.ts';
 import { StackError } from '../failure.ts';
 import { requireSecrets, withStore } from './db2.ts';
 import { action, type Group, UsageError, type Values } from './grammar.ts';
 import { actor, listAction } from './operator.ts';
 import { type ChangeValues, readSecretNames, SENDER_OPTIONS, senderActions } from './senders.ts';
 import { formatTable } from './table.ts';
-import { readReason } from './values.ts';
+import { readReason, readUrl } from './values.ts';
 
 const { properties: SETTING } = ENDPOINT_SETTINGS;
 const rangeOf = ({ minimum, maximum }: { minimum: number; maximum: number }) => [minimum, maximum] as const;
 
 const TEXT_SETTINGS = {
-  mode: { value: 'queued|inline', about: 'whether workers or the server run the handlers' },
+  mode: {
+    value: 'queued|inline',
+    choices: ['queued', 'inline'],
+    about: 'whether workers or the server run the handlers',
+  },
   'on-outage': {
     value: 'refuse|accept',
+    choices: ['refuse', 'accept'],
     about:
       'while DB2 is down: answer 503 (refuse), or 2xx once the inbox has it (accept; the default for queued Twilio)',
   },
@@ -39,6 +44,7 @@ const TEXT_SETTINGS = {
   'public-url': { value: 'URL', about: 'the address that the provider signs' },
   livemode: {
     value: 'live|test|both',
+    choices: ['live', 'test', 'both'],
     about: "which of Stripe's events it takes (default live); others are skipped",
   },
 } as const;
@@ -88,7 +94,11 @@ const add = action({
   about: 'Add an endpoint',
   args: '<name>',
   options: {
-    provider: { value: 'PROVIDER', about: 'who delivers there; needed' },
+    provider: {
+      value: 'PROVIDER',
+      choices: PROVIDER_NAMES,
+      about: `who delivers there: ${PROVIDER_NAMES.join(', ')}; needed`,
+    },
     tenant: {
       value: 'TENANT',
       about: 'share the events, payments and credits of this tenant, which exists (default: its own)',
@@ -100,7 +110,8 @@ const add = action({
   ],
   async run(values, [name]) {
     const { provider, tenant } = values;
-    if (provider === undefined) throw new UsageError('add needs --provider');
+    if (provider === undefined)
+      throw new UsageError(`add needs --provider, one of ${PROVIDER_NAMES.join(', ')}`);
     const shared = tenant === undefined ? {} : { tenant };
     const endpoint = understood(NEW_ENDPOINT, { name, provider, ...shared, ...settingsOf(values) });
     const complete = refusedAsUsage(() => completeEndpoint(endpoint));
@@ -158,6 +169,7 @@ function settingsOf(values: Values<typeof SETTINGS>): Record<string, JsonValue> 
   if (names.length > 0) settings.secret_names = readSecretNames('--secret-name', names);
   if (tokenName !== undefined) readSecretNames('--verify-token-name', [tokenName]);
   if (keyName !== undefined) readSecretNames('--api-key-name', [keyName]);
+  if (values['public-url'] !== undefined) readUrl('--public-url', values['public-url']);
   for (const option of Object.keys({ ...TEXT_SETTINGS, ...NUMBER_SETTINGS })) {
     const value = values[option as keyof typeof TEXT_SETTINGS | keyof typeof NUMBER_SETTINGS];
     if (value !== undefined) settings[option.replaceAll('-', '_')] = value;

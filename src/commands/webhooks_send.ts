@@ -7,6 +7,7 @@ import { SAMPLE_TYPES, type SampleOrder, sampleOf } from '../webhook/samples.ts'
 import { action, UsageError, type Values } from './grammar.ts';
 import { OPTION, readStackEnv } from './operator.ts';
 import { asJson, need, post, serverUrl } from './send.ts';
+import { readUrl } from './values.ts';
 
 /** Where the secrets of the demo endpoints are, in the environment or in .sluice/env. */
 const SECRET_NAMES: Record<string, string> = {
@@ -54,7 +55,7 @@ async function run(
 ): Promise<number> {
   const env = readStackEnv(process.env);
   const secret = values.secret ?? need(SECRET_NAMES[provider] ?? '', '--secret', env);
-  const url = to ?? serverUrl(env, `/webhooks/${provider}`);
+  const url = to === undefined ? serverUrl(env, `/webhooks/${provider}`) : readUrl('--to', to);
   let failures = 0;
   for (let index = 0; index < count; index++) {
     const eventId = values['event-id'] ?? `${ID_PREFIXES[provider] ?? ''}${randomBytes(12).toString('hex')}`;

@@ -12,6 +12,7 @@ import { nodeHmac } from '../webhook/hmac.ts';
 import { findHints, SIGNING_RULES } from '../webhook/verify_hints.ts';
 import { action, UsageError, type Values } from './grammar.ts';
 import { OPTION } from './operator.ts';
+import { readUrl } from './values.ts';
 
 const OPTIONS = {
   secret: { value: 'SECRET', multiple: true, about: "the endpoint's secret; during a rotation each of them" },
@@ -43,13 +44,14 @@ async function run(values: Values<typeof OPTIONS>, [name]: [string]): Promise<nu
     throw new UsageError('--secret and --body-file are needed');
   if (provider.name === 'twilio' && url === undefined)
     throw new UsageError('Twilio signs the address: --url is needed');
+  const context = readContext(values.now, values.scheme);
   const request = {
     method: 'POST',
-    url: url ?? '',
+    url: url === undefined ? '' : readUrl('--url', url),
     headers: readHeaders(headers),
     body: readBody(bodyFile),
   };
-  const report = await reportOn(provider, request, secrets, readContext(values.now, values.scheme));
+  const report = await reportOn(provider, request, secrets, context);
   console.log(values.json ? JSON.stringify(report) : textOf(provider, report));
   return report.valid ? 0 : 1;
 }

@@ -27,7 +27,17 @@ export interface Pages {
   readonly ticketStyle: string;
   /** By the name in the path: /assets/<name>. */
   readonly files: ReadonlyMap<string, PageFile>;
+  /** The page of the API, loaded when a browser first asks for it: it is larger than all others together. */
+  docs(): Promise<DocsPage | undefined>;
 }
+
+export interface DocsPage {
+  readonly page: PageFile;
+  /** Their names begin with DOCS. */
+  readonly files: ReadonlyMap<string, PageFile>;
+}
+
+const DOCS = 'docs-';
 
 const TYPES: Record<string, string> = {
   js: 'text/javascript; charset=utf-8',
@@ -59,8 +69,8 @@ const BUILT = join(PROGRAM_ROOT, 'pages');
 
 async function load(sources: string | undefined): Promise<Pages> {
   const { pages, assets } = await contents(sources);
-  const files = new Map<string, PageFile>();
-  for (const [name, plain] of assets) files.set(name, await pageFile(name, plain));
+  const files = await pageFiles(assets);
+  let docs: Promise<DocsPage | undefined> | undefined;
   const page = (name: string) => pageFile(name, pages.get(name) ?? new Uint8Array());
   return {
     console: await page('console.html'),
@@ -68,7 +78,35 @@ async function load(sources: string | undefined): Promise<Pages> {
     icon: await page('icon.svg'),
     ticketStyle: `/assets/${[...files.keys()].find((name) => TICKET_STYLE.test(name))}`,
     files,
+    docs: () => {
+      docs ??= loadDocs(sources);
+      return docs;
+    },
   };
+}
+
+async function pageFiles(contents: ReadonlyMap<string, Uint8Array>): Promise<Map<string, PageFile>> {
+  const files = new Map<string, PageFile>();
+  for (const [name, plain] of contents) files.set(name, await pageFile(name, plain));
+  return files;
+}
+
+/** Undefined where it was not built, because its renderer was not installed. */
+async function loadDocs(sources: string | undefined): Promise<DocsPage | undefined> {
+  const built = await docsContents(sources);
+  const plain = built?.pages.get('docs.html');
+  if (built === undefined || plain === undefined) return undefined;
+  return { page: await pageFile('docs.html', plain), files: await pageFiles(built.assets) };
+}
+
+async function docsContents(sources: string | undefined): Promise<PageContents | undefined> {
+  if (sources === undefined && existsSync(BUILT)) {
+    const folder = join(BUILT, 'docs');
+    if (!existsSync(folder)) return undefined;
+    return { pages: readFolder(folder), assets: readFolder(join(folder, 'assets')) };
+  }
+  const { bundleDocs } = await import('./bundle_pages.ts');
+  return bundleDocs(sources ?? join(PROJECT_ROOT, 'console'));
 }
 
 async function contents(sources: string | undefined): Promise<PageContents> {
@@ -104,6 +142,13 @@ const DROP_SECURITY: Readonly<Record<string, string>> = {
   ...SECURITY,
   'content-security-policy': `${SECURITY['content-security-policy']}; img-src 'self' https:`,
 };
+/** Its style has its small pictures inside. */
+const DOCS_SECURITY: Readonly<Record<string, string>> = {
+  ...SECURITY,
+  'content-security-policy': `${SECURITY['content-security-policy']}; img-src 'self' data:`,
+};
+const NO_DOCS =
+  'This build has no page of the API: its renderer is a package for development. GET /openapi.json says the same.';
 /** A year, as browsers recommend. Not for subdomains: they are not ours to speak for. */
 export const HSTS: Readonly<Record<string, string>> = { 'strict-transport-security': 'max-age=31536000' };
 const PAGE_CACHE = 'no-cache';
@@ -133,9 +178,19 @@ export function pageRoutes(
     page('/drop/:pool', 'drop'),
     {
       method: 'GET',
+      path: '/docs',
+      async handle(request) {
+        const docs = await (await pages).docs();
+        if (docs === undefined) throw new HttpError('not_found', NO_DOCS);
+        return send(request, docs.page, PAGE_CACHE, DOCS_SECURITY);
+      },
+    },
+    {
+      method: 'GET',
       path: '/assets/:file',
       async handle(request, name) {
-        const file = (await pages).files.get(name);
+        const { files, docs } = await pages;
+        const file = name.startsWith(DOCS) ? (await docs())?.files.get(name) : files.get(name);
         if (file === undefined) throw new HttpError('not_found');
         return send(request, file, FILE_CACHE);
       },

@@ -1,4 +1,4 @@
-// What the ledger says: which claims are tickets, and what was paid.
+// What the ledger says: whether it is there, which claims are tickets, and what was paid.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Claim } from '#client/index.ts';
@@ -14,6 +14,7 @@ const PAGE = 1_000;
 const PATIENCE_MS = 120_000;
 
 type Ticket = Readonly<Record<'slot_id' | 'user_id' | 'claim_id', string>>;
+type Confirmed = Readonly<Record<'claim_id' | 'confirmed_at', string>>;
 
 /**
  * Looks until `isOver` says that no more claims come and each of them is a ticket: of the same claim, for the same buyer. A
@@ -53,7 +54,7 @@ async function lookFor(db2: Database, missing: Map<string, Claim>, tally: Tally)
   const ids = [...missing.keys()];
   for (let at = 0; at < ids.length; at += PAGE) {
     const page = ids.slice(at, at + PAGE);
-    const tickets = await answered(tally, () =>
+    const tickets = await answered(() =>
       db2.call<Ticket>('public.tickets_page', { p_limit: PAGE, p_resource_ids: page }),
     );
     for (const { slot_id, claim_id, user_id } of tickets ?? []) {
@@ -77,7 +78,7 @@ export async function watchEffects(
 ): Promise<void> {
   const until = Date.now() + PATIENCE_MS;
   for (;;) {
-    const rows = await answered(tally, () =>
+    const rows = await answered(() =>
       db2.call<{ amount: number }>('webhook.balance', { p_user_id: account }),
     );
     tally.effects = (rows?.[0]?.amount ?? 0) / PRICE;
@@ -88,15 +89,50 @@ export async function watchEffects(
   if (tally.effects !== tally.paid) note(tally, `${tally.paid} payments had ${tally.effects} effects`);
 }
 
-async function answered<Row>(tally: Tally, ask: () => Promise<Row[]>): Promise<Row[] | undefined> {
+/** Tells the tally whether the ledger answers and since when it runs, until the signal. The other looks here can take long. */
+export async function watchLedger(db2: Database, tally: Tally, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const rows = await answered(() =>
+      db2.call<{ pg_postmaster_start_time: string }>('pg_catalog.pg_postmaster_start_time', {}),
+    );
+    tally.ledgerAnswers = rows !== undefined;
+    tally.ledgerStartedAtMs =
+      Date.parse(rows?.[0]?.pg_postmaster_start_time ?? '') || tally.ledgerStartedAtMs;
+    await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** How many claims that were made before the ledger was started became tickets after that, by the databases' own clocks. */
+export async function countWaiting(
+  db2: Database,
+  pool: string,
+  claims: readonly Claim[],
+  startedAtMs: number,
+): Promise<number> {
+  const earlier = new Set(
+    claims.filter(({ claimed_at }) => Date.parse(claimed_at) <= startedAtMs).map(({ claim_id }) => claim_id),
+  );
+  let waited = 0;
+  for (let after: string | null = null; ; ) {
+    const tickets: Confirmed[] = await db2.call<Confirmed>('public.ticket_list', {
+      p_pool_id: pool,
+      p_after: after,
+      p_limit: PAGE,
+    });
+    waited += tickets.filter(
+      ({ claim_id, confirmed_at }) => earlier.has(claim_id) && Date.parse(confirmed_at) >= startedAtMs,
+    ).length;
+    after = tickets.at(-1)?.claim_id ?? null;
+    if (tickets.length < PAGE) return waited;
+  }
+}
+
+/** Undefined while the ledger is away. An outage is part of the show; anything else is a mistake of ours. */
+async function answered<Row>(ask: () => Promise<Row[]>): Promise<Row[] | undefined> {
   try {
-    const rows = await ask();
-    tally.ledgerAnswers = true;
-    return rows;
+    return await ask();
   } catch (error) {
-    // An outage is part of the show; anything else is a mistake of ours.
     if (!isUnavailable(error)) throw error;
-    tally.ledgerAnswers = false;
     return undefined;
   }
 }

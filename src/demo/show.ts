@@ -5,11 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { StackError } from '../failure.ts';
 import { sendCrowd } from './crowd.ts';
 import { judge, type Trial } from './judge.ts';
-import { watchEffects, watchTickets } from './ledger.ts';
+import { countWaiting, watchEffects, watchLedger, watchTickets } from './ledger.ts';
 import type { Progress } from './lines.ts';
-import { stopLedger } from './outage.ts';
+import { type Outage, stopLedger, untilStarted } from './outage.ts';
 import { Payments } from './payments.ts';
-import type { Facts } from './summary.ts';
+import { type Facts, seconds } from './summary.ts';
 import type { Tally } from './tally.ts';
 
 export interface ShowOptions extends Trial {
@@ -48,16 +48,30 @@ export async function runShow(given: ShowOptions): Promise<Facts> {
     () => Date.now() - startedAt,
   );
   const isOver = () => burstMs !== undefined;
+  const over = new AbortController();
+  const looking = watchLedger(db2, tally, AbortSignal.any([signal, over.signal]));
   const parts = [crowd, drained, makeOutage(options), watchServer(tally, isOver, signal)] as const;
-  for (const part of parts) part.catch((error: unknown) => ending.abort(error));
+  for (const part of [...parts, looking]) part.catch((error: unknown) => ending.abort(error));
   await Promise.allSettled(parts);
-  const [, drainedMs] = await Promise.all(parts);
+  over.abort();
+  await looking;
+  const [, drainedMs, outage] = await Promise.all(parts);
   await payments?.done();
   if (payments !== undefined && tally.noPayments === undefined) await watchEffects(db2, pool, tally, signal);
   await judge(options);
   const total = burstMs ?? 0;
-  const outageSec = options.outage?.seconds ?? 0;
-  return { pool, seats, buyers, burstMs: total, drainedMs: Math.max(0, drainedMs - total), outageSec };
+  return {
+    pool,
+    seats,
+    buyers,
+    burstMs: total,
+    drainedMs: Math.max(0, drainedMs - total),
+    outage: outage && {
+      ...outage,
+      askedSec: options.outage?.seconds ?? 0,
+      waited: await countWaiting(db2, pool, tally.claims, outage.startedAtMs),
+    },
+  };
 }
 
 /** The account is named after the pool, which is new. */
@@ -67,20 +81,22 @@ function startPayments({ url, pool, stripeSecret, signal, tally }: ShowOptions):
   return undefined;
 }
 
-async function makeOutage(options: ShowOptions): Promise<void> {
+async function makeOutage(options: ShowOptions): Promise<Outage | undefined> {
   const { outage, buyers, seats, tally, signal, progress } = options;
-  if (outage === undefined) return;
+  if (outage === undefined) return undefined;
   const enough = Math.min(buyers, seats) * OUTAGE_AT;
   while (tally.claims.length < enough) await delay(LOOK_EVERY_MS, undefined, { signal });
   const end = await stopLedger(outage.dir);
+  const stoppedAtMs = Date.now();
   try {
     progress.say(`The ledger is stopped for ${outage.seconds} s.`);
     await delay(outage.seconds * 1_000, undefined, { signal });
-    tally.waited = tally.claims.length - tally.tickets;
   } finally {
     end();
-    progress.say('The ledger runs again.');
   }
+  const made = await untilStarted(tally, stoppedAtMs, signal);
+  progress.say(`The ledger runs again: it was away for ${seconds(made.startedAtMs - stoppedAtMs)} s.`);
+  return made;
 }
 
 async function watchServer(tally: Tally, isOver: () => boolean, signal: AbortSignal): Promise<void> {

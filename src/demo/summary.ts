@@ -1,6 +1,7 @@
 // What the demo came to: for people, and for scripts.
 
 import type { Load } from './load.ts';
+import type { Outage } from './outage.ts';
 import { number } from './progress.ts';
 import type { Tally } from './tally.ts';
 
@@ -25,7 +26,16 @@ export interface Outcome {
   readonly tickets_per_sec: number;
   /** Of this command, which shares the machine's cores with the servers where it runs beside them. */
   readonly load: { readonly cores: number; readonly cpu_sec: number; readonly memory_mb: number };
-  readonly outage: { readonly sec: number; readonly claims_waiting: number } | null;
+  readonly outage: {
+    readonly asked_sec: number;
+    /** From stopped_at to started_at. */
+    readonly sec: number;
+    readonly stopped_at: string;
+    /** As the ledger says. */
+    readonly started_at: string;
+    /** Claims that were made before the ledger was back, and became tickets after that. */
+    readonly claims_waiting: number;
+  } | null;
   readonly payments: {
     readonly events: number;
     readonly deliveries: number;
@@ -40,12 +50,11 @@ export interface Facts {
   readonly buyers: number;
   readonly burstMs: number;
   readonly drainedMs: number;
-  /** 0 where there was none. */
-  readonly outageSec: number;
+  readonly outage: (Outage & { readonly askedSec: number; readonly waited: number }) | undefined;
 }
 
 export function outcomeOf(
-  { pool, seats, buyers, burstMs, drainedMs, outageSec }: Facts,
+  { pool, seats, buyers, burstMs, drainedMs, outage }: Facts,
   tally: Tally,
   { cores, cpuMs, memoryMb }: Load,
 ): Outcome {
@@ -67,7 +76,16 @@ export function outcomeOf(
     total_sec: seconds(totalMs),
     tickets_per_sec: rate(tally.tickets, totalMs),
     load: { cores, cpu_sec: seconds(cpuMs), memory_mb: memoryMb },
-    outage: outageSec > 0 ? { sec: outageSec, claims_waiting: tally.waited } : null,
+    outage:
+      outage === undefined
+        ? null
+        : {
+            asked_sec: outage.askedSec,
+            sec: seconds(outage.startedAtMs - outage.stoppedAtMs),
+            stopped_at: new Date(outage.stoppedAtMs).toISOString(),
+            started_at: new Date(outage.startedAtMs).toISOString(),
+            claims_waiting: outage.waited,
+          },
     payments:
       tally.effects === undefined
         ? null
@@ -112,7 +130,8 @@ export function describe(outcome: Outcome, noPayments: string | undefined): stri
   if (outage !== null)
     lines.push([
       'Outage',
-      `${outage.sec} s without the ledger; ${number(outage.claims_waiting)} claims waited for it and none was lost`,
+      `${outage.sec} s without the ledger, of which ${outage.asked_sec} were asked for; ` +
+        `${number(outage.claims_waiting)} claims waited for it${outcome.ok ? ' and none was lost' : ''}`,
     ]);
   const verdict = outcome.ok
     ? `Exactly ${number(outcome.tickets)} tickets for ${number(outcome.tickets)} claims, each once and for the buyer who was told so; ` +
@@ -121,5 +140,5 @@ export function describe(outcome: Outcome, noPayments: string | undefined): stri
   return `\n${lines.map(([name, text]) => `  ${name.padEnd(13)}${text}`).join('\n')}\n\n${verdict}`;
 }
 
-const seconds = (ms: number): number => Math.round(ms / 100) / 10;
+export const seconds = (ms: number): number => Math.round(ms / 100) / 10;
 const rate = (count: number, ms: number): number => Math.round(count / Math.max(ms / 1_000, 0.001));

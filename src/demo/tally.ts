@@ -13,12 +13,12 @@ export interface Tally {
   tickets: number;
   /** Tickets of people who are not of the crowd. */
   others: number;
-  /** False while the ledger does not answer us. */
+  /** False while the ledger does not answer us; watchLedger alone says so. */
   ledgerAnswers: boolean;
+  /** When the ledger was started, as it told us last, by its own clock. */
+  ledgerStartedAtMs: number;
   /** Since when the server has not answered the crowd; undefined while it does. */
   serverSilentSince: number | undefined;
-  /** Claims that waited for the ledger when it came back. */
-  waited: number;
   /** Payments whose event was taken, and how often events were delivered for that. */
   paid: number;
   deliveries: number;
@@ -39,8 +39,8 @@ export function newTally(): Tally {
     tickets: 0,
     others: 0,
     ledgerAnswers: true,
+    ledgerStartedAtMs: 0,
     serverSilentSince: undefined,
-    waited: 0,
     paid: 0,
     deliveries: 0,
     effects: undefined,

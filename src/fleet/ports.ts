@@ -28,6 +28,9 @@ export function createDatabasePorts(fleet: Fleet<ServerCell>): DatabasePorts {
         p_verified: requests.map((request) => request.verified),
         p_rebuild: isAside,
         p_proofs: JSON.stringify(requests.map((request) => request.proof)),
+        ...(requests.some(isTraced) && {
+          p_traceparents: requests.map(({ traceparent = null }) => traceparent),
+        }),
         ...(requests.some(isGroup) && { p_quantities: requests.map(({ quantity = 1 }) => quantity) }),
       });
       if (outcomes.some(({ outcome }) => outcome === 'claimed')) wake();
@@ -53,6 +56,11 @@ export function createDatabasePorts(fleet: Fleet<ServerCell>): DatabasePorts {
 /** A batch without one leaves the argument out, and costs what it did before there were any. */
 function isGroup({ quantity }: ClaimRequest): boolean {
   return quantity !== undefined && quantity > 1;
+}
+
+/** As above. */
+function isTraced({ traceparent }: ClaimRequest): boolean {
+  return traceparent !== undefined;
 }
 
 function nameOf(

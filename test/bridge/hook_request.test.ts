@@ -31,6 +31,14 @@ test('without a secret a request is as it was before there were signatures', () 
     });
 });
 
+test('a call that belongs to a trace says so, signed or not', () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  for (const sign of [undefined, createSign(secretOf(32), open)]) {
+    assert.equal(headersOf({ ...CALL, traceparent }, '{}', sign, NOW_MS).traceparent, traceparent);
+    assert.equal('traceparent' in headersOf(CALL, '{}', sign, NOW_MS), false);
+  }
+});
+
 test('several secrets make several signatures, in their order', () => {
   const [one, two] = [secretOf(24, 'a'), secretOf(64, 'b')];
   const signature = createSign(` ${one}  ${two}\n`, open)?.('i', 0, 'b');

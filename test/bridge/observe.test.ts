@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Delivery } from '#core/bridge/delivery.ts';
 import { labelOfTarget, tellCall, tellCommit, tellGroup } from '#core/bridge/observe.ts';
-import type { TracedSpan } from '#core/ports.ts';
+import { NO_TRACER, type TracedSpan } from '#core/ports.ts';
 import { metricLines } from '../webhook/process_support.ts';
 import { databaseError, payload, poolConfig, uuid, World } from './support.ts';
 
 const HOOK = 'https://hook.example:8443/secret-path';
+const CALL = { url: HOOK, startedMs: 9_000, spanId: undefined };
 
 const deliveryOf = (msg_id: number, message: unknown = payload(msg_id)) =>
   new Delivery({ msg_id, read_ct: 2, attempts: 1, takeovers: 0, message, claim_state: 'queued' });
@@ -16,7 +17,7 @@ const deliveryOf = (msg_id: number, message: unknown = payload(msg_id)) =>
 function observing(isOn = true) {
   const spans: TracedSpan[] = [];
   const metrics = metricLines();
-  const tracer = { isOn, record: (span: TracedSpan) => void spans.push(span) };
+  const tracer = { ...NO_TRACER, isOn, record: (span: TracedSpan) => void spans.push(span) };
   return { spans, lines: metrics.lines, ports: { metrics, tracer, now: () => 9_500 } };
 }
 
@@ -143,7 +144,7 @@ describe('a call to a hook', () => {
   ] as const)
     it(`that ended with ${result} has status ${status} and failure ${failure}`, () => {
       const { spans, ports } = observing();
-      tellCall(deliveryOf(1), HOOK, result, 9_000, ports);
+      tellCall(deliveryOf(1), CALL, result, ports);
       const attributes = { ...names(1), 'server.address': 'hook.example:8443' };
       assert.deepEqual(spans, [
         {
@@ -165,7 +166,7 @@ describe('without a tracer', () => {
     const { spans, lines, ports } = observing(false);
     tellGroup([deliveryOf(1)], new Map(), 9_000, ports);
     tellCommit([deliveryOf(1)], ['committed'], 9_000, ports);
-    tellCall(deliveryOf(1), HOOK, 200, 9_000, ports);
+    tellCall(deliveryOf(1), CALL, 200, ports);
     assert.deepEqual([spans, lines.length], [[], 4]);
     const { tracer: _, ...bare } = ports;
     assert.doesNotThrow(() => tellGroup([deliveryOf(1)], new Map(), 9_000, bare));

@@ -9,7 +9,7 @@ import type {
   PoolConfig,
   TakenMessage,
 } from '#core/bridge/ports.ts';
-import type { TracedSpan } from '#core/ports.ts';
+import { NO_TRACER, type TracedSpan } from '#core/ports.ts';
 
 type QueuedMessage = TakenMessage & { visibleAtMs: number };
 export type LogLine = Record<string, unknown> & { level: string; message: string };
@@ -187,7 +187,7 @@ export class World {
         },
         observe: () => undefined,
       },
-      tracer: { isOn: true, record: (span) => void this.spans.push(span) },
+      tracer: { ...NO_TRACER, isOn: true, record: (span) => void this.spans.push(span) },
       now: () => this.nowMs,
       random: () => this.random(),
     };

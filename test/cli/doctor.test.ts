@@ -94,7 +94,7 @@ describe('sluice doctor', () => {
 
   it('fails when anon may do more than the migrations grant, or service_role less', async () => {
     await db1.query(
-      'grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb, integer[]) to anon',
+      'grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb, integer[], text[]) to anon',
     );
     await db1.query('grant select on public.claims to authenticated');
     await db1.query('revoke execute on function public.get_claim(uuid, bytea) from service_role');
@@ -108,7 +108,7 @@ describe('sluice doctor', () => {
       assert.match(rights?.found ?? '', /service_role may not execute public.get_claim\(uuid, bytea\)/);
     } finally {
       await db1.query(
-        'revoke execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb, integer[]) from anon',
+        'revoke execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb, integer[], text[]) from anon',
       );
       await db1.query('revoke select on public.claims from authenticated');
       await db1.query('grant execute on function public.get_claim(uuid, bytea) to service_role');

@@ -61,6 +61,22 @@ describe('the typed client', () => {
     await databases?.stop();
   });
 
+  it('sends the traceparent that it is given, with every try and with nothing else', async () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const sent: (string | null)[] = [];
+    const watched = client({
+      fetch: (url, init) => {
+        sent.push(new Headers(init?.headers).get('traceparent'));
+        return fetch(url, init);
+      },
+    });
+    proxy.faults.push({ status: 503 });
+    const claim = await watched.claim({ pool: 'p', userId: 'tom' }, { traceparent });
+    await watched.getClaim(claim);
+    await watched.claim({ pool: 'p', userId: 'tim' });
+    assert.deepEqual(sent, [traceparent, traceparent, null, null]);
+  });
+
   it('takes one slot however often requests and answers are lost, with one request id', async () => {
     pauses.length = 0;
     proxy.seen.length = 0;

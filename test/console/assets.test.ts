@@ -92,6 +92,36 @@ describe('the pages', () => {
     }
   });
 
+  it('answers /docs with a page of the API that loads nothing but its own files, and runs nothing inline', async () => {
+    const { status, headers, text } = await ask(`${site.url}/docs`);
+    assert.equal(status, 200);
+    assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+    const policy = String(headers['content-security-policy']);
+    assert.match(policy, /^default-src 'self';.*; img-src 'self' data:$/);
+    assert.doesNotMatch(policy, /unsafe|\*|http/);
+    assert.doesNotMatch(text, /<script(?![^>]*\bsrc=)|<style|\son\w+=|style=/);
+    const assets = assetsOf(text);
+    assert.deepEqual(assets.map((path) => path?.replace(/-[A-Z0-9]{8}/, '')).toSorted(), [
+      '/assets/docs.css',
+      '/assets/docs.js',
+    ]);
+    for (const asset of assets) {
+      const file = await ask(site.url + asset);
+      assert.equal(file.status, 200);
+      assert.equal(file.headers['cache-control'], 'public, max-age=31536000, immutable');
+    }
+    assertRefusal(await ask(`${site.url}/assets/docs-NOTHERE0.js`), 404, 'not_found');
+  });
+
+  it('says where the description is when the page of the API was not built', async (t) => {
+    const pages = loadPages().then((all) => ({ ...all, docs: async () => undefined }));
+    const { server, url } = await listen(pages);
+    t.after(() => server.close());
+    const answer = await ask(`${url}/docs`);
+    assertRefusal(answer, 404, 'not_found');
+    assert.match(answer.json.error.hint, /GET \/openapi\.json/);
+  });
+
   it('has no file that was not built', async () => {
     for (const name of ['console.js', 'main.tsx', '..', 'package.json'])
       assertRefusal(await ask(`${site.url}/assets/${name}`), 404, 'not_found');

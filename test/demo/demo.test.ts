@@ -88,9 +88,57 @@ describe('sluice demo', () => {
     const outcome = JSON.parse(stdout);
     assert.equal(code, 0, stdout);
     assert.deepEqual([outcome.ok, outcome.tickets, outcome.sold_out, outcome.problems], [true, 300, 100, []]);
-    assert.equal(outcome.outage.sec, 2);
     assert.equal(await ticketsOf(outcome.pool_id), 300);
     assert.equal(await isLedgerUp(), true);
+  });
+
+  it('tells of the outage what the databases themselves say', async () => {
+    const args = ['--buyers', '3000', '--seats', '2500', '--outage=2', '--json'];
+    const { outage, pool_id } = JSON.parse((await demo(...args).ended).stdout);
+    const { DB1_URL = '', DB2_URL = '' } = readEnv(dir);
+    const [db1, db2] = [await openClient(DB1_URL), await openClient(DB2_URL)];
+    try {
+      const { rows: started } = await db2.query(
+        `select floor(extract(epoch from pg_postmaster_start_time()) * 1000)::float8 as ms`,
+      );
+      assert.equal(Date.parse(outage.started_at), started[0].ms, 'the ledger’s own start');
+      const awayMs = Date.parse(outage.started_at) - Date.parse(outage.stopped_at);
+      assert.deepEqual([outage.asked_sec, outage.sec], [2, Math.round(awayMs / 100) / 10]);
+      // A timer may be a millisecond early.
+      assert(awayMs >= 1_990, `${awayMs} ms`);
+
+      const { rows: tickets } = await db2.query(
+        `select claim_id, floor(extract(epoch from confirmed_at) * 1000)::float8 as ms
+         from public.confirmed_tickets where pool_id = $1`,
+        [pool_id],
+      );
+      const [stopped, back] = [Date.parse(outage.stopped_at), Date.parse(outage.started_at)];
+      const during = tickets.filter(({ ms }) => ms > stopped && ms < back);
+      assert.deepEqual(during, [], 'no ticket has a time at which there was no ledger');
+      const { rows: earlier } = await db1.query(
+        `select claim_id from public.claims where pool_id = $1 and floor(extract(epoch from claimed_at) * 1000) <= $2`,
+        [pool_id, back],
+      );
+      const late = new Set(tickets.filter(({ ms }) => ms >= back).map(({ claim_id }) => claim_id));
+      assert.equal(outage.claims_waiting, earlier.filter(({ claim_id }) => late.has(claim_id)).length);
+      assert(outage.claims_waiting > 0, 'the crowd went on meanwhile');
+    } finally {
+      await Promise.all([db1.end(), db2.end()]);
+    }
+  });
+
+  it('says that the ledger is back when it is, and never after that that it is away', async () => {
+    const { code, stdout, stderr } = await demo('--buyers', '400', '--seats', '300', '--outage=3').ended;
+    assert.equal(code, 0, stdout + stderr);
+    const [before = '', after] = stderr
+      .split(/The ledger runs again: it was away for ([\d.]+) s\.\n/)
+      .toSpliced(1, 1);
+    assert.match(before, /The ledger is stopped for 3 s\.\n/);
+    assert.match(before, /The ledger does not answer: claims go on, tickets wait\./);
+    assert(after !== undefined, stderr);
+    assert.doesNotMatch(after, /does not answer/);
+    const [, said] = /it was away for ([\d.]+) s/.exec(stderr) ?? [];
+    assert.match(stdout, new RegExp(`Outage +${said} s without the ledger, of which 3 were asked for; `));
   });
 
   it('counts a person who buys meanwhile as one more buyer', async () => {

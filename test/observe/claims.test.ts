@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ClaimRoutes } from '#core/claim.ts';
-import type { TracedSpan } from '#core/ports.ts';
+import { NO_TRACER, type TracedSpan } from '#core/ports.ts';
 import { askRoutes, CLAIM_ID, memoryPorts } from '../core/support.ts';
 
 function observedRoutes() {
@@ -14,12 +14,12 @@ function observedRoutes() {
       count: (name, labels, by) => told.push([name, labels, by]),
       observe: (name, _, value) => told.push(name.endsWith('_seconds') ? [name] : [name, value]),
     },
-    tracer: { isOn: true, record: (span) => spans.push(span) },
+    tracer: { ...NO_TRACER, isOn: true, record: (span) => spans.push(span) },
     now: Date.now,
   });
   const ask = askRoutes(door.routes());
-  const claim = (user: string) =>
-    ask({ method: 'POST', path: '/v1/pools/p/claims', body: { user_id: user } });
+  const claim = (user: string, headers: Record<string, string> = {}) =>
+    ask({ method: 'POST', path: '/v1/pools/p/claims', headers, body: { user_id: user } });
   return { claim, told, spans, memory: ports.memory };
 }
 
@@ -50,5 +50,21 @@ describe('the claim door', () => {
       ],
     );
     assert.doesNotMatch(JSON.stringify(spans), /ann/);
+  });
+
+  it('takes the trace that its caller names along, and no other text', async () => {
+    const { claim, spans, memory } = observedRoutes();
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    for (const sent of [traceparent, 'nonsense', `${traceparent}, ${traceparent}`])
+      assert.equal((await claim('ann', { traceparent: sent })).status, 201);
+    assert.equal((await claim('bob')).status, 201);
+    assert.deepEqual(
+      memory.seen.map((request) => request.traceparent),
+      [traceparent, undefined, undefined, undefined],
+    );
+    assert.deepEqual(
+      spans.map(({ caller }) => caller?.spanId),
+      ['b7ad6b7169203331', undefined, undefined, undefined],
+    );
   });
 });

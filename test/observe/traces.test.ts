@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type pg from 'pg';
@@ -99,7 +101,110 @@ describe('the way of one claim', () => {
     ]);
     assert.doesNotMatch(JSON.stringify(collector.spans), /ann/);
   });
+
+  describe('whose caller sends traceparent', () => {
+    /** A span of the shop: the buyer's click. */
+    const SHOP = '0af7651916cd43dd8448eb211c80319c';
+    const CLICK = 'b7ad6b7169203331';
+    let hook: HeadersOfCalls;
+    before(async () => {
+      hook = await startHook();
+      await db1.query(`select public.allow_hook_host($1, 'test')`, [hook.host]);
+      await putOnSale(db1, 'asked', 10, { validation_webhook_url: hook.url });
+    });
+    after(() => hook?.stop());
+
+    /** Claims, carries, and returns the claim and what the hook was sent. */
+    async function carry(headers: Record<string, string>, traced = true) {
+      hook.calls.length = 0;
+      const { OTEL_EXPORTER_OTLP_ENDPOINT: _, ...untraced } = env;
+      const server = sluice(['serve'], env);
+      const [, url = ''] = await server.said(/Sluice listens on (http:\S+)/);
+      const { json } = await claim(url, 'asked', { user_id: 'ann' }, headers);
+      server.child.kill('SIGTERM');
+      await server.ended;
+      assert.equal((await sluice(['work', '--once'], traced ? env : untraced).ended).code, 0);
+      assert.equal(hook.calls.length, 1);
+      const { rows } = await db2.query('select from public.confirmed_tickets where claim_id = $1', [
+        json.claim_id,
+      ]);
+      assert.equal(rows.length, 1);
+      return {
+        own: json.claim_id.replaceAll('-', ''),
+        sent: hook.calls[0]?.traceparent,
+        spansOf: (traceId: string) => collector.spans.filter((span) => span.traceId === traceId),
+      };
+    }
+
+    it('is one trace from the click to the ticket, and the hook is told its place in it', async () => {
+      const { own, sent, spansOf } = await carry({ traceparent: `00-${SHOP}-${CLICK}-01` });
+      const claimed = own.slice(16);
+      assert.deepEqual(
+        spansOf(SHOP)
+          .map(({ service, name, parentSpanId }) => [service, name, parentSpanId])
+          .sort(),
+        [
+          ['sluice-serve', 'claim', CLICK],
+          ['sluice-work', 'bridge', claimed],
+          ['sluice-work', 'hook call', claimed],
+          ['sluice-work', 'ledger', claimed],
+        ],
+      );
+      assert.equal(spansOf(SHOP).find(({ name }) => name === 'claim')?.spanId, claimed);
+      const call = spansOf(SHOP).find(({ name }) => name === 'hook call');
+      assert.equal(sent, `00-${SHOP}-${call?.spanId}-01`);
+      assert.deepEqual(spansOf(own), []);
+    });
+
+    it('and does not record it is not recorded here either, and the hook is told so', async () => {
+      const quiet = SHOP.replace('0a', '1b');
+      const { own, sent, spansOf } = await carry({ traceparent: `00-${quiet}-${CLICK}-00` });
+      assert.match(String(sent), new RegExp(`^00-${quiet}-[0-9a-f]{16}-00$`));
+      assert.deepEqual([...spansOf(quiet), ...spansOf(own)], []);
+    });
+
+    it('reaches the hook unchanged through a worker that records nothing', async () => {
+      const traceparent = `00-${SHOP}-${CLICK}-01`;
+      assert.equal((await carry({ traceparent }, false)).sent, traceparent);
+    });
+
+    it('in a form that is not valid has the trace of a claim without: its own', async () => {
+      const { own, sent, spansOf } = await carry({ traceparent: `00-${SHOP}-${'0'.repeat(16)}-01` });
+      const call = spansOf(own).find(({ name }) => name === 'hook call');
+      assert(call !== undefined);
+      assert.equal(sent, `00-${own}-${call.spanId}-01`);
+      assert.equal((await carry({}, false)).sent, undefined);
+    });
+  });
 });
+
+interface HeadersOfCalls {
+  url: string;
+  host: string;
+  calls: IncomingHttpHeaders[];
+  stop(): Promise<void>;
+}
+
+/** A pool's hook that says yes. */
+async function startHook(): Promise<HeadersOfCalls> {
+  const calls: IncomingHttpHeaders[] = [];
+  const server = createServer((request, response) => {
+    calls.push(request.headers);
+    request.resume().on('end', () => response.writeHead(200).end());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: `http://${host}/`,
+    host,
+    calls,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
 
 describe('tracing', () => {
   it('without its collector ends by itself, and the log says what was lost', async () => {

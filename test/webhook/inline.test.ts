@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { HttpError } from '#core/errors.ts';
-import type { TracedSpan } from '#core/ports.ts';
+import { NO_TRACER, type TracedSpan } from '#core/ports.ts';
 import { Inline } from '#core/webhook/inline.ts';
 import type { Endpoint, EventStatus, Processed, Recorded } from '#core/webhook/ports.ts';
 import type { ReadEvent } from '#core/webhook/provider.ts';
@@ -41,7 +41,7 @@ function open(answers: Record<string, string> = {}, here?: (id: string) => Promi
     ...(here && { runTypescript: here }),
     log,
     metrics,
-    tracer: { isOn: true, record: (span) => void world.spans.push(span) },
+    tracer: { ...NO_TRACER, isOn: true, record: (span) => void world.spans.push(span) },
     now: () => world.nowMs,
   });
   const process = (row = recorded()) => inline.process(ENDPOINT, EVENT, row);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { TracedSpan } from '#core/ports.ts';
+import { NO_TRACER, type TracedSpan } from '#core/ports.ts';
 import { countDeadLetter, type Outcome, tellOutcome } from '#core/webhook/outcome.ts';
 import type { Endpoint, Recorded } from '#core/webhook/ports.ts';
 import type { ReadEvent } from '#core/webhook/provider.ts';
@@ -78,7 +78,11 @@ describe('what became of an event', () => {
 describe('the trace of an event', () => {
   const tracing = (isOn = true) => {
     const spans: TracedSpan[] = [];
-    return { spans, tracer: { isOn, record: (span: TracedSpan) => void spans.push(span) }, now: () => 9_000 };
+    return {
+      spans,
+      tracer: { ...NO_TRACER, isOn, record: (span: TracedSpan) => void spans.push(span) },
+      now: () => 9_000,
+    };
   };
   const ENDPOINT = { webhook_id: 'w', provider: 'stripe' } as Endpoint;
   const events = ['e1', 'e2', 'e3', 'e4'].map((eventId) => ({ eventId }) as ReadEvent);

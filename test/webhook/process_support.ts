@@ -1,6 +1,6 @@
 // Processing on ports that live in memory: a store that keeps what it is told, and a clock that a test moves.
 
-import type { TracedSpan } from '#core/ports.ts';
+import { NO_TRACER, type TracedSpan } from '#core/ports.ts';
 import type { Transact } from '#core/transaction.ts';
 import type { Handler, Transaction } from '#core/webhook/handlers.ts';
 import type { Processed, TakenEvent } from '#core/webhook/ports.ts';
@@ -160,7 +160,7 @@ export class ProcessWorld {
       ...(this.timeouts && { timeouts: this.timeouts }),
       log: this.log,
       metrics: this.metrics,
-      tracer: { isOn: true, record: (span) => void this.spans.push(span) },
+      tracer: { ...NO_TRACER, isOn: true, record: (span) => void this.spans.push(span) },
       now: () => this.nowMs,
     };
   }

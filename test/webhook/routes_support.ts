@@ -1,6 +1,6 @@
 // The webhook door on ports in memory: an endpoint as a test wants it, a provider that signs, and what was told to whom.
 
-import type { TracedSpan } from '#core/ports.ts';
+import { NO_TRACER, type TracedSpan } from '#core/ports.ts';
 import { Router } from '#core/router.ts';
 import type { Delivery, Endpoint, EventStatus, Recorded } from '#core/webhook/ports.ts';
 import { providerNamed } from '#core/webhook/providers.ts';
@@ -86,7 +86,7 @@ export function open(change: Partial<Endpoint> = {}) {
     wake: () => void seen.woken++,
     log,
     metrics,
-    tracer: { isOn: true, record: (span) => void spans.push(span) },
+    tracer: { ...NO_TRACER, isOn: true, record: (span) => void spans.push(span) },
     now: () => seen.nowMs,
   });
   const door = new Router(webhooks.routes(), log);

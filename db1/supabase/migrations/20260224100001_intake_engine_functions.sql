@@ -5,7 +5,7 @@
 -- Who asks for a slot, and what the caller has proven. trusted: a server of the owner asks, and has made its own checks.
 -- guest: an anonymous sign-in. request_key: intake.request_key, if there is a request id. secret_hash, address, challenge and
 -- difficulty (of the challenge that was solved) are null if the request has none. ordinal counts the requests of a batch
--- from 1. quantity: how many slots together, null for one.
+-- from 1. quantity: how many slots together, null for one. trace: intake.trace_of, null if the caller sent no traceparent.
 create type intake.claim_request as (
   ordinal int,
   user_id text,
@@ -18,7 +18,8 @@ create type intake.claim_request as (
   address text,
   challenge text,
   difficulty int,
-  quantity int
+  quantity int,
+  trace jsonb
 );
 
 -- What a claim request got: claimed, same (this request again), sold_out, limit, address_limit (the buyers of this address hold
@@ -37,6 +38,20 @@ create type intake.claim_answer as (
   hold_until timestamptz,
   group_claims jsonb
 );
+
+-- Promise: what a message carries of the header traceparent of W3C Trace Context, {"traceparent": …}; null for a header that is
+-- not valid, which the specification says to ignore. A header of a later version is cut to what version 00 has of it.
+-- Callers ask only if there is a header. Second call: the same. Locks: none.
+create function intake.trace_of(p_traceparent text) returns jsonb
+language plpgsql immutable set search_path = '' as $$
+begin
+  if p_traceparent ~ '^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}($|-)'
+     and (p_traceparent !~ '^00' or length(p_traceparent) = 55) then
+    return jsonb_build_object('traceparent', '00' || substr(p_traceparent, 3, 53));
+  end if;
+  return null;
+end
+$$;
 
 -- Promise: raises SL015. A transaction of another level than read committed looks at the database as it was when the
 -- transaction began: it would declare a pool sold out whose slot came back since, and miss a user's newest claims.
@@ -490,7 +505,7 @@ begin
     insert into pgmq.q_intake_queue (msg_id, vt, message) overriding system value
     values (v_msg_id, clock_timestamp(), jsonb_build_object(
       'claim_id', v_answer.claim_id, 'pool_id', p_pool_id, 'resource_id', v_slot.id,
-      'user_id', p_request.user_id, 'verified', p_request.verified, 'state', 'queued'));
+      'user_id', p_request.user_id, 'verified', p_request.verified, 'state', 'queued') || coalesce(p_request.trace, '{}'));
     -- The stripes are about equally far: one claim in 64 looks whether the mark can follow.
     if v_stripe = 0 and v_slot.sale_order - v_pool.low_order > 1024 then
       perform intake.advance_mark(p_pool_id);
@@ -558,6 +573,7 @@ $$;
 -- first, SL006 not your user id, SL012 the claim of this request id has ended, SL015 not read committed, SL016 an anonymous
 -- sign-in is not enough, SL017 the pool sells through its server only, SL043 a pool that is paid for needs a signed-in user.
 -- In such a pool the slot is held, and on the queue once it was paid for (20260224100017_orders.sql).
+-- A traceparent among the headers that PostgREST tells of goes with the message.
 -- Second call of the same user with the same p_request_id: the same slot. Locks: those of intake.claim_one.
 -- Definer: anon and authenticated may claim, and may touch nothing else.
 create function public.claim_resource_and_queue(p_pool_id text, p_user_id text, p_request_id text default null)
@@ -565,6 +581,7 @@ returns uuid
 language plpgsql security definer set search_path = '' as $$
 declare
   v_role constant text := current_setting('role');
+  v_headers constant text := current_setting('request.headers', true);
   v_request intake.claim_request;
   v_answer intake.claim_answer;
 begin
@@ -583,6 +600,9 @@ begin
   end if;
   v_request.trusted := v_role not in ('anon', 'authenticated');
   v_request.guest := v_role = 'authenticated' and coalesce((auth.jwt() ->> 'is_anonymous')::boolean, false);
+  if v_headers like '%"traceparent"%' then
+    v_request.trace := intake.trace_of(v_headers::jsonb ->> 'traceparent');
+  end if;
   v_answer := intake.claim_one(p_pool_id, v_request, true);
   if v_answer.state in ('released', 'expired', 'refused', 'discarded', 'voided') then
     raise exception 'the claim of this request id has ended: %', v_answer.state

@@ -115,7 +115,8 @@ begin
       (p_pool.lane::bigint << 40) + nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id, t.*
     from rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
       slot_id, tid,
-      ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty, quantity
+      ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty, quantity,
+      trace
     )
     where t.slot_id is not null
   ),
@@ -141,7 +142,7 @@ begin
     select p.msg_id, clock_timestamp(), jsonb_build_object(
       'claim_id', p.claim_id, 'pool_id', p_pool.pool_id, 'resource_id', p.slot_id,
       'user_id', p.user_id, 'verified', p.verified, 'state', 'queued'
-    )
+    ) || coalesce(p.trace, '{}')
     from pair p
   )
   select array_agg((
@@ -236,6 +237,7 @@ $$;
 -- p_quantities says how many slots each request is for, all of them or none; null for one each.
 -- p_proofs is null or a JSON array with what the caller of each request has shown, {secret_hash (hex), address, guest, challenge,
 -- difficulty}; a request without one is the server's own word (intake.claim_request.trusted).
+-- p_traceparents is null or the header traceparent of each request, for its message; one that is not valid is ignored.
 -- Without p_rebuild a lost pool is busy too: a rebuild takes seconds, and the server lets no other pool wait for it.
 -- Raises SL001 invalid, SL015 not read committed. Second call with the same requests: the same claims.
 -- Locks: those of intake.claim_pool, pool by pool in the order of their names. It waits only for a transaction that has
@@ -248,7 +250,8 @@ create function public.claim_batch(
   p_verified boolean[] default null,
   p_rebuild boolean default true,
   p_proofs jsonb default null,
-  p_quantities int[] default null
+  p_quantities int[] default null,
+  p_traceparents text[] default null
 )
 returns table (
   ordinal int, outcome text, claim_id uuid, resource_id uuid, state text,
@@ -270,7 +273,7 @@ begin
      or coalesce(cardinality(p_pool_ids), 0) <> cardinality(p_verified)
      or coalesce(cardinality(p_pool_ids), 0) <> jsonb_array_length(p_proofs)
      or coalesce(cardinality(p_pool_ids), 0) <> cardinality(p_quantities) or 1 > any (p_quantities)
-     or cardinality(p_pool_ids) > c_max_requests then
+     or coalesce(cardinality(p_pool_ids), 0) <> cardinality(p_traceparents) or cardinality(p_pool_ids) > c_max_requests then
     raise exception 'the arrays must have the same length, at most %, and quantities be positive', c_max_requests
       using errcode = 'SL001';
   end if;
@@ -286,15 +289,16 @@ begin
           intake.request_key(t.pool_id, t.request_id, t.user_id, t.is_verified, t.secret_hash)
         end,
         t.is_verified, jsonb_typeof(t.proof) is distinct from 'object', coalesce((t.proof ->> 'guest')::boolean, false),
-        t.secret_hash, t.proof ->> 'address', t.proof ->> 'challenge', (t.proof ->> 'difficulty')::int, nullif(t.quantity, 1)
+        t.secret_hash, t.proof ->> 'address', t.proof ->> 'challenge', (t.proof ->> 'difficulty')::int, nullif(t.quantity, 1),
+        case when t.traceparent is not null then intake.trace_of(t.traceparent) end
       )::intake.claim_request order by t.ordinal) as requests
     from (
       select a.*, coalesce(a.verified, p_verified is null) as is_verified,
         decode(a.proof ->> 'secret_hash', 'hex') as secret_hash
       from rows from (
         unnest(p_pool_ids), unnest(p_user_ids), unnest(p_request_ids), unnest(p_verified), jsonb_array_elements(p_proofs),
-        unnest(p_quantities)
-      ) with ordinality as a (pool_id, user_id, request_id, verified, proof, quantity, ordinal)
+        unnest(p_quantities), unnest(p_traceparents)
+      ) with ordinality as a (pool_id, user_id, request_id, verified, proof, quantity, traceparent, ordinal)
     ) t
     group by t.pool_id
     order by t.pool_id

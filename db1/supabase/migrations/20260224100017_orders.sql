@@ -29,7 +29,9 @@ create table public.orders (
   end_as public.claim_state not null default 'expired',
   ended_at timestamptz,
   -- The one payment that bought it: tenant/payment.
-  payment_key text
+  payment_key text,
+  -- What its messages carry of the caller's traceparent (intake.trace_of): they are written when it is paid. Null: nothing.
+  trace jsonb
 );
 
 create unique index one_order_per_payment on public.orders (payment_key) where payment_key is not null;
@@ -218,17 +220,17 @@ begin
   select s.msg_id, clock_timestamp(), jsonb_build_object(
     'claim_id', s.claim_id, 'pool_id', p_pool.pool_id, 'resource_id', s.slot_id, 'user_id', p_request.user_id,
     'verified', p_request.verified, 'order_id', v_order_id, 'state', 'queued'
-  )
+  ) || coalesce(p_request.trace, '{}')
   from seat s
   where s.msg_id is not null;
   if v_is_held then
     insert into public.orders (
-      order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until
+      order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
     )
     values (
       v_order_id, p_pool.pool_id, p_request.user_id, p_request.verified, cardinality(v_ids), p_rules.price, p_rules.currency,
       p_rules.payment_tenant, p_rules.payment_livemode, p_pool.hold_until,
-      p_pool.hold_until + make_interval(secs => p_rules.expire_grace_sec)
+      p_pool.hold_until + make_interval(secs => p_rules.expire_grace_sec), p_request.trace
     );
   end if;
   return v_ids;
@@ -349,7 +351,8 @@ begin
     from public.engine_config c
     cross join rows from (unnest(p_slot_ids), unnest(p_tids), unnest(p_requests)) as t (
       slot_id, tid,
-      ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty, quantity
+      ordinal, user_id, request_id, request_key, verified, trusted, guest, secret_hash, address, challenge, difficulty, quantity,
+      trace
     )
     where c.pool_id = p_pool.pool_id and c.confirm_by = 'payment' and t.slot_id is not null
   ),
@@ -365,10 +368,10 @@ begin
   ),
   opened as (
     insert into public.orders (
-      order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until
+      order_id, pool_id, user_id, verified, seats, unit_price, currency, tenant, livemode, hold_until, grace_until, trace
     )
     select p.claim_id, p_pool.pool_id, p.user_id, p.verified, 1, p.price, p.currency, p.payment_tenant, p.payment_livemode,
-      p_pool.hold_until, p.grace_until
+      p_pool.hold_until, p.grace_until, p.trace
     from pair p
   ),
   reserved as (
@@ -672,6 +675,7 @@ begin
   into v_request.user_id, v_request.verified, v_request.trusted, v_request.secret_hash, v_request.address
   from public.claims c where c.claim_id = p_order.order_id;
   v_request.quantity := p_order.seats;
+  v_request.trace := p_order.trace;
   return v_request;
 end
 $$;
@@ -718,9 +722,10 @@ begin
     from (select distinct o.pool_id from public.orders o where o.order_id = any (p_order_ids)) p
   ),
   seat as materialized (
-    select c.claim_id, c.order_id, c.pool_id, c.slot_id, c.user_id, c.verified,
+    select c.claim_id, c.order_id, c.pool_id, c.slot_id, c.user_id, c.verified, o.trace,
       (l.lane << 40) + nextval('pgmq.q_intake_queue_msg_id_seq') as msg_id
     from public.claims c
+    join public.orders o on o.order_id = c.order_id
     join lane l on l.pool_id = c.pool_id
     where c.claim_id = any (v_claim_ids) and c.state = 'held'
   ),
@@ -729,7 +734,7 @@ begin
     select s.msg_id, clock_timestamp(), jsonb_build_object(
       'claim_id', s.claim_id, 'pool_id', s.pool_id, 'resource_id', s.slot_id, 'user_id', s.user_id,
       'verified', s.verified, 'order_id', s.order_id, 'state', 'queued'
-    )
+    ) || coalesce(s.trace, '{}')
     from seat s
   )
   update public.claims c

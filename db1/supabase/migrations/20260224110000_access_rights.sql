@@ -45,7 +45,7 @@ alter table public.checkouts enable row level security;
 grant execute on function public.claim_resource_and_queue(text, text, text) to anon, authenticated, service_role;
 grant execute on function public.release_own_claim(uuid, text, text, bytea) to authenticated, service_role;
 
-grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb, int[]) to service_role;
+grant execute on function public.claim_batch(text[], text[], text[], boolean[], boolean, jsonb, int[], text[]) to service_role;
 grant execute on function public.get_claim(uuid, bytea) to service_role;
 grant execute on function public.pool_status(text) to service_role;
 grant execute on function public.expire_holds(int) to service_role;

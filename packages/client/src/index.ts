@@ -172,7 +172,13 @@ export interface CallOptions {
 }
 
 /** `onProgress` hears of it while a challenge is solved. */
-export type ClaimOptions = CallOptions & Pick<SolveOptions, 'onProgress'>;
+export interface ClaimOptions extends CallOptions, Pick<SolveOptions, 'onProgress'> {
+  /**
+   * The header of W3C Trace Context: the claim's spans, and the calls to the pool's hooks, are of your trace. Where your `fetch`
+   * adds the header itself, as that of OpenTelemetry does, leave it out.
+   */
+  readonly traceparent?: string;
+}
 
 export interface SluiceClientOptions extends Partial<RetryOptions> {
   /** Where the server is. */
@@ -223,7 +229,7 @@ export function createSluiceClient(options: SluiceClientOptions): SluiceClient {
     fetch: options.fetch ?? ((...call) => fetch(...call)),
   };
   return {
-    claim: (order, { signal, onProgress } = {}) => takeSlot(ways, order, { signal, onProgress }),
+    claim: (order, options = {}) => takeSlot(ways, order, options),
     getClaim: (claim: ClaimKey | string, { signal }: CallOptions = {}) =>
       ask<Claim>(ways, { method: 'GET', ...placeOf(claim), signal }),
     release: (claim, { signal } = {}) => ask<Claim>(ways, { method: 'DELETE', ...placeOf(claim), signal }),
@@ -248,10 +254,11 @@ function placeOf(claim: ClaimKey | string): { path: string; headers?: Record<str
   return { ...placeOf(claim.claim_id), headers: { 'x-claim-secret': claim.secret } };
 }
 
-async function takeSlot(ways: AskOptions, order: ClaimOrder, options: SolveOptions): Promise<OwnClaim> {
+async function takeSlot(ways: AskOptions, order: ClaimOrder, options: ClaimOptions): Promise<OwnClaim> {
   const request = requestOf(order, isProof(ways.headers.authorization));
   const path = pathOf(order.pool);
-  const { signal } = options;
+  const { signal, traceparent } = options;
+  const headers: Record<string, string> = traceparent === undefined ? {} : { traceparent };
   let { challenge } = order;
   for (let solved = 0; ; solved++) {
     const body = {
@@ -262,7 +269,8 @@ async function takeSlot(ways: AskOptions, order: ClaimOrder, options: SolveOptio
       ...(challenge !== undefined && { challenge }),
     };
     try {
-      const made = await ask<Claim>(ways, { method: 'POST', path: `${path}/claims`, body, request, signal });
+      const asked = { method: 'POST', path: `${path}/claims`, headers, body, request, signal };
+      const made = await ask<Claim>(ways, asked);
       return { ...made, secret: request.secret };
     } catch (error) {
       const wantsSolution = error instanceof SluiceError && WANTS_SOLUTION.has(error.code);

@@ -8,6 +8,7 @@ import { HttpError } from './errors.ts';
 import { MissingNames } from './missing_names.ts';
 import { type Clock, type Log, type Metrics, NO_TRACER, type Tracer } from './ports.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse, type Route, readJson, refuse } from './router.ts';
+import { readTraceparent, type TraceParent, writeTraceparent } from './traceparent.ts';
 
 export interface ClaimRequest {
   readonly poolId: string;
@@ -19,6 +20,8 @@ export interface ClaimRequest {
   readonly verified: boolean;
   /** What a buyer has shown; null where a server of ours asks, which makes its own checks. */
   readonly proof: ClaimProof | null;
+  /** Of the caller, for the message; undefined where there was none, or none that is valid. */
+  readonly traceparent?: string;
 }
 
 export interface ClaimProof {
@@ -207,6 +210,7 @@ export class ClaimRoutes {
     const verified = caller.role !== 'anonymous';
     if (this.#missingPools.has(poolId)) return refuse('unknown_pool', request.requestId);
     const proof = await this.#proofOf(caller, request, poolId, body);
+    const trace = readTraceparent(request.headers.traceparent);
     const answer = await this.#lanes.submit({
       poolId,
       userId,
@@ -214,8 +218,9 @@ export class ClaimRoutes {
       quantity: body.quantity,
       verified,
       proof,
+      ...(trace && { traceparent: writeTraceparent(trace) }),
     });
-    this.#trace(answer, poolId, startedMs);
+    this.#trace(answer, poolId, trace, startedMs);
     const { outcome, claim_id, resource_id, state, claimed_at, hold_until, group_claims } = answer;
     // Another buyer may hold its slot by now.
     if (outcome === 'same' && FREED_STATES.has(state ?? '')) return refuse('claim_ended', request.requestId);
@@ -261,12 +266,18 @@ export class ClaimRoutes {
   }
 
   /** A refusal has no claim, and so no way to follow. */
-  #trace({ outcome, claim_id }: ClaimOutcome, poolId: string, startMs: number): void {
+  #trace(
+    { outcome, claim_id }: ClaimOutcome,
+    poolId: string,
+    caller: TraceParent | undefined,
+    startMs: number,
+  ): void {
     const { tracer = NO_TRACER, now } = this.#ports;
     if (!tracer.isOn || claim_id === null) return;
     tracer.record({
       name: 'claim',
       subject: claim_id,
+      ...(caller && { caller }),
       isRoot: outcome === 'claimed',
       kind: 'server',
       startMs,

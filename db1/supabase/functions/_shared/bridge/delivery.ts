@@ -2,6 +2,7 @@
 
 import type { Log } from '../ports.ts';
 import { shortened } from '../text.ts';
+import { readTraceparent, type TraceParent } from '../traceparent.ts';
 import { hookKeyOf, identityOf, readPayload } from './payload.ts';
 import type { Finish, Payload, PoolConfig, TakenMessage, Verdict } from './ports.ts';
 
@@ -93,6 +94,11 @@ export class Delivery {
   /** The same, of a message that says which. */
   get identity(): string {
     return identityOf(this.payload);
+  }
+
+  /** The trace that the claim's caller named. */
+  get caller(): TraceParent | undefined {
+    return readTraceparent(this.#payload?.traceparent);
   }
 
   /** The same at each try, because the database says what is first (bridge_first_claims). */

@@ -51,7 +51,12 @@ function keyBytes(secret: string): number | undefined {
 
 /** Without a secret the receiver gets the key and the claim's id alone, and cannot know who sent them. */
 export function headersOf(
-  { id, idempotencyKey, claimId }: Pick<HookCall, 'id' | 'idempotencyKey' | 'claimId'>,
+  {
+    id,
+    idempotencyKey,
+    claimId,
+    traceparent,
+  }: Pick<HookCall, 'id' | 'idempotencyKey' | 'claimId' | 'traceparent'>,
   body: string,
   sign: SignHook | undefined,
   nowMs: number,
@@ -60,6 +65,7 @@ export function headersOf(
     'content-type': 'application/json',
     'x-idempotency-key': idempotencyKey,
     'x-claim-id': claimId,
+    ...(traceparent !== undefined && { traceparent }),
   };
   if (sign === undefined) return headers;
   const timestampSec = Math.floor(nowMs / MS_PER_SEC);

@@ -1,5 +1,6 @@
 // Validation and commit by hook, each call with the same idempotency key and the claim's id.
 
+import { NO_TRACER } from '../ports.ts';
 import type { CommitContext } from './commit.ts';
 import type { Delivery } from './delivery.ts';
 import { labelOfTarget, tellCall } from './observe.ts';
@@ -62,6 +63,9 @@ async function ask(
   const breaker = context.breakerOf(url);
   if (breaker.openUntilMs > 0) return 'outage';
   const startedMs = context.now();
+  const { tracer = NO_TRACER } = context;
+  const { spanId, traceparent } = tracer.begin(delivery.identity, delivery.caller);
+  const call = { url, startedMs, spanId };
   try {
     const status = await context.hook.post({
       url,
@@ -70,10 +74,11 @@ async function ask(
       id: `${about}_${delivery.hookKey}`,
       idempotencyKey: delivery.hookKey,
       claimId: delivery.identity,
+      traceparent,
       allowedHosts: delivery.config.allowed_hosts,
       signal: context.signal,
     });
-    tellCall(delivery, url, status, startedMs, context);
+    tellCall(delivery, call, status, context);
     if (status >= 200 && status < 300) {
       breaker.succeeded();
       return 'accepted';
@@ -92,7 +97,7 @@ async function ask(
     delivery.end('retry', `status ${status}`);
     return 'tried';
   } catch (error) {
-    tellCall(delivery, url, error, startedMs, context);
+    tellCall(delivery, call, error, context);
     if (context.signal.aborted) return 'outage';
     context.log.warn('a hook gave no answer', {
       ...delivery.names,

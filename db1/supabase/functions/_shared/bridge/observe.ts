@@ -1,6 +1,6 @@
 // What became of messages, told to the metrics once a finish and to the traces once a message.
 
-import { type Clock, type Metrics, NO_TRACER, type Tracer } from '../ports.ts';
+import { type Clock, type Metrics, NO_TRACER, type TracedSpan, type Tracer } from '../ports.ts';
 import { textOf } from '../text.ts';
 import type { Delivery } from './delivery.ts';
 
@@ -41,6 +41,7 @@ export function tellGroup(
     tracer.record({
       name: 'bridge',
       subject,
+      ...callerOf(delivery),
       kind: 'consumer',
       startMs,
       endMs,
@@ -70,6 +71,7 @@ export function tellCommit(
     tracer.record({
       name: 'ledger',
       subject: delivery.identity,
+      ...callerOf(delivery),
       kind: 'client',
       startMs,
       endMs,
@@ -78,12 +80,11 @@ export function tellCommit(
     });
 }
 
-/** `result` is the status that a hook answered with, or why there was none. */
+/** `result` is the status that a hook answered with, or why there was none; `spanId` is what the hook was told of the call. */
 export function tellCall(
   delivery: Delivery,
-  url: string,
+  { url, startedMs, spanId }: { url: string; startedMs: number; spanId: string | undefined },
   result: unknown,
-  startMs: number,
   { tracer = NO_TRACER, now }: ObservePorts,
 ): void {
   if (!tracer.isOn) return;
@@ -91,8 +92,10 @@ export function tellCall(
   tracer.record({
     name: 'hook call',
     subject: delivery.identity,
+    ...callerOf(delivery),
+    ...(spanId !== undefined && { spanId }),
     kind: 'client',
-    startMs,
+    startMs: startedMs,
     endMs: now(),
     attributes: {
       ...namesOf(delivery),
@@ -101,6 +104,10 @@ export function tellCall(
     },
     ...((!isAnswer || result >= 500) && { failure: isAnswer ? `status ${result}` : textOf(result) }),
   });
+}
+
+function callerOf({ caller }: Delivery): Pick<TracedSpan, 'caller'> {
+  return caller === undefined ? {} : { caller };
 }
 
 function namesOf(delivery: Delivery): Record<string, string | number> {

@@ -84,6 +84,8 @@ export interface Payload extends Record<string, unknown> {
   readonly claim_id?: string;
   /** Whether the user id was proven; a message without the field is of a proven user. */
   readonly verified?: boolean;
+  /** The header of the claim's caller. A message is anybody's JSON: one that is not valid is ignored. */
+  readonly traceparent?: unknown;
 }
 
 /** DB2, the ledger. */
@@ -111,6 +113,8 @@ export interface HookCall {
   readonly id: string;
   readonly idempotencyKey: string;
   readonly claimId: string;
+  /** The header of that name; the call has none where undefined. */
+  readonly traceparent?: string | undefined;
   /** Besides those the worker was started with. */
   readonly allowedHosts: readonly string[];
   readonly signal: AbortSignal;

@@ -136,6 +136,13 @@ export const BUYER_SCHEMAS: { readonly [name: string]: AnswerSchema } = {
   Status: shape({ status: TEXT }),
 };
 
+const TRACEPARENT = {
+  traceparent: {
+    description:
+      "Of W3C Trace Context: the claim's spans, and the calls to the pool's hooks, are of this trace. One that is not valid is ignored.",
+    schema: { type: 'string' },
+  },
+} as const;
 const CLAIM_SECRET = {
   'X-Claim-Secret': { description: 'The secret that an unverified claim was made with.', schema: SECRET },
 };
@@ -162,6 +169,7 @@ export const BUYER_DESCRIPTIONS: Descriptions = {
           pattern: '^[\\x21-\\x7e]+$',
         },
       },
+      ...TRACEPARENT,
     },
     body: CLAIM_BODY,
     answers: {

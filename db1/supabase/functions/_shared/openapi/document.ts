@@ -5,6 +5,7 @@ import { ERROR_KINDS, type ErrorCode } from '../errors.ts';
 import { ADMIN_ROLES } from '../roles.ts';
 import type { Route } from '../router.ts';
 import type { ObjectSchema, Schema } from '../schema.ts';
+import { OPERATIONS, type Operation } from './operations.ts';
 
 /** JSON Schema of an answer. Beside what bodies may be: a reference, and objects whose fields others decide. */
 export type AnswerSchema =
@@ -142,15 +143,19 @@ const ERROR: AnswerSchema = {
 };
 
 function operation(method: string, path: string, it: RouteDescription): Json {
+  const { id, ...example }: Partial<Operation> = OPERATIONS[`${method} ${path}`] ?? {};
   return {
-    operationId: operationId(method, path),
+    operationId: id ?? operationId(method, path),
     tags: [it.tag],
     summary: it.summary,
     ...descriptionOf(method, path, it),
     security: SECURITY[it.auth],
-    parameters: parametersOf(path, it),
+    parameters: parametersOf(path, it, example),
     ...(it.body !== undefined && {
-      requestBody: { required: true, content: { 'application/json': { schema: it.body } } },
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: it.body, ...exampleOf(example.body) } },
+      },
     }),
     responses: { ...answersOf(it), ...refusalsOf(method, it) },
   };
@@ -163,28 +168,43 @@ function descriptionOf(method: string, path: string, it: RouteDescription): Json
   return description === '' ? {} : { description };
 }
 
-/** "POST /v1/pools/:pool/claims" → "post_v1_pools_pool_claims". */
+function exampleOf(example: unknown): Json {
+  return example === undefined ? {} : { example };
+}
+
+/** Of a route that has no name yet: "POST /v1/pools/:pool/claims" → "post_v1_pools_pool_claims". */
 function operationId(method: string, path: string): string {
   return `${method}${path}`.toLowerCase().replace(/[^a-z0-9]+/g, '_');
 }
 
-function parametersOf(path: string, it: RouteDescription): Json[] {
+function parametersOf(path: string, it: RouteDescription, example: Omit<Operation, 'id'>): Json[] {
   const name = /:(\w+)/.exec(path)?.[1];
   const inPath =
     name === undefined
       ? []
-      : [{ name, in: 'path', required: true, description: it.parameter, schema: { type: 'string' } }];
+      : [
+          {
+            name,
+            in: 'path',
+            required: true,
+            description: it.parameter,
+            schema: { type: 'string' },
+            ...exampleOf(example.path),
+          },
+        ];
   const inHeader = Object.entries(it.headers ?? {}).map(([header, rest]) => ({
     name: header,
     in: 'header',
     required: false,
     ...rest,
+    ...exampleOf(example.headers?.[header]),
   }));
   const inQuery = Object.entries(it.query?.properties ?? {}).map(([field, schema]) => ({
     name: field,
     in: 'query',
     required: it.query?.required?.includes(field) ?? false,
     schema,
+    ...exampleOf(example.query?.[field]),
   }));
   return [...inPath, ...inHeader, ...inQuery];
 }
