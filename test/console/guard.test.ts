@@ -86,7 +86,9 @@ describe('every admin route', () => {
        returning claim_id`,
       [MARK],
     );
-    const issue = await db1.query(`select id from public.issue_list(p_kind => 'claim', p_lane => $1)`, [MARK]);
+    const issue = await db1.query(`select id from public.issue_list(p_kind => 'claim', p_lane => $1)`, [
+      MARK,
+    ]);
     const ids: Record<string, string> = {
       '/admin/pools/': MARK,
       '/admin/claims/': claims[0] ?? '',
