@@ -19,7 +19,7 @@ export interface Furnished {
 /** Each thing is called `mark`, or has it in its name. The server at `url` takes the claims. */
 export async function furnish(db1: pg.Client, db2: pg.Client, url: string, mark: string): Promise<Furnished> {
   await putOnSale(db1, mark, 20);
-  const letters = await bury(db1, mark, 2);
+  const letters = await bury(db1, mark, 3);
   const claims: string[] = [];
   for (let n = 0; n < 2; n++)
     claims.push((await claim(url, mark, { user_id: `${mark} buyer` })).json.claim_id);
