@@ -215,7 +215,7 @@ export async function setFurnitureAside(
   await client.query(
     `set local sluice.audit_exception = 'import'; delete from audit.seals;
      update audit.chain set begins_after = 0, sealed_to = 0, seals = 0, head = sha256('');
-     create temporary table chain_start (begins_after bigint) on commit drop`,
+     create temporary table chain_start (begins_after bigint not null, is_one boolean default true unique) on commit drop`,
   );
   for (const { path } of furnished.reverse()) await client.query(`delete from ${path}`);
 }
