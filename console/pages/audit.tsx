@@ -80,7 +80,8 @@ export function Audit() {
         pages={pages}
         columns={auditColumns(db)}
         keyOf={({ id, cell }) => `${cell ?? ''} ${id}`}
-        noMatch="No row of the log matches"
+        // Which log it is does not make it a search.
+        {...(FILTERS.some(({ name }) => name in filters) && { noMatch: 'No row of the log matches' })}
       >
         <Empty title="Nothing yet">
           Changes that operators make here or with the CLI appear in this log.

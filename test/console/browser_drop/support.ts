@@ -118,7 +118,7 @@ export async function assertFits(page: Page): Promise<void> {
   const [width, room] = (await page.evaluate(
     '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
   )) as [number, number];
-  assert(width <= room, `${width} pixels in ${room}`);
+  assert(width <= room, `${width} pixels in ${room} at ${page.url()}`);
 }
 
 /** For the documents, when they are asked for. */
