@@ -13,10 +13,12 @@ const migrationsOf = (side: string): string => {
 
 /** Domains that stand on another domain: generators of types call their columns "unknown". */
 function stacked(sql: string): string[] {
-  const domains = [...sql.matchAll(/^create domain ([\w.]+) as ([\w.]+)/gm)].map(([, name = '', base = '']) => ({
-    name,
-    base,
-  }));
+  const domains = [...sql.matchAll(/^create domain ([\w.]+) as ([\w.]+)/gm)].map(
+    ([, name = '', base = '']) => ({
+      name,
+      base,
+    }),
+  );
   const names = new Set(domains.flatMap(({ name }) => [name, name.replace(/^.*\./, '')]));
   return domains.filter(({ base }) => names.has(base)).map(({ name }) => name);
 }
