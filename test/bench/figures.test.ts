@@ -76,7 +76,7 @@ test('a raw result becomes a summary, unless its product files changed while it 
   const raw = {
     ...{ suite: 'limits', at: '2026-01-01T00:00:00Z', commit: 'a'.repeat(40), product_hash: TREE },
     ...{
-      command: 'npm run bench -- limits --against /tmp/some/where/old',
+      command: 'npm run bench -- limits --against /tmp/some/where/old --json /tmp/x.json',
       machine: { cores: 2 },
       durability: { database: 'none' },
     },

@@ -24,6 +24,8 @@ export type Tried = { name: string; was: string; test: string; verdict: Verdict 
 
 /** A test that is being ended may still write its last file. */
 const CLEANING_TRIES = 5;
+/** Far longer than any of the tests takes on a busy machine. */
+const LIMIT_MS = 300_000;
 
 /** The tracked files as they are, and the packages. */
 export function copyTree(): { copy: string; remove(): void } {
@@ -80,12 +82,30 @@ function outputOf(cwd: string, args: string[]): Promise<string> {
   // Under a test runner of its own, not as a part of the one that may run this.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'ignore'] });
+    // A group of its own: with a bug in it a test may hang, or leave a server behind that keeps the pipe open.
+    const child = spawn(process.execPath, args, {
+      cwd,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const endGroup = (): void => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has ended, all of it.
+      }
+    };
+    const limit = setTimeout(endGroup, LIMIT_MS);
     let said = '';
     child.stdout.setEncoding('utf8').on('data', (text) => {
       said += text;
     });
     child.on('error', reject);
+    child.on('exit', () => {
+      clearTimeout(limit);
+      endGroup();
+    });
     child.on('close', () => resolve(said));
   });
 }
