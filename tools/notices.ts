@@ -31,9 +31,6 @@ export const INSIDE: Readonly<Record<string, string>> = {
     'Contains PostgREST (MIT; Copyright (c) 2014 Joe Nelson, modified work Copyright 2015 Google Inc.)',
 };
 
-/** Scripts of packages that run at their installation: no page imports them. */
-const AT_INSTALLATION: ReadonlySet<string> = new Set(['@scarf/scarf']);
-
 /** Where the package has neither a licence file nor an author, its repository has the line. */
 const HOLDERS: readonly (readonly [RegExp, string])[] = [
   [/^(redis$|@redis\/)/, 'Copyright (c) 2022-2025, Redis, inc.'],
@@ -91,8 +88,7 @@ export function bundledIn(root: string, packages: Record<string, Locked>): Set<s
     const path = `node_modules/${name}`;
     if (packages[path] === undefined)
       throw new Error(`console/ imports ${name}, which package-lock.json does not know`);
-    const needs = Object.keys(packages[path].dependencies ?? {});
-    if (!paths.has(path)) waiting.push(...needs.filter((need) => !AT_INSTALLATION.has(need)));
+    if (!paths.has(path)) waiting.push(...Object.keys(packages[path].dependencies ?? {}));
     paths.add(path);
   }
   return paths;
