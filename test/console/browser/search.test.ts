@@ -14,12 +14,12 @@ const skip = 'missing' in chromium && chromium.missing;
 const PHONE = { width: 390, height: 800 };
 /** As much of a uuid as a narrow column shows: the time, the pool, and enough of chance. */
 const SHOWN = 23;
-/** Ids of all kinds, what leads to a row's own page, users and pools. */
-const IDS = 'main .id, main .row-link, main a .given, main td[data-label="Pool"] .given';
+/** Ids of all kinds, users and pools. */
+const IDS = 'main .id, main a .given, main td[data-label="Pool"] .given';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** What looks like an id of ours or of Stripe, whatever element it stands in. */
+/** What looks like an id of ours or of Stripe, or like the number of a dead letter, whatever element it stands in. */
 const LOOKS_LIKE_AN_ID =
-  /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:stripe\/)?(?:pi|cs|ch|re|evt|txn)_\w{4,})$/;
+  /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:stripe\/)?(?:pi|cs|ch|re|evt|txn)_\w{4,}|#\d+)$/;
 /** Each word of the page on its own; not what a caller sent, which may hold ids of others. */
 const WORDS = `(() => {
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
