@@ -29,7 +29,10 @@ const HTML: Readonly<Record<Page, Html>> = {
   },
   docs: {
     title: 'Sluice API',
-    body: scripted('This page needs JavaScript; <a href="/openapi.json">/openapi.json</a> says the same.'),
+    body: [
+      '<main id="app"></main>',
+      '<noscript>This page needs JavaScript; <a href="/openapi.json">/openapi.json</a> says the same.</noscript>',
+    ],
   },
 };
 const ICON = 'icon.svg';
