@@ -29,10 +29,7 @@ const HTML: Readonly<Record<Page, Html>> = {
   },
   docs: {
     title: 'Sluice API',
-    body: [
-      '<main id="app"></main>',
-      '<noscript>This page needs JavaScript; <a href="/openapi.json">/openapi.json</a> says the same.</noscript>',
-    ],
+    body: scripted('This page needs JavaScript; <a href="/openapi.json">/openapi.json</a> says the same.'),
   },
 };
 const ICON = 'icon.svg';

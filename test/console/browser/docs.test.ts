@@ -8,8 +8,11 @@ import { DESKTOP, type House, openHouse } from './support.ts';
 
 const chromium = await ensureChromium();
 const skip = 'missing' in chromium && chromium.missing;
-/** How Swagger UI builds its headings, and the link inside the button of an operation, which makes it possible to send its address. */
-const OF_SWAGGER_UI = ['heading-order', 'nested-interactive'];
+/**
+ * How Swagger UI builds its headings, what it puts beside its main part, and the link inside the button of an operation, by which the
+ * operation has an address.
+ */
+const OF_SWAGGER_UI = ['heading-order', 'region', 'nested-interactive'];
 const TELEPHONE = { width: 390, height: 844 };
 /** Perceived brightness of a colour, from 0 to 1. */
 const BRIGHTNESS = `(() => {
