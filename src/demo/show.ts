@@ -54,7 +54,9 @@ export async function runShow(given: ShowOptions): Promise<Facts> {
   for (const part of [...parts, looking]) part.catch((error: unknown) => ending.abort(error));
   await Promise.allSettled(parts);
   over.abort();
-  await looking;
+  await Promise.allSettled([looking]);
+  // The others end because the first did: its reason is the one to tell.
+  if (ending.signal.aborted) throw ending.signal.reason;
   const [, drainedMs, outage] = await Promise.all(parts);
   await payments?.done();
   if (payments !== undefined && tally.noPayments === undefined) await watchEffects(db2, pool, tally, signal);

@@ -82,7 +82,8 @@ select tests.order_over((tests.order_of('paid', 'cid')).order_id);
 select public.expire_holds();
 select is(tests.settle(tests.payment(tests.order_of('paid', 'cid'), 'pi_3')), 'funds late', 'a late payment buys');
 select is(
-  (select q.message ->> 'traceparent' from pgmq.q_intake_queue q where q.message ->> 'user_id' = 'cid'), pg_temp.header(),
+  (select q.message ->> 'traceparent' from pgmq.q_intake_queue q
+   where q.message ->> 'pool_id' = 'paid' and q.message ->> 'user_id' = 'cid'), pg_temp.header(),
   'and its message has it as well'
 );
 
