@@ -114,6 +114,8 @@ describe('sampling', () => {
     ] as const) {
       await (away === 'db1' ? db1 : db2).end();
       const before = await samplesOf(other());
+      // On a busy machine a database may have been away for a moment before.
+      const stoppedAt = new Date().toISOString();
       await databases[away].stop('immediate');
       const isOpen = `select count(*)::int from audit.marks where kind = 'outage' and subject = '${name}' and ended_at is null`;
       await waitFor(async () => (await count(other(), isOpen)) === 1);
@@ -133,7 +135,7 @@ describe('sampling', () => {
       const client = await openClient(again.url);
       if (away === 'db1') db1 = client;
       else db2 = client;
-      const isClosed = `select count(*)::int from audit.marks where kind = 'outage' and subject = '${name}' and ended_at is not null`;
+      const isClosed = `select count(*)::int from audit.marks where kind = 'outage' and subject = '${name}' and ended_at > '${stoppedAt}'`;
       for (const db of [db1, db2]) await waitFor(async () => (await count(db, isClosed)) === 1);
       await waitFor(
         async () =>
@@ -141,20 +143,23 @@ describe('sampling', () => {
       );
     }
     const { marks, columns, rows } = await read(`?from=${new Date(Date.now() - 600_000).toISOString()}`);
-    assert.deepEqual(
-      marks.filter(({ kind }) => kind === 'outage').map(({ subject }) => subject),
-      ['DB1', 'DB2'],
-    );
+    const outages = new Set(marks.filter(({ kind }) => kind === 'outage').map(({ subject }) => subject));
+    assert.deepEqual([...outages].sort(), ['DB1', 'DB2']);
     const isUp = (name: string) => rows.map((row) => row[columns.indexOf(name)]);
     assert(isUp('db2_ok').includes(false) && isUp('db2_ok').includes(true));
   });
 
   it('is drawn in the terminal, with what happened', async () => {
+    // The crash emptied the slot cache: the pool has numbers again when somebody claims.
+    await waitFor(async () => {
+      const { status } = await claim(servers[0].url, 'gig', { user_id: 'bob', request_id: 'once' });
+      return status === 200 || status === 201;
+    });
     const env = { SLUICE_URL: servers[0].url, SLUICE_ADMIN_KEY: ADMIN_KEY };
-    /** A bar that has just begun is empty until the next sample: of a part that is at most a minute later. */
+    /** A bar that has just begun is empty until the next sample, at most two seconds later. */
     const draws = async (args: string[], pattern: RegExp): Promise<string> => {
       let drawn = await runHere(['status', ...args], env);
-      for (let tries = 0; tries < 90 && drawn.code === 0 && !pattern.test(drawn.stdout); tries++) {
+      for (let tries = 0; tries < 30 && drawn.code === 0 && !pattern.test(drawn.stdout); tries++) {
         await pause(1_000);
         drawn = await runHere(['status', ...args], env);
       }
@@ -162,11 +167,11 @@ describe('sampling', () => {
       assert.match(drawn.stdout, pattern);
       return drawn.stdout;
     };
-    const drawn = await draws(['--since', '15m'], /^queue +1 +1 .*[▁-█]/m);
+    const drawn = await draws(['--since', '15m'], /^queue +2 +2 .*[▁-█]/m);
     assert.match(drawn, /outage {4}DB2 did not answer {2}for \d+ s/);
     const json = JSON.parse((await runHere(['status', '--since', '15m', '--json'], env)).stdout);
     assert.equal(json.step_sec, 2);
-    await draws(['--since', '1h', '--of', 'pool gig'], /^available +49 +(49|50) /m);
+    await draws(['--since', '1h', '--of', 'pool gig'], /^available +48 +(48|49|50) /m);
     for (const wrong of [
       ['--since', 'soon'],
       ['--of', 'pool gig'],
