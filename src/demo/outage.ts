@@ -28,8 +28,9 @@ export function refuseOtherLedger(db2Url: string, stackUrl: string | undefined):
 
 /** Stops the ledger of the stack in `dir`. Returns how to end that; it ends with this process too, however that ends. */
 export async function stopLedger(dir: string): Promise<() => void> {
-  const { body } = await askControl(dir, 'db2', 'outage');
-  return () => void body?.cancel();
+  // Held as a whole: Node ends the connection of an answer that nobody refers to any more, and the outage with it.
+  const answer = await askControl(dir, 'db2', 'outage');
+  return () => void answer.body?.cancel();
 }
 
 /** Resolves when a ledger answers that was started after `stoppedAtMs`. */

@@ -121,7 +121,9 @@ describe('alerts', () => {
     await settled();
     const texts = messages('issue_reopened');
     assert.equal(texts.length, 2);
-    assert.deepEqual(texts[0], texts[1], 'the same words under the same id');
+    // Here each server has an address of its own, and either may try again.
+    const [first, second] = texts.map(({ url: _, ...words }) => words);
+    assert.deepEqual(first, second, 'the same words under the same id');
     assert.match(texts[0]?.text ?? '', /^An issue is back: 1 claim of gig, max_retries: status #$/);
   });
 

@@ -51,6 +51,8 @@ describe('a viewer at the command line', () => {
   let there: Furnished;
   let envOf: (key: string) => Record<string, string>;
   let viewer: string;
+  /** Of the claims that are dead letters. */
+  let issue: string;
   let admin: string;
   before(async () => {
     databases = await startDatabases();
@@ -58,6 +60,10 @@ describe('a viewer at the command line', () => {
     [db1, db2] = [await openClient(databases.db1.url), await openClient(databases.db2.url)];
     there = await furnish(db1, db2, server.url, MARK);
     await furnishMore();
+    const { rows } = await db1.query(`select id from public.issue_list(p_kind => 'claim', p_lane => $1)`, [
+      MARK,
+    ]);
+    issue = rows[0].id;
     viewer = await addOperator(db1, 'the viewer', 'viewer');
     admin = await addOperator(db1, 'the admin', 'admin');
     await addOperator(db1, 'the operator', 'operator');
@@ -123,9 +129,12 @@ describe('a viewer at the command line', () => {
     'refunds show': [there.refunds[0] ?? ''],
     'refunds send': [there.refunds[0] ?? '', '--reason', 'forged', '--yes'],
     'refunds skip': [there.refunds[1] ?? '', '--reason', 'forged', '--yes'],
+    'issues show': [issue],
+    'issues resolve': [issue],
     'dlq show': [String(there.letters[0])],
     'dlq replay': [String(there.letters[0]), '--yes'],
     'dlq discard': [String(there.letters[1]), '--yes'],
+    'issues replay': [issue, '--yes'],
     'webhooks endpoints add': ['forged', '--provider', 'stripe', '--secret-name', 'OPS_SITE_SECRET'],
     'webhooks endpoints change': [MARK, '--max-attempts', '7'],
     'webhooks endpoints rotate': [MARK, '--secret-name', 'OPS_SITE_SECRET'],

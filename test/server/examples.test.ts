@@ -152,6 +152,11 @@ async function fill({ db1, db2 }: OrderWorld): Promise<void> {
   await putOnSale(db1, POOL, 50);
   const letters = await bury(db1, POOL, 7);
   assert(letters.includes(Number(exampleOf('GET /admin/dlq/:msg_id'))), `${letters}`);
+  const { rows: issues } = await db1.query(
+    `select id from public.issue_list(p_kind => 'claim', p_lane => $1)`,
+    [POOL],
+  );
+  assert.equal(issues[0]?.id, exampleOf('GET /admin/issues/:issue'));
   const paid = {
     confirm_by: 'payment',
     price: 100,

@@ -90,7 +90,7 @@ update audit.personal_places p set kept_columns = k.kept::text[]
 from (values
   ('public.claims', '{pool_id,slot_id,request_key,secret_hash,challenge,committed_by,order_id,replaces}'),
   ('public.inventory_slots', '{pool_id,label}'),
-  ('public.orders', '{pool_id,currency,tenant,payment_key}'),
+  ('public.orders', '{pool_id,currency,tenant,payment_key,trace}'),
   ('public.checkouts', '{idempotency_key,tenant,session_id,url,payment_intent,state,lease_token}'),
   ('audit.issues', '{kind,lane,type,example_id,resolved_by}'),
   ('audit.audit_logs', '{action,written_by,changed}')

@@ -115,7 +115,8 @@ language sql set search_path = '' as $$
 $$;
 
 -- Promise: p_amount of the payment is owed under this id, or what is left of it: what went back and what is owed under other
--- ids counts. Nothing where nothing is left. p_state is due or review; p_actor is the operator who asked for it, null: none did.
+-- ids counts, each refund once. Where that cannot be told yet, it is owed: the row ends when all of the payment went back. Nothing
+-- where nothing is left. p_state is due or review; p_actor is the operator who asked for it, null: none did.
 -- Second call: changes nothing. Locks: the refund; the caller holds the payment.
 create function webhook.owe(
   p_payment public.payments,
@@ -131,9 +132,14 @@ set enable_seqscan = off as $$
 declare
   v_key constant text := p_payment.provider || '/' || p_payment.object_id;
   v_left bigint := p_payment.captured - p_payment.refunded + coalesce(p_payment.disputed, 0);
+  -- Of what went back, the refunds that were told by their total alone: those that a refunder has in hand may be among them.
+  v_unnamed constant bigint := greatest(0, p_payment.refunded - coalesce((
+    select sum(f.amount) from public.payment_refunds f
+    where f.provider = p_payment.provider and f.object_id = p_payment.object_id and f.failed_at is null
+  ), 0));
 begin
   v_left := v_left - coalesce((
-    select sum(r.amount) from public.refunds_due r
+    select sum(r.amount) - least(v_unnamed, coalesce(sum(r.amount) filter (where r.tries > 0), 0)) from public.refunds_due r
     where r.payment_key = v_key and r.state in ('due', 'review', 'failed') and r.id <> p_id
   ), 0);
   if least(p_amount, v_left) > 0 then

@@ -20,6 +20,7 @@ const TICKET = '019c8f5e-2a00-7abc-8def-0123456789ad';
 const EVENT = '8d7f4c1e-52c3-4b0e-9b8e-3f1d2a6c7b50';
 const CALL = '5e0c9a34-1f77-4c55-8a0b-6d2e9f4b8c11';
 const REFUND = 'settle:stripe/pi_1';
+const ISSUE = '0ffbd818-fb3c-7289-8862-e4826795fa04';
 const LETTER = '7';
 const WHY = { reason: 'the handler is mended' };
 const LETTERS = { msg_ids: [7], ...WHY };
@@ -81,6 +82,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /admin/users/:user/summary': { id: 'getUserSummary', path: USER },
   'POST /admin/users/export': { id: 'exportUser', body: { user_id: USER } },
   'POST /admin/users/erase': { id: 'eraseUser', body: { user_id: 'bob' } },
+  'GET /admin/issues': { id: 'listIssues', query: { state: 'open' } },
+  'GET /admin/issues/:issue': { id: 'getIssue', path: ISSUE },
+  'POST /admin/issues/:issue/replay': { id: 'replayIssue', path: ISSUE, body: WHY },
+  'POST /admin/issues/:issue/resolve': { id: 'resolveIssue', path: ISSUE, body: WHY },
   'GET /admin/dlq': { id: 'listDeadLetters' },
   'GET /admin/dlq/:msg_id': { id: 'getDeadLetter', path: LETTER },
   'POST /admin/dlq/replay': { id: 'replayDeadLetters', body: LETTERS },
@@ -101,7 +106,6 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /admin/webhooks/events/:id': { id: 'getEvent', path: EVENT },
   'POST /admin/webhooks/events/replay': { id: 'replayEvents', body: EVENTS },
   'POST /admin/webhooks/events/skip': { id: 'skipEvents', body: EVENTS },
-  'GET /admin/webhooks/groups': { id: 'listEventGroups' },
   'GET /admin/webhooks/payments': { id: 'listUnnamedPayments' },
   'POST /admin/webhooks/payments/name': {
     id: 'nameUserOfPayment',
