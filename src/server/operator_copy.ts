@@ -16,5 +16,6 @@ export async function copyOperators(db1: CallFunction, db2: CallFunction): Promi
   const p_read_at = new Date().toISOString();
   const rows = await db1<OperatorRow>('known_operators', {});
   const p_operators = rows.map(({ key_hash, ...row }) => ({ ...row, key_hash: key_hash.toString('hex') }));
-  await db2('copy_operators', { p_operators, p_read_at });
+  // As text: the driver would write a list without members as an array of Postgres.
+  await db2('copy_operators', { p_operators: JSON.stringify(p_operators), p_read_at });
 }

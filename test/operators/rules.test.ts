@@ -250,6 +250,13 @@ describe('the list of operators', () => {
       ['authenticator as service_role', 'update', undefined],
       ['postgres', 'update', true],
     ]);
+    await db1.query('delete from audit.operators');
+    await copy();
+    assert.deepEqual(
+      (await db2.query('select from public.known_operators()')).rows,
+      [],
+      'none, where DB1 has none',
+    );
   });
 });
 
