@@ -71,7 +71,7 @@ export class Disks {
     this.#removeNow();
   }
 
-  /** For the way out of this process: whoever still has files open keeps them until it ends. */
+  /** For the way out of this process: a program that still has files open keeps them until it ends. */
   #removeNow(): void {
     for (const dir of [...this.#disks.map(({ dir }) => dir), this.#images])
       spawnSync('umount', ['--lazy', '--quiet', dir]);

@@ -28,7 +28,7 @@ export function refuseOtherLedger(db2Url: string, stackUrl: string | undefined):
 
 /** Stops the ledger of the stack in `dir`. Returns how to end that; it ends with this process too, however that ends. */
 export async function stopLedger(dir: string): Promise<() => void> {
-  // Held as a whole: Node ends the connection of an answer that nobody refers to any more, and the outage with it.
+  // Held as a whole: Node ends the connection of an answer that it has collected as garbage, and that ends the outage.
   const answer = await askControl(dir, 'db2', 'outage');
   return () => void answer.body?.cancel();
 }

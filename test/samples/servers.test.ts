@@ -150,7 +150,7 @@ describe('sampling', () => {
   });
 
   it('is drawn in the terminal, with what happened', async () => {
-    // The crash emptied the slot cache: the pool has numbers again when somebody claims.
+    // The crash emptied the slot cache: the pool has numbers again after the next claim.
     await waitFor(async () => {
       const { status } = await claim(servers[0].url, 'gig', { user_id: 'bob', request_id: 'once' });
       return status === 200 || status === 201;

@@ -27,7 +27,7 @@ select is(pg_temp.owed(), 'void:a 1000 done, void:b 1000 done', 'nothing is owed
 rollback to owed;
 select pg_temp.total(1000);
 select pg_temp.owe('void:b');
-select is(pg_temp.owed(), 'void:a 1000 due', 'nobody has begun the first: the seller gave the other half back at Stripe');
+select is(pg_temp.owed(), 'void:a 1000 due', 'no refunder has begun the first: the seller gave the other half back at Stripe');
 
 rollback to owed;
 select pg_temp.owe('void:b');
