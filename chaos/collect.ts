@@ -13,6 +13,7 @@ import {
   CREDITS,
   EVENTS,
   MESSAGES,
+  ORDER_EVENTS,
   PAID_TENANT,
   PAYMENTS,
   SLOTS,
@@ -47,7 +48,7 @@ export async function collectPaid(urls: Urls): Promise<PaidState> {
     withClient(urls.db2, async (client) => ({
       outbox: await rows<PaidState['outbox'][number]>(client, paid.OUTBOX),
       refunds: await rows<PaidState['refunds'][number]>(client, paid.REFUNDS),
-      events: await rows<PaidState['events'][number]>(client, paid.ORDER_EVENTS, [PAID_TENANT]),
+      events: await rows<PaidState['events'][number]>(client, ORDER_EVENTS),
       tombstones: await rows<PaidState['tombstones'][number]>(client, paid.TOMBSTONES),
       tickets: await rows<PaidState['tickets'][number]>(client, paid.ORDER_TICKETS),
       credits: await rows<PaidState['credits'][number]>(client, paid.ORDER_CREDITS, [PAID_TENANT]),

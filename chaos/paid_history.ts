@@ -1,3 +1,5 @@
+import type { FinalState } from './history.ts';
+
 /**
  * What a run knows about paid orders: what buyers and operators did, what both databases held in the end, and Stripe's own
  * books. Times of clients are those of a history; times of tables are milliseconds since 1970, on the same machine's clock.
@@ -65,8 +67,8 @@ export type PaidState = {
   checkouts: { orderId: string; n: number; sessionId: string | null; state: string }[];
   outbox: { id: string; kind: string; state: string }[];
   refunds: { id: string; paymentKey: string; amount: number; state: string }[];
-  /** The tenant's events that did not end by themselves: those that wait or failed, dead letters, and what operators skipped. */
-  events: { eventId: string; status: string; error: string | null }[];
+  /** The tenant's events. */
+  events: FinalState['events'];
   tombstones: { claimId: string; orderId: string | null; voidedAt: number }[];
   tickets: { claimId: string; orderId: string | null }[];
   /** Of the tenant's payments, all kinds. */

@@ -31,11 +31,6 @@ export const OUTBOX = 'select o.id, o.kind, o.state from public.claim_outbox o o
 export const REFUNDS = `
   select r.id, r.payment_key as "paymentKey", r.amount::float8 as amount, r.state from public.refunds_due r order by r.id`;
 
-export const ORDER_EVENTS = `
-  select e.event_id as "eventId", e.status, e.error from public.webhook_events e
-  where e.provider = $1 and (e.status not in ('success', 'skipped') or e.skipped_by is not null)
-  order by e.event_id`;
-
 export const TOMBSTONES = `
   select v.claim_id as "claimId", v.order_id as "orderId", ${MS('v.voided_at')} as "voidedAt"
   from public.voided_tickets v

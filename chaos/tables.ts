@@ -36,13 +36,16 @@ export const TICKETS = `
   from public.confirmed_tickets t
   order by t.resource_id`;
 
-export const EVENTS = `
+const eventsWhere = (tenants: string): string => `
   select e.id, e.provider, coalesce(p.name, e.webhook_id::text) as endpoint, e.event_id as "eventId", e.status, e.attempts,
     e.takeovers, e.error, e.skipped_by as "skippedBy"
   from public.webhook_events e
   left join public.webhook_endpoints p on p.webhook_id = e.webhook_id
-  where e.provider <> '${PAID_TENANT}'
+  where ${tenants}
   order by e.id`;
+
+export const EVENTS = eventsWhere(`e.provider <> '${PAID_TENANT}'`);
+export const ORDER_EVENTS = eventsWhere(`e.provider = '${PAID_TENANT}'`);
 
 /** A bigint comes as text; amounts here are far below 2^53. */
 export const CREDITS = `

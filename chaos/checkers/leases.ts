@@ -4,7 +4,15 @@
 
 import type { History } from '../history.ts';
 import { createEndsOf } from './ends.ts';
-import { type Checker, claimsById, eventKey, groupBy, hasTakenEffect, isOnItsWay } from './lookup.ts';
+import {
+  type Checker,
+  claimsById,
+  eventKey,
+  type FinalEvent,
+  groupBy,
+  hasTakenEffect,
+  isOnItsWay,
+} from './lookup.ts';
 
 /** After one of these the message has left the queue. */
 const LAST: ReadonlySet<string> = new Set(['committed', 'refused', 'gone', 'dead_letter']);
@@ -39,20 +47,28 @@ function endedByALateWorker({ finishes }: History): string[] {
  * A row keeps the attempt and the takeover in which it ended, and each worker says in which it was told so. A worker that
  * ended it in another had lost its lease, and so had one of two that ended it.
  */
-function eventsEndedByALateWorker({ eventFinishes, final }: History): string[] {
-  const ends = groupBy(eventFinishes, (finish) => finish.eventId);
-  return final.events.filter(hasTakenEffect).flatMap(({ eventId, status, attempts, takeovers }) => {
-    const own = (ends.get(eventId) ?? []).filter(({ result }) => result === status);
-    if (own.length > 1) return [`event ${eventId} was ended (${status}) by ${own.length} leases`];
-    return own
-      .filter((end) => end.attempts !== attempts || end.takeovers !== takeovers)
-      .map(
-        (end) =>
-          `event ${eventId} was ended (${status}) in attempt ${end.attempts}, takeover ${end.takeovers}, ` +
-          `and attempt ${attempts}, takeover ${takeovers} held its lease`,
-      );
-  });
+function eventsEndedByALateWorker(history: History): string[] {
+  const ends = groupBy(history.eventFinishes, (finish) => finish.eventId);
+  return allEvents(history)
+    .filter(hasTakenEffect)
+    .flatMap(({ eventId, status, attempts, takeovers }) => {
+      const own = (ends.get(eventId) ?? []).filter(({ result }) => result === status);
+      if (own.length > 1) return [`event ${eventId} was ended (${status}) by ${own.length} leases`];
+      return own
+        .filter((end) => end.attempts !== attempts || end.takeovers !== takeovers)
+        .map(
+          (end) =>
+            `event ${eventId} was ended (${status}) in attempt ${end.attempts}, takeover ${end.takeovers}, ` +
+            `and attempt ${attempts}, takeover ${takeovers} held its lease`,
+        );
+    });
 }
+
+/** The workers process the events of paid orders as they do all others. */
+const allEvents = ({ final, paid }: History): FinalEvent[] => [
+  ...final.events,
+  ...(paid?.final.events ?? []),
+];
 
 const idsOf = ({ lostLeases }: History, kind: 'bridge' | 'webhook'): string[] => [
   ...new Set(lostLeases.filter((lost) => lost.kind === kind).flatMap((lost) => lost.ids)),
@@ -75,7 +91,7 @@ function claimsWithLostLeases(history: History): string[] {
 function eventsWithLostLeases(history: History): string[] {
   const lost = new Set(idsOf(history, 'webhook'));
   const credits = groupBy(history.final.credits, eventKey);
-  const rows = groupBy(history.final.events, (event) => event.eventId);
+  const rows = groupBy(allEvents(history), (event) => event.eventId);
   return [...lost].flatMap((eventId) => {
     const own = rows.get(eventId) ?? [];
     const [event] = own;

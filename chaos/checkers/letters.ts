@@ -33,7 +33,7 @@ function deadThoughHealthy(history: History): string[] {
       ),
     // Of paid orders, none of whose events is hopeless: those that operators skipped were dead letters.
     ...(history.paid?.final.events ?? [])
-      .filter(({ status }) => status === 'dead_letter' || status === 'skipped')
+      .filter(({ status, skippedBy }) => status === 'dead_letter' || skippedBy !== null)
       .map(
         ({ eventId, status, error }) => `event ${eventId} was healthy and a dead letter: ${status}, ${error}`,
       ),

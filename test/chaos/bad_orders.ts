@@ -4,6 +4,7 @@ import type { History } from '../../chaos/history.ts';
 import type { PromiseName } from '../../chaos/judge.ts';
 import type { PaidHistory } from '../../chaos/paid_history.ts';
 import { type BadHistory, bad, pick } from './bad_history.ts';
+import { stored } from './good_history.ts';
 import { addOrders, GRACE_UNTIL, HOLD_UNTIL } from './good_orders.ts';
 
 const badOrder = (
@@ -52,14 +53,21 @@ export const BAD_ORDERS: BadHistory[] = [
   badOrder('I14', 'a slow payment that failed and bought a ticket all the same', [], ({ books }) => {
     pick(books.payments, 2).isPaid = false;
   }),
+  badOrder('I9', 'an event about an order whose lease was lost and that is gone', [], ({ final }) => {
+    final.events = [];
+  }),
+  badOrder('I9', 'an event about an order that two leases ended', [], (_, { eventFinishes }) => {
+    for (const worker of ['w1', 'w2'])
+      eventFinishes.push({ worker, eventId: 'evt_1', attempts: 1, takeovers: 0, result: 'success', at: 250 });
+  }),
   badOrder('I10', 'an event about an order that still fails', [], ({ final }) => {
-    final.events.push({ eventId: 'evt_9', status: 'failed', error: 'no' });
+    final.events.push(stored('row99', 'evt_9', 'failed'));
   }),
   badOrder('I12', 'an event about an order that is a dead letter', [], ({ final }) => {
-    final.events.push({ eventId: 'evt_9', status: 'dead_letter', error: 'no' });
+    final.events.push(stored('row99', 'evt_9', 'dead_letter'));
   }),
   badOrder('I12', 'an event about an order that an operator had to skip', [], ({ final }) => {
-    final.events.push({ eventId: 'evt_9', status: 'skipped', error: 'no' });
+    final.events.push({ ...stored('row99', 'evt_9', 'skipped'), skippedBy: 'operator' });
   }),
   badOrder('I11', 'a void that was done and has no audit row', [], (_, { final }) => {
     final.audit = final.audit.filter(({ action }) => action !== 'ticket_void');

@@ -2,7 +2,7 @@
 
 import type { History } from '../../chaos/history.ts';
 import type { PaidHistory } from '../../chaos/paid_history.ts';
-import { claim, told } from './good_history.ts';
+import { claim, stored, told } from './good_history.ts';
 
 const POOL = 'paid';
 const PRICE = 1_000;
@@ -89,7 +89,7 @@ export function goodOrders(): PaidHistory {
       })),
       outbox: [{ id: 'settle:pi_1', kind: 'settle', state: 'done' }],
       refunds: [{ id: 'settle:pi_5', paymentKey: `${TENANT}/pi_5`, amount: 2 * PRICE, state: 'sent' }],
-      events: [],
+      events: [stored('row90', 'evt_1', 'success')],
       tombstones: [{ claimId: 'o3', orderId: 'o3', voidedAt: HOLD_UNTIL + 8_000 }],
       tickets: [
         { claimId: 'o1', orderId: 'o1' },
@@ -131,7 +131,8 @@ export function goodOrders(): PaidHistory {
 /** The same history with these orders in it, in all places. */
 export function addOrders(history: History): PaidHistory {
   const paid = goodOrders();
-  const { pools, claims, final } = history;
+  const { pools, claims, lostLeases, final } = history;
+  lostLeases.push({ worker: 'w1', kind: 'webhook', ids: ['evt_1'], at: 240 });
   const seats = paid.final.claims;
   pools.push({
     ...{ poolId: POOL, capacity: seats.length, commit: 'rpc', holdSec: 20 },
