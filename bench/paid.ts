@@ -2,7 +2,7 @@
 // payments become decisions and tickets.
 
 import { carry, receive, withPlaces } from './cost.ts';
-import { THIS, versionsOf } from './neighbours/place.ts';
+import { THIS, type Version, versionsOf } from './neighbours/place.ts';
 import { addPaidPool } from './paid/orders.ts';
 import { measureFlow, measureSettling, type SettleRow } from './paid/settle.ts';
 import { type Column, makeTable, whole } from './rows.ts';
@@ -21,6 +21,7 @@ const QUICK: Plan = {
 type Plan = typeof FULL;
 
 const HELD_POOL = 'held';
+const HELD: Version = { ...THIS, name: 'held' };
 /** Of CPU. A claim of a pool without payment writes as much as before. */
 const MAX_GROWTH = 1.03;
 /** The log of a claim differs by a byte where its pages are filled in another order. */
@@ -78,28 +79,30 @@ export const paid: Suite = {
 
 type Taken = Map<string, Sample[]>;
 
-/** `auto` is the way of the cost suite; `auto-secret` and `held` are asked alike, but for the pool. */
+/**
+ * `auto` is the way of the cost suite; `auto-secret` and `held` are asked alike, but for the pool. They have databases of their
+ * own: the log of a claim grows with the tables, so both checkouts' claims without payment must fill theirs alike.
+ */
 async function measureClaims(plan: Plan, against: string | undefined, progress: (line: string) => void) {
   const taken: Taken = new Map();
   const slots = plan.warmUp + plan.rounds * plan.claims * 2 + plan.warmUp;
   let settings: Record<string, string> = {};
   await withPlaces(
-    versionsOf(against),
+    [...versionsOf(against), HELD],
     slots,
     async (place, version) => {
-      if (version === THIS) await addPaidPool(place, HELD_POOL, slots);
+      if (version === HELD) await addPaidPool(place, HELD_POOL, slots);
     },
     async (places) => {
       const round = async (count: number, turn: number): Promise<Map<string, Sample>> => {
         const samples = new Map<string, Sample>();
         const ways = places.flatMap(([version, place]) =>
-          version === THIS.name
+          version === HELD.name
             ? [
-                { name: 'auto', place, more: {} },
                 { name: 'auto-secret', place, more: { hasSecrets: true } },
                 { name: HELD_POOL, place, more: { hasSecrets: true, pool: HELD_POOL } },
               ]
-            : [{ name: `auto ${version}`, place, more: {} }],
+            : [{ name: version === THIS.name ? 'auto' : `auto ${version}`, place, more: {} }],
         );
         // The order changes from round to round: whatever drifts, drifts for all.
         for (const { name, place, more } of turn % 2 === 0 ? ways : [...ways].reverse()) {
