@@ -1,5 +1,6 @@
 // Repetitions become rows, rows become a table.
 
+import { loadShare } from './cpu.ts';
 import { median } from './stats.ts';
 import type { Row } from './suite.ts';
 
@@ -44,9 +45,10 @@ export function sumOf<Sample>(samples: readonly Sample[], amount: (sample: Sampl
   return samples.reduce((sum, sample) => sum + amount(sample), 0);
 }
 
-/** The rate of a way with its best number of clients and batch. */
-export function bestRate(rows: readonly Row[], name: string): number {
-  return Math.max(...rows.filter((row) => row.name === name).map((row) => row.rate));
+/** The rate of a way with its best number of clients and batch; undefined where it was not measured. */
+export function bestRate(rows: readonly Row[], name: string): number | undefined {
+  const rates = rows.filter((row) => row.name === name).map((row) => row.rate);
+  return rates.length === 0 ? undefined : Math.max(...rates);
 }
 
 export function whole(value: number | string | undefined): string {
@@ -67,6 +69,19 @@ export const SPEED: readonly Column[] = [
   { heading: 'p50 ms', text: (row) => row.p50_ms.toFixed(2) },
   { heading: 'p99 ms', text: (row) => row.p99_ms.toFixed(2) },
 ];
+
+/** Beside a rate: what it took of the machine, and how much of that was the load generator's. Older summaries lack it. */
+export const CPU: readonly Column[] = [
+  column('CPU µs', 'cpu_us'),
+  { heading: 'per core', text: ({ per_core }) => (Number(per_core) > 0 ? whole(per_core) : '') },
+  { heading: 'load', text: loadText },
+];
+
+export function loadText({ cpu_us, load_cpu_us }: { [name: string]: number | string | undefined }): string {
+  if (cpu_us === undefined || load_cpu_us === undefined) return '';
+  const share = loadShare({ cpu_us: Number(cpu_us), load_cpu_us: Number(load_cpu_us) });
+  return `${Math.round(share * PERCENT)} %`;
+}
 
 function spread(row: Row): string {
   if (row.repetitions === 1) return '';
