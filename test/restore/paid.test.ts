@@ -121,6 +121,8 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
     const refunds = await standIn.control.books<Stripe.Refund>('refund');
     return refunds.map(({ payment_intent, amount }) => `${payment_intent} ${amount}`).sort();
   };
+  const balancesOf = async (): Promise<{ user_id: string; sum: number }[]> =>
+    (await world.db2.query('select user_id, sum(amount)::int from public.credit_ledger group by 1 order by 1')).rows;
   const free = () => servers.withDb1((client) => number(client, `select available from public.pool_status('${pool}')`));
   const openRefunds = () =>
     servers.withDb2((client) =>
@@ -142,7 +144,7 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
     );
     const target = await servers.withDb1(moment);
 
-    const annPaid = await pay(ann);
+    await pay(ann);
     await settle();
     assert.equal(await world.statusOf(ann), 'paid');
     await voidOne(bob);
@@ -210,7 +212,21 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
     assert.match(await operator('npx sluice reconcile'), AGREED);
     await operator('npx sluice reconcile --stripe');
     await operator(`npx sluice pools set ${pool} --refund-by sluice && npx sluice pools open ${pool}`);
-    assert.ok(annPaid.payment !== '' && hal.payment !== '');
+
+    // What the page says about a ticket that came back without its order.
+    const balances = new Map((await balancesOf()).map(({ user_id, sum }) => [user_id, sum]));
+    assert.deepEqual(['ann', 'bob', 'gil', 'hal', 'jon', 'pat'].map((user) => balances.get(user)), [0, 0, 0, 1250, 0, 0]);
+    await standIn.stripe.refunds.create({ payment_intent: hal.payment });
+    await world.delivered();
+    await workers();
+    assert.deepEqual((await world.tickets(pool)).sort(), sold, 'a refund at Stripe does not void it');
+    await operator(`npx sluice claims void ${hal.claim_id} --reason 'it went back' --yes`);
+    await workers();
+    assert.deepEqual(
+      (await world.tickets(pool)).sort(),
+      sold.filter((id) => id !== hal.claim_id),
+    );
+    assert.match(await operator('npx sluice reconcile'), AGREED);
   });
 
   test('brings DB2 back: tickets, payments, credits and refunds are what they were, and uses are lost', async () => {
@@ -229,12 +245,10 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
     const use = async () =>
       (await world.db2.query(`select outcome from public.check_ticket($1, 'gate')`, [ned.claim_id])).rows[0].outcome;
     assert.equal(await use(), 'valid');
-    const balances = async () =>
-      (await world.db2.query('select user_id, sum(amount)::int from public.credit_ledger group by 1 order by 1')).rows;
     const was = {
       tickets: await world.tickets(pool),
       refunds: await refundsAtStripe(),
-      balances: await balances(),
+      balances: await balancesOf(),
       free: await free(),
     };
     assert.ok(was.refunds.includes(`${oli.payment} 1250`) && was.refunds.includes(`${lea.payment} 1250`));
@@ -263,7 +277,7 @@ describe('the restore page, with paid orders', { skip: reason ?? false }, () => 
     const is = {
       tickets: await world.tickets(pool),
       refunds: await refundsAtStripe(),
-      balances: await balances(),
+      balances: await balancesOf(),
       free: await free(),
     };
     assert.deepEqual(is, was);
