@@ -34,7 +34,9 @@ export class TwoServers {
   private constructor(dir: string, sides: readonly Side[]) {
     this.#dir = dir;
     this.#sides = sides;
-    this.env = Object.fromEntries(sides.map(({ name, env }) => [`${name.toUpperCase()}_URL`, env.DB_URL ?? '']));
+    this.env = Object.fromEntries(
+      sides.map(({ name, env }) => [`${name.toUpperCase()}_URL`, env.DB_URL ?? '']),
+    );
   }
 
   /** Migrated, archiving, and with a copy of each. */

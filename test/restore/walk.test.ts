@@ -76,7 +76,18 @@ describe('the restore page', { skip: reason ?? false }, () => {
 
   test('is walked whole: each block of shell is run here or in paid.test.ts, or is marked as an example', () => {
     const marks = [...PAGE.matchAll(/^(.*)\n```(?:sh|sql)\n/gm)].map(([, mark]) => mark);
-    const walked = ['prepare', 'backup', 'save', 'restore', 'writes', 'agree', 'holds', 'books', 'money'];
+    const walked = [
+      'prepare',
+      'backup',
+      'save',
+      'restore',
+      'writes',
+      'agree',
+      'holds',
+      'books',
+      'money',
+      'void',
+    ];
     assert.deepEqual([...BLOCKS.keys()], walked);
     for (const mark of marks) assert.match(mark ?? '', /^<!-- (walk: \w+|example) -->$/);
   });
