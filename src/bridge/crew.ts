@@ -10,7 +10,7 @@ import { type Log, type Metrics, NO_TRACER, type Tracer } from '#core/ports.ts';
 import { createDatabase, type Database, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { quoteName } from '../db/statement.ts';
-import { HandlerDatabases } from '../webhook/handler_databases.ts';
+import { HandlerDatabases } from '../webhook/databases.ts';
 import { startWorker, type Worker } from '../worker.ts';
 import { endOnce, startEnder } from './ender.ts';
 import { createHook } from './hook.ts';

@@ -8,9 +8,9 @@ import { createInboxCell } from '#core/inbox/store.ts';
 import type { Log, Metrics } from '#core/ports.ts';
 import { DELIVERY_MS } from '#core/router.ts';
 import { createDatabase } from '../db/database.ts';
+import { base64Of } from '../db/values.ts';
 import type { CellAddress } from '../fleet/addresses.ts';
 import { startLoop } from '../loop.ts';
-import { base64Of } from '../webhook/store.ts';
 
 export interface OpenInbox {
   readonly inbox: Inbox;

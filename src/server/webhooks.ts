@@ -10,10 +10,9 @@ import { WebhookRoutes } from '#core/webhook/routes.ts';
 import { createFindSecret, type SecretSource } from '#core/webhook/secrets.ts';
 import { createDatabase, LANE_LOCK_TIMEOUT_MS } from '../db/database.ts';
 import { openProcessor } from '../webhook/crew.ts';
-import { HandlerDatabases } from '../webhook/handler_databases.ts';
+import { HandlerDatabases, openWebhookStore } from '../webhook/databases.ts';
 import { type Handlers, NO_HANDLERS } from '../webhook/handlers.ts';
 import { signaturePorts } from '../webhook/hmac.ts';
-import { openWebhookStore } from '../webhook/store.ts';
 import { wakeWorkers } from './wake.ts';
 
 export interface WebhookRoutesOptions {

@@ -7,9 +7,8 @@ import { createDatabase } from '../db/database.ts';
 import { startListener } from '../db/listener.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { type ComparisonOptions, compareWithProviders } from './comparison.ts';
-import { HandlerDatabases } from './handler_databases.ts';
+import { HandlerDatabases, openWebhookStore } from './databases.ts';
 import { createFaultTeller, type Handlers, registerHandlers, warnOfMissingHandlers } from './handlers.ts';
-import { openWebhookStore } from './store.ts';
 import { THIN_HANDLER, thinHandler } from './thin.ts';
 
 export interface WebhookCrewOptions {

@@ -98,8 +98,8 @@ language sql stable security definer set search_path = '' as $$
   select o.name, o.role, o.key_hash, o.revoked_at is not null, 0::double precision from audit.operators o;
 $$;
 
--- Promise: the operator was here within the last minute. Written once a minute at most, whatever is asked: a console asks every
--- second. Second call: nothing. Locks: the operator.
+-- Promise: last_used_at of the operator is at most a minute old. A console asks every second, so the row is written once a minute at
+-- most. Second call: changes nothing for a minute. Locks: the operator.
 create function public.operator_used(p_name text) returns void
 language sql security definer set search_path = '' as $$
   update audit.operators o set last_used_at = now()

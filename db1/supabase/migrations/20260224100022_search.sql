@@ -375,7 +375,7 @@ end
 $$;
 
 -- Promise: what operators did to this user here (an export, an erasure that is under way), newest first. The log names users by
--- pseudonyms: one who has no key there is not named. Second call: the same, and what is new. Locks: none.
+-- pseudonyms, so there are no rows of a user without a key. Second call: the same, and what is new. Locks: none.
 create function public.user_audit(p_user_id text, p_limit int default 20) returns setof audit.audit_logs
 language sql stable security definer set search_path = ''
 set enable_seqscan = off as $$

@@ -309,8 +309,9 @@ begin
 end
 $$;
 
--- Promise: how many tickets match what is not null, as ticket_list has it: counted up to 10000, of many in one pool sampled (one page
--- in a hundred). Second call: the same, later. Locks: none.
+-- Promise: how many tickets match what is not null, as ticket_list has it, counted up to 10000. Of a large table two answers are
+-- estimates (about): all tickets, by the statistics, and the tickets of one pool, by a sample of one page in a hundred.
+-- Second call: the same, later. Locks: none.
 create function public.ticket_total(
   p_claim_id text default null,
   p_pool_id text default null,
