@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os';
 import { createLog } from '../log.ts';
 import type { Order } from '../processes/supervisor.ts';
+import { LIMIT_VARIABLES } from '../server/limit_settings.ts';
 import { demoSecrets, stripeValues } from '../stack/env_file.ts';
 import type { Settings } from '../stack/settings.ts';
 import type { Stack } from '../stack/stack.ts';
@@ -50,15 +51,18 @@ function processesFor(cores: number): number {
 }
 
 /** What `serve` and `work` read and `npm start` does not: the stack is complete without. */
-const NOT_PASSED =
-  /^(SLUICE_(PUBLIC_URL|TRUSTED_PROXIES|MAX_REQUESTS|LIMIT_\w+|REDIS_URL|JWKS_URL|CELLS|METRICS_PORT|OPERATOR_KEY)|DB\d_DIRECT_URL)$/;
+const NOT_PASSED: readonly string[] = [
+  ...Object.keys(LIMIT_VARIABLES),
+  ...['SLUICE_PUBLIC_URL', 'SLUICE_TRUSTED_PROXIES', 'SLUICE_MAX_REQUESTS', 'SLUICE_REDIS_URL'],
+  ...['SLUICE_JWKS_URL', 'SLUICE_CELLS', 'SLUICE_METRICS_PORT', 'SLUICE_OPERATOR_KEY'],
+  ...['DB1_DIRECT_URL', 'DB2_DIRECT_URL'],
+];
 
 /** `sluice serve` and `sluice work` on the databases of the stack. Resolves when all of them listen. */
 export async function startApart(stack: Stack, { sluicePort }: Settings, plan: Plan): Promise<Program> {
   const { secrets } = stack;
-  const left = Object.keys(process.env).filter((name) => NOT_PASSED.test(name));
   const env = {
-    ...Object.fromEntries(left.map((name) => [name, undefined])),
+    ...Object.fromEntries(NOT_PASSED.map((name) => [name, undefined])),
     DB1_URL: stack.db1.url,
     DB2_URL: stack.db2.url,
     SLUICE_ADMIN_KEY: secrets.adminKey,
