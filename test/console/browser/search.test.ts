@@ -71,6 +71,19 @@ describe('everything is findable in the console', { skip }, () => {
     await page.context().close();
   });
 
+  it('an issue by its lane, and Enter opens it', async () => {
+    const page = await every.signIn('/');
+    const { rows } = await every.world.db1.query(`select id from public.issue_list(p_lane => 'members')`);
+    assert((await found(page, 'issue members')) > 0);
+    await page
+      .getByRole('option', { name: /members/ })
+      .first()
+      .click();
+    await page.waitForURL(`**/issues/${rows[0].id}`);
+    await page.getByText('Times opened').waitFor();
+    await page.context().close();
+  });
+
   it('by the number of a seat, as its ticket shows it to a buyer', async () => {
     const page = await every.signIn('/');
     const [claimId] = every.order.claims;
