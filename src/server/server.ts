@@ -154,7 +154,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   const callIntake = oneIntake(fleet);
   // The operators stand in the first cell.
-  const { call: callFirst } = fleet.only;
+  const { call: callFirst, rest: first } = fleet.only;
   const callLedger: CallFunction = (name, args) => db2.call(`public.${name}`, args);
   const endedSessions = new EndedSessions(Date.now, callIntake, log, {
     tell: (session) => member?.tell('session_ended', session),
@@ -219,6 +219,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     webhook,
     secrets,
     calls: (name, args) => db2.call(`calls.${name}`, args),
+    audit: (name, args) => first.call(`audit.${name}`, args),
     now: Date.now,
     ...(calls.pingRedis && { pingRedis: calls.pingRedis }),
     maxExports: shareOf(MAX_EXPORTS, part),
