@@ -71,7 +71,11 @@ export const SPEED: readonly Column[] = [
 ];
 
 /** Beside a rate: what it took of the machine, and how much of that was the load generator's. Older summaries lack it. */
-export const CPU: readonly Column[] = [
+export function cpuColumns(rows: readonly Row[]): readonly Column[] {
+  return rows.some(({ cpu_us }) => cpu_us !== undefined) ? CPU : [];
+}
+
+const CPU: readonly Column[] = [
   column('CPU µs', 'cpu_us'),
   { heading: 'per core', text: ({ per_core }) => (Number(per_core) > 0 ? whole(per_core) : '') },
   { heading: 'load', text: loadText },
@@ -86,6 +90,18 @@ export function loadText({ cpu_us, load_cpu_us }: { [name: string]: number | str
 function spread(row: Row): string {
   if (row.repetitions === 1) return '';
   return `±${Math.round(((Number(row.rate_max) - Number(row.rate_min)) / 2 / row.rate) * PERCENT)} %`;
+}
+
+/** What the other designs were given to do their best, for the person who reads the ratios: by the rows that it is about. */
+export type Tuned = readonly (readonly [names: readonly string[], what: string])[];
+
+/** Lines for below a table, of the rows that it has. */
+export function tunedLines(tuned: Tuned, rows: readonly Row[]): string[] {
+  const lines = tuned.flatMap(([names, what]) => {
+    const shown = names.filter((name) => rows.some((row) => row.name === name));
+    return shown.length === 0 ? [] : [`  ${shown.join(', ')}: ${what}`];
+  });
+  return lines.length === 0 ? [] : ['', 'tuned', ...lines];
 }
 
 export function makeTable<Of = Row>(columns: readonly Column<Of>[], rows: readonly Of[]): string {

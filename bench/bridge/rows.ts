@@ -1,6 +1,6 @@
 // The rows of the bridge suite, their table, and the ratios it has to show.
 
-import { bestRate, type Column, CPU, column, makeTable, mediansOf, NAME, SPEED } from '../rows.ts';
+import { bestRate, type Column, column, cpuColumns, makeTable, mediansOf, NAME, SPEED } from '../rows.ts';
 import { type Demand, demandOf, quotient, type Row } from '../suite.ts';
 import type { DrainSample } from './measure.ts';
 import type { Cell } from './plan.ts';
@@ -48,7 +48,7 @@ export function tableOf(rows: readonly Row[]): string {
     column('batch', 'batch'),
     column('messages', 'messages'),
     ...SPEED,
-    ...CPU,
+    ...cpuColumns(rows),
     column('WAL DB1', 'db1_wal_bytes_per_op'),
     column('WAL DB2', 'db2_wal_bytes_per_op'),
     { heading: 'dead rows', text: (row) => Number(row.dead_tuples_per_op).toFixed(2) },

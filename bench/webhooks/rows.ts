@@ -1,6 +1,18 @@
 // The rows of the webhooks suite, their table, and the ratios it has to show.
 
-import { bestRate, type Column, CPU, column, makeTable, mediansOf, NAME, SPEED, sumOf } from '../rows.ts';
+import {
+  bestRate,
+  type Column,
+  column,
+  cpuColumns,
+  makeTable,
+  mediansOf,
+  NAME,
+  SPEED,
+  sumOf,
+  type Tuned,
+  tunedLines,
+} from '../rows.ts';
 import type { Sample } from '../stats.ts';
 import { type Demand, demandOf, quotient, type Row } from '../suite.ts';
 import { type Cell, POOL } from './plan.ts';
@@ -8,24 +20,20 @@ import { type Cell, POOL } from './plan.ts';
 const AGAINST_ONE_AT_LEAST = 4;
 const AGAINST_POOL_AT_LEAST = 2;
 const STUB_AT_LEAST = 0.6;
-/** What the others were given to do their best, for the person who reads the ratios. */
-const TUNED = [
-  'single: the server of coalesced with the same checks; a prepared insert for each delivery, the shortest durable record there is',
-  'coalesced-stub: the server of coalesced; a call of record_events is answered in the next turn of its event loop',
-  'graphile-worker: a local queue and batched completion as its performance page advises, and the same SQL effect',
-];
-const COLUMNS: Column[] = [
-  NAME,
-  ...[column('clients', 'clients'), column('batch', 'batch'), column('connections', 'db_connections')],
-  ...[
-    column('events', 'ops'),
-    ...SPEED,
-    ...CPU,
-    column('WAL bytes', 'wal_bytes_per_op'),
-    column('refused', 'refused'),
+const TUNED: Tuned = [
+  [
+    ['single'],
+    'the server of coalesced with the same checks; a prepared insert for each delivery, the shortest durable record there is',
+  ],
+  [
+    ['coalesced-stub'],
+    'the server of coalesced; it answers its own call of record_events in the next turn of its event loop',
+  ],
+  [
+    ['graphile-worker'],
+    'a local queue and batched completion, as its performance page advises; the same SQL effect',
   ],
 ];
-
 export function makeRow(cell: Cell, samples: readonly Sample[]): Row {
   const { name, clients, batch } = cell;
   return {
@@ -67,5 +75,12 @@ export function demands(rows: readonly Row[]): Demand[] {
   ];
 }
 
-export const tableOf = (rows: readonly Row[]): string =>
-  [makeTable(COLUMNS, rows), '', 'tuned', ...TUNED.map((line) => `  ${line}`)].join('\n');
+export function tableOf(rows: readonly Row[]): string {
+  const columns: Column[] = [
+    NAME,
+    ...[column('clients', 'clients'), column('batch', 'batch'), column('connections', 'db_connections')],
+    ...[column('events', 'ops'), ...SPEED, ...cpuColumns(rows)],
+    ...[column('WAL bytes', 'wal_bytes_per_op'), column('refused', 'refused')],
+  ];
+  return [makeTable(columns, rows), ...tunedLines(TUNED, rows)].join('\n');
+}

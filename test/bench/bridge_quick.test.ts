@@ -59,7 +59,7 @@ test('the table and the demands of a part of the rows leave out what was not mea
     Array(4).fill(undefined),
   );
   assert.doesNotMatch(
-    tableOf(rows.map((row) => ({ ...row, settings: 'x', dead_tuples_per_op: 1 }))),
+    tableOf(rows.map((row) => ({ ...row, settings: 'x', dead_tuples_per_op: 1, repetitions: 1 }))),
     /NaN|Infinity/,
   );
 });

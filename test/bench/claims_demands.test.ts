@@ -98,5 +98,11 @@ test('a fixed pace is met by its p99 only where nothing failed and the pace was 
 test('the table shows the rate for each core and the load generator’s share, and nothing where a run has none', () => {
   const cpu = { cpu_us: 75, load_cpu_us: 25, per_core: 1e6 / 75, repetitions: 1 };
   assert.match(tableOf([row('floor', 10, cpu)]), /^floor .* 75 +13,333 +25 %/m);
-  assert.doesNotMatch(tableOf([row('floor', 10, { repetitions: 1 })]), /NaN|undefined|%/);
+  assert.doesNotMatch(tableOf([row('floor', 10, { repetitions: 1 })]), /NaN|undefined|%|per core/);
+});
+
+test('the table says how the rows that it has were tuned', () => {
+  const table = tableOf([row('http-indexed', 10, { repetitions: 1 })]);
+  assert.match(table, /^ {2}http-indexed: the same with enable_seqscan off/m);
+  assert.doesNotMatch(table, /baseline-indexed|http-stub/);
 });
